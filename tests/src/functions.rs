@@ -88,7 +88,7 @@ pub const FUNCTIONS: &[&str] = &[
     "sum (sum (clamp (0.5 * x) [0.9, 0.9, 0.9] (outer x x)))",
 ];
 
-/// The names of the unary scalar operators that are functions, which are defined for arguments in (0, 1).
+/// The names of the unary scalar operators that are functions and defined for arguments in (0, 1).
 pub fn unary() -> impl Iterator<Item = &'static str> {
-    Un::ALL.iter().filter(|u| u.row().named && **u != Un::Neg).map(|u| u.word())
+    Un::ALL.iter().filter(|u| u.row().named && **u != Un::Neg && u.eval(0.5).is_finite()).map(|u| u.word())
 }

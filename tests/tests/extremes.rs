@@ -153,6 +153,39 @@ fn reference(p: Prim) -> Reference {
             both(0.0, 0.0),
             6.0,
         ),
+        P::Un(Un::Asinh) => Smooth(
+            |x| {
+                let r = (one() + x.squared()).sqrt();
+                let value = |x: &Real| {
+                    let positive = |x: &Real| (x.clone() + (one() + x.squared()).sqrt()).ln();
+                    if x.is_negative() { -positive(&-x.clone()) } else { positive(x) }
+                };
+                [odd(x, -1.0 / 6.0, value), one() / r.clone(), -(x.clone() / (r.squared() * r))]
+            },
+            any,
+            both(0.0, 0.0),
+            6.0,
+        ),
+        P::Un(Un::Acosh) => Smooth(
+            |x| {
+                let s = (x.clone() - one()) * (x.clone() + one());
+                let r = s.sqrt();
+                [(x.clone() + r.clone()).ln(), one() / r.clone(), -(x.clone() / (s * r))]
+            },
+            |x| x > 1.0,
+            [None, Some(0.0)],
+            8.0,
+        ),
+        P::Un(Un::Atanh) => Smooth(
+            |x| {
+                let value = |x: &Real| ((one() + x.clone()) / (one() - x.clone())).ln() / two();
+                let s = (one() - x.clone()) * (one() + x.clone());
+                [odd(x, 1.0 / 3.0, value), one() / s.clone(), two() * x.clone() / s.squared()]
+            },
+            |x| x.abs() < 1.0,
+            [None, None],
+            8.0,
+        ),
         P::Un(Un::Exp) => Smooth(|x| [x.exp(), x.exp(), x.exp()], any, both(0.0, inf), 2.0),
         P::Un(Un::Expm1) => Smooth(|x| [expm1(x), x.exp(), x.exp()], any, both(0.0, inf), 3.0),
         P::Un(Un::Log) => {

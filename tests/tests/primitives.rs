@@ -32,6 +32,8 @@ const PAIRS: &[&str] =
     &["([0.7, -1.3, 0.4], [0.2, 0.9, -0.6])", "([2.5], [-1.5])", "(([] : [0]Float), ([] : [0]Float))"];
 const SMALL: &[&str] = &["0.37", "-0.61"];
 const POSITIVE: &[&str] = &["0.37", "2.61"];
+/// Also three tenths of them are above 1.
+const ABOVE_ONE: &[&str] = &["4.37", "9.61"];
 
 fn check(p: Prim) -> Check {
     use Prim as P;
@@ -75,7 +77,11 @@ fn check(p: Prim) -> Check {
             ("[n][m]Float", "let y = concat x x in y * y", MATRICES),
             ("[n](Float, Float)", "map (fun (a, b) -> a * b) (concat x (reverse x))", &["[(1.0, 2.0), (3.0, 4.0)]"]),
         ]),
-        P::Un(op) => Unary(if op.eval(-0.61).is_finite() { SMALL } else { POSITIVE }),
+        P::Un(op) => Unary(match op {
+            _ if op.eval(-0.61).is_finite() => SMALL,
+            _ if op.eval(0.37).is_finite() => POSITIVE,
+            _ => ABOVE_ONE,
+        }),
         P::Number(NumberFn::Clamp) => At(&[
             ("Float", "clamp 0.1 0.6 (x * x)", &["0.5", "0.2", "0.9"]),
             ("[n]Float", "clamp (-1.0) 0.5 (x * x * x)", VECTORS),
@@ -425,7 +431,7 @@ fn cases(p: Prim) -> Vec<(String, String, String)> {
                 add("[n][m]Float", format!("{f} x"), &format!("[[{x}], [0.3 * {x}]]"));
             }
             add("[n]Float", format!("{f} x"), "([] : [0]Float)");
-            add("[n]Float", format!("map {f} x"), "[0.3, 0.4]");
+            add("[n]Float", format!("map {f} x"), &format!("[{}, 0.7 * {}]", points[0], points[0]));
         }
         Binary => {
             let name = p.name();

@@ -195,6 +195,41 @@ fn ratio([top, bottom]: &[[f64; 8]; 2], x: f64) -> f64 {
     horner(top) / horner(bottom)
 }
 
+/// Above this number, `x² ± 1` is `x²`.
+const SQUARE_ALONE: f64 = 268_435_456.0;
+
+/// sinh⁻¹(x) = log (x + √(x² + 1)), by log1p so that small numbers keep their digits. At most 3 ulps.
+pub fn asinh(x: f64) -> f64 {
+    let a = x.abs();
+    let y = if a > SQUARE_ALONE {
+        one::log(a) + std::f64::consts::LN_2
+    } else {
+        one::log1p(a + a * a / (1.0 + (a * a + 1.0).sqrt()))
+    };
+    y.copysign(x)
+}
+
+/// cosh⁻¹(x) = log (x + √(x² - 1)), by log1p so that numbers close to 1 keep their digits; NaN below 1. At most 3 ulps.
+pub fn acosh(x: f64) -> f64 {
+    if x < 1.0 {
+        return f64::NAN;
+    }
+    if x > SQUARE_ALONE {
+        return one::log(x) + std::f64::consts::LN_2;
+    }
+    let t = x - 1.0;
+    one::log1p(t + (2.0 * t + t * t).sqrt())
+}
+
+/// tanh⁻¹(x) = log ((1 + x) / (1 - x)) / 2: ±∞ at ±1, NaN beyond. At most 3 ulps.
+pub fn atanh(x: f64) -> f64 {
+    let a = x.abs();
+    if a > 1.0 {
+        return f64::NAN;
+    }
+    (0.5 * one::log1p(2.0 * a / (1.0 - a))).copysign(x)
+}
+
 /// erf⁻¹(x): ±∞ at ±1, NaN beyond. By the quantile Φ⁻¹ of the normal distribution, erf⁻¹(x) = Φ⁻¹((1 + x) / 2) / √2,
 /// from algorithm AS 241 (Wichura, *The Percentage Points of the Normal Distribution*, 1988). At most 6 ulps.
 pub fn erfinv(x: f64) -> f64 {

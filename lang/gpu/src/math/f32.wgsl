@@ -450,6 +450,36 @@ fn s_erfc(x: f32) -> f32 {
   return select(s_tail(min(x, 11.0f)), 0.0f, x > 10.5f);
 }
 
+// The inverse hyperbolic sine.
+fn s_asinh(x: f32) -> f32 {
+  let a = s_abs(x);
+  if a > 10000.0f {
+    return s_copysign(s_log(a) + 0.6931472f, x);
+  }
+  return s_copysign(s_log1p(a + a * a / (1.0f + s_sqrt(a * a + 1.0f))), x);
+}
+
+// The inverse hyperbolic cosine.
+fn s_acosh(x: f32) -> f32 {
+  if x < 1.0f {
+    return s_nan();
+  }
+  if x > 10000.0f {
+    return s_log(x) + 0.6931472f;
+  }
+  let t = x - 1.0f;
+  return s_log1p(t + s_sqrt(2.0f * t + t * t));
+}
+
+// The inverse hyperbolic tangent.
+fn s_atanh(x: f32) -> f32 {
+  let a = s_abs(x);
+  if a > 1.0f {
+    return s_nan();
+  }
+  return s_copysign(0.5f * s_log1p(2.0f * a / (1.0f - a)), x);
+}
+
 // The inverse of the error function (Giles, *Approximating the erfinv function*, 2012).
 fn s_erfinv(x: f32) -> f32 {
   let a = s_abs(x);

@@ -902,6 +902,36 @@ fn d_erfc(x: f64) -> f64 {
   return select(c, 2.0lf - c, x < 0.0lf);
 }
 
+// The same bits as `adl_prim::special::asinh`, at most 3 ulps.
+fn d_asinh(x: f64) -> f64 {
+  let a = d_abs(x);
+  if a > 268435456.0lf {
+    return d_copysign(d_log(a) + 0.6931471805599453lf, x);
+  }
+  return d_copysign(d_log1p(a + a * a / (1.0lf + d_sqrt(a * a + 1.0lf))), x);
+}
+
+// The same bits as `adl_prim::special::acosh`, at most 3 ulps.
+fn d_acosh(x: f64) -> f64 {
+  if x < 1.0lf {
+    return d_nan();
+  }
+  if x > 268435456.0lf {
+    return d_log(x) + 0.6931471805599453lf;
+  }
+  let t = x - 1.0lf;
+  return d_log1p(t + d_sqrt(2.0lf * t + t * t));
+}
+
+// The same bits as `adl_prim::special::atanh`, at most 3 ulps.
+fn d_atanh(x: f64) -> f64 {
+  let a = d_abs(x);
+  if a > 1.0lf {
+    return d_nan();
+  }
+  return d_copysign(0.5lf * d_log1p(2.0lf * a / (1.0lf - a)), x);
+}
+
 // (p - 0.5) times it is the quantile of the normal distribution at p, in 0.180625 - (p - 0.5)².
 fn d_quantile_middle(x: f64) -> f64 {
   let top = ((((((2509.0809287301227lf * x + 33430.57558358813lf) * x + 67265.7709270087lf) * x + 45921.95393154987lf) * x + 13731.69376550946lf) * x + 1971.5909503065513lf) * x + 133.14166789178438lf) * x + 3.3871328727963665lf;

@@ -197,6 +197,35 @@ unary! {
             value: |x| one::tanh(x),
             // 1 - y² would lose all digits where y is close to 1.
             derivative: |o, x, _y| o.un(Un::Sech2, x)?;
+        Asinh "asinh": real(), "Inverse of `sinh`.", ["asinh 0.0 => 0.0 : Float"],
+            native: Native::Call, gpu: rounded(1e3, 0.0),
+            value: |x| functions::asinh(x),
+            derivative: |o, x, _y| {
+                // √(1 + x²) without overflow.
+                let one = o.constant(1.0, x);
+                let r = o.bin(Bin::Hypot, &one, x)?;
+                o.bin(Bin::Div, &one, &r)?
+            };
+        Acosh "acosh": real(), "Inverse of `cosh`: `nan` below 1.", ["acosh 1.0 => 0.0 : Float"],
+            native: Native::Call, gpu: rounded(1e3, 0.0),
+            value: |x| functions::acosh(x),
+            derivative: |o, x, _y| {
+                // The product of the roots does not overflow where that of the factors would.
+                let one = o.constant(1.0, x);
+                let (a, b) = (o.bin(Bin::Sub, x, &one)?, o.bin(Bin::Add, x, &one)?);
+                let (a, b) = (o.un(Un::Sqrt, &a)?, o.un(Un::Sqrt, &b)?);
+                let r = o.bin(Bin::Mul, &a, &b)?;
+                o.bin(Bin::Div, &one, &r)?
+            };
+        Atanh "atanh": real(), "Inverse of `tanh`: `inf` at 1, `-inf` at -1, `nan` beyond.", ["atanh 0.0 => 0.0 : Float"],
+            native: Native::Call, gpu: rounded(1.0, 0.0),
+            value: |x| functions::atanh(x),
+            derivative: |o, x, _y| {
+                let one = o.constant(1.0, x);
+                let (a, b) = (o.bin(Bin::Sub, &one, x)?, o.bin(Bin::Add, &one, x)?);
+                let ab = o.bin(Bin::Mul, &a, &b)?;
+                o.bin(Bin::Div, &one, &ab)?
+            };
         Exp "exp": real(), "Exponential.", ["exp 0.0 => 1.0 : Float"],
             native: Native::Vector, gpu: rounded(745.0, 0.0),
             value: |x| one::exp(x),
@@ -368,7 +397,8 @@ mod tests {
         let powers = [3, -2, 1, 0].map(Un::Powi);
         let polygammas = [1, 2].map(Un::Polygamma);
         for op in Un::ALL.iter().chain(&powers).chain(&polygammas) {
-            for x in [0.137, 0.61, 0.93] {
+            // Some functions are defined between 0 and 1, others from 1 on.
+            for x in [0.137, 0.61, 0.93, 1.7, 2.9].into_iter().filter(|x| op.eval(*x).is_finite()) {
                 let h = 1e-5;
                 let numeric = (op.eval(x + h) - op.eval(x - h)) / (2.0 * h);
                 let d = partial(*op, x);
