@@ -37,14 +37,28 @@ impl Transforms for Ad {
         Ad::directions(self, p, f, wrt, &UnzipPlan::store_all(), transposed)
     }
 
-    fn forget_data(&mut self, from: DataId) {
-        // The tangent type of a type that stays may be newer than `from`, and stays with it.
-        let kept: HashSet<DataId> = self.tangents.iter().filter(|(d, _)| **d < from).filter_map(|(_, t)| *t).collect();
-        self.tangents.retain(|d, _| *d < from || kept.contains(d));
-        self.batched_datas.retain(|d, _| *d < from);
+    fn forget_data(&mut self, p: &Program, changed: &HashSet<DataId>) {
+        // Residuals of functions that stay are newer than some of the types that have changed, and stay as well.
+        self.tangents.retain(|d, _| !contains(p, *d, changed));
+        self.batched_datas.retain(|d, _| !contains(p, *d, changed));
     }
 
     fn tangent_ty(&mut self, p: &mut Program, ty: &Ty) -> Option<Ty> {
         Ad::tangent_ty(self, p, ty)
     }
+}
+
+/// Whether data of a type may contain data of one of these types.
+fn contains(p: &Program, d: DataId, types: &HashSet<DataId>) -> bool {
+    let (mut work, mut seen) = (vec![d], HashSet::new());
+    while let Some(d) = work.pop() {
+        if types.contains(&d) {
+            return true;
+        }
+        if seen.insert(d) {
+            let fields = p.data(d).cons.iter().flat_map(|(_, fields)| fields);
+            work.extend(fields.filter_map(|t| if let Ty::Data(d) = t.scalar() { Some(*d) } else { None }));
+        }
+    }
+    false
 }

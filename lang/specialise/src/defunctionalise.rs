@@ -34,8 +34,8 @@ struct FunctionDataType {
     /// The function that applies such values, if one is needed.
     apply: Option<FnId>,
     codes: Vec<CodeCase>,
-    /// The number of codes that the body of `apply` covers.
-    written: usize,
+    /// The number of codes that the body of `apply` covers; `None` if it has no body yet.
+    written: Option<usize>,
     /// Whether that body is being generated.
     writing: bool,
     /// Whether a derivative depends on the set of codes, so that it must not grow.
@@ -67,10 +67,15 @@ pub(crate) struct FunctionData {
 }
 
 impl FunctionData {
+    /// The data types of functions.
+    pub(crate) fn types(&self) -> HashSet<DataId> {
+        self.kinds.keys().copied().collect()
+    }
+
     /// The same codes, for specialising the entry again: nothing is written or sealed.
     pub(crate) fn again(mut self) -> FunctionData {
         for kind in self.kinds.values_mut() {
-            (kind.apply, kind.written, kind.writing, kind.sealed) = (None, 0, false, false);
+            (kind.apply, kind.written, kind.writing, kind.sealed) = (None, None, false, false);
         }
         FunctionData { promised: HashSet::new(), making: HashMap::new(), late: false, ..self }
     }
@@ -123,7 +128,7 @@ impl Spec<'_> {
             result: (**result).clone(),
             apply: None,
             codes: Vec::new(),
-            written: 0,
+            written: None,
             writing: false,
             sealed: false,
         };
@@ -301,9 +306,7 @@ impl Spec<'_> {
     /// skipped: the outer generation would overwrite the result without the newest codes.
     pub(crate) fn write_apply_functions(&mut self) -> Res<()> {
         loop {
-            let open = |k: &FunctionDataType| {
-                k.apply.is_some() && !k.writing && (k.written < k.codes.len() || k.codes.is_empty() && k.written == 0)
-            };
+            let open = |k: &FunctionDataType| k.apply.is_some() && !k.writing && k.written != Some(k.codes.len());
             let next = self.boxes.kinds.iter().find(|(_, k)| open(k)).map(|(d, _)| *d);
             let Some(d) = next else { return Ok(()) };
             self.write_apply(d)?;
@@ -312,8 +315,7 @@ impl Spec<'_> {
 
     fn write_apply(&mut self, d: DataId) -> Res<()> {
         let kind = self.kind(d)?;
-        // The apply function of an empty type is generated once.
-        kind.written = kind.codes.len().max(1);
+        kind.written = Some(kind.codes.len());
         kind.writing = true;
         let (id, arg, result) = (kind.apply, kind.arg.clone(), kind.result.clone());
         let Some(id) = id else { return Ok(()) };
@@ -357,7 +359,7 @@ impl Spec<'_> {
             params.push(ps);
         }
         self.globals = outer;
-        self.kind(d)?.written = branches.len();
+        self.kind(d)?.written = Some(branches.len());
         self.switch(x, branches, params)
     }
 

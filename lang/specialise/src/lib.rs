@@ -177,7 +177,6 @@ pub fn specialise(
     cache: &mut Cache,
     args: &[Ty],
 ) -> Result<Entry, Unsupported> {
-    let first_data = DataId(p.datas.len() as u32);
     let mut boxes = defunctionalise::FunctionData::default();
     for attempt in 1.. {
         let mut s = Spec::new(world, t, p, cache, boxes);
@@ -185,7 +184,7 @@ pub fn specialise(
         if s.boxes.late && attempt < ATTEMPTS {
             // Derivatives have used incomplete types of functions. Those of the next attempt have all codes.
             s.discard_new();
-            s.t.forget_data(first_data);
+            s.t.forget_data(s.p, &s.boxes.types());
             boxes = s.boxes.again();
             continue;
         }

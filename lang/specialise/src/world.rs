@@ -122,9 +122,9 @@ pub trait Transforms {
     /// The tangent or cotangent function of `linearize` for `k` directions at once: `(residual…, k, dx…) -> (dy…)`.
     /// Tangents have one more axis, the last, of extent `k`.
     fn directions(&mut self, p: &mut Program, f: FnId, wrt: &[bool], transposed: bool) -> Result<FnId, Unsupported>;
-    /// Forgets what was derived from the data types from this number on: their constructors have changed.
-    fn forget_data(&mut self, from: adl_ir::DataId) {
-        let _ = from;
+    /// Forgets what was derived from these data types, and from data that contain them: their constructors have changed.
+    fn forget_data(&mut self, p: &Program, changed: &std::collections::HashSet<adl_ir::DataId>) {
+        let _ = (p, changed);
     }
     /// The tangent type of a type. Reals and arrays of them are their own tangent types, discrete types have `None`,
     /// and data has its tangent data type (`None` if it contains no reals).
