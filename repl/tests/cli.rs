@@ -325,7 +325,7 @@ fn documentation() {
     assert!(d.adl(&["doc", "optim.adam"]).out.contains("AdamW"));
     let module = d.adl(&["doc", "optim"]).out;
     assert!(module.contains("optim.adam : ") && module.contains("optim.lbfgs : "), "{module}");
-    d.adl(&["doc", "taanh"]).is(1, "", "did you mean `tanh`?");
+    d.adl(&["doc", "tanhh"]).is(1, "", "did you mean `tanh`?");
     assert!(d.adl(&["doc"]).out.lines().count() > 100);
     d.file(
         "own.adl",

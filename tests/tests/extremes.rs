@@ -339,11 +339,7 @@ fn reference(p: Prim) -> Reference {
             | ArrayFn::Linspace,
         )
         | P::HigherOrder(
-            HigherOrderFn::Reduce
-            | HigherOrderFn::Scan
-            | HigherOrderFn::ScanExclusive
-            | HigherOrderFn::ReduceByIndex
-            | HigherOrderFn::SortBy,
+            HigherOrderFn::Reduce | HigherOrderFn::Scan | HigherOrderFn::ScanExclusive | HigherOrderFn::ReduceByIndex,
         )
         | P::Linalg(_) => Zeros,
         // These move numbers, or apply functions to them.
@@ -352,8 +348,6 @@ fn reference(p: Prim) -> Reference {
             | HigherOrderFn::Map2
             | HigherOrderFn::Map3
             | HigherOrderFn::Along
-            | HigherOrderFn::Filter
-            | HigherOrderFn::Partition
             | HigherOrderFn::Fold
             | HigherOrderFn::Foldr
             | HigherOrderFn::Invertible,

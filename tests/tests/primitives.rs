@@ -180,22 +180,29 @@ fn check(p: Prim) -> Check {
             At(&[("(Float, Float)", "let y = arange (fst x) 2.0 (snd x) in y * y", &["(0.3, 0.4)"])])
         }
         P::Array(ArrayFn::Gather) => At(&[
+            // The prelude's `sort_by`.
+            ("[n]Float", "sort_by (fun v -> -v) x * x", VECTORS),
+            ("[n][m]Float", "sort_by (fun r -> r[0]) x * x", MATRICES),
+            (
+                "[n](Float, Float)",
+                "map (fun (a, b) -> a * b) (sort_by snd x) * [1.0, 2.0]",
+                &["[(1.0, 4.0), (3.0, 2.0)]"],
+            ),
             ("[n]Float", "let y = gather x [0, 0, n - 1] in y * y", FULL),
             ("[n][m]Float", "let y = gather x [n - 1, 0, 0] in y * y", MATRICES),
             ("[n](Float, Float)", "map (fun (a, b) -> a * b) (gather x [1, 1])", &["[(1.0, 2.0), (3.0, 4.0)]"]),
         ]),
-        P::Array(ArrayFn::Compress) => At(&[("[n]Float", "compress (x .> 0.0) x * 2.0", FULL)]),
+        // The prelude makes `filter` and `partition` of it.
+        P::Array(ArrayFn::Compress) => At(&[
+            ("[n]Float", "compress (x .> 0.0) x * 2.0", FULL),
+            ("[n]Float", "let y = filter (fun v -> v > 0.0) x in y * y", VECTORS),
+            ("[n][m]Float", "map (fun r -> r[0] * r[0]) (filter (fun r -> r[0] > 0.5) x)", MATRICES),
+            ("[n]Float", "let (a, b) = partition (fun v -> v > 0.0) x in (a * a, b * b * b)", VECTORS),
+        ]),
         P::HigherOrder(HigherOrderFn::Along) => At(&[
             ("[n][m]Float", "along 1 sum (x * x)", MATRICES),
             ("[n][m]Float", "along 0 norm (x * x + 1.0)", MATRICES),
         ]),
-        P::HigherOrder(HigherOrderFn::Filter) => At(&[
-            ("[n]Float", "let y = filter (fun v -> v > 0.0) x in y * y", VECTORS),
-            ("[n][m]Float", "map (fun r -> r[0] * r[0]) (filter (fun r -> r[0] > 0.5) x)", MATRICES),
-        ]),
-        P::HigherOrder(HigherOrderFn::Partition) => {
-            At(&[("[n]Float", "let (a, b) = partition (fun v -> v > 0.0) x in (a * a, b * b * b)", VECTORS)])
-        }
         P::Array(ArrayFn::Replicate) => At(&[
             ("Float", "let y = replicate 3 x in y * y", SMALL),
             ("[n]Float", "let y = replicate 2 x in y * y", VECTORS),
@@ -248,15 +255,6 @@ fn check(p: Prim) -> Check {
             At(&[("[n]Float", "last x * last x", FULL), ("[n][m]Float", "last x * last x", MATRICES)])
         }
         P::Reduction(ReductionFn::Sort) => At(&[("[n]Float", "sort x * x", VECTORS)]),
-        P::HigherOrder(HigherOrderFn::SortBy) => At(&[
-            ("[n]Float", "sort_by (fun v -> -v) x * x", VECTORS),
-            ("[n][m]Float", "sort_by (fun r -> r[0]) x * x", MATRICES),
-            (
-                "[n](Float, Float)",
-                "map (fun (a, b) -> a * b) (sort_by snd x) * [1.0, 2.0]",
-                &["[(1.0, 4.0), (3.0, 2.0)]"],
-            ),
-        ]),
         P::Reduction(ReductionFn::Sum) => At(&[
             ("[n]Float", "let s = sum x in s * s", VECTORS),
             ("[n][m]Float", "let s = sum x in s * s", MATRICES),

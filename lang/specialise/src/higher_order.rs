@@ -67,23 +67,6 @@ impl<'s> Spec<'s> {
                     s.run(&f, pair, here)
                 })
             }
-            HigherOrderFn::Filter | HigherOrderFn::Partition => {
-                let mask = self.map(&f?, &args[1..2], here)?;
-                let mask = self.leaf(&mask)?;
-                let yes = self.b.one(Op::Nonzero(mask), IrTy::I64.array(1));
-                let chosen = self.gather(&args[1], yes);
-                if p == HigherOrderFn::Filter {
-                    return Ok(chosen);
-                }
-                let other = self.b.one(Op::Not(mask), IrTy::Bool.array(1));
-                let no = self.b.one(Op::Nonzero(other), IrTy::I64.array(1));
-                Ok(Val::Tuple(vec![chosen, self.gather(&args[1], no)]))
-            }
-            HigherOrderFn::SortBy => {
-                let keys = self.map(&f?, &args[1..2], here)?;
-                let at = self.sorted(&keys)?;
-                Ok(self.gather(&args[1], at))
-            }
             HigherOrderFn::Invertible => self.invertible(args),
             HigherOrderFn::Along => Err(self.no("`along`, which Core does not contain")),
         }

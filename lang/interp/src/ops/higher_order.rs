@@ -7,7 +7,7 @@ use crate::ops::comprehension_sums::{Sums, mean};
 use crate::polling;
 use crate::value::{Buf, Kind, Rep, Shape, Value, array, compare, seq};
 use crate::vm::{Fun, Machine};
-use adl_prim::{ArrayFn, Bin, HigherOrderFn, Prim, ReductionFn};
+use adl_prim::{Bin, HigherOrderFn, Prim, ReductionFn};
 use adl_typing::core::ForKind;
 use std::rc::Rc;
 
@@ -101,9 +101,6 @@ pub(super) fn apply(m: &mut Machine, p: HigherOrderFn, args: &mut [Value]) -> Re
         HigherOrderFn::Scan => scan(m, &args[0].clone(), &args[1].clone(), &args[2].clone(), false),
         HigherOrderFn::ScanExclusive => scan(m, &args[0].clone(), &args[1].clone(), &args[2].clone(), true),
         HigherOrderFn::ReduceByIndex => reduce_by_index(m, args),
-        HigherOrderFn::Filter => filter(m, &args[0].clone(), &args[1].clone()),
-        HigherOrderFn::Partition => partition(m, &args[0].clone(), &args[1].clone()),
-        HigherOrderFn::SortBy => sort_by(m, &args[0].clone(), &args[1].clone()),
         HigherOrderFn::Fold => fold(m, &args[0].clone(), std::mem::take(&mut args[1]), &args[2].clone()),
         HigherOrderFn::Foldr => foldr(m, &args[0].clone(), std::mem::take(&mut args[1]), &args[2].clone()),
         HigherOrderFn::Invertible => invertible(m, &args[0].clone(), &args[1].clone(), &args[2].clone()),
@@ -258,43 +255,6 @@ pub(super) fn foldr(m: &mut Machine, f: &Value, init: Value, xs: &Value) -> Res<
         acc = m.call(f, &[x, acc])?;
     }
     Ok(acc)
-}
-
-fn keep(m: &mut Machine, p: &Value, xs: &Value) -> Res<(Vec<i64>, Vec<i64>)> {
-    let (mut yes, mut no) = (Vec::new(), Vec::new());
-    for i in 0..len(xs) {
-        let x = seq::elem(m, xs, i)?;
-        let chosen = matches!(m.call(p, &[x])?, Value::Bool(true));
-        if chosen { yes.push(i as i64) } else { no.push(i as i64) }
-    }
-    Ok((yes, no))
-}
-
-/// `filter p xs`.
-pub(super) fn filter(m: &mut Machine, p: &Value, xs: &Value) -> Res<Value> {
-    if let Some(v) = natively(m, HigherOrderFn::Filter, p, std::slice::from_ref(xs), len(xs))? {
-        return Ok(v);
-    }
-    let (yes, _) = keep(m, p, xs)?;
-    call(m, ArrayFn::Gather, &[], vec![xs.clone(), array::ints(yes)])
-}
-
-/// `partition p xs`.
-pub(super) fn partition(m: &mut Machine, p: &Value, xs: &Value) -> Res<Value> {
-    if let Some(v) = natively(m, HigherOrderFn::Partition, p, std::slice::from_ref(xs), len(xs))? {
-        return Ok(v);
-    }
-    let (yes, no) = keep(m, p, xs)?;
-    let a = call(m, ArrayFn::Gather, &[], vec![xs.clone(), array::ints(yes)])?;
-    let b = call(m, ArrayFn::Gather, &[], vec![xs.clone(), array::ints(no)])?;
-    Ok(Value::Tuple(Rc::new(crate::value::Tuple(vec![a, b]))))
-}
-
-/// `sort_by key xs`.
-pub(super) fn sort_by(m: &mut Machine, key: &Value, xs: &Value) -> Res<Value> {
-    let keys = map(m, key, std::slice::from_ref(xs))?;
-    let order = call(m, ReductionFn::Argsort, &[], vec![keys])?;
-    call(m, ArrayFn::Gather, &[], vec![xs.clone(), order])
 }
 
 /// `reduce_by_index dest op e keys values`.

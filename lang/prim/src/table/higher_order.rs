@@ -33,13 +33,6 @@ family! {
         "`reduce_by_index dest op e keys values`: combines each value into the element of `dest` that its key names. \
          Keys out of range are ignored; `op` is associative and commutative.",
         ["reduce_by_index [0, 0] (+) 0 [0, 1, 0, 9] [1, 2, 3, 4] => [4, 2] : [2]Int"];
-        Filter "filter": scheme("(a -> Bool) -> [n]a -> [_]a", 2, L::None), "The elements that satisfy a predicate.",
-        ["filter (fun x -> x > 1) [1, 2, 3] => [2, 3] : [2]Int"];
-        Partition "partition": scheme("(a -> Bool) -> [n]a -> ([_]a, [_]a)", 2, L::None),
-        "Those that satisfy a predicate, and the others.",
-        ["partition (fun x -> x > 1) [1, 2, 3] => ([2, 3], [1]) : ([2]Int, [1]Int)"];
-        SortBy "sort_by": scheme("Ord b => (a -> b) -> [n]a -> [n]a", 2, L::None), "In ascending order of a key; stable.",
-        ["sort_by (fun x -> -x) [1, 3, 2] => [3, 2, 1] : [3]Int"];
         Fold "fold": scheme("(b -> a -> b) -> b -> [n]a -> b", 3, L::Folded(OPERATOR)),
         "`fold f init xs`: from the left, `f acc x`.",
         ["fold (fun acc x -> acc - x) 10 [1, 2] => 7 : Int"];
