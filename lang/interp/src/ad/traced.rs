@@ -348,7 +348,7 @@ fn convert(m: &mut Machine, p: NumberFn, v: &Value) -> Res<Value> {
     unary_rule(m, p, v, Rc::new(Convert { to: p, back }))
 }
 
-/// Whether an argument says where elements go, and is no element itself.
+/// Whether an argument says where elements go, and is not an element itself.
 fn is_control(p: ArrayFn, argument: usize) -> bool {
     use ArrayFn::{Drop, Gather, Replicate, Reshape, Rotate, Take, Where};
     match p {

@@ -1,4 +1,4 @@
-//! Functions of numbers and Bools that are no scalar operators: logic, tests, constants and conversions.
+//! Functions of numbers and Bools that are not scalar operators: logic, tests, constants and conversions.
 
 use super::{arith, masks, rep_of, take};
 use crate::error::Res;

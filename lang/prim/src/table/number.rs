@@ -3,7 +3,7 @@
 use super::{Linearity as L, Row, elementwise, family, scheme, special};
 
 family! {
-    /// A function of numbers or Bools that is no scalar operator.
+    /// A function of numbers or Bools that is not a scalar operator.
     NumberFn {
         PowInt "__powi": special("Num a => a -> Int -> a", 2, L::None), "Power with an Int exponent.", [];
         Not "not": elementwise("Bool -> Bool", 1), "Logical negation, elementwise on arrays.",
