@@ -71,23 +71,24 @@ fn module(m: &DocModule) -> String {
     m.entries.iter().fold(head, |text, e| text + "\n" + &entry(m, e))
 }
 
-fn entry(m: &DocModule, e: &DocEntry) -> String {
-    let name = full_name(m, e);
-    let declared = e.signature.starts_with("type ");
+fn entry(m: &DocModule, doc_entry: &DocEntry) -> String {
+    let name = full_name(m, doc_entry);
+    let declared = doc_entry.signature.starts_with("type ");
     let signature = if declared {
-        e.signature.clone()
+        doc_entry.signature.clone()
     } else {
-        adl_session::wrapped_type(&format!("{name} : {}", e.signature), COLUMNS, 2).join("\n")
+        adl_session::wrapped_type(&format!("{name} : {}", doc_entry.signature), COLUMNS, 2).join("\n")
     };
-    let mut text = format!("## {name} {{#{}}}\n\n```adl\n{signature}\n```\n\n{}\n", anchor(&e.name), e.text);
-    if let Some(rule) = Prim::by_name(&e.name).filter(|_| global(m)).and_then(adl_prim::rule::derivative) {
+    let mut text =
+        format!("## {name} {{#{}}}\n\n```adl\n{signature}\n```\n\n{}\n", anchor(&doc_entry.name), doc_entry.text);
+    if let Some(rule) = Prim::by_name(&doc_entry.name).filter(|_| global(m)).and_then(adl_prim::rule::derivative) {
         text += &format!("\n{rule}\n");
     }
-    if !e.examples.is_empty() {
-        let shown: Vec<String> = e.examples.iter().map(|(x, want)| format!("{x}\n{}", answer(want))).collect();
+    if !doc_entry.examples.is_empty() {
+        let shown: Vec<String> = doc_entry.examples.iter().map(|(x, want)| format!("{x}\n{}", answer(want))).collect();
         text += &format!("\n```adl\n{}```\n", shown.concat());
     }
-    if let Some(source) = &e.source {
+    if let Some(source) = &doc_entry.source {
         text += &format!("\n<details><summary>Source</summary>\n\n```adl\n{}\n```\n\n</details>\n", source.trim_end());
     }
     text

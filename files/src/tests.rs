@@ -82,8 +82,8 @@ fn further_hard_links_see_the_new_contents() {
 
 #[test]
 fn a_file_that_may_not_be_written_is_not_replaced() {
-    let d = tempfile::tempdir().unwrap();
-    let file = d.path().join("a");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a");
     write(&file, "old").unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o444)).unwrap();
     // The superuser may write to every file.
@@ -91,17 +91,17 @@ fn a_file_that_may_not_be_written_is_not_replaced() {
         assert_eq!(write(&file, "new").unwrap_err().kind(), ErrorKind::PermissionDenied);
         assert_eq!(fs::read(&file).unwrap(), b"old");
         fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
-        fs::set_permissions(d.path(), Permissions::from_mode(0o555)).unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o555)).unwrap();
         write(&file, "new").unwrap();
         assert_eq!(fs::read(&file).unwrap(), b"new");
-        fs::set_permissions(d.path(), Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
     }
 }
 
 #[test]
 fn pipes_are_written_directly() {
-    let d = tempfile::tempdir().unwrap();
-    let pipe = d.path().join("p");
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("p");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
     let reader = std::thread::spawn({
         let pipe = pipe.clone();
@@ -111,5 +111,5 @@ fn pipes_are_written_directly() {
     assert_eq!(reader.join().unwrap(), b"through");
     write("/dev/null", "nothing").unwrap();
     assert_eq!(write("/dev/full", "nothing").unwrap_err().kind(), ErrorKind::StorageFull);
-    assert_eq!(names(d.path()), ["p"]);
+    assert_eq!(names(dir.path()), ["p"]);
 }

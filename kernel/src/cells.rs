@@ -183,8 +183,8 @@ impl Cells {
     }
 
     /// Shows an echo, with live controls if it has any. `number`: the execution number, if it is the cell's result.
-    fn show(&mut self, e: &Echo, number: Option<u64>, given: &mut CellResult) {
-        let interactive = self.session.borrow_mut().interactive(e).filter(|_| e.name.is_none());
+    fn show(&mut self, echo: &Echo, number: Option<u64>, given: &mut CellResult) {
+        let interactive = self.session.borrow_mut().interactive(echo).filter(|_| echo.name.is_none());
         if let Some(i) = &interactive {
             if self.stage.sink.watched() {
                 let (id, control) = InteractControl::open(i.clone(), &mut self.widgets, &*self.stage.sink);
@@ -194,8 +194,8 @@ impl Cells {
             let line = json!({"text/plain": i.parts.line(&i.parts.start())});
             self.publish(line, json!({}), None);
         }
-        self.residuals(&e.shown);
-        let (data, metadata) = mime_bundle::of(interactive.as_ref().map_or(e, |i| &i.start));
+        self.residuals(&echo.shown);
+        let (data, metadata) = mime_bundle::of(interactive.as_ref().map_or(echo, |i| &i.start));
         if number.is_some() {
             given.result = data["text/plain"].as_str().map(str::to_owned);
         }

@@ -75,24 +75,24 @@ fn unique<'e>(found: impl DoubleEndedIterator<Item = &'e Entry>) -> Vec<&'e Entr
 /// Whether a text matches a pattern in which `*` stands for any text and `?` for one character.
 fn glob(pattern: &[char], text: &[char]) -> bool {
     // The position of the last star, and of the text after its match.
-    let (mut p, mut t, mut star) = (0, 0, None);
-    while t < text.len() {
-        match pattern.get(p) {
+    let (mut in_pattern, mut in_text, mut star) = (0, 0, None);
+    while in_text < text.len() {
+        match pattern.get(in_pattern) {
             Some('*') => {
-                star = Some((p, t));
-                p += 1;
+                star = Some((in_pattern, in_text));
+                in_pattern += 1;
             }
-            Some(c) if *c == '?' || *c == text[t] => (p, t) = (p + 1, t + 1),
+            Some(c) if *c == '?' || *c == text[in_text] => (in_pattern, in_text) = (in_pattern + 1, in_text + 1),
             _ => match star {
                 Some((at, taken)) => {
                     star = Some((at, taken + 1));
-                    (p, t) = (at + 1, taken + 1);
+                    (in_pattern, in_text) = (at + 1, taken + 1);
                 }
                 None => return false,
             },
         }
     }
-    pattern[p..].iter().all(|c| *c == '*')
+    pattern[in_pattern..].iter().all(|c| *c == '*')
 }
 
 #[cfg(test)]

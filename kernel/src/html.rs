@@ -102,7 +102,7 @@ fn brief(v: &Value) -> String {
 const FIGURE: &str = "\u{2007}";
 
 /// The cells of a column. Numbers have the same number of digits, with aligned decimal points.
-fn cells(a: &Array, at: &[usize]) -> Vec<String> {
+fn cells(array: &Array, at: &[usize]) -> Vec<String> {
     let numbers = |xs: Vec<f64>| -> Vec<String> {
         let pad = |t: &String| {
             let text = t.trim_end();
@@ -110,7 +110,7 @@ fn cells(a: &Array, at: &[usize]) -> Vec<String> {
         };
         digits::column(&xs).iter().map(pad).collect()
     };
-    let texts: Vec<String> = match a.buf() {
+    let texts: Vec<String> = match array.buf() {
         Buf::F64(v) => numbers(at.iter().filter_map(|i| v.get(*i).copied()).collect()),
         Buf::F32(v) if digits::digits() < digits::SINGLE => {
             numbers(at.iter().filter_map(|i| v.get(*i)).map(|x| f64::from(*x)).collect())
@@ -120,9 +120,9 @@ fn cells(a: &Array, at: &[usize]) -> Vec<String> {
         Buf::Bool(v) => at.iter().filter_map(|i| v.get(*i)).map(bool::to_string).collect(),
         Buf::Boxed(v) => at.iter().filter_map(|i| v.get(*i)).map(brief).collect(),
         Buf::Unit => vec!["()".into(); at.len()],
-        Buf::Tuple(_) | Buf::Record(..) => at.iter().map(|i| brief(&array::elem(a, *i))).collect(),
+        Buf::Tuple(_) | Buf::Record(..) => at.iter().map(|i| brief(&array::elem(array, *i))).collect(),
     };
-    let numbers = !matches!(a.kind(), Kind::Boxed | Kind::Tuple | Kind::Record);
+    let numbers = !matches!(array.kind(), Kind::Boxed | Kind::Tuple | Kind::Record);
     texts.iter().map(|t| format!("<td style=\"{}\">{t}</td>", if numbers { RIGHT } else { LEFT })).collect()
 }
 

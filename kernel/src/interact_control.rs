@@ -51,22 +51,26 @@ impl InteractControl {
 }
 
 /// Opens the model of a parameter.
-fn parameter(p: &Parameter, width: &str, o: &mut Opener) -> String {
-    let style = o.widgets.open(o.to, "DescriptionStyle", json!({"description_width": width}));
+fn parameter(parameter: &Parameter, width: &str, opener: &mut Opener) -> String {
+    let style = opener.widgets.open(opener.to, "DescriptionStyle", json!({"description_width": width}));
     let named = |mut state: Json| {
-        state["description"] = json!(p.name);
+        state["description"] = json!(parameter.name);
         state["style"] = json!(reference(&style));
         state
     };
-    match p.kind.as_str() {
-        "toggle" => o.model("Checkbox", json!({"width": "20em"}), named(json!({"value": p.at > 0, "indent": true}))),
+    match parameter.kind.as_str() {
+        "toggle" => opener.model(
+            "Checkbox",
+            json!({"width": "20em"}),
+            named(json!({"value": parameter.at > 0, "indent": true})),
+        ),
         "choice" => {
-            let state = json!({"_options_labels": p.labels, "index": p.at});
-            o.model("Dropdown", json!({"width": "30em"}), named(state))
+            let state = json!({"_options_labels": parameter.labels, "index": parameter.at});
+            opener.model("Dropdown", json!({"width": "30em"}), named(state))
         }
         _ => {
-            let state = json!({"_options_labels": p.labels, "index": p.at, "continuous_update": true, "readout": true, "orientation": "horizontal"});
-            o.model("SelectionSlider", json!({"width": "36em", "max_width": "100%"}), named(state))
+            let state = json!({"_options_labels": parameter.labels, "index": parameter.at, "continuous_update": true, "readout": true, "orientation": "horizontal"});
+            opener.model("SelectionSlider", json!({"width": "36em", "max_width": "100%"}), named(state))
         }
     }
 }

@@ -69,29 +69,31 @@ fn at_start(i: &Interactive) -> (Json, Json) {
 }
 
 /// Data and metadata of a value, with its type if known.
-pub fn shown(v: &Value, ty: &str) -> (Json, Json) {
-    if let Some(i) = interactive::inside(v) {
+pub fn shown(value: &Value, ty: &str) -> (Json, Json) {
+    if let Some(i) = interactive::inside(value) {
         return at_start(&i);
     }
-    if let Some(figure) = adl_plotting::picture(v).filter(|_| table::inside(v).is_none()) {
+    if let Some(figure) = adl_plotting::picture(value).filter(|_| table::inside(value).is_none()) {
         let (mut data, metadata) = picture(&figure);
         // A cost is displayed as a table and as a picture.
-        if let Some(text) = table::cost(v) {
+        if let Some(text) = table::cost(value) {
             data["text/plain"] = json!(text);
         }
         return (data, metadata);
     }
     let mut data = Map::new();
     let text = if ty.is_empty() {
-        show::show(v)
+        show::show(value)
     } else {
-        Echo { name: None, called: None, ty: ty.to_owned(), of: None, shown: v.clone() }.screen(WIDTH)
+        Echo { name: None, called: None, ty: ty.to_owned(), of: None, shown: value.clone() }.screen(WIDTH)
     };
     data.insert("text/plain".into(), json!(text));
-    match matrix_for_formula(v) {
+    match matrix_for_formula(value) {
         Some(latex) => drop(data.insert("text/latex".into(), json!(latex))),
         None => data.extend(
-            crate::residuals_control::still(v).or_else(|| html::of(v, ty)).map(|h| ("text/html".into(), json!(h))),
+            crate::residuals_control::still(value)
+                .or_else(|| html::of(value, ty))
+                .map(|h| ("text/html".into(), json!(h))),
         ),
     }
     (Json::Object(data), json!({}))

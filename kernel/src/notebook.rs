@@ -81,10 +81,10 @@ pub fn run(text: &str, parameters: &[Parameter], setup: &Setup) -> Result<Notebo
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone());
     let mut cells = Cells::new(setup, page.clone(), interrupt, Arc::new(AtomicBool::new(false)));
     let (mut changed, mut failed, mut number) = (Vec::new(), None, 0);
-    for (i, cell) in
+    for (position, cell) in
         book["cells"].as_array_mut().into_iter().flatten().enumerate().filter(|(_, c)| c["cell_type"] == "code")
     {
-        if injected == Some(i) {
+        if injected == Some(position) {
             parameters::typed(&mut parameters, &mut cells.session.borrow_mut())?;
             cell["source"] = parameters::source(&parameters);
         }
@@ -97,12 +97,12 @@ pub fn run(text: &str, parameters: &[Parameter], setup: &Setup) -> Result<Notebo
         }
         let outputs: Vec<Json> = page.outputs.take().into_iter().map(stored).collect();
         if cell["outputs"].as_array().is_none_or(|old| normal(old) != normal(&outputs)) {
-            changed.push(i + 1);
+            changed.push(position + 1);
         }
         cell["outputs"] = json!(outputs);
         cell["execution_count"] = if code.trim().is_empty() { Json::Null } else { json!(number) };
         if let (Err(f), false) = (ended, tagged(cell, "raises-exception")) {
-            failed = Some((i + 1, f.text, f.traceback));
+            failed = Some((position + 1, f.text, f.traceback));
             break;
         }
     }

@@ -144,18 +144,18 @@ fn switch(row: &Value, still: bool) -> Json {
 }
 
 /// A summary of the plan's memory and work.
-fn summary(r: &Value, note: &str) -> String {
-    let (again, work) = (number(r, "again"), number(r, "work").max(1));
+fn summary(record: &Value, note: &str) -> String {
+    let (again, work) = (number(record, "again"), number(record, "work").max(1));
     let measured =
-        table::measured(r).map_or("not measured yet".to_owned(), |n| format!("measured {} ({n} bytes)", size(n)));
+        table::measured(record).map_or("not measured yet".to_owned(), |n| format!("measured {} ({n} bytes)", size(n)));
     let note = if note.is_empty() { String::new() } else { format!("<div>{}</div>", escape(note)) };
     format!(
         "<div class=\"adl-residuals\" style=\"line-height:1.5\"><b>{}</b> under <b>{}</b>: predicted {} ({} bytes) stored, peak {}, extra work {} ({:.0} %); {measured}{note}</div>",
-        escape(&table::text(r, "function")),
-        escape(&table::plan(r).to_string()),
-        size(number(r, "bytes")),
-        number(r, "bytes"),
-        size(number(r, "peak")),
+        escape(&table::text(record, "function")),
+        escape(&table::plan(record).to_string()),
+        size(number(record, "bytes")),
+        number(record, "bytes"),
+        size(number(record, "peak")),
         count(again),
         100.0 * again as f64 / work as f64,
     )
@@ -172,8 +172,8 @@ fn frontier(v: &Value, steps: &[(u64, u64)]) -> String {
 }
 
 /// The static table, if there is nothing to switch.
-pub fn still(v: &Value) -> Option<String> {
-    let r = table::inside(v)?;
+pub fn still(value: &Value) -> Option<String> {
+    let record = table::inside(value)?;
     let line = |cells: Vec<String>, tag: &str| {
         let cell = |(text, column): (&String, &&str)| {
             let wraps = if matches!(*column, "expression" | "reason") { "" } else { ";white-space:nowrap" };
@@ -182,11 +182,11 @@ pub fn still(v: &Value) -> Option<String> {
         format!("<tr>{}</tr>", cells.iter().zip(COLUMNS).map(cell).collect::<String>())
     };
     let head = line(COLUMNS.iter().map(|c| (*c).to_owned()).collect(), "th");
-    let body: String = rows(r).iter().map(|row| line(cells(row), "td")).collect();
+    let body: String = rows(record).iter().map(|row| line(cells(row), "td")).collect();
     Some(format!(
         "<div class=\"adl adl-still\">{}<table><thead>{head}</thead><tbody>{body}</tbody></table>{}</div>",
-        summary(r, ""),
-        frontier(v, &[])
+        summary(record, ""),
+        frontier(value, &[])
     ))
 }
 
@@ -283,34 +283,34 @@ impl ResidualsControl {
         widgets: &mut Widgets,
         to: &dyn OutputSink,
     ) -> Option<(String, ResidualsControl)> {
-        let v = watch.borrow().shown.clone();
-        let r = table::inside(&v)?;
-        let mut o = Opener { widgets, to };
-        let summary = o.html(&format!("{LIVE}{}", live(&summary(r, ""))));
-        let all = rows(r);
+        let shown = watch.borrow().shown.clone();
+        let record = table::inside(&shown)?;
+        let mut opener = Opener { widgets, to };
+        let summary = opener.html(&format!("{LIVE}{}", live(&summary(record, ""))));
+        let all = rows(record);
         let widths = widths(&all);
-        let (lines, table) = o.table(&all, &widths);
-        let stops = distinct_stops(stops, r);
-        let budget = o.slider(slider(&stops, r, false));
+        let (lines, table) = opener.table(&all, &widths);
+        let stops = distinct_stops(stops, record);
+        let budget = opener.slider(slider(&stops, record, false));
         let names: Vec<&str> = PLANS.iter().copied().chain([BY_HAND]).collect();
-        let plans = o.model(
+        let plans = opener.model(
             "Dropdown",
             json!({"width": "20em"}),
-            json!({"_options_labels": names, "index": listed(&table::plan(r)), "description": "plan"}),
+            json!({"_options_labels": names, "index": listed(&table::plan(record)), "description": "plan"}),
         );
         let tip = "make this plan the one of all gradients of the function, and measure it";
-        let apply = o.model(
+        let apply = opener.model(
             "Button",
             json!({"width": "7em", "flex": "0 0 auto"}),
             json!({"description": "Apply", "button_style": "primary", "tooltip": tip}),
         );
-        let acting = o.boxes(
+        let acting = opener.boxes(
             "HBox",
             json!({"flex_flow": "row wrap", "width": "100%"}),
             &[budget.clone(), plans.clone(), apply.clone()],
         );
-        let frontier = o.html(&frontier(&v, &stops));
-        let whole = o.boxes(
+        let frontier = opener.html(&frontier(&shown, &stops));
+        let whole = opener.boxes(
             "VBox",
             json!({"width": "100%", "max_width": "110em"}),
             &[summary.clone(), table, acting, frontier.clone()],
@@ -320,7 +320,7 @@ impl ResidualsControl {
             ResidualsControl {
                 watch,
                 widths,
-                drawn: v,
+                drawn: shown,
                 summary,
                 frontier,
                 plans,

@@ -60,8 +60,8 @@ impl Responder {
 
     /// Answers until the requests end.
     pub fn serve(mut self, requests: &std::sync::mpsc::Receiver<Request>) {
-        for r in requests {
-            let answer = contained(|| self.answer(&r.message)).unwrap_or_else(|f| {
+        for request in requests {
+            let answer = contained(|| self.answer(&request.message)).unwrap_or_else(|f| {
                 // The panic may have left it in the middle of a change.
                 (self.library, self.version) = (None, 0);
                 let mut content = f.content();
@@ -69,9 +69,9 @@ impl Responder {
                 Some(content)
             });
             let Some(content) = answer else { continue };
-            self.out.status(&r.message.header, "busy");
-            self.out.reply(&r, &r.message.kind().replace("_request", "_reply"), content);
-            self.out.status(&r.message.header, "idle");
+            self.out.status(&request.message.header, "busy");
+            self.out.reply(&request, &request.message.kind().replace("_request", "_reply"), content);
+            self.out.status(&request.message.header, "idle");
             // Front ends take the latest status for that of the kernel, so `busy` is repeated.
             if let Some(parent) = lock(&self.common).running.clone() {
                 self.out.status(&parent, "busy");
@@ -285,10 +285,10 @@ mod tests {
 
     #[test]
     fn candidates_are_ordered_as_in_the_repl() {
-        let mut s = adl_session::Session::new(Box::new(NullHost));
-        s.eval("type Shape = Circle Float\nlet loss (w : [2]Float) (x : Float) = sum w * x\nlet wa = \"text\"\nlet wb = [1.0, 2.0]\nlet wd (n : Int) = [float n, 1.0]");
+        let mut session = adl_session::Session::new(Box::new(NullHost));
+        session.eval("type Shape = Circle Float\nlet loss (w : [2]Float) (x : Float) = sum w * x\nlet wa = \"text\"\nlet wb = [1.0, 2.0]\nlet wd (n : Int) = [float n, 1.0]");
         let common = SharedHandle::default();
-        let names = Snapshot::of(&mut s, &Snapshot::default());
+        let names = Snapshot::of(&mut session, &Snapshot::default());
         lock(&common).snapshot = names;
         let out = Outbox::new("session", unbounded_channel().0, unbounded_channel().0, unbounded_channel().0);
         let mut desk = Responder::new(common, out, Vec::new(), || Box::new(NullHost));
@@ -302,8 +302,8 @@ mod tests {
             answer["matches"].as_array().unwrap().iter().map(|m| m.as_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
         for text in ["loss w", "let g x = 2.0 * (loss w"] {
-            let mut found = s.complete("w");
-            s.order_by_type(text, text.len() - 1, &mut found);
+            let mut found = session.complete("w");
+            session.order_by_type(text, text.len() - 1, &mut found);
             let there: Vec<String> = found.into_iter().map(|c| c.text).collect();
             assert_eq!(
                 (&there[..2], matches(text)),

@@ -112,22 +112,22 @@ struct Server {
 
 impl Server {
     fn serve(mut self) {
-        while let Some(r) = self.waiting.pop_front().or_else(|| self.work.recv().ok()) {
-            let cell = r.message.kind() == "execute_request";
-            if cell && self.failed.as_ref().is_some_and(|f| f.precedes(&r)) {
-                self.abort(&r);
+        while let Some(request) = self.waiting.pop_front().or_else(|| self.work.recv().ok()) {
+            let cell = request.message.kind() == "execute_request";
+            if cell && self.failed.as_ref().is_some_and(|f| f.precedes(&request)) {
+                self.abort(&request);
                 continue;
             }
-            let header = r.message.header.clone();
+            let header = request.message.header.clone();
             self.cells.begin();
-            *self.front.request.borrow_mut() = Some(r.clone());
+            *self.front.request.borrow_mut() = Some(request.clone());
             lock(&self.common).running = Some(header.clone());
             self.out.status(&header, "busy");
             if cell {
-                self.execute(&r);
+                self.execute(&request);
             } else {
                 // After an internal error the view stays unchanged.
-                let _ = contained(|| self.cells.comm(r.message.kind(), &r.message.content));
+                let _ = contained(|| self.cells.comm(request.message.kind(), &request.message.content));
                 if !self.another_change() {
                     let _ = contained(|| self.cells.settle());
                 }
@@ -147,28 +147,28 @@ impl Server {
     }
 
     /// Runs a cell and replies.
-    fn execute(&mut self, r: &Request) {
-        let m = &r.message;
-        let (code, silent) = (m.text("code"), m.flag("silent", false));
-        let stored = m.flag("store_history", true) && !silent && !code.trim().is_empty();
+    fn execute(&mut self, request: &Request) {
+        let message = &request.message;
+        let (code, silent) = (message.text("code"), message.flag("silent", false));
+        let stored = message.flag("store_history", true) && !silent && !code.trim().is_empty();
         self.count += u64::from(stored);
         if !silent {
-            self.out.publish(&m.header, "execute_input", json!({"code": code, "execution_count": self.count}));
+            self.out.publish(&message.header, "execute_input", json!({"code": code, "execution_count": self.count}));
         }
-        let ended = contained(|| self.evaluate(m, code, silent)).and_then(|ended| ended);
+        let ended = contained(|| self.evaluate(message, code, silent)).and_then(|ended| ended);
         let result = ended.as_ref().ok().and_then(|(given, _)| given.result.clone());
         // If the names cannot be read, completion keeps the earlier ones.
         let _ = contained(|| self.remember(stored.then_some(code), result));
-        let failed = ended.is_err() && m.flag("stop_on_error", true);
-        let mut content =
-            ended.map_or_else(|f| self.failed(&f, &m.header, silent), |(given, expressions)| ok(&given, expressions));
+        let failed = ended.is_err() && message.flag("stop_on_error", true);
+        let mut content = ended
+            .map_or_else(|f| self.failed(&f, &message.header, silent), |(given, expressions)| ok(&given, expressions));
         content["execution_count"] = json!(self.count);
         if failed {
-            self.receive_burst(r.arrived);
+            self.receive_burst(request.arrived);
         }
         // Set before the reply: a client that receives the reply may send its next request immediately.
-        self.failed = failed.then(|| Failed::now(r));
-        self.out.reply(r, "execute_reply", content);
+        self.failed = failed.then(|| Failed::now(request));
+        self.out.reply(request, "execute_reply", content);
     }
 
     /// The result of a cell, and of its `user_expressions`.

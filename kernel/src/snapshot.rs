@@ -35,23 +35,30 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The current names. Unchanged definitions are copied from the previous snapshot.
-    pub fn of(s: &mut Session, before: &Snapshot) -> Snapshot {
+    pub fn of(session: &mut Session, before: &Snapshot) -> Snapshot {
         let mut out = Snapshot { version: before.version + 1, ..Snapshot::default() };
-        let values: Vec<(String, GlobalId)> =
-            s.env.values.iter().map(|(n, g)| (n.to_string(), g.id)).filter(|(n, _)| !n.starts_with("__")).collect();
+        let values: Vec<(String, GlobalId)> = session
+            .env
+            .values
+            .iter()
+            .map(|(n, g)| (n.to_string(), g.id))
+            .filter(|(n, _)| !n.starts_with("__"))
+            .collect();
         for (name, id) in values {
             let known = before.names.get(&name).filter(|_| before.ids.get(&name) == Some(&id));
-            let entry = known.cloned().unwrap_or_else(|| Arc::new(value(s, &name)));
+            let entry = known.cloned().unwrap_or_else(|| Arc::new(value(session, &name)));
             out.ids.insert(name.clone(), id);
             out.names.insert(name, entry);
         }
-        let modules: Vec<String> = s.env.modules.keys().map(ToString::to_string).collect();
-        for c in s.own_names().into_iter().filter(|c| c.text.starts_with(char::is_uppercase) && c.ty != "module") {
-            let name = Name { doc: s.doc(&c.text).unwrap_or_default(), about: c.doc, ty: c.ty, ..Name::default() };
+        let modules: Vec<String> = session.env.modules.keys().map(ToString::to_string).collect();
+        for c in session.own_names().into_iter().filter(|c| c.text.starts_with(char::is_uppercase) && c.ty != "module")
+        {
+            let name =
+                Name { doc: session.doc(&c.text).unwrap_or_default(), about: c.doc, ty: c.ty, ..Name::default() };
             out.names.insert(c.text, Arc::new(name));
         }
         for m in modules {
-            let members = s.complete(&format!("{m}."));
+            let members = session.complete(&format!("{m}."));
             out.names.insert(m, Arc::new(Name { ty: "module".into(), members, ..Name::default() }));
         }
         out
@@ -91,19 +98,19 @@ impl Snapshot {
     }
 }
 
-fn value(s: &mut Session, name: &str) -> Name {
-    let g = s.env.value(adl_syntax::symbol::Symbol::new(name)).cloned();
-    let ty = g.as_ref().map_or(String::new(), |g| s.type_text(&g.scheme));
+fn value(session: &mut Session, name: &str) -> Name {
+    let g = session.env.value(adl_syntax::symbol::Symbol::new(name)).cloned();
+    let ty = g.as_ref().map_or(String::new(), |g| session.type_text(&g.scheme));
     let about = g.and_then(|g| g.doc).map_or(String::new(), |d| adl_session::docs::summary(&d).to_owned());
     let mut members = Vec::new();
     // Only records and matrices have members.
     if ty.contains(['{', '[']) {
         let mut level = vec![name.to_owned()];
         for _ in 0..DEPTH {
-            let found: Vec<Completion> = level.iter().flat_map(|p| s.complete(&format!("{p}."))).collect();
+            let found: Vec<Completion> = level.iter().flat_map(|p| session.complete(&format!("{p}."))).collect();
             level = found.iter().filter(|c| c.ty.starts_with('{')).map(|c| c.text.clone()).collect();
             members.extend(found);
         }
     }
-    Name { about, doc: s.doc(name).unwrap_or_default(), source: s.source_of(name), ty, members }
+    Name { about, doc: session.doc(name).unwrap_or_default(), source: session.source_of(name), ty, members }
 }

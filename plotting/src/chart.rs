@@ -112,17 +112,17 @@ pub fn read(v: &Value) -> Option<Chart> {
     plot::inside(v).map(|r| chart(r, 0))
 }
 
-fn chart(r: &Value, depth: usize) -> Chart {
-    let flag = |n: &str| matches!(field(r, n), Some(Value::Bool(true)));
-    let size = match field(r, "size") {
+fn chart(record: &Value, depth: usize) -> Chart {
+    let flag = |n: &str| matches!(field(record, n), Some(Value::Bool(true)));
+    let size = match field(record, "size") {
         Some(Value::Tuple(t)) => t.0.iter().map(int).collect::<Vec<_>>(),
         _ => Vec::new(),
     };
     Chart {
-        layers: plot::layers(r).into_iter().filter_map(layer).collect(),
-        facets: if depth < DEPTH { facets(r, depth) } else { Vec::new() },
-        columns: field(r, "columns").map_or(1, |v| int(v).max(1) as usize),
-        colour_map: text(r, "colour_map"),
+        layers: plot::layers(record).into_iter().filter_map(layer).collect(),
+        facets: if depth < DEPTH { facets(record, depth) } else { Vec::new() },
+        columns: field(record, "columns").map_or(1, |v| int(v).max(1) as usize),
+        colour_map: text(record, "colour_map"),
         equal: flag("equal"),
         legend: flag("legend"),
         log: (flag("log_x"), flag("log_y")),
@@ -130,14 +130,14 @@ fn chart(r: &Value, depth: usize) -> Chart {
             [w, h] if w > 0 && h > 0 => Some((w as f64, h as f64)),
             _ => None,
         },
-        theme: match text(r, "theme").as_str() {
+        theme: match text(record, "theme").as_str() {
             "dark" => Some(Theme::Dark),
             "light" => Some(Theme::Light),
             _ => None,
         },
-        title: text(r, "title"),
-        labels: (text(r, "x_label"), text(r, "y_label")),
-        limits: (limits(r, "x_limits"), limits(r, "y_limits")),
+        title: text(record, "title"),
+        labels: (text(record, "x_label"), text(record, "y_label")),
+        limits: (limits(record, "x_limits"), limits(record, "y_limits")),
     }
 }
 
@@ -173,26 +173,26 @@ fn limits(r: &Value, name: &str) -> Option<(f64, f64)> {
     }
 }
 
-fn layer(r: &Value) -> Option<Layer> {
-    let numbers = |n: &str| field(r, n).map_or(Vec::new(), |v| floats(v).to_vec());
-    let flag = |n: &str| matches!(field(r, n), Some(Value::Bool(true)));
-    let kind = kind(&text(r, "kind"))?;
-    let width = match field(r, "width") {
+fn layer(record: &Value) -> Option<Layer> {
+    let numbers = |n: &str| field(record, n).map_or(Vec::new(), |v| floats(v).to_vec());
+    let flag = |n: &str| matches!(field(record, n), Some(Value::Bool(true)));
+    let kind = kind(&text(record, "kind"))?;
+    let width = match field(record, "width") {
         Some(Value::Float(w)) => *w,
         _ => 0.0,
     };
-    let words = match field(r, "words") {
+    let words = match field(record, "words") {
         Some(Value::Array(a)) => strings(a),
         _ => Vec::new(),
     };
-    let z = match field(r, "z").and_then(seq::shape).map(|s| &s[..]) {
+    let grid = match field(record, "z").and_then(seq::shape).map(|s| &s[..]) {
         Some([rows, columns]) => Grid { rows: *rows, columns: *columns, data: numbers("z") },
         _ => Grid::default(),
     };
     Some(Layer {
         kind,
-        name: text(r, "name"),
-        colour: text(r, "colour"),
+        name: text(record, "name"),
+        colour: text(record, "colour"),
         dashed: flag("dashed"),
         markers: flag("markers"),
         width,
@@ -201,7 +201,7 @@ fn layer(r: &Value) -> Option<Layer> {
         u: numbers("u"),
         v: numbers("v"),
         words,
-        z,
+        z: grid,
     })
 }
 

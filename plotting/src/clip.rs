@@ -3,10 +3,10 @@
 use crate::scene::{Frame, Point};
 
 /// The part of a segment inside a frame (Liang and Barsky).
-fn segment(a: Point, b: Point, f: Frame) -> Option<(Point, Point)> {
-    let (dx, dy) = (b.0 - a.0, b.1 - a.1);
+fn segment(point: Point, b: Point, f: Frame) -> Option<(Point, Point)> {
+    let (dx, dy) = (b.0 - point.0, b.1 - point.1);
     let (mut t0, mut t1) = (0.0f64, 1.0f64);
-    for (p, q) in [(-dx, a.0 - f.x), (dx, f.right() - a.0), (-dy, a.1 - f.y), (dy, f.bottom() - a.1)] {
+    for (p, q) in [(-dx, point.0 - f.x), (dx, f.right() - point.0), (-dy, point.1 - f.y), (dy, f.bottom() - point.1)] {
         if p == 0.0 {
             if q < 0.0 {
                 return None;
@@ -17,7 +17,7 @@ fn segment(a: Point, b: Point, f: Frame) -> Option<(Point, Point)> {
             t1 = t1.min(q / p);
         }
     }
-    (t0 <= t1).then_some(((a.0 + t0 * dx, a.1 + t0 * dy), (a.0 + t1 * dx, a.1 + t1 * dy)))
+    (t0 <= t1).then_some(((point.0 + t0 * dx, point.1 + t0 * dy), (point.0 + t1 * dx, point.1 + t1 * dy)))
 }
 
 /// The pieces of a line inside a frame.

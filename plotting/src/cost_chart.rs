@@ -47,9 +47,9 @@ struct CostRow {
 }
 
 /// The cost in a value.
-pub fn read(v: &Value) -> Option<Cost> {
-    let Value::Array(lines) = field(v, "lines")? else { return None };
-    let real = |n: &str| match field(v, n) {
+pub fn read(value: &Value) -> Option<Cost> {
+    let Value::Array(lines) = field(value, "lines")? else { return None };
+    let real = |n: &str| match field(value, n) {
         Some(Value::Float(x)) => Some(*x),
         _ => None,
     };
@@ -62,13 +62,13 @@ pub fn read(v: &Value) -> Option<Cost> {
         rows.sort_by_key(|r| r.line);
     }
     Some(Cost {
-        function: field(v, "function").map_or(String::new(), show::plain),
+        function: field(value, "function").map_or(String::new(), show::plain),
         ratio,
         bound,
         rows,
         left_out,
-        rules: rules(v),
-        table: table::cost(v)?,
+        rules: rules(value),
+        table: table::cost(value)?,
     })
 }
 
@@ -180,14 +180,14 @@ impl Cost {
 }
 
 impl CostRow {
-    fn shapes(&self, theme: Theme, y: f64, most: f64, most_bytes: f64) -> Vec<Shape> {
+    fn shapes(&self, theme: Theme, middle: f64, most: f64, most_bytes: f64) -> Vec<Shape> {
         let ink = theme.ink();
         let mut out = Vec::new();
         if self.line > 0 {
-            out.push(Shape::text((SOURCE - 12.0, y), self.line.to_string(), SMALL, Anchor::End, ink.soft));
+            out.push(Shape::text((SOURCE - 12.0, middle), self.line.to_string(), SMALL, Anchor::End, ink.soft));
         }
         out.push(Shape::text(
-            (SOURCE, y),
+            (SOURCE, middle),
             font::cut(&self.source, SMALL, WORK - SOURCE - 14.0),
             SMALL,
             Anchor::Start,
@@ -198,19 +198,19 @@ impl CostRow {
         for (work, fill) in self.work.into_iter().zip(ink.series) {
             let w = work / most * room;
             if w > 0.0 {
-                out.push(Shape::Rect { frame: Frame { x, y: y - 7.0, w, h: 14.0 }, fill, opacity: 1.0 });
+                out.push(Shape::Rect { frame: Frame { x, y: middle - 7.0, w, h: 14.0 }, fill, opacity: 1.0 });
             }
             x += w;
         }
-        out.push(Shape::text((x + 5.0, y), short(self.work.iter().sum()), SMALL, Anchor::Start, ink.soft));
+        out.push(Shape::text((x + 5.0, middle), short(self.work.iter().sum()), SMALL, Anchor::Start, ink.soft));
         if self.bytes > 0.0 {
             let w = self.bytes / most_bytes * (WIDTH - 16.0 - BYTES - NUMBER);
             out.push(Shape::Rect {
-                frame: Frame { x: BYTES, y: y - 7.0, w, h: 14.0 },
+                frame: Frame { x: BYTES, y: middle - 7.0, w, h: 14.0 },
                 fill: ink.series[3],
                 opacity: 1.0,
             });
-            out.push(Shape::text((BYTES + w + 5.0, y), short(self.bytes), SMALL, Anchor::Start, ink.soft));
+            out.push(Shape::text((BYTES + w + 5.0, middle), short(self.bytes), SMALL, Anchor::Start, ink.soft));
         }
         out
     }

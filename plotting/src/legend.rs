@@ -55,46 +55,54 @@ pub fn draw(p: &Panel, f: Frame) -> Vec<Shape> {
     out
 }
 
-fn bar(p: &Panel, axis: &Axis, f: Frame) -> Vec<Shape> {
+fn bar(panel: &Panel, axis: &Axis, frame: Frame) -> Vec<Shape> {
     const STEPS: usize = 64;
-    let colours = (0..STEPS).map(|k| Some(p.map.at(1.0 - (k as f64 + 0.5) / STEPS as f64))).collect();
-    let mut out = vec![Shape::Cells { frame: Frame { w: BAR, ..f }, columns: 1, colours }];
+    let colours = (0..STEPS).map(|k| Some(panel.map.at(1.0 - (k as f64 + 0.5) / STEPS as f64))).collect();
+    let mut out = vec![Shape::Cells { frame: Frame { w: BAR, ..frame }, columns: 1, colours }];
     let t = ticks_up(axis);
     for (v, text) in &t.at {
-        let Some(y) = axis.at(*v).filter(|y| *y >= f.y - 0.5 && *y <= f.bottom() + 0.5) else { continue };
-        out.push(Shape::stroke((f.x + BAR, y), (f.x + BAR + 3.0, y), p.ink.soft, 1.0));
-        out.push(Shape::text((f.x + BAR + 6.0, y), text.clone(), SMALL, Anchor::Start, p.ink.soft));
+        let Some(y) = axis.at(*v).filter(|y| *y >= frame.y - 0.5 && *y <= frame.bottom() + 0.5) else { continue };
+        out.push(Shape::stroke((frame.x + BAR, y), (frame.x + BAR + 3.0, y), panel.ink.soft, 1.0));
+        out.push(Shape::text((frame.x + BAR + 6.0, y), text.clone(), SMALL, Anchor::Start, panel.ink.soft));
     }
     if !t.note.is_empty() {
-        out.push(Shape::text((f.x, f.y - 10.0), t.note, SMALL, Anchor::Start, p.ink.soft));
+        out.push(Shape::text((frame.x, frame.y - 10.0), t.note, SMALL, Anchor::Start, panel.ink.soft));
     }
     out
 }
 
-fn names(p: &Panel, f: Frame) -> Vec<Shape> {
-    let all = entries(p);
-    let room = ((f.h / LINE) as usize).max(1);
+fn names(panel: &Panel, frame: Frame) -> Vec<Shape> {
+    let all = entries(panel);
+    let room = ((frame.h / LINE) as usize).max(1);
     let shown = if all.len() > room { room.saturating_sub(1) } else { all.len() };
     let mut out = Vec::new();
     for (row, k) in all.iter().take(shown).enumerate() {
-        let y = f.y + (row as f64 + 0.5) * LINE;
-        out.extend(sample(p, *k, f.x, y));
-        let name = font::cut(&p.chart.layers[*k].name, SMALL, (f.w - 24.0).min(NAME));
-        out.push(Shape::text((f.x + 24.0, y), name, SMALL, Anchor::Start, p.ink.ink));
+        let y = frame.y + (row as f64 + 0.5) * LINE;
+        out.extend(sample(panel, *k, frame.x, y));
+        let name = font::cut(&panel.chart.layers[*k].name, SMALL, (frame.w - 24.0).min(NAME));
+        out.push(Shape::text((frame.x + 24.0, y), name, SMALL, Anchor::Start, panel.ink.ink));
     }
     if shown < all.len() {
-        let y = f.y + (shown as f64 + 0.5) * LINE;
-        out.push(Shape::text((f.x, y), format!("and {} more", all.len() - shown), SMALL, Anchor::Start, p.ink.soft));
+        let y = frame.y + (shown as f64 + 0.5) * LINE;
+        out.push(Shape::text(
+            (frame.x, y),
+            format!("and {} more", all.len() - shown),
+            SMALL,
+            Anchor::Start,
+            panel.ink.soft,
+        ));
     }
     out
 }
 
 /// A small sample of a layer.
-fn sample(p: &Panel, k: usize, x: f64, y: f64) -> Vec<Shape> {
-    let l = &p.chart.layers[k];
+fn sample(p: &Panel, k: usize, left: f64, middle: f64) -> Vec<Shape> {
+    let layer = &p.chart.layers[k];
     let colour = p.colour(k);
-    match l.kind {
-        LayerKind::Scatter => vec![Shape::Dots { at: vec![(x + 9.0, y)], radius: 3.5, fill: colour, opacity: 1.0 }],
+    match layer.kind {
+        LayerKind::Scatter => {
+            vec![Shape::Dots { at: vec![(left + 9.0, middle)], radius: 3.5, fill: colour, opacity: 1.0 }]
+        }
         LayerKind::Line
         | LayerKind::Path
         | LayerKind::Stem
@@ -102,18 +110,27 @@ fn sample(p: &Panel, k: usize, x: f64, y: f64) -> Vec<Shape> {
         | LayerKind::Upright
         | LayerKind::Quiver
         | LayerKind::Contour => {
-            let dashed = l.dashed;
-            let mut out =
-                vec![Shape::Line { points: vec![(x, y), (x + 18.0, y)], colour, width: 2.0, dashed, opacity: 1.0 }];
-            if l.markers {
-                out.push(Shape::Dots { at: vec![(x + 9.0, y)], radius: 3.0, fill: colour, opacity: 1.0 });
+            let dashed = layer.dashed;
+            let mut out = vec![Shape::Line {
+                points: vec![(left, middle), (left + 18.0, middle)],
+                colour,
+                width: 2.0,
+                dashed,
+                opacity: 1.0,
+            }];
+            if layer.markers {
+                out.push(Shape::Dots { at: vec![(left + 9.0, middle)], radius: 3.0, fill: colour, opacity: 1.0 });
             }
             out
         }
         LayerKind::Text | LayerKind::Surface | LayerKind::Heatmap => Vec::new(),
         LayerKind::Area | LayerKind::Band | LayerKind::Bars | LayerKind::Stacked | LayerKind::Hist | LayerKind::Box => {
-            let opacity = crate::marks::opacity(l.kind);
-            vec![Shape::Rect { frame: Frame { x: x + 2.0, y: y - 5.0, w: 14.0, h: 10.0 }, fill: colour, opacity }]
+            let opacity = crate::marks::opacity(layer.kind);
+            vec![Shape::Rect {
+                frame: Frame { x: left + 2.0, y: middle - 5.0, w: 14.0, h: 10.0 },
+                fill: colour,
+                opacity,
+            }]
         }
     }
 }

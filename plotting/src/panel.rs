@@ -94,8 +94,8 @@ impl<'c> Panel<'c> {
     }
 
     /// The colour of a layer, as given by the program or by its index.
-    pub fn colour(&self, k: usize) -> Colour {
-        let l = &self.chart.layers[k];
+    pub fn colour(&self, index: usize) -> Colour {
+        let layer = &self.chart.layers[index];
         let quiet = |kind| {
             matches!(
                 kind,
@@ -107,13 +107,13 @@ impl<'c> Panel<'c> {
                     | LayerKind::Text
             )
         };
-        let turn = self.chart.layers[..k].iter().filter(|l| !quiet(l.kind) && l.colour.is_empty()).count();
-        match self.theme.named(&l.colour) {
+        let turn = self.chart.layers[..index].iter().filter(|l| !quiet(l.kind) && l.colour.is_empty()).count();
+        match self.theme.named(&layer.colour) {
             Some(c) => c,
-            None if l.kind == LayerKind::Text => self.ink.ink,
-            None if quiet(l.kind) => self.ink.soft,
-            None if l.kind == LayerKind::Quiver && self.heights.is_some() => self.ink.ink,
-            None if l.kind == LayerKind::Path => self.ink.series[(turn + 1) % 8],
+            None if layer.kind == LayerKind::Text => self.ink.ink,
+            None if quiet(layer.kind) => self.ink.soft,
+            None if layer.kind == LayerKind::Quiver && self.heights.is_some() => self.ink.ink,
+            None if layer.kind == LayerKind::Path => self.ink.series[(turn + 1) % 8],
             None => self.ink.series[turn % 8],
         }
     }
@@ -193,23 +193,24 @@ pub fn draw(chart: &Chart, theme: Theme, whole: Frame) -> Vec<Shape> {
 }
 
 /// The frame of the axes inside the remaining space.
-fn margins(p: &Panel, inner: Frame, side: f64) -> Frame {
-    let up = ticks_up(&Axis { ends: (inner.bottom() - 40.0, inner.y), ..p.y.clone() });
+fn margins(panel: &Panel, inner: Frame, side: f64) -> Frame {
+    let up = ticks_up(&Axis { ends: (inner.bottom() - 40.0, inner.y), ..panel.y.clone() });
     let numbers = up.at.iter().map(|t| font::width(&t.1, SMALL)).fold(8.0, f64::max);
-    let left = numbers + 8.0 + if p.chart.labels.1.is_empty() { 0.0 } else { 22.0 };
-    let top = if up.note.is_empty() && !range::has_missing(p.chart) && !p.chart.layers.iter().any(marks::crowded) {
-        4.0
-    } else {
-        18.0
-    };
+    let left = numbers + 8.0 + if panel.chart.labels.1.is_empty() { 0.0 } else { 22.0 };
+    let top =
+        if up.note.is_empty() && !range::has_missing(panel.chart) && !panel.chart.layers.iter().any(marks::crowded) {
+            4.0
+        } else {
+            18.0
+        };
     let w = (inner.w - left - side - 6.0).max(30.0);
-    let names = if upright(p, w) {
-        p.categories.iter().map(|c| font::width(&font::cut(c, SMALL, UPRIGHT), SMALL)).fold(0.0, f64::max) + 4.0
+    let names = if upright(panel, w) {
+        panel.categories.iter().map(|c| font::width(&font::cut(c, SMALL, UPRIGHT), SMALL)).fold(0.0, f64::max) + 4.0
     } else {
         16.0
     };
-    let note = !ticks_across(&p.x, SMALL).note.is_empty();
-    let bottom = names.min(0.4 * inner.h) + 4.0 + if p.chart.labels.0.is_empty() && !note { 0.0 } else { 20.0 };
+    let note = !ticks_across(&panel.x, SMALL).note.is_empty();
+    let bottom = names.min(0.4 * inner.h) + 4.0 + if panel.chart.labels.0.is_empty() && !note { 0.0 } else { 20.0 };
     Frame { x: inner.x + left, y: inner.y + top, w, h: (inner.h - top - bottom).max(30.0) }
 }
 
@@ -219,36 +220,42 @@ fn upright(p: &Panel, width: f64) -> bool {
     slot < SLOT && p.categories.iter().any(|c| font::width(c, SMALL) > slot - 4.0)
 }
 
-fn axes(p: &Panel, whole: Frame) -> Vec<Shape> {
+fn axes(panel: &Panel, whole: Frame) -> Vec<Shape> {
     let mut out = Vec::new();
-    let (f, ink) = (p.frame, p.ink);
-    let up = ticks_up(&p.y);
-    let grid = !p.chart.layers.iter().all(|l| l.kind == LayerKind::Heatmap) || p.chart.layers.is_empty();
+    let (frame, ink) = (panel.frame, panel.ink);
+    let up = ticks_up(&panel.y);
+    let grid = !panel.chart.layers.iter().all(|l| l.kind == LayerKind::Heatmap) || panel.chart.layers.is_empty();
     for (v, text) in &up.at {
-        let Some(y) = p.y.at(*v).filter(|y| *y >= f.y - 0.5 && *y <= f.bottom() + 0.5) else { continue };
+        let Some(y) = panel.y.at(*v).filter(|y| *y >= frame.y - 0.5 && *y <= frame.bottom() + 0.5) else { continue };
         if grid {
-            out.push(Shape::grid((f.x, y), (f.right(), y), &ink));
+            out.push(Shape::grid((frame.x, y), (frame.right(), y), &ink));
         }
-        out.push(Shape::text((f.x - 6.0, y), text.clone(), SMALL, Anchor::End, ink.soft));
+        out.push(Shape::text((frame.x - 6.0, y), text.clone(), SMALL, Anchor::End, ink.soft));
     }
     if !up.note.is_empty() {
-        out.push(Shape::text((f.x, f.y - 10.0), up.note, SMALL, Anchor::Start, ink.soft));
+        out.push(Shape::text((frame.x, frame.y - 10.0), up.note, SMALL, Anchor::Start, ink.soft));
     }
-    if p.categories.is_empty() {
-        numbers(p, grid, &mut out);
+    if panel.categories.is_empty() {
+        numbers(panel, grid, &mut out);
     } else {
-        names(p, &mut out);
+        names(panel, &mut out);
     }
-    out.push(Shape::stroke((f.x, f.bottom()), (f.right(), f.bottom()), ink.soft, 1.0));
-    out.push(Shape::stroke((f.x, f.y), (f.x, f.bottom()), ink.soft, 1.0));
-    let (across, upwards) = &p.chart.labels;
+    out.push(Shape::stroke((frame.x, frame.bottom()), (frame.right(), frame.bottom()), ink.soft, 1.0));
+    out.push(Shape::stroke((frame.x, frame.y), (frame.x, frame.bottom()), ink.soft, 1.0));
+    let (across, upwards) = &panel.chart.labels;
     if !across.is_empty() {
-        let text = font::cut(across, LABEL, f.w);
-        out.push(Shape::text((f.x + f.w / 2.0, whole.bottom() - EDGE - 5.0), text, LABEL, Anchor::Middle, ink.ink));
+        let text = font::cut(across, LABEL, frame.w);
+        out.push(Shape::text(
+            (frame.x + frame.w / 2.0, whole.bottom() - EDGE - 5.0),
+            text,
+            LABEL,
+            Anchor::Middle,
+            ink.ink,
+        ));
     }
     if !upwards.is_empty() {
-        let text = font::cut(upwards, LABEL, f.h);
-        let at = (whole.x + EDGE + 4.0, f.y + f.h / 2.0);
+        let text = font::cut(upwards, LABEL, frame.h);
+        let at = (whole.x + EDGE + 4.0, frame.y + frame.h / 2.0);
         out.push(Shape::Text(Label { at, text, size: LABEL, anchor: Anchor::Middle, upwards: true, colour: ink.ink }));
     }
     out
@@ -270,25 +277,29 @@ fn numbers(p: &Panel, grid: bool, out: &mut Vec<Shape>) {
 }
 
 fn names(p: &Panel, out: &mut Vec<Shape>) {
-    let (f, ink) = (p.frame, p.ink);
-    let slot = f.w / p.categories.len().max(1) as f64;
-    let stand = upright(p, f.w);
+    let (frame, ink) = (p.frame, p.ink);
+    let slot = frame.w / p.categories.len().max(1) as f64;
+    let stand = upright(p, frame.w);
     // If there are more names than fit, only every n-th one is shown.
     let every = if stand { (13.0 / slot).ceil().max(1.0) as usize } else { 1 };
     for (k, name) in p.categories.iter().enumerate().step_by(every) {
-        let Some(x) = p.x.at(k as f64).filter(|x| *x >= f.x && *x <= f.right()) else { continue };
+        let Some(centre) = p.x.at(k as f64).filter(|x| *x >= frame.x && *x <= frame.right()) else { continue };
         out.push(match stand {
             true => Shape::Text(Label {
-                at: (x, f.bottom() + 6.0),
+                at: (centre, frame.bottom() + 6.0),
                 text: font::cut(name, SMALL, UPRIGHT),
                 size: SMALL,
                 anchor: Anchor::End,
                 upwards: true,
                 colour: ink.soft,
             }),
-            false => {
-                Shape::text((x, f.bottom() + 13.0), font::cut(name, SMALL, slot - 4.0), SMALL, Anchor::Middle, ink.soft)
-            }
+            false => Shape::text(
+                (centre, frame.bottom() + 13.0),
+                font::cut(name, SMALL, slot - 4.0),
+                SMALL,
+                Anchor::Middle,
+                ink.soft,
+            ),
         });
     }
 }

@@ -194,21 +194,21 @@ impl Canvas<'_> {
         }
     }
 
-    fn text(&mut self, l: &Label) {
-        let h = match l.anchor {
+    fn text(&mut self, label: &Label) {
+        let side = match label.anchor {
             Anchor::Start => HPos::Left,
             Anchor::Middle => HPos::Center,
             Anchor::End => HPos::Right,
         };
-        let turn = if l.upwards { FontTransform::Rotate270 } else { FontTransform::None };
-        let colour = rgb(l.colour);
-        let style: TextStyle = ("sans-serif", l.size * self.scale)
+        let turn = if label.upwards { FontTransform::Rotate270 } else { FontTransform::None };
+        let colour = rgb(label.colour);
+        let style: TextStyle = ("sans-serif", label.size * self.scale)
             .into_font()
             .transform(turn)
             .color(&colour)
-            .pos(Pos::new(h, VPos::Center));
-        let at = self.px(l.at);
-        let _ = self.to.draw_text(&l.text, &style, at);
+            .pos(Pos::new(side, VPos::Center));
+        let at = self.px(label.at);
+        let _ = self.to.draw_text(&label.text, &style, at);
     }
 
     /// The cells of a grid; `cell` returns the colour and opacity of each.
@@ -231,27 +231,27 @@ fn dashes(points: &[Point], on: f64, off: f64) -> Vec<Vec<Point>> {
     let (mut out, mut piece): (Vec<Vec<Point>>, Vec<Point>) = (Vec::new(), Vec::new());
     let (mut left, mut drawing) = (on.max(0.5), true);
     for pair in points.windows(2) {
-        let (mut a, b) = (pair[0], pair[1]);
+        let (mut start, end) = (pair[0], pair[1]);
         if drawing && piece.is_empty() {
-            piece.push(a);
+            piece.push(start);
         }
-        let mut length = (b.0 - a.0).hypot(b.1 - a.1);
+        let mut length = (end.0 - start.0).hypot(end.1 - start.1);
         while length > left {
             let t = left / length;
-            a = (a.0 + (b.0 - a.0) * t, a.1 + (b.1 - a.1) * t);
+            start = (start.0 + (end.0 - start.0) * t, start.1 + (end.1 - start.1) * t);
             length -= left;
-            piece.push(a);
+            piece.push(start);
             if drawing {
                 out.push(std::mem::take(&mut piece));
             } else {
-                piece = vec![a];
+                piece = vec![start];
             }
             drawing = !drawing;
             left = if drawing { on.max(0.5) } else { off.max(0.5) };
         }
         left -= length;
         if drawing {
-            piece.push(b);
+            piece.push(end);
         }
     }
     if drawing && piece.len() > 1 {

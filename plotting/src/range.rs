@@ -108,10 +108,10 @@ pub fn of(chart: &Chart, categories: &[String]) -> (Extent, Extent) {
     (across, up)
 }
 
-fn layer(chart: &Chart, l: &Layer) -> (Extent, Extent) {
-    let (mut x, mut y) = (NOTHING, NOTHING);
+fn layer(chart: &Chart, layer: &Layer) -> (Extent, Extent) {
+    let (mut across, mut upwards) = (NOTHING, NOTHING);
     let (log_x, log_y) = chart.log;
-    match l.kind {
+    match layer.kind {
         LayerKind::Line
         | LayerKind::Scatter
         | LayerKind::Area
@@ -120,36 +120,37 @@ fn layer(chart: &Chart, l: &Layer) -> (Extent, Extent) {
         | LayerKind::Quiver
         | LayerKind::Stem
         | LayerKind::Text => {
-            points(l, &l.y, chart.log, &mut x, &mut y);
-            if l.kind == LayerKind::Band {
-                points(l, &l.v, chart.log, &mut x, &mut y);
+            points(layer, &layer.y, chart.log, &mut across, &mut upwards);
+            if layer.kind == LayerKind::Band {
+                points(layer, &layer.v, chart.log, &mut across, &mut upwards);
             }
-            if l.kind == LayerKind::Quiver {
-                room_for_arrows(chart, l, &mut x, &mut y);
+            if layer.kind == LayerKind::Quiver {
+                room_for_arrows(chart, layer, &mut across, &mut upwards);
             }
-            (x.air, y.air) = ((true, true), (true, true));
+            (across.air, upwards.air) = ((true, true), (true, true));
         }
         LayerKind::Bars | LayerKind::Box => {
-            l.y.iter().filter(|v| fits(**v, log_y)).for_each(|v| y.add(*v));
-            y.air = (true, true);
+            layer.y.iter().filter(|v| fits(**v, log_y)).for_each(|v| upwards.add(*v));
+            upwards.air = (true, true);
         }
-        LayerKind::Hist => histogram(l, chart.log, &mut x, &mut y),
+        LayerKind::Hist => histogram(layer, chart.log, &mut across, &mut upwards),
         LayerKind::Heatmap | LayerKind::Contour => {
-            let (columns, rows) = (edges(&l.x, l.z.columns, l.kind), edges(&l.y, l.z.rows, l.kind));
-            columns.iter().filter(|v| fits(**v, log_x)).for_each(|v| x.add(*v));
-            rows.iter().filter(|v| fits(**v, log_y)).for_each(|v| y.add(*v));
+            let (columns, rows) =
+                (edges(&layer.x, layer.z.columns, layer.kind), edges(&layer.y, layer.z.rows, layer.kind));
+            columns.iter().filter(|v| fits(**v, log_x)).for_each(|v| across.add(*v));
+            rows.iter().filter(|v| fits(**v, log_y)).for_each(|v| upwards.add(*v));
         }
-        LayerKind::Across => l.y.iter().filter(|v| fits(**v, log_y)).for_each(|v| y.add(*v)),
-        LayerKind::Upright => l.x.iter().filter(|v| fits(**v, log_x)).for_each(|v| x.add(*v)),
+        LayerKind::Across => layer.y.iter().filter(|v| fits(**v, log_y)).for_each(|v| upwards.add(*v)),
+        LayerKind::Upright => layer.x.iter().filter(|v| fits(**v, log_x)).for_each(|v| across.add(*v)),
         LayerKind::Stacked | LayerKind::Surface => {}
     }
-    if matches!(l.kind, LayerKind::Area | LayerKind::Bars | LayerKind::Hist | LayerKind::Stem)
+    if matches!(layer.kind, LayerKind::Area | LayerKind::Bars | LayerKind::Hist | LayerKind::Stem)
         && !log_y
-        && !y.is_empty()
+        && !upwards.is_empty()
     {
-        y.from_zero();
+        upwards.from_zero();
     }
-    (x, y)
+    (across, upwards)
 }
 
 fn histogram(l: &Layer, (log_x, log_y): (bool, bool), x: &mut Extent, y: &mut Extent) {
@@ -219,39 +220,39 @@ pub fn places(categories: &[String]) -> std::collections::HashMap<&str, usize> {
 /// The intervals of a histogram with their counts.
 pub fn bins(l: &Layer) -> Vec<(f64, f64, usize)> {
     let values: Vec<f64> = l.x.iter().copied().filter(|v| v.is_finite()).collect();
-    let n = l.u.first().map_or(10.0, |n| n.max(1.0)).min(5000.0) as usize;
+    let count = l.u.first().map_or(10.0, |n| n.max(1.0)).min(5000.0) as usize;
     let (Some(low), Some(high)) = (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max))
     else {
         return Vec::new();
     };
     let (low, high) = if high > low { (low, high) } else { (low - 0.5, high + 0.5) };
     // Halves avoid an overflow for the widest ranges.
-    let width = (high / 2.0 - low / 2.0) / n as f64;
-    let mut counts = vec![0; n];
+    let width = (high / 2.0 - low / 2.0) / count as f64;
+    let mut counts = vec![0; count];
     for v in values {
         let k = ((v / 2.0 - low / 2.0) / width) as usize;
-        counts[k.min(n - 1)] += 1;
+        counts[k.min(count - 1)] += 1;
     }
-    let edge = |k: usize| if k == n { high } else { 2.0 * (low / 2.0 + k as f64 * width) };
+    let edge = |k: usize| if k == count { high } else { 2.0 * (low / 2.0 + k as f64 * width) };
     counts.into_iter().enumerate().map(|(k, c)| (edge(k), edge(k + 1), c)).collect()
 }
 
 /// The edges of a grid's cells (heatmaps), or the positions of its points (contours).
-pub fn edges(at: &[f64], n: usize, kind: LayerKind) -> Vec<f64> {
-    if n == 0 {
+pub fn edges(at: &[f64], count: usize, kind: LayerKind) -> Vec<f64> {
+    if count == 0 {
         return Vec::new();
     }
     let centre = |k: usize| at.get(k).copied().unwrap_or(k as f64);
     if kind == LayerKind::Contour {
-        return (0..n).map(centre).collect();
+        return (0..count).map(centre).collect();
     }
-    let half = |k: usize| if n == 1 { 1.0 } else { centre(k.min(n - 2) + 1) - centre(k.min(n - 2)) } / 2.0;
-    (0..=n)
+    let half = |k: usize| if count == 1 { 1.0 } else { centre(k.min(count - 2) + 1) - centre(k.min(count - 2)) } / 2.0;
+    (0..=count)
         .map(|k| {
             if k == 0 {
                 centre(0) - half(0)
-            } else if k == n {
-                centre(n - 1) + half(n - 1)
+            } else if k == count {
+                centre(count - 1) + half(count - 1)
             } else {
                 centre(k - 1) / 2.0 + centre(k) / 2.0
             }

@@ -19,13 +19,13 @@ struct Point {
 
 /// The chart of a value of type `Residuals`. `steps`: peak memory and extra work of plans between the named ones.
 pub fn read(v: &Value, steps: &[(u64, u64)]) -> Option<Chart> {
-    let r = table::inside(v)?;
-    let work = number(r, "work").max(1) as f64;
+    let record = table::inside(v)?;
+    let work = number(record, "work").max(1) as f64;
     let place = |again: u64, peak: u64| (1.0 + again as f64 / work, (peak as f64).max(1.0));
     let mut points: Vec<Point> = Vec::new();
-    let plan = table::plan(r).to_string();
-    let others = table::rows(r, "frontier").into_iter().map(|row| (table::text(&row, "plan"), row));
-    for (k, (name, row)) in [(plan, r.clone())].into_iter().chain(others).enumerate() {
+    let plan = table::plan(record).to_string();
+    let others = table::rows(record, "frontier").into_iter().map(|row| (table::text(&row, "plan"), row));
+    for (k, (name, row)) in [(plan, record.clone())].into_iter().chain(others).enumerate() {
         let at = place(number(&row, "again"), number(&row, "peak"));
         match points.iter_mut().find(|p| p.at == at) {
             Some(p) if p.names.contains(&name) => {}
@@ -52,7 +52,7 @@ pub fn read(v: &Value, steps: &[(u64, u64)]) -> Option<Chart> {
         legend: true,
         size: Some(SIZE),
         log: (true, true),
-        title: format!("plans for {}", table::text(r, "function")),
+        title: format!("plans for {}", table::text(record, "function")),
         labels: ("work, as a multiple of storing everything".to_owned(), "peak memory / bytes".to_owned()),
         ..Chart::default()
     })

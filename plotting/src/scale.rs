@@ -175,8 +175,8 @@ pub fn superscript(n: i32) -> String {
     if n < 0 { format!("⁻{digits}") } else { digits }
 }
 
-fn log_ticks((a, b): (f64, f64), room: usize) -> Ticks {
-    let (low, high) = ((a.log10() - 1e-9).ceil() as i32, (b.log10() + 1e-9).floor() as i32);
+fn log_ticks((lowest, highest): (f64, f64), room: usize) -> Ticks {
+    let (low, high) = ((lowest.log10() - 1e-9).ceil() as i32, (highest.log10() + 1e-9).floor() as i32);
     let decades = high - low + 1;
     if decades >= 3 || decades >= 2 && room < 5 {
         let stride = (decades as usize).div_ceil(room).max(1);
@@ -187,7 +187,7 @@ fn log_ticks((a, b): (f64, f64), room: usize) -> Ticks {
     for k in low - 1..=high {
         for f in [1.0, 2.0, 5.0] {
             let v = f * 10f64.powi(k);
-            if v >= a * 0.999_999 && v <= b * 1.000_001 {
+            if v >= lowest * 0.999_999 && v <= highest * 1.000_001 {
                 let text = if (-4..=5).contains(&k) {
                     short(v)
                 } else if f == 1.0 {

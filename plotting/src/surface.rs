@@ -69,8 +69,8 @@ fn spans(p: &Panel, layers: &[&Layer]) -> [Axis; 3] {
     [span(layers, |l| (&l.x, l.z.columns)), span(layers, |l| (&l.y, l.z.rows)), Axis::new(heights, false, (0.0, 1.0))]
 }
 
-fn surface(p: &Panel, l: &Layer, view: &SurfaceView) -> Vec<Shape> {
-    let [ax, ay, az] = spans(p, &[l]);
+fn surface(panel: &Panel, l: &Layer, view: &SurfaceView) -> Vec<Shape> {
+    let [ax, ay, az] = spans(panel, &[l]);
     let g = &l.z;
     let (rows, columns) = (picked(g.rows), picked(g.columns));
     let mut pieces: Vec<(f64, Vec<Point>, Colour)> = Vec::new();
@@ -81,12 +81,12 @@ fn surface(p: &Panel, l: &Layer, view: &SurfaceView) -> Vec<Shape> {
             else {
                 continue;
             };
-            let colour = p.height(height).unwrap_or(p.ink.soft);
+            let colour = panel.height(height).unwrap_or(panel.ink.soft);
             pieces.push((depth, points, colour));
         }
     }
     pieces.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let edge = |c: Colour| c.mix(p.ink.paper.unwrap_or(p.ink.grid), 0.25);
+    let edge = |c: Colour| c.mix(panel.ink.paper.unwrap_or(panel.ink.grid), 0.25);
     pieces
         .into_iter()
         .flat_map(|(_, points, colour)| {

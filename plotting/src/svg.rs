@@ -102,16 +102,16 @@ fn path(points: &[Point]) -> String {
     out
 }
 
-fn text(l: &Label, out: &mut String) -> std::fmt::Result {
-    let anchor = match l.anchor {
+fn text(label: &Label, out: &mut String) -> std::fmt::Result {
+    let anchor = match label.anchor {
         Anchor::Start => "",
         Anchor::Middle => " text-anchor=\"middle\"",
         Anchor::End => " text-anchor=\"end\"",
     };
     // Moves the baseline down by half the height of capitals.
-    let down = 0.36 * l.size;
-    let (x, y) = l.at;
-    let (at, turn) = match l.upwards {
+    let down = 0.36 * label.size;
+    let (x, y) = label.at;
+    let (at, turn) = match label.upwards {
         true => ((x + down, y), format!(" transform=\"rotate(-90 {} {})\"", num(x + down), num(y))),
         false => ((x, y + down), String::new()),
     };
@@ -120,9 +120,9 @@ fn text(l: &Label, out: &mut String) -> std::fmt::Result {
         "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{anchor}{turn}>{}</text>",
         num(at.0),
         num(at.1),
-        num(l.size),
-        l.colour.hex(),
-        escape(&l.text)
+        num(label.size),
+        label.colour.hex(),
+        escape(&label.text)
     )
 }
 

@@ -50,8 +50,8 @@ fn index(rgb: &[u8]) -> usize {
     rgb.iter().fold(0, |n, c| n * 6 + (usize::from(*c) * 5 + 127) / 255)
 }
 
-fn sixel(w: usize, h: usize, pixels: &[u8]) -> String {
-    let mut out = format!("\x1bPq\"1;1;{w};{h}");
+fn sixel(width: usize, h: usize, pixels: &[u8]) -> String {
+    let mut out = format!("\x1bPq\"1;1;{width};{h}");
     for c in 0..216 {
         let _ = write!(out, "#{c};2;{};{};{}", c / 36 * 20, c / 6 % 6 * 20, c % 6 * 20);
     }
@@ -59,9 +59,9 @@ fn sixel(w: usize, h: usize, pixels: &[u8]) -> String {
         // For each colour in the band, the pixels of each column that have it.
         let mut bands: std::collections::BTreeMap<usize, Vec<u8>> = std::collections::BTreeMap::new();
         for y in top..h.min(top + 6) {
-            for x in 0..w {
-                let at = (y * w + x) * 3;
-                bands.entry(index(&pixels[at..at + 3])).or_insert_with(|| vec![0; w])[x] |= 1 << (y - top);
+            for x in 0..width {
+                let at = (y * width + x) * 3;
+                bands.entry(index(&pixels[at..at + 3])).or_insert_with(|| vec![0; width])[x] |= 1 << (y - top);
             }
         }
         for (colour, bits) in bands {

@@ -59,7 +59,8 @@ impl Random {
     }
 
     fn layer(&mut self, kind: LayerKind) -> Layer {
-        let (x, y, u, v) = (self.numbers(), self.numbers(), self.numbers(), self.numbers());
+        let (horizontal, vertical, eastward, northward) =
+            (self.numbers(), self.numbers(), self.numbers(), self.numbers());
         let words = (0..self.below(12)).map(|_| self.word()).collect();
         let (rows, columns) = (self.below(6), self.below(6));
         let data = (0..rows * columns).map(|_| self.number()).collect();
@@ -71,10 +72,10 @@ impl Random {
             dashed,
             markers,
             width: self.below(3) as f64,
-            x,
-            y,
-            u,
-            v,
+            x: horizontal,
+            y: vertical,
+            u: eastward,
+            v: northward,
             words,
             z: Grid { rows, columns, data },
         }

@@ -180,15 +180,15 @@ fn at_types(form: &Form, n: usize) -> Result<String, String> {
 }
 
 /// A function at the types of its arguments.
-fn checked(py: Python<'_>, engine: &mut Locked, f: &FunctionData, types: Vec<Ty>) -> PyResult<Rc<Checked>> {
-    if let Some(c) = f.checked.borrow().get(&types) {
+fn checked(py: Python<'_>, engine: &mut Locked, function_data: &FunctionData, types: Vec<Ty>) -> PyResult<Rc<Checked>> {
+    if let Some(c) = function_data.checked.borrow().get(&types) {
         return Ok(c.clone());
     }
-    let text =
-        at_types(&f.form, types.len()).map_err(|e| errors::plain(py, "E0203", &e, "see `help` of the function"))?;
+    let text = at_types(&function_data.form, types.len())
+        .map_err(|e| errors::plain(py, "E0203", &e, "see `help` of the function"))?;
     let aliases: Vec<(String, Ty)> =
         types.iter().enumerate().map(|(i, t)| (format!("Arg{}", i + 1), t.clone())).collect();
-    let env = f.env.clone();
+    let env = function_data.env.clone();
     let done = engine.run(py, |s| s.typed(&env, &aliases, &text));
     let (fun, ty) = done.map_err(|d| errors::raised(py, engine, &d))?;
     let mut result = &ty;
@@ -200,7 +200,7 @@ fn checked(py: Python<'_>, engine: &mut Locked, f: &FunctionData, types: Vec<Ty>
     let result = result.clone();
     let first_order = is_first_order(engine, &result);
     let made = Rc::new(Checked { fun, result, first_order });
-    let mut all = f.checked.borrow_mut();
+    let mut all = function_data.checked.borrow_mut();
     if all.len() >= KEPT {
         all.clear();
     }

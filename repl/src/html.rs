@@ -164,31 +164,31 @@ fn module(m: &DocModule, library: &[DocModule]) -> String {
     page(&format!("{} - adl", m.name), &m.name, library, &body)
 }
 
-fn entry(e: &DocEntry) -> String {
-    let mut out = match e.signature.starts_with("type ") {
+fn entry(doc_entry: &DocEntry) -> String {
+    let mut out = match doc_entry.signature.starts_with("type ") {
         true => format!(
             "<h2 id=\"{}\"><code>type {}</code></h2>\n<pre>{}</pre>\n",
-            anchor(&e.name),
-            escape(&e.name),
-            code(&e.signature)
+            anchor(&doc_entry.name),
+            escape(&doc_entry.name),
+            code(&doc_entry.signature)
         ),
         false => format!(
             "<h2 id=\"{0}\"><a href=\"#{0}\"><code>{1}</code></a> <code class=\"sig\">: {2}</code></h2>\n",
-            anchor(&e.name),
-            escape(&e.name),
-            escape(&e.signature)
+            anchor(&doc_entry.name),
+            escape(&doc_entry.name),
+            escape(&doc_entry.signature)
         ),
     };
-    out += &prose(&e.text);
-    if !e.examples.is_empty() {
-        let lines: Vec<String> = e
+    out += &prose(&doc_entry.text);
+    if !doc_entry.examples.is_empty() {
+        let lines: Vec<String> = doc_entry
             .examples
             .iter()
             .map(|(x, want)| format!("{}\n<span class=\"out\">{}</span>", code(x), escape(want)))
             .collect();
         out += &format!("<pre>{}</pre>\n", lines.join("\n"));
     }
-    if let Some(source) = &e.source {
+    if let Some(source) = &doc_entry.source {
         out += &format!("<details><summary>source</summary><pre>{}</pre></details>\n", code(source));
     }
     out

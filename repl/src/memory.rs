@@ -52,7 +52,7 @@ pub fn guard(out_of_memory: &OutOfMemoryFlag, limit: Option<u64>) {
 }
 
 /// Checks once. Returns when to check again, or nothing if the resident size is unknown.
-fn look(s: &OutOfMemoryFlag) -> Option<Duration> {
+fn look(out_of_memory_flag: &OutOfMemoryFlag) -> Option<Duration> {
     fault::point(fault::Point::Memory);
     let held = MemoryUse::now()?;
     let bounds = MemoryLimits::now();
@@ -62,9 +62,9 @@ fn look(s: &OutOfMemoryFlag) -> Option<Duration> {
         left = MemoryUse::now().map_or(0, |held| bounds.left(&held));
     }
     match left {
-        0 => s.set(held.resident),
+        0 => out_of_memory_flag.set(held.resident),
         // A run that is ending has the reserve.
-        _ if s.ending() => {}
+        _ if out_of_memory_flag.ending() => {}
         _ => reserve_address_space(bounds.address),
     }
     Some(Duration::from_secs_f64(left as f64 / RATE as f64).clamp(SHORTEST, LONGEST))

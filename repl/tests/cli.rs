@@ -20,7 +20,7 @@ fn a_script_prints_only_what_it_prints() {
 
 #[test]
 fn expressions_are_echoed_with_their_types() {
-    let d = Dir::new("e");
+    let dir = Dir::new("e");
     for (text, want) in [
         ("1 + 2", "3 : Int\n"),
         ("6.0", "6.0 : Float\n"),
@@ -40,9 +40,9 @@ fn expressions_are_echoed_with_their_types() {
         ("let f x = x", "f : a -> a\n"),
         ("grad (fun p -> p.a * p.a) {a = 3.0}", "{a = 6.0} : {a : Float}\n"),
     ] {
-        d.adl(&["-e", text]).is(0, want, "");
+        dir.adl(&["-e", text]).is(0, want, "");
     }
-    let long = d.adl(&["-e", "iota 5000"]);
+    let long = dir.adl(&["-e", "iota 5000"]);
     assert!(long.out.ends_with("4998, 4999] : [5000]Int\n") && !long.out.contains('…'));
 }
 
@@ -57,13 +57,15 @@ fn arguments_reach_the_program() {
 
 #[test]
 fn exit_codes() {
-    let d = Dir::new("codes");
-    d.file("bad.adl", "print 1\nlet x = 1 + \"a\"").file("dies.adl", "print 1\nprint [1][3]").file("ok.adl", "print 1");
-    d.adl(&["bad.adl"]).is(1, "", "E0205");
-    d.adl(&["dies.adl"]).is(1, "1\n", "E0701");
-    d.adl(&["missing.adl"]).is(1, "", "error[E0801]: missing.adl: there is no such file");
-    d.adl(&["."]).is(1, "", "it is a directory");
-    d.adl(&["chekc", "ok.adl"]).is(1, "", "did you mean `adl check`?");
+    let dir = Dir::new("codes");
+    dir.file("bad.adl", "print 1\nlet x = 1 + \"a\"")
+        .file("dies.adl", "print 1\nprint [1][3]")
+        .file("ok.adl", "print 1");
+    dir.adl(&["bad.adl"]).is(1, "", "E0205");
+    dir.adl(&["dies.adl"]).is(1, "1\n", "E0701");
+    dir.adl(&["missing.adl"]).is(1, "", "error[E0801]: missing.adl: there is no such file");
+    dir.adl(&["."]).is(1, "", "it is a directory");
+    dir.adl(&["chekc", "ok.adl"]).is(1, "", "did you mean `adl check`?");
     for args in [
         &["--bogus"][..],
         &["--frobnicate", "2", "ok.adl"],
@@ -79,12 +81,12 @@ fn exit_codes() {
         &["-e", "1", "check", "ok.adl"],
         &["doc", "--html"],
     ] {
-        let r = d.adl(args);
+        let r = dir.adl(args);
         assert_eq!((r.code, r.out.as_str()), (2, ""), "{args:?}: {}", r.err);
         assert!(r.err.starts_with("error: "), "{args:?}: {}", r.err);
     }
-    assert!(d.adl(&["--help"]).out.contains("Usage"));
-    d.adl(&["--version"]).is(0, &format!("adl {}\n", env!("CARGO_PKG_VERSION")), "");
+    assert!(dir.adl(&["--help"]).out.contains("Usage"));
+    dir.adl(&["--version"]).is(0, &format!("adl {}\n", env!("CARGO_PKG_VERSION")), "");
 }
 
 #[test]
@@ -120,30 +122,30 @@ fn a_file_is_checked_before_any_of_it_runs() {
 
 #[test]
 fn check_reports_every_error_of_every_file() {
-    let d = Dir::new("check");
-    d.file("a.adl", "let x = 1 + \"a\"\nlet y = foo\n")
+    let dir = Dir::new("check");
+    dir.file("a.adl", "let x = 1 + \"a\"\nlet y = foo\n")
         .file("b.adl", "let z = [1.0] + [1.0, 2.0]\n")
         .file("ok.adl", "let x = 1\n");
-    let r = d.adl(&["check", "a.adl", "ok.adl", "missing.adl", "b.adl"]);
+    let r = dir.adl(&["check", "a.adl", "ok.adl", "missing.adl", "b.adl"]);
     r.is(1, "", "E0205");
     for part in ["a.adl:1:13", "a.adl:2:9", "b.adl:1:17", "missing.adl: there is no such file"] {
         assert!(r.err.contains(part), "{part}: {}", r.err);
     }
-    d.adl(&["check", "ok.adl"]).is(0, "", "");
-    d.adl(&["check", "."]).is(1, "", "b.adl:1:17");
-    let r = d.adl(&["check", "--explain", "E0301"]);
+    dir.adl(&["check", "ok.adl"]).is(0, "", "");
+    dir.adl(&["check", "."]).is(1, "", "b.adl:1:17");
+    let r = dir.adl(&["check", "--explain", "E0301"]);
     assert!(r.code == 0 && r.out.starts_with("E0301\n\n"), "{}", r.out);
-    assert_eq!(d.adl(&["check", "--explain", "e0301"]).out, r.out);
+    assert_eq!(dir.adl(&["check", "--explain", "e0301"]).out, r.out);
 }
 
 #[test]
 fn json_diagnostics_are_objects_on_lines() {
-    let d = Dir::new("json");
-    d.file(
+    let dir = Dir::new("json");
+    dir.file(
         "a.adl",
         "let x = 1 + \"a\\t\u{7f}\"\nlet é = 1\nlet y = fooo\nlet f x = match x with | 1 -> 2 | _ -> 3 | 4 -> 5\n",
     );
-    let r = d.adl(&["check", "--json", "a.adl", "missing.adl"]);
+    let r = dir.adl(&["check", "--json", "a.adl", "missing.adl"]);
     assert_eq!(r.code, 1);
     let lines: Vec<serde_json::Value> =
         r.err.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect();
@@ -161,8 +163,8 @@ fn json_diagnostics_are_objects_on_lines() {
     );
     assert!(first["end_column"].as_u64() > first["column"].as_u64() && first["labels"][0]["line"] == 1);
     assert!(lines.iter().any(|l| l["severity"] == "warning" && l["code"] == "W0403"));
-    d.file("b.adl", "let x =\n  grda sin 1.0\n");
-    let r = d.adl(&["check", "--json", "b.adl"]);
+    dir.file("b.adl", "let x =\n  grda sin 1.0\n");
+    let r = dir.adl(&["check", "--json", "b.adl"]);
     let l: serde_json::Value = serde_json::from_str(r.err.trim()).unwrap();
     let fix = &l["fix"][0];
     assert_eq!(
@@ -170,7 +172,7 @@ fn json_diagnostics_are_objects_on_lines() {
         (Some("grad"), Some(2), Some(3), Some(7))
     );
     assert_eq!((fix["start"].as_u64(), fix["end"].as_u64()), (Some(10), Some(14)));
-    let r = d.adl(&["--json", "-e", "let f x = [1][x]\nf 3"]);
+    let r = dir.adl(&["--json", "-e", "let f x = [1][x]\nf 3"]);
     let l: serde_json::Value = serde_json::from_str(r.err.trim()).unwrap();
     assert_eq!(l["stack"][0]["function"], "f");
 }
@@ -187,19 +189,19 @@ fn programs_from_standard_input() {
 
 #[test]
 fn colours() {
-    let d = Dir::new("color");
-    d.file("a.adl", "x");
-    assert!(!d.adl(&["a.adl"]).err.contains('\x1b'));
-    assert!(d.adl(&["--color", "always", "a.adl"]).err.contains('\x1b'));
-    assert!(d.adl(&["check", "a.adl", "--color=always"]).err.contains('\x1b'));
-    assert!(!d.adl(&["--color", "never", "a.adl"]).err.contains('\x1b'));
-    let mut c = d.command(&["a.adl"]);
+    let dir = Dir::new("color");
+    dir.file("a.adl", "x");
+    assert!(!dir.adl(&["a.adl"]).err.contains('\x1b'));
+    assert!(dir.adl(&["--color", "always", "a.adl"]).err.contains('\x1b'));
+    assert!(dir.adl(&["check", "a.adl", "--color=always"]).err.contains('\x1b'));
+    assert!(!dir.adl(&["--color", "never", "a.adl"]).err.contains('\x1b'));
+    let mut c = dir.command(&["a.adl"]);
     c.env("NO_COLOR", "1");
     assert!(!finish(c).err.contains('\x1b'));
     for (name, value, coloured) in
         [("FORCE_COLOR", "1", true), ("CLICOLOR_FORCE", "1", true), ("FORCE_COLOR", "0", false)]
     {
-        let mut c = d.command(&["a.adl"]);
+        let mut c = dir.command(&["a.adl"]);
         c.env(name, value);
         assert_eq!(finish(c).err.contains('\x1b'), coloured, "{name}={value}");
     }
@@ -207,54 +209,54 @@ fn colours() {
 
 #[test]
 fn formatting() {
-    let d = Dir::new("fmt");
+    let dir = Dir::new("fmt");
     let good = "let x = 1  -- kept\n";
-    d.file("a.adl", "let   x=1 -- kept")
+    dir.file("a.adl", "let   x=1 -- kept")
         .file("ok.adl", good)
         .file("bad.adl", "let = 3")
         .file("bytes.adl", b"print 1\n\xff");
-    d.adl(&["fmt", "--check", "a.adl", "ok.adl"]).is(1, "a.adl\n", "");
-    assert_eq!(d.read("a.adl"), "let   x=1 -- kept");
-    d.adl(&["fmt", "a.adl", "ok.adl"]).is(0, "", "");
-    assert_eq!((d.read("a.adl").as_str(), d.read("ok.adl").as_str()), (good, good));
-    d.adl(&["fmt", "--check", "a.adl", "ok.adl"]).is(0, "", "");
-    d.adl(&["fmt", "bad.adl"]).is(1, "", "bad.adl:1:5");
-    assert_eq!(d.read("bad.adl"), "let = 3");
-    d.adl(&["fmt", "bytes.adl"]).is(1, "", "not UTF-8");
-    d.adl(&["fmt", "missing.adl"]).is(1, "", "there is no such file");
-    d.file("a.adl", "let   x=1 -- kept");
-    d.adl(&["fmt", "--diff", "a.adl", "ok.adl"]).is(
+    dir.adl(&["fmt", "--check", "a.adl", "ok.adl"]).is(1, "a.adl\n", "");
+    assert_eq!(dir.read("a.adl"), "let   x=1 -- kept");
+    dir.adl(&["fmt", "a.adl", "ok.adl"]).is(0, "", "");
+    assert_eq!((dir.read("a.adl").as_str(), dir.read("ok.adl").as_str()), (good, good));
+    dir.adl(&["fmt", "--check", "a.adl", "ok.adl"]).is(0, "", "");
+    dir.adl(&["fmt", "bad.adl"]).is(1, "", "bad.adl:1:5");
+    assert_eq!(dir.read("bad.adl"), "let = 3");
+    dir.adl(&["fmt", "bytes.adl"]).is(1, "", "not UTF-8");
+    dir.adl(&["fmt", "missing.adl"]).is(1, "", "there is no such file");
+    dir.file("a.adl", "let   x=1 -- kept");
+    dir.adl(&["fmt", "--diff", "a.adl", "ok.adl"]).is(
         1,
         "--- a.adl\n+++ a.adl (formatted)\n@@ -1,1 +1,1 @@\n-let   x=1 -- kept\n+let x = 1  -- kept\n",
         "",
     );
-    assert_eq!(d.read("a.adl"), "let   x=1 -- kept");
-    d.file("all/b.adl", "let   y=1");
-    let mut c = d.command(&["fmt"]);
-    c.current_dir(d.path().join("all"));
+    assert_eq!(dir.read("a.adl"), "let   x=1 -- kept");
+    dir.file("all/b.adl", "let   y=1");
+    let mut c = dir.command(&["fmt"]);
+    c.current_dir(dir.path().join("all"));
     finish(c).is(0, "", "");
-    assert_eq!(d.read("all/b.adl"), "let y = 1\n");
+    assert_eq!(dir.read("all/b.adl"), "let y = 1\n");
 }
 
 #[test]
 fn commands_that_are_words() {
-    let d = Dir::new("words");
-    d.file("a.adl", "print (args ())");
-    d.adl(&["run", "a.adl", "-x", "2"]).is(0, "[\"-x\", \"2\"]\n", "");
-    d.adl(&["version"]).is(0, concat!("adl ", env!("CARGO_PKG_VERSION"), "\n"), "");
-    assert!(d.adl(&["explain", "E0301"]).out.starts_with("E0301\n"));
-    d.piped(&["repl"], "1 + 1\n").is(0, "2 : Int\n", "");
+    let dir = Dir::new("words");
+    dir.file("a.adl", "print (args ())");
+    dir.adl(&["run", "a.adl", "-x", "2"]).is(0, "[\"-x\", \"2\"]\n", "");
+    dir.adl(&["version"]).is(0, concat!("adl ", env!("CARGO_PKG_VERSION"), "\n"), "");
+    assert!(dir.adl(&["explain", "E0301"]).out.starts_with("E0301\n"));
+    dir.piped(&["repl"], "1 + 1\n").is(0, "2 : Int\n", "");
     for shell in ["bash", "zsh", "fish"] {
-        let r = d.adl(&["completions", shell]);
+        let r = dir.adl(&["completions", shell]);
         assert!(r.code == 0 && r.out.contains("notebook") && r.out.contains("against"), "{shell}: {}", r.out);
     }
-    assert!(d.adl(&["man"]).out.contains(".TH adl 1"));
+    assert!(dir.adl(&["man"]).out.contains(".TH adl 1"));
     // Global flags are listed once.
-    let (all, fmt) = (d.adl(&["help"]).out, d.adl(&["help", "fmt"]).out);
+    let (all, fmt) = (dir.adl(&["help"]).out, dir.adl(&["help", "fmt"]).out);
     assert!(all.contains("--threads") && all.contains("completions"), "{all}");
     assert!(!fmt.contains("--threads") && fmt.contains("--diff") && fmt.contains("`adl --help`"), "{fmt}");
-    assert_eq!(fmt, d.adl(&["fmt", "--help"]).out);
-    assert!(d.adl(&["fmt", "--threads", "1", "--check", "a.adl"]).code != 2);
+    assert_eq!(fmt, dir.adl(&["fmt", "--help"]).out);
+    assert!(dir.adl(&["fmt", "--threads", "1", "--check", "a.adl"]).code != 2);
 }
 
 #[test]
@@ -273,14 +275,14 @@ fn stacks_are_folded() {
 
 #[test]
 fn tests_and_examples() {
-    let d = Dir::new("test");
-    d.file(
+    let dir = Dir::new("test");
+    dir.file(
         "a.adl",
         "--| Doubles.\n--| >>> dbl 2\n--| 4 : Int\n--|\n--| >>> dbl 2.0\n--| 5.0 : Float\n--| >>> print (dbl 1)\n--| 2\n--| >>> let y = dbl 3\n--| >>> dbl \"a\"\n\
          let dbl x = x + x\ntest \"holds\" = dbl 1 == 2\ntest \"sides\" = dbl 1 == 3\ntest \"false\" = false\ntest \"dies\" = [1, 2][dbl 3] == 1\nprint \"runs\"\n",
     );
-    let r = d.adl(&["test", "a.adl"]);
-    assert_eq!(r.code, 1, "{}{}", r.out, r.err);
+    let outcome = dir.adl(&["test", "a.adl"]);
+    assert_eq!(outcome.code, 1, "{}{}", outcome.out, outcome.err);
     for part in [
         "runs\n",
         "a.adl:13:1: test \"sides\"\n    expected 3\n    actual   2\n",
@@ -290,56 +292,56 @@ fn tests_and_examples() {
         "`dbl \"a\"`\n    expected nothing\n    actual   error[E0205]",
         "\n4 passed, 5 failed\n",
     ] {
-        assert!(r.out.contains(part), "{part}: {}", r.out);
+        assert!(outcome.out.contains(part), "{part}: {}", outcome.out);
     }
-    d.file("good/b.adl", "test \"ok\" = true\n")
+    dir.file("good/b.adl", "test \"ok\" = true\n")
         .file("good/c.adl", "test \"ok\" = 1 == 1\n")
         .file("bad.adl", "let x = 1 + \"a\"");
-    d.adl(&["test", "good"]).is(0, "2 passed, 0 failed\n", "");
-    d.adl(&["test", "bad.adl"]).is(1, "0 passed, 0 failed\n", "E0205");
-    let mut c = d.command(&["test"]);
-    c.current_dir(d.path().join("good"));
+    dir.adl(&["test", "good"]).is(0, "2 passed, 0 failed\n", "");
+    dir.adl(&["test", "bad.adl"]).is(1, "0 passed, 0 failed\n", "E0205");
+    let mut c = dir.command(&["test"]);
+    c.current_dir(dir.path().join("good"));
     finish(c).is(0, "2 passed, 0 failed\n", "");
-    let r = d.adl(&["test", "-v", "--filter", "ok", "good", "a.adl"]);
+    let r = dir.adl(&["test", "-v", "--filter", "ok", "good", "a.adl"]);
     assert!(
         r.code == 0 && r.out.contains("good/b.adl: test \"ok\" holds\n") && r.out.ends_with("2 passed, 0 failed\n"),
         "{}",
         r.out
     );
-    let r = d.adl(&["test", "--json", "--filter", "sides", "a.adl"]);
+    let r = dir.adl(&["test", "--json", "--filter", "sides", "a.adl"]);
     let item: serde_json::Value = serde_json::from_str(r.out.lines().last().unwrap()).unwrap();
     assert!(item["name"] == "test \"sides\"" && item["passed"] == false && item["place"] == "a.adl:13:1", "{}", r.out);
-    d.file("plain.adl", "test \"never\" = error \"run\"\nbench \"never\" = error \"run\"\nprint 1");
-    d.adl(&["plain.adl"]).is(0, "1\n", "");
+    dir.file("plain.adl", "test \"never\" = error \"run\"\nbench \"never\" = error \"run\"\nprint 1");
+    dir.adl(&["plain.adl"]).is(0, "1\n", "");
 }
 
 #[test]
 fn documentation() {
-    let d = Dir::new("doc");
-    let r = d.adl(&["doc", "sin"]);
+    let dir = Dir::new("doc");
+    let r = dir.adl(&["doc", "sin"]);
     assert!(
         r.code == 0 && r.out.starts_with("sin : Reals a => a -> a\n") && r.out.contains(">>> sin 0.0\n0.0 : Float"),
         "{}",
         r.out
     );
-    assert!(d.adl(&["doc", "optim.adam"]).out.contains("AdamW"));
-    let module = d.adl(&["doc", "optim"]).out;
+    assert!(dir.adl(&["doc", "optim.adam"]).out.contains("AdamW"));
+    let module = dir.adl(&["doc", "optim"]).out;
     assert!(module.contains("optim.adam : ") && module.contains("optim.lbfgs : "), "{module}");
-    d.adl(&["doc", "tanhh"]).is(1, "", "did you mean `tanh`?");
-    assert!(d.adl(&["doc"]).out.lines().count() > 100);
-    d.file(
+    dir.adl(&["doc", "tanhh"]).is(1, "", "did you mean `tanh`?");
+    assert!(dir.adl(&["doc"]).out.lines().count() > 100);
+    dir.file(
         "own.adl",
         "-- What is mine.\n\n--| Doubles. And more.\nlet double (x : Float) = 2.0 * x\nlet bare = 1\ntype T = A | B",
     );
-    d.adl(&["doc", "own.adl"]).is(
+    dir.adl(&["doc", "own.adl"]).is(
         0,
         "own.adl: What is mine.\n\ndouble : Float -> Float\n\nDoubles. And more.\n\nbare : Int\n\ntype T = A | B\n",
         "",
     );
-    d.adl(&["doc", "none.adl"]).is(1, "", "there is no such file");
-    let r = d.adl(&["doc", "--html", "out/pages"]);
+    dir.adl(&["doc", "none.adl"]).is(1, "", "there is no such file");
+    let r = dir.adl(&["doc", "--html", "out/pages"]);
     assert_eq!(r.code, 0, "{}", r.err);
-    let (index, optim) = (d.read("out/pages/index.html"), d.read("out/pages/optim.html"));
+    let (index, optim) = (dir.read("out/pages/index.html"), dir.read("out/pages/optim.html"));
     assert!(
         index.contains("href=\"optim.html#adam\"")
             && optim.contains("id=\"adam\"")
@@ -348,11 +350,11 @@ fn documentation() {
     // Every link inside the pages has a target.
     for link in index.split("href=\"").skip(1).map(|l| l.split('"').next().unwrap()) {
         let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
-        let page = d.read(&format!("out/pages/{file}"));
+        let page = dir.read(&format!("out/pages/{file}"));
         assert!(anchor.is_empty() || page.contains(&format!("id=\"{anchor}\"")), "{link}");
     }
-    d.file("plain", "");
-    d.adl(&["doc", "--html", "plain/x"]).is(1, "", "plain/x");
+    dir.file("plain", "");
+    dir.adl(&["doc", "--html", "plain/x"]).is(1, "", "plain/x");
 }
 
 #[test]
@@ -385,13 +387,13 @@ fn pages_have_a_search() {
 
 #[test]
 fn benches() {
-    let d = Dir::new("bench");
-    d.file(
+    let dir = Dir::new("bench");
+    dir.file(
         "a.adl",
         "print \"runs\"\nlet f n = sum (iota n)\nbench \"small\" = f 10\nbench \"thunk\" = fun () -> f 20\n",
     )
     .file("none.adl", "print 1");
-    let r = d.adl(&["bench", "a.adl"]);
+    let r = dir.adl(&["bench", "a.adl"]);
     assert_eq!(r.code, 0, "{}", r.err);
     let lines: Vec<&str> = r.out.lines().collect();
     assert!(
@@ -402,7 +404,7 @@ fn benches() {
         "{}",
         r.out
     );
-    let r = d.adl(&["bench", "--json", "a.adl"]);
+    let r = dir.adl(&["bench", "--json", "a.adl"]);
     let item: serde_json::Value = serde_json::from_str(r.out.lines().nth(1).unwrap()).unwrap();
     let at = |k: &str| item[k].as_f64().unwrap();
     assert!(
@@ -413,40 +415,40 @@ fn benches() {
             && at("median") <= at("quartile3")
     );
     assert!(at("iterations") >= at("samples"));
-    let saved = d.adl(&["bench", "--filter", "small", "--save", "one", "a.adl"]);
-    assert!(saved.code == 0 && d.read(".adl-bench/one.json").lines().count() == 1, "{}", saved.err);
-    let r = d.adl(&["bench", "--against", "one", "a.adl"]);
+    let saved = dir.adl(&["bench", "--filter", "small", "--save", "one", "a.adl"]);
+    assert!(saved.code == 0 && dir.read(".adl-bench/one.json").lines().count() == 1, "{}", saved.err);
+    let r = dir.adl(&["bench", "--against", "one", "a.adl"]);
     assert!(
         r.out.lines().any(|l| l.starts_with("small ") && l.contains(" %  "))
             && r.out.lines().any(|l| l.starts_with("thunk ") && l.ends_with("new")),
         "{}",
         r.out
     );
-    d.adl(&["bench", "--against", "two", "a.adl"]).is(1, "", "there is no such file");
-    d.adl(&["bench", "none.adl"]).is(0, "1\nthere are no `bench \"name\" = e` items\n", "");
-    d.file("bad.adl", "bench \"dies\" = [1][2]");
-    d.adl(&["bench", "bad.adl"]).is(1, "", "E0701");
+    dir.adl(&["bench", "--against", "two", "a.adl"]).is(1, "", "there is no such file");
+    dir.adl(&["bench", "none.adl"]).is(0, "1\nthere are no `bench \"name\" = e` items\n", "");
+    dir.file("bad.adl", "bench \"dies\" = [1][2]");
+    dir.adl(&["bench", "bad.adl"]).is(1, "", "E0701");
 }
 
 #[test]
 fn odd_files() {
-    let d = Dir::new("odd");
-    d.file("crlf.adl", "print 1\r\nlet f x =\r\n  let y = x\r\n  y + 1\r\n\r\nprint (f 1)\r\n")
+    let dir = Dir::new("odd");
+    dir.file("crlf.adl", "print 1\r\nlet f x =\r\n  let y = x\r\n  y + 1\r\n\r\nprint (f 1)\r\n")
         .file("bom.adl", "\u{feff}print 1\n")
         .file("empty.adl", "")
         .file("blank.adl", "\n\n  \n");
-    d.file("comment.adl", "-- only\n(* this *)")
+    dir.file("comment.adl", "-- only\n(* this *)")
         .file("bytes.adl", b"print 1\n\xff\xfe")
         .file("nul.adl", b"print 1\0\n");
-    d.adl(&["crlf.adl"]).is(0, "1\n2\n", "");
-    d.adl(&["bom.adl"]).is(0, "1\n", "");
+    dir.adl(&["crlf.adl"]).is(0, "1\n2\n", "");
+    dir.adl(&["bom.adl"]).is(0, "1\n", "");
     for name in ["empty.adl", "blank.adl", "comment.adl"] {
-        d.adl(&[name]).is(0, "", "");
-        d.adl(&["check", name]).is(0, "", "");
-        d.adl(&["test", name]).is(0, "0 passed, 0 failed\n", "");
+        dir.adl(&[name]).is(0, "", "");
+        dir.adl(&["check", name]).is(0, "", "");
+        dir.adl(&["test", name]).is(0, "0 passed, 0 failed\n", "");
     }
-    d.adl(&["bytes.adl"]).is(1, "", "bytes.adl:2:1");
-    assert_eq!(d.adl(&["nul.adl"]).code, 1);
+    dir.adl(&["bytes.adl"]).is(1, "", "bytes.adl:2:1");
+    assert_eq!(dir.adl(&["nul.adl"]).code, 1);
 }
 
 #[test]
@@ -497,19 +499,19 @@ fn a_reader_that_goes_away_is_no_error() {
 
 #[test]
 fn imports() {
-    let d = Dir::new("import");
-    d.file("lib/m.adl", "print \"m runs\"\nimport \"deep/n.adl\" as N\nlet k = 3\ntype S = C Float\nlet area s = match s with | C r -> N.twice r\n");
-    d.file("lib/deep/n.adl", "let twice x = x + x\n");
-    d.file("a.adl", "import \"lib/m.adl\" as M\nimport \"./lib/../lib/m.adl\" as O\nprint \"main\"\nprint (M.k + O.k)\nlet f (s : M.S) = M.area s\nprint (f (O.C 2.0))\n");
-    d.adl(&["a.adl"]).is(0, "m runs\nmain\n6\n4.0\n", "");
-    let mut c = d.command(&["../a.adl"]);
-    c.current_dir(d.path().join("lib"));
+    let dir = Dir::new("import");
+    dir.file("lib/m.adl", "print \"m runs\"\nimport \"deep/n.adl\" as N\nlet k = 3\ntype S = C Float\nlet area s = match s with | C r -> N.twice r\n");
+    dir.file("lib/deep/n.adl", "let twice x = x + x\n");
+    dir.file("a.adl", "import \"lib/m.adl\" as M\nimport \"./lib/../lib/m.adl\" as O\nprint \"main\"\nprint (M.k + O.k)\nlet f (s : M.S) = M.area s\nprint (f (O.C 2.0))\n");
+    dir.adl(&["a.adl"]).is(0, "m runs\nmain\n6\n4.0\n", "");
+    let mut c = dir.command(&["../a.adl"]);
+    c.current_dir(dir.path().join("lib"));
     finish(c).is(0, "m runs\nmain\n6\n4.0\n", "");
-    d.adl(&["check", "a.adl"]).is(0, "", "");
-    d.file("order.adl", "print \"before\"\nimport \"lib/m.adl\" as M\nprint M.k");
-    d.adl(&["order.adl"]).is(0, "before\nm runs\n3\n", "");
-    d.file("same.adl", "import \"lib/m.adl\" as M\nlet a = M.k\nimport \"lib/deep/n.adl\" as M\nprint (M.twice a)");
-    d.adl(&["same.adl"]).is(0, "m runs\n6\n", "");
+    dir.adl(&["check", "a.adl"]).is(0, "", "");
+    dir.file("order.adl", "print \"before\"\nimport \"lib/m.adl\" as M\nprint M.k");
+    dir.adl(&["order.adl"]).is(0, "before\nm runs\n3\n", "");
+    dir.file("same.adl", "import \"lib/m.adl\" as M\nlet a = M.k\nimport \"lib/deep/n.adl\" as M\nprint (M.twice a)");
+    dir.adl(&["same.adl"]).is(0, "m runs\n6\n", "");
 }
 
 #[test]
@@ -527,32 +529,32 @@ fn flags_of_old_names_are_accepted_with_a_warning() {
 
 #[test]
 fn imports_that_fail() {
-    let d = Dir::new("import-bad");
-    d.file("c1.adl", "import \"c2.adl\" as B\nprint B.x")
+    let dir = Dir::new("import-bad");
+    dir.file("c1.adl", "import \"c2.adl\" as B\nprint B.x")
         .file("c2.adl", "import \"c3.adl\" as A")
         .file("c3.adl", "import \"c1.adl\" as A");
-    d.adl(&["c1.adl"]).is(1, "", "c1.adl imports itself: c1.adl -> c2.adl -> c3.adl -> c1.adl");
-    d.file("self.adl", "import \"self.adl\" as S");
-    d.adl(&["self.adl"]).is(1, "", "self.adl imports itself");
-    d.file("lib/bad.adl", "let x = 1 + \"a\"")
+    dir.adl(&["c1.adl"]).is(1, "", "c1.adl imports itself: c1.adl -> c2.adl -> c3.adl -> c1.adl");
+    dir.file("self.adl", "import \"self.adl\" as S");
+    dir.adl(&["self.adl"]).is(1, "", "self.adl imports itself");
+    dir.file("lib/bad.adl", "let x = 1 + \"a\"")
         .file("ib.adl", "import \"lib/bad.adl\" as B\nprint B.x\nlet y = B.x\nprint (y + 1)");
-    let r = d.adl(&["ib.adl"]);
+    let r = dir.adl(&["ib.adl"]);
     r.is(1, "", "lib/bad.adl:1:13");
     assert_eq!(r.err.matches("error[").count(), 1, "{}", r.err);
-    d.file("none.adl", "import \"lib/none.adl\" as B\nprint B.x");
-    let r = d.adl(&["none.adl"]);
+    dir.file("none.adl", "import \"lib/none.adl\" as B\nprint B.x");
+    let r = dir.adl(&["none.adl"]);
     r.is(1, "", "lib/none.adl: there is no such file");
     assert_eq!(r.err.matches("error[").count(), 1, "{}", r.err);
-    d.file("lib/dies.adl", "let xs = [1]\nlet y = xs[3]").file("id.adl", "import \"lib/dies.adl\" as D\nprint 1");
-    d.adl(&["id.adl"]).is(1, "", "lib/dies.adl:2:9");
-    d.file("low.adl", "import \"lib/dies.adl\" as d");
-    d.adl(&["low.adl"]).is(1, "", "upper-case module name");
-    d.file("bare.adl", "import \"lib/dies.adl\"");
-    d.adl(&["bare.adl"]).is(1, "", "E0142");
-    d.file("std.adl", "import optimm");
-    d.adl(&["std.adl"]).is(1, "", "unknown standard module `optimm`");
-    d.file("dir.adl", "import \"lib\" as L");
-    d.adl(&["dir.adl"]).is(1, "", "it is a directory");
+    dir.file("lib/dies.adl", "let xs = [1]\nlet y = xs[3]").file("id.adl", "import \"lib/dies.adl\" as D\nprint 1");
+    dir.adl(&["id.adl"]).is(1, "", "lib/dies.adl:2:9");
+    dir.file("low.adl", "import \"lib/dies.adl\" as d");
+    dir.adl(&["low.adl"]).is(1, "", "upper-case module name");
+    dir.file("bare.adl", "import \"lib/dies.adl\"");
+    dir.adl(&["bare.adl"]).is(1, "", "E0142");
+    dir.file("std.adl", "import optimm");
+    dir.adl(&["std.adl"]).is(1, "", "unknown standard module `optimm`");
+    dir.file("dir.adl", "import \"lib\" as L");
+    dir.adl(&["dir.adl"]).is(1, "", "it is a directory");
 }
 
 #[test]
@@ -608,10 +610,10 @@ fn an_interrupt_ends_a_run_with_its_stack() {
 
 #[test]
 fn the_first_nan_is_found() {
-    let d = Dir::new("nan");
-    d.file("a.adl", "let root (v : [n]Float) : Float =\n  sqrt (sum v)\nlet loss (v : [n]Float) : Float =\n  root v + maximum v\nprint (loss [0.0, 0.0])\nprint (grad loss [0.0, 0.0])\n");
-    assert_eq!(d.adl(&["a.adl"]).code, 0);
-    let main = d.adl(&["--check-nan", "a.adl"]);
+    let dir = Dir::new("nan");
+    dir.file("a.adl", "let root (v : [n]Float) : Float =\n  sqrt (sum v)\nlet loss (v : [n]Float) : Float =\n  root v + maximum v\nprint (loss [0.0, 0.0])\nprint (grad loss [0.0, 0.0])\n");
+    assert_eq!(dir.adl(&["a.adl"]).code, 0);
+    let main = dir.adl(&["--check-nan", "a.adl"]);
     assert!(
         main.code == 1
             && main.out == "0.0\n"
@@ -621,38 +623,38 @@ fn the_first_nan_is_found() {
         "{}",
         main.err
     );
-    let taped = d.adl(&["--check-nan", "--ad", "taped", "a.adl"]);
+    let taped = dir.adl(&["--check-nan", "--ad", "taped", "a.adl"]);
     assert!(
         taped.code == 1 && taped.err.contains("inf appeared here") && taped.err.contains("a.adl:6:8"),
         "{}",
         taped.err
     );
     // Inputs may be infinite; arrays are checked as a whole and by element.
-    d.adl(&["--check-nan", "-e", "(max (-inf) 3.0, sum [1.0, inf])"]).is(0, "(3.0, inf) : (Float, Float)\n", "");
-    d.adl(&["--check-nan", "-e", "log [1.0, 0.0]"]).is(1, "", "-inf appeared here");
-    d.adl(&["--check-nan", "-e", "loop s = 1.0 for i < 400 do s * 10.0"]).is(1, "", "e307 and 10.0");
+    dir.adl(&["--check-nan", "-e", "(max (-inf) 3.0, sum [1.0, inf])"]).is(0, "(3.0, inf) : (Float, Float)\n", "");
+    dir.adl(&["--check-nan", "-e", "log [1.0, 0.0]"]).is(1, "", "-inf appeared here");
+    dir.adl(&["--check-nan", "-e", "loop s = 1.0 for i < 400 do s * 10.0"]).is(1, "", "e307 and 10.0");
 }
 
 #[test]
 fn plans_costs_and_stages() {
-    let d = Dir::new("plans");
-    d.file("a.adl", "print \"not shown\"\nlet f (x : Float) : Float =\n  let s = sin x\n  s * x\nlet g (n : Int) x = loop y = x for i < n do y * y\n");
-    let table = d.adl(&["cost", "a.adl", "f", "0.5"]);
+    let dir = Dir::new("plans");
+    dir.file("a.adl", "print \"not shown\"\nlet f (x : Float) : Float =\n  let s = sin x\n  s * x\nlet g (n : Int) x = loop y = x for i < n do y * y\n");
+    let table = dir.adl(&["cost", "a.adl", "f", "0.5"]);
     assert_eq!(table.code, 0, "{}", table.err);
     assert!(table.out.contains("   3       1        2        3    16 B  let s = sin x\n"), "{}", table.out);
     assert!(!table.out.contains("not shown"));
-    let json = d.adl(&["--json", "cost", "a.adl", "f", "0.5"]);
+    let json = dir.adl(&["--json", "cost", "a.adl", "f", "0.5"]);
     assert!(
         json.out.contains("\"adjoint\":5,")
             && json.out.contains("\"line\":3,\"primal\":1,\"source\":\"let s = sin x\""),
         "{}",
         json.out
     );
-    assert!(d.adl(&["cost", "a.adl", "g", "3", "0.5"]).out.contains(" all       3 "));
-    d.adl(&["cost", "a.adl", "f"]).is(2, "", "needs the function's arguments");
-    d.adl(&["cost", "a.adl", "h", "1"]).is(1, "", "E0201");
+    assert!(dir.adl(&["cost", "a.adl", "g", "3", "0.5"]).out.contains(" all       3 "));
+    dir.adl(&["cost", "a.adl", "f"]).is(2, "", "needs the function's arguments");
+    dir.adl(&["cost", "a.adl", "h", "1"]).is(1, "", "E0201");
     for stage in ["core", "spec", "jvp", "unzip", "transpose", "opt"] {
-        let out = d.adl(&["ir", "--stage", stage, "a.adl", "f"]);
+        let out = dir.adl(&["ir", "--stage", stage, "a.adl", "f"]);
         assert!(
             out.code == 0 && out.out.contains("sin") != (stage == "transpose") && !out.out.contains("not shown"),
             "{stage}: {}{}",
@@ -663,7 +665,7 @@ fn plans_costs_and_stages() {
     }
     // Types that are left open become Float.
     for (stage, sign) in [("clif", "fmul"), ("asm", "ret")] {
-        let out = d.adl(&["ir", "--stage", stage, "a.adl", "f"]);
+        let out = dir.adl(&["ir", "--stage", stage, "a.adl", "f"]);
         assert!(
             out.code == 0
                 && out.out.contains("; primal f")
@@ -674,27 +676,27 @@ fn plans_costs_and_stages() {
             out.err
         );
     }
-    d.adl(&["--no-jit", "ir", "--stage", "asm", "a.adl", "f"]).is(1, "", "--no-jit");
-    d.file("b.adl", "let norm (x : [_]Float) = let h = map (fun t -> tanh (t * 0.5)) x in dot h h + sum (map sin h)");
-    let dead = d.adl(&["ir", "--after", "dead", "b.adl", "norm"]);
+    dir.adl(&["--no-jit", "ir", "--stage", "asm", "a.adl", "f"]).is(1, "", "--no-jit");
+    dir.file("b.adl", "let norm (x : [_]Float) = let h = map (fun t -> tanh (t * 0.5)) x in dot h h + sum (map sin h)");
+    let dead = dir.adl(&["ir", "--after", "dead", "b.adl", "norm"]);
     assert!(
         dead.code == 0 && dead.out.contains("-- after `dead`, run ") && dead.out.contains("return"),
         "{}",
         dead.out
     );
-    assert!(d.adl(&["ir", "--after", "split", "a.adl", "f"]).out.contains("changed nothing"));
-    d.adl(&["ir", "--after", "deed", "a.adl", "f"]).is(2, "", "a similar value exists: 'dead'");
-    assert!(d.adl(&["ir", "--timings", "a.adl", "f"]).out.contains("Loop fusion"));
-    assert!(d.adl(&["ir", "--stage", "spec", "a.adl", "g"]).out.contains("v1: f64"));
-    d.adl(&["ir", "--stage", "spec", "a.adl", "h"]).is(1, "", "E0201");
-    assert!(d.adl(&["ir", "--stage", "spec", "a.adl", "g", "3", "0.5"]).out.contains("loop for"));
+    assert!(dir.adl(&["ir", "--after", "split", "a.adl", "f"]).out.contains("changed nothing"));
+    dir.adl(&["ir", "--after", "deed", "a.adl", "f"]).is(2, "", "a similar value exists: 'dead'");
+    assert!(dir.adl(&["ir", "--timings", "a.adl", "f"]).out.contains("Loop fusion"));
+    assert!(dir.adl(&["ir", "--stage", "spec", "a.adl", "g"]).out.contains("v1: f64"));
+    dir.adl(&["ir", "--stage", "spec", "a.adl", "h"]).is(1, "", "E0201");
+    assert!(dir.adl(&["ir", "--stage", "spec", "a.adl", "g", "3", "0.5"]).out.contains("loop for"));
     let e = "grad (fun (x : Float) -> loop y = x for i < 100 do sin y * x) 0.5";
-    let all = d.adl(&["-e", e]).out;
+    let all = dir.adl(&["-e", e]).out;
     for plan in ["store_all", "recompute_all", "auto", "budget 2000", "sqrt", "revolve 3"] {
-        d.adl(&["--plan", plan, "-e", e]).is(0, &all, "");
+        dir.adl(&["--plan", plan, "-e", e]).is(0, &all, "");
     }
-    d.adl(&["--plan", "budget 20", "-e", e]).is(1, "", "E0722");
-    d.adl(&["--plan", "some", "-e", e]).is(2, "", "store_all");
+    dir.adl(&["--plan", "budget 20", "-e", e]).is(1, "", "E0722");
+    dir.adl(&["--plan", "some", "-e", e]).is(2, "", "store_all");
 }
 
 /// Unbounded growth of any data structure ends in an error with its place, and the REPL continues.
@@ -725,11 +727,11 @@ fn memory_used_up_is_an_error() {
 
 #[test]
 fn pictures_of_scripts_and_of_costs() {
-    let d = Dir::new("pictures");
+    let dir = Dir::new("pictures");
     let train =
         "let go n = loop x = 1.0 for i < n do\n  plot.watch \"loss\" x\n  x / 2.0\nlet _ = go 50\nprint \"done\"\n";
-    d.file("train.adl", train).file("a.adl", "let f (x : Float) = loop y = x for i < 9 do\n  sin y * x\nplot.save \"a.svg\" (plot.line_y [1.0, 2.0])\nplot.save \"a.PNG\" (plot.line_y [1.0, 2.0])\n");
-    let run = d.adl(&["train.adl"]);
+    dir.file("train.adl", train).file("a.adl", "let f (x : Float) = loop y = x for i < 9 do\n  sin y * x\nplot.save \"a.svg\" (plot.line_y [1.0, 2.0])\nplot.save \"a.PNG\" (plot.line_y [1.0, 2.0])\n");
+    let run = dir.adl(&["train.adl"]);
     assert!(
         run.code == 0 && run.out.starts_with("done\n") && run.out.contains("━ loss") && !run.out.contains('\x1b'),
         "{}{}",
@@ -737,26 +739,26 @@ fn pictures_of_scripts_and_of_costs() {
         run.err
     );
     assert_eq!(run.out.matches("━ loss").count(), 1, "only the last picture is written to a pipe");
-    d.adl(&["a.adl"]).is(0, "", "");
+    dir.adl(&["a.adl"]).is(0, "", "");
     assert!(
-        d.read("a.svg").starts_with("<svg ")
-            && std::fs::read(d.path().join("a.PNG")).is_ok_and(|b| b.starts_with(b"\x89PNG"))
+        dir.read("a.svg").starts_with("<svg ")
+            && std::fs::read(dir.path().join("a.PNG")).is_ok_and(|b| b.starts_with(b"\x89PNG"))
     );
-    d.adl(&["cost", "--svg", "c.svg", "a.adl", "f", "0.5"]).is(0, "", "");
-    assert!(d.read("c.svg").contains("sin y * x</text>"));
-    d.adl(&["cost", "--svg", "none/c.svg", "a.adl", "f", "0.5"]).is(1, "", "there is no such directory");
-    d.adl(&["-e", "plot.save \"none/a.svg\" (plot.line_y [1.0])"]).is(1, "", "E0801");
-    d.adl(&["-e", "plot.show (plot.line_y [1.0])"]).is(0, &d.adl(&["-e", "plot.live (plot.line_y [1.0])"]).out, "");
+    dir.adl(&["cost", "--svg", "c.svg", "a.adl", "f", "0.5"]).is(0, "", "");
+    assert!(dir.read("c.svg").contains("sin y * x</text>"));
+    dir.adl(&["cost", "--svg", "none/c.svg", "a.adl", "f", "0.5"]).is(1, "", "there is no such directory");
+    dir.adl(&["-e", "plot.save \"none/a.svg\" (plot.line_y [1.0])"]).is(1, "", "E0801");
+    dir.adl(&["-e", "plot.show (plot.line_y [1.0])"]).is(0, &dir.adl(&["-e", "plot.live (plot.line_y [1.0])"]).out, "");
 }
 
 /// A panic is an error with exit code 1. In the REPL the entry changes nothing, and the next one runs.
 #[test]
 fn panics_are_internal_errors() {
-    let d = Dir::new("panics");
-    d.file("a.adl", "let x = [3.0, 1.0]\nprint (sort x)");
+    let dir = Dir::new("panics");
+    dir.file("a.adl", "let x = [3.0, 1.0]\nprint (sort x)");
     let error = "error[E0901]: internal error at lang/interp/src/fault.rs:";
     let panicking = |point: &str, args: &[&str]| {
-        let mut c = d.command(args);
+        let mut c = dir.command(args);
         c.env("ADL_TEST_PANIC", point).env_remove("RUST_BACKTRACE");
         c
     };
@@ -768,16 +770,16 @@ fn panics_are_internal_errors() {
         run.is(1, "", error);
     }
     // Threads that serve a session: one entry hears of it.
-    d.file("entries", "1\nloop x = 0.0 for i < 30000000 do x + 1.0\nlen [1, 2]\n");
+    dir.file("entries", "1\nloop x = 0.0 for i < 30000000 do x + 1.0\nlen [1, 2]\n");
     let mut c = panicking("memory", &[]);
-    c.stdin(std::fs::File::open(d.path().join("entries")).unwrap());
+    c.stdin(std::fs::File::open(dir.path().join("entries")).unwrap());
     let run = finish(c);
     assert_eq!(run.err.matches(error).count(), 1, "{}", run.err);
     assert!(run.out.ends_with("2 : Int\n"), "{}", run.out);
     for (point, out) in [("interpreter", "a = 1 : Int\n2 : Int\n"), ("renderer", "1 : Int\n2 : Int\n")] {
-        d.file("entries", "let a = 1\nlen (reverse [1])\nlen [1, 2]\n");
+        dir.file("entries", "let a = 1\nlen (reverse [1])\nlen [1, 2]\n");
         let mut c = panicking(point, &[]);
-        c.stdin(std::fs::File::open(d.path().join("entries")).unwrap());
+        c.stdin(std::fs::File::open(dir.path().join("entries")).unwrap());
         finish(c).is(1, out, error);
     }
 }

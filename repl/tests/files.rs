@@ -60,39 +60,42 @@ fn short_of_room(d: &Dir, args: &[&str], input: &str) -> Run {
 
 #[test]
 fn a_write_that_fails_leaves_the_old_file() {
-    let d = Dir::new("short");
-    filled(&d);
-    d.file(".input", "");
-    let before = names(d.path());
+    let dir = Dir::new("short");
+    filled(&dir);
+    dir.file(".input", "");
+    let before = names(dir.path());
     for (args, input, file, old) in writers() {
-        let r = short_of_room(&d, args, &input.replace("BIG", &"x".repeat(3000)));
-        assert_eq!((r.code, d.read(file) == old), (1, true), "{args:?}: {}{}", r.out, r.err);
+        let r = short_of_room(&dir, args, &input.replace("BIG", &"x".repeat(3000)));
+        assert_eq!((r.code, dir.read(file) == old), (1, true), "{args:?}: {}{}", r.out, r.err);
         assert!(r.err.contains("File too large"), "{args:?}: {}", r.err);
-        assert_eq!(names(d.path()), before, "{args:?}");
+        assert_eq!(names(dir.path()), before, "{args:?}");
         // With enough space they replace it.
-        d.piped(args, input);
-        assert!(std::fs::read(d.path().join(file)).unwrap() != old.as_bytes() && names(d.path()) == before, "{args:?}");
+        dir.piped(args, input);
+        assert!(
+            std::fs::read(dir.path().join(file)).unwrap() != old.as_bytes() && names(dir.path()) == before,
+            "{args:?}"
+        );
     }
-    let r = short_of_room(&d, &["doc", "--html", "."], "");
+    let r = short_of_room(&dir, &["doc", "--html", "."], "");
     assert_eq!(r.code, 1, "{}", r.err);
-    assert!(!names(d.path()).iter().any(|n| n.ends_with(".tmp")));
+    assert!(!names(dir.path()).iter().any(|n| n.ends_with(".tmp")));
 }
 
 /// The same on a full file system, if one can be mounted.
 #[test]
 fn a_full_disk_leaves_the_old_file() {
-    let d = Dir::new("full-disk");
-    let here = d.path().join("disk");
+    let dir = Dir::new("full-disk");
+    let here = dir.path().join("disk");
     std::fs::create_dir(&here).unwrap();
     for (args, input, file, old) in writers() {
-        d.file("old", &old).file("input", input.replace("BIG", &"x".repeat(3000)));
+        dir.file("old", &old).file("input", input.replace("BIG", &"x".repeat(3000)));
         let script = "mount -t tmpfs -o size=64k none disk || exit 77
             cd disk && cp ../old \"$1\" && cp -p \"$1\" ../copy && shift
             dd if=/dev/zero of=filler bs=1k count=64 2>../dd
             \"$ADL\" \"$@\" <../input >../out 2>../err
             echo $? >../code; ls -A >../names; cp -p \"$FILE\" ../after";
         let mut c = Command::new("unshare");
-        c.args(["--mount", "--map-root-user", "sh", "-c", script, "sh", file]).args(args).current_dir(d.path());
+        c.args(["--mount", "--map-root-user", "sh", "-c", script, "sh", file]).args(args).current_dir(dir.path());
         c.env("ADL", env!("CARGO_BIN_EXE_adl")).env("ADL_HISTORY", "").env("FILE", file);
         match c.output() {
             Ok(o) if o.status.success() => {}
@@ -103,12 +106,12 @@ fn a_full_disk_leaves_the_old_file() {
                 );
             }
         }
-        let (code, err) = (d.read("code"), d.read("err"));
-        assert!(code == "1\n" && err.contains("No space left on device"), "{args:?}: {code}{}{err}", d.read("out"));
-        assert!(d.read("after") == old, "{args:?}");
+        let (code, err) = (dir.read("code"), dir.read("err"));
+        assert!(code == "1\n" && err.contains("No space left on device"), "{args:?}: {code}{}{err}", dir.read("out"));
+        assert!(dir.read("after") == old, "{args:?}");
         let mut there = vec!["filler".to_owned(), file.to_owned()];
         there.sort();
-        assert_eq!(d.read("names").lines().collect::<Vec<_>>(), there, "{args:?}");
+        assert_eq!(dir.read("names").lines().collect::<Vec<_>>(), there, "{args:?}");
     }
 }
 
@@ -130,19 +133,19 @@ fn what_is_replaced_keeps_its_mode_and_its_links() {
 
 #[test]
 fn descriptors_devices_and_pipes_are_written_directly() {
-    let d = Dir::new("devices");
-    d.file("a.adl", "print \"a\"\nwrite_text \"/dev/stdout\" \"b\\n\"\nprint \"c\"\nwrite_text \"/dev/stderr\" \"d\\n\"\nwrite_text \"/dev/null\" \"e\"\n");
+    let dir = Dir::new("devices");
+    dir.file("a.adl", "print \"a\"\nwrite_text \"/dev/stdout\" \"b\\n\"\nprint \"c\"\nwrite_text \"/dev/stderr\" \"d\\n\"\nwrite_text \"/dev/null\" \"e\"\n");
     if !Path::new("/dev/stdout").exists() {
         return;
     }
-    d.adl(&["a.adl"]).is(0, "a\nb\nc\n", "d\n");
+    dir.adl(&["a.adl"]).is(0, "a\nb\nc\n", "d\n");
     // The same if standard output is a file, which must not be replaced by another.
-    let out = std::fs::File::create(d.path().join("out")).unwrap();
-    assert!(d.command(&["a.adl"]).stdout(out).status().unwrap().success());
-    assert_eq!(d.read("out"), "a\nb\nc\n");
+    let out = std::fs::File::create(dir.path().join("out")).unwrap();
+    assert!(dir.command(&["a.adl"]).stdout(out).status().unwrap().success());
+    assert_eq!(dir.read("out"), "a\nb\nc\n");
     if Path::new("/dev/full").exists() {
-        d.adl(&["-e", "write_text \"/dev/full\" \"x\""]).is(1, "", "/dev/full: No space left on device");
+        dir.adl(&["-e", "write_text \"/dev/full\" \"x\""]).is(1, "", "/dev/full: No space left on device");
     }
-    d.adl(&["-e", "write_text \"no/such\" \"x\""]).is(1, "", "no/such: there is no such directory");
-    d.adl(&["-e", "write_text \".\" \"x\""]).is(1, "", "it is a directory");
+    dir.adl(&["-e", "write_text \"no/such\" \"x\""]).is(1, "", "no/such: there is no such directory");
+    dir.adl(&["-e", "write_text \".\" \"x\""]).is(1, "", "it is a directory");
 }

@@ -131,26 +131,26 @@ fn shell(d: &Dir, streams: &str, args: &[&str], input: &str) -> Run {
 #[cfg(target_os = "linux")]
 #[test]
 fn standard_output_that_is_closed_or_full_is_an_error() {
-    let d = Dir::new("closed");
-    programs(&d);
+    let dir = Dir::new("closed");
+    programs(&dir);
     for (args, input) in PRINTING {
         for (streams, why) in
             [(">&-", "standard output: it is closed"), (">/dev/full", "standard output: No space left on device")]
         {
-            shell(&d, streams, args, input).is(1, "", why);
+            shell(&dir, streams, args, input).is(1, "", why);
         }
         // Also if messages cannot be written either.
-        shell(&d, ">&- 2>&-", args, input).is(1, "", "");
-        shell(&d, ">/dev/null 2>&-", args, input).is(if args.contains(&"--check") { 1 } else { 0 }, "", "");
+        shell(&dir, ">&- 2>&-", args, input).is(1, "", "");
+        shell(&dir, ">/dev/null 2>&-", args, input).is(if args.contains(&"--check") { 1 } else { 0 }, "", "");
     }
     // A command that prints nothing does not fail.
-    shell(&d, ">&-", &["check", "a.adl"], "").is(0, "", "");
-    shell(&d, ">&-", &["-e", "()"], "").is(0, "", "");
-    shell(&d, "<&-", &["-e", "1"], "").is(0, "1 : Int\n", "");
-    shell(&d, "<&-", &[], "").is(0, "", "");
-    shell(&d, "<.", &[], "").is(1, "", "standard input: it is a directory");
-    shell(&d, "<&-", &["--stdin"], "").is(1, "", "standard input is closed");
-    shell(&d, "2>&-", &["-e", "1 // 0"], "").is(1, "", "");
+    shell(&dir, ">&-", &["check", "a.adl"], "").is(0, "", "");
+    shell(&dir, ">&-", &["-e", "()"], "").is(0, "", "");
+    shell(&dir, "<&-", &["-e", "1"], "").is(0, "1 : Int\n", "");
+    shell(&dir, "<&-", &[], "").is(0, "", "");
+    shell(&dir, "<.", &[], "").is(1, "", "standard input: it is a directory");
+    shell(&dir, "<&-", &["--stdin"], "").is(1, "", "standard input is closed");
+    shell(&dir, "2>&-", &["-e", "1 // 0"], "").is(1, "", "");
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn parse(text: &str) -> Vec<Part> {
 
 /// The transcript with the current output of the binary.
 fn replay(name: &str, parts: &[Part]) -> String {
-    let d = Dir::new(&format!("transcript-{name}"));
+    let dir = Dir::new(&format!("transcript-{name}"));
     let mut input = String::new();
     for p in parts {
         match p {
@@ -60,7 +60,7 @@ fn replay(name: &str, parts: &[Part]) -> String {
             Part::Entry(lines, _) => input += &format!("{}\n{ASK}\n", lines.join("\n")),
         }
     }
-    let run = d.piped_together(&input);
+    let run = dir.piped_together(&input);
     let mark = line(MARK);
     let mut outputs = run.split(&mark);
     let mut out = String::new();

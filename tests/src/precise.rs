@@ -138,18 +138,18 @@ impl Real {
 }
 
 /// 1 - erf x; by a continued fraction if the result is small.
-pub fn erfc(x: &Real) -> Real {
-    if x.is_negative() {
-        return Real::from(2.0) - erfc(&-x.clone());
+pub fn erfc(input: &Real) -> Real {
+    if input.is_negative() {
+        return Real::from(2.0) - erfc(&-input.clone());
     }
-    if (x.clone() - Real::from(4.0)).is_negative() {
-        return Real::from(1.0) - erf(x);
+    if (input.clone() - Real::from(4.0)).is_negative() {
+        return Real::from(1.0) - erf(input);
     }
-    let mut t = x.clone();
+    let mut t = input.clone();
     for k in (1..400).rev() {
-        t = x.clone() + Real::from(0.5 * f64::from(k)) / t;
+        t = input.clone() + Real::from(0.5 * f64::from(k)) / t;
     }
-    (-x.squared()).exp() / (Real::pi().sqrt() * t)
+    (-input.squared()).exp() / (Real::pi().sqrt() * t)
 }
 
 /// 2/√π ∫₀ˣ exp (-t²), by its power series or from its complement.
@@ -172,28 +172,31 @@ pub fn erf(x: &Real) -> Real {
 }
 
 /// The inverse of `erf`, for |x| < 1: Newton's method from an approximation of three digits. ±∞ at ±1.
-pub fn erfinv(x: &Real) -> Real {
-    if x.is_negative() {
-        return -erfinv(&-x.clone());
+pub fn erfinv(input: &Real) -> Real {
+    if input.is_negative() {
+        return -erfinv(&-input.clone());
     }
-    let below = Real::from(1.0) - x.clone();
+    let below = Real::from(1.0) - input.clone();
     if below.is_zero() {
         return Real::from(f64::INFINITY);
     }
     let slope = Real::pi().sqrt() / Real::from(2.0);
-    let mut y = slope.clone() * x.clone();
-    if (Real::from(0.5) - x.clone()).is_negative() {
+    let mut estimate = slope.clone() * input.clone();
+    if (Real::from(0.5) - input.clone()).is_negative() {
         // Winitzki's approximation.
-        let l = (below.clone() * (Real::from(1.0) + x.clone())).ln();
+        let l = (below.clone() * (Real::from(1.0) + input.clone())).ln();
         let t = Real::from(4.33) + l.clone() / Real::from(2.0);
-        y = ((t.squared() - l / Real::from(0.147)).sqrt() - t).sqrt();
+        estimate = ((t.squared() - l / Real::from(0.147)).sqrt() - t).sqrt();
     }
     for _ in 0..8 {
-        let off =
-            if (Real::from(1.0) - y.clone()).is_negative() { below.clone() - erfc(&y) } else { erf(&y) - x.clone() };
-        y = y.clone() - off * slope.clone() * y.squared().exp();
+        let off = if (Real::from(1.0) - estimate.clone()).is_negative() {
+            below.clone() - erfc(&estimate)
+        } else {
+            erf(&estimate) - input.clone()
+        };
+        estimate = estimate.clone() - off * slope.clone() * estimate.squared().exp();
     }
-    y
+    estimate
 }
 
 /// Bernoulli numbers B₂, B₄, ... as fractions.
@@ -220,28 +223,29 @@ const FAR: f64 = 200.0;
 /// log |Γ(x)| and its first two derivatives, for x > 0.
 pub fn log_gamma(x: &Real) -> [Real; 3] {
     let one = || Real::from(1.0);
-    let mut y = x.clone();
+    let mut shifted = x.clone();
     let (mut log, mut first, mut second) = (Real::from(0.0), Real::from(0.0), Real::from(0.0));
-    while (y.clone() - Real::from(FAR)).is_negative() {
-        let r = one() / y.clone();
-        log = log - y.ln();
+    while (shifted.clone() - Real::from(FAR)).is_negative() {
+        let r = one() / shifted.clone();
+        log = log - shifted.ln();
         first = first - r.clone();
         second = second + r.squared();
-        y = y + one();
+        shifted = shifted + one();
     }
-    let (half, r) = (Real::from(0.5), one() / y.clone());
-    let l = y.ln();
-    log = log + (y.clone() - half.clone()) * l.clone() - y.clone() + half.clone() * (Real::from(2.0) * Real::pi()).ln();
-    first = first + l - half.clone() * r.clone();
-    second = second + r.clone() + half * r.squared();
-    let mut power = r.clone();
+    let (half, inverse) = (Real::from(0.5), one() / shifted.clone());
+    let l = shifted.ln();
+    log = log + (shifted.clone() - half.clone()) * l.clone() - shifted.clone()
+        + half.clone() * (Real::from(2.0) * Real::pi()).ln();
+    first = first + l - half.clone() * inverse.clone();
+    second = second + inverse.clone() + half * inverse.squared();
+    let mut power = inverse.clone();
     for (k, (p, q)) in BERNOULLI.iter().enumerate() {
         let n = Real::from(2.0 * (k as f64 + 1.0));
         let b = Real::from(*p) / Real::from(*q);
         log = log + b.clone() * power.clone() / (n.clone() * (n.clone() - one()));
-        first = first - b.clone() * power.clone() * r.clone() / n;
-        second = second + b * power.clone() * r.squared();
-        power = power * r.squared();
+        first = first - b.clone() * power.clone() * inverse.clone() / n;
+        second = second + b * power.clone() * inverse.squared();
+        power = power * inverse.squared();
     }
     [log, first, second]
 }

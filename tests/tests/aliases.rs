@@ -36,49 +36,58 @@ impl Program {
     }
 
     fn step(&mut self) {
-        let (i, j, at, n) = (self.any(), self.any(), self.rng.below(LEN), self.arrays.len());
-        let (x, y) = (self.arrays[i].clone(), self.arrays[j].clone());
+        let (first, second, at, count) = (self.any(), self.any(), self.rng.below(LEN), self.arrays.len());
+        let (left, right) = (self.arrays[first].clone(), self.arrays[second].clone());
         let with = |at: usize, v: f64| {
-            let mut z = x.clone();
+            let mut z = left.clone();
             z[at] = v;
             z
         };
         match self.rng.below(14) {
-            0 => self.bind(format!("a{i}"), x),
-            1 => self.bind(format!("0.5 * a{i}"), x.iter().map(|x| 0.5 * x).collect()),
-            2 => self.bind(format!("0.5 * (a{i} - a{j})"), x.iter().zip(&y).map(|(x, y)| 0.5 * (x - y)).collect()),
-            3 | 4 => self.bind(format!("scatter a{i} [{at}] [1.5]"), with(at, 1.5)),
-            5 => self.bind(format!("scatter a{i} [{at}] [a{j}[0]]"), with(at, y[0])),
-            6 => self.bind(format!("reverse a{i}"), x.iter().rev().copied().collect()),
-            7 => self.bind(format!("map (fun x -> x + 1.0) a{i}"), x.iter().map(|x| x + 1.0).collect()),
-            8 => self.bind(format!("reduce_by_index a{i} (+) 0.0 [{at}] [0.25]"), with(at, x[at] + 0.25)),
+            0 => self.bind(format!("a{first}"), left),
+            1 => self.bind(format!("0.5 * a{first}"), left.iter().map(|x| 0.5 * x).collect()),
+            2 => self.bind(
+                format!("0.5 * (a{first} - a{second})"),
+                left.iter().zip(&right).map(|(x, y)| 0.5 * (x - y)).collect(),
+            ),
+            3 | 4 => self.bind(format!("scatter a{first} [{at}] [1.5]"), with(at, 1.5)),
+            5 => self.bind(format!("scatter a{first} [{at}] [a{second}[0]]"), with(at, right[0])),
+            6 => self.bind(format!("reverse a{first}"), left.iter().rev().copied().collect()),
+            7 => self.bind(format!("map (fun x -> x + 1.0) a{first}"), left.iter().map(|x| x + 1.0).collect()),
+            8 => self.bind(format!("reduce_by_index a{first} (+) 0.0 [{at}] [0.25]"), with(at, left[at] + 0.25)),
             9 => {
-                let mut z = x.clone();
+                let mut z = left.clone();
                 for t in 0..6 {
-                    z[t % LEN] = 0.5 * z[t % LEN] + y[t % LEN];
+                    z[t % LEN] = 0.5 * z[t % LEN] + right[t % LEN];
                 }
                 self.bind(
-                    format!("loop z = a{i} for t < 6 do scatter z [t % {LEN}] [0.5 * z[t % {LEN}] + a{j}[t % {LEN}]]"),
+                    format!("loop z = a{first} for t < 6 do scatter z [t % {LEN}] [0.5 * z[t % {LEN}] + a{second}[t % {LEN}]]"),
                     z,
                 );
             }
             10 => {
-                let value = if x[at] > 0.3 { with(at, -0.5) } else { y.clone() };
-                self.bind(format!("if a{i}[{at}] > 0.3 then scatter a{i} [{at}] [-0.5] else a{j}"), value);
+                let value = if left[at] > 0.3 { with(at, -0.5) } else { right.clone() };
+                self.bind(format!("if a{first}[{at}] > 0.3 then scatter a{first} [{at}] [-0.5] else a{second}"), value);
             }
             11 => {
-                self.lines.push(format!("let (l{n}, r{n}) = (a{i}, scatter a{i} [{at}] [0.125])"));
-                self.bind(format!("l{n} + r{n}"), x.iter().zip(with(at, 0.125)).map(|(x, y)| x + y).collect());
+                self.lines.push(format!("let (l{count}, r{count}) = (a{first}, scatter a{first} [{at}] [0.125])"));
+                self.bind(
+                    format!("l{count} + r{count}"),
+                    left.iter().zip(with(at, 0.125)).map(|(x, y)| x + y).collect(),
+                );
             }
             12 => {
-                self.lines.push(format!("let m{n} = [a{i}, a{j}]"));
-                self.lines.push(format!("let k{n} = scatter m{n} [0] [a{j}]"));
-                self.bind(format!("m{n}[0] - 0.5 * k{n}[0]"), x.iter().zip(&y).map(|(x, y)| x - 0.5 * y).collect());
+                self.lines.push(format!("let m{count} = [a{first}, a{second}]"));
+                self.lines.push(format!("let k{count} = scatter m{count} [0] [a{second}]"));
+                self.bind(
+                    format!("m{count}[0] - 0.5 * k{count}[0]"),
+                    left.iter().zip(&right).map(|(x, y)| x - 0.5 * y).collect(),
+                );
             }
             _ => {
-                self.lines.push(format!("let g{n} = fun u -> u + a{i}"));
-                self.lines.push(format!("let s{n} = scatter a{i} [{at}] [0.75]"));
-                self.bind(format!("g{n} s{n}"), x.iter().zip(with(at, 0.75)).map(|(x, y)| x + y).collect());
+                self.lines.push(format!("let g{count} = fun u -> u + a{first}"));
+                self.lines.push(format!("let s{count} = scatter a{first} [{at}] [0.75]"));
+                self.bind(format!("g{count} s{count}"), left.iter().zip(with(at, 0.75)).map(|(x, y)| x + y).collect());
             }
         }
     }
@@ -144,28 +153,28 @@ fn no_other_name_sees_an_update() {
 #[test]
 fn residuals_are_not_overwritten() {
     for seed in 100..140 {
-        let p = Program::new(seed, 4 + (seed % 10) as usize);
-        let body: String = p.lines.iter().map(|l| format!("  {l}\n")).collect();
+        let program = Program::new(seed, 4 + (seed % 10) as usize);
+        let body: String = program.lines.iter().map(|l| format!("  {l}\n")).collect();
         let text = format!(
             "let f (a0 : [_]Float) =\n{body}  let all = {}\n  sum (ravel (all * sin all))\nlet start = [0.5, -1.0, 2.0, 0.25]\nprint (grad f start)\nprint start\n",
-            p.all()
+            program.all()
         );
         let got = run(&text, true).0;
         let (g, start) = got.split_at(LEN);
-        assert_eq!(start, p.arrays[0], "{text}");
-        for (k, g) in g.iter().enumerate() {
+        assert_eq!(start, program.arrays[0], "{text}");
+        for (index, slope) in g.iter().enumerate() {
             let h = 1e-6;
             let at = |d: f64| {
                 let moved = text.replace(
                     "print (grad f start)\nprint start",
-                    &format!("print (f (scatter start [{k}] [{:?}]))", p.arrays[0][k] + d),
+                    &format!("print (f (scatter start [{index}] [{:?}]))", program.arrays[0][index] + d),
                 );
                 run(&moved, true).0[0]
             };
             let difference = (at(h) - at(-h)) / (2.0 * h);
             assert!(
-                (g - difference).abs() < 1e-6 * (1.0 + difference.abs()),
-                "component {k}: {g} against {difference}\n{text}"
+                (slope - difference).abs() < 1e-6 * (1.0 + difference.abs()),
+                "component {index}: {slope} against {difference}\n{text}"
             );
         }
     }

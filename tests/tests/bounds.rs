@@ -55,8 +55,8 @@ fn indices_of_scatter() {
 
 #[test]
 fn literals_from_the_end_are_named_as_they_stand() {
-    let (mut s, _) = session();
-    echo_in(&mut s, LONGER);
+    let (mut session, _) = session();
+    echo_in(&mut session, LONGER);
     for (text, want) in [
         ("let g v = v[-3]\ng two", "index -3 is out of bounds for an array of length 2"),
         ("let g (m : [n][k]Float) = m[0, -4]\ng rows", "index -4 is out of bounds for an array of length 2"),
@@ -67,6 +67,6 @@ fn literals_from_the_end_are_named_as_they_stand() {
         ("let k = -3\ntwo[k]", "index -3 is out of bounds for an array of length 2"),
         ("two[len two - 3]", "index -1 is out of bounds for an array of length 2"),
     ] {
-        assert_eq!(echo_in(&mut s, text), format!("E0701: {want}"), "{text}");
+        assert_eq!(echo_in(&mut session, text), format!("E0701: {want}"), "{text}");
     }
 }

@@ -35,22 +35,24 @@ fn index(r: &mut Rng) -> Int {
     Int::Index(r.below(3) as usize)
 }
 
-fn int(r: &mut Rng, depth: u64) -> Int {
-    match r.below(if depth == 0 { 4 } else { 12 }) {
-        0..=2 => index(r),
-        3 => Int::Lit(r.below(9) as i64 - 3),
-        4 => Int::Outer(r.below(2) == 0),
-        5 => Int::Op("+", Box::new(int(r, depth - 1)), Box::new(int(r, depth - 1))),
-        6 => Int::Op("-", Box::new(int(r, depth - 1)), Box::new(int(r, depth - 1))),
-        7 => Int::Op("*", Box::new(int(r, depth - 1)), Box::new(int(r, depth - 1))),
+fn int(rng: &mut Rng, depth: u64) -> Int {
+    match rng.below(if depth == 0 { 4 } else { 12 }) {
+        0..=2 => index(rng),
+        3 => Int::Lit(rng.below(9) as i64 - 3),
+        4 => Int::Outer(rng.below(2) == 0),
+        5 => Int::Op("+", Box::new(int(rng, depth - 1)), Box::new(int(rng, depth - 1))),
+        6 => Int::Op("-", Box::new(int(rng, depth - 1)), Box::new(int(rng, depth - 1))),
+        7 => Int::Op("*", Box::new(int(rng, depth - 1)), Box::new(int(rng, depth - 1))),
         8 => Int::Op(
-            ["%", "//"][r.below(2) as usize],
-            Box::new(int(r, depth - 1)),
-            Box::new(Int::Lit(1 + r.below(5) as i64)),
+            ["%", "//"][rng.below(2) as usize],
+            Box::new(int(rng, depth - 1)),
+            Box::new(Int::Lit(1 + rng.below(5) as i64)),
         ),
-        9 => Int::Op(["%", "//"][r.below(2) as usize], Box::new(int(r, depth - 1)), Box::new(Int::Outer(true))),
-        10 => Int::Abs(Box::new(int(r, depth - 1))),
-        _ => Int::Op(["max", "min"][r.below(2) as usize], Box::new(int(r, depth - 1)), Box::new(int(r, depth - 1))),
+        9 => Int::Op(["%", "//"][rng.below(2) as usize], Box::new(int(rng, depth - 1)), Box::new(Int::Outer(true))),
+        10 => Int::Abs(Box::new(int(rng, depth - 1))),
+        _ => {
+            Int::Op(["max", "min"][rng.below(2) as usize], Box::new(int(rng, depth - 1)), Box::new(int(rng, depth - 1)))
+        }
     }
 }
 
@@ -75,9 +77,9 @@ impl Int {
         }
     }
 
-    fn at(&self, i: &[i64]) -> i64 {
+    fn at(&self, indices: &[i64]) -> i64 {
         match self {
-            Int::Index(k) => i[*k],
+            Int::Index(k) => indices[*k],
             Int::Lit(k) => *k,
             Int::Outer(s) => {
                 if *s {
@@ -87,7 +89,7 @@ impl Int {
                 }
             }
             Int::Op(op, a, b) => {
-                let (a, b) = (a.at(i), b.at(i));
+                let (a, b) = (a.at(indices), b.at(indices));
                 match *op {
                     "+" => a + b,
                     "-" => a - b,
@@ -98,7 +100,7 @@ impl Int {
                     _ => a.min(b),
                 }
             }
-            Int::Abs(a) => a.at(i).abs(),
+            Int::Abs(a) => a.at(indices).abs(),
         }
     }
 }
@@ -113,10 +115,10 @@ impl Pred {
         }
     }
 
-    fn at(&self, i: &[i64]) -> bool {
+    fn at(&self, indices: &[i64]) -> bool {
         match self {
             Pred::Cmp(op, a, b) => {
-                let (a, b) = (a.at(i), b.at(i));
+                let (a, b) = (a.at(indices), b.at(indices));
                 match *op {
                     "==" => a == b,
                     "!=" => a != b,
@@ -126,9 +128,9 @@ impl Pred {
                     _ => a >= b,
                 }
             }
-            Pred::And(p, q) => p.at(i) && q.at(i),
-            Pred::Or(p, q) => p.at(i) || q.at(i),
-            Pred::Not(p) => !p.at(i),
+            Pred::And(p, q) => p.at(indices) && q.at(indices),
+            Pred::Or(p, q) => p.at(indices) || q.at(indices),
+            Pred::Not(p) => !p.at(indices),
         }
     }
 }
@@ -153,11 +155,11 @@ fn plain(p: &Pred, x: &[f64], y: &[f64], z: &[f64]) -> String {
 #[test]
 fn random_predicates_are_summed_as_plain_loops_do() {
     let cases: u64 = std::env::var("ADL_PREDICATES").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
-    let (x, y, z) = ([1.0, 2.0, 3.0, 5.0, 7.0], [1.0, -2.0, 4.0, 3.0], [2.0, 1.0, 3.0]);
+    let (first, second, third) = ([1.0, 2.0, 3.0, 5.0, 7.0], [1.0, -2.0, 4.0, 3.0], [2.0, 1.0, 3.0]);
     let mut faults = Vec::new();
     for seed in 0..cases {
         let mut r = Rng(seed * 7919 + 1);
-        let p = pred(&mut r, 2);
+        let predicate = pred(&mut r, 2);
         let nest =
             ["sum for i < len x, j < len y, l < 3 -> ", "sum for i < len x -> sum for j < len y -> sum for l < 3 -> "]
                 [r.below(2) as usize];
@@ -166,12 +168,12 @@ fn random_predicates_are_summed_as_plain_loops_do() {
             "if P then x[i] * y[j] * z[l] else 0.0",
             "if not (P) then 0.0 else x[i] * y[j] * z[l]",
         ][r.below(3) as usize];
-        let text = body.replace('P', &p.text());
+        let text = body.replace('P', &predicate.text());
         let (mut s, _) = session();
         echo_in(&mut s, "let (s, t) = (3, -2)");
         let f = format!("fun (x, y) -> let z = [2.0, 1.0, 3.0] in {nest}{text}");
-        let have = echo_in(&mut s, &format!("value_and_grad ({f}) ({x:?}, {y:?})"));
-        let want = plain(&p, &x, &y, &z);
+        let have = echo_in(&mut s, &format!("value_and_grad ({f}) ({first:?}, {second:?})"));
+        let want = plain(&predicate, &first, &second, &third);
         if have.split(" : ").next() != Some(&want) {
             faults.push(format!("{seed}: {nest}{text}\n  {have}\n  {want}"));
         }

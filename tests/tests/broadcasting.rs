@@ -30,33 +30,33 @@ fn total(rank: usize, e: &str) -> String {
 }
 
 fn disagreements(compiled: bool, jit: bool) -> Vec<String> {
-    let (mut s, _) = session();
-    s.set_compiled_ad(compiled);
-    s.set_jit(jit);
+    let (mut session, _) = session();
+    session.set_compiled_ad(compiled);
+    session.set_jit(jit);
     let mut wrong = Vec::new();
-    for (p, q) in [(2, 1), (1, 2), (3, 1), (1, 3), (3, 2), (2, 3)] {
+    for (left_rank, right_rank) in [(2, 1), (1, 2), (3, 1), (1, 3), (3, 2), (2, 3)] {
         for op in OPERATORS {
             let ty = |rank: usize| format!("{}Float", ["[n]", "[m]", "[k]"][3 - rank..].concat());
             let function = |body: &str| {
-                let body = total(p.max(q), &format!("sin ({body})"));
-                format!("fun (a : {}, b : {}) -> {body}", ty(p), ty(q))
+                let body = total(left_rank.max(right_rank), &format!("sin ({body})"));
+                format!("fun (a : {}, b : {}) -> {body}", ty(left_rank), ty(right_rank))
             };
-            let (plain, by_map) = (function(op), function(&mapped(op, (p, q))));
-            let (x, y) = (array(p, 0.3), array(q, 0.9));
-            let dots = format!("{} + {}", total(p, "a * c"), total(q, "b * e"));
+            let (plain, by_map) = (function(op), function(&mapped(op, (left_rank, right_rank))));
+            let (x, y) = (array(left_rank, 0.3), array(right_rank, 0.9));
+            let dots = format!("{} + {}", total(left_rank, "a * c"), total(right_rank, "b * e"));
             let text = format!(
                 "let f = {plain}\nlet g = {by_map}\nlet at = ({x}, {y})\nlet near u v = abs (u - v) < 1e-9\n\
-                 let close (u : {p}, w : {q}) (v : {p}, z : {q}) = near ({us}) 0.0 && near ({ws}) 0.0\n\
+                 let close (u : {left_rank}, w : {right_rank}) (v : {left_rank}, z : {right_rank}) = near ({us}) 0.0 && near ({ws}) 0.0\n\
                  let (p, q) = (grad f at, grad g at)\n(near (f at) (g at), close p q, (gradcheck f at).ok, \
                  (let (y, d) = jvp f at at in let (a, b) = grad f at in let (c, e) = at in near d ({dots})))",
-                p = ty(p),
-                q = ty(q),
-                us = total(p, "abs (u - v)"),
-                ws = total(q, "abs (w - z)"),
+                left_rank = ty(left_rank),
+                right_rank = ty(right_rank),
+                us = total(left_rank, "abs (u - v)"),
+                ws = total(right_rank, "abs (w - z)"),
             );
-            let have = echo_in(&mut s, &text);
+            let have = echo_in(&mut session, &text);
             if have != "(true, true, true, true) : (Bool, Bool, Bool, Bool)" {
-                wrong.push(format!("{op} at ranks {p} and {q}: {have}\n{text}"));
+                wrong.push(format!("{op} at ranks {left_rank} and {right_rank}: {have}\n{text}"));
             }
         }
     }
@@ -84,22 +84,26 @@ fn by_element(op: &str, ranks: (usize, usize)) -> String {
 #[test]
 fn comparisons_of_elements_are_those_of_numbers() {
     for jit in [true, false] {
-        let (mut s, _) = session();
-        s.set_jit(jit);
-        for (p, q) in [(1, 1), (2, 1), (1, 2), (3, 1), (2, 3), (3, 0), (0, 2)] {
+        let (mut session, _) = session();
+        session.set_jit(jit);
+        for (left_rank, right_rank) in [(1, 1), (2, 1), (1, 2), (3, 1), (2, 3), (3, 0), (0, 2)] {
             for op in ["<", "<=", ">", ">=", "==", "!="] {
                 let ty = |rank: usize| format!("{}Float", ["[n]", "[m]", "[k]"][3 - rank..].concat());
-                let (plain, each) = (format!("a .{op} b"), by_element(&format!("a {op} b"), (p, q)));
-                let (x, y, apart) = (array(p, 0.3), array(q, 0.3), array(q, 0.9));
+                let (plain, each) = (format!("a .{op} b"), by_element(&format!("a {op} b"), (left_rank, right_rank)));
+                let (x, y, apart) = (array(left_rank, 0.3), array(right_rank, 0.3), array(right_rank, 0.9));
                 // Whole, in a `map`, in differentiated code, and as a mask of a choice.
                 let text = format!(
                     "let f (a : {0}) (b : {1}) = {plain}\nlet g (a : {0}) (b : {1}) = {each}\nlet x = {x}\nlet y = {y}\n\
                      let h (a : {0}, b : {1}) = {2}\n(f x y == g x y, map (fun a -> f a y) [x, x] == [g x y, g x y], (gradcheck h (x, {apart})).ok)",
-                    ty(p),
-                    ty(q),
-                    total(p.max(q), &format!("where ({plain}) (sin a * b) (b + a * a)")),
+                    ty(left_rank),
+                    ty(right_rank),
+                    total(left_rank.max(right_rank), &format!("where ({plain}) (sin a * b) (b + a * a)")),
                 );
-                assert_eq!(echo_in(&mut s, &text), "(true, true, true) : (Bool, Bool, Bool)", "native {jit}: {text}");
+                assert_eq!(
+                    echo_in(&mut session, &text),
+                    "(true, true, true) : (Bool, Bool, Bool)",
+                    "native {jit}: {text}"
+                );
             }
         }
     }

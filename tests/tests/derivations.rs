@@ -81,8 +81,8 @@ fn functions_in_arrays_order_and_arrays_of_data_take_the_main_road() {
         ("sum (map (fun (w, f) -> w * f x) weighted)", "0.7"),
     ];
     let mut wrong = Vec::new();
-    for (body, x) in cases {
-        let (mut s, _) = session();
+    for (body, point) in cases {
+        let (mut session, _) = session();
         let data = [
             "type L = Act (Float -> Float) | Times Float",
             "let net = [Act sin, Times 2.0, Act (fun x -> x * x)]",
@@ -90,18 +90,18 @@ fn functions_in_arrays_order_and_arrays_of_data_take_the_main_road() {
             "let weighted = [(2.0, sin), (3.0, fun x -> x * x)]",
             "let rows (n : Int) (x : [_]Float) = for i < n -> x * float i",
         ];
-        data.iter().for_each(|d| drop(echo_in(&mut s, d)));
+        data.iter().for_each(|d| drop(echo_in(&mut session, d)));
         for d in [
             "type S = C Float | D Float Float",
             "let area s = match s with | C r -> r * r * r | D a b -> a * b * b",
             "let layers = [sin, tanh, (fun (x : Float) -> x * x)]",
             "let model = {act = tanh, w = [1.0, 2.0]}",
         ] {
-            echo_in(&mut s, d);
+            echo_in(&mut session, d);
         }
-        let have = echo_in(&mut s, &format!("(gradcheck (fun (x : Float) -> {body}) {x}).ok"));
-        if have != "true : Bool" || s.derivations().iter().any(|r| r.contains("taped")) {
-            wrong.push(format!("{body}: {have}, {:?}", s.derivations()));
+        let have = echo_in(&mut session, &format!("(gradcheck (fun (x : Float) -> {body}) {point}).ok"));
+        if have != "true : Bool" || session.derivations().iter().any(|r| r.contains("taped")) {
+            wrong.push(format!("{body}: {have}, {:?}", session.derivations()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -179,20 +179,20 @@ fn code_of_nested_derivatives_is_bounded() {
 /// A session that makes new functions for ever keeps a bounded number of what was made from them.
 #[test]
 fn what_is_kept_is_bounded() {
-    let (mut s, _) = session();
-    assert!(s.eval("let keep (x : Float) : Float = x * x * x").ok());
+    let (mut session, _) = session();
+    assert!(session.eval("let keep (x : Float) : Float = x * x * x").ok());
     let mut most = 0;
     for k in 0..10_000 {
-        let have = echo_in(&mut s, &format!("grad (fun (x : Float) -> x * {k}.0) 1.0"));
+        let have = echo_in(&mut session, &format!("grad (fun (x : Float) -> x * {k}.0) 1.0"));
         assert_eq!(have, format!("{k}.0 : Float"));
-        most = most.max(s.derived_functions());
+        most = most.max(session.derived_functions());
     }
     assert!(most < 6000, "{most} functions");
-    assert_eq!(echo_in(&mut s, "grad keep 2.0"), "12.0 : Float");
+    assert_eq!(echo_in(&mut session, "grad keep 2.0"), "12.0 : Float");
     // A derivative at a point outlives what it was made from.
-    assert!(s.eval("let (y, push) = linearize keep 2.0").ok());
+    assert!(session.eval("let (y, push) = linearize keep 2.0").ok());
     for k in 0..1000 {
-        echo_in(&mut s, &format!("grad (fun (x : Float) -> x * x + {k}.5) 1.0"));
+        echo_in(&mut session, &format!("grad (fun (x : Float) -> x * x + {k}.5) 1.0"));
     }
-    assert_eq!(echo_in(&mut s, "push 1.0"), "12.0 : Float");
+    assert_eq!(echo_in(&mut session, "push 1.0"), "12.0 : Float");
 }

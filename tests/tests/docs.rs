@@ -43,24 +43,24 @@ fn blocks(lines: &[String]) -> Vec<Block> {
 impl Page {
     /// Entries of all blocks in one session.
     fn entries(&mut self, blocks: &[Block]) {
-        let (mut s, _) = adl_tests::session();
+        let (mut session, _) = adl_tests::session();
         for block in blocks.iter().filter(|b| b.language == "adl") {
             let mut entry = String::new();
-            for i in block.lines.clone() {
-                match self.lines[i].strip_prefix("-- > ") {
+            for index in block.lines.clone() {
+                match self.lines[index].strip_prefix("-- > ") {
                     Some(want) => {
-                        let have = adl_tests::echo_in(&mut s, &entry);
+                        let have = adl_tests::echo_in(&mut session, &entry);
                         self.answers += 1;
                         if have != want {
                             self.wrong.push(format!("{entry}    gives {have}\n    not   {want}"));
-                            self.changes.push((i..i + 1, vec![format!("-- > {have}")]));
+                            self.changes.push((index..index + 1, vec![format!("-- > {have}")]));
                         }
                         entry.clear();
                     }
-                    None => entry += &format!("{}\n", self.lines[i]),
+                    None => entry += &format!("{}\n", self.lines[index]),
                 }
             }
-            let have = if entry.trim().is_empty() { String::new() } else { adl_tests::echo_in(&mut s, &entry) };
+            let have = if entry.trim().is_empty() { String::new() } else { adl_tests::echo_in(&mut session, &entry) };
             if have.starts_with('E') {
                 self.wrong.push(format!("{entry}    gives {have}"));
             }

@@ -14,10 +14,10 @@ const ONE_IN: u64 = 4;
 
 /// Lets some numbers print themselves, by the function `note`. Bodies of functions stay as they are, except those
 /// that `map` takes: how often an operator of a reduction or a differentiated function runs is not specified.
-fn with_notes(e: &Expr, state: &mut u64, notes: &mut usize) -> Expr {
-    let mapped = matches!(&e.op, Op::Call(name) if name == "map");
-    let applied = matches!(e.op, Op::Apply | Op::Pipe);
-    let kids = e.kids.iter().map(|kid| match (&kid.op, &kid.ty) {
+fn with_notes(expr: &Expr, state: &mut u64, notes: &mut usize) -> Expr {
+    let mapped = matches!(&expr.op, Op::Call(name) if name == "map");
+    let applied = matches!(expr.op, Op::Apply | Op::Pipe);
+    let kids = expr.kids.iter().map(|kid| match (&kid.op, &kid.ty) {
         (Op::Fun(_), _) if mapped || applied => {
             let kids = kid.kids.iter().map(|k| with_notes(k, state, notes)).collect();
             Expr::new(kid.op.clone(), kid.ty.clone(), kids)
@@ -25,7 +25,7 @@ fn with_notes(e: &Expr, state: &mut u64, notes: &mut usize) -> Expr {
         (_, Ty::Fun(..)) => kid.clone(),
         _ => with_notes(kid, state, notes),
     });
-    let made = Expr::new(e.op.clone(), e.ty.clone(), kids.collect());
+    let made = Expr::new(expr.op.clone(), expr.ty.clone(), kids.collect());
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     if made.ty == Ty::Float && (*state >> 33).is_multiple_of(ONE_IN) {
         *notes += 1;

@@ -32,10 +32,10 @@ fn every_engine_has_the_gradients_of_every_rule() {
 
 #[test]
 fn engines_nest_in_engines() {
-    let (mut s, _) = session();
+    let (mut session, _) = session();
     let ways = "[Naive, Staged, Cayley, Sparse, Mutable, Taped]";
     all_true(
-        &mut s,
+        &mut session,
         FUNCTIONS.iter().step_by(3).map(|f| {
             format!(
                 "let f (x : [3]Float) : Float = {f}\nlet x = [0.37, 0.71, 0.52]\nlet v = [0.3, -1.2, 0.7]\nlet h = hvp f x v\n\
@@ -52,7 +52,7 @@ fn engines_nest_in_engines() {
         ("map (engine.grad Mutable sin) [0.0]", "[1.0] : [1]Float"),
     ];
     for (text, want) in mixed {
-        assert_eq!(echo_in(&mut s, text), want, "{text}");
+        assert_eq!(echo_in(&mut session, text), want, "{text}");
     }
 }
 
@@ -141,38 +141,38 @@ fn number(s: &mut Session, text: &str) -> i64 {
 
 #[test]
 fn what_grad_does_is_counted_as_the_code_that_it_runs() {
-    let (mut s, _) = session();
-    assert!(s.eval("let f (x : Float) : Float = sin x * x\nlet chain n x = loop y = x for i < n do y + y").ok());
+    let (mut session, _) = session();
+    assert!(session.eval("let f (x : Float) : Float = sin x * x\nlet chain n x = loop y = x for i < n do y + y").ok());
     // sin and *; cos, then three scalings and one addition; the values of cos, sin and x.
     assert_eq!(
-        echo_in(&mut s, "let r = engine.run Linearize f 0.5 in (r.primal, r.backward, r.memory)"),
+        echo_in(&mut session, "let r = engine.run Linearize f 0.5 in (r.primal, r.backward, r.memory)"),
         "(2, 5, 24) : (Int, Int, Int)"
     );
     for n in [1, 10, 1000] {
         assert_eq!(
-            echo_in(&mut s, &format!("let r = engine.run Linearize (chain {n}) 1.0 in (r.primal, r.backward)")),
+            echo_in(&mut session, &format!("let r = engine.run Linearize (chain {n}) 1.0 in (r.primal, r.backward)")),
             format!("({n}, {n}) : (Int, Int)")
         );
     }
     let same = "let r = engine.run Linearize (chain 7) 1.0\nlet c = cost (chain 7) 1.0\n(r.primal, r.backward, r.memory) == (c.primal, c.adjoint, c.bytes)";
-    assert_eq!(echo_in(&mut s, same), "true : Bool");
+    assert_eq!(echo_in(&mut session, same), "true : Bool");
 }
 
 #[test]
 fn naive_doubles_at_each_step_and_the_others_are_linear() {
-    let (mut s, _) = session();
-    assert!(s.eval("let chain n x = loop y = x for i < n do y + y").ok());
+    let (mut session, _) = session();
+    assert!(session.eval("let chain n x = loop y = x for i < n do y + y").ok());
     for n in 1..16 {
         // One call for the result, two for each that it calls, down to the input.
-        assert_eq!(number(&mut s, &format!("(engine.run Naive (chain {n}) 1.0).calls")), (2 << n) - 1);
+        assert_eq!(number(&mut session, &format!("(engine.run Naive (chain {n}) 1.0).calls")), (2 << n) - 1);
         for e in ["Staged", "Cayley", "Sparse", "Mutable"] {
-            assert_eq!(number(&mut s, &format!("(engine.run {e} (chain {n}) 1.0).calls")), n + 1, "{e}");
+            assert_eq!(number(&mut session, &format!("(engine.run {e} (chain {n}) 1.0).calls")), n + 1, "{e}");
         }
-        assert_eq!(number(&mut s, &format!("(engine.run Unf (chain {n}) 1.0).calls")), n);
-        assert_eq!(number(&mut s, &format!("(engine.run Staged (chain {n}) 1.0).primal")), n);
+        assert_eq!(number(&mut session, &format!("(engine.run Unf (chain {n}) 1.0).calls")), n);
+        assert_eq!(number(&mut session, &format!("(engine.run Staged (chain {n}) 1.0).primal")), n);
     }
     for e in ["Linearize", "Staged", "Cayley", "Sparse", "Mutable", "Taped", "Unf"] {
-        let mut cost = |what: &str, n: i64| number(&mut s, &format!("(engine.run {e} (chain {n}) 1.0).{what}"));
+        let mut cost = |what: &str, n: i64| number(&mut session, &format!("(engine.run {e} (chain {n}) 1.0).{what}"));
         for what in ["backward", "memory"] {
             let (a, b, c) = (cost(what, 100), cost(what, 200), cost(what, 300));
             assert_eq!(b - a, c - b, "{e}: {what} of 100, 200 and 300 steps: {a}, {b}, {c}");
@@ -182,11 +182,11 @@ fn naive_doubles_at_each_step_and_the_others_are_linear() {
 
 #[test]
 fn what_is_collected_costs_what_the_paper_says() {
-    let (mut s, _) = session();
-    assert!(s.eval("let squares (x : [_]Float) = sum (x * x)").ok());
+    let (mut session, _) = session();
+    assert!(session.eval("let squares (x : [_]Float) = sum (x * x)").ok());
     let mut growth = |e: &str| {
         let mut cost =
-            |n: i64| number(&mut s, &format!("(engine.run {e} squares (replicate {n} 1.0)).backward")) as f64;
+            |n: i64| number(&mut session, &format!("(engine.run {e} squares (replicate {n} 1.0)).backward")) as f64;
         cost(1000) / cost(100)
     };
     // Ten times the input: 10 times the work where it is linear, 15 with a logarithm, 100 where whole gradients are added or copied.
@@ -205,16 +205,18 @@ fn what_is_collected_costs_what_the_paper_says() {
     // A balanced input keeps what `Cayley` copies small: a tree of tuples instead of an array.
     let tree = "let f (((a, b), (c, d)), ((p, q), (r, s))) = a * b + c * d + p * q + r * s\nlet x = (((1.0, 2.0), (3.0, 4.0)), ((5.0, 6.0), (7.0, 8.0)))\n";
     let flat = "let f (x : [8]Float) = x[0] * x[1] + x[2] * x[3] + x[4] * x[5] + x[6] * x[7]\nlet x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]\n";
-    let staged = number(&mut s, &format!("{tree}(engine.run Staged f x).backward"));
-    assert!(number(&mut s, &format!("{tree}(engine.run Cayley f x).backward")) < staged);
-    assert_eq!(number(&mut s, &format!("{flat}(engine.run Staged f x).backward")), staged);
+    let staged = number(&mut session, &format!("{tree}(engine.run Staged f x).backward"));
+    assert!(number(&mut session, &format!("{tree}(engine.run Cayley f x).backward")) < staged);
+    assert_eq!(number(&mut session, &format!("{flat}(engine.run Staged f x).backward")), staged);
 }
 
 #[test]
 fn limits_are_errors_with_a_code() {
-    let (mut s, _) = session();
+    let (mut session, _) = session();
     assert!(
-        s.eval("let chain n x = loop y = x for i < n do y + y\nlet big = random.normal (random.key 1) [300, 300]").ok()
+        session
+            .eval("let chain n x = loop y = x for i < n do y + y\nlet big = random.normal (random.key 1) [300, 300]")
+            .ok()
     );
     let cases = [
         (
@@ -246,7 +248,7 @@ fn limits_are_errors_with_a_code() {
         ("engine.compare (fun x -> [x][1]) 1.0", "E0701: index 1 is out of bounds for an array of length 1"),
     ];
     for (text, want) in cases {
-        assert_eq!(echo_in(&mut s, text), want, "{text}");
+        assert_eq!(echo_in(&mut session, text), want, "{text}");
     }
 }
 
@@ -277,50 +279,57 @@ impl Draw {
 }
 
 /// The definition of `v{k}` from earlier values and the array `xs`. Values stay within about ±4.
-fn definition(d: &mut Draw, k: usize) -> String {
-    let (a, b, c) = (d.below(k), d.below(k), d.below(k));
-    let i = d.below(3);
-    match d.below(12) {
-        0 => format!("sin (v{a} * v{b})"),
-        1 => format!("v{a} - 0.5 * v{b}"),
-        2 => format!("(v{a} + v{b}) / (2.0 + v{c} * v{c})"),
-        3 => format!("if v{a} < v{b} then tanh v{a} else v{b} * cos v{c}"),
-        4 => format!("loop s = v{a} for i < {} do tanh (s * v{b} + xs[i % 3])", 1 + d.below(4)),
-        5 => format!("mean (map (fun x -> tanh (x * v{a})) xs) + xs[{i}]"),
-        6 => format!("(let f = (if v{a} > 0.0 then fun t -> t * v{b} else fun t -> t - v{b}) in tanh (f v{c}))"),
-        7 => format!("(let r = {{p = v{a}, q = (v{b}, v{c})}} in r.p * tanh (fst r.q) + 0.1 * snd r.q)"),
-        8 => format!("tanh (dot xs (v{a} * {} xs))", d.pick(&["reverse", "rotate 1", "cumsum", "sort"])),
-        9 => format!("(match (if v{a} > 0.3 then Some v{b} else None) with | Some t -> sin t | None -> v{c})"),
+fn definition(draw: &mut Draw, k: usize) -> String {
+    let (first, second, third) = (draw.below(k), draw.below(k), draw.below(k));
+    let i = draw.below(3);
+    match draw.below(12) {
+        0 => format!("sin (v{first} * v{second})"),
+        1 => format!("v{first} - 0.5 * v{second}"),
+        2 => format!("(v{first} + v{second}) / (2.0 + v{third} * v{third})"),
+        3 => format!("if v{first} < v{second} then tanh v{first} else v{second} * cos v{third}"),
+        4 => format!("loop s = v{first} for i < {} do tanh (s * v{second} + xs[i % 3])", 1 + draw.below(4)),
+        5 => format!("mean (map (fun x -> tanh (x * v{first})) xs) + xs[{i}]"),
+        6 => format!(
+            "(let f = (if v{first} > 0.0 then fun t -> t * v{second} else fun t -> t - v{second}) in tanh (f v{third}))"
+        ),
+        7 => format!("(let r = {{p = v{first}, q = (v{second}, v{third})}} in r.p * tanh (fst r.q) + 0.1 * snd r.q)"),
+        8 => format!("tanh (dot xs (v{first} * {} xs))", draw.pick(&["reverse", "rotate 1", "cumsum", "sort"])),
+        9 => format!(
+            "(match (if v{first} > 0.3 then Some v{second} else None) with | Some t -> sin t | None -> v{third})"
+        ),
         10 => {
-            format!("(let rec go n t = if n == 0 then t else go (n - 1) (tanh (t + v{a})) in go {} v{b})", d.below(4))
+            format!(
+                "(let rec go n t = if n == 0 then t else go (n - 1) (tanh (t + v{first})) in go {} v{second})",
+                draw.below(4)
+            )
         }
-        _ => format!("min v{a} (max v{b} v{c})"),
+        _ => format!("min v{first} (max v{second} v{third})"),
     }
 }
 
 #[test]
 fn random_programs_have_one_gradient() {
-    let (mut s, _) = session();
-    assert!(s.eval(AGREE).ok());
-    let mut d = Draw(7);
+    let (mut session, _) = session();
+    assert!(session.eval(AGREE).ok());
+    let mut draw = Draw(7);
     let programs: Vec<String> = (0..150)
         .map(|_| {
-            let n = 3 + d.below(14);
-            let lines: Vec<String> = (2..n).map(|k| format!("  let v{k} = {}\n", definition(&mut d, k))).collect();
+            let n = 3 + draw.below(14);
+            let lines: Vec<String> = (2..n).map(|k| format!("  let v{k} = {}\n", definition(&mut draw, k))).collect();
             let ends: Vec<String> = (0..n).map(|k| format!("v{k}")).collect();
             format!(
                 "let f (v0, r, xs : [3]Float) : Float =\n  let v1 = r.a\n{}  {}\nlet x = (0.{}, {{a = -0.{}, n = 3}}, [0.3, -0.8, 0.5])\nagree 1e-10 (engine.compare f x)",
                 lines.concat(),
                 ends.join(" + "),
-                1 + d.below(900),
-                1 + d.below(900)
+                1 + draw.below(900),
+                1 + draw.below(900)
             )
         })
         .collect();
-    all_true(&mut s, programs);
+    all_true(&mut session, programs);
     // The check can fail.
     assert_eq!(
-        echo_in(&mut s, "let c = engine.compare f x\nagree 1e-10 {c with difference = replicate 8 1e-9}"),
+        echo_in(&mut session, "let c = engine.compare f x\nagree 1e-10 {c with difference = replicate 8 1e-9}"),
         "false : Bool"
     );
 }
@@ -328,9 +337,9 @@ fn random_programs_have_one_gradient() {
 /// The paper's programs, with gradients by hand.
 #[test]
 fn programs_of_the_paper() {
-    let (mut s, _) = session();
+    let (mut session, _) = session();
     let path = adl_tests::root().join("notebooks/engines.adl");
-    let run = s.run_file("engines.adl", &std::fs::read(path).unwrap());
+    let run = session.run_file("engines.adl", &std::fs::read(path).unwrap());
     assert!(run.ok());
     // The rotation by a quaternion u + w: the gradient in v of the direction d is the rotation of d by the inverse.
     let cases = [
@@ -341,6 +350,6 @@ fn programs_of_the_paper() {
         ("(let (_, Quaternion x y z w) = engine.grad E rotated (v, q) in let f = (fun a b c d -> rotated (v, Quaternion a b c d)) in abs (w - (f 0.1 0.2 0.3 0.900001 - f 0.1 0.2 0.3 0.899999) / 2e-6) < 1e-8)"),
     ];
     for e in ["Linearize", "Naive", "Staged", "Cayley", "Sparse", "Mutable", "Taped", "Unf"] {
-        all_true(&mut s, cases.iter().map(|c| c.replace('E', e)));
+        all_true(&mut session, cases.iter().map(|c| c.replace('E', e)));
     }
 }

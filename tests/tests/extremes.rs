@@ -272,20 +272,24 @@ fn reference(p: Prim) -> Reference {
         ),
         P::Bin(Bin::Pow) => Pair(power, |x, y| x > 1e-308 && y.abs() < 1e6 && ((y.abs() + 2.0) * x.ln()).abs() < 700.0),
         P::Bin(Bin::Atan2) => Pair(
-            |x, y| {
-                let r = x.squared() + y.squared();
-                let angle = if y.is_negative() {
-                    if x.is_negative() { odd_atan(x, y) - Real::pi() } else { odd_atan(x, y) + Real::pi() }
+            |left, right| {
+                let squares = left.squared() + right.squared();
+                let angle = if right.is_negative() {
+                    if left.is_negative() {
+                        odd_atan(left, right) - Real::pi()
+                    } else {
+                        odd_atan(left, right) + Real::pi()
+                    }
                 } else {
-                    odd_atan(x, y)
+                    odd_atan(left, right)
                 };
-                let xy = two() * x.clone() * y.clone() / r.squared();
+                let xy = two() * left.clone() * right.clone() / squares.squared();
                 [
                     angle,
-                    y.clone() / r.clone(),
-                    -(x.clone() / r.clone()),
+                    right.clone() / squares.clone(),
+                    -(left.clone() / squares.clone()),
                     -xy.clone(),
-                    (x.squared() - y.squared()) / r.squared(),
+                    (left.squared() - right.squared()) / squares.squared(),
                     xy,
                 ]
             },
@@ -577,16 +581,16 @@ fn name_of(p: Prim) -> String {
 #[test]
 fn functions_of_a_number_are_right_at_extremes() {
     let mut wrong = Vec::new();
-    for p in Prim::ALL {
-        let Smooth(exact, defined, limits, ulps) = reference(*p) else { continue };
+    for prim in Prim::ALL {
+        let Smooth(exact, defined, limits, ulps) = reference(*prim) else { continue };
         let xs: Vec<f64> = with_negatives(&POINTS).into_iter().filter(|x| defined(*x)).collect();
         let want: Vec<[f64; 3]> = xs.iter().map(|x| exact(&Real::from(*x)).map(|r| r.to_f64())).collect();
         for mode in MODES {
-            for (way, have) in line(p.name(), &xs, mode).iter().enumerate() {
+            for (way, have) in line(prim.name(), &xs, mode).iter().enumerate() {
                 for (i, x) in xs.iter().enumerate() {
                     let [y, d, dd] = want[i];
                     let at = |k: usize| {
-                        (format!("{mode:?} {way} derivative {k} of {} at {x:e}", p.name()), have[k * xs.len() + i])
+                        (format!("{mode:?} {way} derivative {k} of {} at {x:e}", prim.name()), have[k * xs.len() + i])
                     };
                     let ((value, a), (first, b), (second, c)) = (at(0), at(1), at(2));
                     checked(&mut wrong, &value, a, y, ulps);
@@ -601,10 +605,10 @@ fn functions_of_a_number_are_right_at_extremes() {
             for (x, limit) in [f64::NEG_INFINITY, f64::INFINITY].into_iter().zip(limits) {
                 let Some(limit) = limit else { continue };
                 let have = numbers(
-                    &format!("grad (fun (x : Float) -> {} x) {}", p.name(), list(&[x]).trim_matches(['[', ']'])),
+                    &format!("grad (fun (x : Float) -> {} x) {}", prim.name(), list(&[x]).trim_matches(['[', ']'])),
                     mode,
                 );
-                checked(&mut wrong, &format!("{mode:?} slope of {} at {x}", p.name()), have[0], limit, 0.0);
+                checked(&mut wrong, &format!("{mode:?} slope of {} at {x}", prim.name()), have[0], limit, 0.0);
             }
         }
     }
@@ -614,11 +618,11 @@ fn functions_of_a_number_are_right_at_extremes() {
 #[test]
 fn functions_with_kinks_are_as_documented_at_extremes() {
     let mut wrong = Vec::new();
-    for p in Prim::ALL {
-        let Kinked(exact) = reference(*p) else { continue };
+    for prim in Prim::ALL {
+        let Kinked(exact) = reference(*prim) else { continue };
         let mut xs = with_negatives(&POINTS);
         xs.extend([2.5, -2.5, f64::INFINITY, f64::NEG_INFINITY]);
-        let name = if *p == Prim::Un(Un::Neg) { "(fun v -> -v)" } else { p.name() };
+        let name = if *prim == Prim::Un(Un::Neg) { "(fun v -> -v)" } else { prim.name() };
         for mode in MODES {
             for (way, have) in line(name, &xs, mode).iter().enumerate() {
                 for (i, x) in xs.iter().enumerate() {
@@ -626,7 +630,7 @@ fn functions_with_kinks_are_as_documented_at_extremes() {
                     for (k, want) in [y, d, 0.0].into_iter().enumerate() {
                         checked(
                             &mut wrong,
-                            &format!("{mode:?} {way} derivative {k} of {} at {x:e}", p.name()),
+                            &format!("{mode:?} {way} derivative {k} of {} at {x:e}", prim.name()),
                             have[k * xs.len() + i],
                             want,
                             0.0,
@@ -655,8 +659,8 @@ fn plane(p: Prim, xs: &[f64], ys: &[f64], mode: (bool, bool)) -> Vec<f64> {
 fn functions_of_two_numbers_are_right_at_extremes() {
     let mut wrong = Vec::new();
     let points = with_negatives(&PAIRS);
-    for p in Prim::ALL {
-        let (smooth, kinked) = match reference(*p) {
+    for prim in Prim::ALL {
+        let (smooth, kinked) = match reference(*prim) {
             Pair(f, defined) => (Some((f, defined)), None),
             KinkedPair(f) => (None, Some(f)),
             _ => continue,
@@ -664,22 +668,22 @@ fn functions_of_two_numbers_are_right_at_extremes() {
         let all = points.iter().flat_map(|x| points.iter().map(|y| (*x, *y)));
         let (xs, ys): (Vec<f64>, Vec<f64>) =
             all.filter(|(x, y)| smooth.is_none_or(|(_, defined)| defined(*x, *y))).unzip();
-        let n = xs.len();
+        let count = xs.len();
         for mode in MODES {
-            let have = plane(*p, &xs, &ys, mode);
-            for i in 0..n {
-                let (x, y) = (xs[i], ys[i]);
+            let have = plane(*prim, &xs, &ys, mode);
+            for index in 0..count {
+                let (left, right) = (xs[index], ys[index]);
                 let want = match (smooth, kinked) {
-                    (Some((f, _)), _) => f(&Real::from(x), &Real::from(y)).map(|r| r.to_f64()),
+                    (Some((f, _)), _) => f(&Real::from(left), &Real::from(right)).map(|r| r.to_f64()),
                     (_, Some(f)) => {
-                        let (z, a, b) = f(x, y);
+                        let (z, a, b) = f(left, right);
                         [z, a, b, 0.0, 0.0, 0.0]
                     }
                     _ => continue,
                 };
-                let (g, h) = (n + 2 * i, 3 * n + 4 * i);
-                let got = [have[i], have[g], have[g + 1], have[h], have[h + 1], have[h + 3]];
-                let most = if moderate(x) && moderate(y) { 6 } else { 3 };
+                let (g, hessian) = (count + 2 * index, 3 * count + 4 * index);
+                let got = [have[index], have[g], have[g + 1], have[hessian], have[hessian + 1], have[hessian + 3]];
+                let most = if moderate(left) && moderate(right) { 6 } else { 3 };
                 // Where terms of a second derivative cancel, rounding of the largest one counts.
                 let rounding = 32.0 * f64::EPSILON * want[3..].iter().fold(0.0f64, |m, d| m.max(d.abs()));
                 for (k, what) in ["value", "x", "y", "xx", "xy", "yy"].iter().enumerate().take(most) {
@@ -688,17 +692,17 @@ fn functions_of_two_numbers_are_right_at_extremes() {
                     }
                     checked(
                         &mut wrong,
-                        &format!("{mode:?} {what} of {} at {x:e}, {y:e}", p.name()),
+                        &format!("{mode:?} {what} of {} at {left:e}, {right:e}", prim.name()),
                         got[k],
                         want[k],
                         32.0,
                     );
                 }
-                if most == 6 && (have[h + 2] - got[4]).abs() > rounding {
+                if most == 6 && (have[hessian + 2] - got[4]).abs() > rounding {
                     checked(
                         &mut wrong,
-                        &format!("{mode:?} symmetry of {} at {x:e}, {y:e}", p.name()),
-                        have[h + 2],
+                        &format!("{mode:?} symmetry of {} at {left:e}, {right:e}", prim.name()),
+                        have[hessian + 2],
                         got[4],
                         32.0,
                     );

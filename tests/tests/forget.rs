@@ -45,7 +45,7 @@ fn large_values_go_with_the_next_entry() {
 
 #[test]
 fn what_something_leads_to_stays() {
-    let (mut s, _) = adl_tests::session();
+    let (mut session, _) = adl_tests::session();
     for text in [
         "let f (x : [_]Float) = sum (map (fun v -> v * v) x)",
         "let user x = f x + 1.0",
@@ -60,13 +60,13 @@ fn what_something_leads_to_stays() {
         "type Box = Box (Float -> Float)",
         "let boxed = Box (fun x -> x * f [x])",
     ] {
-        entry(&mut s, text);
+        entry(&mut session, text);
     }
-    entry(&mut s, "let adder n = ()");
-    entry(&mut s, "let rec even n = () and odd n = ()");
-    churn(&mut s, 1200);
-    entry(&mut s, "let user x = 0.0");
-    churn(&mut s, 600);
+    entry(&mut session, "let adder n = ()");
+    entry(&mut session, "let rec even n = () and odd n = ()");
+    churn(&mut session, 1200);
+    entry(&mut session, "let user x = 0.0");
+    churn(&mut session, 600);
     for (text, wanted) in [
         ("plus2 1.0", "3.0"),
         ("pull 1.0", "[20.0, 40.0]"),
@@ -77,7 +77,7 @@ fn what_something_leads_to_stays() {
         ("grad (fun x -> match boxed with | Box g -> g x) 2.0", "12.0"),
         ("grad (fun x -> both.g [x]) 3.0", "6.0"),
     ] {
-        assert_eq!(entry(&mut s, text), wanted, "{text}");
+        assert_eq!(entry(&mut session, text), wanted, "{text}");
     }
 }
 

@@ -197,8 +197,8 @@ fn gradients_of_products_with_and_without_zeros() {
 
 #[test]
 fn arrays_stay_on_the_device() {
-    let mut s = on_gpu(4096);
-    echo_in(&mut s, "let n = 100000");
+    let mut session = on_gpu(4096);
+    echo_in(&mut session, "let n = 100000");
     for text in [
         "let x = for i < n -> sin (float i)",
         "let y = x * 2.0 + exp x",
@@ -206,25 +206,25 @@ fn arrays_stay_on_the_device() {
         "let g = grad f x",
         "let h = sort (take 50000 g)",
     ] {
-        let out = s.eval(text);
+        let out = session.eval(text);
         assert!(out.ok(), "{:?}", out.diags);
     }
-    let (kernels, sent, fetched) = used(&s);
+    let (kernels, sent, fetched) = used(&session);
     assert!(kernels >= 8 && sent < 1000 && fetched < 1000, "{kernels} kernels, {sent} sent, {fetched} fetched");
     // One number comes back; printing an array fetches it, once.
-    echo_in(&mut s, "sum h");
-    assert!(used(&s).2 - fetched <= 16, "{:?}", used(&s));
-    echo_in(&mut s, "h");
-    echo_in(&mut s, "h");
-    assert_eq!(used(&s).2 - fetched, 8 + 50000 * 8);
-    assert!(s.explained().iter().all(|l| !l.contains("not on the GPU")), "{:?}", s.explained());
+    echo_in(&mut session, "sum h");
+    assert!(used(&session).2 - fetched <= 16, "{:?}", used(&session));
+    echo_in(&mut session, "h");
+    echo_in(&mut session, "h");
+    assert_eq!(used(&session).2 - fetched, 8 + 50000 * 8);
+    assert!(session.explained().iter().all(|l| !l.contains("not on the GPU")), "{:?}", session.explained());
 }
 
 /// Scans of all kinds, and loops that carry a few numbers of which each turn makes linear functions: whatever carries something is a scan, so that the kernels are not more
 /// for more elements.
 #[test]
 fn recurrences_are_scans() {
-    let mut s = on_gpu(4096);
+    let mut session = on_gpu(4096);
     let ways = [
         "grad (fun x -> sum (scan (*) 1.0 x)) x",
         "grad (fun x -> sum (map sin (scan (*) 1.0 x))) x",
@@ -238,12 +238,16 @@ fn recurrences_are_scans() {
     for text in ways {
         let mut kernels = Vec::new();
         for n in [20_000, 60_000] {
-            echo_in(&mut s, &format!("let x = map (fun i -> 0.3 * sin (float i)) (range 0 {n})"));
-            let before = used(&s).0;
-            let out = s.eval(&format!("let y = (fun x -> {text}) x"));
+            echo_in(&mut session, &format!("let x = map (fun i -> 0.3 * sin (float i)) (range 0 {n})"));
+            let before = used(&session).0;
+            let out = session.eval(&format!("let y = (fun x -> {text}) x"));
             assert!(out.ok(), "{text}: {:?}", out.diags);
-            assert!(s.explained().iter().all(|l| !l.contains("not on the GPU")), "{text}: {:?}", s.explained());
-            kernels.push(used(&s).0 - before);
+            assert!(
+                session.explained().iter().all(|l| !l.contains("not on the GPU")),
+                "{text}: {:?}",
+                session.explained()
+            );
+            kernels.push(used(&session).0 - before);
         }
         assert!(kernels[0] > 0 && kernels[1] <= kernels[0] + 12 && kernels[1] < 60, "{text}: {kernels:?}");
     }
@@ -291,7 +295,7 @@ fn all_rows_are_scanned_and_sorted_at_once() {
             assert!((1..150).contains(&(used(&gpu).0 - before)), "{text}: {} kernels", used(&gpu).0 - before);
         }
     }
-    for (f, x) in [
+    for (definition, argument) in [
         ("(z : [_][_]Float) = map (fun (r : [_]Float) -> cumprod r) z", "z[0:50]"),
         ("(z : [_][_]Int) = map (fun (r : [_]Int) -> prod r) z", "(random.int (random.key 1) 1 4 [300, 20])"),
         ("(z : [_][_]Int) = map (fun (r : [_]Int) -> argsort r) z", "(random.int (random.key 1) 0 9 [3, 70])"),
@@ -306,12 +310,12 @@ fn all_rows_are_scanned_and_sorted_at_once() {
         ),
     ] {
         for s in [&mut gpu, &mut cpu] {
-            echo_in(s, &format!("let f {f}"));
+            echo_in(s, &format!("let f {definition}"));
         }
-        let (before, text) = (used(&gpu).0, format!("f {x}"));
+        let (before, text) = (used(&gpu).0, format!("f {argument}"));
         let a = echo_in(&mut cpu, &text);
-        assert!(agree(&a, &echo_in(&mut gpu, &text)) && !a.contains("error"), "{f}: {a}");
-        assert!(used(&gpu).0 - before < 100, "{f}: {} kernels", used(&gpu).0 - before);
+        assert!(agree(&a, &echo_in(&mut gpu, &text)) && !a.contains("error"), "{definition}: {a}");
+        assert!(used(&gpu).0 - before < 100, "{definition}: {} kernels", used(&gpu).0 - before);
     }
 }
 
@@ -359,19 +363,19 @@ fn what_was_read_is_sent_once() {
 
 #[test]
 fn costs_and_explanations_say_what_moves() {
-    let mut s = on_gpu(16);
-    echo_in(&mut s, "let f (v : []Float) = sum (v * v)");
-    let c = echo_in(&mut s, "(cost f (for i < 100 -> float i)).gpu");
+    let mut session = on_gpu(16);
+    echo_in(&mut session, "let f (v : []Float) = sum (v * v)");
+    let c = echo_in(&mut session, "(cost f (for i < 100 -> float i)).gpu");
     assert!(c.contains("kernels") && !c.contains("kernels = 0"), "{c}");
     let mut cpu = Session::new(Box::new(Memory::default()));
     echo_in(&mut cpu, "let f (v : []Float) = sum (v * v)");
     assert_eq!(echo_in(&mut cpu, "(cost f [1.0]).gpu.kernels"), "0 : Int");
-    s.clear_derivations();
-    echo_in(&mut s, "grad f (for i < 100000 -> float i)");
+    session.clear_derivations();
+    echo_in(&mut session, "grad f (for i < 100000 -> float i)");
     assert!(
-        s.timed_derivations().iter().any(|l| l.starts_with("grad f: compiled AD; on the GPU (")),
+        session.timed_derivations().iter().any(|l| l.starts_with("grad f: compiled AD; on the GPU (")),
         "{:?}",
-        s.timed_derivations()
+        session.timed_derivations()
     );
 }
 
@@ -415,19 +419,19 @@ fn loops_that_turn_often_end_where_they_should() {
 fn a_device_that_is_lost_takes_its_arrays_but_not_the_session() {
     let gpu = Rc::new(common::gpu());
     let out = Memory::default();
-    let mut s = Session::new(Box::new(out.clone()));
-    s.set_open_device(adl_gpu::program::device(gpu.clone()));
-    s.set_device("gpu").unwrap_or_else(|d| panic!("{}", d.message));
-    echo_in(&mut s, "let x = linspace 0.0 1.0 100000");
-    assert!(s.eval("let y = x * 2.0").ok() && used(&s).0 > 0);
+    let mut session = Session::new(Box::new(out.clone()));
+    session.set_open_device(adl_gpu::program::device(gpu.clone()));
+    session.set_device("gpu").unwrap_or_else(|d| panic!("{}", d.message));
+    echo_in(&mut session, "let x = linspace 0.0 1.0 100000");
+    assert!(session.eval("let y = x * 2.0").ok() && used(&session).0 > 0);
     gpu.close();
-    let failed = s.eval("let z = y + 1.0");
+    let failed = session.eval("let z = y + 1.0");
     assert_eq!(failed.diags.iter().map(|d| d.code).collect::<Vec<_>>(), ["E0725"], "{:?}", failed.diags);
-    assert_eq!((s.device(), echo_in(&mut s, "sum (x * 2.0)")), ("cpu", "100000.0 : Float".to_owned()));
-    assert!(s.eval("y").echoes[0].line().contains("is gone"));
+    assert_eq!((session.device(), echo_in(&mut session, "sum (x * 2.0)")), ("cpu", "100000.0 : Float".to_owned()));
+    assert!(session.eval("y").echoes[0].line().contains("is gone"));
     // Another is opened, and what is made again is there.
-    s.set_device("gpu").unwrap_or_else(|d| panic!("{}", d.message));
-    assert_eq!(echo_in(&mut s, "let y = x * 2.0\nsum y"), "100000.0 : Float");
+    session.set_device("gpu").unwrap_or_else(|d| panic!("{}", d.message));
+    assert_eq!(echo_in(&mut session, "let y = x * 2.0\nsum y"), "100000.0 : Float");
 }
 
 #[test]
@@ -439,18 +443,21 @@ fn an_adapter_that_is_not_there_is_a_clear_error() {
         }
     }
     drop(common::gpu());
-    let mut s = Session::new(Box::new(Picky));
-    let d = s.set_device("gpu").unwrap_err();
+    let mut session = Session::new(Box::new(Picky));
+    let d = session.set_device("gpu").unwrap_err();
     assert_eq!(d.code, "E0725");
     assert!(
         d.message.contains("no adapter is called `no such adapter`; there are 0: ") && d.hint.is_some(),
         "{}",
         d.message
     );
-    assert_eq!((s.device(), echo_in(&mut s, "sum (for i < 100000 -> 1.0)")), ("cpu", "100000.0 : Float".to_owned()));
+    assert_eq!(
+        (session.device(), echo_in(&mut session, "sum (for i < 100000 -> 1.0)")),
+        ("cpu", "100000.0 : Float".to_owned())
+    );
     // `auto` goes on without.
-    assert!(s.set_device("auto").is_ok());
-    assert_eq!(echo_in(&mut s, "sum (for i < 100000 -> 1.0)"), "100000.0 : Float");
+    assert!(session.set_device("auto").is_ok());
+    assert_eq!(echo_in(&mut session, "sum (for i < 100000 -> 1.0)"), "100000.0 : Float");
 }
 
 #[test]
@@ -504,20 +511,20 @@ fn results_are_the_same_bits_each_time() {
 
 #[test]
 fn an_interrupt_ends_waiting() {
-    let mut s = on_gpu(0);
-    echo_in(&mut s, "let x = for i < 1000000 -> float i");
-    let flag = s.interrupt();
+    let mut session = on_gpu(0);
+    echo_in(&mut session, "let x = for i < 1000000 -> float i");
+    let flag = session.interrupt();
     let asks = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(200));
         flag.store(true, Ordering::Relaxed);
         Instant::now()
     });
-    let out = s.eval("sum for i < 1000000 -> sum for k < 100 -> sin (x[i] * float k)");
+    let out = session.eval("sum for i < 1000000 -> sum for k < 100 -> sin (x[i] * float k)");
     let late = asks.join().unwrap().elapsed();
     assert_eq!(out.diags.iter().map(|d| d.code).collect::<Vec<_>>(), ["E0708"], "{:?}", out.diags);
     assert!(late < Duration::from_secs(5), "{late:?}");
-    s.clear_interrupt();
-    assert_eq!(echo_in(&mut s, "1 + 1"), "2 : Int");
+    session.clear_interrupt();
+    assert_eq!(echo_in(&mut session, "1 + 1"), "2 : Int");
 }
 
 #[test]
@@ -561,20 +568,20 @@ impl Device for Apart {
 
 #[test]
 fn auto_measures_a_gradient_as_a_whole() {
-    let mut s = Session::new(Box::new(Memory::default()));
-    s.set_open_device(Rc::new(Apart(adl_gpu::program::device(Rc::new(common::gpu())))));
-    s.set_device("auto").unwrap_or_else(|d| panic!("{}", d.message));
+    let mut session = Session::new(Box::new(Memory::default()));
+    session.set_open_device(Rc::new(Apart(adl_gpu::program::device(Rc::new(common::gpu())))));
+    session.set_device("auto").unwrap_or_else(|d| panic!("{}", d.message));
     echo_in(
-        &mut s,
+        &mut session,
         "let f (v : []Float) = sum (scan max (-inf) (scan (+) 0.0 (sin (exp (sin (lgamma (2.0 + exp (sin v))))))))",
     );
-    echo_in(&mut s, "let x = map sin (linspace 0.0 1.0 1000000)");
+    echo_in(&mut session, "let x = map sin (linspace 0.0 1.0 1000000)");
     let mut all = Vec::new();
     let mut kernels = Vec::new();
     for _ in 0..6 {
-        let before = s.device_used().map_or(0, |u| u.kernels);
-        all.push(echo_in(&mut s, "(grad f x)[500000]"));
-        kernels.push(s.device_used().map_or(0, |u| u.kernels) - before);
+        let before = session.device_used().map_or(0, |u| u.kernels);
+        all.push(echo_in(&mut session, "(grad f x)[500000]"));
+        kernels.push(session.device_used().map_or(0, |u| u.kernels) - before);
     }
     // Two times on the CPU, two on the device; then where it was faster.
     assert!(

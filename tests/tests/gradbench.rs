@@ -19,22 +19,24 @@ fn records(module: &str) -> Vec<(Value, Value)> {
 
 #[test]
 fn every_answer_is_right() {
-    let (mut wrong, mut n) = (Vec::new(), 0);
-    for p in problems() {
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for problem in problems() {
         // What adl imports stays with the session: one for each problem keeps them apart.
         let mut tool = Tool::default();
-        for (message, expected) in records(p.name) {
-            n += 1;
+        for (message, expected) in records(problem.name) {
+            count += 1;
             let answer: Value = serde_json::from_str(&tool.answer(&message.to_string())).unwrap();
             let found = if answer["success"] == true {
-                compare::differs(p.name, &answer["output"], &expected)
+                compare::differs(problem.name, &answer["output"], &expected)
             } else {
                 answer["error"].as_str().map(str::to_owned)
             };
-            wrong.extend(found.map(|f| format!("{} {} {}: {f}", p.name, message["function"], message["description"])));
+            wrong.extend(
+                found.map(|f| format!("{} {} {}: {f}", problem.name, message["function"], message["description"])),
+            );
         }
     }
-    assert!(n >= 61, "{n} records");
+    assert!(count >= 61, "{count} records");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -107,8 +107,8 @@ fn a_panic_beside_a_device_changes_nothing() {
 #[test]
 fn a_panic_of_a_helper_ends_the_run() {
     let _alone = alone();
-    let (mut s, _) = session();
-    let out_of_memory = s.out_of_memory();
+    let (mut session, _) = session();
+    let out_of_memory = session.out_of_memory();
     let (begin, begun) = std::sync::mpsc::channel::<()>();
     let mut steps = 0;
     let step = move || {
@@ -122,8 +122,8 @@ fn a_panic_of_a_helper_ends_the_run() {
     };
     fault::helper("adl-test", step, move || out_of_memory.interrupt()).expect("a thread");
     let _ = begin.send(());
-    panics(&mut s, Point::Memory, "let lost = 1.0\nloop x = 0.0 while x < 1.0 do x * 0.5");
-    goes_on(&mut s, "helper");
+    panics(&mut session, Point::Memory, "let lost = 1.0\nloop x = 0.0 while x < 1.0 do x * 0.5");
+    goes_on(&mut session, "helper");
 }
 
 #[test]
@@ -141,31 +141,31 @@ fn settings_and_earlier_plans_stay() {
 #[test]
 fn other_entry_points_have_boundaries_too() {
     let _alone = alone();
-    let (mut s, out) = session();
+    let (mut session, out) = session();
     let codes = |ds: &[adl_syntax::diag::Diagnostic]| ds.iter().map(|d| d.code).collect::<Vec<_>>();
     let arm = |p| fault::inject(Some(p));
     arm(Point::Checker);
-    assert_eq!(codes(&s.check_file("a.adl", b"let lost = 1")), ["E0901"]);
+    assert_eq!(codes(&session.check_file("a.adl", b"let lost = 1")), ["E0901"]);
     arm(Point::Interpreter);
-    let ran = s.run_file("a.adl", b"let lost = 1\nprint \"before\"\nlet x = reverse [1]\nprint x");
+    let ran = session.run_file("a.adl", b"let lost = 1\nprint \"before\"\nlet x = reverse [1]\nprint x");
     assert_eq!((codes(&ran.diags), out.borrow().as_str()), (vec!["E0901"], ""));
     arm(Point::Interpreter);
-    assert_eq!(codes(&s.load_file("a.adl", b"let lost = reverse [1]").0.diags), ["E0901"]);
-    assert!(s.loaded_files().is_empty());
+    assert_eq!(codes(&session.load_file("a.adl", b"let lost = reverse [1]").0.diags), ["E0901"]);
+    assert!(session.loaded_files().is_empty());
     arm(Point::Checker);
-    assert_eq!(codes(&s.type_of("1 + 1").unwrap_err()), ["E0901"]);
+    assert_eq!(codes(&session.type_of("1 + 1").unwrap_err()), ["E0901"]);
     arm(Point::Inspection);
-    assert!(s.complete("ke").is_empty());
+    assert!(session.complete("ke").is_empty());
     arm(Point::Inspection);
-    assert!(s.doc("sin").is_some_and(|d| d.contains("internal error")));
+    assert!(session.doc("sin").is_some_and(|d| d.contains("internal error")));
     arm(Point::Interpreter);
-    assert_eq!(codes(&s.value_of("reverse [1]").unwrap_err()), ["E0901"]);
+    assert_eq!(codes(&session.value_of("reverse [1]").unwrap_err()), ["E0901"]);
     arm(Point::Interpreter);
-    let tests = s.run_tests("t.adl", b"test \"one\" = reverse [1] == [1]\ntest \"two\" = reverse [2] == [2]");
+    let tests = session.run_tests("t.adl", b"test \"one\" = reverse [1] == [1]\ntest \"two\" = reverse [2] == [2]");
     assert_eq!((tests.passed, tests.failed.len()), (1, 1));
     assert!(tests.failed[0].why.contains("E0901"), "{}", tests.failed[0].why);
     fault::inject(None);
-    goes_on(&mut s, "entry points");
+    goes_on(&mut session, "entry points");
 }
 
 #[test]

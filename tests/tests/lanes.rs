@@ -134,10 +134,10 @@ fn values_are_those_of_each_element_alone() {
 
 #[test]
 fn comprehensions_are_those_of_each_index_alone() {
-    let (mut s, _) = session();
-    echo_in(&mut s, SETUP);
+    let (mut session, _) = session();
+    echo_in(&mut session, SETUP);
     echo_in(
-        &mut s,
+        &mut session,
         "let p = ((1.3, [0.5, -0.2, 0.9], [[1.0, 2.0, 3.0], [0.5, 0.1, 0.2], [2.0, 0.3, 1.0]]), xs)\nlet weigh y = let r = ravel y in dot r (map (fun i -> cos (float i)) (iota (len r)))",
     );
     let mut wrong = Vec::new();
@@ -152,7 +152,7 @@ fn comprehensions_are_those_of_each_index_alone() {
              let same = len (ravel (matrix p)) == 20 * len (ravel ((fun {with} -> let v = xs[0] in ravel ({body})) p))\n\
              (close (alone p) (vector p), close (sum (alone p)) (total p), same, close (grad (fun p -> sum (alone p)) p) (grad total p))"
         );
-        let have = echo_in(&mut s, &test);
+        let have = echo_in(&mut session, &test);
         if have != "(true, true, true, true) : (Bool, Bool, Bool, Bool)" {
             wrong.push(format!("{body}: {have}"));
         }
@@ -162,10 +162,10 @@ fn comprehensions_are_those_of_each_index_alone() {
 
 #[test]
 fn derivatives_are_those_of_each_element_alone() {
-    let (mut s, _) = session();
-    echo_in(&mut s, SETUP);
+    let (mut session, _) = session();
+    echo_in(&mut session, SETUP);
     echo_in(
-        &mut s,
+        &mut session,
         "let p = ((1.3, [0.5, -0.2, 0.9], [[1.0, 2.0, 3.0], [0.5, 0.1, 0.2], [2.0, 0.3, 1.0]]), xs)\nlet weigh y = let r = ravel y in dot r (map (fun i -> cos (float i)) (iota (len r)))",
     );
     let mut wrong = Vec::new();
@@ -176,7 +176,7 @@ fn derivatives_are_those_of_each_element_alone() {
              let close a b = maximum (abs (ravel a - ravel b)) <= 1e-12 * (1.0 + maximum (abs (ravel a)))\n\
              (close (grad f p) (grad g p), close (jvp f p d) (jvp g p d), close (hvp f p d) (hvp g p d), close (grad (fun x -> snd (jvp f x d)) p) (hvp g p d))"
         );
-        let have = echo_in(&mut s, &test);
+        let have = echo_in(&mut session, &test);
         if have != "(true, true, true, true) : (Bool, Bool, Bool, Bool)" {
             wrong.push(format!("{body}: {have}"));
         }

@@ -77,9 +77,9 @@ fn every_plan_gives_the_same_bits() {
 #[test]
 fn what_is_foretold_is_stored() {
     let mut wrong = Vec::new();
-    for (f, x) in FUNCTIONS {
+    for (function, x) in FUNCTIONS {
         let (mut s, _) = session();
-        echo_in(&mut s, &format!("let f = {f}"));
+        echo_in(&mut s, &format!("let f = {function}"));
         for p in PLANS {
             let have = echo_in(
                 &mut s,
@@ -88,7 +88,7 @@ fn what_is_foretold_is_stored() {
                 ),
             );
             if have != "(true, true, true) : (Bool, Bool, Bool)" {
-                wrong.push(format!("{p} {f}: {have}"));
+                wrong.push(format!("{p} {function}: {have}"));
             }
         }
     }
@@ -103,9 +103,9 @@ fn what_is_foretold_is_measured() {
         "0.5",
     );
     let mut wrong = Vec::new();
-    for (f, x) in FUNCTIONS[..4].iter().chain(&FUNCTIONS[5..6]).chain(&[long]) {
+    for (function, x) in FUNCTIONS[..4].iter().chain(&FUNCTIONS[5..6]).chain(&[long]) {
         let (mut s, _) = session();
-        echo_in(&mut s, &format!("let f = {f}"));
+        echo_in(&mut s, &format!("let f = {function}"));
         for p in ["StoreAll", "RecomputeAll", "Sqrt", "Revolve 3", "Revolve 20"] {
             let have = echo_in(
                 &mut s,
@@ -114,7 +114,7 @@ fn what_is_foretold_is_measured() {
                 ),
             );
             if have != "(true, true) : (Bool, Bool)" {
-                wrong.push(format!("{p} {f}: {have}"));
+                wrong.push(format!("{p} {function}: {have}"));
             }
         }
     }
@@ -125,32 +125,34 @@ fn what_is_foretold_is_measured() {
 #[test]
 fn plans_by_hand_give_the_same_bits() {
     let mut wrong = Vec::new();
-    for (f, x) in FUNCTIONS {
-        let (mut s, _) = session();
-        echo_in(&mut s, &format!("let f = {f}"));
+    for (function, point) in FUNCTIONS {
+        let (mut session, _) = session();
+        echo_in(&mut session, &format!("let f = {function}"));
         echo_in(
-            &mut s,
+            &mut session,
             &format!(
-                "let ids = match residuals f ({x}) with | Residuals t _ -> map (fun r -> r.id) (filter (fun r -> r.movable) t.rows)"
+                "let ids = match residuals f ({point}) with | Residuals t _ -> map (fun r -> r.id) (filter (fun r -> r.movable) t.rows)"
             ),
         );
         let one = echo_in(
-            &mut s,
+            &mut session,
             &format!(
-                "all (map (fun id -> grad_with (residuals f ({x}) |> recompute [id] |> plan) f ({x}) == grad f ({x})) ids)"
+                "all (map (fun id -> grad_with (residuals f ({point}) |> recompute [id] |> plan) f ({point}) == grad f ({point})) ids)"
             ),
         );
-        let all =
-            echo_in(&mut s, &format!("grad_with (residuals f ({x}) |> recompute ids |> plan) f ({x}) == grad f ({x})"));
+        let all = echo_in(
+            &mut session,
+            &format!("grad_with (residuals f ({point}) |> recompute ids |> plan) f ({point}) == grad f ({point})"),
+        );
         let back = echo_in(
-            &mut s,
+            &mut session,
             &format!(
-                "match residuals f ({x}) |> recompute ids |> store ids with | Residuals t _ -> len t.recomputed == 0 && t.again == (match residuals f ({x}) with | Residuals u _ -> u.again)"
+                "match residuals f ({point}) |> recompute ids |> store ids with | Residuals t _ -> len t.recomputed == 0 && t.again == (match residuals f ({point}) with | Residuals u _ -> u.again)"
             ),
         );
         for have in [one, all, back] {
             if have != "true : Bool" {
-                wrong.push(format!("{f}: {have}"));
+                wrong.push(format!("{function}: {have}"));
             }
         }
     }
@@ -161,25 +163,25 @@ fn plans_by_hand_give_the_same_bits() {
 #[test]
 fn plans_between_give_the_same_bits() {
     let mut wrong = Vec::new();
-    for (f, x) in FUNCTIONS {
-        let (mut s, _) = session();
-        echo_in(&mut s, &format!("let f = {f}"));
+    for (function, point) in FUNCTIONS {
+        let (mut session, _) = session();
+        echo_in(&mut session, &format!("let f = {function}"));
         echo_in(
-            &mut s,
+            &mut session,
             &format!(
-                "let low = match residuals f ({x}) with | Residuals t _ -> minimum (map (fun p -> p.peak) t.frontier)"
+                "let low = match residuals f ({point}) with | Residuals t _ -> minimum (map (fun p -> p.peak) t.frontier)"
             ),
         );
-        echo_in(&mut s, &format!("let high = match residuals f ({x}) with | Residuals t _ -> t.peak"));
+        echo_in(&mut session, &format!("let high = match residuals f ({point}) with | Residuals t _ -> t.peak"));
         echo_in(
-            &mut s,
+            &mut session,
             &format!(
-                "let ok n = let g = grad_with (Budget n) f ({x}) in match residuals f ({x}) |> with_plan (Budget n) with | Residuals t _ -> g == grad f ({x}) && t.measured == Some t.bytes && t.peak <= n"
+                "let ok n = let g = grad_with (Budget n) f ({point}) in match residuals f ({point}) |> with_plan (Budget n) with | Residuals t _ -> g == grad f ({point}) && t.measured == Some t.bytes && t.peak <= n"
             ),
         );
-        let have = echo_in(&mut s, "all (map (fun k -> ok (low + (high - low) * k // 7)) (iota 8))");
+        let have = echo_in(&mut session, "all (map (fun k -> ok (low + (high - low) * k // 7)) (iota 8))");
         if have != "true : Bool" {
-            wrong.push(format!("{f}: {have}"));
+            wrong.push(format!("{function}: {have}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -190,22 +192,22 @@ const ENERGY: &str = "let energy (n : Int) (p : {mu : Float, v : Float, x : Floa
 /// More memory is less work, and between √n segments and storing everything there are many plans.
 #[test]
 fn work_falls_as_the_budget_grows() {
-    let (mut s, _) = session();
-    echo_in(&mut s, ENERGY);
-    echo_in(&mut s, "let start = {mu = 0.5, v = 0.0, x = 1.0}");
+    let (mut session, _) = session();
+    echo_in(&mut session, ENERGY);
+    echo_in(&mut session, "let start = {mu = 0.5, v = 0.0, x = 1.0}");
     echo_in(
-        &mut s,
+        &mut session,
         "let took n = match residuals (energy 2000) start |> with_plan (Budget n) with | Residuals t _ -> (t.peak, t.again)",
     );
     let budgets: Vec<u64> =
         (0..25).map(|k| (2700.0 * (64_000.0 / 2700.0_f64).powf(f64::from(k) / 24.0)) as u64).collect();
-    echo_in(&mut s, &format!("let plans = map took {budgets:?}"));
-    let have = echo_in(&mut s, "all (map (fun k -> snd plans[k + 1] <= snd plans[k]) (iota 24))");
-    assert_eq!(have, "true : Bool", "{}", echo_in(&mut s, "plans"));
-    let have = echo_in(&mut s, "len (filter (fun k -> fst plans[k + 1] != fst plans[k]) (iota 24)) >= 18");
-    assert_eq!(have, "true : Bool", "{}", echo_in(&mut s, "plans"));
+    echo_in(&mut session, &format!("let plans = map took {budgets:?}"));
+    let have = echo_in(&mut session, "all (map (fun k -> snd plans[k + 1] <= snd plans[k]) (iota 24))");
+    assert_eq!(have, "true : Bool", "{}", echo_in(&mut session, "plans"));
+    let have = echo_in(&mut session, "len (filter (fun k -> fst plans[k + 1] != fst plans[k]) (iota 24)) >= 18");
+    assert_eq!(have, "true : Bool", "{}", echo_in(&mut session, "plans"));
     let have = echo_in(
-        &mut s,
+        &mut session,
         "let g = grad_with (Budget 20_000) (energy 2000) start in match residuals (energy 2000) start |> with_plan (Budget 20_000) with | Residuals t _ -> (g == grad (energy 2000) start, t.measured == Some t.bytes, t.measured_peak == Some t.peak, t.measured_again == Some t.again)",
     );
     assert_eq!(have, "(true, true, true, true) : (Bool, Bool, Bool, Bool)");
@@ -214,10 +216,10 @@ fn work_falls_as_the_budget_grows() {
 /// A measurement is of a plan and of arguments of some sizes.
 #[test]
 fn measurements_belong_to_sizes() {
-    let (mut s, _) = session();
-    echo_in(&mut s, ENERGY);
-    echo_in(&mut s, "let start = {mu = 0.5, v = 0.0, x = 1.0}");
-    echo_in(&mut s, "let g = grad_with StoreAll (energy 2000) start");
+    let (mut session, _) = session();
+    echo_in(&mut session, ENERGY);
+    echo_in(&mut session, "let start = {mu = 0.5, v = 0.0, x = 1.0}");
+    echo_in(&mut session, "let g = grad_with StoreAll (energy 2000) start");
     let measured = |s: &mut adl_session::Session, n: u32| {
         echo_in(
             s,
@@ -226,112 +228,114 @@ fn measurements_belong_to_sizes() {
             ),
         )
     };
-    assert_eq!(measured(&mut s, 200), "(false, true) : (Bool, Bool)");
-    assert_eq!(measured(&mut s, 2000), "(true, false) : (Bool, Bool)");
-    echo_in(&mut s, "let g = grad_with StoreAll (energy 200) start");
-    assert_eq!(measured(&mut s, 200), "(true, false) : (Bool, Bool)");
-    assert_eq!(measured(&mut s, 2000), "(true, false) : (Bool, Bool)");
+    assert_eq!(measured(&mut session, 200), "(false, true) : (Bool, Bool)");
+    assert_eq!(measured(&mut session, 2000), "(true, false) : (Bool, Bool)");
+    echo_in(&mut session, "let g = grad_with StoreAll (energy 200) start");
+    assert_eq!(measured(&mut session, 200), "(true, false) : (Bool, Bool)");
+    assert_eq!(measured(&mut session, 2000), "(true, false) : (Bool, Bool)");
 }
 
 /// Rows say what they are: sizes, which of the values that a loop carries, and why they cannot be recomputed.
 #[test]
 fn rows_say_what_they_are() {
-    let (mut s, _) = session();
-    echo_in(&mut s, ENERGY);
+    let (mut session, _) = session();
+    echo_in(&mut session, ENERGY);
     echo_in(
-        &mut s,
+        &mut session,
         "let rows = match residuals (energy 2000) {mu = 0.5, v = 0.0, x = 1.0} with | Residuals t _ -> t.rows",
     );
-    let named =
-        echo_in(&mut s, "map (fun r -> r.expression) (filter (fun r -> r.reason == \"what a loop carries\") rows)");
+    let named = echo_in(
+        &mut session,
+        "map (fun r -> r.expression) (filter (fun r -> r.reason == \"what a loop carries\") rows)",
+    );
     assert_eq!(named, "[\"x of the loop\", \"v of the loop\"] : [2]String");
     let given = echo_in(
-        &mut s,
+        &mut session,
         "map (fun r -> (r.id, r.movable)) (filter (fun r -> r.reason == \"a result of a loop, which runs once\") rows)",
     );
     assert_eq!(given, "[(5, false), (6, false)] : [2](Int, Bool)");
-    let fixed = echo_in(&mut s, "map (fun r -> r.id) (filter (fun r -> not r.movable) rows)");
-    assert_eq!(echo_in(&mut s, "len rows"), "9 : Int");
+    let fixed = echo_in(&mut session, "map (fun r -> r.id) (filter (fun r -> not r.movable) rows)");
+    assert_eq!(echo_in(&mut session, "len rows"), "9 : Int");
     assert_eq!(fixed, "[0, 1, 3, 4, 5, 6] : [6]Int");
     assert!(
-        echo_in(&mut s, "grad_with (ByHand [5]) (energy 2000) {mu = 0.5, v = 0.0, x = 1.0}")
+        echo_in(&mut session, "grad_with (ByHand [5]) (energy 2000) {mu = 0.5, v = 0.0, x = 1.0}")
             .starts_with("E0722: residual 5 cannot be recomputed: it is a result of a loop, which runs once")
     );
     let shapes = |s: &mut adl_session::Session, f: &str, x: &str| {
         echo_in(s, &format!("match residuals ({f}) ({x}) with | Residuals t _ -> map (fun r -> r.shape) t.rows"))
     };
     assert_eq!(
-        shapes(&mut s, "fun (x : [200][2]Float) -> sum (sum (sin x * x))", "for i < 200, j < 2 -> 0.1"),
+        shapes(&mut session, "fun (x : [200][2]Float) -> sum (sum (sin x * x))", "for i < 200, j < 2 -> 0.1"),
         "[\"[200][2]Float\", \"[200][2]Float\", \"[200][2]Float\"] : [3]String"
     );
 }
 
 #[test]
 fn budgets_are_kept_or_refused() {
-    let (mut s, _) = session();
-    echo_in(&mut s, "let f (x : Float) : Float = loop y = x for i < 1000 do sin y * y");
+    let (mut session, _) = session();
+    echo_in(&mut session, "let f (x : Float) : Float = loop y = x for i < 1000 do sin y * y");
     for n in [20_000, 9_000, 2_000, 1_500] {
         let have = echo_in(
-            &mut s,
+            &mut session,
             &format!(
                 "let g = grad_with (Budget {n}) f 0.9 in match residuals f 0.9 |> with_plan (Budget {n}) with | Residuals t _ -> (t.peak <= {n}, g == grad f 0.9)"
             ),
         );
         assert_eq!(have, "(true, true) : (Bool, Bool)", "{n}");
     }
-    let have = echo_in(&mut s, "grad_with (Budget 100) f 0.9");
+    let have = echo_in(&mut session, "grad_with (Budget 100) f 0.9");
     assert!(have.starts_with("E0722: no plan for this gradient keeps within 100 bytes: the least is "), "{have}");
 }
 
 /// What each operation costs is in the reference; these are counted by hand.
 #[test]
 fn costs_are_counted() {
-    let (mut s, _) = session();
-    echo_in(&mut s, "let f (x : Float) : Float = sin x * x + 2.0");
+    let (mut session, _) = session();
+    echo_in(&mut session, "let f (x : Float) : Float = sin x * x + 2.0");
     // sin, *, +.
-    assert_eq!(echo_in(&mut s, "(cost f 0.5).primal"), "3 : Int");
+    assert_eq!(echo_in(&mut session, "(cost f 0.5).primal"), "3 : Int");
     // cos; then three scalings and one addition.
-    assert_eq!(echo_in(&mut s, "(cost f 0.5).tangent"), "5 : Int");
-    assert_eq!(echo_in(&mut s, "let c = cost f 0.5 in c.ratio <= c.bound"), "true : Bool");
+    assert_eq!(echo_in(&mut session, "(cost f 0.5).tangent"), "5 : Int");
+    assert_eq!(echo_in(&mut session, "let c = cost f 0.5 in c.ratio <= c.bound"), "true : Bool");
     assert_eq!(
         echo_in(
-            &mut s,
+            &mut session,
             "let c = cost f 0.5 in sum (map (fun l -> l.primal) c.lines) == c.primal && sum (map (fun l -> l.adjoint) c.lines) == c.adjoint"
         ),
         "true : Bool"
     );
-    assert_eq!(echo_in(&mut s, "(cost (fun (n : Int) -> n + 1) 3).adjoint"), "0 : Int");
+    assert_eq!(echo_in(&mut session, "(cost (fun (n : Int) -> n + 1) 3).adjoint"), "0 : Int");
 }
 
 /// Calls of calls: code grows with the functions, not with the tree of calls, and so does the time that compiling takes.
 #[test]
 fn code_grows_with_functions_not_with_calls() {
-    let (mut s, _) = session();
-    echo_in(&mut s, "let f0 (x : Float) = sin x * 0.9");
+    let (mut session, _) = session();
+    echo_in(&mut session, "let f0 (x : Float) = sin x * 0.9");
     for k in 1..=24 {
         let below = k - 1;
         let twice = if k % 8 == 0 { format!("f{below} (f{below} x)") } else { format!("f{below} x + cos x") };
         echo_in(
-            &mut s,
+            &mut session,
             &format!(
                 "let f{k} (x : Float) = if x > 100.0 then f{below} (f{below} x) + f{below} (x * x) else 0.5 * ({twice})"
             ),
         );
     }
-    assert_eq!(echo_in(&mut s, "(gradcheck f24 0.7).ok"), "true : Bool");
-    assert!(s.derivations().iter().all(|r| !r.contains("taped")), "{:?}", s.derivations());
+    assert_eq!(echo_in(&mut session, "(gradcheck f24 0.7).ok"), "true : Bool");
+    assert!(session.derivations().iter().all(|r| !r.contains("taped")), "{:?}", session.derivations());
 }
 
 /// The bound holds, and is no more than a few times the work, also where arrays are captured, read in part, or inside data.
 #[test]
 fn costs_keep_within_their_bound() {
-    let (mut s, _) = session();
+    let (mut session, _) = session();
     for d in [
         "type T = Leaf Float | Node T T",
         "let rec total t = match t with | Leaf x -> x * x | Node a b -> total a * total b",
         "let rec power (x : Float) (n : Int) : Float = if n == 0 then 1.0 else x * power x (n - 1)",
     ] {
-        echo_in(&mut s, d);
+        echo_in(&mut session, d);
     }
     let cases = [
         ("fun (x : Float) -> (map (fun i -> x) (iota 50))[0]", "2.0"),
@@ -362,7 +366,7 @@ fn costs_keep_within_their_bound() {
     let mut wrong = Vec::new();
     for (f, x) in cases {
         let have = echo_in(
-            &mut s,
+            &mut session,
             &format!(
                 "let c = cost ({f}) {x} in (c.ratio <= c.bound, c.bound <= 8.0 * c.ratio, sum (map (fun l -> l.adjoint) c.lines) == c.adjoint)"
             ),

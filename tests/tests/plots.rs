@@ -27,7 +27,7 @@ fn group<'s>(svg: &'s str, class: &str) -> &'s str {
 
 #[test]
 fn marks_are_as_many_as_the_data() {
-    for (text, class, element, n) in [
+    for (text, class, element, marks) in [
         ("plot.line [0, 1, 2] [1.0, 4.0, 2.0]", "line", "<path", 1),
         ("plot.line [0.0, 1.0, 2.0, 3.0, 4.0] [1.0, 2.0, nan, 4.0, 5.0]", "line", "<path", 2),
         ("plot.bars [\"a\", \"b\", \"c\"] [3, 5, 2]", "bars", "<rect", 3),
@@ -41,7 +41,7 @@ fn marks_are_as_many_as_the_data() {
         ("plot.box \"a\" [1.0, 2.0, 3.0, 4.0, 100.0]", "box", "stroke-linecap", 1),
     ] {
         let svg = figure(text).svg(Theme::Light);
-        assert_eq!(count(group(&svg, class), element), n, "{text}:\n{svg}");
+        assert_eq!(count(group(&svg, class), element), marks, "{text}:\n{svg}");
     }
 }
 
@@ -162,9 +162,9 @@ fn wrong_data_is_refused_in_words() {
 #[test]
 fn costs_and_residuals_have_pictures() {
     let f = "let f (x : Float) = loop y = x for i < 50 do\n  let a = sin y\n  a * exp a\n";
-    let (mut s, _) = session();
-    assert!(s.eval(f).ok());
-    let cost = s.value_of("cost f 0.5").unwrap();
+    let (mut session, _) = session();
+    assert!(session.eval(f).ok());
+    let cost = session.value_of("cost f 0.5").unwrap();
     let svg = picture(&cost).unwrap().svg(Theme::Light);
     for want in
         ["cost of f", "a * exp a", "let a = sin y", "primal", "tangent", "adjoint", "bytes stored", "the bound is"]
@@ -172,13 +172,13 @@ fn costs_and_residuals_have_pictures() {
         assert!(svg.contains(want), "{want} in {svg}");
     }
     assert!(picture(&cost).unwrap().text(80, 24, false).contains("a * exp a"));
-    let residuals = s.value_of("residuals f 0.5").unwrap();
+    let residuals = session.value_of("residuals f 0.5").unwrap();
     let svg = picture(&residuals).unwrap().svg(Theme::Light);
     for want in ["plans for f", "now: store_all", "sqrt", "peak memory / bytes"] {
         assert!(svg.contains(want), "{want} in {svg}");
     }
     // Plans at one point have one name together, and the current plan is named once.
-    let whole = s.value_of("residuals (fun (x : [50]Float) -> sum (map sin x)) (replicate 50 0.1)").unwrap();
+    let whole = session.value_of("residuals (fun (x : [50]Float) -> sum (map sin x)) (replicate 50 0.1)").unwrap();
     let svg = picture(&whole).unwrap().svg(Theme::Light);
     assert!(svg.contains("now: store_all, "), "{svg}");
     assert_eq!(svg.matches("store_all").count(), 1, "{svg}");

@@ -416,13 +416,13 @@ fn check(p: Prim) -> Check {
 }
 
 /// All checks of a primitive: type, body, point.
-fn cases(p: Prim) -> Vec<(String, String, String)> {
+fn cases(prim: Prim) -> Vec<(String, String, String)> {
     let mut out = Vec::new();
     let mut add = |t: &str, body: String, x: &str| out.push((t.to_owned(), body, x.to_owned()));
-    match check(p) {
+    match check(prim) {
         At(all) => all.iter().for_each(|(t, body, points)| points.iter().for_each(|x| add(t, (*body).to_owned(), x))),
         Unary(points) => {
-            let f = p.name();
+            let f = prim.name();
             for x in points {
                 add("Float", format!("{f} x * x"), x);
                 add("[n]Float", format!("{f} x * x"), &format!("[{x}, 0.5 * {x}, 0.9 * {x}]"));
@@ -432,21 +432,22 @@ fn cases(p: Prim) -> Vec<(String, String, String)> {
             add("[n]Float", format!("map {f} x"), &format!("[{}, 0.7 * {}]", points[0], points[0]));
         }
         Binary => {
-            let name = p.name();
+            let name = prim.name();
             let word = name.chars().all(char::is_alphanumeric);
-            let f = |a: &str, b: &str| if word { format!("{name} ({a}) ({b})") } else { format!("({a}) {name} ({b})") };
-            add("(Float, Float)", f("fst x", "snd x"), "(0.7, 0.4)");
-            add("(Float, Float)", f("snd x", "fst x"), "(0.7, 0.4)");
-            add("Float", f("x * x", "0.3"), "0.7");
-            add("Float", f("0.9", "x * x"), "0.7");
-            add("(Float, [n]Float)", f("fst x", "snd x"), "(0.7, [0.4, 1.3])");
-            add("(Float, [n]Float)", f("snd x", "fst x"), "(0.7, [0.4, 1.3])");
-            add("([n]Float, [n]Float)", f("fst x", "snd x"), "([0.7, 2.2, 0.3], [0.4, 1.3, 0.9])");
-            add("[n]Float", f("x", "0.3"), "[0.7, 2.2]");
-            add("[n]Float", f("2.0", "x"), "[0.7, 2.2]");
-            add("[n][m]Float", f("x", "x * x"), "[[0.7, 2.2], [0.3, 0.4]]");
-            add("([n]Float, [n]Float)", f("fst x", "snd x"), "(([] : [0]Float), ([] : [0]Float))");
-            add("(Float, [n]Float)", f("fst x", "snd x"), "(0.7, ([] : [0]Float))");
+            let call =
+                |a: &str, b: &str| if word { format!("{name} ({a}) ({b})") } else { format!("({a}) {name} ({b})") };
+            add("(Float, Float)", call("fst x", "snd x"), "(0.7, 0.4)");
+            add("(Float, Float)", call("snd x", "fst x"), "(0.7, 0.4)");
+            add("Float", call("x * x", "0.3"), "0.7");
+            add("Float", call("0.9", "x * x"), "0.7");
+            add("(Float, [n]Float)", call("fst x", "snd x"), "(0.7, [0.4, 1.3])");
+            add("(Float, [n]Float)", call("snd x", "fst x"), "(0.7, [0.4, 1.3])");
+            add("([n]Float, [n]Float)", call("fst x", "snd x"), "([0.7, 2.2, 0.3], [0.4, 1.3, 0.9])");
+            add("[n]Float", call("x", "0.3"), "[0.7, 2.2]");
+            add("[n]Float", call("2.0", "x"), "[0.7, 2.2]");
+            add("[n][m]Float", call("x", "x * x"), "[[0.7, 2.2], [0.3, 0.4]]");
+            add("([n]Float, [n]Float)", call("fst x", "snd x"), "(([] : [0]Float), ([] : [0]Float))");
+            add("(Float, [n]Float)", call("fst x", "snd x"), "(0.7, ([] : [0]Float))");
         }
         Discrete | Operator => {}
     }

@@ -85,23 +85,23 @@ fn fixes_mend_what_they_are_for() {
     for path in scripts("tests/errors") {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).unwrap();
-        let (mut s, _) = adl_tests::session();
-        let diags = s.check_file(&name, text.as_bytes());
+        let (mut session, _) = adl_tests::session();
+        let diags = session.check_file(&name, text.as_bytes());
         let before = messages(&name, &text);
-        for d in diags.iter().filter(|d| d.is_error() && !d.fix.is_empty()) {
+        for diag in diags.iter().filter(|d| d.is_error() && !d.fix.is_empty()) {
             count += 1;
-            let mended = changed(&text, &d.fix);
+            let mended = changed(&text, &diag.fix);
             let after = messages(&name, &mended);
-            let line = s.sources.line_of(d.primary.span);
-            let times = |all: &[(usize, String)]| all.iter().filter(|(l, m)| *l == line && *m == d.message).count();
+            let line = session.sources.line_of(diag.primary.span);
+            let times = |all: &[(usize, String)]| all.iter().filter(|(l, m)| *l == line && *m == diag.message).count();
             let new: Vec<&(usize, String)> = after.iter().filter(|m| !before.contains(m)).collect();
             // What stood behind the error may come to light: no more than was there, or types behind what did not parse.
-            let more = after.len() > before.len() && !d.code.starts_with("E01");
+            let more = after.len() > before.len() && !diag.code.starts_with("E01");
             if times(&after) >= times(&before) || more {
                 wrong.push(format!(
                     "{name}: `{}` by {:?}: {new:?}",
-                    d.message,
-                    d.fix.iter().map(|e| (s.sources.text(e.span), &e.text)).collect::<Vec<_>>()
+                    diag.message,
+                    diag.fix.iter().map(|e| (session.sources.text(e.span), &e.text)).collect::<Vec<_>>()
                 ));
             }
         }

@@ -125,8 +125,8 @@ fn printed_types_of_the_library_are_read_again() {
     let (mut wrong, mut count) = (Vec::new(), 0);
     // They have rules for calls, and are no values; `neg` is written `-`.
     let no_values = ["neg", "reshape", "random.uniform", "random.normal", "random.int"];
-    let (mut s, _) = adl_tests::session();
-    for module in s.library() {
+    let (mut session, _) = adl_tests::session();
+    for module in session.library() {
         let inside = if ["prelude", "builtins"].contains(&module.name.as_str()) {
             String::new()
         } else {
@@ -134,7 +134,7 @@ fn printed_types_of_the_library_are_read_again() {
         };
         for e in module.entries.iter().filter(|e| e.name.starts_with(|c: char| c.is_lowercase())) {
             let name = format!("{inside}{}", e.name);
-            let Some(first) = type_of(&mut s, &name) else {
+            let Some(first) = type_of(&mut session, &name) else {
                 if no_values.contains(&name.as_str()) {
                     continue;
                 }
@@ -142,7 +142,7 @@ fn printed_types_of_the_library_are_read_again() {
                 continue;
             };
             count += 1;
-            wrong.extend(written_again(&mut s, &name, &first));
+            wrong.extend(written_again(&mut session, &name, &first));
         }
     }
     assert!(wrong.is_empty() && count > 400, "{count} names, {} differ\n{}", wrong.len(), wrong.join("\n"));

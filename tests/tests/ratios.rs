@@ -79,19 +79,19 @@ fn fault(s: &mut adl_session::Session, name: &str, f: &str, x: &str) -> Option<S
 
 #[test]
 fn gradients_are_at_most_four_times_their_functions() {
-    let mut s = adl_tests::session().0;
-    assert!(s.eval(SHARED).ok());
+    let mut session = adl_tests::session().0;
+    assert!(session.eval(SHARED).ok());
     let mut faults = Vec::new();
     for (name, body) in VECTORS {
         faults.extend(fault(
-            &mut s,
+            &mut session,
             name,
             &format!("fun (x, k, y, z) -> {body}"),
             "v 0 110, v 1 110, v 2 110, v 3 110",
         ));
     }
     for (name, body) in MATRICES {
-        faults.extend(fault(&mut s, name, &format!("fun (a, b, c) -> {body}"), "mat 0 12, mat 1 12, mat 2 12"));
+        faults.extend(fault(&mut session, name, &format!("fun (a, b, c) -> {body}"), "mat 0 12, mat 1 12, mat 2 12"));
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

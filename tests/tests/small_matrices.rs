@@ -104,21 +104,21 @@ impl Maker {
 
 fn program(seed: u64) -> String {
     let mut dice = Dice(seed * 2 + 1);
-    let k = [1, 2, 2, 3, 3, 4, 5][dice.below(7)];
-    let n = [1, 2, 3, 7, 400, 1500][dice.below(6)];
-    let size = if dice.below(2) == 0 { "k".to_owned() } else { k.to_string() };
-    let body = Maker { dice, size: k, vectors: &["v", "x", "w"] }.body().replace("[k]", &format!("[{size}]"));
+    let side = [1, 2, 2, 3, 3, 4, 5][dice.below(7)];
+    let count = [1, 2, 3, 7, 400, 1500][dice.below(6)];
+    let size = if dice.below(2) == 0 { "k".to_owned() } else { side.to_string() };
+    let body = Maker { dice, size: side, vectors: &["v", "x", "w"] }.body().replace("[k]", &format!("[{size}]"));
     let types = "(v0 : [k]Float) (a0 : [k][k]Float) (w : [k]Float) (c : [k][k]Float) (xs : [n][k]Float) (ms : [n][k][k]Float) (zs : [n]Float)";
     let random = |key: u32, shape: &str| format!("0.5 * random.normal (random.key {key}) {shape}");
-    let (one, two) = (format!("[{k}]"), format!("[{k}, {k}]"));
+    let (one, two) = (format!("[{side}]"), format!("[{side}, {side}]"));
     let point = [
         random(1, &one),
         random(2, &two),
         random(3, &one),
         random(4, &two),
-        random(5, &format!("[{n}, {k}]")),
-        random(6, &format!("[{n}, {k}, {k}]")),
-        random(7, &format!("[{n}]")),
+        random(5, &format!("[{count}, {side}]")),
+        random(6, &format!("[{count}, {side}, {side}]")),
+        random(7, &format!("[{count}]")),
     ];
     let calls = "print (f v0 a0 w c xs ms zs)\nprint (grad (fun (v0, a0, w, c, xs, ms, zs) -> f v0 a0 w c xs ms zs) (v0, a0, w, c, xs, ms, zs))\n".repeat(3);
     format!(

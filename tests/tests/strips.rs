@@ -5,25 +5,25 @@ use adl_ir::generate::rng::Rng;
 use adl_tests::{echo_in, session};
 
 /// An expression over the vector `x`, the vector `y` and the number `c`.
-fn vector(r: &mut Rng, depth: usize) -> String {
+fn vector(rng: &mut Rng, depth: usize) -> String {
     if depth == 0 {
-        return ["x", "y", "x", "(x * c)"][r.below(4)].to_owned();
+        return ["x", "y", "x", "(x * c)"][rng.below(4)].to_owned();
     }
-    let mut a = || vector(r, depth - 1);
-    let (p, q) = (a(), a());
-    match r.below(12) {
-        0 => format!("(exp (0.1 * {p}))"),
-        1 => format!("(sin {p})"),
-        2 => format!("(tanh {p})"),
-        3 => format!("({p} + {q})"),
-        4 => format!("({p} - {q})"),
-        5 => format!("({p} * {q})"),
-        6 => format!("({p} / (2.0 + {q} * {q}))"),
-        7 => format!("({p} * c - 0.5)"),
-        8 => format!("(log (1.0 + {p} * {p}))"),
-        9 => format!("({p} - mean {q})"),
-        10 => format!("(for i < len x -> let u = {} in u * u + 0.5 * u)", ["x[i]", "y[i]", "x[i] * c"][r.below(3)]),
-        _ => format!("(max {p} 0.25)"),
+    let mut a = || vector(rng, depth - 1);
+    let (left, right) = (a(), a());
+    match rng.below(12) {
+        0 => format!("(exp (0.1 * {left}))"),
+        1 => format!("(sin {left})"),
+        2 => format!("(tanh {left})"),
+        3 => format!("({left} + {right})"),
+        4 => format!("({left} - {right})"),
+        5 => format!("({left} * {right})"),
+        6 => format!("({left} / (2.0 + {right} * {right}))"),
+        7 => format!("({left} * c - 0.5)"),
+        8 => format!("(log (1.0 + {left} * {left}))"),
+        9 => format!("({left} - mean {right})"),
+        10 => format!("(for i < len x -> let u = {} in u * u + 0.5 * u)", ["x[i]", "y[i]", "x[i] * c"][rng.below(3)]),
+        _ => format!("(max {left} 0.25)"),
     }
 }
 
@@ -39,33 +39,38 @@ fn number(r: &mut Rng) -> String {
 
 #[test]
 fn chains_give_the_same_bits() {
-    for (seed, n) in (0..).zip([4095, 4096, 4097, 5000, 8192, 20_000, 65_536, 70_001, 100_000]) {
+    for (seed, len) in (0..).zip([4095, 4096, 4097, 5000, 8192, 20_000, 65_536, 70_001, 100_000]) {
         let mut r = Rng::new(seed);
-        let (mut s, _) = session();
+        let (mut session, _) = session();
         let setup = format!(
-            "let x = for i < {n} -> 0.5 + 0.001 * float (i % 701)\nlet y = for i < {n} -> 0.25 + 0.002 * float (i % 333)\nlet c = 0.75"
+            "let x = for i < {len} -> 0.5 + 0.001 * float (i % 701)\nlet y = for i < {len} -> 0.25 + 0.002 * float (i % 333)\nlet c = 0.75"
         );
-        assert!(s.eval(&setup).diags.is_empty(), "{setup}");
+        assert!(session.eval(&setup).diags.is_empty(), "{setup}");
         for _ in 0..6 {
-            let f = format!("(fun (x : [_]Float) -> {})", number(&mut r));
-            let plain = echo_in(&mut s, &format!("{f} x"));
-            let with = echo_in(&mut s, &format!("fst (value_and_grad {f} x)"));
-            assert_eq!(plain, with, "{n}: {f}");
-            let gradient =
-                |s: &mut _| echo_in(s, &format!("let g = grad {f} x in (sum (abs g) > 0.0, g[{}], g[0])", n - 1));
-            let main = gradient(&mut s);
-            s.set_jit(false);
-            assert_eq!(main, gradient(&mut s), "{n}: {f}");
-            s.set_jit(true);
-            s.set_threads(1);
-            assert_eq!(main, gradient(&mut s), "{n}, one thread: {f}");
-            s.set_threads(0);
-            let near =
-                format!("let (a, b) = (grad {f} x, tape x) in maximum (abs (a - b)) <= 1e-9 * (1.0 + maximum (abs b))");
-            s.set_compiled_ad(false);
-            assert!(s.eval(&format!("let tape z = grad {f} z\nlet taped = tape x")).diags.is_empty(), "{f}");
-            s.set_compiled_ad(true);
-            assert_eq!(echo_in(&mut s, &near.replace("tape x", "taped")), "true : Bool", "{n}: {f}");
+            let function = format!("(fun (x : [_]Float) -> {})", number(&mut r));
+            let plain = echo_in(&mut session, &format!("{function} x"));
+            let with = echo_in(&mut session, &format!("fst (value_and_grad {function} x)"));
+            assert_eq!(plain, with, "{len}: {function}");
+            let gradient = |s: &mut _| {
+                echo_in(s, &format!("let g = grad {function} x in (sum (abs g) > 0.0, g[{}], g[0])", len - 1))
+            };
+            let main = gradient(&mut session);
+            session.set_jit(false);
+            assert_eq!(main, gradient(&mut session), "{len}: {function}");
+            session.set_jit(true);
+            session.set_threads(1);
+            assert_eq!(main, gradient(&mut session), "{len}, one thread: {function}");
+            session.set_threads(0);
+            let near = format!(
+                "let (a, b) = (grad {function} x, tape x) in maximum (abs (a - b)) <= 1e-9 * (1.0 + maximum (abs b))"
+            );
+            session.set_compiled_ad(false);
+            assert!(
+                session.eval(&format!("let tape z = grad {function} z\nlet taped = tape x")).diags.is_empty(),
+                "{function}"
+            );
+            session.set_compiled_ad(true);
+            assert_eq!(echo_in(&mut session, &near.replace("tape x", "taped")), "true : Bool", "{len}: {function}");
         }
     }
 }
@@ -92,12 +97,12 @@ fn arithmetic(r: &mut Rng, depth: usize) -> String {
 
 #[test]
 fn arithmetic_becomes_native_and_gives_the_same_bits() {
-    for (seed, n) in (0..).zip([4096, 5001, 20_000, 70_001]) {
+    for (seed, len) in (0..).zip([4096, 5001, 20_000, 70_001]) {
         let mut r = Rng::new(100 + seed);
         for _ in 0..4 {
             let (v, w) = (arithmetic(&mut r, 3), arithmetic(&mut r, 2));
             let text = format!(
-                "let n = {n}
+                "let n = {len}
 let x = for i < n -> float (i % 701 - 350) / 100.0
 let y = for i < n -> 0.25 + 0.002 * float (i % 333)
 let f (x : []Float) (y : []Float) (c : Float) = let v = x + 0.0 * y + {v} in (v + x * 0.5, sum (v * y) + dot v (x + {w}) - sum (x * x) / 2.0)
@@ -125,7 +130,7 @@ print (f x y[1:] 0.5)"
             for threads in [1, 3] {
                 let (fast, native) = run(true, threads);
                 assert_eq!(plain, fast, "{threads} threads: {text}");
-                assert!(native || n < 70_000, "{text}");
+                assert!(native || len < 70_000, "{text}");
             }
         }
     }

@@ -55,64 +55,64 @@ impl Activity {
     }
 
     /// Propagates activity through one statement.
-    pub fn stmt(&mut self, ad: &mut Ad, p: &mut Program, f: &Function, s: &Stmt) {
-        match &s.op {
+    pub fn stmt(&mut self, ad: &mut Ad, program: &mut Program, func: &Function, stmt: &Stmt) {
+        match &stmt.op {
             Op::If(_, a, b) => {
                 for arm in [&**a, &**b] {
-                    self.block(ad, p, f, arm);
-                    self.mark_like(ad, p, f, &s.outs, &arm.results);
+                    self.block(ad, program, func, arm);
+                    self.mark_like(ad, program, func, &stmt.outs, &arm.results);
                 }
             }
             Op::Switch(x, arms) => {
                 for arm in arms {
                     if self.has(*x) {
-                        arm.params.iter().for_each(|v| self.mark(ad, p, f, *v));
+                        arm.params.iter().for_each(|v| self.mark(ad, program, func, *v));
                     }
-                    self.block(ad, p, f, arm);
-                    self.mark_like(ad, p, f, &s.outs, &arm.results);
+                    self.block(ad, program, func, arm);
+                    self.mark_like(ad, program, func, &stmt.outs, &arm.results);
                 }
             }
-            Op::Loop(l) => {
-                let carried = l.init.len();
-                let params = &l.body.params[1..];
-                self.mark_like(ad, p, f, &params[..carried], &l.init);
-                self.mark_like(ad, p, f, &params[carried..], &l.xs);
+            Op::Loop(ir_loop) => {
+                let carried = ir_loop.init.len();
+                let params = &ir_loop.body.params[1..];
+                self.mark_like(ad, program, func, &params[..carried], &ir_loop.init);
+                self.mark_like(ad, program, func, &params[carried..], &ir_loop.xs);
                 loop {
                     let before = self.vars.len();
-                    self.block(ad, p, f, &l.body);
-                    self.mark_like(ad, p, f, &params[..carried], &l.body.results[..carried]);
+                    self.block(ad, program, func, &ir_loop.body);
+                    self.mark_like(ad, program, func, &params[..carried], &ir_loop.body.results[..carried]);
                     if self.vars.len() == before {
                         break;
                     }
                 }
-                self.mark_like(ad, p, f, &s.outs, &l.body.results);
-                self.mark_like(ad, p, f, &s.outs[..carried], &l.init);
-                debug_assert!(matches!(l.trip, Trip::Count(_) | Trip::While(_)));
+                self.mark_like(ad, program, func, &stmt.outs, &ir_loop.body.results);
+                self.mark_like(ad, program, func, &stmt.outs[..carried], &ir_loop.init);
+                debug_assert!(matches!(ir_loop.trip, Trip::Count(_) | Trip::While(_)));
             }
             Op::Call { f: g, args, .. } => {
                 let wrt: Vec<bool> = args.iter().map(|a| self.has(*a)).collect();
                 if wrt.iter().any(|w| *w) {
-                    let active = ad.active_results(p, *g, &wrt);
-                    for (o, a) in s.outs.iter().zip(active) {
+                    let active = ad.active_results(program, *g, &wrt);
+                    for (o, a) in stmt.outs.iter().zip(active) {
                         if a {
-                            self.mark(ad, p, f, *o);
+                            self.mark(ad, program, func, *o);
                         }
                     }
                 }
             }
             Op::Soac(c) => {
                 if self.any(&c.neutral) || self.any(&c.arrays) || self.block_reads(&c.op) {
-                    s.outs.iter().for_each(|v| self.mark(ad, p, f, *v));
+                    stmt.outs.iter().for_each(|v| self.mark(ad, program, func, *v));
                 }
             }
             Op::ReduceByIndex { dest, op, neutral, values, .. } => {
                 if self.any(dest) || self.any(neutral) || self.any(values) || self.block_reads(op) {
-                    s.outs.iter().for_each(|v| self.mark(ad, p, f, *v));
+                    stmt.outs.iter().for_each(|v| self.mark(ad, program, func, *v));
                 }
             }
             op => {
                 if self.propagates_tangents(op) {
-                    s.outs.iter().for_each(|v| self.mark(ad, p, f, *v));
+                    stmt.outs.iter().for_each(|v| self.mark(ad, program, func, *v));
                 }
             }
         }
@@ -172,21 +172,21 @@ fn has_derivative(p: Prim) -> bool {
 impl Ad {
     /// Which results of a call carry a tangent. The answer is exact for non-recursive functions; for recursive
     /// ones, every result whose type has a tangent counts as active.
-    pub(crate) fn active_results(&mut self, p: &mut Program, g: FnId, wrt: &[bool]) -> Vec<bool> {
-        if let Some(j) = self.jvps.get(&(g, wrt.to_vec(), Vec::new())) {
+    pub(crate) fn active_results(&mut self, program: &mut Program, id: FnId, wrt: &[bool]) -> Vec<bool> {
+        if let Some(j) = self.jvps.get(&(id, wrt.to_vec(), Vec::new())) {
             return j.active.clone();
         }
-        if let Some(a) = self.activities.get(&(g, wrt.to_vec())) {
+        if let Some(a) = self.activities.get(&(id, wrt.to_vec())) {
             return a.clone();
         }
-        let f = p.func(g).clone();
-        let active: Vec<bool> = if self.is_recursive(p, g) {
-            f.body.results.iter().map(|r| self.tangent_ty(p, &f.ty(*r).clone()).is_some()).collect()
+        let f = program.func(id).clone();
+        let active: Vec<bool> = if self.is_recursive(program, id) {
+            f.body.results.iter().map(|r| self.tangent_ty(program, &f.ty(*r).clone()).is_some()).collect()
         } else {
-            let a = Activity::of(self, p, &f, wrt);
+            let a = Activity::of(self, program, &f, wrt);
             f.body.results.iter().map(|r| a.has(*r)).collect()
         };
-        self.activities.insert((g, wrt.to_vec()), active.clone());
+        self.activities.insert((id, wrt.to_vec()), active.clone());
         active
     }
 }

@@ -54,10 +54,10 @@ impl Ad {
     }
 }
 
-fn function(ad: &mut Ad, p: &mut Program, src: &Function, id: FnId) -> Result<(), Unsupported> {
-    let mut out = Function { name: p.func(id).name.clone(), vars: src.vars.clone(), body: Block::default() };
+fn function(ad: &mut Ad, program: &mut Program, src: &Function, id: FnId) -> Result<(), Unsupported> {
+    let mut out = Function { name: program.func(id).name.clone(), vars: src.vars.clone(), body: Block::default() };
     for v in out.vars.iter_mut().filter(|v| v.linear) {
-        v.ty = wide(ad, p, &v.ty);
+        v.ty = wide(ad, program, &v.ty);
     }
     let k = out.fresh(Ty::I64, false);
     // Recursive callers need the signature before the body exists.
@@ -65,14 +65,14 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function, id: FnId) -> Result<()
     early.body.params = [&src.body.params[..], &[k]].concat();
     (early.body.lin_params, early.body.lin_results) = (src.body.lin_params.clone(), src.body.lin_results.clone());
     let params = early.body.params.clone();
-    p.set(id, early);
-    let mut b = Batch { ad, p, b: Builder::on(out), src, k };
+    program.set(id, early);
+    let mut b = Batch { ad, p: program, b: Builder::on(out), src, k };
     b.b.adopt(&params, &src.body.lin_params);
     b.stmts(&src.body)?;
     let mut made = b.b.finish(src.body.results.clone(), src.body.lin_results.clone());
     compact(&mut made);
-    check::made("batch", p, &made);
-    p.set(id, made);
+    check::made("batch", program, &made);
+    program.set(id, made);
     Ok(())
 }
 
@@ -122,30 +122,30 @@ impl Batch<'_> {
 
     fn stmt(&mut self, s: &Stmt) -> Result<(), Unsupported> {
         self.b.span = s.span;
-        let mut s = s.clone();
-        let mut found = !s.lin_outs.is_empty();
-        s.op.each_operand(&mut |v| found |= self.linear(v));
-        if !found && adl_ir::rewrite::linear_uses::captured_by(&self.b.func, &s.op).is_empty() {
-            self.b.push(s);
+        let mut stmt = s.clone();
+        let mut found = !stmt.lin_outs.is_empty();
+        stmt.op.each_operand(&mut |v| found |= self.linear(v));
+        if !found && adl_ir::rewrite::linear_uses::captured_by(&self.b.func, &stmt.op).is_empty() {
+            self.b.push(stmt);
             return Ok(());
         }
-        match &mut s.op {
+        match &mut stmt.op {
             Op::Call { f, args, lin_args, .. } if !lin_args.is_empty() => {
                 *f = self.ad.batch(self.p, *f)?;
                 args.push(self.k);
             }
             Op::Loop(l) if matches!(l.trip, Trip::While(_)) => {
-                return Err(Unsupported::new("a loop without a trip count", s.span));
+                return Err(Unsupported::new("a loop without a trip count", stmt.span));
             }
             Op::If(..) | Op::Switch(..) | Op::Loop(_) => {
-                for part in s.op.blocks_mut() {
+                for part in stmt.op.blocks_mut() {
                     *part = self.block(part)?;
                 }
             }
             Op::Construct { data, .. } | Op::Destruct { data, .. } => *data = wide_data(self.ad, self.p, *data),
-            _ => return self.leaf(s),
+            _ => return self.leaf(stmt),
         }
-        self.b.push(s);
+        self.b.push(stmt);
         Ok(())
     }
 

@@ -7,31 +7,37 @@ use std::collections::HashMap;
 
 impl Ad {
     /// The erased function. The formerly linear parameters and results follow the non-linear ones.
-    pub fn erase(&mut self, p: &mut Program, f: FnId) -> FnId {
+    pub fn erase(&mut self, program: &mut Program, f: FnId) -> FnId {
         if let Some(e) = self.erasures.get(&f) {
             return *e;
         }
-        let src = p.func(f).clone();
-        if !src.vars.iter().any(|v| v.linear) && crate::memo::callees(p, f).iter().all(|g| *g == f) {
+        let src = program.func(f).clone();
+        if !src.vars.iter().any(|v| v.linear) && crate::memo::callees(program, f).iter().all(|g| *g == f) {
             self.erasures.insert(f, f);
             return f;
         }
-        let id = p.reserve(&src.name);
+        let id = program.reserve(&src.name);
         self.erasures.insert(f, id);
         self.symbolic_zero.insert(id);
         let mut out = Function { name: src.name.clone(), vars: src.vars.clone(), body: Block::default() };
         out.vars.iter_mut().for_each(|v| v.linear = false);
-        out.body = self.erase_block(p, &mut out, &src.body, &mut HashMap::new());
+        out.body = self.erase_block(program, &mut out, &src.body, &mut HashMap::new());
         dce::remove_dead(&mut out);
-        check::made("erase", p, &out);
-        p.set(id, out);
+        check::made("erase", program, &out);
+        program.set(id, out);
         id
     }
 
     /// `names` maps copies made by `dup` to their originals.
-    fn erase_block(&mut self, p: &mut Program, f: &mut Function, b: &Block, names: &mut HashMap<Var, Var>) -> Block {
-        let mut out = Block { params: [&b.params[..], &b.lin_params].concat(), ..Block::default() };
-        for s in &b.stmts {
+    fn erase_block(
+        &mut self,
+        program: &mut Program,
+        func: &mut Function,
+        block: &Block,
+        names: &mut HashMap<Var, Var>,
+    ) -> Block {
+        let mut out = Block { params: [&block.params[..], &block.lin_params].concat(), ..Block::default() };
+        for s in &block.stmts {
             match &s.op {
                 Op::Dup(a) => {
                     let a = *names.get(a).unwrap_or(a);
@@ -41,27 +47,33 @@ impl Ad {
                 }
                 Op::Drop(_) => {}
                 _ => {
-                    let s = self.erase_stmt(p, f, s, names);
+                    let s = self.erase_stmt(program, func, s, names);
                     out.stmts.push(s);
                 }
             }
         }
-        out.results = b.results.iter().chain(&b.lin_results).map(|r| *names.get(r).unwrap_or(r)).collect();
+        out.results = block.results.iter().chain(&block.lin_results).map(|r| *names.get(r).unwrap_or(r)).collect();
         out
     }
 
-    fn erase_stmt(&mut self, p: &mut Program, f: &mut Function, s: &Stmt, names: &mut HashMap<Var, Var>) -> Stmt {
-        let mut op = s.op.clone();
+    fn erase_stmt(
+        &mut self,
+        program: &mut Program,
+        func: &mut Function,
+        stmt: &Stmt,
+        names: &mut HashMap<Var, Var>,
+    ) -> Stmt {
+        let mut op = stmt.op.clone();
         op.map_operands(&mut |v| *names.get(&v).unwrap_or(&v));
-        let mut outs = [&s.outs[..], &s.lin_outs].concat();
+        let mut outs = [&stmt.outs[..], &stmt.lin_outs].concat();
         let op = match op {
             Op::Loop(l) => {
-                let (l, order) = self.erase_loop(p, f, s, *l, names);
+                let (l, order) = self.erase_loop(program, func, stmt, *l, names);
                 outs = order;
                 Op::Loop(Box::new(l))
             }
             Op::Call { f: g, args, lin_args, rule, checkpoint } => Op::Call {
-                f: self.erase(p, g),
+                f: self.erase(program, g),
                 args: [args, lin_args].concat(),
                 lin_args: Vec::new(),
                 rule,
@@ -69,53 +81,53 @@ impl Ad {
             },
             mut op => {
                 for part in op.blocks_mut() {
-                    *part = self.erase_block(p, f, part, names);
+                    *part = self.erase_block(program, func, part, names);
                 }
                 op
             }
         };
-        Stmt { outs, lin_outs: Vec::new(), op, span: s.span }
+        Stmt { outs, lin_outs: Vec::new(), op, span: stmt.span }
     }
 
     /// The parameters and results of a loop are interleaved: carried values first, then elements or outputs.
     fn erase_loop(
         &mut self,
-        p: &mut Program,
-        f: &mut Function,
-        s: &Stmt,
-        l: Loop,
+        program: &mut Program,
+        func: &mut Function,
+        stmt: &Stmt,
+        ir_loop: Loop,
         names: &mut HashMap<Var, Var>,
     ) -> (Loop, Vec<Var>) {
-        let (k, lk) = (l.init.len(), l.lin_init.len());
-        let trip = match l.trip {
+        let (carried, lk) = (ir_loop.init.len(), ir_loop.lin_init.len());
+        let trip = match ir_loop.trip {
             Trip::Count(n) => Trip::Count(n),
             Trip::While(c) => {
-                let mut c = self.erase_block(p, f, &c, names);
+                let mut c = self.erase_block(program, func, &c, names);
                 // The condition block gets the formerly linear carried values as parameters too.
-                for v in &l.body.lin_params[..lk] {
-                    let ty = f.ty(*v).clone();
-                    c.params.push(f.fresh(ty, false));
+                for v in &ir_loop.body.lin_params[..lk] {
+                    let ty = func.ty(*v).clone();
+                    c.params.push(func.fresh(ty, false));
                 }
                 Trip::While(c)
             }
         };
         let mix = |nl: &[Var], lin: &[Var], k: usize, lk: usize| [&nl[..k], &lin[..lk], &nl[k..], &lin[lk..]].concat();
-        let mut body = self.erase_block(p, f, &l.body, names);
-        let (np, nr) = (l.body.params.len(), l.body.results.len());
-        body.params = mix(&body.params[..np], &body.params[np..], k + 1, lk);
-        body.results = mix(&body.results[..nr], &body.results[nr..], k, lk);
+        let mut body = self.erase_block(program, func, &ir_loop.body, names);
+        let (np, nr) = (ir_loop.body.params.len(), ir_loop.body.results.len());
+        body.params = mix(&body.params[..np], &body.params[np..], carried + 1, lk);
+        body.results = mix(&body.results[..nr], &body.results[nr..], carried, lk);
         // The trip count stays the last result.
-        let (trips, outs) = s.outs.split_last().map_or((None, &s.outs[..]), |(t, o)| (Some(*t), o));
-        let mut order = mix(outs, &s.lin_outs, k, lk);
+        let (trips, outs) = stmt.outs.split_last().map_or((None, &stmt.outs[..]), |(t, o)| (Some(*t), o));
+        let mut order = mix(outs, &stmt.lin_outs, carried, lk);
         order.extend(trips);
         let made = Loop {
             trip,
-            reverse: l.reverse,
-            init: [l.init, l.lin_init].concat(),
+            reverse: ir_loop.reverse,
+            init: [ir_loop.init, ir_loop.lin_init].concat(),
             lin_init: Vec::new(),
-            xs: [l.xs, l.lin_xs].concat(),
+            xs: [ir_loop.xs, ir_loop.lin_xs].concat(),
             lin_xs: Vec::new(),
-            outs: [l.outs, l.lin_outs].concat(),
+            outs: [ir_loop.outs, ir_loop.lin_outs].concat(),
             lin_outs: Vec::new(),
             body,
         };

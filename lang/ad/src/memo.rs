@@ -109,40 +109,40 @@ impl Ad {
 
     /// Whether a function is recursive, directly or through others. Computed for all its callees at once (Tarjan's
     /// strongly connected components), so that a chain of functions takes linear time.
-    pub(crate) fn is_recursive(&mut self, p: &Program, f: FnId) -> bool {
-        if let Some(r) = self.recursive.get(&f) {
+    pub(crate) fn is_recursive(&mut self, program: &Program, id: FnId) -> bool {
+        if let Some(r) = self.recursive.get(&id) {
             return *r;
         }
         let (mut order, mut low, mut open): (HashMap<FnId, usize>, HashMap<FnId, usize>, Vec<FnId>) =
             Default::default();
-        let mut path = vec![(f, callees(p, f))];
+        let mut path = vec![(id, callees(program, id))];
         while let Some((g, rest)) = path.last_mut() {
-            let (g, next) = (*g, order.len());
-            if let std::collections::hash_map::Entry::Vacant(e) = order.entry(g) {
+            let (current, next) = (*g, order.len());
+            if let std::collections::hash_map::Entry::Vacant(e) = order.entry(current) {
                 e.insert(next);
-                low.insert(g, next);
-                open.push(g);
+                low.insert(current, next);
+                open.push(current);
             }
             if let Some(h) = rest.pop() {
                 match order.get(&h) {
                     _ if self.recursive.contains_key(&h) => {}
-                    None => path.push((h, callees(p, h))),
-                    Some(at) => _ = low.entry(g).and_modify(|l| *l = (*l).min(*at)),
+                    None => path.push((h, callees(program, h))),
+                    Some(at) => _ = low.entry(current).and_modify(|l| *l = (*l).min(*at)),
                 }
                 continue;
             }
             path.pop();
-            let least = low[&g];
+            let least = low[&current];
             if let Some((caller, _)) = path.last() {
                 low.entry(*caller).and_modify(|l| *l = (*l).min(least));
             }
-            if least == order[&g] {
-                let group = open.split_off(open.iter().rposition(|h| *h == g).unwrap_or(0));
-                let calls_itself = group.len() > 1 || callees(p, g).contains(&g);
+            if least == order[&current] {
+                let group = open.split_off(open.iter().rposition(|h| *h == current).unwrap_or(0));
+                let calls_itself = group.len() > 1 || callees(program, current).contains(&current);
                 self.recursive.extend(group.into_iter().map(|h| (h, calls_itself)));
             }
         }
-        self.recursive.get(&f).copied().unwrap_or(false)
+        self.recursive.get(&id).copied().unwrap_or(false)
     }
 }
 

@@ -77,27 +77,27 @@ fn carry_peak(b: &mut Builder, made: &mut Loop, lists: [&mut Vec<Var>; 3], here:
 
 impl Ad {
     /// The profile of a function made by J (or of any function). An error if it would be too large.
-    pub fn profile(&mut self, p: &mut Program, f: FnId) -> Result<Profile, Unsupported> {
-        if let Some(made) = self.profiles.get(&f) {
+    pub fn profile(&mut self, program: &mut Program, id: FnId) -> Result<Profile, Unsupported> {
+        if let Some(made) = self.profiles.get(&id) {
             return Ok(made.clone());
         }
         let mut results = 0;
-        for g in reach(p, f) {
-            results += self.counts_of(p, g).len();
+        for g in reach(program, id) {
+            results += self.counts_of(program, g).len();
             if results > MAX_RESULTS {
                 return Err(Unsupported::new("a profile with too many counters", Span::default()));
             }
         }
-        self.profile_of(p, f)
+        self.profile_of(program, id)
     }
 
     /// Like [`Ad::profile`], of any size.
-    fn profile_of(&mut self, p: &mut Program, f: FnId) -> Result<Profile, Unsupported> {
-        if let Some(made) = self.profiles.get(&f) {
+    fn profile_of(&mut self, program: &mut Program, id: FnId) -> Result<Profile, Unsupported> {
+        if let Some(made) = self.profiles.get(&id) {
             return Ok(made.clone());
         }
-        let src = p.func(f).clone();
-        let counts = self.counts_of(p, f);
+        let src = program.func(id).clone();
+        let counts = self.counts_of(program, id);
         let mut sign = Function {
             name: format!("profile of {}", src.name.trim_start_matches("jvp ")),
             vars: src.vars.clone(),
@@ -110,20 +110,20 @@ impl Ad {
             sign.body.results.push(v);
         }
         let name = sign.name.clone();
-        let made = Profile { func: p.add(sign), results: src.body.results.len(), counts };
-        self.profiles.insert(f, made.clone());
+        let made = Profile { func: program.add(sign), results: src.body.results.len(), counts };
+        self.profiles.insert(id, made.clone());
         let mut b = Builder::on((*src).clone());
         b.func.name = name;
         b.adopt(&src.body.params, &[]);
-        let out = match count::function(self, p, f, &made, b, &src) {
+        let out = match count::function(self, program, id, &made, b, &src) {
             Ok(out) => out,
             Err(e) => {
-                self.profiles.remove(&f);
+                self.profiles.remove(&id);
                 return Err(e);
             }
         };
-        check::made("profile", p, &out);
-        p.set(made.func, out);
+        check::made("profile", program, &out);
+        program.set(made.func, out);
         Ok(made)
     }
 

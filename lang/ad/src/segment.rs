@@ -41,36 +41,36 @@ pub const PARTS: u32 = 256;
 
 impl Ad {
     /// The function and its callees, with segmented loops.
-    pub fn segmented(&mut self, p: &mut Program, f: FnId, how: Segments) -> FnId {
+    pub fn segmented(&mut self, program: &mut Program, func_id: FnId, how: Segments) -> FnId {
         if how == Segments::None {
-            return f;
+            return func_id;
         }
-        if let Some(g) = self.segments.get(&(f, how)) {
+        if let Some(g) = self.segments.get(&(func_id, how)) {
             return *g;
         }
         // Segments the prepared source. Small arrays are scalars by now, so that cotangents are added in the order
         // of the original loop.
-        let arrays = self.arrays(p, f);
-        let src = self.prepared(p, f, arrays);
+        let arrays = self.arrays(program, func_id);
+        let src = self.prepared(program, func_id, arrays);
         // Recursive callers need the signature before the body exists.
-        let id = p.add(Function { body: Block { stmts: Vec::new(), ..src.body.clone() }, ..(*src).clone() });
-        self.segments.insert((f, how), id);
-        let symbolic_zero = self.symbolic_zero.contains(&f);
-        let mut s = Segmenter {
+        let id = program.add(Function { body: Block { stmts: Vec::new(), ..src.body.clone() }, ..(*src).clone() });
+        self.segments.insert((func_id, how), id);
+        let symbolic_zero = self.symbolic_zero.contains(&func_id);
+        let mut segmenter = Segmenter {
             ad: self,
-            p,
+            p: program,
             how,
             symbolic_zero,
             constants: constants(&src.body),
             b: Builder::on((*src).clone()),
         };
-        s.like_source(id);
-        s.b.adopt(&src.body.params, &[]);
-        s.stmts(&src.body);
-        let out = s.b.finish(src.body.results.clone(), Vec::new());
+        segmenter.like_source(id);
+        segmenter.b.adopt(&src.body.params, &[]);
+        segmenter.stmts(&src.body);
+        let out = segmenter.b.finish(src.body.results.clone(), Vec::new());
         let out = without_dead_code(out);
-        crate::check::made("segment", p, &out);
-        p.set(id, out);
+        crate::check::made("segment", program, &out);
+        program.set(id, out);
         id
     }
 }
@@ -97,10 +97,10 @@ struct Segmenter<'a> {
 
 impl Segmenter<'_> {
     fn stmts(&mut self, b: &Block) {
-        for s in &b.stmts {
-            self.b.span = s.span;
-            match &s.op {
-                Op::Loop(l) if suits(&self.b.func, l) => self.divided(s, l),
+        for stmt in &b.stmts {
+            self.b.span = stmt.span;
+            match &stmt.op {
+                Op::Loop(l) if suits(&self.b.func, l) => self.divided(stmt, l),
                 Op::Call { f, args, rule: None, checkpoint, .. } => {
                     let f = self.ad.segmented(self.p, *f, self.how);
                     self.b.push(Stmt {
@@ -111,11 +111,11 @@ impl Segmenter<'_> {
                             rule: None,
                             checkpoint: *checkpoint,
                         },
-                        ..s.clone()
+                        ..stmt.clone()
                     });
                 }
                 _ => {
-                    let mut s = s.clone();
+                    let mut s = stmt.clone();
                     for part in s.op.blocks_mut() {
                         *part = self.inner(part);
                     }
@@ -133,74 +133,79 @@ impl Segmenter<'_> {
     }
 
     /// Emits a loop in segments.
-    fn divided(&mut self, s: &Stmt, l: &Loop) {
-        let Trip::Count(n) = l.trip else { return };
-        let mut outside: Vec<Var> = adl_ir::rewrite::free(&self.b.func, &l.body).into_iter().collect();
+    fn divided(&mut self, stmt: &Stmt, ir_loop: &Loop) {
+        let Trip::Count(count) = ir_loop.trip else { return };
+        let mut outside: Vec<Var> = adl_ir::rewrite::free(&self.b.func, &ir_loop.body).into_iter().collect();
         outside.sort_unstable();
         let (constants, outside): (Vec<Var>, Vec<Var>) =
             outside.into_iter().partition(|v| self.constants.contains_key(v));
-        let part = self.segment(l, &outside, &constants);
-        let carried = l.init.len();
-        let tys: Vec<Ty> = l.init.iter().map(|v| self.b.ty(*v)).collect();
-        let rest = [&l.xs[..], &outside].concat();
+        let part = self.segment(ir_loop, &outside, &constants);
+        let carried = ir_loop.init.len();
+        let tys: Vec<Ty> = ir_loop.init.iter().map(|v| self.b.ty(*v)).collect();
+        let rest = [&ir_loop.xs[..], &outside].concat();
         let results = match self.how {
             Segments::Revolve(k) => {
                 let f = self.halving(part, &tys, &rest);
                 let (zero, k) = (self.b.int(0), self.b.int(i64::from(k.max(1))));
-                let args = [&[zero, n, k], &rest[..], &l.init].concat();
+                let args = [&[zero, count, k], &rest[..], &ir_loop.init].concat();
                 self.b.emit(checkpoint(f, args), &tys, &[]).0
             }
             Segments::Partial(k) => {
-                let first = self.first_iterations(n, k);
-                let state = self.root_segments(part, first, l, &tys, &rest);
+                let first = self.first_iterations(count, k);
+                let state = self.root_segments(part, first, ir_loop, &tys, &rest);
                 let last = Op::Call {
                     f: part,
-                    args: [&[first, n], &rest[..], &state].concat(),
+                    args: [&[first, count], &rest[..], &state].concat(),
                     lin_args: Vec::new(),
                     rule: None,
                     checkpoint: false,
                 };
                 self.b.emit(last, &tys, &[]).0
             }
-            Segments::None | Segments::Sqrt => self.root_segments(part, n, l, &tys, &rest),
+            Segments::None | Segments::Sqrt => self.root_segments(part, count, ir_loop, &tys, &rest),
         };
-        let names: HashMap<Var, Var> = results.into_iter().zip(s.outs[..carried].iter().copied()).collect();
+        let names: HashMap<Var, Var> = results.into_iter().zip(stmt.outs[..carried].iter().copied()).collect();
         self.b.rename_outs(&names);
-        let trip = s.outs[carried];
+        let trip = stmt.outs[carried];
         let zero = self.b.int(0);
-        self.b.push(Stmt { outs: vec![trip], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, n, zero), span: s.span });
+        self.b.push(Stmt {
+            outs: vec![trip],
+            lin_outs: Vec::new(),
+            op: Op::Bin(Bin::Add, count, zero),
+            span: stmt.span,
+        });
     }
 
     /// The function `segment lo hi xs… outside… carry…`, which runs the iterations from `lo` to `hi`. The carried
     /// values come last: if the initial value is a variable that the body reads too, T then adds cotangents in the
     /// order of the original loop.
-    fn segment(&mut self, l: &Loop, outside: &[Var], constants: &[Var]) -> FnId {
-        let mut b = Builder::new("segment");
-        b.span = self.b.span;
-        let (lo, hi) = (b.param(Ty::I64), b.param(Ty::I64));
-        let xs: Vec<Var> = l.xs.iter().map(|v| b.param(self.b.ty(*v))).collect();
+    fn segment(&mut self, ir_loop: &Loop, outside: &[Var], constants: &[Var]) -> FnId {
+        let mut builder = Builder::new("segment");
+        builder.span = self.b.span;
+        let (lo, hi) = (builder.param(Ty::I64), builder.param(Ty::I64));
+        let xs: Vec<Var> = ir_loop.xs.iter().map(|v| builder.param(self.b.ty(*v))).collect();
         let mut names: HashMap<Var, Var> = HashMap::new();
         for v in outside {
-            let x = b.param(self.b.ty(*v));
+            let x = builder.param(self.b.ty(*v));
             names.insert(*v, x);
         }
-        let carry: Vec<Var> = l.init.iter().map(|v| b.param(self.b.ty(*v))).collect();
+        let carry: Vec<Var> = ir_loop.init.iter().map(|v| builder.param(self.b.ty(*v))).collect();
         for v in constants {
-            let x = b.one(self.constants[v].clone(), self.b.ty(*v));
+            let x = builder.one(self.constants[v].clone(), self.b.ty(*v));
             names.insert(*v, x);
         }
-        let n = b.bin(Bin::Sub, hi, lo);
+        let count = builder.bin(Bin::Sub, hi, lo);
         let parts: Vec<Var> = xs
             .iter()
             .map(|x| {
-                let ty = b.ty(*x);
-                b.one(Op::Slice { a: *x, lo, hi, shape: None }, ty)
+                let ty = builder.ty(*x);
+                builder.one(Op::Slice { a: *x, lo, hi, shape: None }, ty)
             })
             .collect();
-        let body = self.iteration(&mut b, l, lo, names);
-        let tys: Vec<Ty> = carry.iter().map(|v| b.ty(*v)).collect();
+        let body = self.iteration(&mut builder, ir_loop, lo, names);
+        let tys: Vec<Ty> = carry.iter().map(|v| builder.ty(*v)).collect();
         let made = Loop {
-            trip: Trip::Count(n),
+            trip: Trip::Count(count),
             reverse: false,
             init: carry,
             lin_init: Vec::new(),
@@ -210,10 +215,10 @@ impl Segmenter<'_> {
             lin_outs: Vec::new(),
             body,
         };
-        let (outs, _) = b.emit(Op::Loop(Box::new(made)), &[&tys[..], &[Ty::I64]].concat(), &[]);
-        let f = b.finish(outs[..tys.len()].to_vec(), Vec::new());
+        let (outs, _) = builder.emit(Op::Loop(Box::new(made)), &[&tys[..], &[Ty::I64]].concat(), &[]);
+        let f = builder.finish(outs[..tys.len()].to_vec(), Vec::new());
         let id = self.p.add(without_dead_code(f));
-        let captured = 2 + l.xs.len();
+        let captured = 2 + ir_loop.xs.len();
         self.ad.captures.insert(id, captured..captured + outside.len());
         self.like_source(id)
     }
@@ -228,19 +233,19 @@ impl Segmenter<'_> {
     }
 
     /// The loop's body in another function, with indices counted from `lo`. Loops inside of it are not segmented.
-    fn iteration(&mut self, b: &mut Builder, l: &Loop, lo: Var, mut names: HashMap<Var, Var>) -> Block {
+    fn iteration(&mut self, builder: &mut Builder, l: &Loop, lo: Var, mut names: HashMap<Var, Var>) -> Block {
         // The body's variables belong to the source function, so their descriptions are copied first.
-        let at = b.func.vars.len() as u32;
-        b.func.vars.extend(self.b.func.vars.iter().cloned());
+        let at = builder.func.vars.len() as u32;
+        builder.func.vars.extend(self.b.func.vars.iter().cloned());
         let mut body = l.body.clone();
         let mut shift: HashMap<Var, Var> = (0..self.b.func.vars.len() as u32).map(|k| (Var(k), Var(k + at))).collect();
         shift.extend(names.drain());
         rename::renumber(&mut body, &|v| *shift.get(&v).unwrap_or(&v));
-        let local = b.func.fresh(Ty::I64, false);
+        let local = builder.func.fresh(Ty::I64, false);
         let index = std::mem::replace(&mut body.params[0], local);
         body.stmts.insert(
             0,
-            Stmt { outs: vec![index], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, lo, local), span: b.span },
+            Stmt { outs: vec![index], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, lo, local), span: builder.span },
         );
         body
     }
@@ -258,15 +263,15 @@ impl Segmenter<'_> {
     }
 
     /// Emits a loop over √n segments.
-    fn root_segments(&mut self, part: FnId, n: Var, l: &Loop, tys: &[Ty], rest: &[Var]) -> Vec<Var> {
-        let x = self.b.convert(Conv::ToF64, n);
+    fn root_segments(&mut self, part: FnId, total: Var, ir_loop: &Loop, tys: &[Ty], rest: &[Var]) -> Vec<Var> {
+        let x = self.b.convert(Conv::ToF64, total);
         let root = self.b.un(Un::Sqrt, x);
         let root = self.b.un(Un::Ceil, root);
         let (one, zero) = (self.b.int(1), self.b.int(0));
         let len = self.b.convert(Conv::ToI64, root);
         let len = self.b.bin(Bin::Max, len, one);
         // n / len, rounded up.
-        let up = self.b.bin(Bin::Add, n, len);
+        let up = self.b.bin(Bin::Add, total, len);
         let up = self.b.bin(Bin::Sub, up, one);
         let count = self.b.bin(Bin::IntDiv, up, len);
         let count = self.b.bin(Bin::Max, count, zero);
@@ -275,29 +280,29 @@ impl Segmenter<'_> {
         let carry: Vec<Var> = tys.iter().map(|t| self.b.param(t.clone())).collect();
         let lo = self.b.bin(Bin::Mul, k, len);
         let hi = self.b.bin(Bin::Add, lo, len);
-        let hi = self.b.bin(Bin::Min, hi, n);
+        let hi = self.b.bin(Bin::Min, hi, total);
         let (next, _) = self.b.emit(checkpoint(part, [&[lo, hi], rest, &carry[..]].concat()), tys, &[]);
         let body = self.b.close(next, Vec::new());
-        let made = Loop { trip: Trip::Count(count), body, xs: Vec::new(), outs: Vec::new(), ..l.clone() };
+        let made = Loop { trip: Trip::Count(count), body, xs: Vec::new(), outs: Vec::new(), ..ir_loop.clone() };
         let (outs, _) = self.b.emit(Op::Loop(Box::new(made)), &[tys, &[Ty::I64]].concat(), &[]);
         outs[..tys.len()].to_vec()
     }
 
-    /// The function `halves lo len k rest… carry…`, which runs `len` iterations from `lo` with `k` states.
+    /// The function `halves lo len states rest… carry…`, which runs `len` iterations from `lo` with `states` states.
     fn halving(&mut self, part: FnId, tys: &[Ty], rest: &[Var]) -> FnId {
         let id = self.p.reserve("halves");
         self.like_source(id);
         // One parameter more than `part` has: the number of states.
         let captured = self.ad.captures[&part].clone();
         self.ad.captures.insert(id, captured.start + 1..captured.end + 1);
-        let mut b = Builder::new("halves");
-        b.span = self.b.span;
-        let (lo, len, k) = (b.param(Ty::I64), b.param(Ty::I64), b.param(Ty::I64));
-        let rest: Vec<Var> = rest.iter().map(|v| b.param(self.b.ty(*v))).collect();
-        let carry: Vec<Var> = tys.iter().map(|t| b.param(t.clone())).collect();
-        let end = b.bin(Bin::Add, lo, len);
-        let few = b.cmp(Cmp::Le, len, k);
-        b.open();
+        let mut builder = Builder::new("halves");
+        builder.span = self.b.span;
+        let (lo, len, states) = (builder.param(Ty::I64), builder.param(Ty::I64), builder.param(Ty::I64));
+        let rest: Vec<Var> = rest.iter().map(|v| builder.param(self.b.ty(*v))).collect();
+        let carry: Vec<Var> = tys.iter().map(|t| builder.param(t.clone())).collect();
+        let end = builder.bin(Bin::Add, lo, len);
+        let few = builder.cmp(Cmp::Le, len, states);
+        builder.open();
         let direct = Op::Call {
             f: part,
             args: [&[lo, end], &rest[..], &carry].concat(),
@@ -305,20 +310,20 @@ impl Segmenter<'_> {
             rule: None,
             checkpoint: false,
         };
-        let (all, _) = b.emit(direct, tys, &[]);
-        let yes = b.close(all, Vec::new());
-        b.open();
-        let m = middle(&mut b, len, k);
-        let one = b.int(1);
-        let (first, _) = b.emit(checkpoint(id, [&[lo, m, k], &rest[..], &carry].concat()), tys, &[]);
-        let from = b.bin(Bin::Add, lo, m);
-        let left = b.bin(Bin::Sub, len, m);
-        let fewer = b.bin(Bin::Sub, k, one);
-        let fewer = b.bin(Bin::Max, fewer, one);
-        let (second, _) = b.emit(checkpoint(id, [&[from, left, fewer], &rest[..], &first].concat()), tys, &[]);
-        let no = b.close(second, Vec::new());
-        let (outs, _) = b.emit(Op::If(few, Box::new(yes), Box::new(no)), tys, &[]);
-        let f = b.finish(outs, Vec::new());
+        let (all, _) = builder.emit(direct, tys, &[]);
+        let yes = builder.close(all, Vec::new());
+        builder.open();
+        let m = middle(&mut builder, len, states);
+        let one = builder.int(1);
+        let (first, _) = builder.emit(checkpoint(id, [&[lo, m, states], &rest[..], &carry].concat()), tys, &[]);
+        let from = builder.bin(Bin::Add, lo, m);
+        let left = builder.bin(Bin::Sub, len, m);
+        let fewer = builder.bin(Bin::Sub, states, one);
+        let fewer = builder.bin(Bin::Max, fewer, one);
+        let (second, _) = builder.emit(checkpoint(id, [&[from, left, fewer], &rest[..], &first].concat()), tys, &[]);
+        let no = builder.close(second, Vec::new());
+        let (outs, _) = builder.emit(Op::If(few, Box::new(yes), Box::new(no)), tys, &[]);
+        let f = builder.finish(outs, Vec::new());
         self.p.set(id, without_dead_code(f));
         id
     }
@@ -353,25 +358,25 @@ fn suits(f: &Function, l: &Loop) -> bool {
     divisible && !crate::soac::has_output(&l.body) && !twice()
 }
 
-/// Where to divide `len` iterations with `k` states. Of the C(k + r, r) iterations that can be reversed with r
+/// Where to divide `len` iterations with `states` states. Of the C(k + r, r) iterations that can be reversed with r
 /// repetitions, the first part has the C(k + r - 1, r - 1) that can be reversed with one repetition fewer. Calls
 /// nest k + r deep, and each stores its state. If that needs more repetitions than states, the interval is halved,
 /// and calls nest log n deep.
-fn middle(b: &mut Builder, len: Var, k: Var) -> Var {
-    let (zero, one) = (b.int(0), b.int(1));
-    b.open();
-    let (r, beta) = (b.param(Ty::I64), b.param(Ty::I64));
-    let more = b.cmp(Cmp::Lt, beta, len);
-    let few = b.cmp(Cmp::Le, r, k);
-    let on = b.one(Op::Select(few, more, few), Ty::Bool);
-    let cond = b.close(vec![on], Vec::new());
-    b.open();
-    let (_, r, beta2) = (b.param(Ty::I64), b.param(Ty::I64), b.param(Ty::I64));
-    let r2 = b.bin(Bin::Add, r, one);
-    let up = b.bin(Bin::Add, k, r2);
-    let grown = b.bin(Bin::Mul, beta2, up);
-    let grown = b.bin(Bin::IntDiv, grown, r2);
-    let body = b.close(vec![r2, grown], Vec::new());
+fn middle(builder: &mut Builder, len: Var, states: Var) -> Var {
+    let (zero, one) = (builder.int(0), builder.int(1));
+    builder.open();
+    let (r, beta) = (builder.param(Ty::I64), builder.param(Ty::I64));
+    let more = builder.cmp(Cmp::Lt, beta, len);
+    let few = builder.cmp(Cmp::Le, r, states);
+    let on = builder.one(Op::Select(few, more, few), Ty::Bool);
+    let cond = builder.close(vec![on], Vec::new());
+    builder.open();
+    let (_, r, beta2) = (builder.param(Ty::I64), builder.param(Ty::I64), builder.param(Ty::I64));
+    let r2 = builder.bin(Bin::Add, r, one);
+    let up = builder.bin(Bin::Add, states, r2);
+    let grown = builder.bin(Bin::Mul, beta2, up);
+    let grown = builder.bin(Bin::IntDiv, grown, r2);
+    let body = builder.close(vec![r2, grown], Vec::new());
     let made = Loop {
         trip: Trip::While(cond),
         reverse: false,
@@ -383,16 +388,16 @@ fn middle(b: &mut Builder, len: Var, k: Var) -> Var {
         lin_outs: Vec::new(),
         body,
     };
-    let (outs, _) = b.emit(Op::Loop(Box::new(made)), &[Ty::I64, Ty::I64, Ty::I64], &[]);
+    let (outs, _) = builder.emit(Op::Loop(Box::new(made)), &[Ty::I64, Ty::I64, Ty::I64], &[]);
     let (r, beta) = (outs[0], outs[1]);
-    let part = b.bin(Bin::Mul, beta, r);
-    let whole = b.bin(Bin::Add, k, r);
-    let m = b.bin(Bin::IntDiv, part, whole);
-    let two = b.int(2);
-    let half = b.bin(Bin::IntDiv, len, two);
-    let few = b.cmp(Cmp::Le, r, k);
-    let m = b.one(Op::Select(few, m, half), Ty::I64);
-    let last = b.bin(Bin::Sub, len, one);
-    let m = b.bin(Bin::Min, m, last);
-    b.bin(Bin::Max, m, one)
+    let part = builder.bin(Bin::Mul, beta, r);
+    let whole = builder.bin(Bin::Add, states, r);
+    let m = builder.bin(Bin::IntDiv, part, whole);
+    let two = builder.int(2);
+    let half = builder.bin(Bin::IntDiv, len, two);
+    let few = builder.cmp(Cmp::Le, r, states);
+    let m = builder.one(Op::Select(few, m, half), Ty::I64);
+    let last = builder.bin(Bin::Sub, len, one);
+    let m = builder.bin(Bin::Min, m, last);
+    builder.bin(Bin::Max, m, one)
 }

@@ -23,22 +23,22 @@ pub struct Structure {
 
 impl Ad {
     /// The pattern of a linear function; `None` if it depends on more than Ints and shapes.
-    pub fn structure(&mut self, p: &mut Program, f: FnId) -> Option<Structure> {
-        if let Some(s) = self.structures.get(&f) {
+    pub fn structure(&mut self, program: &mut Program, id: FnId) -> Option<Structure> {
+        if let Some(s) = self.structures.get(&id) {
             return s.clone();
         }
         // The depth of a recursion depends on data.
-        self.structures.insert(f, None);
-        let src = p.func(f).clone();
-        let made = function(self, p, &src)?;
+        self.structures.insert(id, None);
+        let src = program.func(id).clone();
+        let made = function(self, program, &src)?;
         let exact = made.1;
         let made = made.0;
         let mut read = HashSet::new();
         operands(&made.body, &mut read);
         let reads = made.body.params.iter().map(|v| read.contains(v)).collect();
-        check::made("structure", p, &made);
-        let out = Structure { func: p.add(made), reads, exact };
-        self.structures.insert(f, Some(out.clone()));
+        check::made("structure", program, &made);
+        let out = Structure { func: program.add(made), reads, exact };
+        self.structures.insert(id, Some(out.clone()));
         Some(out)
     }
 }
@@ -114,54 +114,55 @@ impl PatternBuilder<'_> {
     }
 
     fn stmt(&mut self, s: &Stmt) -> Option<()> {
-        let mut s = s.clone();
-        self.b.span = s.span;
-        let mut linear = !s.lin_outs.is_empty();
-        s.op.each_operand(&mut |v| linear |= self.b.func.linear(v));
-        if !linear && linear_uses::captured_by(&self.b.func, &s.op).is_empty() {
-            self.plain(&s);
-            self.b.push(s);
+        let mut stmt = s.clone();
+        self.b.span = stmt.span;
+        let mut linear = !stmt.lin_outs.is_empty();
+        stmt.op.each_operand(&mut |v| linear |= self.b.func.linear(v));
+        if !linear && linear_uses::captured_by(&self.b.func, &stmt.op).is_empty() {
+            self.plain(&stmt);
+            self.b.push(stmt);
             return Some(());
         }
         let names = std::mem::take(&mut self.names);
-        s.op.map_operands(&mut |v| *names.get(&v).unwrap_or(&v));
+        stmt.op.map_operands(&mut |v| *names.get(&v).unwrap_or(&v));
         self.names = names;
-        match &mut s.op {
+        match &mut stmt.op {
             Op::Dup(a) => {
                 let a = *a;
-                self.names.extend(s.lin_outs.iter().map(|c| (*c, a)));
+                self.names.extend(stmt.lin_outs.iter().map(|c| (*c, a)));
                 return Some(());
             }
             Op::Drop(_) => return Some(()),
             Op::If(c, a, b) if self.data.contains(c) => {
                 let (a, b) = (a.clone(), b.clone());
-                return self.both(&s, &a, &b);
+                return self.both(&stmt, &a, &b);
             }
             Op::Switch(..) => return None,
             Op::If(_, a, b) => (**a, **b) = (self.block(a)?, self.block(b)?),
             Op::Loop(l) => self.trip(l)?,
             Op::Call { f, args, lin_args, .. } if !lin_args.is_empty() => *f = self.callee(*f, args)?,
-            _ => return self.leaf(s),
+            _ => return self.leaf(stmt),
         }
-        self.b.push(s);
+        self.b.push(stmt);
         Some(())
     }
 
-    fn trip(&mut self, l: &mut Loop) -> Option<()> {
-        let Trip::Count(n) = l.trip else { return None };
+    fn trip(&mut self, ir_loop: &mut Loop) -> Option<()> {
+        let Trip::Count(n) = ir_loop.trip else { return None };
         if self.data.contains(&n) {
             return None;
         }
-        let (carried, elems) = l.body.params[1..].split_at(l.init.len());
-        let told: Vec<Var> =
-            l.xs.iter()
-                .zip(elems)
-                .filter(|(x, _)| self.data.contains(x))
-                .map(|(_, e)| *e)
-                .chain(carried.iter().copied())
-                .collect();
+        let (carried, elems) = ir_loop.body.params[1..].split_at(ir_loop.init.len());
+        let told: Vec<Var> = ir_loop
+            .xs
+            .iter()
+            .zip(elems)
+            .filter(|(x, _)| self.data.contains(x))
+            .map(|(_, e)| *e)
+            .chain(carried.iter().copied())
+            .collect();
         self.data.extend(told);
-        l.body = self.block(&l.body)?;
+        ir_loop.body = self.block(&ir_loop.body)?;
         Some(())
     }
 
@@ -224,10 +225,10 @@ impl PatternBuilder<'_> {
         self.b.one(Op::Broadcast { a: one, shape }, ty)
     }
 
-    fn leaf(&mut self, mut s: Stmt) -> Option<()> {
-        match &mut s.op {
+    fn leaf(&mut self, mut stmt: Stmt) -> Option<()> {
+        match &mut stmt.op {
             Op::Bin(Bin::ScaleTangent, a, b) if self.nothing.contains(a) && self.b.ty(*b) == Ty::F64 => {
-                s.op = Op::Zero(Ty::F64);
+                stmt.op = Op::Zero(Ty::F64);
             }
             Op::Bin(_, a, b) => self.coefficients([a, b]),
             Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => {
@@ -236,9 +237,10 @@ impl PatternBuilder<'_> {
             }
             Op::Select(c, a, b) if self.data.contains(c) => {
                 self.exact = false;
-                let same = self.b.ty(*a) == self.b.ty(*b) && s.lin_outs.iter().all(|o| self.b.ty(*o) == self.b.ty(*a));
+                let same =
+                    self.b.ty(*a) == self.b.ty(*b) && stmt.lin_outs.iter().all(|o| self.b.ty(*o) == self.b.ty(*a));
                 same.then_some(())?;
-                s.op = Op::Bin(Bin::Add, *a, *b);
+                stmt.op = Op::Bin(Bin::Add, *a, *b);
             }
             op => {
                 let mut told = false;
@@ -248,7 +250,7 @@ impl PatternBuilder<'_> {
                 }
             }
         }
-        self.b.push(s);
+        self.b.push(stmt);
         Some(())
     }
 

@@ -20,25 +20,25 @@ impl Ad {
 
     /// The tangent type of a data type: the same constructors, with the tangents of those fields that have one.
     /// `None` if no field has.
-    pub fn tangent_data(&mut self, p: &mut Program, d: DataId) -> Option<DataId> {
+    pub fn tangent_data(&mut self, program: &mut Program, d: DataId) -> Option<DataId> {
         if let Some(t) = self.tangents.get(&d) {
             return *t;
         }
-        if !has_real(p, d, &mut Vec::new()) {
+        if !has_real(program, d, &mut Vec::new()) {
             self.tangents.insert(d, None);
             return None;
         }
-        let decl = p.data(d).clone();
-        let id = p.add_data(DataDecl { name: format!("{}'", decl.name), cons: Vec::new(), declared: None });
+        let decl = program.data(d).clone();
+        let id = program.add_data(DataDecl { name: format!("{}'", decl.name), cons: Vec::new(), declared: None });
         self.tangents.insert(d, Some(id));
         // A tangent type is its own tangent type.
         self.tangents.insert(id, Some(id));
         let cons = decl
             .cons
             .iter()
-            .map(|(n, fields)| (format!("{n}'"), fields.iter().filter_map(|t| self.tangent_ty(p, t)).collect()))
+            .map(|(n, fields)| (format!("{n}'"), fields.iter().filter_map(|t| self.tangent_ty(program, t)).collect()))
             .collect();
-        p.set_data(id, DataDecl { name: format!("{}'", decl.name), cons, declared: None });
+        program.set_data(id, DataDecl { name: format!("{}'", decl.name), cons, declared: None });
         Some(id)
     }
 }

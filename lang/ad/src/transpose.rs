@@ -37,8 +37,13 @@ impl Ad {
     /// T of a linear function that also takes accumulators: cotangents so far of parameters, which follow the
     /// cotangents of the results. The Bools tell for which parameters. These are the parameters in `there`, or all
     /// of them once there are [`VARIANTS`] versions of the function.
-    fn transposed(&mut self, p: &mut Program, f: FnId, there: &[bool]) -> Result<(FnId, Vec<bool>), Unsupported> {
-        let made = self.transposes.entry(f).or_default();
+    fn transposed(
+        &mut self,
+        program: &mut Program,
+        func_id: FnId,
+        there: &[bool],
+    ) -> Result<(FnId, Vec<bool>), Unsupported> {
+        let made = self.transposes.entry(func_id).or_default();
         if let Some((_, t)) = made.iter().find(|(t, _)| t == there) {
             return Ok((*t, there.to_vec()));
         }
@@ -46,29 +51,29 @@ impl Ad {
         if let Some((_, t)) = made.iter().find(|(t, _)| *t == there) {
             return Ok((*t, there));
         }
-        let src = p.func(f).clone();
+        let src = program.func(func_id).clone();
         let name = match src.name.strip_prefix("transpose ") {
             Some(n) => n.to_owned(),
             None => format!("transpose {}", src.name),
         };
-        let id = p.reserve(&name);
-        self.transposes.entry(f).or_default().push((there.clone(), id));
+        let id = program.reserve(&name);
+        self.transposes.entry(func_id).or_default().push((there.clone(), id));
         // Recursive callers need the signature before the body exists.
         let mut early = Function { name: name.clone(), vars: src.vars.clone(), body: Block::default() };
         early.body.params = src.body.params.clone();
         early.body.lin_params = src.body.lin_results.clone();
         early.body.lin_params.extend(selected_params(&src.body.lin_params, &there));
         early.body.lin_results = src.body.lin_params.clone();
-        p.set(id, early);
-        let made = function(self, p, &src, &name, &there);
+        program.set(id, early);
+        let made = function(self, program, &src, &name, &there);
         match made.and_then(|made| self.count(&made).map(|()| made)) {
             Ok(made) => {
-                check::made("transpose", p, &made);
-                p.set(id, made);
+                check::made("transpose", program, &made);
+                program.set(id, made);
                 Ok((id, there))
             }
             Err(e) => {
-                self.transposes.entry(f).or_default().retain(|(_, t)| *t != id);
+                self.transposes.entry(func_id).or_default().retain(|(_, t)| *t != id);
                 Err(e)
             }
         }
@@ -85,7 +90,7 @@ fn selected_params<'v>(all: &'v [Var], there: &'v [bool]) -> impl Iterator<Item 
 
 fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, there: &[bool]) -> Result<Function, Unsupported> {
     let literals = Forms::outside(src);
-    let mut t = T {
+    let mut transform = T {
         ad,
         p,
         b: Builder::on(src.clone()),
@@ -94,18 +99,18 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, there: &[b
         literals,
         products: HashMap::new(),
     };
-    t.b.func.name = name.to_owned();
-    let cts: Vec<Var> = src.tys(&src.body.lin_results).into_iter().map(|ty| t.b.func.fresh(ty, true)).collect();
+    transform.b.func.name = name.to_owned();
+    let cts: Vec<Var> = src.tys(&src.body.lin_results).into_iter().map(|ty| transform.b.func.fresh(ty, true)).collect();
     let mut params = cts.clone();
     for x in selected_params(&src.body.lin_params, there) {
-        let so_far = t.b.func.fresh(src.ty(*x).clone(), true);
+        let so_far = transform.b.func.fresh(src.ty(*x).clone(), true);
         params.push(so_far);
-        t.set(*x, so_far);
+        transform.set(*x, so_far);
     }
-    t.b.adopt(&src.body.params, &params);
-    t.block(&src.body, &cts)?;
-    let results: Vec<Var> = src.body.lin_params.iter().map(|x| t.final_cotangent(*x)).collect();
-    let mut out = t.b.finish(Vec::new(), results);
+    transform.b.adopt(&src.body.params, &params);
+    transform.block(&src.body, &cts)?;
+    let results: Vec<Var> = src.body.lin_params.iter().map(|x| transform.final_cotangent(*x)).collect();
+    let mut out = transform.b.finish(Vec::new(), results);
     dce::remove_dead_relaxed(&mut out);
     linear_uses::uses(&mut out);
     Ok(out)
@@ -198,9 +203,9 @@ impl T<'_> {
     ///
     /// Statements that recompute a checkpoint's intermediates are delayed until they are needed, so that only one
     /// checkpoint's intermediates exist at a time.
-    fn block(&mut self, b: &Block, cts: &[Var]) -> Result<(), Unsupported> {
+    fn block(&mut self, block: &Block, cts: &[Var]) -> Result<(), Unsupported> {
         let mut later: Vec<&Stmt> = Vec::new();
-        for s in &b.stmts {
+        for s in &block.stmts {
             if let Op::Dup(a) = &s.op {
                 self.note_copies(&s.lin_outs, *a);
             } else if s.lin_outs.is_empty() && !self.reads_linear(s) {
@@ -211,10 +216,10 @@ impl T<'_> {
                 }
             }
         }
-        for (r, ct) in b.lin_results.iter().zip(cts) {
+        for (r, ct) in block.lin_results.iter().zip(cts) {
             self.add(*r, *ct);
         }
-        for s in b.stmts.iter().rev() {
+        for s in block.stmts.iter().rev() {
             self.b.span = s.span;
             if !s.lin_outs.is_empty() {
                 self.wanted(&mut later, s);
@@ -246,16 +251,16 @@ impl T<'_> {
         found || !linear_uses::captured_by(&self.b.func, &s.op).is_empty()
     }
 
-    fn stmt(&mut self, s: &Stmt) -> Result<(), Unsupported> {
-        match &s.op {
+    fn stmt(&mut self, stmt: &Stmt) -> Result<(), Unsupported> {
+        match &stmt.op {
             Op::Dup(_) => Ok(()),
-            Op::If(..) | Op::Switch(..) => self.branches(s),
-            Op::Loop(_) => self.nest_or_loop(s),
-            Op::Call { f, args, lin_args, .. } => self.call(s, *f, args, lin_args),
+            Op::If(..) | Op::Switch(..) => self.branches(stmt),
+            Op::Loop(_) => self.nest_or_loop(stmt),
+            Op::Call { f, args, lin_args, .. } => self.call(stmt, *f, args, lin_args),
             Op::Destruct { a, data, tag } => {
                 // If no field has a cotangent, the data's cotangent stays a symbolic zero.
-                if s.lin_outs.iter().any(|o| self.cts.contains_key(&self.root(*o))) {
-                    let fields = s.lin_outs.iter().map(|o| self.final_cotangent(*o)).collect();
+                if stmt.lin_outs.iter().any(|o| self.cts.contains_key(&self.root(*o))) {
+                    let fields = stmt.lin_outs.iter().map(|o| self.final_cotangent(*o)).collect();
                     let ty = Ty::Data(*data);
                     let ct = self.b.lin(Op::Construct { data: *data, tag: *tag, fields }, ty);
                     self.add(*a, ct);
@@ -263,11 +268,11 @@ impl T<'_> {
                 Ok(())
             }
             _ => {
-                let Some(out) = s.lin_outs.first() else { return Ok(()) };
+                let Some(out) = stmt.lin_outs.first() else { return Ok(()) };
                 let r = self.root(*out);
                 // Without a cotangent there is nothing to propagate.
                 match self.cts.remove(&r) {
-                    Some(ct) => self.leaf(s, ct),
+                    Some(ct) => self.leaf(stmt, ct),
                     None => Ok(()),
                 }
             }

@@ -62,19 +62,19 @@ pub struct Unzipped {
 
 impl Ad {
     /// U of a function made by J, under a plan.
-    pub fn unzip(&mut self, p: &mut Program, f: FnId, plan: &UnzipPlan) -> Result<Unzipped, Unsupported> {
-        if let Some(u) = self.unzips.get(&(f, plan.clone())) {
+    pub fn unzip(&mut self, program: &mut Program, id: FnId, plan: &UnzipPlan) -> Result<Unzipped, Unsupported> {
+        if let Some(u) = self.unzips.get(&(id, plan.clone())) {
             return Ok(u.clone());
         }
-        let src = p.func(f).clone();
+        let src = program.func(id).clone();
         let name = src.name.strip_prefix("jvp ").unwrap_or(&src.name).to_owned();
-        let boxed = self
-            .is_recursive(p, f)
-            .then(|| p.add_data(DataDecl { name: format!("Residuals of {name}"), cons: Vec::new(), declared: None }));
-        let u = Unzipped {
-            primal: p.reserve(&format!("primal {name}")),
+        let boxed = self.is_recursive(program, id).then(|| {
+            program.add_data(DataDecl { name: format!("Residuals of {name}"), cons: Vec::new(), declared: None })
+        });
+        let unzipped = Unzipped {
+            primal: program.reserve(&format!("primal {name}")),
             results: src.body.results.len(),
-            linear: p.reserve(&format!("linear {name}")),
+            linear: program.reserve(&format!("linear {name}")),
             boxed,
             residuals: Vec::new(),
             own: Rc::default(),
@@ -83,86 +83,96 @@ impl Ad {
             packs: Rc::default(),
             padding: Rc::default(),
         };
-        self.unzips.insert((f, plan.clone()), u.clone());
+        self.unzips.insert((id, plan.clone()), unzipped.clone());
         // The residuals of an arm that was not taken are symbolic zeros.
-        self.symbolic_zero.insert(u.primal);
+        self.symbolic_zero.insert(unzipped.primal);
         if let Some(d) = boxed {
             // Recursive callers need the signatures before the bodies exist.
-            self.declare(p, &u, &src, d);
+            self.declare(program, &unzipped, &src, d);
         }
-        let made = self.unzip_function(p, f, &src, plan, &u);
-        match made.and_then(|u| self.count(p.func(u.primal)).and_then(|()| self.count(p.func(u.linear))).map(|()| u)) {
+        let made = self.unzip_function(program, id, &src, plan, &unzipped);
+        match made.and_then(|u| {
+            self.count(program.func(u.primal)).and_then(|()| self.count(program.func(u.linear))).map(|()| u)
+        }) {
             Ok(u) => {
-                self.unzips.insert((f, plan.clone()), u.clone());
+                self.unzips.insert((id, plan.clone()), u.clone());
                 Ok(u)
             }
             Err(e) => {
-                self.unzips.remove(&(f, plan.clone()));
+                self.unzips.remove(&(id, plan.clone()));
                 Err(e)
             }
         }
     }
 
     /// Placeholder functions without statements, with the signatures that the two halves will have.
-    fn declare(&mut self, p: &mut Program, u: &Unzipped, src: &Function, d: DataId) {
-        let mut primal =
-            Function { name: p.func(u.primal).name.clone(), vars: src.vars.clone(), body: Block::default() };
+    fn declare(&mut self, program: &mut Program, unzipped: &Unzipped, src: &Function, id: DataId) {
+        let mut primal = Function {
+            name: program.func(unzipped.primal).name.clone(),
+            vars: src.vars.clone(),
+            body: Block::default(),
+        };
         primal.body.params = src.body.params.clone();
         primal.body.results = src.body.results.clone();
         primal.body.results.push(Var(primal.vars.len() as u32));
-        primal.fresh(Ty::Data(d), false);
-        p.set(u.primal, primal);
-        let mut linear =
-            Function { name: p.func(u.linear).name.clone(), vars: src.vars.clone(), body: Block::default() };
-        linear.body.params = vec![linear.fresh(Ty::Data(d), false)];
+        primal.fresh(Ty::Data(id), false);
+        program.set(unzipped.primal, primal);
+        let mut linear = Function {
+            name: program.func(unzipped.linear).name.clone(),
+            vars: src.vars.clone(),
+            body: Block::default(),
+        };
+        linear.body.params = vec![linear.fresh(Ty::Data(id), false)];
         linear.body.lin_params = src.body.lin_params.clone();
         linear.body.lin_results = src.body.lin_results.clone();
-        p.set(u.linear, linear);
+        program.set(unzipped.linear, linear);
     }
 
     fn unzip_function(
         &mut self,
-        p: &mut Program,
+        program: &mut Program,
         id: FnId,
         src: &Function,
         plan: &UnzipPlan,
-        u: &Unzipped,
+        unzipped: &Unzipped,
     ) -> Result<Unzipped, Unsupported> {
-        let mut z = U::new(self, p, id, src, plan);
+        let mut z = U::new(self, program, id, src, plan);
         z.note_params(&src.body, Span::default(), "an argument");
         let halves = z.block(&src.body, &|_, _| false)?;
         let rows: Vec<Vec<Residual>> = halves.needs.iter().map(|v| z.origin(*v)).collect();
         let own = rows.iter().flatten().filter(|r| z.is_own(r)).cloned().collect();
         let (vars, notes, needs) = (z.f, z.notes, halves.needs);
-        let mut primal = Function { name: p.func(u.primal).name.clone(), vars: vars.vars.clone(), body: halves.primal };
-        let mut linear = Function { name: p.func(u.linear).name.clone(), vars: vars.vars, body: halves.linear };
+        let mut primal =
+            Function { name: program.func(unzipped.primal).name.clone(), vars: vars.vars.clone(), body: halves.primal };
+        let mut linear =
+            Function { name: program.func(unzipped.linear).name.clone(), vars: vars.vars, body: halves.linear };
         primal.body.results = [&src.body.results[..], &needs].concat();
         linear.body.params = needs.clone();
         // If each of many calls returned all residuals of its callees, code size would be that of the call tree. A
         // packed value is as small as a synonym of its type (§8).
         let own: Rc<[Residual]> = own;
-        let boxed = u.boxed.or_else(|| {
+        let boxed = unzipped.boxed.or_else(|| {
             (needs.len() > own.len() + PASSED_ON).then(|| {
-                p.add_data(DataDecl {
-                    name: format!("Residuals of {}", p.func(u.primal).name.trim_start_matches("primal ")),
+                program.add_data(DataDecl {
+                    name: format!("Residuals of {}", program.func(unzipped.primal).name.trim_start_matches("primal ")),
                     cons: Vec::new(),
                     declared: None,
                 })
             })
         });
         if let Some(d) = boxed {
-            pack_residuals(p, d, &mut primal, &mut linear, needs);
+            pack_residuals(program, d, &mut primal, &mut linear, needs);
         }
         let compared = balance::balanced(&mut linear, &notes.keys);
         dce::remove_dead(&mut primal);
         dce::remove_dead(&mut linear);
-        check::made("unzip", p, &primal);
-        check::made("unzip", p, &linear);
-        p.set(u.primal, primal);
-        p.set(u.linear, linear);
-        if let Some(k) = self.kept.get(&u.primal) {
-            let made = kept(p.func(u.primal), u.results);
-            p.set(*k, made);
+        check::made("unzip", program, &primal);
+        check::made("unzip", program, &linear);
+        program.set(unzipped.primal, primal);
+        program.set(unzipped.linear, linear);
+        if let Some(k) = self.kept.get(&unzipped.primal) {
+            let made = kept(program.func(unzipped.primal), unzipped.results);
+            program.set(*k, made);
         }
         let residuals = if boxed.is_some() { vec![own.to_vec()] } else { rows };
         Ok(Unzipped {
@@ -173,7 +183,7 @@ impl Ad {
             compared: compared.into(),
             packs: notes.packs.into(),
             padding: notes.padding.into(),
-            ..u.clone()
+            ..unzipped.clone()
         })
     }
 
@@ -183,29 +193,29 @@ impl Ad {
     }
 
     /// The source of a function made by J, for a checkpoint to run in the forward pass; `None` if it is not known.
-    pub(crate) fn plain(&mut self, p: &mut Program, j: FnId) -> Option<FnId> {
-        if let Some(f) = self.forward_sources.get(&j) {
+    pub(crate) fn plain(&mut self, program: &mut Program, func_id: FnId) -> Option<FnId> {
+        if let Some(f) = self.forward_sources.get(&func_id) {
             return Some(*f);
         }
-        let mut f = (**self.sources.get(&j)?).clone();
-        let id = p.add(Function { body: Block { stmts: Vec::new(), ..f.body.clone() }, ..f.clone() });
-        self.forward_sources.insert(j, id);
+        let mut func = (**self.sources.get(&func_id)?).clone();
+        let id = program.add(Function { body: Block { stmts: Vec::new(), ..func.body.clone() }, ..func.clone() });
+        self.forward_sources.insert(func_id, id);
         // The same calls, by a result, in the form they have in the function made by J.
-        let src = p.func(j).clone();
+        let src = program.func(func_id).clone();
         let mut called: HashMap<Var, FnId> = HashMap::new();
         each_stmt(&src.body, &mut |s| {
             if let (Op::Call { f, .. }, Some(out)) = (&s.op, s.outs.first()) {
                 called.insert(*out, *f);
             }
         });
-        let mut body = std::mem::take(&mut f.body);
-        self.call_plain(p, &mut body, &called);
-        f.body = body;
-        if self.symbolic_zero.contains(&j) || self.zeros {
+        let mut body = std::mem::take(&mut func.body);
+        self.call_plain(program, &mut body, &called);
+        func.body = body;
+        if self.symbolic_zero.contains(&func_id) || self.zeros {
             self.symbolic_zero.insert(id);
         }
-        check::made("plain", p, &f);
-        p.set(id, f);
+        check::made("plain", program, &func);
+        program.set(id, func);
         Some(id)
     }
 
@@ -320,10 +330,10 @@ impl<'a> U<'a> {
 impl U<'_> {
     /// Splits a block. The linear half keeps the linear parameters and results, and has no non-linear ones. `there`
     /// tells which variables it may read at no cost.
-    fn block(&mut self, b: &Block, there: &Available<'_>) -> Result<Halves, Unsupported> {
-        let mut primal = Block { params: b.params.clone(), results: b.results.clone(), ..Block::default() };
+    fn block(&mut self, block: &Block, there: &Available<'_>) -> Result<Halves, Unsupported> {
+        let mut primal = Block { params: block.params.clone(), results: block.results.clone(), ..Block::default() };
         let mut linear: Vec<Stmt> = Vec::new();
-        for s in &b.stmts {
+        for s in &block.stmts {
             s.outs.iter().for_each(|o| {
                 self.made.insert(*o, (s.span, ""));
             });
@@ -335,8 +345,8 @@ impl U<'_> {
             self.note_not_recomputable(s, primal.stmts.last());
         }
         let linear = Block {
-            lin_params: b.lin_params.clone(),
-            lin_results: b.lin_results.clone(),
+            lin_params: block.lin_params.clone(),
+            lin_results: block.lin_results.clone(),
             stmts: linear,
             ..Block::default()
         };
@@ -400,10 +410,10 @@ impl U<'_> {
     fn index_arithmetic(&self, b: &Block) -> HashSet<Var> {
         let mut bound: HashSet<Var> = HashSet::new();
         let mut out: HashSet<Var> = HashSet::new();
-        for s in &b.stmts {
+        for stmt in &b.stmts {
             let free = |v: &Var| !bound.contains(v) || out.contains(v);
-            let ints = || s.outs.iter().all(|o| *self.f.ty(*o).scalar() == Ty::I64);
-            let index = match &s.op {
+            let ints = || stmt.outs.iter().all(|o| *self.f.ty(*o).scalar() == Ty::I64);
+            let index = match &stmt.op {
                 Op::Lit(_) => ints(),
                 Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, x, y) => ints() && free(x) && free(y),
                 Op::Cmp(_, x, y) => self.loops > 0 && [x, y].into_iter().all(|v| *self.f.ty(*v) == Ty::I64 && free(v)),
@@ -416,11 +426,11 @@ impl U<'_> {
                 _ => false,
             };
             // An extent is always available.
-            if !matches!(s.op, Op::Dim(..)) {
-                bound.extend(&s.outs);
+            if !matches!(stmt.op, Op::Dim(..)) {
+                bound.extend(&stmt.outs);
             }
             if index {
-                out.extend(&s.outs);
+                out.extend(&stmt.outs);
             }
         }
         out
@@ -440,21 +450,21 @@ impl U<'_> {
         let sinks = sink::sinks(&self.f, &primal, &needs, there);
         let mut moved: Vec<Stmt> = Vec::new();
         let indices = self.index_arithmetic(&primal);
-        for s in primal.stmts.iter().rev() {
-            let index = s.outs.iter().any(|o| indices.contains(o) || sinks.contains(o));
-            if s.outs.iter().any(|o| needs.contains(o))
-                && (index || self.plan.recomputes(self.id, s, s.outs.iter().any(|o| self.parts.contains(o))))
+        for stmt in primal.stmts.iter().rev() {
+            let index = stmt.outs.iter().any(|o| indices.contains(o) || sinks.contains(o));
+            if stmt.outs.iter().any(|o| needs.contains(o))
+                && (index || self.plan.recomputes(self.id, stmt, stmt.outs.iter().any(|o| self.parts.contains(o))))
             {
-                s.op.each_operand(&mut |v| {
+                stmt.op.each_operand(&mut |v| {
                     needs.insert(v);
                 });
-                for inner in s.op.blocks() {
+                for inner in stmt.op.blocks() {
                     needs.extend(free(&self.f, inner));
                 }
-                s.outs.iter().for_each(|o| {
+                stmt.outs.iter().for_each(|o| {
                     needs.remove(o);
                 });
-                moved.push(s.clone());
+                moved.push(stmt.clone());
             }
         }
         moved.reverse();
@@ -488,24 +498,29 @@ fn bound_at(b: &Block) -> impl Iterator<Item = Var> + '_ {
 }
 
 /// Lets the primal function return its residuals `needs`, which are its last results, as one value of the data type
-/// `d`, and lets the linear function take it.
-fn pack_residuals(p: &mut Program, d: DataId, primal: &mut Function, linear: &mut Function, needs: Vec<Var>) {
+/// `id`, and lets the linear function take it.
+fn pack_residuals(p: &mut Program, id: DataId, primal: &mut Function, linear: &mut Function, needs: Vec<Var>) {
     let fields = linear.tys(&needs);
-    let name = p.data(d).name.clone();
-    p.set_data(d, DataDecl { name, cons: vec![("Kept".to_owned(), fields)], declared: None });
-    let one = primal.fresh(Ty::Data(d), false);
+    let name = p.data(id).name.clone();
+    p.set_data(id, DataDecl { name, cons: vec![("Kept".to_owned(), fields)], declared: None });
+    let one = primal.fresh(Ty::Data(id), false);
     primal.body.stmts.push(Stmt {
         outs: vec![one],
         lin_outs: Vec::new(),
-        op: Op::Construct { data: d, tag: 0, fields: needs.clone() },
+        op: Op::Construct { data: id, tag: 0, fields: needs.clone() },
         span: Span::default(),
     });
     primal.body.results.truncate(primal.body.results.len() - needs.len());
     primal.body.results.push(one);
-    let all = linear.fresh(Ty::Data(d), false);
+    let all = linear.fresh(Ty::Data(id), false);
     linear.body.stmts.insert(
         0,
-        Stmt { outs: needs, lin_outs: Vec::new(), op: Op::Destruct { a: all, data: d, tag: 0 }, span: Span::default() },
+        Stmt {
+            outs: needs,
+            lin_outs: Vec::new(),
+            op: Op::Destruct { a: all, data: id, tag: 0 },
+            span: Span::default(),
+        },
     );
     linear.body.params = vec![all];
 }

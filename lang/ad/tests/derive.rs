@@ -19,46 +19,46 @@ fn sin_times(p: &mut Program) -> adl_ir::FnId {
 }
 
 /// g a = loop s = 0 for i < len a do if a[i] > 0 then s + a[i] * s else s * a[0]
-fn branching(p: &mut Program) -> adl_ir::FnId {
-    let mut b = Builder::new("g");
-    let a = b.param(Ty::F64.array(1));
-    let zero = b.lit(Lit::F64(0.5));
-    let n = b.dim(a, 0);
-    b.open();
-    let i = b.param(Ty::I64);
-    let s = b.param(Ty::F64);
-    let e = b.param(Ty::F64);
-    let c = b.cmp(adl_ir::Cmp::Gt, e, zero);
-    b.open();
-    let m = b.bin(Bin::Mul, e, s);
-    let t = b.bin(Bin::Add, s, m);
-    let yes = b.close(vec![t], vec![]);
-    b.open();
-    let k = b.int(0);
-    let first = b.one(Op::Index { a, at: vec![k], shape: None }, Ty::F64);
-    let ith = b.one(Op::Index { a, at: vec![i], shape: None }, Ty::F64);
-    let t = b.bin(Bin::Mul, s, first);
-    let t = b.bin(Bin::Sub, t, ith);
-    let no = b.close(vec![t], vec![]);
-    let next = b.one(Op::If(c, Box::new(yes), Box::new(no)), Ty::F64);
-    let sq = b.bin(Bin::Mul, next, e);
-    let body: Block = b.close(vec![next, sq], vec![]);
-    let l = Loop {
-        trip: Trip::Count(n),
+fn branching(program: &mut Program) -> adl_ir::FnId {
+    let mut builder = Builder::new("g");
+    let array = builder.param(Ty::F64.array(1));
+    let zero = builder.lit(Lit::F64(0.5));
+    let count = builder.dim(array, 0);
+    builder.open();
+    let index = builder.param(Ty::I64);
+    let state = builder.param(Ty::F64);
+    let elem = builder.param(Ty::F64);
+    let condition = builder.cmp(adl_ir::Cmp::Gt, elem, zero);
+    builder.open();
+    let m = builder.bin(Bin::Mul, elem, state);
+    let t = builder.bin(Bin::Add, state, m);
+    let yes = builder.close(vec![t], vec![]);
+    builder.open();
+    let k = builder.int(0);
+    let first = builder.one(Op::Index { a: array, at: vec![k], shape: None }, Ty::F64);
+    let ith = builder.one(Op::Index { a: array, at: vec![index], shape: None }, Ty::F64);
+    let t = builder.bin(Bin::Mul, state, first);
+    let t = builder.bin(Bin::Sub, t, ith);
+    let no = builder.close(vec![t], vec![]);
+    let next = builder.one(Op::If(condition, Box::new(yes), Box::new(no)), Ty::F64);
+    let sq = builder.bin(Bin::Mul, next, elem);
+    let body: Block = builder.close(vec![next, sq], vec![]);
+    let ir_loop = Loop {
+        trip: Trip::Count(count),
         reverse: false,
         init: vec![zero],
         lin_init: vec![],
-        xs: vec![a],
+        xs: vec![array],
         lin_xs: vec![],
         outs: vec![Out::Collect],
         lin_outs: vec![],
         body,
     };
-    let (outs, _) = b.emit(Op::Loop(Box::new(l)), &[Ty::F64, Ty::F64.array(1), Ty::I64], &[]);
-    let total = b.one(Op::Sum { a: outs[1], n: None }, Ty::F64);
-    let y = b.bin(Bin::Mul, total, outs[0]);
-    let f = b.finish(vec![y], vec![]);
-    p.add(f)
+    let (outs, _) = builder.emit(Op::Loop(Box::new(ir_loop)), &[Ty::F64, Ty::F64.array(1), Ty::I64], &[]);
+    let total = builder.one(Op::Sum { a: outs[1], n: None }, Ty::F64);
+    let y = builder.bin(Bin::Mul, total, outs[0]);
+    let f = builder.finish(vec![y], vec![]);
+    program.add(f)
 }
 
 #[test]

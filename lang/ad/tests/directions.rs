@@ -16,7 +16,7 @@ const K: usize = 3;
 
 /// Stacks values along a last axis for directions.
 fn together(vs: &[Val]) -> Val {
-    if let Val::Data(c) = &vs[0] {
+    if let Val::Data(data) = &vs[0] {
         let field = |i: usize| {
             together(
                 &vs.iter()
@@ -27,7 +27,7 @@ fn together(vs: &[Val]) -> Val {
                     .collect::<Vec<_>>(),
             )
         };
-        return Val::Data(Rc::new(Con { tag: c.tag, fields: (0..c.fields.len()).map(field).collect() }));
+        return Val::Data(Rc::new(Con { tag: data.tag, fields: (0..data.fields.len()).map(field).collect() }));
     }
     let arr = |v: &Val| v.arr().map(|a| (a.shape.clone(), a.elems.clone()));
     let Some((shape, first)) = arr(&vs[0]) else {
@@ -53,7 +53,7 @@ fn compare(name: &str, p: &Program, (one, all): (FnId, FnId), kept: &[Val], dirs
         (0..dirs[0].len()).map(|i| together(&dirs.iter().map(|d| d[i].clone()).collect::<Vec<_>>())).collect();
     let args = [kept, &[Val::I64(K as i64)]].concat();
     let got = run(p, all, &args, &wide).unwrap_or_else(|e| panic!("{name}: {e}"));
-    for (d, dir) in dirs.iter().enumerate() {
+    for (index, dir) in dirs.iter().enumerate() {
         let want = run(p, one, kept, dir).unwrap_or_else(|e| panic!("{name}: {e}"));
         for (g, w) in got.lin_results.iter().zip(&want.lin_results) {
             // Data in a field or array may be a symbolic zero for all directions together but a materialised one
@@ -67,7 +67,7 @@ fn compare(name: &str, p: &Program, (one, all): (FnId, FnId), kept: &[Val], dirs
                 continue;
             }
             let g: Vec<f64> =
-                if g.is_empty() { vec![0.0; w.len()] } else { g.into_iter().skip(d).step_by(K).collect() };
+                if g.is_empty() { vec![0.0; w.len()] } else { g.into_iter().skip(index).step_by(K).collect() };
             let w = if w.is_empty() { vec![0.0; g.len()] } else { w };
             assert_eq!(g.len(), w.len(), "{name}");
             g.iter()
@@ -77,27 +77,30 @@ fn compare(name: &str, p: &Program, (one, all): (FnId, FnId), kept: &[Val], dirs
     }
 }
 
-fn check(name: &str, mut p: Program, f: FnId, args: &[Val]) -> bool {
+fn check(name: &str, mut program: Program, f: FnId, args: &[Val]) -> bool {
     let mut ad = Ad::new();
     let wrt = vec![true; args.len()];
-    let Ok(j) = ad.jvp(&mut p, f, &wrt) else { return false };
-    let u = ad.unzip(&mut p, j.func, &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{name}: {}", e.why));
-    let t = ad.transpose(&mut p, u.linear).unwrap_or_else(|e| panic!("{name}: {}", e.why));
-    let primal = run(&p, u.primal, args, &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let kept = &primal.results[u.results..];
-    let tys: Vec<Ty> = p.func(f).tys(&p.func(f).body.params);
+    let Ok(j) = ad.jvp(&mut program, f, &wrt) else { return false };
+    let unzipped =
+        ad.unzip(&mut program, j.func, &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let transposed = ad.transpose(&mut program, unzipped.linear).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let primal = run(&program, unzipped.primal, args, &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let kept = &primal.results[unzipped.results..];
+    let tys: Vec<Ty> = program.func(f).tys(&program.func(f).body.params);
     let dirs: Vec<Vec<Val>> =
-        (0..K).map(|d| common::directions(&mut ad, &mut p, &mut Rng(d as u64 + 3), &tys, args)).collect();
-    let (Ok(forward), Ok(back)) = (ad.batch(&mut p, u.linear), ad.batch(&mut p, t)) else { return false };
-    compare(name, &p, (u.linear, forward), kept, &dirs);
-    let outs = run(&p, u.linear, kept, &dirs[0]).unwrap_or_else(|e| panic!("{name}: {e}")).lin_results;
+        (0..K).map(|d| common::directions(&mut ad, &mut program, &mut Rng(d as u64 + 3), &tys, args)).collect();
+    let (Ok(forward), Ok(back)) = (ad.batch(&mut program, unzipped.linear), ad.batch(&mut program, transposed)) else {
+        return false;
+    };
+    compare(name, &program, (unzipped.linear, forward), kept, &dirs);
+    let outs = run(&program, unzipped.linear, kept, &dirs[0]).unwrap_or_else(|e| panic!("{name}: {e}")).lin_results;
     if outs.iter().any(Val::is_symbolic_zero) {
         return true;
     }
-    let tys = p.func(u.linear).tys(&p.func(u.linear).body.lin_results);
+    let tys = program.func(unzipped.linear).tys(&program.func(unzipped.linear).body.lin_results);
     let cts: Vec<Vec<Val>> =
-        (0..K).map(|d| common::directions(&mut ad, &mut p, &mut Rng(d as u64 + 9), &tys, &outs)).collect();
-    compare(name, &p, (t, back), kept, &cts);
+        (0..K).map(|d| common::directions(&mut ad, &mut program, &mut Rng(d as u64 + 9), &tys, &outs)).collect();
+    compare(name, &program, (transposed, back), kept, &cts);
     true
 }
 

@@ -75,19 +75,20 @@ impl Case {
     /// Actual bytes of the residuals, and the gradient at a fixed cotangent.
     fn really(&mut self, name: &str, plan: &UnzipPlan) -> (u64, Vec<Val>) {
         let wrt = vec![true; self.x.len()];
-        let l = self.ad.linearize_with(&mut self.p, self.f, &wrt, plan).unwrap_or_else(|e| panic!("{name}: {}", e.why));
-        let out = run(&self.p, l.primal, &self.x, &[]).unwrap_or_else(|e| panic!("{name}: {e}")).results;
-        let tys = self.p.func(l.primal).tys(&self.p.func(l.primal).body.results);
-        let stored = out.iter().zip(&tys).skip(l.results).map(|(v, t)| bytes(&self.p, v, t)).sum();
+        let linearized =
+            self.ad.linearize_with(&mut self.p, self.f, &wrt, plan).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+        let out = run(&self.p, linearized.primal, &self.x, &[]).unwrap_or_else(|e| panic!("{name}: {e}")).results;
+        let tys = self.p.func(linearized.primal).tys(&self.p.func(linearized.primal).body.results);
+        let stored = out.iter().zip(&tys).skip(linearized.results).map(|(v, t)| bytes(&self.p, v, t)).sum();
         let mut rng = Rng(5);
-        let cts: Vec<Val> = out[..l.results]
+        let cts: Vec<Val> = out[..linearized.results]
             .iter()
             .zip(&tys)
-            .zip(&l.active)
+            .zip(&linearized.active)
             .filter(|(_, a)| **a)
             .map(|((v, t), _)| like(&mut rng, v, t))
             .collect();
-        let cx = run(&self.p, l.cotangent, &[&out[l.results..], &cts].concat(), &[])
+        let cx = run(&self.p, linearized.cotangent, &[&out[linearized.results..], &cts].concat(), &[])
             .unwrap_or_else(|e| panic!("{name}: {e}"))
             .results;
         (stored, cx)
@@ -126,23 +127,23 @@ impl Case {
     fn extra(&mut self, what: &str, plan: &UnzipPlan, whole: &mut Case) -> Option<(u64, u64)> {
         let wrt = vec![true; self.x.len()];
         let j = self.ad.jvp(&mut self.p, self.f, &wrt).unwrap();
-        let u = self.ad.unzip(&mut self.p, j.func, plan).unwrap();
-        let back = self.ad.transpose(&mut self.p, u.linear).unwrap();
+        let unzipped = self.ad.unzip(&mut self.p, j.func, plan).unwrap();
+        let back = self.ad.transpose(&mut self.p, unzipped.linear).unwrap();
         let boxes = self.ad.all_boxes(&mut self.p, j.func, plan).unwrap();
-        let x = self.x.clone();
-        let (out, forwards, _) = self.took(what, u.primal, &x, &boxes)?;
-        let counted = run(&self.p, u.primal, &x, &[]).unwrap().counts.non_linear;
+        let point = self.x.clone();
+        let (out, forwards, _) = self.took(what, unzipped.primal, &point, &boxes)?;
+        let counted = run(&self.p, unzipped.primal, &point, &[]).unwrap().counts.non_linear;
         // Moving data counts as one number in one model, and as all its numbers in the other.
         assert!(
             forwards.abs_diff(counted) <= 2 + counted / 50,
             "{what}: forwards {forwards} metered, {counted} counted"
         );
-        let tys = self.p.func(u.primal).tys(&self.p.func(u.primal).body.results);
-        let stored: u64 = out.iter().zip(&tys).skip(u.results).map(|(v, t)| bytes(&self.p, v, t)).sum();
-        let (_, reverse, peak) = self.took(what, back, &out[u.results..], &boxes)?;
+        let tys = self.p.func(unzipped.primal).tys(&self.p.func(unzipped.primal).body.results);
+        let stored: u64 = out.iter().zip(&tys).skip(unzipped.results).map(|(v, t)| bytes(&self.p, v, t)).sum();
+        let (_, reverse, peak) = self.took(what, back, &out[unzipped.results..], &boxes)?;
         let once = {
             let j = whole.ad.jvp(&mut whole.p, whole.f, &wrt).unwrap();
-            whole.took(what, j.func, &x, &boxes)?.1
+            whole.took(what, j.func, &point, &boxes)?.1
         };
         Some(((forwards + reverse).saturating_sub(once), stored + peak))
     }

@@ -21,23 +21,24 @@ fn last(p: &Program) -> FnId {
 }
 
 /// The gradient at a fixed cotangent, and the decisions.
-fn gradient(p: &Program, x: &[Val], only_loops: bool) -> (Vec<f64>, Vec<String>) {
-    let mut p = p.clone();
-    let (f, mut ad) = (last(&p), Ad::new());
+fn gradient(p: &Program, point: &[Val], only_loops: bool) -> (Vec<f64>, Vec<String>) {
+    let mut program = p.clone();
+    let (id, mut ad) = (last(&program), Ad::new());
     ad.only_loops = only_loops;
     let l = ad
-        .linearize_with(&mut p, f, &vec![true; x.len()], &UnzipPlan::store_all())
+        .linearize_with(&mut program, id, &vec![true; point.len()], &UnzipPlan::store_all())
         .unwrap_or_else(|e| panic!("{}", e.why));
-    let out = run(&p, l.primal, x, &[]).unwrap_or_else(|e| panic!("{e}")).results;
-    let tys = p.func(f).tys(&p.func(f).body.results);
+    let out = run(&program, l.primal, point, &[]).unwrap_or_else(|e| panic!("{e}")).results;
+    let tys = program.func(id).tys(&program.func(id).body.results);
     let active: Vec<_> =
         tys.iter().zip(&out).zip(&l.active).filter(|(_, a)| **a).map(|((t, v), _)| (t.clone(), v.clone())).collect();
     let (tys, vals): (Vec<_>, Vec<_>) = active.into_iter().unzip();
-    let ct = directions(&mut ad, &mut p, &mut common::Rng(3), &tys, &vals);
-    let back =
-        run(&p, l.cotangent, &[&out[l.results..], &ct[..]].concat(), &[]).unwrap_or_else(|e| panic!("{e}")).results;
-    let tys = p.func(f).tys(&p.func(f).body.params);
-    let mut given = x
+    let ct = directions(&mut ad, &mut program, &mut common::Rng(3), &tys, &vals);
+    let back = run(&program, l.cotangent, &[&out[l.results..], &ct[..]].concat(), &[])
+        .unwrap_or_else(|e| panic!("{e}"))
+        .results;
+    let tys = program.func(id).tys(&program.func(id).body.params);
+    let mut given = point
         .iter()
         .zip(&tys)
         .filter(|(_, t)| t.scalar().is_real())
@@ -68,10 +69,10 @@ fn m(rows: usize, cols: usize, x: &[f64]) -> Val {
 /// Compares with the loop's gradient at every point, and at the smooth points also with differences and second
 /// derivatives.
 fn same_as_loop(name: &str, text: &str, rule: &str, smooth: &[Vec<Val>], kinks: &[Vec<Val>]) {
-    let p = program(text);
+    let parsed = program(text);
     for x in smooth.iter().chain(kinks) {
-        let (fast, said) = gradient(&p, x, false);
-        let (slow, _) = gradient(&p, x, true);
+        let (fast, said) = gradient(&parsed, x, false);
+        let (slow, _) = gradient(&parsed, x, true);
         assert!(said.iter().any(|d| d.contains(rule)), "{name}: expected {rule}, not {said:?}");
         assert_eq!(fast.len(), slow.len(), "{name} at {x:?}");
         for (a, b) in fast.iter().zip(&slow) {
@@ -80,7 +81,7 @@ fn same_as_loop(name: &str, text: &str, rule: &str, smooth: &[Vec<Val>], kinks: 
     }
     for x in smooth {
         for plan in [UnzipPlan::store_all(), UnzipPlan::recompute_all()] {
-            check_at(name, p.clone(), last(&p), x, &plan, Segments::None, false);
+            check_at(name, parsed.clone(), last(&parsed), x, &plan, Segments::None, false);
         }
     }
 }
@@ -485,7 +486,7 @@ fn histograms_of_tuples_and_rows() {
         format!("fn f0 f (v0: []f64, v1: []f64, v20: []f64, v21: []f64, v2: []i64) -> ([]f64, []f64) {{ v3: f64 = 0.0 v22: f64 = 1.0
         v9: []f64, v10: []f64 = reduce_by_index (v0, v20) neutral (v3, v22) keys v2 values (v1, v21) (v4: f64, v5: f64, v6: f64, v7: f64) {{ {block} }} return v9, v10 }}")
     };
-    let x = vec![
+    let point = vec![
         v(&[1.2, 0.7, 2.0]),
         v(&[1.5, -2.0, 0.5, 3.0, 0.9]),
         v(&[0.2, 0.4, 0.6]),
@@ -493,12 +494,12 @@ fn histograms_of_tuples_and_rows() {
         k(&[0, 2, 0, 5, 2]),
     ];
     let compose = "v11: f64 = mul v7 v4 v12: f64 = add v6 v11 v13: f64 = mul v7 v5 return v12, v13";
-    same_as_loop("composition", &text(compose), "sorted keys", std::slice::from_ref(&x), &[]);
+    same_as_loop("composition", &text(compose), "sorted keys", std::slice::from_ref(&point), &[]);
     same_as_loop(
         "independent",
         &text("v12: f64 = add v6 v4 v13: f64 = mul v7 v5 return v12, v13"),
         "*: products",
-        &[x],
+        &[point],
         &[],
     );
     let rows = |op: &str| {

@@ -244,12 +244,12 @@ fn brackets() {
         ("v1", "v16: bool = ne v6 v4", 16.0),
         ("v1", "v7: i64 = mul v6 v6\n      v16: bool = gt v7 v4", 16.0),
     ];
-    for (trip, p, growth) in cases {
-        let text = double(trip, p);
+    for (trip, predicate, growth) in cases {
+        let text = double(trip, predicate);
         for n in [1, 2, 5] {
             let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).cos()).collect();
             check_at(
-                p,
+                predicate,
                 program(&text),
                 last(&program(&text)),
                 &[Val::floats(&x)],
@@ -259,7 +259,7 @@ fn brackets() {
             );
         }
         let ratio = work(&text, 160) as f64 / work(&text, 40) as f64;
-        assert!((ratio / growth - 1.0).abs() < 0.3, "{p}: at four times the size {ratio} times the work");
+        assert!((ratio / growth - 1.0).abs() < 0.3, "{predicate}: at four times the size {ratio} times the work");
     }
 }
 
@@ -307,8 +307,8 @@ fn arrays_of_brackets() {
         ("lt v6 v4", "v22: f64 = index v14 [v18, v15]", 4.0),
         ("eq v4 v6", "v19: i64 = rem v15 v1\n    v22: f64 = index v16 [v19]", 16.0),
     ];
-    for (p, at, growth) in cases {
-        let text = bracketed(p, at);
+    for (predicate, at, growth) in cases {
+        let text = bracketed(predicate, at);
         for n in [1, 2, 5] {
             let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).cos()).collect();
             check_at(
@@ -322,7 +322,7 @@ fn arrays_of_brackets() {
             );
         }
         let ratio = work(&text, 160) as f64 / work(&text, 40) as f64;
-        assert!((ratio / growth - 1.0).abs() < 0.3, "{p}, {at}: at four times the size {ratio} times the work");
+        assert!((ratio / growth - 1.0).abs() < 0.3, "{predicate}, {at}: at four times the size {ratio} times the work");
     }
 }
 

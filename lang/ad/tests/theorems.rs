@@ -26,7 +26,7 @@ fn programs() -> u64 {
 }
 
 /// The number of operations and operands: every node of the grammar, as counted in §8.
-fn size(p: &Program, f: FnId) -> usize {
+fn size(program: &Program, id: FnId) -> usize {
     fn of(b: &Block) -> usize {
         let own = b.params.len() + b.lin_params.len() + b.results.len() + b.lin_results.len();
         own + b
@@ -39,7 +39,7 @@ fn size(p: &Program, f: FnId) -> usize {
             })
             .sum::<usize>()
     }
-    of(&p.func(f).body)
+    of(&program.func(id).body)
 }
 
 fn seeds(check: fn(&Generated)) {
@@ -104,29 +104,29 @@ fn without_checkpoints(p: &Program) -> Program {
 
 #[test]
 fn work_is_preserved() {
-    seeds(|g| {
-        let (mut p, mut ad) = (without_checkpoints(&g.program), Ad::new());
-        let wrt = vec![true; g.args.len()];
-        let work = run(&p, g.main, &g.args, &[]).unwrap_or_else(|e| panic!("{e}")).counts.total;
-        let j = ad.jvp(&mut p, g.main, &wrt).unwrap_or_else(|e| panic!("{}", e.why));
-        let u = ad.unzip(&mut p, j.func, &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
-        let t = ad.transpose(&mut p, u.linear).unwrap_or_else(|e| panic!("{}", e.why));
-        let tt = ad.transpose(&mut p, t).unwrap_or_else(|e| panic!("{}", e.why));
-        let tys = p.func(g.main).tys(&p.func(g.main).body.params);
-        let dx = common::directions(&mut ad, &mut p, &mut common::Rng(5), &tys, &g.args);
-        let both = run(&p, j.func, &g.args, &dx).unwrap_or_else(|e| panic!("{e}"));
+    seeds(|generated| {
+        let (mut program, mut ad) = (without_checkpoints(&generated.program), Ad::new());
+        let wrt = vec![true; generated.args.len()];
+        let work = run(&program, generated.main, &generated.args, &[]).unwrap_or_else(|e| panic!("{e}")).counts.total;
+        let j = ad.jvp(&mut program, generated.main, &wrt).unwrap_or_else(|e| panic!("{}", e.why));
+        let unzipped = ad.unzip(&mut program, j.func, &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+        let transposed = ad.transpose(&mut program, unzipped.linear).unwrap_or_else(|e| panic!("{}", e.why));
+        let tt = ad.transpose(&mut program, transposed).unwrap_or_else(|e| panic!("{}", e.why));
+        let tys = program.func(generated.main).tys(&program.func(generated.main).body.params);
+        let dx = common::directions(&mut ad, &mut program, &mut common::Rng(5), &tys, &generated.args);
+        let both = run(&program, j.func, &generated.args, &dx).unwrap_or_else(|e| panic!("{e}"));
         assert!(both.counts.total <= 12 * work + 60, "J: {} against {work}", both.counts.total);
-        let primal = run(&p, u.primal, &g.args, &[]).unwrap_or_else(|e| panic!("{e}"));
-        let kept = &primal.results[u.results..];
-        let linear = run(&p, u.linear, kept, &dx).unwrap_or_else(|e| panic!("{e}"));
+        let primal = run(&program, unzipped.primal, &generated.args, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let kept = &primal.results[unzipped.results..];
+        let linear = run(&program, unzipped.linear, kept, &dx).unwrap_or_else(|e| panic!("{e}"));
         // Only index arithmetic is repeated where its result is read.
         let work = |c: [&adl_ir::eval::Counts; 2]| (c[0].arithmetic + c[1].arithmetic, c[0].total + c[1].total);
         let (arithmetic, total) = work([&primal.counts, &linear.counts]);
         assert!(arithmetic <= both.counts.arithmetic, "U: {arithmetic} against {}", both.counts.arithmetic);
         assert!(4 * total <= 5 * both.counts.total + 16, "U: {total} against {}", both.counts.total);
-        let tys = p.func(u.linear).tys(&p.func(u.linear).body.lin_results);
-        let ct = common::directions(&mut ad, &mut p, &mut common::Rng(6), &tys, &linear.lin_results);
-        let back = run(&p, t, kept, &ct).unwrap_or_else(|e| panic!("{e}"));
+        let tys = program.func(unzipped.linear).tys(&program.func(unzipped.linear).body.lin_results);
+        let ct = common::directions(&mut ad, &mut program, &mut common::Rng(6), &tys, &linear.lin_results);
+        let back = run(&program, transposed, kept, &ct).unwrap_or_else(|e| panic!("{e}"));
         let (inputs, outputs) = (common::scalars(&dx), common::scalars(&linear.lin_results));
         // The theorem is about linear work: a gather that replaces a scatter also computes its positions.
         let bound = linear.counts.total + linear.counts.beyond + outputs;
@@ -142,7 +142,7 @@ fn work_is_preserved() {
             back.counts.total,
             linear.counts.total
         );
-        let again = run(&p, tt, kept, &dx).unwrap_or_else(|e| panic!("{e}"));
+        let again = run(&program, tt, kept, &dx).unwrap_or_else(|e| panic!("{e}"));
         assert!(
             again.counts.total <= 2 * linear.counts.total + 2 * (inputs + outputs) + 60,
             "T T: {} against {}",

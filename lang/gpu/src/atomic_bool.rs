@@ -36,10 +36,10 @@ pub(crate) fn rule(op: &Block) -> Option<AtomicRule> {
 }
 
 /// Evaluates a block of Bool operations.
-fn of_block(b: &Block, known: &mut HashMap<Var, bool>) -> Option<Vec<bool>> {
-    for s in &b.stmts {
+fn of_block(block: &Block, known: &mut HashMap<Var, bool>) -> Option<Vec<bool>> {
+    for stmt in &block.stmts {
         let of = |v: &Var| known.get(v).copied();
-        let made = match &s.op {
+        let made = match &stmt.op {
             Op::Lit(Lit::Bool(x)) => vec![*x],
             Op::Not(x) => vec![!of(x)?],
             Op::Cmp(Cmp::Eq, x, y) => vec![of(x)? == of(y)?],
@@ -48,25 +48,25 @@ fn of_block(b: &Block, known: &mut HashMap<Var, bool>) -> Option<Vec<bool>> {
             Op::If(c, yes, no) => of_block(if of(c)? { yes } else { no }, known)?,
             _ => return None,
         };
-        known.extend(s.outs.iter().copied().zip(made));
+        known.extend(stmt.outs.iter().copied().zip(made));
     }
-    b.results.iter().map(|v| known.get(v).copied()).collect()
+    block.results.iter().map(|v| known.get(v).copied()).collect()
 }
 
 /// A histogram: `dest` with the operator applied at each bin.
 pub(crate) fn of_bins(
-    m: &KernelContext<'_>,
+    context: &KernelContext<'_>,
     op: &TupleOperator<'_>,
     of: &HistogramInput<'_>,
     rule: AtomicRule,
     dest: &Array,
 ) -> Res<Array> {
-    let word = filled(m, of.bins, if rule.begin { "1u" } else { "0u" })?;
-    each(m.gpu, of.count, |e, i| {
-        let (bin, bins) = ((of.key)(e, i)?, e.word(of.bins as u32));
-        e.open(&format!("if {bin} < {bins}"));
-        let value = (of.values)(e, i)?.concat();
-        let to = e.atomic(&word)?;
+    let word = filled(context, of.bins, if rule.begin { "1u" } else { "0u" })?;
+    each(context.gpu, of.count, |emit, i| {
+        let (bin, bins) = ((of.key)(emit, i)?, emit.word(of.bins as u32));
+        emit.open(&format!("if {bin} < {bins}"));
+        let value = (of.values)(emit, i)?.concat();
+        let to = emit.atomic(&word)?;
         let changes = if rule.when { value } else { format!("!({value})") };
         // And and or change a word at most once.
         let still = if rule.change == "atomicXor" {
@@ -75,18 +75,18 @@ pub(crate) fn of_bins(
             format!(" && atomicLoad(&a{to}[{bin}]) == {}u", u32::from(rule.begin))
         };
         let with = u32::from(rule.change != "atomicAnd");
-        e.line(&format!("if {changes}{still} {{ {}(&a{to}[{bin}], {with}u); }}", rule.change));
-        e.close();
+        emit.line(&format!("if {changes}{still} {{ {}(&a{to}[{bin}], {with}u); }}", rule.change));
+        emit.close();
         Ok(())
     })?;
-    let out = m.gpu.empty(Scalar::Bool, dest.shape.clone())?;
-    joined(m, op, dest, &word, &out)?;
+    let out = context.gpu.empty(Scalar::Bool, dest.shape.clone())?;
+    joined(context, op, dest, &word, &out)?;
     Ok(out)
 }
 
 /// Combines `dest` with the results of its bins.
-fn joined(m: &KernelContext<'_>, op: &TupleOperator<'_>, dest: &Array, word: &Array, out: &Array) -> Res<()> {
-    let mut e = m.emit();
+fn joined(context: &KernelContext<'_>, op: &TupleOperator<'_>, dest: &Array, word: &Array, out: &Array) -> Res<()> {
+    let mut e = context.emit();
     let all = e.word(dest.len() as u32);
     (op.prepare)(&mut e)?;
     let i = e.define("i", &format!("group * {THREADS}u + l"));
@@ -97,5 +97,5 @@ fn joined(m: &KernelContext<'_>, op: &TupleOperator<'_>, dest: &Array, word: &Ar
     e.line(&format!("a{to}[{i}] = {};", packed(Scalar::Bool, &made.concat())));
     e.close();
     let w = e.finish(THREADS, "");
-    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (dest.len() as u32).div_ceil(THREADS))
+    context.gpu.launch(&w.kernel, &w.bound(), &w.words, (dest.len() as u32).div_ceil(THREADS))
 }

@@ -14,11 +14,16 @@ use crate::nest::each;
 use crate::wgsl::{Emit, packed};
 
 /// For each bin, whether it is non-empty, and its minimum (or maximum).
-pub(crate) fn of_bins(m: &KernelContext<'_>, of: &HistogramInput<'_>, kind: Scalar, least: bool) -> Res<[Array; 2]> {
+pub(crate) fn of_bins(
+    context: &KernelContext<'_>,
+    of: &HistogramInput<'_>,
+    kind: Scalar,
+    least: bool,
+) -> Res<[Array; 2]> {
     let mut best = Vec::new();
     for _ in 0..kind.bytes() / 4 {
-        let word = filled(m, of.bins, "0u")?;
-        each(m.gpu, of.count, |e, i| {
+        let word = filled(context, of.bins, "0u")?;
+        each(context.gpu, of.count, |e, i| {
             let (bin, keys) = open(e, of, (kind, least), (i, &best))?;
             let to = e.atomic(&word)?;
             let key = &keys[best.len()];
@@ -28,16 +33,16 @@ pub(crate) fn of_bins(m: &KernelContext<'_>, of: &HistogramInput<'_>, kind: Scal
         })?;
         best.push(word);
     }
-    let first = filled(m, of.bins, "0xffffffffu")?;
-    each(m.gpu, of.count, |e, i| {
+    let first = filled(context, of.bins, "0xffffffffu")?;
+    each(context.gpu, of.count, |e, i| {
         let (bin, _) = open(e, of, (kind, least), (i, &best))?;
         let to = e.atomic(&first)?;
         e.line(&format!("if atomicLoad(&a{to}[{bin}]) > {i} {{ atomicMin(&a{to}[{bin}], {i}); }}"));
         e.close();
         Ok(())
     })?;
-    let (there, found) = (m.gpu.empty(Scalar::Bool, vec![of.bins])?, m.gpu.empty(kind, vec![of.bins])?);
-    each(m.gpu, of.bins, |e, i| {
+    let (there, found) = (context.gpu.empty(Scalar::Bool, vec![of.bins])?, context.gpu.empty(kind, vec![of.bins])?);
+    each(context.gpu, of.bins, |e, i| {
         let (from, flag, to) = (e.slot(&first, false)?, e.slot(&there, true)?, e.slot(&found, true)?);
         let has = e.define("has", &format!("a{from}[{i}] != 0xffffffffu"));
         let at = e.define("at", &format!("select(0u, a{from}[{i}], {has})"));
@@ -63,42 +68,42 @@ pub(crate) fn filled(m: &KernelContext<'_>, n: usize, with: &str) -> Res<Array> 
 /// Emits the start of the code for an element that has a bin and matches the bin's best words so far. Returns the bin
 /// and the element's words.
 fn open(
-    e: &mut Emit<'_>,
+    emit: &mut Emit<'_>,
     of: &HistogramInput<'_>,
     (kind, least): (Scalar, bool),
     (i, best): (&str, &[Array]),
 ) -> Res<(String, Vec<String>)> {
-    let bin = (of.key)(e, i)?;
-    let bins = e.word(of.bins as u32);
-    let at = e.define("at", &format!("min({bin}, {bins} - 1u)"));
-    let value = (of.values)(e, i)?.concat();
-    let keys = words(e, kind, &value, least);
+    let bin = (of.key)(emit, i)?;
+    let bins = emit.word(of.bins as u32);
+    let at = emit.define("at", &format!("min({bin}, {bins} - 1u)"));
+    let value = (of.values)(emit, i)?.concat();
+    let keys = words(emit, kind, &value, least);
     let mut same = format!("{bin} < {bins}");
     for (a, key) in best.iter().zip(&keys) {
-        let s = e.slot(a, false)?;
+        let s = emit.slot(a, false)?;
         same += &format!(" && a{s}[{at}] == {key}");
     }
-    e.open(&format!("if {same}"));
+    emit.open(&format!("if {same}"));
     Ok((at, keys))
 }
 
 /// The words of a number, of which the maximum is sought.
-fn words(e: &mut Emit<'_>, kind: Scalar, value: &str, least: bool) -> Vec<String> {
-    let x = e.define("x", value);
+fn words(emit: &mut Emit<'_>, kind: Scalar, value: &str, least: bool) -> Vec<String> {
+    let number = emit.define("x", value);
     let complement = if least { "~" } else { "" };
     if kind == Scalar::F32 {
-        let u = e.define("u", &format!("bitcast<u32>({x})"));
-        let u = e.define("u", &format!("select({u}, 0u, ({u} & 0x7fffffffu) == 0u)"));
-        let key = e.define("u", &format!("select({u} | 0x80000000u, ~{u}, ({u} >> 31u) == 1u)"));
-        return vec![e.define("key", &format!("select({complement}{key}, 0xffffffffu, s_is_nan({x}))"))];
+        let u = emit.define("u", &format!("bitcast<u32>({number})"));
+        let u = emit.define("u", &format!("select({u}, 0u, ({u} & 0x7fffffffu) == 0u)"));
+        let key = emit.define("u", &format!("select({u} | 0x80000000u, ~{u}, ({u} >> 31u) == 1u)"));
+        return vec![emit.define("key", &format!("select({complement}{key}, 0xffffffffu, s_is_nan({number}))"))];
     }
-    let u = e.define("u", &format!("bitcast<u64>({x})"));
+    let u = emit.define("u", &format!("bitcast<u64>({number})"));
     let key = if kind == Scalar::I64 {
-        e.define("u", &format!("{complement}({u} ^ 0x8000000000000000lu)"))
+        emit.define("u", &format!("{complement}({u} ^ 0x8000000000000000lu)"))
     } else {
-        let u = e.define("u", &format!("select({u}, 0lu, ({u} & 0x7ffffffffffffffflu) == 0lu)"));
-        let key = e.define("u", &format!("select({u} | 0x8000000000000000lu, ~{u}, ({u} >> 63u) == 1lu)"));
-        e.define("u", &format!("select({complement}{key}, 0xfffffffffffffffflu, d_is_nan({x}))"))
+        let u = emit.define("u", &format!("select({u}, 0lu, ({u} & 0x7ffffffffffffffflu) == 0lu)"));
+        let key = emit.define("u", &format!("select({u} | 0x8000000000000000lu, ~{u}, ({u} >> 63u) == 1lu)"));
+        emit.define("u", &format!("select({complement}{key}, 0xfffffffffffffffflu, d_is_nan({number}))"))
     };
-    vec![e.define("key", &format!("u32({key} >> 32u)")), e.define("key", &format!("u32({key} & 0xfffffffflu)"))]
+    vec![emit.define("key", &format!("u32({key} >> 32u)")), emit.define("key", &format!("u32({key} & 0xfffffffflu)"))]
 }

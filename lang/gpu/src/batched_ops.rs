@@ -134,8 +134,8 @@ pub(crate) fn index(gpu: &Gpu, n: usize, a: &BatchedOperand, keys: &[BatchedOper
 }
 
 /// Elements of the first axis at vectors of indices; with `zeros`, those out of bounds are zero.
-pub(crate) fn gather(gpu: &Gpu, n: usize, a: &BatchedOperand, at: &BatchedOperand, zeros: bool) -> Res<Array> {
-    let (Some((length, rest)), scalar) = (a.inner().split_first(), a.array.scalar) else {
+pub(crate) fn gather(gpu: &Gpu, n: usize, operand: &BatchedOperand, at: &BatchedOperand, zeros: bool) -> Res<Array> {
+    let (Some((length, rest)), scalar) = (operand.inner().split_first(), operand.array.scalar) else {
         return unsupported("elements of a number");
     };
     let size: usize = rest.iter().product();
@@ -147,7 +147,7 @@ pub(crate) fn gather(gpu: &Gpu, n: usize, a: &BatchedOperand, at: &BatchedOperan
         if !zeros {
             checked(e, &inside, "true");
         }
-        let x = a.load(e, row, &format!("select(0u, u32({key}), {inside}) * {size} + {q} % {size}"))?;
+        let x = operand.load(e, row, &format!("select(0u, u32({key}), {inside}) * {size} + {q} % {size}"))?;
         Ok(format!("select({}, {x}, {inside})", zero(scalar)))
     })
 }
@@ -156,19 +156,19 @@ pub(crate) fn gather(gpu: &Gpu, n: usize, a: &BatchedOperand, at: &BatchedOperan
 pub(crate) fn update(
     gpu: &Gpu,
     n: usize,
-    a: &BatchedOperand,
+    target: &BatchedOperand,
     keys: &[BatchedOperand],
     v: &BatchedOperand,
     add: bool,
 ) -> Res<Array> {
-    let size: usize = a.inner()[keys.len()..].iter().product();
-    made(gpu, n, a.array.scalar, a.inner(), |e, row, q| {
-        let (at, inside) = place(e, row, keys, a.inner())?;
+    let size: usize = target.inner()[keys.len()..].iter().product();
+    made(gpu, n, target.array.scalar, target.inner(), |e, row, q| {
+        let (at, inside) = place(e, row, keys, target.inner())?;
         checked(e, &inside, &format!("{q} == 0u"));
         let size = e.word(size as u32);
-        let old = a.load(e, row, q)?;
+        let old = target.load(e, row, q)?;
         let (old, new) = (e.define("v", &old), v.load(e, row, &format!("{q} % {size}"))?);
-        let new = if add { e.bin(Bin::Add, a.array.scalar, &old, &new)? } else { new };
+        let new = if add { e.bin(Bin::Add, target.array.scalar, &old, &new)? } else { new };
         Ok(format!("select({old}, {new}, {inside} && {q} / {size} == {at})"))
     })
 }
@@ -177,40 +177,40 @@ pub(crate) fn update(
 pub(crate) fn slice_add(
     gpu: &Gpu,
     n: usize,
-    a: &BatchedOperand,
+    target: &BatchedOperand,
     (lo, hi): (usize, usize),
     v: &BatchedOperand,
 ) -> Res<Array> {
-    let size: usize = a.inner()[1..].iter().product();
-    if lo > hi || hi > a.inner()[0] || v.size() != (hi - lo) * size {
+    let size: usize = target.inner()[1..].iter().product();
+    if lo > hi || hi > target.inner()[0] || v.size() != (hi - lo) * size {
         return unsupported("a part that is out of bounds");
     }
-    made(gpu, n, a.array.scalar, a.inner(), |e, row, q| {
+    made(gpu, n, target.array.scalar, target.inner(), |e, row, q| {
         let (lo, hi) = (e.word((lo * size) as u32), e.word((hi * size) as u32));
-        let old = a.load(e, row, q)?;
+        let old = target.load(e, row, q)?;
         let (old, inside) = (e.define("v", &old), e.define("f", &format!("{q} >= {lo} && {q} < {hi}")));
         let new = v.load(e, row, &format!("select(0u, {q} - {lo}, {inside})"))?;
-        let sum = e.bin(Bin::Add, a.array.scalar, &old, &new)?;
+        let sum = e.bin(Bin::Add, target.array.scalar, &old, &new)?;
         Ok(format!("select({old}, {sum}, {inside})"))
     })
 }
 
 /// Concatenation along the first axis.
-pub(crate) fn concat(gpu: &Gpu, n: usize, a: &BatchedOperand, b: &BatchedOperand) -> Res<Array> {
-    if a.inner().len() != b.inner().len()
-        || a.inner().get(1..) != b.inner().get(1..)
-        || a.array.scalar != b.array.scalar
-        || a.inner().is_empty()
+pub(crate) fn concat(gpu: &Gpu, n: usize, first: &BatchedOperand, second: &BatchedOperand) -> Res<Array> {
+    if first.inner().len() != second.inner().len()
+        || first.inner().get(1..) != second.inner().get(1..)
+        || first.array.scalar != second.array.scalar
+        || first.inner().is_empty()
     {
         return unsupported("arrays of different shapes in a row");
     }
-    let inner = [&[a.inner()[0] + b.inner()[0]], &a.inner()[1..]].concat();
-    made(gpu, n, a.array.scalar, &inner, |e, row, q| {
-        let left = e.word(a.size() as u32);
+    let inner = [&[first.inner()[0] + second.inner()[0]], &first.inner()[1..]].concat();
+    made(gpu, n, first.array.scalar, &inner, |e, row, q| {
+        let left = e.word(first.size() as u32);
         let f = e.define("f", &format!("{q} < {left}"));
         let (x, y) = (
-            a.load(e, row, &format!("select(0u, {q}, {f})"))?,
-            b.load(e, row, &format!("select({q} - {left}, 0u, {f})"))?,
+            first.load(e, row, &format!("select(0u, {q}, {f})"))?,
+            second.load(e, row, &format!("select({q} - {left}, 0u, {f})"))?,
         );
         Ok(format!("select({y}, {x}, {f})"))
     })
@@ -246,15 +246,15 @@ enum Beside {
 /// Sums or products of rows of terms.
 fn reduced(
     gpu: &Gpu,
-    (scalar, b): (Scalar, Bin),
+    (scalar, operator): (Scalar, Bin),
     (rows, length, beside): (usize, usize, Beside),
     from: impl Fn(&mut Emit<'_>, &str, &str) -> Res<String>,
 ) -> Res<Array> {
     let (program, function) = (Program::default(), Function::default());
     let op = TupleOperator {
         kinds: vec![scalar],
-        combine: &|e, x, y| e.bin(b, scalar, &x[0], &y[0]).map(|t| vec![t]),
-        neutral: &|e| unit(e, b, scalar),
+        combine: &|e, x, y| e.bin(operator, scalar, &x[0], &y[0]).map(|t| vec![t]),
+        neutral: &|e| unit(e, operator, scalar),
         prepare: &|_| Ok(()),
     };
     if !matches!(scalar, Scalar::F32 | Scalar::F64 | Scalar::I64) {
@@ -267,7 +267,7 @@ fn reduced(
     let maker = KernelContext { gpu, program: &program, function: &function, env: &|_| None };
     match beside {
         Beside::Rows => maker.columns(&op, rows, length, &from),
-        Beside::Terms if b == Bin::Add => return maker.sums_of_rows(scalar, rows, length, &from),
+        Beside::Terms if operator == Bin::Add => return maker.sums_of_rows(scalar, rows, length, &from),
         Beside::Terms | Beside::Nothing => maker.reduce(&op, rows, length, &from),
     }
     .map(|mut outs| outs.remove(0))
@@ -296,9 +296,9 @@ fn columns(e: &mut Emit<'_>, a: &Array, (row, j): (&str, &str), (k, m): (usize, 
 }
 
 /// Prefix sums or products along each iteration's first axis, from the end if `reverse`.
-pub(crate) fn running(gpu: &Gpu, a: &Array, b: Bin, reverse: bool) -> Res<Array> {
-    let [n, k, ..] = a.shape[..] else { return unsupported("the running sums of a number") };
-    let (m, kind): (usize, Scalar) = (a.shape[2..].iter().product(), a.scalar);
+pub(crate) fn running(gpu: &Gpu, array: &Array, b: Bin, reverse: bool) -> Res<Array> {
+    let [trip, length, ..] = array.shape[..] else { return unsupported("the running sums of a number") };
+    let (width, kind): (usize, Scalar) = (array.shape[2..].iter().product(), array.scalar);
     let (program, function) = (Program::default(), Function::default());
     let op = TupleOperator {
         kinds: vec![kind],
@@ -307,25 +307,25 @@ pub(crate) fn running(gpu: &Gpu, a: &Array, b: Bin, reverse: bool) -> Res<Array>
         prepare: &|_| Ok(()),
     };
     let from = |e: &mut Emit<'_>, row: &str, j: &str| {
-        let j = if reverse { format!("({} - 1u - {j})", e.word(k as u32)) } else { j.to_owned() };
-        let x = columns(e, a, (row, &j), (k, m))?;
+        let j = if reverse { format!("({} - 1u - {j})", e.word(length as u32)) } else { j.to_owned() };
+        let x = columns(e, array, (row, &j), (length, width))?;
         Ok(vec![e.define("c", &x)])
     };
     let mut outs = KernelContext { gpu, program: &program, function: &function, env: &|_| None }.scan(
         &op,
-        n * m,
-        k,
+        trip * width,
+        length,
         false,
         &from,
     )?;
     let rows = outs.remove(0);
-    if m == 1 && !reverse {
-        return rows.reshaped(a.shape.clone());
+    if width == 1 && !reverse {
+        return rows.reshaped(array.shape.clone());
     }
     // Rows of the scan are columns of the operand.
-    let rows = BatchedOperand { array: rows.reshaped(vec![n, m, k])?, each: true };
-    moved(gpu, n, &rows, &a.shape[1..], |e, q| {
-        let (k, m) = (e.word(k as u32), e.word(m as u32));
+    let rows = BatchedOperand { array: rows.reshaped(vec![trip, width, length])?, each: true };
+    moved(gpu, trip, &rows, &array.shape[1..], |e, q| {
+        let (k, m) = (e.word(length as u32), e.word(width as u32));
         let at = if reverse { format!("({k} - 1u - {q} / {m})") } else { format!("{q} / {m}") };
         format!("({q} % {m}) * {k} + {at}")
     })
@@ -341,20 +341,20 @@ pub(crate) struct Factor<'a> {
     pub terms: usize,
 }
 
-/// `Σ l. a[i, l] · b[j, l]`: n × m elements of k terms for each iteration.
+/// `Σ l. left[i, l] · right[j, l]`: n × m elements of k terms for each iteration.
 pub(crate) fn products(
     gpu: &Gpu,
     trip: usize,
-    (a, b): (Factor<'_>, Factor<'_>),
-    [n, m, k]: [usize; 3],
+    (left, right): (Factor<'_>, Factor<'_>),
+    [height, width, depth]: [usize; 3],
     term: Bin,
 ) -> Res<Array> {
-    let scalar = a.of.array.scalar;
-    if scalar != b.of.array.scalar {
+    let scalar = left.of.array.scalar;
+    if scalar != right.of.array.scalar {
         return unsupported("a product of numbers of two kinds");
     }
     // Tiles of 64 × 64 are worthwhile if they are at least a quarter full.
-    if term == Bin::Mul && scalar != Scalar::I64 && n.min(m) >= TILED && k >= TILED / 2 {
+    if term == Bin::Mul && scalar != Scalar::I64 && height.min(width) >= TILED && depth >= TILED / 2 {
         fn side<'a>(f: &Factor<'a>) -> StridedOperand<'a> {
             StridedOperand {
                 array: &f.of.array,
@@ -363,33 +363,33 @@ pub(crate) fn products(
                 terms: f.terms,
             }
         }
-        return tiles(gpu, trip, (side(&a), side(&b)), [n, m, k]);
+        return tiles(gpu, trip, (side(&left), side(&right)), [height, width, depth]);
     }
-    let beside = match (n, m) {
-        _ if a.terms == 1 && b.terms == 1 => Beside::Terms,
-        (1, _) if b.rows == 1 => Beside::Rows,
-        (_, 1) if a.rows == 1 => Beside::Rows,
+    let beside = match (height, width) {
+        _ if left.terms == 1 && right.terms == 1 => Beside::Terms,
+        (1, _) if right.rows == 1 => Beside::Rows,
+        (_, 1) if left.rows == 1 => Beside::Rows,
         _ => Beside::Nothing,
     };
-    let out = reduced(gpu, (scalar, Bin::Add), (trip * n * m, k, beside), |e, row, l| {
-        let (n, m) = (e.word(n as u32), e.word(m as u32));
+    let out = reduced(gpu, (scalar, Bin::Add), (trip * height * width, depth, beside), |e, row, l| {
+        let (n, m) = (e.word(height as u32), e.word(width as u32));
         let iteration = e.define("t", &format!("{row} / ({n} * {m})"));
         let mut number = |f: &Factor<'_>, i: String| {
             let (rows, terms) = (e.word(f.rows as u32), e.word(f.terms as u32));
             let x = f.of.load(e, &iteration, &format!("{i} * {rows} + {l} * {terms}"))?;
             Ok(e.define("c", &x))
         };
-        let (x, y) = (number(&a, format!("(({row} / {m}) % {n})"))?, number(&b, format!("({row} % {m})"))?);
+        let (x, y) = (number(&left, format!("(({row} / {m}) % {n})"))?, number(&right, format!("({row} % {m})"))?);
         e.bin(term, scalar, &x, &y)
     })?;
-    out.reshaped(vec![trip, n, m])
+    out.reshaped(vec![trip, height, width])
 }
 
 /// The first minimum (or maximum) of each iteration's vector, and its index; NaN precedes all numbers.
-pub(crate) fn extreme(gpu: &Gpu, a: &Array, least: bool) -> Res<[Array; 2]> {
-    let kind = a.scalar;
-    let [n, k] = a.shape[..] else { return unsupported("the extremes of a matrix") };
-    if k == 0 {
+pub(crate) fn extreme(gpu: &Gpu, array: &Array, least: bool) -> Res<[Array; 2]> {
+    let kind = array.scalar;
+    let [rows, length] = array.shape[..] else { return unsupported("the extremes of a matrix") };
+    if length == 0 {
         return unsupported("the extremes of nothing");
     }
     let (program, function) = (Program::default(), Function::default());
@@ -397,31 +397,31 @@ pub(crate) fn extreme(gpu: &Gpu, a: &Array, least: bool) -> Res<[Array; 2]> {
     // The Bool marks an existing element.
     let op = TupleOperator {
         kinds: vec![Scalar::Bool, kind, Scalar::I64],
-        combine: &|e, x, y| {
+        combine: &|e, left, right| {
             let more = format!(
                 "!{} && ({} || {})",
-                is_nan(kind, &x[1]),
-                is_nan(kind, &y[1]),
-                compare(better, kind, &y[1], &x[1])
+                is_nan(kind, &left[1]),
+                is_nan(kind, &right[1]),
+                compare(better, kind, &right[1], &left[1])
             );
-            let second = e.define("f", &format!("{} && (!{} || {more})", y[0], x[0]));
+            let second = e.define("f", &format!("{} && (!{} || {more})", right[0], left[0]));
             Ok(vec![
-                format!("({} || {})", x[0], y[0]),
-                format!("select({}, {}, {second})", x[1], y[1]),
-                format!("select({}, {}, {second})", x[2], y[2]),
+                format!("({} || {})", left[0], right[0]),
+                format!("select({}, {}, {second})", left[1], right[1]),
+                format!("select({}, {}, {second})", left[2], right[2]),
             ])
         },
         neutral: &|_| Ok(vec!["false".to_owned(), zero(kind).to_owned(), "0li".to_owned()]),
         prepare: &|_| Ok(()),
     };
     let from = |e: &mut Emit<'_>, row: &str, j: &str| {
-        let (slot, k) = (e.slot(a, false)?, e.word(k as u32));
+        let (slot, k) = (e.slot(array, false)?, e.word(length as u32));
         let x = e.define("c", &load(slot, kind, &format!("{row} * {k} + {j}")));
         Ok(vec!["true".to_owned(), x, format!("l_of({j})")])
     };
-    let outs =
-        KernelContext { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, n, k, &from)?;
-    Ok([outs[1].reshaped(vec![n])?, outs[2].reshaped(vec![n])?])
+    let outs = KernelContext { gpu, program: &program, function: &function, env: &|_| None }
+        .reduce(&op, rows, length, &from)?;
+    Ok([outs[1].reshaped(vec![rows])?, outs[2].reshaped(vec![rows])?])
 }
 
 /// Offsets keys of consecutive arrays to keys of one array; those out of bounds stay out of bounds.

@@ -64,47 +64,49 @@ impl KernelContext<'_> {
         &self,
         op: &TupleOperator<'_>,
         (lines, length): (usize, usize),
-        c: &Cut,
+        cut: &Cut,
         from: Source<'_>,
         outs: &[Array],
     ) -> Res<()> {
         let (threads, across, parts) =
-            ((c.wide * c.deep) as u32, lines.div_ceil(c.wide), length.div_ceil(c.deep * c.run));
-        let mut e = self.emit();
-        e.whole = true;
-        let [all, length, across_, run] = [lines, length, across, c.run].map(|w| e.word(w as u32));
-        (op.prepare)(&mut e)?;
-        e.open("if group < params[0]");
-        let lane = e.define("lane", &format!("group * {threads}u + l"));
-        e.lane = Some((lane, across * parts * threads as usize));
+            ((cut.wide * cut.deep) as u32, lines.div_ceil(cut.wide), length.div_ceil(cut.deep * cut.run));
+        let mut emit = self.emit();
+        emit.whole = true;
+        let [all, length, across_, run] = [lines, length, across, cut.run].map(|w| emit.word(w as u32));
+        (op.prepare)(&mut emit)?;
+        emit.open("if group < params[0]");
+        let lane = emit.define("lane", &format!("group * {threads}u + l"));
+        emit.lane = Some((lane, across * parts * threads as usize));
         let (line, deep) = (
-            e.define("k", &format!("(group % {across_}) * {0}u + l % {0}u", c.wide)),
-            e.define("k", &format!("l / {}u", c.wide)),
+            emit.define("k", &format!("(group % {across_}) * {0}u + l % {0}u", cut.wide)),
+            emit.define("k", &format!("l / {}u", cut.wide)),
         );
-        let part = e.define("k", &format!("group / {across_}"));
-        let first = e.define("k", &format!("min(({part} * {}u + {deep}) * {run}, {length})", c.deep));
-        let end = e.define("k", &format!("select({first}, min({first} + {run}, {length}), {line} < {all})"));
-        let x = op.declare(&mut e, "x");
-        gather(&mut e, op, &x, (&line, &first, &end), from)?;
-        op.share(&mut e, "l", &x);
-        e.line("workgroupBarrier();");
-        let d = e.name("d");
-        e.open(&format!("for (var {d} = 1u; {d} < {}u; {d} = {d} * 2u)", c.deep));
+        let part = emit.define("k", &format!("group / {across_}"));
+        let first = emit.define("k", &format!("min(({part} * {}u + {deep}) * {run}, {length})", cut.deep));
+        let end = emit.define("k", &format!("select({first}, min({first} + {run}, {length}), {line} < {all})"));
+        let x = op.declare(&mut emit, "x");
+        gather(&mut emit, op, &x, (&line, &first, &end), from)?;
+        op.share(&mut emit, "l", &x);
+        emit.line("workgroupBarrier();");
+        let d = emit.name("d");
+        emit.open(&format!("for (var {d} = 1u; {d} < {}u; {d} = {d} * 2u)", cut.deep));
         // Whether the right operand has elements; then so have those before it.
-        e.open(&format!("if {deep} % (2u * {d}) == 0u && {deep} + {d} < {}u && {line} < {all} && ({part} * {}u + {deep} + {d}) * {run} < {length}", c.deep, c.deep));
-        let (left, right) =
-            (copies(&mut e, &op.shared_at("l")), copies(&mut e, &op.shared_at(&format!("l + {d} * {}u", c.wide))));
-        let made = (op.combine)(&mut e, &left, &right)?;
-        op.share(&mut e, "l", &made);
-        e.close();
-        e.line("workgroupBarrier();");
-        e.close();
-        e.open(&format!("if {deep} == 0u && {line} < {all}"));
-        let made = copies(&mut e, &op.shared_at("l"));
-        store(&mut e, op, outs, &format!("({part} * {all} + {line})"), &made)?;
-        e.close();
-        e.close();
-        let w = e.finish(threads, &op.shared(threads));
+        emit.open(&format!("if {deep} % (2u * {d}) == 0u && {deep} + {d} < {}u && {line} < {all} && ({part} * {}u + {deep} + {d}) * {run} < {length}", cut.deep, cut.deep));
+        let (left, right) = (
+            copies(&mut emit, &op.shared_at("l")),
+            copies(&mut emit, &op.shared_at(&format!("l + {d} * {}u", cut.wide))),
+        );
+        let made = (op.combine)(&mut emit, &left, &right)?;
+        op.share(&mut emit, "l", &made);
+        emit.close();
+        emit.line("workgroupBarrier();");
+        emit.close();
+        emit.open(&format!("if {deep} == 0u && {line} < {all}"));
+        let made = copies(&mut emit, &op.shared_at("l"));
+        store(&mut emit, op, outs, &format!("({part} * {all} + {line})"), &made)?;
+        emit.close();
+        emit.close();
+        let w = emit.finish(threads, &op.shared(threads));
         self.gpu.launch(&w.kernel, &w.bound(), &w.words, (across * parts) as u32)
     }
 
@@ -121,29 +123,31 @@ impl KernelContext<'_> {
         }
         let lanes = (length / 8).next_power_of_two().clamp(4, 64);
         let (beside, out) = (THREADS as usize / lanes, self.gpu.empty(kind, vec![lines])?);
-        let mut e = self.emit();
-        e.whole = true;
-        let (all, length) = (e.word(lines as u32), e.word(length as u32));
-        e.open("if group < params[0]");
-        let (line, lane) =
-            (e.define("k", &format!("group * {beside}u + l / {lanes}u")), e.define("k", &format!("l % {lanes}u")));
-        let (x, zero, j) = (e.name("x"), e.zero(kind), e.name("j"));
-        e.line(&format!("var {x} = {zero};"));
+        let mut emit = self.emit();
+        emit.whole = true;
+        let (all, length) = (emit.word(lines as u32), emit.word(length as u32));
+        emit.open("if group < params[0]");
+        let (line, lane) = (
+            emit.define("k", &format!("group * {beside}u + l / {lanes}u")),
+            emit.define("k", &format!("l % {lanes}u")),
+        );
+        let (x, zero, j) = (emit.name("x"), emit.zero(kind), emit.name("j"));
+        emit.line(&format!("var {x} = {zero};"));
         let more = format!("{j} < {length} && {line} < {all}");
-        e.line(&format!("var {j} = {lane};"));
-        e.open(&format!("for (; {more}; {j} = {j} + {lanes}u)"));
-        let v = from(&mut e, &line, &j)?;
-        let sum = (op.combine)(&mut e, std::slice::from_ref(&x), &v)?;
-        assign(&mut e, std::slice::from_ref(&x), &sum);
-        e.close();
-        e.ended(&more);
-        e.line(&format!("s0[l] = {x};"));
-        of_lanes(&mut e, &op, &lane, lanes)?;
-        e.open(&format!("if {lane} == 0u && {line} < {all}"));
-        store(&mut e, &op, std::slice::from_ref(&out), &line, &op.shared_at("l"))?;
-        e.close();
-        e.close();
-        let w = e.finish(THREADS, &op.shared(THREADS));
+        emit.line(&format!("var {j} = {lane};"));
+        emit.open(&format!("for (; {more}; {j} = {j} + {lanes}u)"));
+        let v = from(&mut emit, &line, &j)?;
+        let sum = (op.combine)(&mut emit, std::slice::from_ref(&x), &v)?;
+        assign(&mut emit, std::slice::from_ref(&x), &sum);
+        emit.close();
+        emit.ended(&more);
+        emit.line(&format!("s0[l] = {x};"));
+        of_lanes(&mut emit, &op, &lane, lanes)?;
+        emit.open(&format!("if {lane} == 0u && {line} < {all}"));
+        store(&mut emit, &op, std::slice::from_ref(&out), &line, &op.shared_at("l"))?;
+        emit.close();
+        emit.close();
+        let w = emit.finish(THREADS, &op.shared(THREADS));
         self.gpu.launch(&w.kernel, &w.bound(), &w.words, lines.div_ceil(beside) as u32)?;
         Ok(out)
     }

@@ -21,9 +21,9 @@ fn sought(e: &mut Emit<'_>, a: &Array, at: &str, zeros: bool) -> Res<String> {
 
 /// The positions of `true`, or of zeros. A scan counts the matches, each of which is then written to its place. The
 /// host reads their number.
-pub fn places(gpu: &Gpu, a: &Array, zeros: bool) -> Res<Array> {
-    let n = a.len();
-    if n == 0 {
+pub fn places(gpu: &Gpu, array: &Array, zeros: bool) -> Res<Array> {
+    let count = array.len();
+    if count == 0 {
         return gpu.empty(Scalar::I64, vec![0]);
     }
     let (program, function) = (Program::default(), Function::default());
@@ -34,18 +34,18 @@ pub fn places(gpu: &Gpu, a: &Array, zeros: bool) -> Res<Array> {
         prepare: &|_| Ok(()),
     };
     let from = |e: &mut Emit<'_>, _: &str, j: &str| {
-        let f = sought(e, a, j, zeros)?;
+        let f = sought(e, array, j, zeros)?;
         Ok(vec![e.define("c", &format!("select(0u, 1u, {f})"))])
     };
-    let mut counts =
-        KernelContext { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, 1, n, false, &from)?;
+    let mut counts = KernelContext { gpu, program: &program, function: &function, env: &|_| None }
+        .scan(&op, 1, count, false, &from)?;
     let counts = counts.remove(0);
     let last = gpu.empty(Scalar::Word, vec![1])?;
-    gpu.copy_into(&counts.buffer, 4 * (n as u64 - 1), &last.buffer, 0, 4)?;
+    gpu.copy_into(&counts.buffer, 4 * (count as u64 - 1), &last.buffer, 0, 4)?;
     let Data::Word(last) = gpu.read(&last)? else { return unsupported("a count that is none") };
     let out = gpu.empty(Scalar::I64, vec![last[0] as usize])?;
-    each(gpu, n, |e, i| {
-        let f = sought(e, a, i, zeros)?;
+    each(gpu, count, |e, i| {
+        let f = sought(e, array, i, zeros)?;
         let (counts, to) = (e.slot(&counts, false)?, e.slot(&out, true)?);
         e.line(&format!("if {f} {{ a{to}[a{counts}[{i}] - 1u] = l_of({i}); }}"));
         Ok(())

@@ -88,24 +88,28 @@ pub fn concat(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
 }
 
 /// Rows at Int indices, which are in bounds; with `zeros`, those out of bounds are zero (0, false).
-pub fn gather(gpu: &Gpu, a: &Array, at: &Array, zeros: bool) -> Res<Array> {
-    let (n, k) = rows(a);
-    let out = gpu.empty(a.scalar, [at.shape.clone(), a.shape[1..].to_vec()].concat())?;
-    if a.bytes().max(out.bytes()) > gpu.caps.binding {
-        return gathered(gpu, a, at, zeros, out);
+pub fn gather(gpu: &Gpu, array: &Array, at: &Array, zeros: bool) -> Res<Array> {
+    let (n, k) = rows(array);
+    let out = gpu.empty(array.scalar, [at.shape.clone(), array.shape[1..].to_vec()].concat())?;
+    if array.bytes().max(out.bytes()) > gpu.caps.binding {
+        return gathered(gpu, array, at, zeros, out);
     }
-    each(gpu, out.len(), |e, i| {
-        let (from, keys, to) = (e.slot(a, false)?, e.slot(at, false)?, e.slot(&out, true)?);
-        let (n, k) = (e.word(n as u32), e.word(k as u32));
-        let key = e.define("i", &format!("a{keys}[{i} / {k}]"));
-        let inside = e.define("f", &format!("{key} >= 0li && {key} < l_of({n})"));
+    each(gpu, out.len(), |emit, index| {
+        let (from, keys, to) = (emit.slot(array, false)?, emit.slot(at, false)?, emit.slot(&out, true)?);
+        let (n, k) = (emit.word(n as u32), emit.word(k as u32));
+        let key = emit.define("i", &format!("a{keys}[{index} / {k}]"));
+        let inside = emit.define("f", &format!("{key} >= 0li && {key} < l_of({n})"));
         if !zeros {
-            let check = e.check(Check::Bounds);
-            e.line(&format!("if !{inside} {{ fault({check}); }}"));
+            let check = emit.check(Check::Bounds);
+            emit.line(&format!("if !{inside} {{ fault({check}); }}"));
         }
-        let place = e.define("k", &format!("select(0u, u32({key}) * {k} + {i} % {k}, {inside})"));
-        let x = format!("select({}, {}, {inside})", crate::wgsl::scalar::zero(a.scalar), load(from, a.scalar, &place));
-        e.line(&format!("a{to}[{i}] = {};", packed(a.scalar, &x)));
+        let place = emit.define("k", &format!("select(0u, u32({key}) * {k} + {index} % {k}, {inside})"));
+        let x = format!(
+            "select({}, {}, {inside})",
+            crate::wgsl::scalar::zero(array.scalar),
+            load(from, array.scalar, &place)
+        );
+        emit.line(&format!("a{to}[{index}] = {};", packed(array.scalar, &x)));
         Ok(())
     })?;
     Ok(out)
@@ -113,61 +117,61 @@ pub fn gather(gpu: &Gpu, a: &Array, at: &Array, zeros: bool) -> Res<Array> {
 
 /// [`gather`] if an array exceeds the maximum binding: one launch for each part of the result and each part of the
 /// source, which writes the elements found there. The first part of the source also handles indices out of bounds.
-fn gathered(gpu: &Gpu, a: &Array, at: &Array, zeros: bool, out: Array) -> Res<Array> {
-    let ((n, k), most) = (rows(a), (gpu.caps.binding / 8) as usize / 256 * 256);
-    if most == 0 || a.is_empty() {
+fn gathered(gpu: &Gpu, array: &Array, at: &Array, zeros: bool, out: Array) -> Res<Array> {
+    let ((n, k), most) = (rows(array), (gpu.caps.binding / 8) as usize / 256 * 256);
+    if most == 0 || array.is_empty() {
         return unsupported("kernels that see too little memory, or rows of nothing");
     }
     let (program, function) = Default::default();
-    let mut e = Emit::new(gpu, &program, &function, &|_| None);
-    let [first, end, low, high] = [0; 4].map(|w| e.word(w));
-    let (n, k) = (e.word(n as u32), e.word(k as u32));
-    let check = if zeros { None } else { Some(e.check(Check::Bounds)) };
-    let (from, keys, to) = (e.part(a, false)?, e.slot(at, false)?, e.part(&out, true)?);
-    e.open(&format!("if group < params[0] && group * {THREADS}u + l < {end} - {first}"));
-    let (o, i) = (
-        e.define("o", &format!("group * {THREADS}u + l")),
-        e.define("i", &format!("{first} + group * {THREADS}u + l")),
+    let mut emit = Emit::new(gpu, &program, &function, &|_| None);
+    let [first, end, low, high] = [0; 4].map(|w| emit.word(w));
+    let (n, k) = (emit.word(n as u32), emit.word(k as u32));
+    let check = if zeros { None } else { Some(emit.check(Check::Bounds)) };
+    let (from, keys, to) = (emit.part(array, false)?, emit.slot(at, false)?, emit.part(&out, true)?);
+    emit.open(&format!("if group < params[0] && group * {THREADS}u + l < {end} - {first}"));
+    let (offset, i) = (
+        emit.define("o", &format!("group * {THREADS}u + l")),
+        emit.define("i", &format!("{first} + group * {THREADS}u + l")),
     );
-    let key = e.define("i", &format!("a{keys}[{i} / {k}]"));
-    e.open(&format!("if {key} >= 0li && {key} < l_of({n})"));
-    let place = e.define("k", &format!("u32({key}) * {k} + {i} % {k}"));
-    e.line(&format!("if {place} >= {low} && {place} < {high} {{ a{to}[{o}] = a{from}[{place} - {low}]; }}"));
-    e.close();
-    e.open(&format!("else if {low} == 0u"));
-    check.iter().for_each(|c| e.line(&format!("fault({c});")));
-    e.line(&format!("a{to}[{o}] = {};", packed(a.scalar, crate::wgsl::scalar::zero(a.scalar))));
-    e.close();
-    e.close();
-    let w = e.finish(THREADS, "");
+    let key = emit.define("i", &format!("a{keys}[{i} / {k}]"));
+    emit.open(&format!("if {key} >= 0li && {key} < l_of({n})"));
+    let place = emit.define("k", &format!("u32({key}) * {k} + {i} % {k}"));
+    emit.line(&format!("if {place} >= {low} && {place} < {high} {{ a{to}[{offset}] = a{from}[{place} - {low}]; }}"));
+    emit.close();
+    emit.open(&format!("else if {low} == 0u"));
+    check.iter().for_each(|c| emit.line(&format!("fault({c});")));
+    emit.line(&format!("a{to}[{offset}] = {};", packed(array.scalar, crate::wgsl::scalar::zero(array.scalar))));
+    emit.close();
+    emit.close();
+    let w = emit.finish(THREADS, "");
     let mut words = w.words.clone();
-    for (o, i) in (0..out.len()).step_by(most).flat_map(|o| (0..a.len()).step_by(most).map(move |i| (o, i))) {
-        let (o, i) = ((o, (o + most).min(out.len())), (i, (i + most).min(a.len())));
+    for (o, i) in (0..out.len()).step_by(most).flat_map(|o| (0..array.len()).step_by(most).map(move |i| (o, i))) {
+        let (o, i) = ((o, (o + most).min(out.len())), (i, (i + most).min(array.len())));
         words[..4].copy_from_slice(&[o.0, o.1, i.0, i.1].map(|w| w as u32));
-        let bound = [cut(a, i.0, i.1), at.whole(), cut(&out, o.0, o.1)];
+        let bound = [cut(array, i.0, i.1), at.whole(), cut(&out, o.0, o.1)];
         gpu.launch(&w.kernel, &bound, &words, ((o.1 - o.0) as u32).div_ceil(THREADS))?;
     }
     Ok(out)
 }
 
 /// A square matrix with a vector on its diagonal, or the diagonal of a matrix.
-pub fn diag(gpu: &Gpu, a: &Array) -> Res<Array> {
-    let (n, m) = match a.shape[..] {
+pub fn diag(gpu: &Gpu, array: &Array) -> Res<Array> {
+    let (n, m) = match array.shape[..] {
         [n] => (n, n),
         [n, m] => (n, m),
-        _ => return unsupported(format!("the diagonal of an array of shape {:?}", a.shape)),
+        _ => return unsupported(format!("the diagonal of an array of shape {:?}", array.shape)),
     };
-    let shape = if a.shape.len() == 1 { vec![n, n] } else { vec![n.min(m)] };
-    let out = gpu.empty(a.scalar, shape)?;
+    let shape = if array.shape.len() == 1 { vec![n, n] } else { vec![n.min(m)] };
+    let out = gpu.empty(array.scalar, shape)?;
     each(gpu, out.len(), |e, i| {
-        let (from, to, m) = (e.slot(a, false)?, e.slot(&out, true)?, e.word(m as u32));
-        let x = if a.shape.len() == 1 {
-            let zero = crate::wgsl::scalar::zero(a.scalar);
-            format!("select({zero}, {}, {i} / {m} == {i} % {m})", load(from, a.scalar, &format!("{i} / {m}")))
+        let (from, to, m) = (e.slot(array, false)?, e.slot(&out, true)?, e.word(m as u32));
+        let x = if array.shape.len() == 1 {
+            let zero = crate::wgsl::scalar::zero(array.scalar);
+            format!("select({zero}, {}, {i} / {m} == {i} % {m})", load(from, array.scalar, &format!("{i} / {m}")))
         } else {
-            load(from, a.scalar, &format!("{i} * {m} + {i}"))
+            load(from, array.scalar, &format!("{i} * {m} + {i}"))
         };
-        e.line(&format!("a{to}[{i}] = {};", packed(a.scalar, &x)));
+        e.line(&format!("a{to}[{i}] = {};", packed(array.scalar, &x)));
         Ok(())
     })?;
     Ok(out)
@@ -177,33 +181,34 @@ pub fn diag(gpu: &Gpu, a: &Array) -> Res<Array> {
 const EDGE: usize = 16;
 
 /// Transposes the first two axes.
-pub fn transpose(gpu: &Gpu, a: &Array) -> Res<Array> {
-    let [n, m, ..] = a.shape[..] else { return unsupported("the transpose of a vector") };
-    let rest: usize = a.shape[2..].iter().product();
-    let shape = [vec![m, n], a.shape[2..].to_vec()].concat();
+pub fn transpose(gpu: &Gpu, array: &Array) -> Res<Array> {
+    let [height, width, ..] = array.shape[..] else { return unsupported("the transpose of a vector") };
+    let rest: usize = array.shape[2..].iter().product();
+    let shape = [vec![width, height], array.shape[2..].to_vec()].concat();
     if rest != 1 {
-        return moved(gpu, a, shape, |e, i| {
-            let (n, m, k) = (e.word(n as u32), e.word(m as u32), e.word(rest as u32));
+        return moved(gpu, array, shape, |e, i| {
+            let (n, m, k) = (e.word(height as u32), e.word(width as u32), e.word(rest as u32));
             format!("(({i} / {k}) % {n} * {m} + ({i} / {k}) / {n}) * {k} + {i} % {k}")
         });
     }
-    let out = gpu.empty(a.scalar, shape)?;
+    let out = gpu.empty(array.scalar, shape)?;
     let (program, function) = Default::default();
-    let mut e = Emit::new(gpu, &program, &function, &|_| None);
-    let (rows, columns, across) = (e.word(n as u32), e.word(m as u32), e.word(m.div_ceil(EDGE) as u32));
-    let (from, to) = (e.slot(a, false)?, e.slot(&out, true)?);
-    e.open("if group < params[0]");
+    let mut emit = Emit::new(gpu, &program, &function, &|_| None);
+    let (rows, columns, across) =
+        (emit.word(height as u32), emit.word(width as u32), emit.word(width.div_ceil(EDGE) as u32));
+    let (from, to) = (emit.slot(array, false)?, emit.slot(&out, true)?);
+    emit.open("if group < params[0]");
     let (r0, c0) = (
-        e.define("k", &format!("(group / {across}) * {EDGE}u")),
-        e.define("k", &format!("(group % {across}) * {EDGE}u")),
+        emit.define("k", &format!("(group / {across}) * {EDGE}u")),
+        emit.define("k", &format!("(group % {across}) * {EDGE}u")),
     );
-    let (i, j) = (e.define("i", &format!("l / {EDGE}u")), e.define("j", &format!("l % {EDGE}u")));
-    e.line(&format!("if {r0} + {i} < {rows} && {c0} + {j} < {columns} {{ tile[{i} * {}u + {j}] = a{from}[({r0} + {i}) * {columns} + {c0} + {j}]; }}", EDGE + 1));
-    e.line("workgroupBarrier();");
-    e.line(&format!("if {r0} + {j} < {rows} && {c0} + {i} < {columns} {{ a{to}[({c0} + {i}) * {rows} + {r0} + {j}] = tile[{j} * {}u + {i}]; }}", EDGE + 1));
-    e.close();
-    let shared = format!("var<workgroup> tile: array<{}, {}>;", crate::wgsl::stored(a.scalar), EDGE * (EDGE + 1));
-    let w = e.finish((EDGE * EDGE) as u32, &shared);
-    gpu.launch(&w.kernel, &w.bound(), &w.words, (n.div_ceil(EDGE) * m.div_ceil(EDGE)) as u32)?;
+    let (i, j) = (emit.define("i", &format!("l / {EDGE}u")), emit.define("j", &format!("l % {EDGE}u")));
+    emit.line(&format!("if {r0} + {i} < {rows} && {c0} + {j} < {columns} {{ tile[{i} * {}u + {j}] = a{from}[({r0} + {i}) * {columns} + {c0} + {j}]; }}", EDGE + 1));
+    emit.line("workgroupBarrier();");
+    emit.line(&format!("if {r0} + {j} < {rows} && {c0} + {i} < {columns} {{ a{to}[({c0} + {i}) * {rows} + {r0} + {j}] = tile[{j} * {}u + {i}]; }}", EDGE + 1));
+    emit.close();
+    let shared = format!("var<workgroup> tile: array<{}, {}>;", crate::wgsl::stored(array.scalar), EDGE * (EDGE + 1));
+    let w = emit.finish((EDGE * EDGE) as u32, &shared);
+    gpu.launch(&w.kernel, &w.bound(), &w.words, (height.div_ceil(EDGE) * width.div_ceil(EDGE)) as u32)?;
     Ok(out)
 }

@@ -168,53 +168,53 @@ pub(crate) enum TileOrder<'a> {
     Again(&'a Array),
 }
 
-pub(crate) fn begin(e: &mut Emit<'_>, t: &Tiles, op: &TupleOperator<'_>, order: TileOrder<'_>) -> Res<TileVars> {
+pub(crate) fn begin(emit: &mut Emit<'_>, grid: &Tiles, op: &TupleOperator<'_>, order: TileOrder<'_>) -> Res<TileVars> {
     // Zeros are bound in part only if there is a single row.
-    e.whole = t.rows > 1;
-    let (from, count) = (e.word(0), e.word(t.groups()?));
-    let (length, tiles) = (e.word(t.length as u32), e.word(t.count() as u32));
-    e.line(&format!("let {ORIGIN} = {from} * {}u;", t.size()));
-    (op.prepare)(e)?;
+    emit.whole = grid.rows > 1;
+    let (from, count) = (emit.word(0), emit.word(grid.groups()?));
+    let (length, tiles) = (emit.word(grid.length as u32), emit.word(grid.count() as u32));
+    emit.line(&format!("let {ORIGIN} = {from} * {}u;", grid.size()));
+    (op.prepare)(emit)?;
     let tile = match order {
         TileOrder::Number => {
-            e.open("if group < params[0]");
-            e.define("tile", &format!("group + {from}"))
+            emit.open("if group < params[0]");
+            emit.define("tile", &format!("group + {from}"))
         }
-        TileOrder::Next(state) => lookback::next(e, state)?,
-        TileOrder::Again(state) => lookback::again(e, state, &from, &count)?,
+        TileOrder::Next(state) => lookback::next(emit, state)?,
+        TileOrder::Again(state) => lookback::again(emit, state, &from, &count)?,
     };
-    let lane = e.define("lane", &format!("group * {}u + l", t.threads));
-    e.lane = Some((lane, t.rows * t.count() * t.threads as usize));
-    let row = e.define("row", &format!("{tile} / {tiles}"));
-    let start = e.define("k", &format!("({tile} % {tiles}) * {}u", t.size()));
-    let first = e.define("k", &format!("min({start} + l * {ITEMS}u, {length})"));
-    let end = e.define("k", &format!("min({first} + {ITEMS}u, {length})"));
-    let active = e.define("k", &format!("(min({length} - {start}, {}u) + {}u) / {ITEMS}u", t.size(), ITEMS - 1));
+    let lane = emit.define("lane", &format!("group * {}u + l", grid.threads));
+    emit.lane = Some((lane, grid.rows * grid.count() * grid.threads as usize));
+    let row = emit.define("row", &format!("{tile} / {tiles}"));
+    let start = emit.define("k", &format!("({tile} % {tiles}) * {}u", grid.size()));
+    let first = emit.define("k", &format!("min({start} + l * {ITEMS}u, {length})"));
+    let end = emit.define("k", &format!("min({first} + {ITEMS}u, {length})"));
+    let active = emit.define("k", &format!("(min({length} - {start}, {}u) + {}u) / {ITEMS}u", grid.size(), ITEMS - 1));
     Ok(TileVars { tile, row, tiles, start, first, end, active })
 }
 
 /// Combines elements from left to right into `to`.
 pub(crate) fn gather(
-    e: &mut Emit<'_>,
+    emit: &mut Emit<'_>,
     op: &TupleOperator<'_>,
     to: &[String],
     (row, first, end): (&str, &str, &str),
     from: Source<'_>,
 ) -> Res<()> {
-    let j = e.name("j");
-    e.line(&format!("var {j} = {first};"));
-    e.open(&format!("for (; {j} < {end}; {j}++)"));
-    let x = from(e, row, &j)?;
-    e.open(&format!("if {j} == {first}"));
-    assign(e, to, &x);
-    e.close();
-    e.open("else");
-    let made = (op.combine)(e, to, &x)?;
-    let made = copies(e, &made);
-    assign(e, to, &made);
-    e.close();
-    e.close();
-    e.ended(&format!("{j} < {end}"));
+    let index = emit.name("j");
+    emit.line(&format!("var {index} = {first};"));
+    emit.open(&format!("for (; {index} < {end}; {index}++)"));
+    let x = from(emit, row, &index)?;
+    emit.open(&format!("if {index} == {first}"));
+    assign(emit, to, &x);
+    emit.close();
+    emit.open("else");
+    let made = (op.combine)(emit, to, &x)?;
+    let made = copies(emit, &made);
+    assign(emit, to, &made);
+    emit.close();
+    emit.close();
+    emit.ended(&format!("{index} < {end}"));
     Ok(())
 }
 
@@ -244,32 +244,32 @@ pub(crate) fn tree(e: &mut Emit<'_>, op: &TupleOperator<'_>, threads: u32, activ
 
 /// Writes one tuple per tile. For a reduction of a single tile, this includes the neutral element.
 fn totals(
-    e: &mut Emit<'_>,
+    emit: &mut Emit<'_>,
     op: &TupleOperator<'_>,
-    t: &Tiles,
+    tiles: &Tiles,
     from: Source<'_>,
     (outs, ends): (&[Array], Ends),
 ) -> Res<()> {
-    let b = begin(e, t, op, TileOrder::Number)?;
-    let x = op.declare(e, "x");
-    let staged = tile_staging::load(e, op, t, &b, from)?;
-    let start = b.start.clone();
+    let tile = begin(emit, tiles, op, TileOrder::Number)?;
+    let total = op.declare(emit, "x");
+    let staged = tile_staging::load(emit, op, tiles, &tile, from)?;
+    let start = tile.start.clone();
     let again = move |e: &mut Emit<'_>, _: &str, j: &str| Ok(tile_staging::read(e, op, &start, j));
-    gather(e, op, &x, (&b.row, &b.first, &b.end), if staged { &again } else { from })?;
+    gather(emit, op, &total, (&tile.row, &tile.first, &tile.end), if staged { &again } else { from })?;
     // For scans, the threads are in reverse order.
     let place = if ends == Ends::Right {
-        e.define("k", &format!("select(l, {0} - 1u - l, l < {0})", b.active))
+        emit.define("k", &format!("select(l, {0} - 1u - l, l < {0})", tile.active))
     } else {
         "l".to_owned()
     };
-    op.share(e, &place, &x);
-    tree(e, op, t.threads, &b.active, ends)?;
-    e.open("if l == 0u");
-    let all = copies(e, &op.shared_at("0u"));
-    let made = if t.count() == 1 && ends == Ends::Left { with_neutral(e, op, &all, &b.active)? } else { all };
-    store(e, op, outs, &b.tile, &made)?;
-    e.close();
-    e.close();
+    op.share(emit, &place, &total);
+    tree(emit, op, tiles.threads, &tile.active, ends)?;
+    emit.open("if l == 0u");
+    let all = copies(emit, &op.shared_at("0u"));
+    let made = if tiles.count() == 1 && ends == Ends::Left { with_neutral(emit, op, &all, &tile.active)? } else { all };
+    store(emit, op, outs, &tile.tile, &made)?;
+    emit.close();
+    emit.close();
     Ok(())
 }
 
@@ -390,28 +390,28 @@ impl KernelContext<'_> {
     /// Reduces short rows, with one thread for each.
     fn short(&self, op: &TupleOperator<'_>, rows: usize, length: usize, from: Source<'_>) -> Res<Vec<Array>> {
         let outs = self.empty(op, &[rows])?;
-        let mut e = self.emit();
-        e.whole = true;
-        let (all, n) = (e.word(rows as u32), e.word(length as u32));
-        (op.prepare)(&mut e)?;
-        let row = e.define("row", &format!("group * {THREADS}u + l"));
-        e.lane = Some((row.clone(), rows));
-        e.open(&format!("if {row} < {all} && group < params[0]"));
-        let neutral = (op.neutral)(&mut e)?;
-        let x = op.declare(&mut e, "x");
-        assign(&mut e, &x, &neutral);
-        let j = e.name("j");
-        e.line(&format!("var {j} = 0u;"));
-        e.open(&format!("for (; {j} < {n}; {j}++)"));
-        let elem = from(&mut e, &row, &j)?;
-        let made = (op.combine)(&mut e, &x, &elem)?;
-        let made = copies(&mut e, &made);
-        assign(&mut e, &x, &made);
-        e.close();
-        e.ended(&format!("{j} < {n}"));
-        store(&mut e, op, &outs, &row, &x)?;
-        e.close();
-        let w = e.finish(THREADS, "");
+        let mut emit = self.emit();
+        emit.whole = true;
+        let (all, count) = (emit.word(rows as u32), emit.word(length as u32));
+        (op.prepare)(&mut emit)?;
+        let row = emit.define("row", &format!("group * {THREADS}u + l"));
+        emit.lane = Some((row.clone(), rows));
+        emit.open(&format!("if {row} < {all} && group < params[0]"));
+        let neutral = (op.neutral)(&mut emit)?;
+        let total = op.declare(&mut emit, "x");
+        assign(&mut emit, &total, &neutral);
+        let j = emit.name("j");
+        emit.line(&format!("var {j} = 0u;"));
+        emit.open(&format!("for (; {j} < {count}; {j}++)"));
+        let elem = from(&mut emit, &row, &j)?;
+        let made = (op.combine)(&mut emit, &total, &elem)?;
+        let made = copies(&mut emit, &made);
+        assign(&mut emit, &total, &made);
+        emit.close();
+        emit.ended(&format!("{j} < {count}"));
+        store(&mut emit, op, &outs, &row, &total)?;
+        emit.close();
+        let w = emit.finish(THREADS, "");
         self.gpu.launch(&w.kernel, &w.bound(), &w.words, (rows as u32).div_ceil(THREADS))?;
         Ok(outs)
     }
@@ -427,20 +427,30 @@ impl KernelContext<'_> {
 
     /// Launches a kernel on all tiles, with a work-group per tile or with `groups` work-groups. If vectors exceed the
     /// maximum binding, launches it on ranges of tiles.
-    pub fn launch(&self, w: FinishedKernel, t: &Tiles, groups: Option<u32>) -> Res<()> {
-        if !w.has_parts() {
-            return self.gpu.launch(&w.kernel, &w.bound(), &w.words, groups.unwrap_or(t.groups()?));
+    pub fn launch(&self, finished_kernel: FinishedKernel, tiles: &Tiles, groups: Option<u32>) -> Res<()> {
+        if !finished_kernel.has_parts() {
+            return self.gpu.launch(
+                &finished_kernel.kernel,
+                &finished_kernel.bound(),
+                &finished_kernel.words,
+                groups.unwrap_or(tiles.groups()?),
+            );
         }
-        let each = (self.gpu.caps.binding / 8) as usize / t.size();
-        if t.rows > 1 || each == 0 {
+        let each = (self.gpu.caps.binding / 8) as usize / tiles.size();
+        if tiles.rows > 1 || each == 0 {
             return unsupported("rows of arrays larger than a kernel may see");
         }
-        let mut words = w.words.clone();
-        for from in (0..t.count()).step_by(each) {
-            let to = (from + each).min(t.count());
+        let mut words = finished_kernel.words.clone();
+        for from in (0..tiles.count()).step_by(each) {
+            let to = (from + each).min(tiles.count());
             words[..2].copy_from_slice(&[from as u32, (to - from) as u32]);
-            let part = |a: &Array| cut(a, from * t.size(), (to * t.size()).min(a.len()));
-            self.gpu.launch(&w.kernel, &w.bound_with(part), &words, groups.unwrap_or((to - from) as u32))?;
+            let part = |a: &Array| cut(a, from * tiles.size(), (to * tiles.size()).min(a.len()));
+            self.gpu.launch(
+                &finished_kernel.kernel,
+                &finished_kernel.bound_with(part),
+                &words,
+                groups.unwrap_or((to - from) as u32),
+            )?;
         }
         Ok(())
     }

@@ -26,25 +26,34 @@ const DEPTH: usize = 16;
 /// The maximum number of terms on a software device, whose kernels end loops after 65,535 iterations in total.
 const LONGEST: usize = 12_000;
 
-/// Matrix × matrix, matrix × vector or vector × matrix. Axes of `b` after the first are treated as columns.
-pub fn matmul(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
-    let (n, k) = if a.shape.len() == 1 { (1, a.shape[0]) } else { (a.shape[0], a.len() / a.shape[0].max(1)) };
-    let depth = b.shape.first().copied().unwrap_or(0);
-    let m: usize = b.shape.iter().skip(1).product();
-    let same = a.shape.last() == b.shape.first() && a.scalar == b.scalar && a.shape.len() <= 2;
-    if !same || !matches!(a.scalar, Scalar::F32 | Scalar::F64 | Scalar::I64) {
-        return unsupported(format!("the product of arrays of shapes {:?} and {:?}", a.shape, b.shape));
+/// Matrix × matrix, matrix × vector or vector × matrix. Axes of `right_array` after the first are treated as columns.
+pub fn matmul(gpu: &Gpu, left_array: &Array, right_array: &Array) -> Res<Array> {
+    let (rows, terms) = if left_array.shape.len() == 1 {
+        (1, left_array.shape[0])
+    } else {
+        (left_array.shape[0], left_array.len() / left_array.shape[0].max(1))
+    };
+    let depth = right_array.shape.first().copied().unwrap_or(0);
+    let columns: usize = right_array.shape.iter().skip(1).product();
+    let same = left_array.shape.last() == right_array.shape.first()
+        && left_array.scalar == right_array.scalar
+        && left_array.shape.len() <= 2;
+    if !same || !matches!(left_array.scalar, Scalar::F32 | Scalar::F64 | Scalar::I64) {
+        return unsupported(format!(
+            "the product of arrays of shapes {:?} and {:?}",
+            left_array.shape, right_array.shape
+        ));
     }
-    let shape = [a.shape[..a.shape.len() - 1].to_vec(), b.shape[1..].to_vec()].concat();
-    let k = if n == 0 { depth } else { k };
-    if n == 1 || m == 1 || a.scalar == Scalar::I64 {
-        return dots(gpu, a, b, [n, m, k])?.reshaped(shape);
+    let shape = [left_array.shape[..left_array.shape.len() - 1].to_vec(), right_array.shape[1..].to_vec()].concat();
+    let k = if rows == 0 { depth } else { terms };
+    if rows == 1 || columns == 1 || left_array.scalar == Scalar::I64 {
+        return dots(gpu, left_array, right_array, [rows, columns, k])?.reshaped(shape);
     }
     let (left, right) = (
-        StridedOperand { array: a, iteration: 0, rows: k, terms: 1 },
-        StridedOperand { array: b, iteration: 0, rows: 1, terms: m },
+        StridedOperand { array: left_array, iteration: 0, rows: k, terms: 1 },
+        StridedOperand { array: right_array, iteration: 0, rows: 1, terms: columns },
     );
-    tiles(gpu, 1, (left, right), [n, m, k])?.reshaped(shape)
+    tiles(gpu, 1, (left, right), [rows, columns, k])?.reshaped(shape)
 }
 
 /// An operand with strides: from one product of the batch to the next (0 if they share it), from one row (or column) of
@@ -67,7 +76,7 @@ pub fn dot(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
 }
 
 /// Each element as a separate sum: vector × matrix with contiguous columns, matrix × vector, or others.
-fn dots(gpu: &Gpu, a: &Array, b: &Array, [n, m, k]: [usize; 3]) -> Res<Array> {
+fn dots(gpu: &Gpu, a: &Array, b: &Array, [rows, columns, depth]: [usize; 3]) -> Res<Array> {
     let (kind, program, function) = (a.scalar, Program::default(), Function::default());
     let op = TupleOperator {
         kinds: vec![kind],
@@ -76,48 +85,64 @@ fn dots(gpu: &Gpu, a: &Array, b: &Array, [n, m, k]: [usize; 3]) -> Res<Array> {
         prepare: &|_| Ok(()),
     };
     let from = |e: &mut Emit<'_>, row: &str, j: &str| {
-        let (x, y, m, k) = (e.slot(a, false)?, e.slot(b, false)?, e.word(m as u32), e.word(k as u32));
+        let (x, y, m, k) = (e.slot(a, false)?, e.slot(b, false)?, e.word(columns as u32), e.word(depth as u32));
         let (x, y) =
             (load(x, kind, &format!("({row} / {m}) * {k} + {j}")), load(y, kind, &format!("{j} * {m} + {row} % {m}")));
         let t = e.bin(Bin::Mul, kind, &x, &y)?;
         Ok(vec![e.define("c", &t)])
     };
     let maker = KernelContext { gpu, program: &program, function: &function, env: &|_| None };
-    if m == 1 {
-        return maker.sums_of_rows(kind, n, k, &from);
+    if columns == 1 {
+        return maker.sums_of_rows(kind, rows, depth, &from);
     }
-    let mut outs = if n == 1 { maker.columns(&op, m, k, &from) } else { maker.reduce(&op, n * m, k, &from) }?;
+    let mut outs = if rows == 1 {
+        maker.columns(&op, columns, depth, &from)
+    } else {
+        maker.reduce(&op, rows * columns, depth, &from)
+    }?;
     Ok(outs.remove(0))
 }
 
-/// A batch of `turns` products `Σ l. a[i, l] · b[l, j]` with n × m elements of k terms each, in f64 or f32.
+/// A batch of `turns` products `Σ l. left[i, l] · right[l, j]` with n × m elements of k terms each, in f64 or f32.
 pub(crate) fn tiles(
     gpu: &Gpu,
     trip: usize,
-    (a, b): (StridedOperand<'_>, StridedOperand<'_>),
-    [n, m, k]: [usize; 3],
+    (left, right): (StridedOperand<'_>, StridedOperand<'_>),
+    [rows, columns, depth]: [usize; 3],
 ) -> Res<Array> {
-    let kind = a.array.scalar;
-    let (ty, out) = (wgsl(kind), gpu.empty(kind, vec![trip, n, m])?);
+    let kind = left.array.scalar;
+    let (ty, out) = (wgsl(kind), gpu.empty(kind, vec![trip, rows, columns])?);
     if out.is_empty() {
         return Ok(out);
     }
-    if gpu.caps.software && k > LONGEST {
+    if gpu.caps.software && depth > LONGEST {
         return unsupported("products of so many terms on a device that leaves loops");
     }
     let (program, function) = Default::default();
-    let mut e = Emit::new(gpu, &program, &function, &|_| None);
-    let (wide, high) = (m.div_ceil(TILE), n.div_ceil(TILE));
+    let mut emit = Emit::new(gpu, &program, &function, &|_| None);
+    let (wide, high) = (columns.div_ceil(TILE), rows.div_ceil(TILE));
     // An odd distance between the rows of a strip avoids bank conflicts.
     let fits = 2 * ((TILE + 1) * DEPTH) as u64 * kind.bytes() <= u64::from(gpu.caps.workgroup);
     let pitch = if fits { TILE + 1 } else { TILE };
     let Ok(groups) = u32::try_from(trip * wide * high) else { return unsupported("so many products") };
-    let numbers = [n, m, k, wide, high, a.iteration, a.rows, a.terms, b.iteration, b.rows, b.terms];
+    let numbers = [
+        rows,
+        columns,
+        depth,
+        wide,
+        high,
+        left.iteration,
+        left.rows,
+        left.terms,
+        right.iteration,
+        right.rows,
+        right.terms,
+    ];
     let names = ["$n", "$m", "$k", "$wide", "$high", "$at", "$ar", "$al", "$bt", "$br", "$bl"];
-    let words = numbers.map(|w| e.word(w as u32));
-    let (x, y, z) = (e.slot(a.array, false)?, e.slot(b.array, false)?, e.slot(&out, true)?);
+    let words = numbers.map(|w| emit.word(w as u32));
+    let (x, y, z) = (emit.slot(left.array, false)?, emit.slot(right.array, false)?, emit.slot(&out, true)?);
     // Neighbouring threads load neighbouring elements: of one row, or of one term.
-    let places = [("$left", a.terms <= a.rows), ("$right", b.terms <= b.rows)];
+    let places = [("$left", left.terms <= left.rows), ("$right", right.terms <= right.rows)];
     let body = places.iter().fold(BODY.to_owned(), |t, (name, by_row)| {
         t.replace(&format!("{name}_row"), if *by_row { "i / 16u" } else { "i % 64u" })
             .replace(&format!("{name}_term"), if *by_row { "i % 16u" } else { "i / 64u" })
@@ -129,13 +154,13 @@ pub(crate) fn tiles(
     let body = names.iter().zip(&words).rev().fold(body, |t, (name, w)| t.replace(name, w));
     for l in body.lines() {
         match l.trim() {
-            "#ended" => e.ended(&format!("k0 < {}", words[2])),
-            _ => e.line(l),
+            "#ended" => emit.ended(&format!("k0 < {}", words[2])),
+            _ => emit.line(l),
         }
     }
     let shared =
         format!("var<workgroup> left: array<{ty}, {0}>;\nvar<workgroup> right: array<{ty}, {0}>;", pitch * DEPTH);
-    let w = e.finish(256, &shared);
+    let w = emit.finish(256, &shared);
     gpu.launch(&w.kernel, &w.bound(), &w.words, groups)?;
     Ok(out)
 }

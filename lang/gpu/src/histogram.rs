@@ -51,68 +51,75 @@ impl Runs {
 
 /// Computes the private bins of each run: arrays of shape bins × runs.
 pub(crate) fn of_runs(
-    m: &KernelContext<'_>,
+    context: &KernelContext<'_>,
     op: &TupleOperator<'_>,
     of: &HistogramInput<'_>,
-    r: &Runs,
+    layout: &Runs,
 ) -> Res<Vec<Array>> {
-    let outs = m.empty(op, &[of.bins, r.count])?;
-    if !m.gpu.caps.tiles {
-        return alone(m, op, of, r, &outs).map(|()| outs);
+    let outs = context.empty(op, &[of.bins, layout.count])?;
+    if !context.gpu.caps.tiles {
+        return alone(context, op, of, layout, &outs).map(|()| outs);
     }
-    let mut e = m.emit();
-    let [count, length, runs, bins] = [of.count, r.length, r.count, of.bins].map(|w| e.word(w as u32));
-    (op.prepare)(&mut e)?;
-    e.open("if group < params[0]");
-    let (part, owner) = (e.define("k", &format!("l / {}u", r.owners)), e.define("k", &format!("l % {}u", r.owners)));
-    let run = e.define("run", &format!("group * {}u + {part}", r.beside()));
-    let first = e.define("k", &format!("min({run} * {length}, {count})"));
-    let end = e.define("k", &format!("select({first}, min({first} + {length}, {count}), {run} < {runs})"));
+    let mut emit = context.emit();
+    let [count, length, runs, bins] = [of.count, layout.length, layout.count, of.bins].map(|w| emit.word(w as u32));
+    (op.prepare)(&mut emit)?;
+    emit.open("if group < params[0]");
+    let (part, owner) =
+        (emit.define("k", &format!("l / {}u", layout.owners)), emit.define("k", &format!("l % {}u", layout.owners)));
+    let run = emit.define("run", &format!("group * {}u + {part}", layout.beside()));
+    let first = emit.define("k", &format!("min({run} * {length}, {count})"));
+    let end = emit.define("k", &format!("select({first}, min({first} + {length}, {count}), {run} < {runs})"));
     let bin = |at: &str| (0..op.kinds.len()).map(|i| format!("bins{i}[{part} * {bins} + {at}]")).collect::<Numbers>();
-    let b = e.name("b");
-    let mine = format!("for (var {b} = {owner}; {b} < {bins}; {b} = {b} + {}u)", r.owners);
-    let neutral = (op.neutral)(&mut e)?;
-    e.open(&mine);
-    put(&mut e, &op.kinds, &bin(&b), &neutral);
-    e.close();
-    let step = e.name("step");
-    e.line(&format!("var {step} = 0u;"));
-    e.open(&format!("for (; {step} < {length}; {step} = {step} + {}u)", r.owners));
-    take(&mut e, op, of, &format!("{first} + {step} + {owner}"), (&end, &bins))?;
-    e.line("workgroupBarrier();");
-    let i = e.name("i");
-    e.open(&format!("for (var {i} = l - {owner}; {i} < l - {owner} + {}u; {i}++)", r.owners));
-    let to = e.define("k", &format!("keys[{i}]"));
-    e.open(&format!("if {to} < {bins} && {to} % {}u == {owner}", r.owners));
-    combine(&mut e, op, &bin(&to), &i)?;
-    e.close();
-    e.close();
-    e.line("workgroupBarrier();");
-    e.close();
-    e.ended(&format!("{step} < {length}"));
-    e.open(&format!("if {run} < {runs}"));
-    e.open(&mine);
-    for ((a, s), v) in outs.iter().zip(&op.kinds).zip(held(&op.kinds, &bin(&b))) {
-        let slot = e.slot(a, true)?;
-        e.line(&format!("a{slot}[{b} * {runs} + {run}] = {};", packed(*s, &v)));
+    let bucket = emit.name("b");
+    let mine = format!("for (var {bucket} = {owner}; {bucket} < {bins}; {bucket} = {bucket} + {}u)", layout.owners);
+    let neutral = (op.neutral)(&mut emit)?;
+    emit.open(&mine);
+    put(&mut emit, &op.kinds, &bin(&bucket), &neutral);
+    emit.close();
+    let step = emit.name("step");
+    emit.line(&format!("var {step} = 0u;"));
+    emit.open(&format!("for (; {step} < {length}; {step} = {step} + {}u)", layout.owners));
+    take(&mut emit, op, of, &format!("{first} + {step} + {owner}"), (&end, &bins))?;
+    emit.line("workgroupBarrier();");
+    let i = emit.name("i");
+    emit.open(&format!("for (var {i} = l - {owner}; {i} < l - {owner} + {}u; {i}++)", layout.owners));
+    let to = emit.define("k", &format!("keys[{i}]"));
+    emit.open(&format!("if {to} < {bins} && {to} % {}u == {owner}", layout.owners));
+    combine(&mut emit, op, &bin(&to), &i)?;
+    emit.close();
+    emit.close();
+    emit.line("workgroupBarrier();");
+    emit.close();
+    emit.ended(&format!("{step} < {length}"));
+    emit.open(&format!("if {run} < {runs}"));
+    emit.open(&mine);
+    for ((a, s), v) in outs.iter().zip(&op.kinds).zip(held(&op.kinds, &bin(&bucket))) {
+        let slot = emit.slot(a, true)?;
+        emit.line(&format!("a{slot}[{bucket} * {runs} + {run}] = {};", packed(*s, &v)));
     }
-    e.close();
-    e.close();
-    e.close();
-    let w = e.finish(THREADS, &shared(op, r.beside() * of.bins));
-    m.gpu.launch(&w.kernel, &w.bound(), &w.words, r.count.div_ceil(r.beside()) as u32)?;
+    emit.close();
+    emit.close();
+    emit.close();
+    let w = emit.finish(THREADS, &shared(op, layout.beside() * of.bins));
+    context.gpu.launch(&w.kernel, &w.bound(), &w.words, layout.count.div_ceil(layout.beside()) as u32)?;
     Ok(outs)
 }
 
 /// [`of_runs`] with one thread per run, whose bins are in the result arrays.
-fn alone(m: &KernelContext<'_>, op: &TupleOperator<'_>, of: &HistogramInput<'_>, r: &Runs, outs: &[Array]) -> Res<()> {
-    let mut e = m.emit();
-    let [count, length, runs, bins] = [of.count, r.length, r.count, of.bins].map(|w| e.word(w as u32));
-    (op.prepare)(&mut e)?;
-    let run = e.define("run", &format!("group * {THREADS}u + l"));
-    e.open(&format!("if {run} < {runs} && group < params[0]"));
-    let neutral = (op.neutral)(&mut e)?;
-    let slots = outs.iter().map(|a| e.slot(a, true)).collect::<Res<Vec<_>>>()?;
+fn alone(
+    context: &KernelContext<'_>,
+    op: &TupleOperator<'_>,
+    of: &HistogramInput<'_>,
+    layout: &Runs,
+    outs: &[Array],
+) -> Res<()> {
+    let mut emit = context.emit();
+    let [count, length, runs, bins] = [of.count, layout.length, layout.count, of.bins].map(|w| emit.word(w as u32));
+    (op.prepare)(&mut emit)?;
+    let run = emit.define("run", &format!("group * {THREADS}u + l"));
+    emit.open(&format!("if {run} < {runs} && group < params[0]"));
+    let neutral = (op.neutral)(&mut emit)?;
+    let slots = outs.iter().map(|a| emit.slot(a, true)).collect::<Res<Vec<_>>>()?;
     let write = |e: &mut Emit<'_>, at: &str, v: &[String]| {
         slots
             .iter()
@@ -120,28 +127,28 @@ fn alone(m: &KernelContext<'_>, op: &TupleOperator<'_>, of: &HistogramInput<'_>,
             .zip(v)
             .for_each(|((slot, s), v)| e.line(&format!("a{slot}[{at}] = {};", packed(*s, v))));
     };
-    let b = e.name("b");
-    e.open(&format!("for (var {b} = 0u; {b} < {bins}; {b}++)"));
-    write(&mut e, &format!("{b} * {runs} + {run}"), &neutral);
-    e.close();
-    let j = e.name("j");
-    let end = e.define("k", &format!("min(({run} + 1u) * {length}, {count})"));
-    e.line(&format!("var {j} = min({run} * {length}, {count});"));
-    e.open(&format!("for (; {j} < {end}; {j}++)"));
-    let bin = (of.key)(&mut e, &j)?;
-    e.open(&format!("if {bin} < {bins}"));
-    let at = e.define("k", &format!("{bin} * {runs} + {run}"));
-    let old: Numbers = slots.iter().zip(&op.kinds).map(|(slot, s)| e.define("c", &load(*slot, *s, &at))).collect();
-    let new = [vec!["true".to_owned()], (of.values)(&mut e, &j)?].concat();
-    let new: Numbers = new.iter().map(|v| e.define("c", v)).collect();
-    let made = (op.combine)(&mut e, &old, &new)?;
-    write(&mut e, &at, &made);
-    e.close();
-    e.close();
-    e.ended(&format!("{j} < {end}"));
-    e.close();
-    let w = e.finish(THREADS, "");
-    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (r.count as u32).div_ceil(THREADS))
+    let b = emit.name("b");
+    emit.open(&format!("for (var {b} = 0u; {b} < {bins}; {b}++)"));
+    write(&mut emit, &format!("{b} * {runs} + {run}"), &neutral);
+    emit.close();
+    let position = emit.name("j");
+    let end = emit.define("k", &format!("min(({run} + 1u) * {length}, {count})"));
+    emit.line(&format!("var {position} = min({run} * {length}, {count});"));
+    emit.open(&format!("for (; {position} < {end}; {position}++)"));
+    let bin = (of.key)(&mut emit, &position)?;
+    emit.open(&format!("if {bin} < {bins}"));
+    let at = emit.define("k", &format!("{bin} * {runs} + {run}"));
+    let old: Numbers = slots.iter().zip(&op.kinds).map(|(slot, s)| emit.define("c", &load(*slot, *s, &at))).collect();
+    let new = [vec!["true".to_owned()], (of.values)(&mut emit, &position)?].concat();
+    let new: Numbers = new.iter().map(|v| emit.define("c", v)).collect();
+    let made = (op.combine)(&mut emit, &old, &new)?;
+    write(&mut emit, &at, &made);
+    emit.close();
+    emit.close();
+    emit.ended(&format!("{position} < {end}"));
+    emit.close();
+    let w = emit.finish(THREADS, "");
+    context.gpu.launch(&w.kernel, &w.bound(), &w.words, (layout.count as u32).div_ceil(THREADS))
 }
 
 /// Declarations of work-group memory: bins, and an element and key for each thread. (The first component of a tuple is
@@ -160,23 +167,23 @@ fn shared(op: &TupleOperator<'_>, bins: usize) -> String {
 
 /// Loads a thread's next element.
 fn take(
-    e: &mut Emit<'_>,
+    emit: &mut Emit<'_>,
     op: &TupleOperator<'_>,
     of: &HistogramInput<'_>,
     at: &str,
     (end, bins): (&str, &str),
 ) -> Res<()> {
-    e.line(&format!("keys[l] = {bins};"));
-    let j = e.define("j", at);
-    e.open(&format!("if {j} < {end}"));
-    let bin = (of.key)(e, &j)?;
-    e.open(&format!("if {bin} < {bins}"));
-    let new = (of.values)(e, &j)?;
+    emit.line(&format!("keys[l] = {bins};"));
+    let j = emit.define("j", at);
+    emit.open(&format!("if {j} < {end}"));
+    let bin = (of.key)(emit, &j)?;
+    emit.open(&format!("if {bin} < {bins}"));
+    let new = (of.values)(emit, &j)?;
     let to: Numbers = (1..op.kinds.len()).map(|i| format!("new{i}[l]")).collect();
-    put(e, &op.kinds[1..], &to, &new);
-    e.line(&format!("keys[l] = {bin};"));
-    e.close();
-    e.close();
+    put(emit, &op.kinds[1..], &to, &new);
+    emit.line(&format!("keys[l] = {bin};"));
+    emit.close();
+    emit.close();
     Ok(())
 }
 
@@ -192,46 +199,46 @@ fn combine(e: &mut Emit<'_>, op: &TupleOperator<'_>, to: &[String], thread: &str
 }
 
 /// `dest` with Ints added at their bins, in any order.
-pub(crate) fn int_sums(m: &KernelContext<'_>, of: &HistogramInput<'_>, dest: &Array) -> Res<Array> {
-    let sums = m.gpu.empty(Scalar::Word, vec![3 * of.bins])?;
-    each(m.gpu, 3 * of.bins, |e, i| {
+pub(crate) fn int_sums(context: &KernelContext<'_>, of: &HistogramInput<'_>, dest: &Array) -> Res<Array> {
+    let sums = context.gpu.empty(Scalar::Word, vec![3 * of.bins])?;
+    each(context.gpu, 3 * of.bins, |e, i| {
         let to = e.slot(&sums, true)?;
         e.line(&format!("a{to}[{i}] = 0u;"));
         Ok(())
     })?;
-    let mut e = m.emit();
-    let (all, bins) = (e.word(of.count as u32), e.word(of.bins as u32));
-    let i = e.define("i", &format!("group * {THREADS}u + l"));
-    e.open(&format!("if {i} < {all} && group < params[0]"));
-    let bin = (of.key)(&mut e, &i)?;
-    e.open(&format!("if {bin} < {bins}"));
-    let value = (of.values)(&mut e, &i)?.concat();
-    let to = e.atomic(&sums)?;
+    let mut emit = context.emit();
+    let (all, bins) = (emit.word(of.count as u32), emit.word(of.bins as u32));
+    let i = emit.define("i", &format!("group * {THREADS}u + l"));
+    emit.open(&format!("if {i} < {all} && group < params[0]"));
+    let bin = (of.key)(&mut emit, &i)?;
+    emit.open(&format!("if {bin} < {bins}"));
+    let value = (of.values)(&mut emit, &i)?.concat();
+    let to = emit.atomic(&sums)?;
     ADD.replace("$value", &value)
         .replace("$sums", &format!("a{to}"))
         .replace("$at", &format!("3u * {bin}"))
         .lines()
-        .for_each(|l| e.line(l));
-    e.close();
-    e.close();
-    let w = e.finish(THREADS, "");
-    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (of.count as u32).div_ceil(THREADS))?;
-    let out = m.gpu.empty(Scalar::I64, dest.shape.clone())?;
-    each(m.gpu, of.bins, |e, i| {
-        let (from, old, to) = (e.slot(&sums, false)?, e.slot(dest, false)?, e.slot(&out, true)?);
-        let check = e.check(Check::Overflow);
-        e.line(&format!("let low = a{from}[3u * {i}];"));
-        e.line(&format!("let high = a{from}[3u * {i} + 1u];"));
-        e.line(&format!(
-            "if a{from}[3u * {i} + 2u] != select(0u, 0xffffffffu, (high >> 31u) == 1u) {{ fault({check}); }}"
+        .for_each(|l| emit.line(l));
+    emit.close();
+    emit.close();
+    let w = emit.finish(THREADS, "");
+    context.gpu.launch(&w.kernel, &w.bound(), &w.words, (of.count as u32).div_ceil(THREADS))?;
+    let out = context.gpu.empty(Scalar::I64, dest.shape.clone())?;
+    each(context.gpu, of.bins, |emitter, index| {
+        let (from, old, to) = (emitter.slot(&sums, false)?, emitter.slot(dest, false)?, emitter.slot(&out, true)?);
+        let check = emitter.check(Check::Overflow);
+        emitter.line(&format!("let low = a{from}[3u * {index}];"));
+        emitter.line(&format!("let high = a{from}[3u * {index} + 1u];"));
+        emitter.line(&format!(
+            "if a{from}[3u * {index} + 2u] != select(0u, 0xffffffffu, (high >> 31u) == 1u) {{ fault({check}); }}"
         ));
-        let sum = e.bin(
+        let sum = emitter.bin(
             adl_prim::Bin::Add,
             Scalar::I64,
-            &load(old, Scalar::I64, i),
+            &load(old, Scalar::I64, index),
             "bitcast<i64>(u64(low) | (u64(high) << 32u))",
         )?;
-        e.line(&format!("a{to}[{i}] = {sum};"));
+        emitter.line(&format!("a{to}[{index}] = {sum};"));
         Ok(())
     })?;
     Ok(out)

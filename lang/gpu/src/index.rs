@@ -23,28 +23,28 @@ use adl_prim::Bin;
 
 /// `dest` with values written at indices. Indices out of bounds are skipped; among equal indices the last one wins.
 pub fn scatter(gpu: &Gpu, dest: &Array, at: &Array, values: &Array) -> Res<Array> {
-    let ((n, k), m) = (data_movement::rows(dest), at.len());
-    if values.scalar != dest.scalar || values.len() != m * k {
-        return unsupported(format!("{m} indices for values of shape {:?}", values.shape));
+    let ((rows, width), count) = (data_movement::rows(dest), at.len());
+    if values.scalar != dest.scalar || values.len() != count * width {
+        return unsupported(format!("{count} indices for values of shape {:?}", values.shape));
     }
     let out = Array { buffer: gpu.copy(&dest.buffer, dest.bytes())?, ..dest.clone() };
     // For each row, the last element that writes it: its index plus one, or 0.
-    let last = gpu.empty(Scalar::Word, vec![n])?;
-    each(gpu, n, |e, i| {
+    let last = gpu.empty(Scalar::Word, vec![rows])?;
+    each(gpu, rows, |e, i| {
         let to = e.slot(&last, true)?;
         e.line(&format!("a{to}[{i}] = 0u;"));
         Ok(())
     })?;
-    each(gpu, m, |e, i| {
-        let (keys, to, n) = (e.slot(at, false)?, e.atomic(&last)?, e.word(n as u32));
+    each(gpu, count, |e, i| {
+        let (keys, to, n) = (e.slot(at, false)?, e.atomic(&last)?, e.word(rows as u32));
         e.line(&format!("let key = a{keys}[{i}];"));
         e.line(&format!("if key >= 0li && key < l_of({n}) {{ atomicMax(&a{to}[u32(key)], {i} + 1u); }}"));
         Ok(())
     })?;
-    each(gpu, m * k, |e, i| {
+    each(gpu, count * width, |e, i| {
         let (keys, last, from, to) =
             (e.slot(at, false)?, e.slot(&last, false)?, e.slot(values, false)?, e.slot(&out, true)?);
-        let (n, k) = (e.word(n as u32), e.word(k as u32));
+        let (n, k) = (e.word(rows as u32), e.word(width as u32));
         e.line(&format!("let row = {i} / {k};"));
         e.line(&format!("let key = a{keys}[row];"));
         e.open(&format!("if key >= 0li && key < l_of({n})"));
@@ -88,35 +88,41 @@ pub struct ByIndex<'a> {
 }
 
 /// `dest` with the operator applied at each key.
-pub fn reduce_by_index(gpu: &Gpu, p: &Program, f: &Function, x: &ByIndex<'_>, env: Env<'_>) -> Res<Vec<Array>> {
-    let kinds: Vec<Scalar> = x.dest.iter().map(|a| a.scalar).collect();
-    let alike = x.values.len() == kinds.len()
-        && x.values.iter().zip(&kinds).all(|(v, k)| v.scalar == *k && v.shape == x.keys.shape);
-    let bins = x.dest.first().map_or(0, Array::len);
-    if !alike || x.dest.iter().any(|a| a.shape != [bins]) {
+pub fn reduce_by_index(
+    gpu: &Gpu,
+    program: &Program,
+    func: &Function,
+    by_index: &ByIndex<'_>,
+    env: Env<'_>,
+) -> Res<Vec<Array>> {
+    let kinds: Vec<Scalar> = by_index.dest.iter().map(|a| a.scalar).collect();
+    let alike = by_index.values.len() == kinds.len()
+        && by_index.values.iter().zip(&kinds).all(|(v, k)| v.scalar == *k && v.shape == by_index.keys.shape);
+    let bins = by_index.dest.first().map_or(0, Array::len);
+    if !alike || by_index.dest.iter().any(|a| a.shape != [bins]) {
         return unsupported("a histogram of rows, or of elements that are not like its bins");
     }
     let op = TupleOperator {
         kinds: kinds.clone(),
-        combine: &|e, a, b| soac::combine(e, x.op, &kinds, a, b),
-        neutral: &|e| x.neutral.iter().map(|v| e.number(*v).map(|(_, t)| t)).collect(),
+        combine: &|e, a, b| soac::combine(e, by_index.op, &kinds, a, b),
+        neutral: &|e| by_index.neutral.iter().map(|v| e.number(*v).map(|(_, t)| t)).collect(),
         prepare: &|e| {
-            x.neutral.iter().try_for_each(|v| e.outside(*v))?;
-            e.prepare(x.op)
+            by_index.neutral.iter().try_for_each(|v| e.outside(*v))?;
+            e.prepare(by_index.op)
         },
     };
     let of = HistogramInput {
-        count: x.keys.len(),
+        count: by_index.keys.len(),
         bins,
         width: 1,
         own: false,
-        key: &|e, j| bin_of(e, x.keys, j, bins),
-        values: &|e, j| x.values.iter().map(|v| e.slot(v, false).map(|s| load(s, v.scalar, j))).collect(),
-        int_sums: kinds == [Scalar::I64] && adds(x.op),
-        least: least(x.op).filter(|_| kinds.len() == 1),
-        bools: if kinds == [Scalar::Bool] { atomic_bool::rule(x.op) } else { None },
+        key: &|e, j| bin_of(e, by_index.keys, j, bins),
+        values: &|e, j| by_index.values.iter().map(|v| e.slot(v, false).map(|s| load(s, v.scalar, j))).collect(),
+        int_sums: kinds == [Scalar::I64] && adds(by_index.op),
+        least: least(by_index.op).filter(|_| kinds.len() == 1),
+        bools: if kinds == [Scalar::Bool] { atomic_bool::rule(by_index.op) } else { None },
     };
-    histogram(&KernelContext { gpu, program: p, function: f, env }, &op, &of, x.dest)
+    histogram(&KernelContext { gpu, program, function: func, env }, &op, &of, by_index.dest)
 }
 
 /// Whether an operator is addition.
@@ -150,13 +156,13 @@ pub fn gather_add(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
 }
 
 /// [`gather_add`]; `own`: `acc` is not shared and may be overwritten.
-pub(crate) fn rows_added(gpu: &Gpu, acc: &Array, at: &Array, v: &Array, own: bool) -> Res<Array> {
-    let (n, k) = data_movement::rows(acc);
-    if v.scalar != acc.scalar
-        || v.len() != at.len() * k
+pub(crate) fn rows_added(gpu: &Gpu, acc: &Array, at: &Array, array: &Array, own: bool) -> Res<Array> {
+    let (height, columns) = data_movement::rows(acc);
+    if array.scalar != acc.scalar
+        || array.len() != at.len() * columns
         || !matches!(acc.scalar, Scalar::F32 | Scalar::F64 | Scalar::I64)
     {
-        return unsupported(format!("{} indices for values of shape {:?}", at.len(), v.shape));
+        return unsupported(format!("{} indices for values of shape {:?}", at.len(), array.shape));
     }
     let (kind, program, function) = (acc.scalar, Program::default(), Function::default());
     let op = TupleOperator {
@@ -166,23 +172,23 @@ pub(crate) fn rows_added(gpu: &Gpu, acc: &Array, at: &Array, v: &Array, own: boo
         prepare: &|_| Ok(()),
     };
     let of = HistogramInput {
-        count: v.len(),
-        bins: n * k,
-        width: k,
+        count: array.len(),
+        bins: height * columns,
+        width: columns,
         own,
         key: &|e, j| {
-            let (width, all) = (e.word(k as u32), e.word((n * k) as u32));
+            let (width, all) = (e.word(columns as u32), e.word((height * columns) as u32));
             let row = e.define("row", &format!("{j} / {width}"));
-            let bin = bin_of(e, at, &row, n)?;
-            let (rows, column) = (e.word(n as u32), format!("{j} % {width}"));
+            let bin = bin_of(e, at, &row, height)?;
+            let (rows, column) = (e.word(height as u32), format!("{j} % {width}"));
             Ok(e.define("bin", &format!("select({bin} * {width} + {column}, {all}, {bin} == {rows})")))
         },
-        values: &|e, j| e.slot(v, false).map(|s| vec![load(s, kind, j)]),
+        values: &|e, j| e.slot(array, false).map(|s| vec![load(s, kind, j)]),
         int_sums: kind == Scalar::I64,
         least: None,
         bools: None,
     };
-    let flat = acc.reshaped(vec![n * k])?;
+    let flat = acc.reshaped(vec![height * columns])?;
     let mut outs = histogram(
         &KernelContext { gpu, program: &program, function: &function, env: &|_| None::<Operand> },
         &op,
@@ -193,18 +199,18 @@ pub(crate) fn rows_added(gpu: &Gpu, acc: &Array, at: &Array, v: &Array, own: boo
 }
 
 /// [`gather_add`] if `acc` is zero and not shared, and no two indices are equal: each row is written directly.
-pub fn placed(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
+pub fn placed(gpu: &Gpu, acc: &Array, at: &Array, array: &Array) -> Res<Array> {
     let (n, k) = data_movement::rows(acc);
-    if v.scalar != acc.scalar || v.len() != at.len() * k {
-        return unsupported(format!("{} indices for values of shape {:?}", at.len(), v.shape));
+    if array.scalar != acc.scalar || array.len() != at.len() * k {
+        return unsupported(format!("{} indices for values of shape {:?}", at.len(), array.shape));
     }
-    each(gpu, v.len(), |e, i| {
-        let (keys, from, to) = (e.slot(at, false)?, e.slot(v, false)?, e.slot(acc, true)?);
+    each(gpu, array.len(), |e, i| {
+        let (keys, from, to) = (e.slot(at, false)?, e.slot(array, false)?, e.slot(acc, true)?);
         let (n, k) = (e.word(n as u32), e.word(k as u32));
         e.line(&format!("let key = a{keys}[{i} / {k}];"));
         // As in a sum that starts at 0, -0 becomes 0.
-        let zero = e.zero(v.scalar);
-        let sum = e.bin(Bin::Add, v.scalar, &zero, &load(from, v.scalar, i))?;
+        let zero = e.zero(array.scalar);
+        let sum = e.bin(Bin::Add, array.scalar, &zero, &load(from, array.scalar, i))?;
         e.line(&format!("if key >= 0li && key < l_of({n}) {{ a{to}[u32(key) * {k} + {i} % {k}] = {sum}; }}"));
         Ok(())
     })?;
@@ -212,27 +218,30 @@ pub fn placed(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
 }
 
 fn histogram(
-    m: &KernelContext<'_>,
+    context: &KernelContext<'_>,
     op: &TupleOperator<'_>,
     of: &HistogramInput<'_>,
     dest: &[Array],
 ) -> Res<Vec<Array>> {
     if of.count == 0 || of.bins == 0 {
-        return dest.iter().map(|a| Ok(Array { buffer: m.gpu.copy(&a.buffer, a.bytes())?, ..a.clone() })).collect();
+        return dest
+            .iter()
+            .map(|a| Ok(Array { buffer: context.gpu.copy(&a.buffer, a.bytes())?, ..a.clone() }))
+            .collect();
     }
     let kinds = [vec![Scalar::Bool], op.kinds.clone()].concat();
     match Runs::of(&kinds, of.count, of.bins) {
-        Some(r) => few(m, op, of, dest, &r),
+        Some(r) => few(context, op, of, dest, &r),
         None if of.int_sums && of.bins < u32::MAX as usize / 3 => {
-            dest.iter().map(|d| histogram::int_sums(m, of, d)).collect()
+            dest.iter().map(|d| histogram::int_sums(context, of, d)).collect()
         }
         None => match (of.least, of.bools) {
-            (None, Some(rule)) => dest.iter().map(|d| atomic_bool::of_bins(m, op, of, rule, d)).collect(),
+            (None, Some(rule)) => dest.iter().map(|d| atomic_bool::of_bins(context, op, of, rule, d)).collect(),
             (Some(least), _) => {
-                let [there, found] = atomic_min_max::of_bins(m, of, op.kinds[0], least)?;
-                joined(m, op, (dest, of.own), &[found], Places::InOrder(&there))
+                let [there, found] = atomic_min_max::of_bins(context, of, op.kinds[0], least)?;
+                joined(context, op, (dest, of.own), &[found], Places::InOrder(&there))
             }
-            (None, None) => many(m, op, of, dest),
+            (None, None) => many(context, op, of, dest),
         },
     }
 }
@@ -243,29 +252,29 @@ fn marked<'a>(
     op: &'a TupleOperator<'_>,
     both: &'a dyn Fn(&str, &str) -> String,
 ) -> impl Fn(&mut Emit<'_>, &[String], &[String]) -> Res<Numbers> + 'a {
-    move |e, x, y| {
-        let made = op.declare(e, "m");
-        e.open(&format!("if {}", both(&x[0], &y[0])));
-        let z = (op.combine)(e, &x[1..], &y[1..])?;
-        fold::assign(e, &made, &z);
-        e.close();
-        e.open(&format!("else if {}", y[0]));
-        fold::assign(e, &made, &y[1..]);
-        e.close();
-        e.open("else");
-        fold::assign(e, &made, &x[1..]);
-        e.close();
-        Ok([format!("({} || {})", x[0], y[0])].into_iter().chain(made).collect())
+    move |emit, left, right| {
+        let made = op.declare(emit, "m");
+        emit.open(&format!("if {}", both(&left[0], &right[0])));
+        let z = (op.combine)(emit, &left[1..], &right[1..])?;
+        fold::assign(emit, &made, &z);
+        emit.close();
+        emit.open(&format!("else if {}", right[0]));
+        fold::assign(emit, &made, &right[1..]);
+        emit.close();
+        emit.open("else");
+        fold::assign(emit, &made, &left[1..]);
+        emit.close();
+        Ok([format!("({} || {})", left[0], right[0])].into_iter().chain(made).collect())
     }
 }
 
 /// Private bins per run of consecutive elements; a Bool says whether a bin is non-empty.
 fn few(
-    m: &KernelContext<'_>,
+    context: &KernelContext<'_>,
     op: &TupleOperator<'_>,
     of: &HistogramInput<'_>,
     dest: &[Array],
-    r: &Runs,
+    runs: &Runs,
 ) -> Res<Vec<Array>> {
     let kinds = [vec![Scalar::Bool], op.kinds.clone()].concat();
     let both = |x: &str, y: &str| format!("{x} && {y}");
@@ -276,17 +285,22 @@ fn few(
         neutral: &|e| Ok([vec!["false".to_owned()], (op.neutral)(e)?].concat()),
         prepare: op.prepare,
     };
-    let own = histogram::of_runs(m, &full, of, r)?;
-    let sums = m.reduce(&full, of.bins, r.count, &fold::reading(&own, r.count))?;
-    joined(m, op, (dest, of.own), &sums[1..], Places::InOrder(&sums[0]))
+    let own = histogram::of_runs(context, &full, of, runs)?;
+    let sums = context.reduce(&full, of.bins, runs.count, &fold::reading(&own, runs.count))?;
+    joined(context, op, (dest, of.own), &sums[1..], Places::InOrder(&sums[0]))
 }
 
 /// Sorts rows by key, then runs a segmented scan on their columns; the last element of each key is the result of its
 /// bin.
-fn many(m: &KernelContext<'_>, op: &TupleOperator<'_>, of: &HistogramInput<'_>, dest: &[Array]) -> Res<Vec<Array>> {
-    let (n, width) = (of.count / of.width, of.width);
+fn many(
+    context: &KernelContext<'_>,
+    op: &TupleOperator<'_>,
+    of: &HistogramInput<'_>,
+    dest: &[Array],
+) -> Res<Vec<Array>> {
+    let (length, width) = (of.count / of.width, of.width);
     let bits = usize::BITS - (of.bins / width).leading_zeros();
-    let Sorted { values: sorted, places } = sort::words(m.gpu, &bins_of(m, of)?, bits)?;
+    let Sorted { values: sorted, places } = sort::words(context.gpu, &bins_of(context, of)?, bits)?;
     let kinds: Vec<Scalar> = [vec![Scalar::Bool], op.kinds.clone()].concat();
     // The second tuple starts a new bin, and replaces the first.
     let both = |_: &str, y: &str| format!("!{y}");
@@ -310,16 +324,16 @@ fn many(m: &KernelContext<'_>, op: &TupleOperator<'_>, of: &HistogramInput<'_>, 
         let values: Numbers = values.iter().map(|v| e.define("c", v)).collect();
         Ok([vec![begins], values].concat())
     };
-    let scanned = m.scan_for(&anew, (width, n), false, &from, &|k| k > 0)?;
-    joined(m, op, (dest, of.own), &scanned[1..], Places::Sorted(&sorted))
+    let scanned = context.scan_for(&anew, (width, length), false, &from, &|k| k > 0)?;
+    joined(context, op, (dest, of.own), &scanned[1..], Places::Sorted(&sorted))
 }
 
 /// The bin of each row, as words: the index among rows of bins.
-fn bins_of(m: &KernelContext<'_>, of: &HistogramInput<'_>) -> Res<Array> {
-    let n = of.count / of.width;
-    let keys = m.gpu.empty(Scalar::Word, vec![n])?;
-    let mut e = m.emit();
-    let all = e.word(n as u32);
+fn bins_of(context: &KernelContext<'_>, of: &HistogramInput<'_>) -> Res<Array> {
+    let count = of.count / of.width;
+    let keys = context.gpu.empty(Scalar::Word, vec![count])?;
+    let mut e = context.emit();
+    let all = e.word(count as u32);
     let i = e.define("i", &format!("group * {THREADS}u + l"));
     e.open(&format!("if {i} < {all} && group < params[0]"));
     let width = e.word(of.width as u32);
@@ -329,7 +343,7 @@ fn bins_of(m: &KernelContext<'_>, of: &HistogramInput<'_>) -> Res<Array> {
     e.line(&format!("a{to}[{i}] = {bin} / {width};"));
     e.close();
     let w = e.finish(THREADS, "");
-    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (n as u32).div_ceil(THREADS))?;
+    context.gpu.launch(&w.kernel, &w.bound(), &w.words, (count as u32).div_ceil(THREADS))?;
     Ok(keys)
 }
 
@@ -341,44 +355,44 @@ enum Places<'a> {
 
 /// Combines `dest` with the results of its bins.
 fn joined(
-    m: &KernelContext<'_>,
+    context: &KernelContext<'_>,
     op: &TupleOperator<'_>,
     (dest, own): (&[Array], bool),
     found: &[Array],
     places: Places<'_>,
 ) -> Res<Vec<Array>> {
-    let copy = |a: &Array| Ok(Array { buffer: m.gpu.copy(&a.buffer, a.bytes())?, ..a.clone() });
+    let copy = |a: &Array| Ok(Array { buffer: context.gpu.copy(&a.buffer, a.bytes())?, ..a.clone() });
     let outs = dest.iter().map(|a| if own { Ok(a.clone()) } else { copy(a) }).collect::<Res<Vec<_>>>()?;
     let (Places::InOrder(keys) | Places::Sorted(keys)) = places;
-    let n = found.first().map_or(0, Array::len);
-    let mut e = m.emit();
-    let (all, bins) = (e.word(n as u32), e.word(dest.first().map_or(0, Array::len) as u32));
-    (op.prepare)(&mut e)?;
-    let i = e.define("i", &format!("group * {THREADS}u + l"));
-    e.open(&format!("if {i} < {all} && group < params[0]"));
-    let s = e.slot(keys, false)?;
+    let count = found.first().map_or(0, Array::len);
+    let mut emit = context.emit();
+    let (all, bins) = (emit.word(count as u32), emit.word(dest.first().map_or(0, Array::len) as u32));
+    (op.prepare)(&mut emit)?;
+    let index = emit.define("i", &format!("group * {THREADS}u + l"));
+    emit.open(&format!("if {index} < {all} && group < params[0]"));
+    let s = emit.slot(keys, false)?;
     let (bin, last) = match places {
-        Places::InOrder(_) => (i.clone(), format!("a{s}[{i}] != 0u")),
+        Places::InOrder(_) => (index.clone(), format!("a{s}[{index}] != 0u")),
         Places::Sorted(_) => {
-            let (rows, width) = (e.word(keys.len() as u32), e.word((n / keys.len().max(1)) as u32));
-            let j = e.define("j", &format!("{i} % {rows}"));
-            let bin = e.define("bin", &format!("a{s}[{j}] * {width} + {i} / {rows}"));
+            let (rows, width) = (emit.word(keys.len() as u32), emit.word((count / keys.len().max(1)) as u32));
+            let j = emit.define("j", &format!("{index} % {rows}"));
+            let bin = emit.define("bin", &format!("a{s}[{j}] * {width} + {index} / {rows}"));
             (bin, format!("({j} + 1u == {rows} || a{s}[min({j} + 1u, {rows} - 1u)] != a{s}[{j}])"))
         }
     };
-    e.open(&format!("if {bin} < {bins} && {last}"));
+    emit.open(&format!("if {bin} < {bins} && {last}"));
     let read = |e: &mut Emit<'_>, arrays: &[Array], own: bool, at: &str| {
         arrays.iter().map(|a| e.slot(a, own).map(|s| e.define("c", &load(s, a.scalar, at)))).collect::<Res<Numbers>>()
     };
-    let (old, new) = (read(&mut e, dest, own, &bin)?, read(&mut e, found, false, &i)?);
-    let made = (op.combine)(&mut e, &old, &new)?;
+    let (old, new) = (read(&mut emit, dest, own, &bin)?, read(&mut emit, found, false, &index)?);
+    let made = (op.combine)(&mut emit, &old, &new)?;
     for ((a, s), v) in outs.iter().zip(&op.kinds).zip(&made) {
-        let slot = e.slot(a, true)?;
-        e.line(&format!("a{slot}[{bin}] = {};", packed(*s, v)));
+        let slot = emit.slot(a, true)?;
+        emit.line(&format!("a{slot}[{bin}] = {};", packed(*s, v)));
     }
-    e.close();
-    e.close();
-    let w = e.finish(THREADS, "");
-    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (n as u32).div_ceil(THREADS))?;
+    emit.close();
+    emit.close();
+    let w = emit.finish(THREADS, "");
+    context.gpu.launch(&w.kernel, &w.bound(), &w.words, (count as u32).div_ceil(THREADS))?;
     Ok(outs)
 }

@@ -98,39 +98,41 @@ pub(crate) fn end(e: &mut Emit<'_>, order: TileOrder<'_>) {
 /// Computes the tile's prefix in each thread's `acc`. Work-group memory holds the prefixes of the threads' results.
 /// Returns the thread's prefix within the tile.
 pub(crate) fn left(
-    e: &mut Emit<'_>,
+    emit: &mut Emit<'_>,
     op: &TupleOperator<'_>,
-    t: &Tiles,
+    grid: &Tiles,
     (state, again): (&Array, bool),
-    b: &TileVars,
+    tile_vars: &TileVars,
     acc: &[String],
 ) -> Res<Numbers> {
     // The repeated computation never waits: all values have been published.
-    let k = Talk { slot: e.atomic(state)?, threads: t.threads, patience: if again { 1 } else { e.caps.patience } };
-    let (wide, n) = (width(op), t.threads);
-    let own = op.declare(e, "own");
+    let talk =
+        Talk { slot: emit.atomic(state)?, threads: grid.threads, patience: if again { 1 } else { emit.caps.patience } };
+    let (wide, threads) = (width(op), grid.threads);
+    let own = op.declare(emit, "own");
     let before = op.shared_at("max(l, 1u) - 1u");
-    assign(e, &own, &before);
-    let all = copies(e, &op.shared_at(&format!("{} - 1u", b.active)));
-    e.open("if l == 0u");
-    tell(e, op, k.slot, &format!("{HEAD}u + {} * {wide}u", b.tile), &all);
-    e.close();
-    let inner = e.define("k", &format!("{} % {}", b.tile, b.tiles));
-    let (behind, block) = (e.define("k", &format!("{inner} % {n}u")), e.define("k", &format!("{inner} / {n}u")));
-    e.line("workgroupBarrier();");
-    e.open(&format!("if l < {behind}"));
-    let v = told(e, op, &k, &format!("{HEAD}u + ({} - 1u - l) * {wide}u", b.tile));
-    op.share(e, "l", &v);
-    e.close();
-    tree(e, op, n, &behind, Ends::Right)?;
-    e.open("if l == 0u");
-    let (tiles, blocks) = (e.word((t.rows * t.count()) as u32), e.word(t.blocks() as u32));
-    let at = |i: &str| format!("{HEAD}u + ({tiles} + {} * {blocks} + {i}) * {wide}u", b.row);
-    first(e, op, &k, (b, &behind, &block), (&at, &all), acc)?;
-    op.share(e, "0u", acc);
-    e.close();
-    e.line("workgroupBarrier();");
-    assign(e, acc, &op.shared_at("0u"));
+    assign(emit, &own, &before);
+    let all = copies(emit, &op.shared_at(&format!("{} - 1u", tile_vars.active)));
+    emit.open("if l == 0u");
+    tell(emit, op, talk.slot, &format!("{HEAD}u + {} * {wide}u", tile_vars.tile), &all);
+    emit.close();
+    let inner = emit.define("k", &format!("{} % {}", tile_vars.tile, tile_vars.tiles));
+    let (behind, block) =
+        (emit.define("k", &format!("{inner} % {threads}u")), emit.define("k", &format!("{inner} / {threads}u")));
+    emit.line("workgroupBarrier();");
+    emit.open(&format!("if l < {behind}"));
+    let v = told(emit, op, &talk, &format!("{HEAD}u + ({} - 1u - l) * {wide}u", tile_vars.tile));
+    op.share(emit, "l", &v);
+    emit.close();
+    tree(emit, op, threads, &behind, Ends::Right)?;
+    emit.open("if l == 0u");
+    let (tiles, blocks) = (emit.word((grid.rows * grid.count()) as u32), emit.word(grid.blocks() as u32));
+    let at = |i: &str| format!("{HEAD}u + ({tiles} + {} * {blocks} + {i}) * {wide}u", tile_vars.row);
+    first(emit, op, &talk, (tile_vars, &behind, &block), (&at, &all), acc)?;
+    op.share(emit, "0u", acc);
+    emit.close();
+    emit.line("workgroupBarrier();");
+    assign(emit, acc, &op.shared_at("0u"));
     Ok(own)
 }
 
@@ -140,47 +142,47 @@ type Places<'a> = &'a dyn Fn(&str) -> String;
 /// Emits the first thread's work: waits for the block's prefix, and publishes that of the next block. `at` computes
 /// their addresses.
 fn first(
-    e: &mut Emit<'_>,
+    emit: &mut Emit<'_>,
     op: &TupleOperator<'_>,
-    k: &Talk,
+    talk: &Talk,
     (b, behind, block): (&TileVars, &str, &str),
     (at, all): (Places<'_>, &[String]),
     acc: &[String],
 ) -> Res<()> {
     let tells =
-        e.define("f", &format!("{behind} == {}u - 1u && {} % {} + 1u < {}", k.threads, b.tile, b.tiles, b.tiles));
-    let whole = op.declare(e, "whole");
-    e.open(&format!("if {tells}"));
-    let within = copies(e, &op.shared_at("0u"));
-    let made = (op.combine)(e, &within, all)?;
-    assign(e, &whole, &made);
-    e.close();
-    e.open(&format!("if {block} == 0u"));
-    let neutral = (op.neutral)(e)?;
-    assign(e, acc, &neutral);
-    e.close();
-    e.open("else");
-    let v = told(e, op, k, &at(block));
-    assign(e, acc, &v);
-    e.close();
-    e.open(&format!("if {tells}"));
-    let made = (op.combine)(e, acc, &whole)?;
-    let made = copies(e, &made);
-    tell(e, op, k.slot, &at(&format!("{block} + 1u")), &made);
-    e.close();
-    e.open(&format!("if {behind} > 0u"));
-    grow(e, op, acc, &op.shared_at("0u"))?;
-    e.close();
+        emit.define("f", &format!("{behind} == {}u - 1u && {} % {} + 1u < {}", talk.threads, b.tile, b.tiles, b.tiles));
+    let whole = op.declare(emit, "whole");
+    emit.open(&format!("if {tells}"));
+    let within = copies(emit, &op.shared_at("0u"));
+    let made = (op.combine)(emit, &within, all)?;
+    assign(emit, &whole, &made);
+    emit.close();
+    emit.open(&format!("if {block} == 0u"));
+    let neutral = (op.neutral)(emit)?;
+    assign(emit, acc, &neutral);
+    emit.close();
+    emit.open("else");
+    let v = told(emit, op, talk, &at(block));
+    assign(emit, acc, &v);
+    emit.close();
+    emit.open(&format!("if {tells}"));
+    let made = (op.combine)(emit, acc, &whole)?;
+    let made = copies(emit, &made);
+    tell(emit, op, talk.slot, &at(&format!("{block} + 1u")), &made);
+    emit.close();
+    emit.open(&format!("if {behind} > 0u"));
+    grow(emit, op, acc, &op.shared_at("0u"))?;
+    emit.close();
     Ok(())
 }
 
 /// Publishes a tuple at a word address.
-fn tell(e: &mut Emit<'_>, op: &TupleOperator<'_>, state: usize, at: &str, values: &[String]) {
+fn tell(emit: &mut Emit<'_>, op: &TupleOperator<'_>, state: usize, at: &str, values: &[String]) {
     let mut parts = Vec::new();
-    for (s, v) in op.kinds.iter().zip(values) {
-        match s {
+    for (kind, value) in op.kinds.iter().zip(values) {
+        match kind {
             Scalar::F64 | Scalar::I64 => {
-                let u = e.define("u", &format!("bitcast<u64>({v})"));
+                let u = emit.define("u", &format!("bitcast<u64>({value})"));
                 parts.extend([
                     format!("u32({u} & 0x7ffffffflu)"),
                     format!("u32(({u} >> 31u) & 0x7ffffffflu)"),
@@ -188,32 +190,33 @@ fn tell(e: &mut Emit<'_>, op: &TupleOperator<'_>, state: usize, at: &str, values
                 ]);
             }
             Scalar::F32 | Scalar::Word => {
-                let u = e.define("u", &if *s == Scalar::F32 { format!("bitcast<u32>({v})") } else { v.clone() });
+                let u = emit
+                    .define("u", &if *kind == Scalar::F32 { format!("bitcast<u32>({value})") } else { value.clone() });
                 parts.extend([format!("({u} & 0x7fffffffu)"), format!("({u} >> 31u)")]);
             }
-            Scalar::Bool => parts.push(format!("select(0u, 1u, {v})")),
+            Scalar::Bool => parts.push(format!("select(0u, 1u, {value})")),
         }
     }
     parts
         .iter()
         .enumerate()
-        .for_each(|(i, p)| e.line(&format!("atomicStore(&a{state}[{at} + {i}u], {p} | 0x80000000u);")));
+        .for_each(|(i, p)| emit.line(&format!("atomicStore(&a{state}[{at} + {i}u], {p} | 0x80000000u);")));
 }
 
 /// Waits for a tuple.
-fn told(e: &mut Emit<'_>, op: &TupleOperator<'_>, k: &Talk, at: &str) -> Numbers {
-    let words: Numbers = (0..width(op)).map(|_| e.name("w")).collect();
-    words.iter().for_each(|w| e.line(&format!("var {w} = 0u;")));
-    let (at, state, patience, iteration) = (e.define("k", at), k.slot, e.word(k.patience), e.name("turn"));
+fn told(emit: &mut Emit<'_>, op: &TupleOperator<'_>, k: &Talk, at: &str) -> Numbers {
+    let words: Numbers = (0..width(op)).map(|_| emit.name("w")).collect();
+    words.iter().for_each(|w| emit.line(&format!("var {w} = 0u;")));
+    let (at, state, patience, iteration) = (emit.define("k", at), k.slot, emit.word(k.patience), emit.name("turn"));
     let there = format!("(({}) >> 31u) == 1u", words.join(" & "));
-    e.open(&format!("for (var {iteration} = 0u; {iteration} < {patience}; {iteration}++)"));
-    for _ in 0..looks(e) {
-        words.iter().enumerate().for_each(|(i, w)| e.line(&format!("{w} = atomicLoad(&a{state}[{at} + {i}u]);")));
-        e.line(&format!("if {there} {{ break; }}"));
+    emit.open(&format!("for (var {iteration} = 0u; {iteration} < {patience}; {iteration}++)"));
+    for _ in 0..looks(emit) {
+        words.iter().enumerate().for_each(|(i, w)| emit.line(&format!("{w} = atomicLoad(&a{state}[{at} + {i}u]);")));
+        emit.line(&format!("if {there} {{ break; }}"));
     }
-    e.line(&format!("if ({iteration} & 63u) == 63u && atomicLoad(&a{state}[1]) != 0u {{ break; }}"));
-    e.close();
-    e.line(&format!("if !({there}) {{ atomicStore(&a{state}[1], 1u); atomicMax(&faults[1], 1u); }}"));
+    emit.line(&format!("if ({iteration} & 63u) == 63u && atomicLoad(&a{state}[1]) != 0u {{ break; }}"));
+    emit.close();
+    emit.line(&format!("if !({there}) {{ atomicStore(&a{state}[1], 1u); atomicMax(&faults[1], 1u); }}"));
     let mut words = words.into_iter().map(|w| format!("({w} & 0x7fffffffu)"));
     let mut word = || words.next().unwrap_or_default();
     let mut whole = |s: Scalar| match s {

@@ -82,29 +82,29 @@ impl<'a> Nest<'a> {
     }
 
     /// Emits the bodies of all loops for these indices. Returns the results of the innermost one.
-    pub fn body(&self, e: &mut Emit<'_>, at: &[String], first: Option<&str>) -> Res<Vec<ElementSource>> {
-        for (k, (l, n)) in self.levels.iter().enumerate() {
-            e.iteration_index(l.body.params.first(), &at[k]);
-            l.body.params.first().map(|p| e.trip.insert(*p, (at[k].clone(), *n)));
-            for (p, x) in l.body.params.iter().skip(1).zip(&l.xs) {
-                if let Some(first) = first.filter(|_| k == 0)
-                    && let VarValue::Number(s, t) = e.element_of_part(*x, &format!("{} - {first}", at[k]))?
+    pub fn body(&self, emit: &mut Emit<'_>, at: &[String], first: Option<&str>) -> Res<Vec<ElementSource>> {
+        for (depth, (ir_loop, count)) in self.levels.iter().enumerate() {
+            emit.iteration_index(ir_loop.body.params.first(), &at[depth]);
+            ir_loop.body.params.first().map(|p| emit.trip.insert(*p, (at[depth].clone(), *count)));
+            for (p, x) in ir_loop.body.params.iter().skip(1).zip(&ir_loop.xs) {
+                if let Some(first) = first.filter(|_| depth == 0)
+                    && let VarValue::Number(s, t) = emit.element_of_part(*x, &format!("{} - {first}", at[depth]))?
                 {
-                    e.bind_number(*p, s, &t);
+                    emit.bind_number(*p, s, &t);
                     continue;
                 }
-                let a = e.walked(*x)?;
-                self.long_enough(e, &a.dims()[0], *n);
-                let row = e.first_axis(&a, &at[k])?;
-                e.bind(*p, row);
+                let a = emit.walked(*x)?;
+                self.long_enough(emit, &a.dims()[0], *count);
+                let row = emit.first_axis(&a, &at[depth])?;
+                emit.bind(*p, row);
             }
-            match (self.levels.get(k + 1), l.body.stmts.split_last()) {
-                (Some(_), Some((_, before))) => before.iter().try_for_each(|s| e.write(s))?,
-                _ => e.stmts(&l.body)?,
+            match (self.levels.get(depth + 1), ir_loop.body.stmts.split_last()) {
+                (Some(_), Some((_, before))) => before.iter().try_for_each(|s| emit.write(s))?,
+                _ => emit.stmts(&ir_loop.body)?,
             }
         }
         let Some((l, _)) = self.levels.last() else { return Ok(Vec::new()) };
-        l.body.results.iter().map(|v| e.elements(*v)).collect()
+        l.body.results.iter().map(|v| emit.elements(*v)).collect()
     }
 
     fn long_enough(&self, e: &mut Emit<'_>, has: &str, n: usize) {
@@ -131,12 +131,12 @@ pub(crate) fn indices(e: &mut Emit<'_>, at: &str, dims: &[String]) -> Vec<String
 }
 
 /// Runs a loop as kernels. Returns one array per output.
-pub fn run(gpu: &Gpu, p: &Program, f: &Function, l: &Loop, env: Env<'_>) -> Res<Vec<Array>> {
+pub fn run(gpu: &Gpu, program: &Program, func: &Function, l: &Loop, env: Env<'_>) -> Res<Vec<Array>> {
     let nest = Nest::of(l, env)?;
-    let rows = l.body.results.iter().any(|v| f.ty(*v).rank() > 0);
+    let rows = l.body.results.iter().any(|v| func.ty(*v).rank() > 0);
     if l.outs.contains(&Out::Sum) && (!nest.sums || rows) {
         // Rows are collected before they are summed.
-        let all = map(gpu, p, f, &nest, env)?;
+        let all = map(gpu, program, func, &nest, env)?;
         return all
             .into_iter()
             .zip(&l.outs)
@@ -148,7 +148,7 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, l: &Loop, env: Env<'_>) -> Res<
         Some((_, n)) if nest.sums && nest.levels.len() > 1 && *n <= 64 => nest.shallower(),
         _ => nest,
     };
-    if nest.sums { crate::soac::sums(gpu, p, f, &nest, env) } else { map(gpu, p, f, &nest, env) }
+    if nest.sums { crate::soac::sums(gpu, program, func, &nest, env) } else { map(gpu, program, func, &nest, env) }
 }
 
 /// The element types of a loop's results.
@@ -164,41 +164,48 @@ fn map(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>) -> R
 
 /// Computes some outputs of collecting loops. If they exceed the maximum number of bindings, several kernels are used,
 /// which repeat the body.
-fn some(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>, which: Range<usize>) -> Res<Vec<Array>> {
+fn some(
+    gpu: &Gpu,
+    program: &Program,
+    func: &Function,
+    nest: &Nest<'_>,
+    env: Env<'_>,
+    which: Range<usize>,
+) -> Res<Vec<Array>> {
     let Some((last, _)) = nest.levels.last() else { return Ok(Vec::new()) };
-    let (kinds, shape) = (&kinds(f, &last.body)?[which.clone()], nest.extents());
-    let n: usize = shape.iter().product();
-    let rows = last.body.results[which.clone()].iter().any(|v| f.ty(*v).rank() > 0);
-    if n == 0 && rows {
+    let (kinds, shape) = (&kinds(func, &last.body)?[which.clone()], nest.extents());
+    let count: usize = shape.iter().product();
+    let rows = last.body.results[which.clone()].iter().any(|v| func.ty(*v).rank() > 0);
+    if count == 0 && rows {
         return unsupported("rows that no iteration makes");
     }
     let outs =
         if rows { Vec::new() } else { kinds.iter().map(|s| gpu.empty(*s, shape.clone())).collect::<Res<Vec<_>>>()? };
-    if n == 0 {
+    if count == 0 {
         return Ok(outs);
     }
     let split = parts(gpu, nest, &outs, env)?;
-    let mut e = Emit::new(gpu, p, f, env);
-    let (first, end) = (e.word(0), e.word(n as u32));
-    let dims: Vec<String> = shape.iter().map(|n| e.word(*n as u32)).collect();
-    nest.prepare(&mut e, split.is_some())?;
-    let i = e.define("i", &format!("group * {THREADS}u + l + {first}"));
-    e.lane = split.is_none().then(|| (i.clone(), n));
-    e.open(&format!("if {i} < {end} && group < params[0]"));
-    let at = indices(&mut e, &i, &dims);
-    let made = nest.body(&mut e, &at, split.as_ref().map(|_| first.as_str()))?;
+    let mut emit = Emit::new(gpu, program, func, env);
+    let (first, end) = (emit.word(0), emit.word(count as u32));
+    let dims: Vec<String> = shape.iter().map(|n| emit.word(*n as u32)).collect();
+    nest.prepare(&mut emit, split.is_some())?;
+    let i = emit.define("i", &format!("group * {THREADS}u + l + {first}"));
+    emit.lane = split.is_none().then(|| (i.clone(), count));
+    emit.open(&format!("if {i} < {end} && group < params[0]"));
+    let at = indices(&mut emit, &i, &dims);
+    let made = nest.body(&mut emit, &at, split.as_ref().map(|_| first.as_str()))?;
     let made = &made[which.clone()];
-    let outs = if rows { made.iter().map(|x| whole(gpu, &e, x, &shape)).collect::<Res<Vec<_>>>()? } else { outs };
+    let outs = if rows { made.iter().map(|x| whole(gpu, &emit, x, &shape)).collect::<Res<Vec<_>>>()? } else { outs };
     for (a, x) in outs.iter().zip(made) {
-        put(&mut e, a, x, &i, split.is_some().then_some(first.as_str()))?;
+        put(&mut emit, a, x, &i, split.is_some().then_some(first.as_str()))?;
     }
-    e.close();
-    if e.arrays() + 2 > gpu.caps.bindings as usize && which.len() > 1 {
+    emit.close();
+    if emit.arrays() + 2 > gpu.caps.bindings as usize && which.len() > 1 {
         let middle = which.start + which.len() / 2;
-        let halves = [which.start..middle, middle..which.end].map(|r| some(gpu, p, f, nest, env, r));
+        let halves = [which.start..middle, middle..which.end].map(|r| some(gpu, program, func, nest, env, r));
         return halves.into_iter().collect::<Res<Vec<_>>>().map(|h| h.concat());
     }
-    launch(gpu, e.finish(THREADS, ""), n, split.unwrap_or(n))?;
+    launch(gpu, emit.finish(THREADS, ""), count, split.unwrap_or(count))?;
     Ok(outs)
 }
 
@@ -210,21 +217,27 @@ pub(crate) fn whole(gpu: &Gpu, e: &Emit<'_>, x: &ElementSource, shape: &[usize])
 }
 
 /// Stores a thread's result, a scalar or a row.
-pub(crate) fn put(e: &mut Emit<'_>, a: &Array, x: &ElementSource, i: &str, first: Option<&str>) -> Res<()> {
-    if let (ElementSource::Number(s, x), Some(first)) = (x, first) {
-        let slot = e.part(a, true)?;
-        e.line(&format!("a{slot}[{i} - {first}] = {};", packed(*s, x)));
+pub(crate) fn put(
+    emit: &mut Emit<'_>,
+    array: &Array,
+    source: &ElementSource,
+    index: &str,
+    first: Option<&str>,
+) -> Res<()> {
+    if let (ElementSource::Number(s, x), Some(first)) = (source, first) {
+        let slot = emit.part(array, true)?;
+        emit.line(&format!("a{slot}[{index} - {first}] = {};", packed(*s, x)));
         return Ok(());
     }
-    let slot = e.slot(a, true)?;
-    let dims = x.dims().to_vec();
-    let steps = e.steps(&dims);
+    let slot = emit.slot(array, true)?;
+    let dims = source.dims().to_vec();
+    let steps = emit.steps(&dims);
     let size = match (dims.first(), steps.first()) {
-        (Some(d), Some(s)) => e.define("k", &format!("{d} * {s}")),
+        (Some(d), Some(s)) => emit.define("k", &format!("{d} * {s}")),
         _ => "1u".to_owned(),
     };
-    let base = e.define("k", &format!("{i} * {size}"));
-    e.fill(&StridedView { array: slot, scalar: a.scalar, base, dims, steps }, x)
+    let base = emit.define("k", &format!("{index} * {size}"));
+    emit.fill(&StridedView { array: slot, scalar: array.scalar, base, dims, steps }, source)
 }
 
 /// The number of elements per launch if an array exceeds the maximum binding and its elements are those of the loop.
@@ -267,20 +280,20 @@ pub(crate) fn cut(a: &Array, from: usize, to: usize) -> Bound {
     Bound { buffer: a.buffer.clone(), offset: from as u64 * b, size: (to - from) as u64 * b }
 }
 
-/// Launches a hand-written kernel with a thread per number from 0 to `n`; `body` receives the thread's number.
-pub(crate) fn each(gpu: &Gpu, n: usize, body: impl FnOnce(&mut Emit<'_>, &str) -> Res<()>) -> Res<()> {
-    if n == 0 {
+/// Launches a hand-written kernel with a thread per number from 0 to `count`; `body` receives the thread's number.
+pub(crate) fn each(gpu: &Gpu, count: usize, body: impl FnOnce(&mut Emit<'_>, &str) -> Res<()>) -> Res<()> {
+    if count == 0 {
         return Ok(());
     }
     let (program, function) = (Program::default(), Function::default());
     let mut e = Emit::new(gpu, &program, &function, &|_| None);
-    let all = e.word(u32::try_from(n).map_or_else(|_| unsupported("more than 2³² numbers"), Ok)?);
+    let all = e.word(u32::try_from(count).map_or_else(|_| unsupported("more than 2³² numbers"), Ok)?);
     let i = e.define("i", &format!("group * {THREADS}u + l"));
     e.open(&format!("if {i} < {all} && group < params[0]"));
     body(&mut e, &i)?;
     e.close();
     let w = e.finish(THREADS, "");
-    gpu.launch(&w.kernel, &w.bound(), &w.words, (n as u32).div_ceil(THREADS))
+    gpu.launch(&w.kernel, &w.bound(), &w.words, (count as u32).div_ceil(THREADS))
 }
 
 impl Nest<'_> {

@@ -55,7 +55,14 @@ fn operands(stmts: &[Stmt], env: Env<'_>) -> Res<Vec<(Var, Array)>> {
 }
 
 /// Runs elementwise statements on arrays of one shape and scalars. Returns the values of `results`.
-pub fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var], env: Env<'_>) -> Res<Vec<Array>> {
+pub fn run(
+    gpu: &Gpu,
+    program: &Program,
+    func: &Function,
+    stmts: &[Stmt],
+    results: &[Var],
+    env: Env<'_>,
+) -> Res<Vec<Array>> {
     if !stmts.iter().all(|s| is_pointwise(&s.op)) {
         return unsupported("an operation that is not done element by element");
     }
@@ -65,35 +72,35 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var]
     };
     let kinds = results
         .iter()
-        .map(|v| Scalar::of(f.ty(*v).scalar()).map_or_else(|| unsupported("arrays of data"), Ok))
+        .map(|v| Scalar::of(func.ty(*v).scalar()).map_or_else(|| unsupported("arrays of data"), Ok))
         .collect::<Res<Vec<_>>>()?;
     let outs = kinds.into_iter().map(|s| gpu.empty(s, shape.clone())).collect::<Res<Vec<_>>>()?;
-    let n = shape.iter().product();
-    if n == 0 {
+    let count = shape.iter().product();
+    if count == 0 {
         return Ok(outs);
     }
-    let mut e = Emit::new(gpu, p, f, env);
-    let (first, end) = (e.word(0), e.word(n as u32));
-    let i = e.define("i", &format!("group * {THREADS}u + l"));
-    e.open(&format!("if {i} < {end} - {first} && group < params[0]"));
+    let mut emit = Emit::new(gpu, program, func, env);
+    let (first, end) = (emit.word(0), emit.word(count as u32));
+    let index = emit.define("i", &format!("group * {THREADS}u + l"));
+    emit.open(&format!("if {index} < {end} - {first} && group < params[0]"));
     for (v, a) in &arrays {
-        let slot = e.part(a, false)?;
-        let x = e.define("v", &crate::wgsl::load(slot, a.scalar, &i));
-        e.bind(*v, VarValue::Number(a.scalar, x));
+        let slot = emit.part(a, false)?;
+        let x = emit.define("v", &crate::wgsl::load(slot, a.scalar, &index));
+        emit.bind(*v, VarValue::Number(a.scalar, x));
     }
-    stmts.iter().try_for_each(|s| e.write(s))?;
+    stmts.iter().try_for_each(|s| emit.write(s))?;
     for (v, a) in results.iter().zip(&outs) {
-        let (s, x) = e.number(*v)?;
-        let slot = e.part(a, true)?;
-        e.line(&format!("a{slot}[{i}] = {};", packed(s, &x)));
+        let (s, x) = emit.number(*v)?;
+        let slot = emit.part(a, true)?;
+        emit.line(&format!("a{slot}[{index}] = {};", packed(s, &x)));
     }
-    e.close();
+    emit.close();
     let large = arrays.iter().map(|(_, a)| a).chain(&outs).any(|a| a.bytes() > gpu.caps.binding);
-    let each = if large { (gpu.caps.binding / 8) as usize / 256 * 256 } else { n };
+    let each = if large { (gpu.caps.binding / 8) as usize / 256 * 256 } else { count };
     if each == 0 {
         return unsupported("kernels that see too little memory");
     }
-    launch(gpu, e.finish(THREADS, ""), n, each)?;
+    launch(gpu, emit.finish(THREADS, ""), count, each)?;
     Ok(outs)
 }
 
@@ -109,8 +116,8 @@ pub(crate) struct InIterations<'a> {
 /// Scalars and arrays smaller than an iteration's result are broadcast.
 pub(crate) fn in_iterations(
     gpu: &Gpu,
-    p: &Program,
-    f: &Function,
+    program: &Program,
+    func: &Function,
     stmts: &[Stmt],
     results: &[Var],
     env: Env<'_>,
@@ -120,51 +127,57 @@ pub(crate) fn in_iterations(
     let size: usize = inner.iter().product();
     let kinds = results
         .iter()
-        .map(|v| Scalar::of(f.ty(*v).scalar()).map_or_else(|| unsupported("arrays of data"), Ok))
+        .map(|v| Scalar::of(func.ty(*v).scalar()).map_or_else(|| unsupported("arrays of data"), Ok))
         .collect::<Res<Vec<_>>>()?;
     let outs = kinds.into_iter().map(|s| gpu.empty(s, [&[n], inner].concat())).collect::<Res<Vec<_>>>()?;
     let total = n * size;
     if total == 0 {
         return Ok(outs);
     }
-    let mut e = Emit::new(gpu, p, f, env);
-    let (end, one) = (e.word(total as u32), e.word(size as u32));
-    let i = e.define("i", &format!("group * {THREADS}u + l"));
-    e.open(&format!("if {i} < {end} && group < params[0]"));
-    bind(&mut e, stmts, env, trip, (&i, &one))?;
-    stmts.iter().try_for_each(|s| e.write(s))?;
+    let mut emit = Emit::new(gpu, program, func, env);
+    let (end, one) = (emit.word(total as u32), emit.word(size as u32));
+    let i = emit.define("i", &format!("group * {THREADS}u + l"));
+    emit.open(&format!("if {i} < {end} && group < params[0]"));
+    bind(&mut emit, stmts, env, trip, (&i, &one))?;
+    stmts.iter().try_for_each(|s| emit.write(s))?;
     for (v, a) in results.iter().zip(&outs) {
-        let (s, x) = e.number(*v)?;
-        let slot = e.slot(a, true)?;
-        e.line(&format!("a{slot}[{i}] = {};", packed(s, &x)));
+        let (s, x) = emit.number(*v)?;
+        let slot = emit.slot(a, true)?;
+        emit.line(&format!("a{slot}[{i}] = {};", packed(s, &x)));
     }
-    e.close();
-    launch_all(gpu, e, total)?;
+    emit.close();
+    launch_all(gpu, emit, total)?;
     Ok(outs)
 }
 
 /// Loads the operands at a thread's index; `one` is the number of elements per iteration.
-fn bind(e: &mut Emit<'_>, stmts: &[Stmt], env: Env<'_>, trip: &InIterations<'_>, (i, one): (&str, &str)) -> Res<()> {
+fn bind(
+    emit: &mut Emit<'_>,
+    stmts: &[Stmt],
+    env: Env<'_>,
+    trip: &InIterations<'_>,
+    (index, one): (&str, &str),
+) -> Res<()> {
     let InIterations { inner, each, .. } = *trip;
-    for v in read(stmts) {
-        let a = match env(v) {
+    for stmt in read(stmts) {
+        let array = match env(stmt) {
             Some(Operand::Array(a)) => a,
             Some(_) => continue,
             None => return unsupported("a value that is not on the device"),
         };
-        let own = if each(v) { &a.shape[1..] } else { &a.shape[..] };
-        let at = match (each(v), own.is_empty()) {
-            (true, false) => i.to_owned(),
-            (true, true) => format!("{i} / {one}"),
-            (false, false) => format!("{i} % {one}"),
+        let own = if each(stmt) { &array.shape[1..] } else { &array.shape[..] };
+        let at = match (each(stmt), own.is_empty()) {
+            (true, false) => index.to_owned(),
+            (true, true) => format!("{index} / {one}"),
+            (false, false) => format!("{index} % {one}"),
             (false, true) => "0u".to_owned(),
         };
         if !own.is_empty() && own != inner {
             return unsupported("arrays of different shapes");
         }
-        let slot = e.slot(&a, false)?;
-        let x = e.define("v", &crate::wgsl::load(slot, a.scalar, &at));
-        e.bind(v, VarValue::Number(a.scalar, x));
+        let slot = emit.slot(&array, false)?;
+        let x = emit.define("v", &crate::wgsl::load(slot, array.scalar, &at));
+        emit.bind(stmt, VarValue::Number(array.scalar, x));
     }
     Ok(())
 }

@@ -142,17 +142,17 @@ fn sent(gpu: &Rc<Gpu>, v: &Value, ty: &Ty) -> Res<exec::Value> {
     })
 }
 
-fn sent_array(gpu: &Rc<Gpu>, a: &value::Array, elem: &Ty, ty: &Ty) -> Res<exec::Value> {
-    let held = a.away().and_then(|r| r.any().downcast_ref::<DeviceValue>());
+fn sent_array(gpu: &Rc<Gpu>, array: &value::Array, elem: &Ty, ty: &Ty) -> Res<exec::Value> {
+    let held = array.away().and_then(|r| r.any().downcast_ref::<DeviceValue>());
     if let Some(h) = held.filter(|h| Rc::ptr_eq(&h.gpu, gpu)) {
         return Ok(h.value.clone());
     }
-    let data = match a.buf() {
-        Buf::I64(x) if a.shape.len() == 1 && x.len() <= INTS => return Ok(exec::Value::Ints(Rc::new(x.clone()))),
-        Buf::F64(x) => gpu.array_of(Scalar::F64, x, a.shape.to_vec()),
-        Buf::F32(x) => gpu.array_of(Scalar::F32, x, a.shape.to_vec()),
-        Buf::I64(x) => gpu.array_of(Scalar::I64, x, a.shape.to_vec()),
-        Buf::Bool(x) => gpu.array(&Data::Bool(x.clone()), a.shape.to_vec()),
+    let data = match array.buf() {
+        Buf::I64(x) if array.shape.len() == 1 && x.len() <= INTS => return Ok(exec::Value::Ints(Rc::new(x.clone()))),
+        Buf::F64(x) => gpu.array_of(Scalar::F64, x, array.shape.to_vec()),
+        Buf::F32(x) => gpu.array_of(Scalar::F32, x, array.shape.to_vec()),
+        Buf::I64(x) => gpu.array_of(Scalar::I64, x, array.shape.to_vec()),
+        Buf::Bool(x) => gpu.array(&Data::Bool(x.clone()), array.shape.to_vec()),
         Buf::Boxed(rows) if matches!(elem, Ty::Array(..)) => {
             return Ok(exec::Value::Data(
                 0,
@@ -164,8 +164,8 @@ fn sent_array(gpu: &Rc<Gpu>, a: &value::Array, elem: &Ty, ty: &Ty) -> Res<exec::
         }
     };
     let sent = exec::Value::Array(data?);
-    if a.shape.iter().product::<usize>() >= STAYS {
-        a.add_remote_copy(Box::new(DeviceValue {
+    if array.shape.iter().product::<usize>() >= STAYS {
+        array.add_remote_copy(Box::new(DeviceValue {
             gpu: gpu.clone(),
             program: None,
             value: sent.clone(),

@@ -283,19 +283,19 @@ impl Gpu {
 
     /// Allocates memory with these contents; the length is a multiple of four.
     pub fn upload(&self, bytes: &[u8]) -> Res<Buffer> {
-        let b = self.alloc(bytes.len() as u64)?;
+        let buffer = self.alloc(bytes.len() as u64)?;
         if !bytes.is_empty() {
             // A kernel that is not submitted yet may still read the buffer's previous contents.
-            let waits = b.batch().get() == self.batch.borrow().number;
+            let waits = buffer.batch().get() == self.batch.borrow().number;
             if waits {
                 self.submit()?;
             }
-            self.queue.write_buffer(b.raw(), 0, bytes);
+            self.queue.write_buffer(buffer.raw(), 0, bytes);
             self.count(|w| w.up += bytes.len() as u64);
         }
-        self.tell(|r| r.sent(&b));
+        self.tell(|r| r.sent(&buffer));
         self.fine()?;
-        Ok(b)
+        Ok(buffer)
     }
 
     /// Copies the first `bytes` bytes of a buffer, a multiple of four. A kernel copies large buffers: it is two to three
@@ -374,18 +374,18 @@ impl Gpu {
         self.fine()
     }
 
-    fn pipeline(&self, k: &Kernel) -> Res<Rc<Pipeline>> {
-        if let Some(p) = self.pipelines.borrow().get(&k.text) {
+    fn pipeline(&self, kernel: &Kernel) -> Res<Rc<Pipeline>> {
+        if let Some(p) = self.pipelines.borrow().get(&kernel.text) {
             return Ok(p.clone());
         }
-        if k.writes.len() + 2 > self.caps.bindings as usize {
+        if kernel.writes.len() + 2 > self.caps.bindings as usize {
             return Err(Error::Unsupported(format!(
                 "a kernel of {} arrays, of {} that one may have",
-                k.writes.len(),
+                kernel.writes.len(),
                 self.caps.bindings.saturating_sub(2)
             )));
         }
-        let module = shader::module(&self.device, &k.text, self.caps.exact)?;
+        let module = shader::module(&self.device, &kernel.text, self.caps.exact)?;
         let entry = |binding: usize, write: bool| wgpu::BindGroupLayoutEntry {
             binding: binding as u32,
             visibility: wgpu::ShaderStages::COMPUTE,
@@ -396,7 +396,8 @@ impl Gpu {
             },
             count: None,
         };
-        let entries: Vec<_> = [false, true].iter().chain(&k.writes).enumerate().map(|(i, w)| entry(i, *w)).collect();
+        let entries: Vec<_> =
+            [false, true].iter().chain(&kernel.writes).enumerate().map(|(i, w)| entry(i, *w)).collect();
         let layout =
             self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries: &entries });
         let whole = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
@@ -418,7 +419,7 @@ impl Gpu {
         self.fine()?;
         self.count(|w| w.compiled += 1);
         let p = Rc::new(Pipeline { pipeline, layout });
-        self.pipelines.borrow_mut().insert(k.text.clone(), p.clone());
+        self.pipelines.borrow_mut().insert(kernel.text.clone(), p.clone());
         Ok(p)
     }
 
@@ -437,7 +438,7 @@ impl Gpu {
     /// [`Gpu::launch`] for a compiled kernel.
     pub(crate) fn start(
         &self,
-        p: &Pipeline,
+        pipeline: &Pipeline,
         faults: &[Fault],
         arrays: &[Bound],
         params: &[u32],
@@ -466,26 +467,26 @@ impl Gpu {
         let number = b.number;
         drop(b);
         arrays.iter().for_each(|a| a.buffer.batch().set(number));
-        let bound = self.group(p, arrays, slot);
-        let (x, y) = grid(groups, self.caps.groups);
-        let mut b = self.batch.borrow_mut();
-        b.kernels += 1;
-        if b.pass.is_none() {
-            let encoder = b.encoder.get_or_insert_with(|| {
+        let bound = self.group(pipeline, arrays, slot);
+        let (width, height) = grid(groups, self.caps.groups);
+        let mut batch = self.batch.borrow_mut();
+        batch.kernels += 1;
+        if batch.pass.is_none() {
+            let encoder = batch.encoder.get_or_insert_with(|| {
                 self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None })
             });
-            b.pass = Some(
+            batch.pass = Some(
                 encoder
                     .begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes: None })
                     .forget_lifetime(),
             );
         }
-        if let Some(pass) = &mut b.pass {
-            pass.set_pipeline(&p.pipeline);
+        if let Some(pass) = &mut batch.pass {
+            pass.set_pipeline(&pipeline.pipeline);
             pass.set_bind_group(0, &bound, &[offset as u32]);
-            pass.dispatch_workgroups(x, y, 1);
+            pass.dispatch_workgroups(width, height, 1);
         }
-        drop(b);
+        drop(batch);
         self.count(|w| {
             (w.kernels, w.traffic) = (w.kernels + 1, w.traffic + arrays.iter().map(|a| a.size).sum::<u64>());
         });
@@ -494,9 +495,9 @@ impl Gpu {
     }
 
     /// The bind group of a kernel; recent ones are cached.
-    fn group(&self, p: &Pipeline, arrays: &[Bound], slot: u64) -> wgpu::BindGroup {
+    fn group(&self, pipeline: &Pipeline, arrays: &[Bound], slot: u64) -> wgpu::BindGroup {
         let key = GroupKey {
-            pipeline: std::ptr::from_ref(p).addr(),
+            pipeline: std::ptr::from_ref(pipeline).addr(),
             slot,
             arrays: arrays.iter().map(|a| (a.buffer.number(), a.offset, a.size)).collect(),
         };
@@ -514,7 +515,7 @@ impl Gpu {
             resources.enumerate().map(|(i, resource)| wgpu::BindGroupEntry { binding: i as u32, resource }).collect();
         let made = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: None,
-            layout: &p.layout,
+            layout: &pipeline.layout,
             entries: &entries,
         });
         self.pool.borrow_mut().keep(key, made.clone());

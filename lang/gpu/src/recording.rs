@@ -112,20 +112,20 @@ impl Recording {
     pub fn launch(
         &mut self,
         pipeline: &Rc<Pipeline>,
-        k: &Kernel,
+        kernel: &Kernel,
         arrays: &[Bound],
         words: &[u32],
         groups: u32,
     ) -> bool {
         let places = arrays
             .iter()
-            .zip(&k.writes)
+            .zip(&kernel.writes)
             .map(|(a, w)| self.place(&a.buffer, *w).map(|p| (p, a.offset, a.size)))
             .collect::<Option<Vec<_>>>();
         let Some(arrays) = places else { return false };
         self.steps.push(Command::Launch {
             pipeline: pipeline.clone(),
-            faults: k.faults.clone().into(),
+            faults: kernel.faults.clone().into(),
             arrays,
             words: words.to_vec(),
             groups,
@@ -202,20 +202,27 @@ impl Gpu {
     }
 
     /// Replays a recording. Returns the buffers that are results.
-    pub(crate) fn replay_commands(&self, t: &CommandList, given: &[Array]) -> Res<ReplayBuffers> {
-        let mut made = ReplayBuffers { buffers: vec![None; t.made.len()], kept: t.kept.clone() };
+    pub(crate) fn replay_commands(&self, command_list: &CommandList, given: &[Array]) -> Res<ReplayBuffers> {
+        let mut made = ReplayBuffers { buffers: vec![None; command_list.made.len()], kept: command_list.kept.clone() };
         let mut bound = Vec::new();
-        for (s, dies) in t.steps.iter().zip(&t.dies) {
+        for (s, dies) in command_list.steps.iter().zip(&command_list.dies) {
             match s {
                 Command::Launch { pipeline, faults, arrays, words, groups } => {
                     bound.clear();
                     for (p, offset, size) in arrays {
-                        bound.push(Bound { buffer: made.buffer(self, t, *p, given)?, offset: *offset, size: *size });
+                        bound.push(Bound {
+                            buffer: made.buffer(self, command_list, *p, given)?,
+                            offset: *offset,
+                            size: *size,
+                        });
                     }
                     self.start(pipeline, faults, &bound, words, *groups)?;
                 }
                 Command::Copy { from, to, bytes } => {
-                    let (a, b) = (made.buffer(self, t, from.0, given)?, made.buffer(self, t, to.0, given)?);
+                    let (a, b) = (
+                        made.buffer(self, command_list, from.0, given)?,
+                        made.buffer(self, command_list, to.0, given)?,
+                    );
                     self.copy_into(&a, from.1, &b, to.1, *bytes)?;
                 }
             }

@@ -63,19 +63,19 @@ impl KernelContext<'_> {
         if rows * length == 0 {
             return Ok(outs);
         }
-        let t = Tiles { rows, length, threads: op.threads()? };
+        let tiles = Tiles { rows, length, threads: op.threads()? };
         let put = (&outs[..], exclusive);
-        if t.count() == 1 {
-            self.spread(op, &t, from, PrefixSource::Nothing, put)?;
-        } else if self.gpu.once().is_some_and(|n| t.rows * t.count() >= n as usize) {
-            let state = lookback::state(self.gpu, op, &t)?;
-            self.spread(op, &t, from, PrefixSource::Told { state: &state, again: false }, put)?;
-            self.spread(op, &t, from, PrefixSource::Told { state: &state, again: true }, put)?;
+        if tiles.count() == 1 {
+            self.spread(op, &tiles, from, PrefixSource::Nothing, put)?;
+        } else if self.gpu.once().is_some_and(|n| tiles.rows * tiles.count() >= n as usize) {
+            let state = lookback::state(self.gpu, op, &tiles)?;
+            self.spread(op, &tiles, from, PrefixSource::Told { state: &state, again: false }, put)?;
+            self.spread(op, &tiles, from, PrefixSource::Told { state: &state, again: true }, put)?;
         } else {
-            let sums = self.totals(op, &t, from)?;
-            let (within, whole) = self.within(op, &t, &sums)?;
-            let blocks = whole.map(|w| self.chain(op, &t, &w)).transpose()?;
-            self.spread(op, &t, from, PrefixSource::Made { within: &within, blocks: blocks.as_deref() }, put)?;
+            let sums = self.totals(op, &tiles, from)?;
+            let (within, whole) = self.within(op, &tiles, &sums)?;
+            let blocks = whole.map(|w| self.chain(op, &tiles, &w)).transpose()?;
+            self.spread(op, &tiles, from, PrefixSource::Made { within: &within, blocks: blocks.as_deref() }, put)?;
         }
         Ok(outs)
     }
@@ -83,83 +83,83 @@ impl KernelContext<'_> {
     fn spread(
         &self,
         op: &TupleOperator<'_>,
-        t: &Tiles,
+        tiles: &Tiles,
         from: Source<'_>,
         left: PrefixSource<'_>,
         put: (&[Array], bool),
     ) -> Res<()> {
         let mut e = self.emit();
-        spread(&mut e, op, t, from, left, put)?;
+        spread(&mut e, op, tiles, from, left, put)?;
         let (groups, told) = match left {
             PrefixSource::Told { again, .. } => (again.then_some(1), lookback::SHARED),
             PrefixSource::Nothing | PrefixSource::Made { .. } => (None, ""),
         };
-        self.launch(e.finish(t.threads, &(tile_staging::shared(self.gpu, op, t.threads) + told)), t, groups)
+        self.launch(e.finish(tiles.threads, &(tile_staging::shared(self.gpu, op, tiles.threads) + told)), tiles, groups)
     }
 
     /// Computes the result of the preceding tiles in its block for each tile (except the first of a block), and, if
     /// there are several blocks, the result of each full block.
-    fn within(&self, op: &TupleOperator<'_>, t: &Tiles, sums: &[Array]) -> Res<(Vec<Array>, Option<Vec<Array>>)> {
-        let outs = self.inner(op, &[t.rows, t.count()])?;
-        let whole = if t.blocks() > 1 { Some(self.inner(op, &[t.rows, t.blocks()])?) } else { None };
-        let mut e = self.emit();
-        let (count, blocks) = (e.word(t.count() as u32), e.word(t.blocks() as u32));
-        (op.prepare)(&mut e)?;
-        e.open("if group < params[0]");
-        let first = e.define("k", &format!("(group % {blocks}) * {}u", t.threads));
-        let active = e.define("k", &format!("min({count} - {first}, {}u)", t.threads));
-        let j = e.define("j", &format!("{first} + min(l, {active} - 1u)"));
-        let x = rows_of(op, sums, t.count())(&mut e, &format!("(group / {blocks})"), &j)?;
-        threads(&mut e, op, t, &x, &active)?;
-        e.open(&format!("if l > 0u && l < {active}"));
-        let before = copies(&mut e, &op.shared_at("l - 1u"));
-        store(&mut e, op, &outs, &format!("((group / {blocks}) * {count} + {j})"), &before)?;
+    fn within(&self, op: &TupleOperator<'_>, tiles: &Tiles, sums: &[Array]) -> Res<(Vec<Array>, Option<Vec<Array>>)> {
+        let outs = self.inner(op, &[tiles.rows, tiles.count()])?;
+        let whole = if tiles.blocks() > 1 { Some(self.inner(op, &[tiles.rows, tiles.blocks()])?) } else { None };
+        let mut emit = self.emit();
+        let (count, blocks) = (emit.word(tiles.count() as u32), emit.word(tiles.blocks() as u32));
+        (op.prepare)(&mut emit)?;
+        emit.open("if group < params[0]");
+        let first = emit.define("k", &format!("(group % {blocks}) * {}u", tiles.threads));
+        let active = emit.define("k", &format!("min({count} - {first}, {}u)", tiles.threads));
+        let j = emit.define("j", &format!("{first} + min(l, {active} - 1u)"));
+        let x = rows_of(op, sums, tiles.count())(&mut emit, &format!("(group / {blocks})"), &j)?;
+        threads(&mut emit, op, tiles, &x, &active)?;
+        emit.open(&format!("if l > 0u && l < {active}"));
+        let before = copies(&mut emit, &op.shared_at("l - 1u"));
+        store(&mut emit, op, &outs, &format!("((group / {blocks}) * {count} + {j})"), &before)?;
         if let Some(w) = &whole {
-            e.open(&format!("if l == {}u", t.threads - 1));
-            let all = (op.combine)(&mut e, &before, &x)?;
-            store(&mut e, op, w, "group", &all)?;
-            e.close();
+            emit.open(&format!("if l == {}u", tiles.threads - 1));
+            let all = (op.combine)(&mut emit, &before, &x)?;
+            store(&mut emit, op, w, "group", &all)?;
+            emit.close();
         }
-        e.close();
-        e.close();
-        let w = e.finish(t.threads, &op.shared(t.threads));
-        self.gpu.launch(&w.kernel, &w.bound(), &w.words, (t.rows * t.blocks()) as u32)?;
+        emit.close();
+        emit.close();
+        let w = emit.finish(tiles.threads, &op.shared(tiles.threads));
+        self.gpu.launch(&w.kernel, &w.bound(), &w.words, (tiles.rows * tiles.blocks()) as u32)?;
         Ok((outs, whole))
     }
 
     /// Computes the prefix of each block sequentially: a work-group per row, whose first thread combines what the
     /// others have loaded.
-    fn chain(&self, op: &TupleOperator<'_>, t: &Tiles, whole: &[Array]) -> Res<Vec<Array>> {
-        let outs = self.inner(op, &[t.rows, t.blocks()])?;
-        let mut e = self.emit();
-        let blocks = e.word(t.blocks() as u32);
-        (op.prepare)(&mut e)?;
-        e.open("if group < params[0]");
-        let acc = op.declare(&mut e, "acc");
-        let neutral = (op.neutral)(&mut e)?;
-        assign(&mut e, &acc, &neutral);
-        let b = e.name("b");
-        e.line(&format!("var {b} = 0u;"));
-        e.open(&format!("for (; {b} < {blocks}; {b} = {b} + {}u)", t.threads));
-        let at = e.define("k", &format!("group * {blocks} + min({b} + l, {blocks} - 1u)"));
-        let v = taken(&mut e, op, whole, &at)?;
-        op.share(&mut e, "l", &v);
+    fn chain(&self, op: &TupleOperator<'_>, tiles: &Tiles, whole: &[Array]) -> Res<Vec<Array>> {
+        let outs = self.inner(op, &[tiles.rows, tiles.blocks()])?;
+        let mut emit = self.emit();
+        let blocks = emit.word(tiles.blocks() as u32);
+        (op.prepare)(&mut emit)?;
+        emit.open("if group < params[0]");
+        let acc = op.declare(&mut emit, "acc");
+        let neutral = (op.neutral)(&mut emit)?;
+        assign(&mut emit, &acc, &neutral);
+        let block = emit.name("b");
+        emit.line(&format!("var {block} = 0u;"));
+        emit.open(&format!("for (; {block} < {blocks}; {block} = {block} + {}u)", tiles.threads));
+        let at = emit.define("k", &format!("group * {blocks} + min({block} + l, {blocks} - 1u)"));
+        let v = taken(&mut emit, op, whole, &at)?;
+        op.share(&mut emit, "l", &v);
         one_by_one(
-            &mut e,
+            &mut emit,
             op,
             &acc,
-            &format!("min({blocks} - {b}, {}u)", t.threads),
-            &format!("{b} + 1u < {blocks} - "),
+            &format!("min({blocks} - {block}, {}u)", tiles.threads),
+            &format!("{block} + 1u < {blocks} - "),
         )?;
-        e.open(&format!("if {b} + l < {blocks}"));
-        store(&mut e, op, &outs, &at, &op.shared_at("l"))?;
-        e.close();
-        e.line("workgroupBarrier();");
-        e.close();
-        e.ended(&format!("{b} < {blocks}"));
-        e.close();
-        let w = e.finish(t.threads, &op.shared(t.threads));
-        self.gpu.launch(&w.kernel, &w.bound(), &w.words, t.rows as u32)?;
+        emit.open(&format!("if {block} + l < {blocks}"));
+        store(&mut emit, op, &outs, &at, &op.shared_at("l"))?;
+        emit.close();
+        emit.line("workgroupBarrier();");
+        emit.close();
+        emit.ended(&format!("{block} < {blocks}"));
+        emit.close();
+        let w = emit.finish(tiles.threads, &op.shared(tiles.threads));
+        self.gpu.launch(&w.kernel, &w.bound(), &w.words, tiles.rows as u32)?;
         Ok(outs)
     }
 }
@@ -167,98 +167,107 @@ impl KernelContext<'_> {
 /// The first thread combines `count` tuples of work-group memory with the accumulator, and replaces each by the value
 /// before it. The last block may be incomplete: it is not added, because no prefix depends on it. `more` is the
 /// comparison, up to its right operand, that holds for all other blocks.
-fn one_by_one(e: &mut Emit<'_>, op: &TupleOperator<'_>, acc: &[String], count: &str, more: &str) -> Res<()> {
-    e.line("workgroupBarrier();");
-    e.open("if l == 0u");
-    let i = e.name("i");
-    e.open(&format!("for (var {i} = 0u; {i} < {count}; {i}++)"));
-    let v = copies(e, &op.shared_at(&i));
-    op.share(e, &i, acc);
-    e.open(&format!("if {more}{i}"));
-    grow(e, op, acc, &v)?;
-    e.close();
-    e.close();
-    e.close();
-    e.line("workgroupBarrier();");
+fn one_by_one(emit: &mut Emit<'_>, op: &TupleOperator<'_>, acc: &[String], count: &str, more: &str) -> Res<()> {
+    emit.line("workgroupBarrier();");
+    emit.open("if l == 0u");
+    let i = emit.name("i");
+    emit.open(&format!("for (var {i} = 0u; {i} < {count}; {i}++)"));
+    let v = copies(emit, &op.shared_at(&i));
+    op.share(emit, &i, acc);
+    emit.open(&format!("if {more}{i}"));
+    grow(emit, op, acc, &v)?;
+    emit.close();
+    emit.close();
+    emit.close();
+    emit.line("workgroupBarrier();");
     Ok(())
 }
 
 /// Writes all prefixes of a tile, after the tile's own prefix.
 fn spread(
-    e: &mut Emit<'_>,
+    emit: &mut Emit<'_>,
     op: &TupleOperator<'_>,
-    t: &Tiles,
+    tiles: &Tiles,
     from: Source<'_>,
     before: PrefixSource<'_>,
     (outs, exclusive): (&[Array], bool),
 ) -> Res<()> {
     let order = before.order();
-    let b = begin(e, t, op, order)?;
-    let x = op.declare(e, "x");
-    let staged = tile_staging::load(e, op, t, &b, from)?;
-    let kept: Numbers = op.kinds.iter().map(|_| e.name("kept")).collect();
-    let own = |j: &str| kept.iter().map(|k| format!("{k}[{j} - {}]", b.first)).collect::<Numbers>();
+    let tile_vars = begin(emit, tiles, op, order)?;
+    let partial = op.declare(emit, "x");
+    let staged = tile_staging::load(emit, op, tiles, &tile_vars, from)?;
+    let kept: Numbers = op.kinds.iter().map(|_| emit.name("kept")).collect();
+    let own = |j: &str| kept.iter().map(|k| format!("{k}[{j} - {}]", tile_vars.first)).collect::<Numbers>();
     if staged {
-        gather(e, op, &x, (&b.row, &b.first, &b.end), &|e, _, j| Ok(tile_staging::read(e, op, &b.start, j)))?;
+        gather(emit, op, &partial, (&tile_vars.row, &tile_vars.first, &tile_vars.end), &|e, _, j| {
+            Ok(tile_staging::read(e, op, &tile_vars.start, j))
+        })?;
     } else {
-        kept.iter().zip(&op.kinds).for_each(|(n, s)| e.line(&format!("var {n}: array<{}, {ITEMS}>;", wgsl(*s))));
-        gather(e, op, &x, (&b.row, &b.first, &b.end), &|e, r, j| {
+        kept.iter().zip(&op.kinds).for_each(|(n, s)| emit.line(&format!("var {n}: array<{}, {ITEMS}>;", wgsl(*s))));
+        gather(emit, op, &partial, (&tile_vars.row, &tile_vars.first, &tile_vars.end), &|e, r, j| {
             let v = from(e, r, j)?;
             let v = copies(e, &v);
             assign(e, &own(j), &v);
             Ok(v)
         })?;
     }
-    threads(e, op, t, &x, &b.active)?;
-    let acc = left(e, op, t, before, &b)?;
-    let (j, length) = (e.name("j"), e.word(t.length as u32));
-    e.line(&format!("var {j} = {};", b.first));
-    e.open(&format!("for (; {j} < {}; {j}++)", b.end));
-    let v = if staged { tile_staging::read(e, op, &b.start, &j) } else { copies(e, &own(&j)) };
-    let before = copies(e, &acc);
-    grow(e, op, &acc, &v)?;
+    threads(emit, op, tiles, &partial, &tile_vars.active)?;
+    let acc = left(emit, op, tiles, before, &tile_vars)?;
+    let (position, length) = (emit.name("j"), emit.word(tiles.length as u32));
+    emit.line(&format!("var {position} = {};", tile_vars.first));
+    emit.open(&format!("for (; {position} < {}; {position}++)", tile_vars.end));
+    let v =
+        if staged { tile_staging::read(emit, op, &tile_vars.start, &position) } else { copies(emit, &own(&position)) };
+    let before = copies(emit, &acc);
+    grow(emit, op, &acc, &v)?;
     let made = if exclusive { &before } else { &acc };
     if staged {
-        tile_staging::write(e, op, &b.start, &j, made);
+        tile_staging::write(emit, op, &tile_vars.start, &position, made);
     } else {
-        store(e, op, outs, &format!("({} * {length} + {j})", b.row), made)?;
+        store(emit, op, outs, &format!("({} * {length} + {position})", tile_vars.row), made)?;
     }
-    e.close();
-    e.ended(&format!("{j} < {}", b.end));
+    emit.close();
+    emit.ended(&format!("{position} < {}", tile_vars.end));
     if staged {
-        tile_staging::store(e, op, t, &b, (outs, &length))?;
+        tile_staging::store(emit, op, tiles, &tile_vars, (outs, &length))?;
     }
-    lookback::end(e, order);
+    lookback::end(emit, order);
     Ok(())
 }
 
 /// The prefix of a thread's elements.
-fn left(e: &mut Emit<'_>, op: &TupleOperator<'_>, t: &Tiles, before: PrefixSource<'_>, b: &TileVars) -> Res<Numbers> {
-    let acc = op.declare(e, "acc");
+fn left(
+    emit: &mut Emit<'_>,
+    op: &TupleOperator<'_>,
+    tiles: &Tiles,
+    before: PrefixSource<'_>,
+    tile_vars: &TileVars,
+) -> Res<Numbers> {
+    let acc = op.declare(emit, "acc");
     let of_threads = match before {
-        PrefixSource::Told { state, again } => lookback::left(e, op, t, (state, again), b, &acc)?,
+        PrefixSource::Told { state, again } => lookback::left(emit, op, tiles, (state, again), tile_vars, &acc)?,
         PrefixSource::Nothing | PrefixSource::Made { .. } => {
-            let neutral = (op.neutral)(e)?;
-            assign(e, &acc, &neutral);
+            let neutral = (op.neutral)(emit)?;
+            assign(emit, &acc, &neutral);
             op.shared_at("l - 1u")
         }
     };
     if let PrefixSource::Made { within, blocks } = before {
-        let (inner, wide) = (e.define("k", &format!("{} % {}", b.tile, b.tiles)), t.threads);
+        let (inner, wide) = (emit.define("k", &format!("{} % {}", tile_vars.tile, tile_vars.tiles)), tiles.threads);
         if let Some(blocks) = blocks {
-            let count = e.word(t.blocks() as u32);
-            let at = e.define("k", &format!("{} * {count} + {inner} / {wide}u", b.row));
-            let v = taken(e, op, blocks, &at)?;
-            assign(e, &acc, &v);
+            let count = emit.word(tiles.blocks() as u32);
+            let at = emit.define("k", &format!("{} * {count} + {inner} / {wide}u", tile_vars.row));
+            let v = taken(emit, op, blocks, &at)?;
+            assign(emit, &acc, &v);
         }
-        e.open(&format!("if {inner} % {wide}u > 0u"));
-        let v = taken(e, op, within, &b.tile)?;
-        grow(e, op, &acc, &v)?;
-        e.close();
+        emit.open(&format!("if {inner} % {wide}u > 0u"));
+        let v = taken(emit, op, within, &tile_vars.tile)?;
+        grow(emit, op, &acc, &v)?;
+        emit.close();
     }
-    e.open(&format!("if l > 0u && l < {}", b.active));
-    grow(e, op, &acc, &of_threads)?;
-    e.close();
+    emit.open(&format!("if l > 0u && l < {}", tile_vars.active));
+    grow(emit, op, &acc, &of_threads)?;
+    emit.close();
     Ok(acc)
 }
 
@@ -272,22 +281,22 @@ pub(crate) fn grow(e: &mut Emit<'_>, op: &TupleOperator<'_>, acc: &[String], by:
 }
 
 /// Scans the results of a tile's threads: afterwards work-group memory holds all prefixes.
-fn threads(e: &mut Emit<'_>, op: &TupleOperator<'_>, t: &Tiles, x: &[String], active: &str) -> Res<()> {
-    op.share(e, "l", x);
-    e.line("workgroupBarrier();");
-    let d = e.name("d");
-    e.open(&format!("for (var {d} = 1u; {d} < {}u; {d} = {d} * 2u)", t.threads));
-    let y = op.declare(e, "y");
-    assign(e, &y, &op.shared_at("l"));
-    e.open(&format!("if l >= {d} && l < {active}"));
-    let left = copies(e, &op.shared_at(&format!("l - {d}")));
-    let made = (op.combine)(e, &left, &y)?;
-    let made = copies(e, &made);
-    assign(e, &y, &made);
-    e.close();
-    e.line("workgroupBarrier();");
-    op.share(e, "l", &y);
-    e.line("workgroupBarrier();");
-    e.close();
+fn threads(emit: &mut Emit<'_>, op: &TupleOperator<'_>, t: &Tiles, x: &[String], active: &str) -> Res<()> {
+    op.share(emit, "l", x);
+    emit.line("workgroupBarrier();");
+    let d = emit.name("d");
+    emit.open(&format!("for (var {d} = 1u; {d} < {}u; {d} = {d} * 2u)", t.threads));
+    let y = op.declare(emit, "y");
+    assign(emit, &y, &op.shared_at("l"));
+    emit.open(&format!("if l >= {d} && l < {active}"));
+    let left = copies(emit, &op.shared_at(&format!("l - {d}")));
+    let made = (op.combine)(emit, &left, &y)?;
+    let made = copies(emit, &made);
+    assign(emit, &y, &made);
+    emit.close();
+    emit.line("workgroupBarrier();");
+    op.share(emit, "l", &y);
+    emit.line("workgroupBarrier();");
+    emit.close();
     Ok(())
 }

@@ -29,16 +29,18 @@ const UNKNOWN: u64 = 1 << 12;
 
 /// An estimate of the operations of a statement. `None` if it is not scalar code with element accesses. `turns` returns
 /// known extents.
-pub(crate) fn work(f: &Function, s: &Stmt, trip: &dyn Fn(Var) -> Option<u64>) -> Option<u64> {
-    if !s.lin_outs.is_empty() || !s.outs.iter().all(|v| Scalar::of(f.ty(*v)).is_some() || matches!(s.op, Op::Loop(_))) {
+pub(crate) fn work(func: &Function, stmt: &Stmt, trip: &dyn Fn(Var) -> Option<u64>) -> Option<u64> {
+    if !stmt.lin_outs.is_empty()
+        || !stmt.outs.iter().all(|v| Scalar::of(func.ty(*v)).is_some() || matches!(stmt.op, Op::Loop(_)))
+    {
         return None;
     }
     let block = |b: &Block| {
         b.stmts.iter().try_fold(1u64, |n, s| {
-            stacker::maybe_grow(64 * 1024, 1024 * 1024, || work(f, s, trip)).map(|w| n.saturating_add(w))
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || work(func, s, trip)).map(|w| n.saturating_add(w))
         })
     };
-    match &s.op {
+    match &stmt.op {
         Op::Un(..)
         | Op::Bin(..)
         | Op::Cmp(..)
@@ -51,7 +53,7 @@ pub(crate) fn work(f: &Function, s: &Stmt, trip: &dyn Fn(Var) -> Option<u64>) ->
         | Op::Dup(_) => Some(1),
         Op::Prim(p, _) if crate::primitive_table::on_gpu(*p) == crate::primitive_table::OnGpu::Number => Some(1),
         Op::If(_, a, b) => Some(block(a)?.saturating_add(block(b)?)),
-        Op::Loop(l) if numbers(f, l) => {
+        Op::Loop(l) if numbers(func, l) => {
             let often = match &l.trip {
                 Trip::Count(n) => trip(*n).unwrap_or(UNKNOWN),
                 Trip::While(c) => block(c).map(|_| UNKNOWN)?,
@@ -107,39 +109,39 @@ pub(crate) fn run(
     Ok(made)
 }
 
-/// Runs a statement in `n` iterations of a loop, each in a thread of its own. The results have the iterations as their
+/// Runs a statement in `count` iterations of a loop, each in a thread of its own. The results have the iterations as their
 /// first axis. `each` says which variables are arrays whose first axis is the iterations.
 pub(crate) fn in_iterations(
     gpu: &Gpu,
     p: &Program,
     f: &Function,
-    s: &Stmt,
+    stmt: &Stmt,
     env: Env<'_>,
-    (n, each): (usize, &dyn Fn(Var) -> bool),
+    (count, each): (usize, &dyn Fn(Var) -> bool),
 ) -> Res<Vec<Array>> {
     let own = |v: Var| if each(v) { None } else { env(v) };
-    let mut e = Emit::new(gpu, p, f, &own);
-    let end = e.word(u32::try_from(n).map_or_else(|_| unsupported("more than 2³² iterations"), Ok)?);
-    let i = e.define("i", &format!("group * {THREADS}u + l"));
-    e.lane = Some((i.clone(), n));
-    e.open(&format!("if {i} < {end} && group < params[0]"));
-    let b = Block { stmts: vec![s.clone()], ..Block::default() };
+    let mut emit = Emit::new(gpu, p, f, &own);
+    let end = emit.word(u32::try_from(count).map_or_else(|_| unsupported("more than 2³² iterations"), Ok)?);
+    let index = emit.define("i", &format!("group * {THREADS}u + l"));
+    emit.lane = Some((index.clone(), count));
+    emit.open(&format!("if {index} < {end} && group < params[0]"));
+    let b = Block { stmts: vec![stmt.clone()], ..Block::default() };
     for v in read(&b) {
         let Some(Operand::Array(a)) = env(v).filter(|_| each(v)) else { continue };
-        let all = e.view(&a)?;
-        let own = e.row(&all, &i);
-        e.bind_view(v, own);
+        let all = emit.view(&a)?;
+        let own = emit.row(&all, &index);
+        emit.bind_view(v, own);
     }
-    e.prepare(&b)?;
-    e.write(s)?;
-    let made = s.outs.iter().map(|v| e.elements(*v)).collect::<Res<Vec<_>>>()?;
-    let outs = made.iter().map(|x| nest::whole(gpu, &e, x, &[n])).collect::<Res<Vec<_>>>()?;
+    emit.prepare(&b)?;
+    emit.write(stmt)?;
+    let made = stmt.outs.iter().map(|v| emit.elements(*v)).collect::<Res<Vec<_>>>()?;
+    let outs = made.iter().map(|x| nest::whole(gpu, &emit, x, &[count])).collect::<Res<Vec<_>>>()?;
     for (a, x) in outs.iter().zip(&made) {
-        nest::put(&mut e, a, x, &i, None)?;
+        nest::put(&mut emit, a, x, &index, None)?;
     }
-    e.close();
-    let w = e.finish(THREADS, "");
-    gpu.launch(&w.kernel, &w.bound(), &w.words, (n as u32).div_ceil(THREADS))?;
+    emit.close();
+    let w = emit.finish(THREADS, "");
+    gpu.launch(&w.kernel, &w.bound(), &w.words, (count as u32).div_ceil(THREADS))?;
     Ok(outs)
 }
 
@@ -155,20 +157,20 @@ fn read(b: &Block) -> Vec<Var> {
 }
 
 /// Stores the value of a variable in an array.
-fn kept(gpu: &Gpu, e: &mut Emit<'_>, v: Var) -> Res<Array> {
-    match e.place(v)? {
+fn kept(gpu: &Gpu, emit: &mut Emit<'_>, v: Var) -> Res<Array> {
+    match emit.place(v)? {
         VarValue::Number(s, x) => {
             let a = gpu.empty(s, Vec::new())?;
-            let slot = e.slot(&a, true)?;
-            e.line(&format!("a{slot}[0] = {};", packed(s, &x)));
+            let slot = emit.slot(&a, true)?;
+            emit.line(&format!("a{slot}[0] = {};", packed(s, &x)));
             Ok(a)
         }
         // Memory of a single thread is contiguous.
         VarValue::StridedView(StridedView { array, dims, base, .. }) => {
             let extents =
-                dims.iter().map(|d| e.known(d).and_then(|n| usize::try_from(n).ok())).collect::<Option<Vec<_>>>();
-            match (extents, e.written(array)) {
-                (Some(extents), Some(a)) if base == e.lane.as_ref().map_or("", |(l, _)| l) => a.reshaped(extents),
+                dims.iter().map(|d| emit.known(d).and_then(|n| usize::try_from(n).ok())).collect::<Option<Vec<_>>>();
+            match (extents, emit.written(array)) {
+                (Some(extents), Some(a)) if base == emit.lane.as_ref().map_or("", |(l, _)| l) => a.reshaped(extents),
                 _ => unsupported("a part of an array that a thread makes"),
             }
         }

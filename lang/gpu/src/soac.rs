@@ -21,9 +21,9 @@ pub(crate) fn combine(e: &mut Emit<'_>, b: &Block, kinds: &[Scalar], x: &[String
 }
 
 /// The sums of a nest whose innermost loop is a sum: one array per sum, over the other loops.
-pub(crate) fn sums(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>) -> Res<Vec<Array>> {
+pub(crate) fn sums(gpu: &Gpu, program: &Program, func: &Function, nest: &Nest<'_>, env: Env<'_>) -> Res<Vec<Array>> {
     let Some((last, length)) = nest.levels.last() else { return Ok(Vec::new()) };
-    let kinds = nest::kinds(f, &last.body)?;
+    let kinds = nest::kinds(func, &last.body)?;
     // If vectors exceed the maximum binding, launches see parts of them.
     let split = nest::parts(gpu, nest, &[], env)?.is_some();
     let outer: Vec<usize> = nest.extents()[..nest.levels.len() - 1].to_vec();
@@ -45,7 +45,7 @@ pub(crate) fn sums(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: E
         Ok(copies(e, &made))
     };
     let rows: usize = outer.iter().product();
-    let outs = KernelContext { gpu, program: p, function: f, env }.reduce(&op, rows, *length, &from)?;
+    let outs = KernelContext { gpu, program, function: func, env }.reduce(&op, rows, *length, &from)?;
     outs.into_iter().map(|a| a.reshaped(outer.clone())).collect()
 }
 
@@ -66,9 +66,9 @@ pub(crate) fn unit(e: &mut Emit<'_>, b: Bin, s: Scalar) -> Res<Numbers> {
 }
 
 /// The sum or product along the first axis.
-pub fn along(gpu: &Gpu, a: &Array, b: Bin) -> Res<Array> {
-    let Some((n, inner)) = a.shape.split_first() else { return unsupported("the sum of a number") };
-    let (m, kind): (usize, Scalar) = (inner.iter().product(), a.scalar);
+pub fn along(gpu: &Gpu, array: &Array, b: Bin) -> Res<Array> {
+    let Some((length, inner)) = array.shape.split_first() else { return unsupported("the sum of a number") };
+    let (width, kind): (usize, Scalar) = (inner.iter().product(), array.scalar);
     let (program, function) = (Program::default(), Function::default());
     let op = TupleOperator {
         kinds: vec![kind],
@@ -77,19 +77,19 @@ pub fn along(gpu: &Gpu, a: &Array, b: Bin) -> Res<Array> {
         prepare: &|_| Ok(()),
     };
     let from = |e: &mut Emit<'_>, row: &str, j: &str| {
-        let m = e.word(m as u32);
-        let x = e.element(a, false, &format!("({j} * {m} + {row})"))?;
+        let m = e.word(width as u32);
+        let x = e.element(array, false, &format!("({j} * {m} + {row})"))?;
         Ok(vec![e.define("c", &x)])
     };
-    let mut outs =
-        KernelContext { gpu, program: &program, function: &function, env: &|_| None }.columns(&op, m, *n, &from)?;
+    let mut outs = KernelContext { gpu, program: &program, function: &function, env: &|_| None }
+        .columns(&op, width, *length, &from)?;
     outs.remove(0).reshaped(inner.to_vec())
 }
 
 /// Prefix sums or products along the first axis, from the end if `reverse`.
-pub fn running(gpu: &Gpu, a: &Array, b: Bin, reverse: bool) -> Res<Array> {
-    let Some((n, inner)) = a.shape.split_first() else { return unsupported("the running sums of a number") };
-    let (m, kind): (usize, Scalar) = (inner.iter().product(), a.scalar);
+pub fn running(gpu: &Gpu, array: &Array, b: Bin, reverse: bool) -> Res<Array> {
+    let Some((length, inner)) = array.shape.split_first() else { return unsupported("the running sums of a number") };
+    let (width, kind): (usize, Scalar) = (inner.iter().product(), array.scalar);
     let (program, function) = (Program::default(), Function::default());
     let op = TupleOperator {
         kinds: vec![kind],
@@ -98,21 +98,22 @@ pub fn running(gpu: &Gpu, a: &Array, b: Bin, reverse: bool) -> Res<Array> {
         prepare: &|_| Ok(()),
     };
     let from = |e: &mut Emit<'_>, row: &str, j: &str| {
-        let (m, n) = (e.word(m as u32), e.word(*n as u32));
+        let (m, n) = (e.word(width as u32), e.word(*length as u32));
         let j = if reverse { format!("({n} - 1u - {j})") } else { j.to_owned() };
-        let slot = e.slot(a, false)?;
+        let slot = e.slot(array, false)?;
         Ok(vec![e.define("c", &format!("a{slot}[{j} * {m} + {row}]"))])
     };
-    let mut outs =
-        KernelContext { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, m, *n, false, &from)?;
+    let mut outs = KernelContext { gpu, program: &program, function: &function, env: &|_| None }
+        .scan(&op, width, *length, false, &from)?;
     // Rows of the scan are columns of the operand; a vector is a single column.
     let rows = outs.remove(0);
-    let made = if m == 1 { rows } else { crate::data_movement::transpose(gpu, &rows)? }.reshaped(a.shape.clone())?;
+    let made =
+        if width == 1 { rows } else { crate::data_movement::transpose(gpu, &rows)? }.reshaped(array.shape.clone())?;
     if reverse { crate::data_movement::reverse(gpu, &made) } else { Ok(made) }
 }
 
 /// Whether any (or, with `every`, each) Bool of an array is true.
-pub fn any(gpu: &Gpu, a: &Array, every: bool) -> Res<Array> {
+pub fn any(gpu: &Gpu, array: &Array, every: bool) -> Res<Array> {
     let (program, function) = (Program::default(), Function::default());
     let op = TupleOperator {
         kinds: vec![Scalar::Bool],
@@ -120,52 +121,56 @@ pub fn any(gpu: &Gpu, a: &Array, every: bool) -> Res<Array> {
         neutral: &|_| Ok(vec![every.to_string()]),
         prepare: &|_| Ok(()),
     };
-    if a.scalar != Scalar::Bool {
+    if array.scalar != Scalar::Bool {
         return unsupported("no Bools in the place of some");
     }
     let mut outs = KernelContext { gpu, program: &program, function: &function, env: &|_| None }.reduce(
         &op,
         1,
-        a.len(),
-        &reading(std::slice::from_ref(a), a.len()),
+        array.len(),
+        &reading(std::slice::from_ref(array), array.len()),
     )?;
     outs.remove(0).reshaped(Vec::new())
 }
 
 /// The first minimum (or maximum) of a non-empty vector, and its index; NaN precedes all numbers.
-pub fn extreme(gpu: &Gpu, a: &Array, least: bool) -> Res<[Array; 2]> {
-    let (kind, program, function) = (a.scalar, Program::default(), Function::default());
-    if a.shape.len() != 1 || a.is_empty() {
+pub fn extreme(gpu: &Gpu, array: &Array, least: bool) -> Res<[Array; 2]> {
+    let (kind, program, function) = (array.scalar, Program::default(), Function::default());
+    if array.shape.len() != 1 || array.is_empty() {
         return unsupported("the extremes of a matrix, or of nothing");
     }
     let better = if least { Cmp::Lt } else { Cmp::Gt };
     // The Bool marks an existing element.
     let op = TupleOperator {
         kinds: vec![Scalar::Bool, kind, Scalar::I64],
-        combine: &|e, x, y| {
+        combine: &|e, left, right| {
             let more = format!(
                 "!{} && ({} || {})",
-                is_nan(kind, &x[1]),
-                is_nan(kind, &y[1]),
-                compare(better, kind, &y[1], &x[1])
+                is_nan(kind, &left[1]),
+                is_nan(kind, &right[1]),
+                compare(better, kind, &right[1], &left[1])
             );
-            let second = e.define("f", &format!("{} && (!{} || {more})", y[0], x[0]));
+            let second = e.define("f", &format!("{} && (!{} || {more})", right[0], left[0]));
             Ok(vec![
-                format!("({} || {})", x[0], y[0]),
-                format!("select({}, {}, {second})", x[1], y[1]),
-                format!("select({}, {}, {second})", x[2], y[2]),
+                format!("({} || {})", left[0], right[0]),
+                format!("select({}, {}, {second})", left[1], right[1]),
+                format!("select({}, {}, {second})", left[2], right[2]),
             ])
         },
         neutral: &|_| Ok(vec!["false".to_owned(), zero(kind).to_owned(), "0li".to_owned()]),
         prepare: &|_| Ok(()),
     };
     let from = |e: &mut Emit<'_>, _: &str, j: &str| {
-        let slot = e.slot(a, false)?;
+        let slot = e.slot(array, false)?;
         let x = e.define("c", &load(slot, kind, j));
         Ok(vec!["true".to_owned(), x, format!("l_of({j})")])
     };
-    let outs =
-        KernelContext { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, 1, a.len(), &from)?;
+    let outs = KernelContext { gpu, program: &program, function: &function, env: &|_| None }.reduce(
+        &op,
+        1,
+        array.len(),
+        &from,
+    )?;
     Ok([outs[1].reshaped(Vec::new())?, outs[2].reshaped(Vec::new())?])
 }
 
@@ -180,13 +185,13 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>) -> Res<
 /// [`run`] if only some results are used.
 pub(crate) fn run_for(
     gpu: &Gpu,
-    p: &Program,
-    f: &Function,
-    s: &Soac,
+    program: &Program,
+    func: &Function,
+    soac: &Soac,
     env: Env<'_>,
     wanted: Wanted<'_>,
 ) -> Res<Vec<Array>> {
-    let arrays = s.arrays.iter().map(|v| match env(*v) {
+    let arrays = soac.arrays.iter().map(|v| match env(*v) {
         Some(Operand::Array(a)) if a.shape.len() == 1 => Ok(a),
         _ => unsupported("a reduction of what is no vector on the device"),
     });
@@ -197,23 +202,23 @@ pub(crate) fn run_for(
     }
     let kinds: Vec<Scalar> = arrays.iter().map(|a| a.scalar).collect();
     let outs = accumulated(
-        &KernelContext { gpu, program: p, function: f, env },
-        (s, &kinds),
+        &KernelContext { gpu, program, function: func, env },
+        (soac, &kinds),
         (1, length),
         &|_| Ok(()),
         &reading(&arrays, length),
         wanted,
     )?;
-    Ok(shaped(outs, s, length))
+    Ok(shaped(outs, soac, length))
 }
 
 /// A reduction or scan fused with a stateless loop, whose outputs are not materialised. `made`: the loop's outputs.
 pub(crate) fn fused_with_loop(
     gpu: &Gpu,
-    p: &Program,
-    f: &Function,
+    program: &Program,
+    func: &Function,
     (l, made): (&Loop, &[Var]),
-    s: &Soac,
+    soac: &Soac,
     env: Env<'_>,
     wanted: Wanted<'_>,
 ) -> Res<Vec<Array>> {
@@ -221,39 +226,40 @@ pub(crate) fn fused_with_loop(
     let ([(_, length)], None) = (&nest.levels[..], nest::parts(gpu, &nest, &[], env)?) else {
         return unsupported("a reduction of rows, or of parts");
     };
-    let others = s.arrays.iter().map(|v| match env(*v) {
+    let others = soac.arrays.iter().map(|v| match env(*v) {
         _ if made.contains(v) => Ok(None),
         Some(Operand::Array(a)) if a.shape == [*length] => Ok(Some(a)),
         _ => unsupported("arrays of different lengths"),
     });
     let others = others.collect::<Res<Vec<_>>>()?;
-    let from = |e: &mut Emit<'_>, _: &str, j: &str| {
-        let numbers = nest.body(e, &[j.to_owned()], None)?;
-        let numbers = s.arrays.iter().zip(&others).map(|(v, other)| match (other, made.iter().position(|m| m == v)) {
-            (Some(a), _) => e.element(a, false, j),
-            (None, Some(k)) => match numbers.get(k) {
-                Some(ElementSource::Number(_, t)) => Ok(t.clone()),
-                _ => unsupported("rows in the place of numbers"),
-            },
-            (None, None) => unsupported("an array that is made nowhere"),
-        });
+    let from = |emit: &mut Emit<'_>, _: &str, j: &str| {
+        let numbers = nest.body(emit, &[j.to_owned()], None)?;
+        let numbers =
+            soac.arrays.iter().zip(&others).map(|(v, other)| match (other, made.iter().position(|m| m == v)) {
+                (Some(a), _) => emit.element(a, false, j),
+                (None, Some(k)) => match numbers.get(k) {
+                    Some(ElementSource::Number(_, t)) => Ok(t.clone()),
+                    _ => unsupported("rows in the place of numbers"),
+                },
+                (None, None) => unsupported("an array that is made nowhere"),
+            });
         let numbers = numbers.collect::<Res<Numbers>>()?;
-        Ok(copies(e, &numbers))
+        Ok(copies(emit, &numbers))
     };
-    let kinds = s
+    let kinds = soac
         .arrays
         .iter()
-        .map(|v| Scalar::inside(f.ty(*v)).map_or_else(|| unsupported("arrays of data"), Ok))
+        .map(|v| Scalar::inside(func.ty(*v)).map_or_else(|| unsupported("arrays of data"), Ok))
         .collect::<Res<Vec<_>>>()?;
     let outs = accumulated(
-        &KernelContext { gpu, program: p, function: f, env },
-        (s, &kinds),
+        &KernelContext { gpu, program, function: func, env },
+        (soac, &kinds),
         (1, *length),
         &|e| nest.prepare(e, false),
         &from,
         wanted,
     )?;
-    Ok(shaped(outs, s, *length))
+    Ok(shaped(outs, soac, *length))
 }
 
 /// The results of a single row, as scalars or vectors.
@@ -287,8 +293,8 @@ pub fn rows(
 
 /// A reduction or scan of elements that `from` emits, after `prepare` has bound variables.
 fn accumulated(
-    m: &KernelContext<'_>,
-    (s, kinds): (&Soac, &[Scalar]),
+    context: &KernelContext<'_>,
+    (soac, kinds): (&Soac, &[Scalar]),
     (rows, length): (usize, usize),
     prepare: &dyn Fn(&mut Emit<'_>) -> Res<()>,
     from: Source<'_>,
@@ -296,16 +302,16 @@ fn accumulated(
 ) -> Res<Vec<Array>> {
     let op = TupleOperator {
         kinds: kinds.to_vec(),
-        combine: &|e, x, y| combine(e, &s.op, kinds, x, y),
-        neutral: &|e| s.neutral.iter().map(|v| e.number(*v).map(|(_, t)| t)).collect(),
+        combine: &|e, x, y| combine(e, &soac.op, kinds, x, y),
+        neutral: &|e| soac.neutral.iter().map(|v| e.number(*v).map(|(_, t)| t)).collect(),
         prepare: &|e| {
-            s.neutral.iter().try_for_each(|v| e.outside(*v))?;
-            e.prepare(&s.op)?;
+            soac.neutral.iter().try_for_each(|v| e.outside(*v))?;
+            e.prepare(&soac.op)?;
             prepare(e)
         },
     };
-    match s.kind {
-        SoacKind::Reduce => m.reduce(&op, rows, length, from),
-        kind => m.scan_for(&op, (rows, length), kind == SoacKind::ScanExclusive, from, wanted),
+    match soac.kind {
+        SoacKind::Reduce => context.reduce(&op, rows, length, from),
+        kind => context.scan_for(&op, (rows, length), kind == SoacKind::ScanExclusive, from, wanted),
     }
 }

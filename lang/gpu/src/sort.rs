@@ -59,21 +59,22 @@ pub fn argsort(gpu: &Gpu, a: &Array) -> Res<Array> {
 
 /// The indices that sort each row of a matrix: all elements are sorted together, and then by row.
 pub(crate) fn argsort_rows(gpu: &Gpu, a: &Array) -> Res<Array> {
-    let [n, m] = a.shape[..] else { return unsupported("the order of what is no vector") };
-    let flat = a.reshaped(vec![n * m])?;
+    let [height, width] = a.shape[..] else { return unsupported("the order of what is no vector") };
+    let flat = a.reshaped(vec![height * width])?;
     let (_, Some(at)) = sorted(gpu, &flat, &keys(gpu, &flat)?, (false, Some(Scalar::Word)))? else {
         return unsupported("an order without places");
     };
-    let rows = gpu.empty(Scalar::Word, vec![n * m])?;
-    each(gpu, n * m, |e, i| {
-        let (from, to, m) = (e.slot(&at, false)?, e.slot(&rows, true)?, e.word(m as u32));
+    let rows = gpu.empty(Scalar::Word, vec![height * width])?;
+    each(gpu, height * width, |e, i| {
+        let (from, to, m) = (e.slot(&at, false)?, e.slot(&rows, true)?, e.word(width as u32));
         e.line(&format!("a{to}[{i}] = a{from}[{i}] / {m};"));
         Ok(())
     })?;
-    let by_row = words(gpu, &rows, usize::BITS - n.saturating_sub(1).leading_zeros())?.places;
-    let out = gpu.empty(Scalar::I64, vec![n, m])?;
-    each(gpu, n * m, |e, i| {
-        let (from, next, to, m) = (e.slot(&at, false)?, e.slot(&by_row, false)?, e.slot(&out, true)?, e.word(m as u32));
+    let by_row = words(gpu, &rows, usize::BITS - height.saturating_sub(1).leading_zeros())?.places;
+    let out = gpu.empty(Scalar::I64, vec![height, width])?;
+    each(gpu, height * width, |e, i| {
+        let (from, next, to, m) =
+            (e.slot(&at, false)?, e.slot(&by_row, false)?, e.slot(&out, true)?, e.word(width as u32));
         e.line(&format!("a{to}[{i}] = l_of(a{from}[a{next}[{i}]] % {m});"));
         Ok(())
     })?;
@@ -92,11 +93,11 @@ fn vector(a: &Array) -> Res<()> {
 }
 
 /// The sort keys of an array. For many Ints, the host reads the minimum and maximum.
-fn keys(gpu: &Gpu, a: &Array) -> Res<SortKeys> {
-    if a.scalar != Scalar::I64 || a.len() <= TILE {
+fn keys(gpu: &Gpu, array: &Array) -> Res<SortKeys> {
+    if array.scalar != Scalar::I64 || array.len() <= TILE {
         return Ok(SortKeys {
             least: i64::MIN,
-            bits: if a.scalar == Scalar::Bool { 1 } else { 8 * a.scalar.bytes() as u32 },
+            bits: if array.scalar == Scalar::Bool { 1 } else { 8 * array.scalar.bytes() as u32 },
         });
     }
     let both = |e: &mut Emit<'_>, x: &[String], y: &[String]| {
@@ -106,13 +107,17 @@ fn keys(gpu: &Gpu, a: &Array) -> Res<SortKeys> {
     let neutral = |e: &mut Emit<'_>| Ok(vec![e.literal(&Lit::I64(i64::MAX))?.1, e.literal(&Lit::I64(i64::MIN))?.1]);
     let op = TupleOperator { kinds: vec![Scalar::I64; 2], combine: &both, neutral: &neutral, prepare: &|_| Ok(()) };
     let from = |e: &mut Emit<'_>, _: &str, j: &str| {
-        let s = e.slot(a, false)?;
+        let s = e.slot(array, false)?;
         let x = e.define("x", &format!("a{s}[{j}]"));
         Ok(vec![x.clone(), x])
     };
     let (program, function) = (Program::default(), Function::default());
-    let ends =
-        KernelContext { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, 1, a.len(), &from)?;
+    let ends = KernelContext { gpu, program: &program, function: &function, env: &|_| None }.reduce(
+        &op,
+        1,
+        array.len(),
+        &from,
+    )?;
     match gpu.read(&data_movement::concat(gpu, &ends[0], &ends[1])?)? {
         Data::I64(ends) => {
             Ok(SortKeys { least: ends[0], bits: u64::BITS - (ends[1].wrapping_sub(ends[0]) as u64).leading_zeros() })
@@ -128,13 +133,13 @@ fn sorted(
     keys: &SortKeys,
     (values, places): (bool, Option<Scalar>),
 ) -> Res<(Option<Array>, Option<Array>)> {
-    let n = a.len();
-    let shifts: Vec<u32> = (0..if n < 2 { 0 } else { keys.bits }).step_by(8).collect();
+    let count = a.len();
+    let shifts: Vec<u32> = (0..if count < 2 { 0 } else { keys.bits }).step_by(8).collect();
     let (mut now, mut at) = (a.clone(), None);
     for (k, shift) in shifts.iter().enumerate() {
         let last = k + 1 == shifts.len();
-        let to = (values || !last).then(|| gpu.empty(a.scalar, vec![n])).transpose()?;
-        let to_places = places.map(|s| gpu.empty(if last { s } else { Scalar::Word }, vec![n])).transpose()?;
+        let to = (values || !last).then(|| gpu.empty(a.scalar, vec![count])).transpose()?;
+        let to_places = places.map(|s| gpu.empty(if last { s } else { Scalar::Word }, vec![count])).transpose()?;
         pass(
             gpu,
             &RadixPass { keys, shift: *shift, from: (&now, at.as_ref()), to: (to.as_ref(), to_places.as_ref()) },
@@ -142,8 +147,8 @@ fn sorted(
         (now, at) = (to.unwrap_or(now), to_places);
     }
     if let (Some(s), true) = (places, shifts.is_empty()) {
-        at = Some(gpu.empty(s, vec![n])?);
-        each(gpu, n, |e, i| {
+        at = Some(gpu.empty(s, vec![count])?);
+        each(gpu, count, |e, i| {
             let to = at.as_ref().map_or(Ok(0), |a| e.slot(a, true))?;
             e.line(&format!("a{to}[{i}] = {};", place(s, i)));
             Ok(())
@@ -158,43 +163,44 @@ fn place(s: Scalar, word: &str) -> String {
 }
 
 /// Sorts by eight bits.
-fn pass(gpu: &Gpu, p: &RadixPass<'_>) -> Res<()> {
-    let tiles = p.from.0.len().div_ceil(TILE);
-    let begins = if tiles > 1 { Some(counted(gpu, p, tiles)?) } else { None };
+fn pass(gpu: &Gpu, radix_pass: &RadixPass<'_>) -> Res<()> {
+    let tiles = radix_pass.from.0.len().div_ceil(TILE);
+    let begins = if tiles > 1 { Some(counted(gpu, radix_pass, tiles)?) } else { None };
     let (program, function) = Default::default();
-    let mut e = Emit::new(gpu, &program, &function, &|_| None);
-    let (from, old) = (e.slot(p.from.0, false)?, p.from.1.map(|a| e.slot(a, false)).transpose()?);
-    let begins = begins.map(|b| e.slot(&b, false)).transpose()?;
-    let mut slot = |a: Option<&Array>| a.map(|a| e.slot(a, true).map(|s| (s, a.scalar))).transpose();
-    let (to, to_places) = (slot(p.to.0)?, slot(p.to.1)?);
-    begin(&mut e, p);
-    e.open("for (var j = l; j < 2048u; j += 128u)");
-    e.line("var d = 255u;");
-    e.open("if j < count");
-    let d = digit(&mut e, p, from, "(base + j)");
-    e.line(&format!("d = {d};"));
-    e.close();
-    e.line("pairs[j + (j >> 5u)] = (d << 11u) | j;");
-    e.close();
-    ORDER.lines().for_each(|l| e.line(l));
-    e.open("for (var j = l; j < 2048u; j += 128u)");
-    e.line("let i = pairs[j + (j >> 5u)] & 2047u;");
-    e.open("if i < count");
-    e.line("let d = pairs[j + (j >> 5u)] >> 11u;");
-    e.line(
+    let mut emit = Emit::new(gpu, &program, &function, &|_| None);
+    let (from, old) =
+        (emit.slot(radix_pass.from.0, false)?, radix_pass.from.1.map(|a| emit.slot(a, false)).transpose()?);
+    let begins = begins.map(|b| emit.slot(&b, false)).transpose()?;
+    let mut slot = |a: Option<&Array>| a.map(|a| emit.slot(a, true).map(|s| (s, a.scalar))).transpose();
+    let (to, to_places) = (slot(radix_pass.to.0)?, slot(radix_pass.to.1)?);
+    begin(&mut emit, radix_pass);
+    emit.open("for (var j = l; j < 2048u; j += 128u)");
+    emit.line("var d = 255u;");
+    emit.open("if j < count");
+    let d = digit(&mut emit, radix_pass, from, "(base + j)");
+    emit.line(&format!("d = {d};"));
+    emit.close();
+    emit.line("pairs[j + (j >> 5u)] = (d << 11u) | j;");
+    emit.close();
+    ORDER.lines().for_each(|l| emit.line(l));
+    emit.open("for (var j = l; j < 2048u; j += 128u)");
+    emit.line("let i = pairs[j + (j >> 5u)] & 2047u;");
+    emit.open("if i < count");
+    emit.line("let d = pairs[j + (j >> 5u)] >> 11u;");
+    emit.line(
         &begins.map_or("let to = j;".to_owned(), |b| format!("let to = a{b}[d * params[0] + group] + j - firsts[d];")),
     );
     if let Some((s, _)) = to {
-        e.line(&format!("a{s}[to] = a{from}[base + i];"));
+        emit.line(&format!("a{s}[to] = a{from}[base + i];"));
     }
     if let Some((s, kind)) = to_places {
         let stood = old.map_or("(base + i)".to_owned(), |o| format!("a{o}[base + i]"));
-        e.line(&format!("a{s}[to] = {};", place(kind, &stood)));
+        emit.line(&format!("a{s}[to] = {};", place(kind, &stood)));
     }
-    e.close();
-    e.close();
-    e.close();
-    let w = e.finish(THREADS as u32, SHARED);
+    emit.close();
+    emit.close();
+    emit.close();
+    let w = emit.finish(THREADS as u32, SHARED);
     gpu.launch(&w.kernel, &w.bound(), &w.words, tiles as u32)
 }
 
@@ -202,21 +208,21 @@ fn pass(gpu: &Gpu, p: &RadixPass<'_>) -> Res<()> {
 fn counted(gpu: &Gpu, p: &RadixPass<'_>, tiles: usize) -> Res<Array> {
     let counts = gpu.empty(Scalar::Word, vec![256 * tiles])?;
     let (program, function) = Default::default();
-    let mut e = Emit::new(gpu, &program, &function, &|_| None);
-    let (from, to) = (e.slot(p.from.0, false)?, e.slot(&counts, true)?);
-    begin(&mut e, p);
-    e.line("for (var d = l; d < 256u; d += 128u) { atomicStore(&tally[d], 0u); }");
-    e.line("workgroupBarrier();");
-    e.open("for (var j = l; j < count; j += 128u)");
-    let d = digit(&mut e, p, from, "(base + j)");
-    e.line(&format!("atomicAdd(&tally[{d}], 1u);"));
-    e.close();
-    e.line("workgroupBarrier();");
-    e.line(&format!(
+    let mut emit = Emit::new(gpu, &program, &function, &|_| None);
+    let (from, to) = (emit.slot(p.from.0, false)?, emit.slot(&counts, true)?);
+    begin(&mut emit, p);
+    emit.line("for (var d = l; d < 256u; d += 128u) { atomicStore(&tally[d], 0u); }");
+    emit.line("workgroupBarrier();");
+    emit.open("for (var j = l; j < count; j += 128u)");
+    let d = digit(&mut emit, p, from, "(base + j)");
+    emit.line(&format!("atomicAdd(&tally[{d}], 1u);"));
+    emit.close();
+    emit.line("workgroupBarrier();");
+    emit.line(&format!(
         "for (var d = l; d < 256u; d += 128u) {{ a{to}[d * params[0] + group] = atomicLoad(&tally[d]); }}"
     ));
-    e.close();
-    let w = e.finish(THREADS as u32, "var<workgroup> tally: array<atomic<u32>, 256>;");
+    emit.close();
+    let w = emit.finish(THREADS as u32, "var<workgroup> tally: array<atomic<u32>, 256>;");
     gpu.launch(&w.kernel, &w.bound(), &w.words, tiles as u32)?;
     scan(gpu, &counts)
 }
@@ -235,21 +241,21 @@ fn begin(e: &mut Emit<'_>, p: &RadixPass<'_>) {
 }
 
 /// The digit of an element.
-fn digit(e: &mut Emit<'_>, p: &RadixPass<'_>, slot: usize, at: &str) -> String {
-    let x = e.define("x", &format!("a{slot}[{at}]"));
+fn digit(emit: &mut Emit<'_>, p: &RadixPass<'_>, slot: usize, at: &str) -> String {
+    let elem = emit.define("x", &format!("a{slot}[{at}]"));
     match p.from.0.scalar {
-        Scalar::Bool | Scalar::Word => format!("(({x} >> shift) & 255u)"),
+        Scalar::Bool | Scalar::Word => format!("(({elem} >> shift) & 255u)"),
         Scalar::F32 => {
-            let u = e.define("u", &format!("select(bitcast<u32>({x}), 0u, {x} == 0.0f)"));
+            let u = emit.define("u", &format!("select(bitcast<u32>({elem}), 0u, {elem} == 0.0f)"));
             format!(
-                "((select(select({u} | 0x80000000u, ~{u}, ({u} >> 31u) == 1u), 0xffffffffu, s_is_nan({x})) >> shift) & 255u)"
+                "((select(select({u} | 0x80000000u, ~{u}, ({u} >> 31u) == 1u), 0xffffffffu, s_is_nan({elem})) >> shift) & 255u)"
             )
         }
-        Scalar::I64 => format!("u32(((bitcast<u64>({x}) - least) >> shift) & 255lu)"),
+        Scalar::I64 => format!("u32(((bitcast<u64>({elem}) - least) >> shift) & 255lu)"),
         Scalar::F64 => {
-            let u = e.define("u", &format!("select(bitcast<u64>({x}), 0lu, {x} == 0.0lf)"));
+            let u = emit.define("u", &format!("select(bitcast<u64>({elem}), 0lu, {elem} == 0.0lf)"));
             format!(
-                "u32((select(select({u} | 0x8000000000000000lu, ~{u}, ({u} >> 63u) == 1lu), 0xfffffffffffffffflu, d_is_nan({x})) >> shift) & 255lu)"
+                "u32((select(select({u} | 0x8000000000000000lu, ~{u}, ({u} >> 63u) == 1lu), 0xfffffffffffffffflu, d_is_nan({elem})) >> shift) & 255lu)"
             )
         }
     }
@@ -303,7 +309,7 @@ if j == 0u || (pairs[i + (i >> 5u)] >> 11u) != d { firsts[d] = j; }
 workgroupBarrier();";
 
 /// Exclusive prefix sums of words.
-fn scan(gpu: &Gpu, a: &Array) -> Res<Array> {
+fn scan(gpu: &Gpu, array: &Array) -> Res<Array> {
     let (program, function) = (Program::default(), Function::default());
     let op = TupleOperator {
         kinds: vec![Scalar::Word],
@@ -312,15 +318,15 @@ fn scan(gpu: &Gpu, a: &Array) -> Res<Array> {
         prepare: &|_| Ok(()),
     };
     let from = |e: &mut Emit<'_>, _: &str, j: &str| {
-        let s = e.slot(a, false)?;
+        let s = e.slot(array, false)?;
         Ok(vec![e.define("c", &format!("a{s}[{j}]"))])
     };
     let mut outs = KernelContext { gpu, program: &program, function: &function, env: &|_| None }.scan(
         &op,
         1,
-        a.len(),
+        array.len(),
         true,
         &from,
     )?;
-    outs.remove(0).reshaped(a.shape.clone())
+    outs.remove(0).reshaped(array.shape.clone())
 }

@@ -45,22 +45,28 @@ fn trip(e: &mut Emit<'_>, t: &Tiles, b: &TileVars) -> String {
 }
 
 /// Loads a tile if it fits. Returns whether it did; all threads may then read it.
-pub(crate) fn load(e: &mut Emit<'_>, op: &TupleOperator<'_>, t: &Tiles, b: &TileVars, from: Source<'_>) -> Res<bool> {
-    if !fits(e.caps, op, t.threads) {
+pub(crate) fn load(
+    emit: &mut Emit<'_>,
+    op: &TupleOperator<'_>,
+    grid: &Tiles,
+    tile_vars: &TileVars,
+    from: Source<'_>,
+) -> Res<bool> {
+    if !fits(emit.caps, op, grid.threads) {
         return Ok(false);
     }
     // After the end of a row its last element is read again, so that loads need no branch.
-    let (k, length) = (e.name("k"), e.word(t.length as u32));
-    e.open(&format!("if {} < {length}", b.start));
-    let last = e.define("k", &format!("{length} - {} - 1u", b.start));
-    e.open(&format!("for (var {k} = 0u; {k} < {ITEMS}u; {k}++)"));
-    let i = e.define("i", &format!("{k} * {}u + l", t.threads));
-    let j = e.define("j", &format!("{} + min({i}, {last})", b.start));
-    let v = from(e, &b.row, &j)?;
-    put(e, &op.kinds, &at(op, &i), &v);
-    e.close();
-    e.close();
-    e.line("workgroupBarrier();");
+    let (k, length) = (emit.name("k"), emit.word(grid.length as u32));
+    emit.open(&format!("if {} < {length}", tile_vars.start));
+    let last = emit.define("k", &format!("{length} - {} - 1u", tile_vars.start));
+    emit.open(&format!("for (var {k} = 0u; {k} < {ITEMS}u; {k}++)"));
+    let i = emit.define("i", &format!("{k} * {}u + l", grid.threads));
+    let j = emit.define("j", &format!("{} + min({i}, {last})", tile_vars.start));
+    let v = from(emit, &tile_vars.row, &j)?;
+    put(emit, &op.kinds, &at(op, &i), &v);
+    emit.close();
+    emit.close();
+    emit.line("workgroupBarrier();");
     Ok(true)
 }
 
@@ -78,18 +84,18 @@ pub(crate) fn write(e: &mut Emit<'_>, op: &TupleOperator<'_>, start: &str, j: &s
 
 /// Stores a staged tile.
 pub(crate) fn store(
-    e: &mut Emit<'_>,
+    emit: &mut Emit<'_>,
     op: &TupleOperator<'_>,
     t: &Tiles,
     b: &TileVars,
     (outs, length): (&[Array], &str),
 ) -> Res<()> {
-    e.line("workgroupBarrier();");
-    let i = trip(e, t, b);
-    let to = e.define("k", &format!("{} * {length} + {} + {i}", b.row, b.start));
-    let v = fold::copies(e, &held(&op.kinds, &at(op, &i)));
-    fold::store(e, op, outs, &to, &v)?;
-    e.close();
-    e.close();
+    emit.line("workgroupBarrier();");
+    let i = trip(emit, t, b);
+    let to = emit.define("k", &format!("{} * {length} + {} + {i}", b.row, b.start));
+    let v = fold::copies(emit, &held(&op.kinds, &at(op, &i)));
+    fold::store(emit, op, outs, &to, &v)?;
+    emit.close();
+    emit.close();
     Ok(())
 }

@@ -45,24 +45,31 @@ fn order(xs: &[f64]) -> Vec<usize> {
 #[test]
 fn numbers_of_all_kinds_are_sorted_stably() {
     let gpu = common::gpu();
-    for n in SIZES.into_iter().chain([1023, 1024, 2047, 2048, 2049, 4097]) {
-        let xs = hard(n as u64, n);
+    for count in SIZES.into_iter().chain([1023, 1024, 2047, 2048, 2049, 4097]) {
+        let xs = hard(count as u64, count);
         let at = order(&xs);
         let a = vector(&gpu, Data::F64(xs.clone()));
-        assert_eq!(twice(&gpu, || sort::argsort(&gpu, &a)), Data::I64(at.iter().map(|i| *i as i64).collect()), "{n}");
+        assert_eq!(
+            twice(&gpu, || sort::argsort(&gpu, &a)),
+            Data::I64(at.iter().map(|i| *i as i64).collect()),
+            "{count}"
+        );
         assert!(same(&twice(&gpu, || sort::sort(&gpu, &a)), &Data::F64(at.iter().map(|i| xs[*i]).collect())));
         let ys: Vec<f32> = xs.iter().map(|x| *x as f32).collect();
         let at = order(&ys.iter().map(|y| f64::from(*y)).collect::<Vec<_>>());
         let b = vector(&gpu, Data::F32(ys.clone()));
-        assert!(same(&twice(&gpu, || sort::sort(&gpu, &b)), &Data::F32(at.iter().map(|i| ys[*i]).collect())), "{n}");
-        let mut rng = Rng(n as u64);
-        let ks: Vec<i64> = (0..n).map(|i| (rng.bits() as i64) >> (i % 63)).collect();
+        assert!(
+            same(&twice(&gpu, || sort::sort(&gpu, &b)), &Data::F32(at.iter().map(|i| ys[*i]).collect())),
+            "{count}"
+        );
+        let mut rng = Rng(count as u64);
+        let ks: Vec<i64> = (0..count).map(|i| (rng.bits() as i64) >> (i % 63)).collect();
         let c = vector(&gpu, Data::I64(ks.clone()));
         let mut sorted = ks.clone();
         sorted.sort_unstable();
         assert_eq!(twice(&gpu, || sort::sort(&gpu, &c)), Data::I64(sorted));
         let bs: Vec<bool> = ks.iter().map(|k| k % 3 == 0).collect();
-        let mut at: Vec<usize> = (0..n).collect();
+        let mut at: Vec<usize> = (0..count).collect();
         at.sort_by_key(|i| bs[*i]);
         let d = vector(&gpu, Data::Bool(bs));
         assert_eq!(twice(&gpu, || sort::argsort(&gpu, &d)), Data::I64(at.iter().map(|i| *i as i64).collect()));
@@ -72,26 +79,29 @@ fn numbers_of_all_kinds_are_sorted_stably() {
 #[test]
 fn numbers_move_where_they_should() {
     let gpu = common::gpu();
-    for n in SIZES {
-        let ks: Vec<i64> = (0..n as i64).collect();
-        assert_eq!(twice(&gpu, || data_movement::iota(&gpu, n)), Data::I64(ks.clone()));
-        let two = on(&gpu, Data::I64((0..2 * n as i64).collect()), &[n, 2]);
+    for count in SIZES {
+        let ks: Vec<i64> = (0..count as i64).collect();
+        assert_eq!(twice(&gpu, || data_movement::iota(&gpu, count)), Data::I64(ks.clone()));
+        let two = on(&gpu, Data::I64((0..2 * count as i64).collect()), &[count, 2]);
         let row = |i: usize| [2 * i as i64, 2 * i as i64 + 1];
         let rows = |is: &mut dyn Iterator<Item = usize>| Data::I64(is.flat_map(row).collect());
-        assert_eq!(twice(&gpu, || data_movement::reverse(&gpu, &two)), rows(&mut (0..n).rev()));
+        assert_eq!(twice(&gpu, || data_movement::reverse(&gpu, &two)), rows(&mut (0..count).rev()));
         for by in [0, 1, -1, 1_000_003, i64::MIN] {
-            let k = by.rem_euclid(n.max(1) as i64) as usize;
+            let k = by.rem_euclid(count.max(1) as i64) as usize;
             assert_eq!(
                 twice(&gpu, || data_movement::rotate(&gpu, by, &two)),
-                rows(&mut (k..n).chain(0..k)),
-                "{n} {by}"
+                rows(&mut (k..count).chain(0..k)),
+                "{count} {by}"
             );
         }
-        assert_eq!(twice(&gpu, || data_movement::slice(&gpu, &two, n / 3, n / 2)), rows(&mut (n / 3..n / 2)));
-        assert_eq!(twice(&gpu, || data_movement::concat(&gpu, &two, &two)), rows(&mut (0..n).chain(0..n)));
+        assert_eq!(
+            twice(&gpu, || data_movement::slice(&gpu, &two, count / 3, count / 2)),
+            rows(&mut (count / 3..count / 2))
+        );
+        assert_eq!(twice(&gpu, || data_movement::concat(&gpu, &two, &two)), rows(&mut (0..count).chain(0..count)));
         let few = vector(&gpu, Data::F32(vec![1.0, f32::NAN, 2.5]));
-        let copies = twice(&gpu, || data_movement::replicate(&gpu, n, &few));
-        assert!(same(&copies, &Data::F32((0..3 * n).map(|i| [1.0, f32::NAN, 2.5][i % 3]).collect())));
+        let copies = twice(&gpu, || data_movement::replicate(&gpu, count, &few));
+        assert!(same(&copies, &Data::F32((0..3 * count).map(|i| [1.0, f32::NAN, 2.5][i % 3]).collect())));
     }
     let a = vector(&gpu, Data::I64(vec![1, 2, 3]));
     assert!(matches!(data_movement::slice(&gpu, &a, 2, 4), Err(Error::Unsupported(_))));
@@ -100,21 +110,21 @@ fn numbers_move_where_they_should() {
 #[test]
 fn rows_are_gathered_and_indices_checked() {
     let gpu = common::gpu();
-    for n in SIZES.into_iter().skip(1) {
-        let a = on(&gpu, Data::F64((0..3 * n).map(|i| i as f64).collect()), &[n, 3]);
-        let ks: Vec<i64> = (0..n as i64).map(|i| i * 7919 % n as i64).collect();
+    for rows in SIZES.into_iter().skip(1) {
+        let matrix = on(&gpu, Data::F64((0..3 * rows).map(|i| i as f64).collect()), &[rows, 3]);
+        let ks: Vec<i64> = (0..rows as i64).map(|i| i * 7919 % rows as i64).collect();
         let at = vector(&gpu, Data::I64(ks.clone()));
         assert_eq!(
-            twice(&gpu, || data_movement::gather(&gpu, &a, &at, false)),
+            twice(&gpu, || data_movement::gather(&gpu, &matrix, &at, false)),
             Data::F64(ks.iter().flat_map(|k| (0..3).map(move |c| (3 * k + c) as f64)).collect())
         );
-        let beyond: Vec<i64> = ks.iter().map(|k| k - 1).chain([n as i64, i64::MAX, i64::MIN]).collect();
+        let beyond: Vec<i64> = ks.iter().map(|k| k - 1).chain([rows as i64, i64::MAX, i64::MIN]).collect();
         let far = vector(&gpu, Data::I64(beyond.clone()));
         let want = beyond
             .iter()
-            .flat_map(|k| (0..3).map(move |c| if *k >= 0 && *k < n as i64 { (3 * k + c) as f64 } else { 0.0 }));
-        assert_eq!(twice(&gpu, || data_movement::gather(&gpu, &a, &far, true)), Data::F64(want.collect()));
-        let wrong = data_movement::gather(&gpu, &a, &far, false).unwrap();
+            .flat_map(|k| (0..3).map(move |c| if *k >= 0 && *k < rows as i64 { (3 * k + c) as f64 } else { 0.0 }));
+        assert_eq!(twice(&gpu, || data_movement::gather(&gpu, &matrix, &far, true)), Data::F64(want.collect()));
+        let wrong = data_movement::gather(&gpu, &matrix, &far, false).unwrap();
         assert!(matches!(gpu.read(&wrong), Err(Error::Fault(f)) if f.what == Check::Bounds));
     }
 }
@@ -122,18 +132,18 @@ fn rows_are_gathered_and_indices_checked() {
 #[test]
 fn rows_of_arrays_larger_than_a_kernel_may_see_are_gathered() {
     let (gpu, small) = (common::gpu(), common::gpu().with_binding_size(64 * 1024));
-    for (n, m, k) in [(30_000, 8000, 1), (9001, 4000, 3), (10, 8000, 5)] {
-        let mut rng = Rng(n as u64);
-        let ks: Vec<i64> = (0..m).map(|_| rng.below(n + 4) as i64 - 2).chain([-1, n as i64, i64::MAX]).collect();
-        let inside: Vec<i64> = ks.iter().map(|i| (*i).clamp(0, n as i64 - 1)).collect();
-        let whole = Data::I64((1..=(n * k) as i64).collect());
+    for (rows, m, cols) in [(30_000, 8000, 1), (9001, 4000, 3), (10, 8000, 5)] {
+        let mut rng = Rng(rows as u64);
+        let ks: Vec<i64> = (0..m).map(|_| rng.below(rows + 4) as i64 - 2).chain([-1, rows as i64, i64::MAX]).collect();
+        let inside: Vec<i64> = ks.iter().map(|i| (*i).clamp(0, rows as i64 - 1)).collect();
+        let whole = Data::I64((1..=(rows * cols) as i64).collect());
         let made = |g: &Gpu, ks: &[i64], zeros| {
-            let (a, at) = (on(g, whole.clone(), &[n, k]), vector(g, Data::I64(ks.to_vec())));
+            let (a, at) = (on(g, whole.clone(), &[rows, cols]), vector(g, Data::I64(ks.to_vec())));
             twice(g, || data_movement::gather(g, &a, &at, zeros))
         };
-        assert_eq!(made(&small, &ks, true), made(&gpu, &ks, true), "{n}");
-        assert_eq!(made(&small, &inside, false), made(&gpu, &inside, false), "{n}");
-        let (a, at) = (on(&small, whole.clone(), &[n, k]), vector(&small, Data::I64(ks)));
+        assert_eq!(made(&small, &ks, true), made(&gpu, &ks, true), "{rows}");
+        assert_eq!(made(&small, &inside, false), made(&gpu, &inside, false), "{rows}");
+        let (a, at) = (on(&small, whole.clone(), &[rows, cols]), vector(&small, Data::I64(ks)));
         let wrong = data_movement::gather(&small, &a, &at, false).unwrap();
         assert!(matches!(small.read(&wrong), Err(Error::Fault(f)) if f.what == Check::Bounds));
     }
@@ -178,20 +188,21 @@ fn histograms_by_any_operator_keep_the_order() {
 }
 
 fn keeps_the_order(gpu: &Gpu) {
-    let p = program(FIRST_LAST);
-    let f = &p.funcs[0];
-    let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &f.body.stmts[0].op else { panic!() };
+    let parsed = program(FIRST_LAST);
+    let func = &parsed.funcs[0];
+    let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &func.body.stmts[0].op else { panic!() };
     let env = |v: adl_ir::Var| match v.0 {
         3 => Some(adl_gpu::Operand::Number(adl_ir::Lit::I64(-1))),
         4 => Some(adl_gpu::Operand::Number(adl_ir::Lit::I64(0))),
         _ => None,
     };
-    for n in SIZES {
+    for count in SIZES {
         for bins in [0, 1, 7, 2048, 2049, 50_000] {
-            let mut rng = Rng((n + bins) as u64);
+            let mut rng = Rng((count + bins) as u64);
             // Half of all elements have the same key.
-            let ks: Vec<i64> = (0..n).map(|j| if j % 2 == 0 { 3 } else { rng.below(bins + 3) as i64 - 1 }).collect();
-            let js: Vec<i64> = (0..n as i64).collect();
+            let ks: Vec<i64> =
+                (0..count).map(|j| if j % 2 == 0 { 3 } else { rng.below(bins + 3) as i64 - 1 }).collect();
+            let js: Vec<i64> = (0..count as i64).collect();
             let mut want = [vec![-1i64; bins], vec![-1; bins], vec![100; bins]];
             for (j, k) in ks.iter().enumerate().filter(|(_, k)| (0..bins as i64).contains(*k)) {
                 let k = *k as usize;
@@ -201,12 +212,12 @@ fn keeps_the_order(gpu: &Gpu) {
             }
             let dest = [vec![-1; bins], vec![-1; bins], vec![100; bins]].map(|d| vector(gpu, Data::I64(d)));
             let keys = vector(gpu, Data::I64(ks));
-            let values = [js.clone(), js, vec![1; n]].map(|d| vector(gpu, Data::I64(d)));
+            let values = [js.clone(), js, vec![1; count]].map(|d| vector(gpu, Data::I64(d)));
             let x = ByIndex { dest: &dest, op, neutral, keys: &keys, values: &values };
             for _ in 0..2 {
-                let got = index::reduce_by_index(gpu, &p, f, &x, &env).unwrap();
+                let got = index::reduce_by_index(gpu, &parsed, func, &x, &env).unwrap();
                 let got: Vec<Data> = got.iter().map(|a| gpu.read(a).unwrap()).collect();
-                assert_eq!(got, want.clone().map(Data::I64), "{n} {bins}");
+                assert_eq!(got, want.clone().map(Data::I64), "{count} {bins}");
             }
         }
     }
@@ -221,7 +232,7 @@ fn histogram(gpu: &Gpu, op: &str, dest: Data, keys: &[i64], values: Data) -> Res
     } else {
         "f64"
     };
-    let p = program(&format!(
+    let parsed = program(&format!(
         "fn f0 t (v0: []{ty}, v1: {ty}, v2: []i64, v3: []{ty}) -> ([]{ty}) {{
   v4: []{ty} = reduce_by_index (v0) neutral (v1) keys v2 values (v3) (v5: {ty}, v6: {ty}) {{
     v7: {ty} = {op} v5 v6
@@ -230,7 +241,7 @@ fn histogram(gpu: &Gpu, op: &str, dest: Data, keys: &[i64], values: Data) -> Res
   return v4
 }}"
     ));
-    let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &p.funcs[0].body.stmts[0].op else { panic!() };
+    let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &parsed.funcs[0].body.stmts[0].op else { panic!() };
     let zero = match ty {
         "i64" => adl_ir::Lit::I64(0),
         "f32" => adl_ir::Lit::F32(0.0),
@@ -239,27 +250,28 @@ fn histogram(gpu: &Gpu, op: &str, dest: Data, keys: &[i64], values: Data) -> Res
     let env = |v: adl_ir::Var| (v.0 == 1).then(|| adl_gpu::Operand::Number(zero.clone()));
     let keys = vector(gpu, Data::I64(keys.to_vec()));
     let x = ByIndex { dest: &[vector(gpu, dest)], op, neutral, keys: &keys, values: &[vector(gpu, values)] };
-    index::reduce_by_index(gpu, &p, &p.funcs[0], &x, &env).map(|mut outs| outs.remove(0))
+    index::reduce_by_index(gpu, &parsed, &parsed.funcs[0], &x, &env).map(|mut outs| outs.remove(0))
 }
 
 #[test]
 fn histograms_of_sums() {
     let (gpu, other) = (common::gpu().with_tiles(true), common::gpu().with_tiles(false));
-    for (n, bins) in SIZES.into_iter().flat_map(|n| [1, 31, 33, 401, 900, 5000, 500_000].map(|b| (n, b))) {
-        let mut rng = Rng((n + bins) as u64);
-        let ks: Vec<i64> = (0..n).map(|_| rng.below(bins + 2) as i64 - 1).collect();
+    for (count, bins) in SIZES.into_iter().flat_map(|n| [1, 31, 33, 401, 900, 5000, 500_000].map(|b| (n, b))) {
+        let mut rng = Rng((count + bins) as u64);
+        let ks: Vec<i64> = (0..count).map(|_| rng.below(bins + 2) as i64 - 1).collect();
         let inside =
             || ks.iter().enumerate().filter(|(_, k)| (0..bins as i64).contains(*k)).map(|(j, k)| (j, *k as usize));
         // Large Ints of both signs: the two halves carry into each other.
-        let ints: Vec<i64> = (0..n).map(|j| (if j % 2 == 0 { 1 } else { -1 }) * ((rng.bits() >> 20) as i64)).collect();
+        let ints: Vec<i64> =
+            (0..count).map(|j| (if j % 2 == 0 { 1 } else { -1 }) * ((rng.bits() >> 20) as i64)).collect();
         let mut want = vec![-5i64; bins];
         inside().for_each(|(j, k)| want[k] += ints[j]);
         assert_eq!(
             twice(&gpu, || histogram(&gpu, "add", Data::I64(vec![-5; bins]), &ks, Data::I64(ints.clone()))),
             Data::I64(want),
-            "{n} {bins}"
+            "{count} {bins}"
         );
-        let floats: Vec<f64> = (0..n).map(|_| rng.unit() - 0.5).collect();
+        let floats: Vec<f64> = (0..count).map(|_| rng.unit() - 0.5).collect();
         let mut want = vec![0.5; bins];
         inside().for_each(|(j, k)| want[k] += floats[j]);
         let Data::F64(got) =
@@ -267,10 +279,10 @@ fn histograms_of_sums() {
         else {
             panic!()
         };
-        assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() <= 1e-15 * n as f64), "{n} {bins}");
+        assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() <= 1e-15 * count as f64), "{count} {bins}");
         let apart =
             twice(&other, || histogram(&other, "add", Data::F64(vec![0.5; bins]), &ks, Data::F64(floats.clone())));
-        assert!(same(&apart, &Data::F64(got)), "{n} {bins}");
+        assert!(same(&apart, &Data::F64(got)), "{count} {bins}");
         let Data::F32(got) = twice(&gpu, || {
             histogram(
                 &gpu,
@@ -284,7 +296,7 @@ fn histograms_of_sums() {
         };
         let mut want = vec![0f32; bins];
         inside().for_each(|(j, k)| want[k] = want[k].max(floats[j] as f32));
-        assert_eq!(got, want, "{n} {bins}");
+        assert_eq!(got, want, "{count} {bins}");
     }
 }
 
@@ -293,16 +305,17 @@ fn least_and_greatest_of_many_bins() {
     use adl_prim::Bin;
     let gpu = common::gpu();
     let odd = [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.5, -1.5, 5e-324, f64::MAX];
-    for (n, bins) in SIZES.into_iter().flat_map(|n| [5000, 500_000].map(|b| (n, b))) {
-        let mut rng = Rng((n + bins) as u64);
-        let ks: Vec<i64> =
-            (0..n).map(|j| if j % 3 == 0 { (rng.below(40)) as i64 } else { rng.below(bins + 2) as i64 - 1 }).collect();
+    for (count, bins) in SIZES.into_iter().flat_map(|n| [5000, 500_000].map(|b| (n, b))) {
+        let mut rng = Rng((count + bins) as u64);
+        let ks: Vec<i64> = (0..count)
+            .map(|j| if j % 3 == 0 { (rng.below(40)) as i64 } else { rng.below(bins + 2) as i64 - 1 })
+            .collect();
         let inside =
             || ks.iter().enumerate().filter(|(_, k)| (0..bins as i64).contains(*k)).map(|(j, k)| (j, *k as usize));
         let ints: Vec<i64> =
-            (0..n).map(|j| (if j % 2 == 0 { 1 } else { -1 }) * ((rng.bits() >> (1 + j % 63)) as i64)).collect();
+            (0..count).map(|j| (if j % 2 == 0 { 1 } else { -1 }) * ((rng.bits() >> (1 + j % 63)) as i64)).collect();
         let floats: Vec<f64> =
-            (0..n).map(|j| if j % 2 == 0 { odd[rng.below(odd.len())] } else { rng.unit() - 0.5 }).collect();
+            (0..count).map(|j| if j % 2 == 0 { odd[rng.below(odd.len())] } else { rng.unit() - 0.5 }).collect();
         for (op, text) in [(Bin::Min, "min"), (Bin::Max, "max")] {
             for begin in [0, 7, i64::MIN, i64::MAX] {
                 let mut want = vec![begin; bins];
@@ -312,7 +325,7 @@ fn least_and_greatest_of_many_bins() {
                 assert_eq!(
                     twice(&gpu, || histogram(&gpu, text, Data::I64(vec![begin; bins]), &ks, Data::I64(ints.clone()))),
                     Data::I64(want),
-                    "{n} {bins} {text}"
+                    "{count} {bins} {text}"
                 );
             }
             for begin in [-0.0, f64::NEG_INFINITY, f64::INFINITY] {
@@ -320,14 +333,14 @@ fn least_and_greatest_of_many_bins() {
                 inside().for_each(|(j, k)| want[k] = op.eval(want[k], floats[j]));
                 let got =
                     twice(&gpu, || histogram(&gpu, text, Data::F64(vec![begin; bins]), &ks, Data::F64(floats.clone())));
-                assert!(same(&got, &Data::F64(want)), "{n} {bins} {text} {begin}");
+                assert!(same(&got, &Data::F64(want)), "{count} {bins} {text} {begin}");
                 let singles: Vec<f32> = floats.iter().map(|x| *x as f32).collect();
                 let mut want = vec![begin as f32; bins];
                 inside().for_each(|(j, k)| want[k] = op.eval(f64::from(want[k]), f64::from(singles[j])) as f32);
                 let got = twice(&gpu, || {
                     histogram(&gpu, text, Data::F32(vec![begin as f32; bins]), &ks, Data::F32(singles.clone()))
                 });
-                assert!(same(&got, &Data::F32(want)), "{n} {bins} {text} {begin}");
+                assert!(same(&got, &Data::F32(want)), "{count} {bins} {text} {begin}");
             }
         }
     }
@@ -335,10 +348,10 @@ fn least_and_greatest_of_many_bins() {
 
 /// The result of a histogram of Bools by the operator that these statements define, and its number of kernels.
 fn of_bools(gpu: &Gpu, op: &str, dest: &[bool], keys: &[i64], values: &[bool]) -> (Data, u64) {
-    let p = program(&format!(
+    let parsed = program(&format!(
         "fn f0 t (v0: []bool, v1: bool, v2: []i64, v3: []bool) -> ([]bool) {{ v4: []bool = reduce_by_index (v0) neutral (v1) keys v2 values (v3) (v5: bool, v6: bool) {{ {op} return v7 }} return v4 }}"
     ));
-    let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &p.funcs[0].body.stmts[0].op else { panic!() };
+    let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &parsed.funcs[0].body.stmts[0].op else { panic!() };
     let env = |v: adl_ir::Var| (v.0 == 1).then_some(adl_gpu::Operand::Number(adl_ir::Lit::Bool(false)));
     let (dest, keys, values) = (
         vector(gpu, Data::Bool(dest.to_vec())),
@@ -347,7 +360,8 @@ fn of_bools(gpu: &Gpu, op: &str, dest: &[bool], keys: &[i64], values: &[bool]) -
     );
     let x = ByIndex { dest: &[dest], op, neutral, keys: &keys, values: &[values] };
     let before = gpu.work().kernels;
-    let made = twice(gpu, || index::reduce_by_index(gpu, &p, &p.funcs[0], &x, &env).map(|mut outs| outs.remove(0)));
+    let made =
+        twice(gpu, || index::reduce_by_index(gpu, &parsed, &parsed.funcs[0], &x, &env).map(|mut outs| outs.remove(0)));
     (made, (gpu.work().kernels - before) / 2)
 }
 
@@ -363,12 +377,13 @@ fn bools_of_many_bins() {
         ("v8: bool = not v5 v9: bool = not v8 v7: bool = select v9 v6 v6", |_, y| y, false),
         ("v8: bool = not v6 v7: bool = select v8 v5 v5", |x, _| x, false),
     ];
-    for (n, bins) in SIZES.into_iter().flat_map(|n| [3, 20_000, 70_000].map(|b| (n, b))) {
-        let mut rng = Rng((n + bins) as u64);
-        let ks: Vec<i64> =
-            (0..n).map(|j| if j % 3 == 0 { rng.below(40) as i64 } else { rng.below(bins + 2) as i64 - 1 }).collect();
+    for (count, bins) in SIZES.into_iter().flat_map(|n| [3, 20_000, 70_000].map(|b| (n, b))) {
+        let mut rng = Rng((count + bins) as u64);
+        let ks: Vec<i64> = (0..count)
+            .map(|j| if j % 3 == 0 { rng.below(40) as i64 } else { rng.below(bins + 2) as i64 - 1 })
+            .collect();
         let (dest, values): (Vec<bool>, Vec<bool>) =
-            ((0..bins).map(|_| rng.below(2) == 0).collect(), (0..n).map(|_| rng.below(3) == 0).collect());
+            ((0..bins).map(|_| rng.below(2) == 0).collect(), (0..count).map(|_| rng.below(3) == 0).collect());
         for (op, f, quick) in all {
             let mut want = dest.clone();
             ks.iter()
@@ -376,9 +391,9 @@ fn bools_of_many_bins() {
                 .filter(|(k, _)| (0..bins as i64).contains(*k))
                 .for_each(|(k, v)| want[*k as usize] = f(want[*k as usize], *v));
             let (made, kernels) = of_bools(&gpu, op, &dest, &ks, &values);
-            assert_eq!(made, Data::Bool(want.clone()), "{op} {n} {bins}");
-            assert!(n == 0 || bins < 100 || (kernels == 3) == quick, "{op} {n} {bins}: {kernels}");
-            assert_eq!(of_bools(&small, op, &dest, &ks, &values).0, Data::Bool(want), "{op} {n} {bins}");
+            assert_eq!(made, Data::Bool(want.clone()), "{op} {count} {bins}");
+            assert!(count == 0 || bins < 100 || (kernels == 3) == quick, "{op} {count} {bins}: {kernels}");
+            assert_eq!(of_bools(&small, op, &dest, &ks, &values).0, Data::Bool(want), "{op} {count} {bins}");
         }
     }
 }
@@ -409,11 +424,11 @@ fn sums_of_bins_that_no_int_holds_are_faults() {
 #[test]
 fn rows_are_added_at_indices_the_same_bits_each_time() {
     let gpu = common::gpu();
-    for n in SIZES {
+    for count in SIZES {
         for bins in [1, 100, 3000] {
-            let mut rng = Rng((n * bins) as u64);
-            let ks: Vec<i64> = (0..n).map(|_| rng.below(bins + 2) as i64 - 1).collect();
-            let vs: Vec<f64> = (0..2 * n).map(|_| rng.unit() - 0.5).collect();
+            let mut rng = Rng((count * bins) as u64);
+            let ks: Vec<i64> = (0..count).map(|_| rng.below(bins + 2) as i64 - 1).collect();
+            let vs: Vec<f64> = (0..2 * count).map(|_| rng.unit() - 0.5).collect();
             let mut want = vec![0.25; 2 * bins];
             for (j, k) in ks.iter().enumerate().filter(|(_, k)| (0..bins as i64).contains(*k)) {
                 (0..2).for_each(|c| want[2 * *k as usize + c] += vs[2 * j + c]);
@@ -421,10 +436,10 @@ fn rows_are_added_at_indices_the_same_bits_each_time() {
             let (acc, at, v) = (
                 on(&gpu, Data::F64(vec![0.25; 2 * bins]), &[bins, 2]),
                 vector(&gpu, Data::I64(ks)),
-                on(&gpu, Data::F64(vs), &[n, 2]),
+                on(&gpu, Data::F64(vs), &[count, 2]),
             );
             let Data::F64(got) = twice(&gpu, || index::gather_add(&gpu, &acc, &at, &v)) else { panic!() };
-            assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-10), "{n} {bins}");
+            assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-10), "{count} {bins}");
         }
     }
 }
@@ -452,7 +467,7 @@ fn matrices_are_transposed() {
 #[test]
 fn products_of_matrices_and_vectors() {
     let gpu = common::gpu();
-    for (n, m, k) in [
+    for (rows, cols, inner) in [
         (0, 2, 3),
         (2, 0, 3),
         (2, 3, 0),
@@ -477,20 +492,24 @@ fn products_of_matrices_and_vectors() {
         (1, 40, 20_000),
         (1, 5, 33_000),
     ] {
-        let (a, b): (Vec<i64>, Vec<i64>) =
-            ((0..(n * k) as i64).map(|i| i % 13 - 6).collect(), (0..(k * m) as i64).map(|i| i % 11 - 5).collect());
-        let want: Vec<i64> = (0..n * m).map(|i| (0..k).map(|l| a[i / m * k + l] * b[l * m + i % m]).sum()).collect();
+        let (left, right): (Vec<i64>, Vec<i64>) = (
+            (0..(rows * inner) as i64).map(|i| i % 13 - 6).collect(),
+            (0..(inner * cols) as i64).map(|i| i % 11 - 5).collect(),
+        );
+        let want: Vec<i64> = (0..rows * cols)
+            .map(|i| (0..inner).map(|l| left[i / cols * inner + l] * right[l * cols + i % cols]).sum())
+            .collect();
         let check = |x: Data, y: Data, z: Data| {
-            let (x, y) = (on(&gpu, x, &[n, k]), on(&gpu, y, &[k, m]));
+            let (x, y) = (on(&gpu, x, &[rows, inner]), on(&gpu, y, &[inner, cols]));
             let out = gemm::matmul(&gpu, &x, &y).unwrap();
-            assert_eq!(out.shape, [n, m]);
-            assert_eq!(twice(&gpu, || gemm::matmul(&gpu, &x, &y)), z, "{n} {m} {k}");
+            assert_eq!(out.shape, [rows, cols]);
+            assert_eq!(twice(&gpu, || gemm::matmul(&gpu, &x, &y)), z, "{rows} {cols} {inner}");
         };
         let float = |v: &[i64]| Data::F64(v.iter().map(|i| *i as f64).collect());
         let single = |v: &[i64]| Data::F32(v.iter().map(|i| *i as f32).collect());
-        check(float(&a), float(&b), float(&want));
-        check(single(&a), single(&b), single(&want));
-        check(Data::I64(a), Data::I64(b), Data::I64(want));
+        check(float(&left), float(&right), float(&want));
+        check(single(&left), single(&right), single(&want));
+        check(Data::I64(left), Data::I64(right), Data::I64(want));
     }
 }
 
@@ -536,21 +555,22 @@ fn nan_and_infinities_go_through_products_with_vectors() {
 #[test]
 fn sums_and_products_of_columns() {
     let gpu = common::gpu();
-    for (n, m) in [(129, 4), (1000, 33), (20_000, 5), (3, 7), (128, 100), (0, 5), (5, 0)] {
-        let (a, b): (Vec<f64>, Vec<f64>) = (
-            (0..n * m).map(|i| 1.0 + (i * 7919 % 1000) as f64 * 1e-6).collect(),
-            (0..n * m).map(|i| (i * 104_729 % 1000) as f64 - 500.0).collect(),
+    for (rows, cols) in [(129, 4), (1000, 33), (20_000, 5), (3, 7), (128, 100), (0, 5), (5, 0)] {
+        let (factors, terms): (Vec<f64>, Vec<f64>) = (
+            (0..rows * cols).map(|i| 1.0 + (i * 7919 % 1000) as f64 * 1e-6).collect(),
+            (0..rows * cols).map(|i| (i * 104_729 % 1000) as f64 - 500.0).collect(),
         );
-        let (x, y) = (on(&gpu, Data::F64(a.clone()), &[n, m]), on(&gpu, Data::F64(b.clone()), &[n, m]));
+        let (x, y) =
+            (on(&gpu, Data::F64(factors.clone()), &[rows, cols]), on(&gpu, Data::F64(terms.clone()), &[rows, cols]));
         let (Data::F64(products), Data::F64(sums)) =
             (twice(&gpu, || soac::along(&gpu, &x, adl_prim::Bin::Mul)), twice(&gpu, || soac::sum(&gpu, &y)))
         else {
             panic!()
         };
-        for c in 0..m {
-            let want: f64 = (0..n).map(|r| a[r * m + c]).product();
-            assert!((products[c] - want).abs() <= 1e-15 * n as f64 * want, "{n} {m}");
-            assert_eq!(sums[c], (0..n).map(|r| b[r * m + c]).sum::<f64>(), "{n} {m}");
+        for c in 0..cols {
+            let want: f64 = (0..rows).map(|r| factors[r * cols + c]).product();
+            assert!((products[c] - want).abs() <= 1e-15 * rows as f64 * want, "{rows} {cols}");
+            assert_eq!(sums[c], (0..rows).map(|r| terms[r * cols + c]).sum::<f64>(), "{rows} {cols}");
         }
     }
 }
@@ -576,11 +596,11 @@ fn inner_products() {
 #[test]
 fn diagonals_extremes_and_running_products() {
     let gpu = common::gpu();
-    for n in SIZES.into_iter().filter(|n| *n <= 1000) {
-        let xs: Vec<i64> = (0..n as i64).map(|i| i * 7919 % 101 - 50).collect();
-        let a = vector(&gpu, Data::I64(xs.clone()));
-        let d = data_movement::diag(&gpu, &a).unwrap();
-        let want = (0..n * n).map(|k| if k / n == k % n { xs[k / n] } else { 0 }).collect();
+    for count in SIZES.into_iter().filter(|n| *n <= 1000) {
+        let xs: Vec<i64> = (0..count as i64).map(|i| i * 7919 % 101 - 50).collect();
+        let array = vector(&gpu, Data::I64(xs.clone()));
+        let d = data_movement::diag(&gpu, &array).unwrap();
+        let want = (0..count * count).map(|k| if k / count == k % count { xs[k / count] } else { 0 }).collect();
         assert_eq!(gpu.read(&d).unwrap(), Data::I64(want));
         assert_eq!(twice(&gpu, || data_movement::diag(&gpu, &d)), Data::I64(xs.clone()));
         let mut sum = 0;
@@ -591,7 +611,7 @@ fn diagonals_extremes_and_running_products() {
                 sum
             })
             .collect();
-        assert_eq!(twice(&gpu, || soac::running(&gpu, &a, adl_prim::Bin::Add, false)), Data::I64(sums));
+        assert_eq!(twice(&gpu, || soac::running(&gpu, &array, adl_prim::Bin::Add, false)), Data::I64(sums));
         let mut back: Vec<i64> = xs
             .iter()
             .rev()
@@ -601,20 +621,21 @@ fn diagonals_extremes_and_running_products() {
             })
             .collect();
         back.reverse();
-        assert_eq!(twice(&gpu, || soac::running(&gpu, &a, adl_prim::Bin::Add, true)), Data::I64(back));
-        let pairs = on(&gpu, Data::F64((0..2 * n).map(|k| if k % 2 == 0 { 1.0 } else { -1.0 }).collect()), &[n, 2]);
-        let want = (0..n).flat_map(|i| [1.0, if i % 2 == 0 { -1.0 } else { 1.0 }]).collect();
+        assert_eq!(twice(&gpu, || soac::running(&gpu, &array, adl_prim::Bin::Add, true)), Data::I64(back));
+        let pairs =
+            on(&gpu, Data::F64((0..2 * count).map(|k| if k % 2 == 0 { 1.0 } else { -1.0 }).collect()), &[count, 2]);
+        let want = (0..count).flat_map(|i| [1.0, if i % 2 == 0 { -1.0 } else { 1.0 }]).collect();
         assert_eq!(twice(&gpu, || soac::running(&gpu, &pairs, adl_prim::Bin::Mul, false)), Data::F64(want));
-        if n > 0 {
+        if count > 0 {
             let (least, most) = (xs.iter().min().unwrap(), xs.iter().max().unwrap());
             for (least, x) in [(true, least), (false, most)] {
-                let [v, i] = soac::extreme(&gpu, &a, least).unwrap();
+                let [v, i] = soac::extreme(&gpu, &array, least).unwrap();
                 let at = xs.iter().position(|y| y == x).unwrap() as i64;
                 assert_eq!((gpu.read(&v).unwrap(), gpu.read(&i).unwrap()), (Data::I64(vec![*x]), Data::I64(vec![at])));
             }
             let holds = vector(&gpu, Data::Bool(xs.iter().map(|x| x == least).collect()));
             assert_eq!(twice(&gpu, || soac::any(&gpu, &holds, false)), Data::Bool(vec![true]));
-            assert_eq!(twice(&gpu, || soac::any(&gpu, &holds, true)), Data::Bool(vec![n == 1]));
+            assert_eq!(twice(&gpu, || soac::any(&gpu, &holds, true)), Data::Bool(vec![count == 1]));
         }
     }
     let a = vector(&gpu, Data::F64(vec![3.0, f64::NAN, 1.0, f64::NAN]));

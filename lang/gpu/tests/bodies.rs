@@ -85,7 +85,7 @@ fn floats(seed: u64, shape: &[usize]) -> Arg {
 #[test]
 fn nearest_centres_of_points() {
     // As in k-means: each iteration computes a vector of distances, its minimum and position, and a row of differences.
-    let p = program(
+    let parsed = program(
         "fn f0 t (v0: i64, v1: i64, v2: [][]f64, v3: [][]f64) -> ([]f64, []i64, [][]f64) {
           v4: []f64, v5: []i64, v6: [][]f64, v7: i64 = loop for v0 over (v2) out (collect, collect, collect) (v8: i64, v9: []f64) {
             v10: []f64, v11: i64 = loop for v1 over (v3) out (collect) (v12: i64, v13: []f64) {
@@ -103,14 +103,14 @@ fn nearest_centres_of_points() {
         }",
     );
     for (n, k, d) in [(1, 1, 1), (33, 5, 3), (1000, 32, 2), (257, 1, 31)] {
-        agree(&p, &[Arg::Int(n as i64), Arg::Int(k as i64), floats(n as u64, &[n, d]), floats(k as u64, &[k, d])]);
+        agree(&parsed, &[Arg::Int(n as i64), Arg::Int(k as i64), floats(n as u64, &[n, d]), floats(k as u64, &[k, d])]);
     }
 }
 
 #[test]
 fn rows_are_functions_of_rows() {
     // A softmax with temperature: function results are stored, arithmetic is deferred.
-    let p = program(
+    let parsed = program(
         "fn f0 t (v0: i64, v1: [][]f64, v2: f64) -> ([][]f64, []f64, [][]bool) {
           v3: [][]f64, v4: []f64, v5: [][]bool, v6: i64 = loop for v0 over (v1) out (collect, collect, collect) (v7: i64, v8: []f64) {
             v9: []f64 = div v8 v2
@@ -131,13 +131,13 @@ fn rows_are_functions_of_rows() {
         }",
     );
     for (n, d) in [(1, 1), (31, 33), (1000, 10)] {
-        agree(&p, &[Arg::Int(n as i64), floats(d as u64, &[n, d]), Arg::Float(0.7)]);
+        agree(&parsed, &[Arg::Int(n as i64), floats(d as u64, &[n, d]), Arg::Float(0.7)]);
     }
 }
 
 #[test]
 fn arrays_are_stacked_copied_and_chosen() {
-    let p = program(
+    let parsed = program(
         "fn f0 t (v0: i64, v1: []f64, v2: i64) -> ([][]f64, [][]f64, []f64) {
           v3: [][]f64, v4: [][]f64, v5: []f64, v6: i64 = loop for v0 over (v1) out (collect, collect, collect) (v7: i64, v8: f64) {
             v9: f64 = sin v8
@@ -157,14 +157,14 @@ fn arrays_are_stacked_copied_and_chosen() {
         }",
     );
     for n in [1, 32, 1000] {
-        agree(&p, &[Arg::Int(n as i64), floats(n as u64, &[n]), Arg::Int(4)]);
+        agree(&parsed, &[Arg::Int(n as i64), floats(n as u64, &[n]), Arg::Int(4)]);
     }
 }
 
 #[test]
 fn matrices_inside_of_turns() {
     // A matrix per iteration, read directly and transposed; a reduction by an operator inside; calls.
-    let p = program(
+    let parsed = program(
         "fn f0 t (v0: i64, v1: i64, v2: [][]f64, v3: f64) -> ([]f64, []f64) {
           v4: []f64, v5: []f64, v6: i64 = loop for v0 over (v2) out (collect, collect) (v7: i64, v8: []f64) {
             v9: [][]f64, v10: i64 = loop for v1 out (collect) (v11: i64) {
@@ -189,13 +189,13 @@ fn matrices_inside_of_turns() {
             .as_str(),
     );
     for (n, d) in [(1, 1), (100, 3), (33, 8)] {
-        agree(&p, &[Arg::Int(n as i64), Arg::Int(d as i64), floats(7, &[n, d]), Arg::Float(f64::NEG_INFINITY)]);
+        agree(&parsed, &[Arg::Int(n as i64), Arg::Int(d as i64), floats(7, &[n, d]), Arg::Float(f64::NEG_INFINITY)]);
     }
 }
 
 #[test]
 fn sums_of_turns_that_make_arrays() {
-    let p = program(
+    let parsed = program(
         "fn f0 t (v0: i64, v1: [][]f64, v2: []f64) -> (f64) {
           v3: f64, v4: i64 = loop for v0 over (v1) out (sum) (v5: i64, v6: []f64) {
             v7: []f64 = mul v6 v2
@@ -207,7 +207,7 @@ fn sums_of_turns_that_make_arrays() {
         }",
     );
     for n in [1, 100, 5000] {
-        agree(&p, &[Arg::Int(n as i64), floats(n as u64, &[n, 6]), floats(2, &[6])]);
+        agree(&parsed, &[Arg::Int(n as i64), floats(n as u64, &[n, 6]), floats(2, &[6])]);
     }
 }
 
@@ -229,7 +229,7 @@ fn extents_that_differ_fail_a_check() {
 
 #[test]
 fn rows_of_lengths_that_data_say_are_left_to_the_cpu() {
-    let p = program(
+    let parsed = program(
         "fn f0 t (v0: i64, v1: []i64) -> ([]f64) {
           v2: []f64, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: i64) {
             v6: []f64, v7: i64 = loop for v5 out (collect) (v8: i64) { v9: f64 = to_f64 v8 v10: f64 = sqrt v9 return v10 }
@@ -240,7 +240,7 @@ fn rows_of_lengths_that_data_say_are_left_to_the_cpu() {
         }",
     );
     let gpu = common::gpu();
-    let got = common::run(&gpu, &p, &[Arg::Int(3), Arg::Ints(vec![1, 2, 3])].map(|a| a.operand(&gpu)));
+    let got = common::run(&gpu, &parsed, &[Arg::Int(3), Arg::Ints(vec![1, 2, 3])].map(|a| a.operand(&gpu)));
     assert!(matches!(got, Err(Error::Unsupported(_))));
     // No array is created if only its sum is needed.
     let p = program(
@@ -258,7 +258,7 @@ fn rows_of_lengths_that_data_say_are_left_to_the_cpu() {
 #[test]
 fn sums_of_rows_and_sums_beside_what_is_collected() {
     // As in gradients: a row and a scalar summed over all iterations, and an output per iteration.
-    let p = program(
+    let parsed = program(
         "fn f0 t (v0: i64, v1: [][]f64, v2: []f64) -> ([]f64, f64, []f64) {
           v3: []f64, v4: f64, v5: []f64, v6: i64 = loop for v0 over (v1) out (sum, sum, collect) (v7: i64, v8: []f64) {
             v9: f64 = dot v8 v2
@@ -270,7 +270,7 @@ fn sums_of_rows_and_sums_beside_what_is_collected() {
         }",
     );
     for (n, d) in [(1, 1), (33, 7), (3000, 5), (5, 300)] {
-        agree(&p, &[Arg::Int(n as i64), floats(n as u64, &[n, d]), floats(2, &[d])]);
+        agree(&parsed, &[Arg::Int(n as i64), floats(n as u64, &[n, d]), floats(2, &[d])]);
     }
 }
 

@@ -42,18 +42,18 @@ fn run_again(gpu: &Gpu, p: &Program, f: FnId, args: &[Value]) -> Res<Vec<Value>>
 /// The device's results of a call, unless the device refuses it.
 fn on_device(
     gpu: &Gpu,
-    p: &Program,
+    program: &Program,
     f: FnId,
     args: &[Value],
     refused: &mut HashMap<String, usize>,
 ) -> Option<Vec<Value>> {
-    match run_again(gpu, p, f, args) {
+    match run_again(gpu, program, f, args) {
         Ok(x) => Some(x),
         Err(Error::Unsupported(why)) => {
             *refused.entry(why).or_default() += 1;
             None
         }
-        Err(e) => panic!("{e}\n{}", adl_ir::print::program(p, adl_ir::print::Style::PLAIN)),
+        Err(e) => panic!("{e}\n{}", adl_ir::print::program(program, adl_ir::print::Style::PLAIN)),
     }
 }
 
@@ -66,26 +66,27 @@ fn check(
     what: &str,
     refused: &mut HashMap<String, usize>,
 ) -> (bool, bool) {
-    let mut p = p.clone();
+    let mut program = p.clone();
     let values = |p: &Program, f: FnId, args: &[Val]| -> Vec<Value> {
         args.iter().zip(&p.func(f).body.params.clone()).map(|(a, v)| value(gpu, p.func(f).ty(*v), a)).collect()
     };
-    let Ok(want) = adl_ir::eval::run(&p, main, args, &[]) else { return (false, false) };
-    let device_args = values(&p, main, args);
-    let Some(got) = on_device(gpu, &p, main, &device_args, refused) else { return (false, false) };
+    let Ok(want) = adl_ir::eval::run(&program, main, args, &[]) else { return (false, false) };
+    let device_args = values(&program, main, args);
+    let Some(got) = on_device(gpu, &program, main, &device_args, refused) else { return (false, false) };
     agree(gpu, what, &got, &want.results);
-    let Some((primal, results, cotangent, active)) = linearized(&mut p, main) else { return (true, false) };
-    let mut all = adl_ir::eval::run(&p, primal, args, &[]).unwrap().results;
+    let Some((primal, results, cotangent, active)) = linearized(&mut program, main) else { return (true, false) };
+    let mut all = adl_ir::eval::run(&program, primal, args, &[]).unwrap().results;
     let residuals = all.split_off(results);
     let seeds: Vec<Val> = all.iter().zip(&active).filter(|(_, a)| **a).map(|(v, _)| like(v)).collect();
     if !seeds.iter().all(plain) {
         return (true, false);
     }
-    let want = adl_ir::eval::run(&p, cotangent, &[residuals, seeds.clone()].concat(), &[]).unwrap().results;
-    let Some(mut made) = on_device(gpu, &p, primal, &device_args, refused) else { return (true, false) };
+    let want = adl_ir::eval::run(&program, cotangent, &[residuals, seeds.clone()].concat(), &[]).unwrap().results;
+    let Some(mut made) = on_device(gpu, &program, primal, &device_args, refused) else { return (true, false) };
     let kept = made.split_off(results);
     let seeds = seeds.iter().map(|s| value(gpu, &Ty::F64.array(s.arr().map_or(0, |a| a.shape.len() as u32)), s));
-    let Some(got) = on_device(gpu, &p, cotangent, &kept.into_iter().chain(seeds).collect::<Vec<_>>(), refused) else {
+    let Some(got) = on_device(gpu, &program, cotangent, &kept.into_iter().chain(seeds).collect::<Vec<_>>(), refused)
+    else {
         return (true, false);
     };
     agree(gpu, &format!("gradient of {what}"), &got, &want);
@@ -115,7 +116,7 @@ fn random_programs_and_their_gradients_are_the_evaluators() {
 #[test]
 fn turns_have_their_own_index() {
     let gpu = common::gpu();
-    let p = common::program(
+    let program = common::program(
         "fn f0 t (v0: f64, v1: []f64, v2: i64, v3: i64) -> ([]f64, [][]f64) {
           v4: []f64, v5: i64 = loop for v2 reverse out (collect) (v6: i64) {
             v7: []f64 = index_set v1 [v6] v0
@@ -137,10 +138,13 @@ fn turns_have_their_own_index() {
         }",
     );
     let args = [Val::F64(1.5), Val::floats(&[1.0, 2.0, 3.0, 4.0]), Val::I64(2), Val::I64(4)];
-    let given: Vec<Value> =
-        args.iter().zip(&p.func(FnId(0)).body.params).map(|(a, v)| value(&gpu, p.func(FnId(0)).ty(*v), a)).collect();
-    let got = exec::run(&gpu, &p, FnId(0), &given).unwrap();
-    agree(&gpu, "trip", &got, &adl_ir::eval::run(&p, FnId(0), &args, &[]).unwrap().results);
+    let given: Vec<Value> = args
+        .iter()
+        .zip(&program.func(FnId(0)).body.params)
+        .map(|(a, v)| value(&gpu, program.func(FnId(0)).ty(*v), a))
+        .collect();
+    let got = exec::run(&gpu, &program, FnId(0), &given).unwrap();
+    agree(&gpu, "trip", &got, &adl_ir::eval::run(&program, FnId(0), &args, &[]).unwrap().results);
 }
 
 #[test]
@@ -158,7 +162,7 @@ fn what_is_not_for_a_gpu_is_known_before() {
 #[test]
 fn products_of_all_turns_are_one_kernel() {
     let gpu = common::gpu();
-    let p = common::program(
+    let program = common::program(
         "fn f0 t (v0: i64, v1: [][][]f64, v2: [][][]f64, v3: [][]f64) -> ([][][]f64, [][][]f64, [][]f64) {
           v4: [][][]f64, v5: [][][]f64, v6: [][]f64, v7: i64 = loop for v0 over (v1, v2) out (collect, collect, collect) (v8: i64, v9: [][]f64, v10: [][]f64) {
             v11: [][]f64 = matmul v9 v10
@@ -171,7 +175,7 @@ fn products_of_all_turns_are_one_kernel() {
           return v4, v5, v6
         }",
     );
-    for (n, h, k) in [(3, 40, 33), (2, 70, 130), (5, 33, 64), (4, 8, 5)] {
+    for (matrices, height, width) in [(3, 40, 33), (2, 70, 130), (5, 33, 64), (4, 8, 5)] {
         // Small integers, so that sums are exact in any order; one NaN, in the last iteration.
         let numbers =
             |seed: usize, count: usize| (0..count).map(|i| ((i * 7919 + seed) % 17) as f64 - 8.0).collect::<Vec<_>>();
@@ -182,22 +186,22 @@ fn products_of_all_turns_are_one_kernel() {
             Val::array(shape.to_vec(), x.into_iter().map(Val::F64).collect())
         };
         let args = [
-            Val::I64(n as i64),
-            array(&[n, h, k], numbers(1, n * h * k), true),
-            array(&[n, k, k], numbers(2, n * k * k), false),
-            array(&[h, h], numbers(3, h * h), false),
+            Val::I64(matrices as i64),
+            array(&[matrices, height, width], numbers(1, matrices * height * width), true),
+            array(&[matrices, width, width], numbers(2, matrices * width * width), false),
+            array(&[height, height], numbers(3, height * height), false),
         ];
         let given: Vec<Value> = args
             .iter()
-            .zip(&p.func(FnId(0)).body.params)
-            .map(|(a, v)| value(&gpu, p.func(FnId(0)).ty(*v), a))
+            .zip(&program.func(FnId(0)).body.params)
+            .map(|(a, v)| value(&gpu, program.func(FnId(0)).ty(*v), a))
             .collect();
         let before = gpu.work().kernels;
-        let got = exec::run(&gpu, &p, FnId(0), &given).unwrap();
+        let got = exec::run(&gpu, &program, FnId(0), &given).unwrap();
         let kernels = gpu.work().kernels - before;
-        agree(&gpu, "products", &got, &adl_ir::eval::run(&p, FnId(0), &args, &[]).unwrap().results);
-        let again = exec::run(&gpu, &p, FnId(0), &given).unwrap();
-        agree(&gpu, "products", &again, &adl_ir::eval::run(&p, FnId(0), &args, &[]).unwrap().results);
+        agree(&gpu, "products", &got, &adl_ir::eval::run(&program, FnId(0), &args, &[]).unwrap().results);
+        let again = exec::run(&gpu, &program, FnId(0), &given).unwrap();
+        agree(&gpu, "products", &again, &adl_ir::eval::run(&program, FnId(0), &args, &[]).unwrap().results);
         // Three products, and a row of each iteration's matrix.
         assert_eq!(kernels, 4);
     }

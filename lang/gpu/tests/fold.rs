@@ -31,7 +31,7 @@ fn f64s(d: &Data) -> &[f64] {
 #[test]
 fn maps_of_several_arrays_with_branches_and_loops() {
     // Collatz steps of a number, and a choice by sign: two outputs of two inputs, with the index.
-    let p = program(
+    let parsed = program(
         "fn f0 t (v0: i64, v1: []f64, v2: []i64, v3: f64) -> ([]f64, []i64) {
           v4: []f64, v5: []i64, v6: i64 = loop for v0 over (v1, v2) out (collect, collect) (v7: i64, v8: f64, v9: i64) {
             v10: f64 = 0.0
@@ -62,7 +62,7 @@ fn maps_of_several_arrays_with_branches_and_loops() {
             vector(&gpu, &Data::I64(ks.clone())),
             Operand::Number(adl_ir::Lit::F64(2.5)),
         ];
-        let got = twice(&gpu, &p, &args);
+        let got = twice(&gpu, &parsed, &args);
         let want: Vec<f64> =
             xs.iter().enumerate().map(|(i, x)| if *x < 0.0 { x * 2.5 } else { x + i as f64 }).collect();
         let steps = |k: &i64| {
@@ -84,11 +84,11 @@ fn soac(kind: &str, ty: &str, op: &str) -> Program {
 #[test]
 fn sums_of_ints_are_exact_and_sums_of_floats_near() {
     let gpu = common::gpu();
-    for n in SIZES.into_iter().chain([2047, 2048, 2049, 262_145]) {
-        let ks: Vec<i64> = (0..n as i64).map(|i| i * i % 1013 - 500).collect();
+    for count in SIZES.into_iter().chain([2047, 2048, 2049, 262_145]) {
+        let ks: Vec<i64> = (0..count as i64).map(|i| i * i % 1013 - 500).collect();
         let zero = Operand::Number(adl_ir::Lit::I64(7));
         let got = twice(&gpu, &soac("reduce", "i64", "add"), &[vector(&gpu, &Data::I64(ks.clone())), zero.clone()]);
-        assert_eq!(got, [Data::I64(vec![7 + ks.iter().sum::<i64>()])], "{n}");
+        assert_eq!(got, [Data::I64(vec![7 + ks.iter().sum::<i64>()])], "{count}");
         let mut acc = 7;
         let prefixes: Vec<i64> = ks
             .iter()
@@ -98,16 +98,16 @@ fn sums_of_ints_are_exact_and_sums_of_floats_near() {
             })
             .collect();
         let got = twice(&gpu, &soac("scan", "i64", "add"), &[vector(&gpu, &Data::I64(ks.clone())), zero.clone()]);
-        assert_eq!(got, [Data::I64(prefixes.clone())], "{n}");
+        assert_eq!(got, [Data::I64(prefixes.clone())], "{count}");
         let got = twice(&gpu, &soac("scan_exclusive", "i64", "add"), &[vector(&gpu, &Data::I64(ks.clone())), zero]);
-        assert_eq!(got, [Data::I64([7].into_iter().chain(prefixes).take(n).collect())], "{n}");
-        let xs = floats(n as u64, n);
+        assert_eq!(got, [Data::I64([7].into_iter().chain(prefixes).take(count).collect())], "{count}");
+        let xs = floats(count as u64, count);
         let got = twice(
             &gpu,
             &soac("reduce", "f64", "add"),
             &[vector(&gpu, &Data::F64(xs.clone())), Operand::Number(adl_ir::Lit::F64(0.0))],
         );
-        assert!((f64s(&got[0])[0] - xs.iter().sum::<f64>()).abs() <= 1e-15 * n as f64);
+        assert!((f64s(&got[0])[0] - xs.iter().sum::<f64>()).abs() <= 1e-15 * count as f64);
         let ys: Vec<f32> = xs.iter().map(|x| *x as f32).collect();
         let got = twice(
             &gpu,
@@ -164,31 +164,36 @@ fn recurrence(kind: &str) -> Program {
 #[test]
 fn operators_on_tuples_need_not_commute() {
     let gpu = common::gpu();
-    let m = 1_000_003i64;
-    for n in SIZES.into_iter().chain([2048, 5000]) {
-        let (a, b): (Vec<i64>, Vec<i64>) = (0..n as i64).map(|i| (i * 7919 % m, i * 104_729 % m)).unzip();
+    let modulus = 1_000_003i64;
+    for count in SIZES.into_iter().chain([2048, 5000]) {
+        let (a, b): (Vec<i64>, Vec<i64>) =
+            (0..count as i64).map(|i| (i * 7919 % modulus, i * 104_729 % modulus)).unzip();
         let args: Vec<Operand> = [&a, &b]
             .iter()
             .map(|v| vector(&gpu, &Data::I64((*v).clone())))
-            .chain([1, 0, m].map(|k| Operand::Number(adl_ir::Lit::I64(k))))
+            .chain([1, 0, modulus].map(|k| Operand::Number(adl_ir::Lit::I64(k))))
             .collect();
         let mut acc = (1, 0);
         let all: Vec<(i64, i64)> = a
             .iter()
             .zip(&b)
             .map(|(a, b)| {
-                acc = (a * acc.0 % m, (a * acc.1 + b) % m);
+                acc = (a * acc.0 % modulus, (a * acc.1 + b) % modulus);
                 acc
             })
             .collect();
-        assert_eq!(twice(&gpu, &recurrence("reduce"), &args), [Data::I64(vec![acc.0]), Data::I64(vec![acc.1])], "{n}");
+        assert_eq!(
+            twice(&gpu, &recurrence("reduce"), &args),
+            [Data::I64(vec![acc.0]), Data::I64(vec![acc.1])],
+            "{count}"
+        );
         let (x, y): (Vec<i64>, Vec<i64>) = all.iter().copied().unzip();
-        assert_eq!(twice(&gpu, &recurrence("scan"), &args), [Data::I64(x), Data::I64(y)], "{n}");
-        let before: (Vec<i64>, Vec<i64>) = [(1, 0)].into_iter().chain(all).take(n).unzip();
+        assert_eq!(twice(&gpu, &recurrence("scan"), &args), [Data::I64(x), Data::I64(y)], "{count}");
+        let before: (Vec<i64>, Vec<i64>) = [(1, 0)].into_iter().chain(all).take(count).unzip();
         assert_eq!(
             twice(&gpu, &recurrence("scan_exclusive"), &args),
             [Data::I64(before.0), Data::I64(before.1)],
-            "{n}"
+            "{count}"
         );
     }
 }
@@ -215,19 +220,23 @@ fn product(inner: &str, out: &str) -> Program {
 #[test]
 fn nested_loops_are_one_kernel_and_inner_sums_reductions_of_rows() {
     let gpu = common::gpu();
-    for (n, m) in
+    for (rows, cols) in
         [(0, 5), (5, 0), (1, 1), (3, 100), (100, 3), (33, 1000), (1000, 129), (2, 100_000), (1, 31), (500, 64)]
     {
         let (a, x): (Vec<f64>, Vec<f64>) =
-            ((0..n * m).map(|k| (k % 17) as f64 - 8.0).collect(), (0..m).map(|k| (k % 5) as f64).collect());
-        let matrix = Operand::Array(gpu.array(&Data::F64(a.clone()), vec![n, m]).unwrap());
-        let args = [int(n), int(m), matrix, vector(&gpu, &Data::F64(x.clone()))];
-        let terms: Vec<f64> = (0..n * m).map(|k| a[k] * x[k % m]).collect();
-        let sums = (0..n).map(|i| terms[i * m..(i + 1) * m].iter().sum()).collect();
+            ((0..rows * cols).map(|k| (k % 17) as f64 - 8.0).collect(), (0..cols).map(|k| (k % 5) as f64).collect());
+        let matrix = Operand::Array(gpu.array(&Data::F64(a.clone()), vec![rows, cols]).unwrap());
+        let args = [int(rows), int(cols), matrix, vector(&gpu, &Data::F64(x.clone()))];
+        let terms: Vec<f64> = (0..rows * cols).map(|k| a[k] * x[k % cols]).collect();
+        let sums = (0..rows).map(|i| terms[i * cols..(i + 1) * cols].iter().sum()).collect();
         let before = gpu.work().kernels;
-        assert_eq!(common::run(&gpu, &product("collect", "[][]f64"), &args).unwrap(), [Data::F64(terms)], "{n} {m}");
+        assert_eq!(
+            common::run(&gpu, &product("collect", "[][]f64"), &args).unwrap(),
+            [Data::F64(terms)],
+            "{rows} {cols}"
+        );
         assert!(gpu.work().kernels - before <= 1);
-        assert_eq!(twice(&gpu, &product("sum", "[]f64"), &args), [Data::F64(sums)], "{n} {m}");
+        assert_eq!(twice(&gpu, &product("sum", "[]f64"), &args), [Data::F64(sums)], "{rows} {cols}");
     }
 }
 
@@ -247,24 +256,25 @@ fn sums_take_maps_in() {
 #[test]
 fn checks_fail_as_the_evaluator_does() {
     let gpu = common::gpu();
-    let one = |op: &str, k: i64| {
+    let one = |op: &str, operand: i64| {
         let p = program(&format!(
             "fn f0 t (v0: i64, v1: []i64, v2: i64) -> ([]i64) {{ v3: []i64, v4: i64 = loop for v0 over (v1) out (collect) (v5: i64, v6: i64) {{ v7: i64 = {op} return v7 }} return v3 }}"
         ));
         let xs = vec![1, 2, 3, i64::MAX, 1 << 40, 5, -7, i64::MIN + 1];
-        let host: Vec<adl_ir::Val> = vec![adl_ir::Val::I64(8), adl_ir::Val::ints(&xs), adl_ir::Val::I64(k)];
+        let host: Vec<adl_ir::Val> = vec![adl_ir::Val::I64(8), adl_ir::Val::ints(&xs), adl_ir::Val::I64(operand)];
         let want = adl_ir::eval::run(&p, adl_ir::FnId(0), &host, &[]).map(|o| {
             o.results[0].leaves().iter().map(|v| if let adl_ir::Val::I64(k) = v { *k } else { 0 }).collect::<Vec<_>>()
         });
-        let got = common::run(&gpu, &p, &[int(8), vector(&gpu, &Data::I64(xs)), Operand::Number(adl_ir::Lit::I64(k))]);
+        let got =
+            common::run(&gpu, &p, &[int(8), vector(&gpu, &Data::I64(xs)), Operand::Number(adl_ir::Lit::I64(operand))]);
         match (want, got) {
-            (Ok(w), Ok(g)) => assert_eq!(g, [Data::I64(w)], "{op} {k}"),
+            (Ok(w), Ok(g)) => assert_eq!(g, [Data::I64(w)], "{op} {operand}"),
             (Err(_), Err(Error::Fault(f))) => return Some(f.what),
-            (w, g) => panic!("{op} {k}: {w:?} {g:?}"),
+            (w, g) => panic!("{op} {operand}: {w:?} {g:?}"),
         }
         None
     };
-    for k in [0, 1, -1, 2, 1 << 23, -(1 << 24), i64::MAX, i64::MIN] {
+    for operand in [0, 1, -1, 2, 1 << 23, -(1 << 24), i64::MAX, i64::MIN] {
         for op in [
             "add v6 v2",
             "sub v6 v2",
@@ -282,7 +292,7 @@ fn checks_fail_as_the_evaluator_does() {
             "powi 1 v6",
             "index v1 [v2]",
         ] {
-            one(op, k);
+            one(op, operand);
         }
     }
     assert_eq!(one("add v6 v2", 1), Some(Check::Overflow));
@@ -368,8 +378,8 @@ fn arrays_above_what_a_kernel_may_see_are_split() {
 fn reductions_and_scans_of_split_vectors_are_the_same_bits() {
     let whole = common::gpu();
     let split = common::gpu().with_binding_size(128 * 1024);
-    let n = 100_000;
-    let xs = Data::F64(floats(3, n));
+    let count = 100_000;
+    let xs = Data::F64(floats(3, count));
     let zero = Operand::Number(adl_ir::Lit::F64(0.0));
     for kind in ["reduce", "scan", "scan_exclusive"] {
         let p = soac(kind, "f64", "add");
@@ -384,49 +394,52 @@ fn reductions_and_scans_of_split_vectors_are_the_same_bits() {
         "fn f0 t (v0: i64, v1: []f64) -> (f64) { v2: f64, v3: i64 = loop for v0 over (v1) out (sum) (v4: i64, v5: f64) { v6: f64 = mul v5 v5 return v6 } return v2 }",
     );
     let (a, b) = (
-        twice(&whole, &squares, &[int(n), vector(&whole, &xs)]),
-        twice(&split, &squares, &[int(n), vector(&split, &xs)]),
+        twice(&whole, &squares, &[int(count), vector(&whole, &xs)]),
+        twice(&split, &squares, &[int(count), vector(&split, &xs)]),
     );
     assert!(same(&a[0], &b[0]));
     // Zeros read at arbitrary indices are not split: launches see all of them by several bindings.
     let any = program(
         "fn f0 t (v0: i64, v1: []f64) -> ([]f64) { v2: []f64, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: f64) { v6: i64 = 0 v7: f64 = index v1 [v6] v8: f64 = sub v5 v7 return v8 } return v2 }",
     );
-    let (a, b) =
-        (twice(&whole, &any, &[int(n), vector(&whole, &xs)]), twice(&split, &any, &[int(n), vector(&split, &xs)]));
+    let (a, b) = (
+        twice(&whole, &any, &[int(count), vector(&whole, &xs)]),
+        twice(&split, &any, &[int(count), vector(&split, &xs)]),
+    );
     assert!(same(&a[0], &b[0]));
 }
 
 #[test]
 fn rows_are_reduced_and_scanned_one_by_one() {
     let gpu = common::gpu();
-    let p = recurrence("scan");
-    let f = &p.funcs[0];
-    let adl_ir::Op::Soac(s) = &f.body.stmts[0].op else { panic!() };
-    let m = 1_000_003i64;
-    for (rows, n) in [(0, 3), (3, 0), (1, 5), (5, 1), (100, 7), (1000, 128), (7, 129), (3, 5000), (2, 50_000)] {
-        let (a, b): (Vec<i64>, Vec<i64>) = (0..(rows * n) as i64).map(|i| (i * 7919 % m, i * 104_729 % m)).unzip();
-        let arrays = [&a, &b].map(|v| gpu.array(&Data::I64(v.clone()), vec![rows, n]).unwrap());
+    let program = recurrence("scan");
+    let func = &program.funcs[0];
+    let adl_ir::Op::Soac(soac) = &func.body.stmts[0].op else { panic!() };
+    let modulus = 1_000_003i64;
+    for (rows, length) in [(0, 3), (3, 0), (1, 5), (5, 1), (100, 7), (1000, 128), (7, 129), (3, 5000), (2, 50_000)] {
+        let (a, b): (Vec<i64>, Vec<i64>) =
+            (0..(rows * length) as i64).map(|i| (i * 7919 % modulus, i * 104_729 % modulus)).unzip();
+        let arrays = [&a, &b].map(|v| gpu.array(&Data::I64(v.clone()), vec![rows, length]).unwrap());
         let constants = |v: adl_ir::Var| {
-            [1, 0, m].get((v.0 as usize).wrapping_sub(2)).map(|k| Operand::Number(adl_ir::Lit::I64(*k)))
+            [1, 0, modulus].get((v.0 as usize).wrapping_sub(2)).map(|k| Operand::Number(adl_ir::Lit::I64(*k)))
         };
-        let (mut x, mut y, mut last) = (Vec::new(), Vec::new(), (Vec::new(), Vec::new()));
+        let (mut scales, mut offsets, mut last) = (Vec::new(), Vec::new(), (Vec::new(), Vec::new()));
         for r in 0..rows {
             let mut acc = (1, 0);
-            for i in r * n..(r + 1) * n {
-                acc = (a[i] * acc.0 % m, (a[i] * acc.1 + b[i]) % m);
-                x.push(acc.0);
-                y.push(acc.1);
+            for i in r * length..(r + 1) * length {
+                acc = (a[i] * acc.0 % modulus, (a[i] * acc.1 + b[i]) % modulus);
+                scales.push(acc.0);
+                offsets.push(acc.1);
             }
             last.0.push(acc.0);
             last.1.push(acc.1);
         }
         let read = |outs: Vec<adl_gpu::Array>| outs.iter().map(|a| gpu.read(a).unwrap()).collect::<Vec<_>>();
-        let got = read(adl_gpu::soac::rows(&gpu, &p, f, s, &constants, &arrays, rows, n).unwrap());
-        assert_eq!(got, [Data::I64(x), Data::I64(y)], "{rows} {n}");
-        let reduce = adl_ir::Soac { kind: adl_ir::SoacKind::Reduce, ..(**s).clone() };
-        let got = read(adl_gpu::soac::rows(&gpu, &p, f, &reduce, &constants, &arrays, rows, n).unwrap());
-        assert_eq!(got, [Data::I64(last.0), Data::I64(last.1)], "{rows} {n}");
+        let got = read(adl_gpu::soac::rows(&gpu, &program, func, soac, &constants, &arrays, rows, length).unwrap());
+        assert_eq!(got, [Data::I64(scales), Data::I64(offsets)], "{rows} {length}");
+        let reduce = adl_ir::Soac { kind: adl_ir::SoacKind::Reduce, ..(**soac).clone() };
+        let got = read(adl_gpu::soac::rows(&gpu, &program, func, &reduce, &constants, &arrays, rows, length).unwrap());
+        assert_eq!(got, [Data::I64(last.0), Data::I64(last.1)], "{rows} {length}");
     }
 }
 
@@ -436,7 +449,7 @@ fn arithmetic_is_done_as_it_is_written() {
     let gpu = common::gpu();
     assert!(gpu.caps.exact, "{}", gpu.caps.name);
     for ty in ["f64", "f32"] {
-        let p = program(&format!(
+        let parsed = program(&format!(
             "fn f0 t (v0: i64, v1: []{ty}, v2: []{ty}) -> ([]{ty}, []{ty}, []{ty}, []bool, []{ty}) {{
               v3: []{ty}, v4: []{ty}, v5: []{ty}, v6: []bool, v20: []{ty}, v7: i64 = loop for v0 over (v1, v2) out (collect, collect, collect, collect, collect) (v8: i64, v9: {ty}, v10: {ty}) {{
                 v11: {ty} = add v9 v10
@@ -460,7 +473,7 @@ fn arithmetic_is_done_as_it_is_written() {
         } else {
             [Data::F32(x.clone()), Data::F32(y.clone())]
         };
-        let got = twice(&gpu, &p, &[int(5), vector(&gpu, &both[0]), vector(&gpu, &both[1])]);
+        let got = twice(&gpu, &parsed, &[int(5), vector(&gpu, &both[0]), vector(&gpu, &both[1])]);
         let f64s = |f: &dyn Fn(f64, f64) -> f64| Data::F64(a.iter().zip(&b).map(|(a, b)| f(*a, *b)).collect());
         let f32s = |f: &dyn Fn(f32, f32) -> f32| Data::F32(x.iter().zip(&y).map(|(a, b)| f(*a, *b)).collect());
         let want = match ty {
@@ -486,7 +499,7 @@ fn arithmetic_is_done_as_it_is_written() {
 
 #[test]
 fn operations_on_arrays_that_follow_each_other_are_one_kernel() {
-    let p = program(
+    let parsed = program(
         "fn f0 t (v0: [][]f64, v1: [][]f64, v2: f64) -> ([][]f64, [][]bool) {
           v3: [][]f64 = mul v0 v2
           v4: [][]f64 = sub v3 v1
@@ -496,23 +509,30 @@ fn operations_on_arrays_that_follow_each_other_are_one_kernel() {
           return v7, v6
         }",
     );
-    let f = &p.funcs[0];
+    let func = &parsed.funcs[0];
     for gpu in [common::gpu(), common::gpu().with_binding_size(64 * 1024)] {
-        for n in SIZES {
-            let (a, b) = (floats(1, 3 * n), floats(2, 3 * n));
-            let args = [&a, &b]
-                .map(|x| Operand::Array(gpu.array(&Data::F64((*x).clone()), vec![n, 3]).unwrap()))
+        for count in SIZES {
+            let (first, second) = (floats(1, 3 * count), floats(2, 3 * count));
+            let args = [&first, &second]
+                .map(|x| Operand::Array(gpu.array(&Data::F64((*x).clone()), vec![count, 3]).unwrap()))
                 .into_iter()
                 .chain([Operand::Number(adl_ir::Lit::F64(0.5))])
                 .collect::<Vec<_>>();
             let before = gpu.work().kernels;
-            let outs =
-                adl_gpu::pointwise::run(&gpu, &p, f, &f.body.stmts, &f.body.results, &common::env(&p, &args)).unwrap();
+            let outs = adl_gpu::pointwise::run(
+                &gpu,
+                &parsed,
+                func,
+                &func.body.stmts,
+                &func.body.results,
+                &common::env(&parsed, &args),
+            )
+            .unwrap();
             assert!(gpu.caps.binding < 1 << 20 || gpu.work().kernels - before <= 1);
-            let t: Vec<f64> = a.iter().zip(&b).map(|(a, b)| adl_prim::Un::Tanh.eval(a * 0.5 - b)).collect();
-            let less: Vec<bool> = t.iter().zip(&a).map(|(t, a)| t < a).collect();
+            let t: Vec<f64> = first.iter().zip(&second).map(|(a, b)| adl_prim::Un::Tanh.eval(a * 0.5 - b)).collect();
+            let less: Vec<bool> = t.iter().zip(&first).map(|(t, a)| t < a).collect();
             let want = t.iter().zip(&less).map(|(t, l)| if *l { *t } else { 0.5 }).collect();
-            assert_eq!(outs[0].shape, [n, 3]);
+            assert_eq!(outs[0].shape, [count, 3]);
             assert!(same(&gpu.read(&outs[0]).unwrap(), &Data::F64(want)));
             assert_eq!(gpu.read(&outs[1]).unwrap(), Data::Bool(less));
         }
@@ -609,10 +629,10 @@ fn in_one_pass_and_in_two(tiles: bool) {
     });
     // On a busy machine a work-group may wait in vain, and the scan is repeated. This must not always happen.
     let mut passed = 0;
-    for n in SIZES.into_iter().chain([2047, 2048, 2049, 4096, 524_287, 524_288, 524_289, 526_337, 1_200_000]) {
+    for count in SIZES.into_iter().chain([2047, 2048, 2049, 4096, 524_287, 524_288, 524_289, 526_337, 1_200_000]) {
         let gpu = once();
-        let mut xs = floats(n as u64, n);
-        if n == 4096 {
+        let mut xs = floats(count as u64, count);
+        if count == 4096 {
             (xs[2000], xs[2050], xs[4000]) = (f64::INFINITY, f64::NEG_INFINITY, 1.0);
         }
         for kind in ["scan", "scan_exclusive"] {
@@ -620,30 +640,30 @@ fn in_one_pass_and_in_two(tiles: bool) {
             let on =
                 |g: &Gpu| twice(g, &p, &[vector(g, &Data::F64(xs.clone())), Operand::Number(adl_ir::Lit::F64(0.5))]);
             let (a, b) = (on(&twice_over), on(&gpu));
-            assert!(same(&a[0], &b[0]), "{kind} {n}");
+            assert!(same(&a[0], &b[0]), "{kind} {count}");
             let mut acc = 0.5;
             let near = xs.iter().zip(f64s(&a[0])).all(|(x, y)| {
                 let before = acc;
                 acc += x;
                 let want = if kind == "scan" { acc } else { before };
-                (want - y).abs() <= 1e-15 * n as f64 || want.to_bits() == y.to_bits() || want.is_nan() && y.is_nan()
+                (want - y).abs() <= 1e-15 * count as f64 || want.to_bits() == y.to_bits() || want.is_nan() && y.is_nan()
             });
-            assert!(near, "{kind} {n}");
+            assert!(near, "{kind} {count}");
         }
-        passed += usize::from(n > 2048 && gpu.once().is_some());
+        passed += usize::from(count > 2048 && gpu.once().is_some());
     }
     assert!(passed > 0);
     let gpu = once();
     // Tuples, whose blocks have fewer tiles; a non-commutative operator; other types.
-    let n = 300_000;
-    let (a, b) = (floats(1, n), floats(2, n));
+    let count = 300_000;
+    let (factors, b) = (floats(1, count), floats(2, count));
     let p = recurrence_of_floats("scan");
     let on = |g: &Gpu| {
         twice(
             g,
             &p,
             &[
-                vector(g, &Data::F64(a.clone())),
+                vector(g, &Data::F64(factors.clone())),
                 vector(g, &Data::F64(b.clone())),
                 Operand::Number(adl_ir::Lit::F64(1.0)),
                 Operand::Number(adl_ir::Lit::F64(0.25)),
@@ -651,7 +671,7 @@ fn in_one_pass_and_in_two(tiles: bool) {
         )
     };
     assert!(on(&twice_over).iter().zip(&on(&gpu)).all(|(a, b)| same(a, b)));
-    let ys: Vec<f32> = a.iter().map(|x| *x as f32).collect();
+    let ys: Vec<f32> = factors.iter().map(|x| *x as f32).collect();
     let on = |g: &Gpu| {
         twice(
             g,
@@ -660,7 +680,7 @@ fn in_one_pass_and_in_two(tiles: bool) {
         )
     };
     assert!(on(&twice_over).iter().zip(&on(&gpu)).all(|(a, b)| same(a, b)));
-    let flags: Vec<bool> = (0..n).map(|i| i % 123_457 == 123_456).collect();
+    let flags: Vec<bool> = (0..count).map(|i| i % 123_457 == 123_456).collect();
     let on = |g: &Gpu| {
         twice(
             g,
@@ -668,27 +688,27 @@ fn in_one_pass_and_in_two(tiles: bool) {
             &[vector(g, &Data::Bool(flags.clone())), Operand::Number(adl_ir::Lit::Bool(false))],
         )
     };
-    assert_eq!(on(&gpu), [Data::Bool((0..n).map(|i| (i + 1) / 123_457 % 2 == 1).collect())]);
+    assert_eq!(on(&gpu), [Data::Bool((0..count).map(|i| (i + 1) / 123_457 % 2 == 1).collect())]);
 }
 
 #[test]
 fn rows_and_parts_are_scanned_in_one_pass() {
     let (whole, gpu) =
         (common::gpu().with_single_pass(None, 0), common::gpu().with_single_pass(Some(0), 1 << 14).with_tiles(true));
-    let p = soac("scan", "f64", "add");
-    let adl_ir::Op::Soac(s) = &p.funcs[0].body.stmts[0].op else { panic!() };
+    let program = soac("scan", "f64", "add");
+    let adl_ir::Op::Soac(s) = &program.funcs[0].body.stmts[0].op else { panic!() };
     let zero = |_: adl_ir::Var| Some(Operand::Number(adl_ir::Lit::F64(0.0)));
     for (rows, n) in [(1, 5000), (3, 5000), (50, 2049), (2, 530_000)] {
         let xs = Data::F64(floats(n as u64, rows * n));
         let on = |g: &Gpu| {
             let a = g.array(&xs, vec![rows, n]).unwrap();
-            g.read(&adl_gpu::soac::rows(g, &p, &p.funcs[0], s, &zero, &[a], rows, n).unwrap()[0]).unwrap()
+            g.read(&adl_gpu::soac::rows(g, &program, &program.funcs[0], s, &zero, &[a], rows, n).unwrap()[0]).unwrap()
         };
         assert!(same(&on(&whole), &on(&gpu)), "{rows} {n}");
     }
     let split = common::gpu().with_single_pass(Some(0), 1 << 14).with_binding_size(128 * 1024).with_tiles(true);
     let xs = Data::F64(floats(9, 100_000));
-    let on = |g: &Gpu| twice(g, &p, &[vector(g, &xs), Operand::Number(adl_ir::Lit::F64(0.0))]);
+    let on = |g: &Gpu| twice(g, &program, &[vector(g, &xs), Operand::Number(adl_ir::Lit::F64(0.0))]);
     assert!(same(&on(&whole)[0], &on(&split)[0]));
     assert_eq!((whole.once(), split.caps.once), (None, Some(0)));
 }

@@ -10,7 +10,7 @@ use adl_ir::{Block, Function, Lit, Op, Program, Stmt, Ty, Val, Var, generate};
 use std::collections::HashMap;
 
 /// The variables bound outside that a statement reads, including nested blocks.
-fn free(s: &Stmt) -> Vec<Var> {
+fn free(statement: &Stmt) -> Vec<Var> {
     fn block(b: &Block, read: &mut Vec<Var>, made: &mut Vec<Var>) {
         made.extend(b.params.iter().chain(&b.lin_params));
         b.stmts.iter().for_each(|s| stmt(s, read, made));
@@ -22,7 +22,7 @@ fn free(s: &Stmt) -> Vec<Var> {
         made.extend(s.outs.iter().chain(&s.lin_outs));
     }
     let (mut read, mut made) = (Vec::new(), Vec::new());
-    stmt(s, &mut read, &mut made);
+    stmt(statement, &mut read, &mut made);
     read.retain(|v| !made.contains(v));
     read.sort();
     read.dedup();
@@ -38,9 +38,9 @@ fn values(p: &Program, f: &Function, args: &[Val], stmts: usize, of: &[Var]) -> 
 }
 
 /// A value on the device, if it is representable there.
-fn operand(gpu: &Gpu, ty: &Ty, v: &Val) -> Option<Operand> {
+fn operand(gpu: &Gpu, ty: &Ty, val: &Val) -> Option<Operand> {
     let scalar = Scalar::of(ty.scalar())?;
-    let leaves = v.leaves();
+    let leaves = val.leaves();
     let data = match scalar {
         Scalar::F64 => Data::F64(leaves.iter().filter_map(|v| v.float()).collect()),
         Scalar::F32 => Data::F32(leaves.iter().filter_map(|v| v.float()).map(|x| x as f32).collect()),
@@ -49,7 +49,7 @@ fn operand(gpu: &Gpu, ty: &Ty, v: &Val) -> Option<Operand> {
         }
         Scalar::Bool | Scalar::Word => Data::Bool(leaves.iter().map(|v| **v == Val::Bool(true)).collect()),
     };
-    match v {
+    match val {
         Val::Array(a) => gpu.array(&data, a.shape.clone()).ok().map(Operand::Array),
         Val::F64(x) => Some(Operand::Number(Lit::F64(*x))),
         Val::F32(x) => Some(Operand::Number(Lit::F32(*x))),
@@ -60,28 +60,34 @@ fn operand(gpu: &Gpu, ty: &Ty, v: &Val) -> Option<Operand> {
 }
 
 /// Runs a statement on the device.
-fn on_device(gpu: &Gpu, p: &Program, f: &Function, s: &Stmt, env: &dyn Fn(Var) -> Option<Operand>) -> Res<Vec<Array>> {
+fn on_device(
+    gpu: &Gpu,
+    program: &Program,
+    func: &Function,
+    stmt: &Stmt,
+    env: &dyn Fn(Var) -> Option<Operand>,
+) -> Res<Vec<Array>> {
     let array = |v: &Var| match env(*v) {
         Some(Operand::Array(a)) => Ok(a),
         _ => Err(Error::Unsupported("no array".to_owned())),
     };
-    match &s.op {
-        Op::Loop(l) => nest::run(gpu, p, f, l, env),
-        Op::Soac(x) => soac::run(gpu, p, f, x, env),
+    match &stmt.op {
+        Op::Loop(l) => nest::run(gpu, program, func, l, env),
+        Op::Soac(x) => soac::run(gpu, program, func, x, env),
         Op::ReduceByIndex { dest, op, neutral, keys, values } => {
             let (dest, values) =
                 (dest.iter().map(array).collect::<Res<Vec<_>>>()?, values.iter().map(array).collect::<Res<Vec<_>>>()?);
             index::reduce_by_index(
                 gpu,
-                p,
-                f,
+                program,
+                func,
                 &index::ByIndex { dest: &dest, op, neutral, keys: &array(keys)?, values: &values },
                 env,
             )
         }
         Op::Sum { a, .. } => soac::sum(gpu, &array(a)?).map(|a| vec![a]),
-        op if pointwise::is_pointwise(op) && s.outs.iter().all(|v| f.ty(*v).rank() > 0) => {
-            pointwise::run(gpu, p, f, std::slice::from_ref(s), &s.outs, env)
+        op if pointwise::is_pointwise(op) && stmt.outs.iter().all(|v| func.ty(*v).rank() > 0) => {
+            pointwise::run(gpu, program, func, std::slice::from_ref(stmt), &stmt.outs, env)
         }
         _ => Err(Error::Unsupported("nothing for kernels".to_owned())),
     }
@@ -106,30 +112,30 @@ fn number(v: &Val) -> f64 {
 }
 
 /// Compares all statements of a program that kernels accept. Returns their number, and records why others were refused.
-fn check(gpu: &Gpu, g: &generate::Generated, refused: &mut HashMap<String, usize>) -> usize {
-    let (f, mut done) = (g.program.func(g.main).clone(), 0);
-    for (k, s) in f.body.stmts.iter().enumerate() {
-        if !matches!(s.op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } | Op::Sum { .. })
-            && !pointwise::is_pointwise(&s.op)
-            || s.outs.iter().all(|v| f.ty(*v).rank() == 0) && pointwise::is_pointwise(&s.op)
+fn check(gpu: &Gpu, generated: &generate::Generated, refused: &mut HashMap<String, usize>) -> usize {
+    let (func, mut done) = (generated.program.func(generated.main).clone(), 0);
+    for (index, stmt) in func.body.stmts.iter().enumerate() {
+        if !matches!(stmt.op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } | Op::Sum { .. })
+            && !pointwise::is_pointwise(&stmt.op)
+            || stmt.outs.iter().all(|v| func.ty(*v).rank() == 0) && pointwise::is_pointwise(&stmt.op)
         {
             continue;
         }
-        let read = free(s);
+        let read = free(stmt);
         let known: HashMap<Var, Operand> = read
             .iter()
-            .zip(values(&g.program, &f, &g.args, k, &read))
-            .filter_map(|(v, x)| Some((*v, operand(gpu, f.ty(*v), &x)?)))
+            .zip(values(&generated.program, &func, &generated.args, index, &read))
+            .filter_map(|(v, x)| Some((*v, operand(gpu, func.ty(*v), &x)?)))
             .collect();
-        let outs = match on_device(gpu, &g.program, &f, s, &|v| known.get(&v).cloned()) {
+        let outs = match on_device(gpu, &generated.program, &func, stmt, &|v| known.get(&v).cloned()) {
             Ok(outs) => outs,
             Err(Error::Unsupported(why)) => {
                 *refused.entry(why).or_default() += 1;
                 continue;
             }
-            Err(e) => panic!("seed {} size {}, statement {k}: {e}", g.seed, g.size),
+            Err(e) => panic!("seed {} size {}, statement {index}: {e}", generated.seed, generated.size),
         };
-        let want = values(&g.program, &f, &g.args, k + 1, &s.outs);
+        let want = values(&generated.program, &func, &generated.args, index + 1, &stmt.outs);
         for (a, w) in outs.iter().zip(&want) {
             let (got, want): (Vec<f64>, Vec<f64>) =
                 (numbers(&gpu.read(a).unwrap()), w.leaves().iter().map(|v| number(v)).collect());
@@ -140,10 +146,10 @@ fn check(gpu: &Gpu, g: &generate::Generated, refused: &mut HashMap<String, usize
                     .all(|(a, b)| (a - b).abs() <= 1e-11 * b.abs().max(1.0) || a == b || a.is_nan() && b.is_nan());
             assert!(
                 near,
-                "seed {} size {}, statement {k}: {got:?} instead of {want:?}\n{}",
-                g.seed,
-                g.size,
-                adl_ir::print::head(&g.program, &f, s)
+                "seed {} size {}, statement {index}: {got:?} instead of {want:?}\n{}",
+                generated.seed,
+                generated.size,
+                adl_ir::print::head(&generated.program, &func, stmt)
             );
         }
         done += 1;

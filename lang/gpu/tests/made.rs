@@ -198,7 +198,7 @@ fn random_numbers_are_the_cpus() {
 #[test]
 fn random_numbers_of_programs() {
     let gpu = common::gpu();
-    let p = program(
+    let parsed = program(
         "data D0 Key = Key(i64, i64)
         fn f0 t (v0: i64, v1: D0) -> ([][]f64, i64, i64, []i64, []i64) {
           v2: i64, v3: i64 = prim __rand_key v0
@@ -210,8 +210,8 @@ fn random_numbers_of_programs() {
         }",
     );
     let key = random::key(42).map(|w| Value::Number(Lit::I64(w as i64)));
-    let made =
-        exec::run(&gpu, &p, FnId(0), &[Value::Number(Lit::I64(42)), Value::Data(0, Rc::new(key.to_vec()))]).unwrap();
+    let made = exec::run(&gpu, &parsed, FnId(0), &[Value::Number(Lit::I64(42)), Value::Data(0, Rc::new(key.to_vec()))])
+        .unwrap();
     let Value::Array(a) = &made[0] else { panic!("{made:?}") };
     assert_eq!(
         (a.scalar, a.shape.as_slice(), real(&gpu, a)),

@@ -150,22 +150,22 @@ fn sane(u: Un, x: f64) -> bool {
 fn functions_of_one_f64_are_as_near_as_they_say() {
     let gpu = common::gpu();
     let mut wrong = Vec::new();
-    for (k, (u, name, OnGpu { span, ulps: most, .. })) in unary().enumerate() {
+    for (k, (op, name, OnGpu { span, ulps: most, .. })) in unary().enumerate() {
         let mut xs = points(k as u64, span);
-        if matches!(u, Un::Polygamma(_)) {
+        if matches!(op, Un::Polygamma(_)) {
             // The CPU's takes a million steps for large negative numbers.
             xs.retain(|x| x.is_nan() || *x > -1000.0);
         }
         let got = apply(&gpu, &name, &[Data::F64(xs.clone())]);
         let mut worst = (0.0, 0.0, 0.0, 0.0);
         for (x, y) in xs.iter().zip(f64s(&got)) {
-            let want = u.eval(*x);
+            let want = op.eval(*x);
             let off = ulps(*y, want);
-            let near = (y - want).abs() <= absolute(u) * want.abs().max(1.0);
-            if off > worst.0 && sane(u, *x) && !near {
+            let near = (y - want).abs() <= absolute(op) * want.abs().max(1.0);
+            if off > worst.0 && sane(op, *x) && !near {
                 worst = (off, *x, *y, want);
             }
-            if want == 0.0 && *y == 0.0 && want.is_sign_negative() != y.is_sign_negative() && sane(u, *x) {
+            if want == 0.0 && *y == 0.0 && want.is_sign_negative() != y.is_sign_negative() && sane(op, *x) {
                 worst = (f64::INFINITY, *x, *y, want);
             }
         }
@@ -239,22 +239,22 @@ fn functions_of_f32_are_those_of_f64_rounded() {
     let gpu = common::gpu();
     let flushes = flushes(&gpu);
     let mut wrong = Vec::new();
-    for (k, (u, name, OnGpu { span, ulps: most, .. })) in unary().enumerate() {
+    for (k, (op, name, OnGpu { span, ulps: most, .. })) in unary().enumerate() {
         let mut xs: Vec<f32> = points(200 + k as u64, span)
             .iter()
             .map(|x| *x as f32)
             .chain((0..1000).map(|i| f32::from_bits(i * 4294967)))
             .collect();
-        xs.retain(|x| sane(u, f64::from(*x)) && (x.is_nan() || *x > -1000.0 || !matches!(u, Un::Polygamma(_))));
+        xs.retain(|x| sane(op, f64::from(*x)) && (x.is_nan() || *x > -1000.0 || !matches!(op, Un::Polygamma(_))));
         xs.retain(|x| !(flushes && x.is_subnormal()));
         let got = apply(&gpu, &name, &[Data::F32(xs.clone())]);
         let Data::F32(got) = got else { panic!("not f32") };
         for (x, y) in xs.iter().zip(&got) {
-            let want = u.eval(f64::from(*x)) as f32;
+            let want = op.eval(f64::from(*x)) as f32;
             // The two f64 may be on different sides of a rounding boundary, or near a zero.
             let near = (f64::from(*y) - f64::from(want)).abs()
-                <= absolute(u)
-                    .max(f64::from(want.abs()) * if most > 0.0 || matches!(u, Un::Powi(_)) { 1.3e-7 } else { 0.0 });
+                <= absolute(op)
+                    .max(f64::from(want.abs()) * if most > 0.0 || matches!(op, Un::Powi(_)) { 1.3e-7 } else { 0.0 });
             let near = near || flushes && want.is_subnormal();
             if y.to_bits() != want.to_bits() && !(y.is_nan() && want.is_nan()) && !near {
                 wrong.push(format!("{name} at {x:e}: {y:e} instead of {want:e}"));
@@ -270,27 +270,27 @@ fn functions_of_f32_are_those_of_f64_rounded() {
 fn functions_of_f32_without_f64_are_near() {
     let gpu = common::gpu().without_f64();
     let mut wrong = Vec::new();
-    for (k, (u, name, OnGpu { span, .. })) in unary().enumerate() {
-        if matches!(u, Un::Polygamma(_)) {
+    for (k, (op, name, OnGpu { span, .. })) in unary().enumerate() {
+        if matches!(op, Un::Polygamma(_)) {
             continue;
         }
         let mut xs: Vec<f32> = points(300 + k as u64, span.min(30.0)).iter().map(|x| *x as f32).collect();
-        let wave = matches!(u, Un::Sin | Un::Cos | Un::Tan);
+        let wave = matches!(op, Un::Sin | Un::Cos | Un::Tan);
         // Subnormal numbers may be flushed to 0 on a GPU; angles are reduced in 32-bit arithmetic.
         xs.retain(|x| {
-            sane(u, f64::from(*x))
+            sane(op, f64::from(*x))
                 && (!x.is_finite() || (*x == 0.0 || x.abs() > 1e-30) && x.abs() < if wave { 1e3 } else { 1e30 })
                 // So may the denominator of a negative power.
-                && (!matches!(u, Un::Powi(n) if n < 0) || *x == 0.0 || x.abs() > 1e-12)
+                && (!matches!(op, Un::Powi(n) if n < 0) || *x == 0.0 || x.abs() > 1e-12)
         });
         let Data::F32(got) = apply(&gpu, &name, &[Data::F32(xs.clone())]) else { panic!("not f32") };
         let (mut worst, mut at) = (0.0, String::new());
         for (x, y) in xs.iter().zip(&got) {
-            let want = u.eval(f64::from(*x)) as f32;
+            let want = op.eval(f64::from(*x)) as f32;
             if want != 0.0 && want.abs() < 1e-30 || *y == want || y.is_nan() && want.is_nan() {
                 continue;
             }
-            let floor = if wave || matches!(u, Un::Lgamma | Un::Digamma) { want.abs().max(1.0) } else { want.abs() };
+            let floor = if wave || matches!(op, Un::Lgamma | Un::Digamma) { want.abs().max(1.0) } else { want.abs() };
             let off = f64::from((*y - want).abs() / (floor * f32::EPSILON));
             let off = if off.is_nan() { f64::INFINITY } else { off };
             if off > worst {
@@ -298,7 +298,7 @@ fn functions_of_f32_without_f64_are_near() {
             }
         }
         println!("{at}");
-        let most = match u {
+        let most = match op {
             Un::Gamma => 200.0,
             Un::Lgamma => 32.0,
             _ => 16.0,
@@ -314,7 +314,7 @@ fn functions_of_f32_without_f64_are_near() {
 fn comparisons_know_nan() {
     let gpu = common::gpu();
     let (xs, ys) = pairs(7);
-    for (c, name) in
+    for (cmp, name) in
         [(Cmp::Eq, "eq"), (Cmp::Ne, "ne"), (Cmp::Lt, "lt"), (Cmp::Gt, "gt"), (Cmp::Le, "le"), (Cmp::Ge, "ge")]
     {
         let text = text(name, "f64", true)
@@ -326,7 +326,7 @@ fn comparisons_know_nan() {
             common::vector(&gpu, &Data::F64(ys.clone())),
         ];
         let got = common::run(&gpu, &common::program(&text), &args).unwrap();
-        let want = xs.iter().zip(&ys).map(|(x, y)| c.holds(x.partial_cmp(y))).collect();
+        let want = xs.iter().zip(&ys).map(|(x, y)| cmp.holds(x.partial_cmp(y))).collect();
         assert!(got[0] == Data::Bool(want), "{name}");
     }
 }

@@ -26,20 +26,20 @@ struct Halves {
 }
 
 fn halves(text: &str) -> Halves {
-    let mut p = common::program(text);
+    let mut program = common::program(text);
     let whole = FnId(0);
     let mut ad = Ad::new();
     ad.optimise = true;
-    let wrt = vec![true; p.func(whole).body.params.len()];
-    let l = ad.linearize(&mut p, whole, &wrt).unwrap();
+    let wrt = vec![true; program.func(whole).body.params.len()];
+    let l = ad.linearize(&mut program, whole, &wrt).unwrap();
     for f in [whole, l.primal, l.cotangent] {
-        let mut own = (**p.func(f)).clone();
+        let mut own = (**program.func(f)).clone();
         for pipeline in [adl_opt::pipelines::INLINED, adl_opt::pipelines::FINISH] {
-            adl_opt::run(pipeline, &p, &mut own, adl_ir::Zeros::Symbolic);
+            adl_opt::run(pipeline, &program, &mut own, adl_ir::Zeros::Symbolic);
         }
-        p.set(f, own);
+        program.set(f, own);
     }
-    Halves { whole, primal: l.primal, cotangent: l.cotangent, results: l.results, p }
+    Halves { whole, primal: l.primal, cotangent: l.cotangent, results: l.results, p: program }
 }
 
 fn matrix(seed: u64, n: usize, m: usize) -> Val {
@@ -61,7 +61,7 @@ fn values(gpu: &Gpu, p: &Program, f: FnId, args: &[Val]) -> Vec<Value> {
 }
 
 /// Checks that recorded kernels are replayed for equal shapes: on other numbers, then on these.
-fn again(gpu: &Gpu, h: &Halves, f: FnId, ready: &Prepared, args: &[Value], made: &[Value]) {
+fn again(gpu: &Gpu, halves: &Halves, id: FnId, ready: &Prepared, args: &[Value], made: &[Value]) {
     let f64s = |v: &Value| matches!(v, Value::Array(a) if a.scalar == adl_gpu::Scalar::F64);
     let other: Vec<Value> = args
         .iter()
@@ -76,9 +76,9 @@ fn again(gpu: &Gpu, h: &Halves, f: FnId, ready: &Prepared, args: &[Value], made:
         })
         .collect();
     // Residuals that were changed in isolation may violate the function's assumptions.
-    if f == h.whole {
+    if id == halves.whole {
         let got = ready.run(gpu, &other).unwrap();
-        let fresh = adl_gpu::exec::run(gpu, &h.p, f, &other).unwrap();
+        let fresh = adl_gpu::exec::run(gpu, &halves.p, id, &other).unwrap();
         assert_eq!(
             got.iter().map(|v| numbers(gpu, v)).collect::<Vec<_>>(),
             fresh.iter().map(|v| numbers(gpu, v)).collect::<Vec<_>>()
@@ -103,24 +103,24 @@ fn changed(gpu: &Gpu, a: &adl_gpu::Array) -> adl_gpu::Array {
 }
 
 /// Runs the function and both halves on the device. Returns all results and the number of kernels of each.
-fn on_device(gpu: &Gpu, h: &Halves, args: &[Val], seeds: &[Val]) -> Res<(Vec<Vec<Value>>, [u64; 3])> {
-    let args = values(gpu, &h.p, h.whole, args);
+fn on_device(gpu: &Gpu, halves: &Halves, args: &[Val], seeds: &[Val]) -> Res<(Vec<Vec<Value>>, [u64; 3])> {
+    let args = values(gpu, &halves.p, halves.whole, args);
     let counted = |f: FnId, args: &[Value]| {
         let before = gpu.work().kernels;
-        let ready = Prepared::new(&h.p, f);
+        let ready = Prepared::new(&halves.p, f);
         let made = ready.run(gpu, args)?;
         let kernels = gpu.work().kernels - before;
-        again(gpu, h, f, &ready, args, &made);
+        again(gpu, halves, f, &ready, args, &made);
         Ok((made, kernels))
     };
-    let (whole, a) = counted(h.whole, &args)?;
-    let (mut primal, b) = counted(h.primal, &args)?;
-    let kept = primal.split_off(h.results);
+    let (whole, a) = counted(halves.whole, &args)?;
+    let (mut primal, b) = counted(halves.primal, &args)?;
+    let kept = primal.split_off(halves.results);
     let seeds: Vec<Value> = seeds
         .iter()
         .map(|s| value(gpu, &adl_ir::Ty::F64.array(s.arr().map_or(0, |a| a.shape.len() as u32)), s))
         .collect();
-    let (cotangent, c) = counted(h.cotangent, &[kept, seeds].concat())?;
+    let (cotangent, c) = counted(halves.cotangent, &[kept, seeds].concat())?;
     Ok((vec![whole, primal, cotangent], [a, b, c]))
 }
 
@@ -206,20 +206,20 @@ fn branches_add() {
 #[test]
 fn arms_add_to_elements() {
     let gpu = common::gpu();
-    let p = common::program(include_str!("programs/arms.ir"));
-    let ready = Prepared::new(&p, FnId(0));
+    let program = common::program(include_str!("programs/arms.ir"));
+    let ready = Prepared::new(&program, FnId(0));
     let run = |n: usize, wrong: i64| {
         let rows: Vec<i64> = (0..n).map(|i| if i % 3 == 0 { -1 } else { (i * 5 % 4) as i64 }).collect();
         let columns: Vec<i64> = (0..n).map(|i| if i == 1 { wrong } else { (i * 7 % 3) as i64 }).collect();
         let args = [matrix(1, 4, 3), vector(2, 3), Val::ints(&rows), Val::ints(&columns), vector(3, n)];
         let before = gpu.work().kernels;
-        let made = ready.run(&gpu, &values(&gpu, &p, FnId(0), &args));
+        let made = ready.run(&gpu, &values(&gpu, &program, FnId(0), &args));
         (made, args, gpu.work().kernels - before)
     };
     let mut kernels = Vec::new();
     for n in [1, 2, 40, 700] {
         let (made, args, k) = run(n, 2);
-        agree(&gpu, "arms", &made.unwrap(), &adl_ir::eval::run(&p, FnId(0), &args, &[]).unwrap().results);
+        agree(&gpu, "arms", &made.unwrap(), &adl_ir::eval::run(&program, FnId(0), &args, &[]).unwrap().results);
         kernels.push(k);
     }
     assert!(kernels[3] <= kernels[2] + 4, "{kernels:?}");

@@ -76,10 +76,10 @@ fn products() {
 
 #[test]
 fn histograms_by_any_operator() {
-    let n = 40_000;
+    let count = 40_000;
     for ty in ["f64", "i64"] {
         for op in ["add", "mul", "min", "max"] {
-            let p = program(&format!(
+            let parsed = program(&format!(
                 "fn f0 t (v0: []{ty}, v1: {ty}, v2: []i64, v3: []{ty}) -> ([]{ty}) {{ v4: []{ty} = reduce_by_index (v0) neutral (v1) keys v2 values (v3) (v5: {ty}, v6: {ty}) {{ v7: {ty} = {op} v5 v6 return v7 }} return v4 }}"
             ));
             for bins in [11, 20_000] {
@@ -94,19 +94,21 @@ fn histograms_by_any_operator() {
                         )
                     }
                 };
-                let made = |g: &Gpu| {
-                    let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &p.funcs[0].body.stmts[0].op else { panic!() };
+                let made = |gpu: &Gpu| {
+                    let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &parsed.funcs[0].body.stmts[0].op else {
+                        panic!()
+                    };
                     let one = if ty == "f64" { adl_ir::Lit::F64(1.0) } else { adl_ir::Lit::I64(1) };
                     let env = |v: adl_ir::Var| {
-                        (v == p.funcs[0].body.params[1]).then(|| adl_gpu::Operand::Number(one.clone()))
+                        (v == parsed.funcs[0].body.params[1]).then(|| adl_gpu::Operand::Number(one.clone()))
                     };
                     let (dest, keys, values) = (
-                        [on(g, &small(7, bins), &[bins])],
-                        on(g, &ints(8, n, bins), &[n]),
-                        [on(g, &small(9, n), &[n])],
+                        [on(gpu, &small(7, bins), &[bins])],
+                        on(gpu, &ints(8, count, bins), &[count]),
+                        [on(gpu, &small(9, count), &[count])],
                     );
                     let by = ByIndex { dest: &dest, op, neutral, keys: &keys, values: &values };
-                    let mut all = index::reduce_by_index(g, &p, &p.funcs[0], &by, &env)?;
+                    let mut all = index::reduce_by_index(gpu, &parsed, &parsed.funcs[0], &by, &env)?;
                     // Longer than a binding, whatever the number of bins.
                     all.push(values[0].clone());
                     Ok(all)

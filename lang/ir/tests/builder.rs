@@ -6,22 +6,22 @@ use adl_ir::print::{self, Style};
 use adl_ir::{Block, Builder, Function, Loop, Op, Out, Program, Trip, Ty, verify, verify_linear_b};
 use adl_prim::{Bin, Un};
 
-/// `x, n ; dx -> sum for i < n. sin x * i ; n (cos x) dx`.
+/// `x, count ; dx -> sum for i < count. sin x * i ; count (cos x) dx`.
 fn sample() -> Function {
-    let mut b = Builder::new("sample");
-    let (x, n, dx) = (b.param(Ty::F64), b.param(Ty::I64), b.lin_param(Ty::F64));
-    let c = b.un(Un::Cos, x);
-    let t = b.bin(Bin::Mul, c, dx);
-    b.open();
-    let i = b.param(Ty::I64);
-    let fi = b.convert(adl_ir::Conv::ToF64, i);
-    let s = b.un(Un::Sin, x);
-    let y = b.bin(Bin::Mul, s, fi);
-    let one = b.real(1.0, x);
-    let t1 = b.bin(Bin::Mul, one, t);
-    let body: Block = b.close(vec![y], vec![t1]);
-    let l = Loop {
-        trip: Trip::Count(n),
+    let mut builder = Builder::new("sample");
+    let (x, count, dx) = (builder.param(Ty::F64), builder.param(Ty::I64), builder.lin_param(Ty::F64));
+    let c = builder.un(Un::Cos, x);
+    let t = builder.bin(Bin::Mul, c, dx);
+    builder.open();
+    let i = builder.param(Ty::I64);
+    let fi = builder.convert(adl_ir::Conv::ToF64, i);
+    let s = builder.un(Un::Sin, x);
+    let y = builder.bin(Bin::Mul, s, fi);
+    let one = builder.real(1.0, x);
+    let t1 = builder.bin(Bin::Mul, one, t);
+    let body: Block = builder.close(vec![y], vec![t1]);
+    let ir_loop = Loop {
+        trip: Trip::Count(count),
         reverse: false,
         init: vec![],
         lin_init: vec![],
@@ -31,14 +31,14 @@ fn sample() -> Function {
         lin_outs: vec![Out::Sum],
         body,
     };
-    let (outs, lin) = b.emit(Op::Loop(Box::new(l)), &[Ty::F64, Ty::I64], &[Ty::F64]);
-    b.finish(vec![outs[0]], lin)
+    let (outs, lin) = builder.emit(Op::Loop(Box::new(ir_loop)), &[Ty::F64, Ty::I64], &[Ty::F64]);
+    builder.finish(vec![outs[0]], lin)
 }
 
 #[test]
 fn prints_and_verifies() {
-    let (p, f) = (Program::default(), sample());
-    assert_eq!(verify(&p, &f), Ok(()));
+    let (program, func) = (Program::default(), sample());
+    assert_eq!(verify(&program, &func), Ok(()));
     let want = "\
 fn sample (v0: f64, v1: i64 ; v2~: f64) -> (f64 ; f64) {
   v3: f64 = cos v0
@@ -54,8 +54,8 @@ fn sample (v0: f64, v1: i64 ; v2~: f64) -> (f64 ; f64) {
   return v11 ; v13~
 }
 ";
-    assert_eq!(print::function(&p, &f, Style::PLAIN), want);
+    assert_eq!(print::function(&program, &func, Style::PLAIN), want);
     // The loop has both linear and non-linear outputs.
-    let faults = verify_linear_b(&p, &f).unwrap_err();
+    let faults = verify_linear_b(&program, &func).unwrap_err();
     assert!(faults.iter().all(|x| x.invariant == 11) && faults.len() == 2, "{faults:?}");
 }

@@ -21,8 +21,8 @@ fn head() -> Vec<Val> {
 /// Runs `(; params) -> (; tys) { body }` at values filled from a fixed sequence.
 fn run(params: &str, tys: &str, body: &str, shapes: &[&[usize]], from: f64) -> (Outcome, Vec<Val>) {
     let text = format!("fn f ({HEAD} ; {params}) -> ( ; {tys}) {{ {body} }}");
-    let p = parse::program(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    verify::verify_program(&p).unwrap_or_else(|e| panic!("{e}"));
+    let program = parse::program(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    verify::verify_program(&program).unwrap_or_else(|e| panic!("{e}"));
     let mut x = from;
     let mut number = || {
         x = (x * 7.3 + 1.1) % 5.0 - 2.0;
@@ -39,7 +39,7 @@ fn run(params: &str, tys: &str, body: &str, shapes: &[&[usize]], from: f64) -> (
             }
         })
         .collect();
-    let out = eval::run(&p, FnId(0), &head(), &lin).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let out = eval::run(&program, FnId(0), &head(), &lin).unwrap_or_else(|e| panic!("{e}\n{text}"));
     (out, lin)
 }
 

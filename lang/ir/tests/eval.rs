@@ -105,7 +105,7 @@ fn fuel_stops_endless_recursion() {
 
 #[test]
 fn arrays() {
-    let m = Val::matrix(2, 3, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let matrix = Val::matrix(2, 3, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     let text = "fn f (v0: [][]f64) -> ([][]f64, []f64, []f64, f64, [][]f64, [][]f64, []f64) {
         v1: [][]f64 = transpose v0  v2: []f64 = sum v0  v3: i64 = 1  v4: []f64 = index v0 [v3]  v5: f64 = index v0 [v3, v3]
         v6: [][]f64 = matmul v0 v1  v7: [][]f64 = rotate v3 v0  v8: []f64 = matmul v0 v4
@@ -119,7 +119,7 @@ fn arrays() {
         Val::matrix(2, 3, &[4.0, 5.0, 6.0, 1.0, 2.0, 3.0]),
         Val::floats(&[32.0, 77.0]),
     ];
-    assert_eq!(results(text, &[m]), want);
+    assert_eq!(results(text, &[matrix]), want);
 }
 
 #[test]

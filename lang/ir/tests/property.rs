@@ -67,8 +67,8 @@ fn words(p: &Program) -> BTreeSet<&'static str> {
     let mut out = BTreeSet::new();
     let mut todo: Vec<_> = p.funcs.iter().map(|f| &f.body).collect();
     while let Some(b) = todo.pop() {
-        for s in &b.stmts {
-            out.insert(match &s.op {
+        for stmt in &b.stmts {
+            out.insert(match &stmt.op {
                 Op::If(..) => "if",
                 Op::Switch(..) => "switch",
                 Op::Call { .. } => "call",
@@ -85,7 +85,7 @@ fn words(p: &Program) -> BTreeSet<&'static str> {
                 },
                 _ => "other",
             });
-            todo.extend(s.op.blocks());
+            todo.extend(stmt.op.blocks());
         }
     }
     out

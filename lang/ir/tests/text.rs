@@ -15,8 +15,8 @@ fn round_trip(p: &Program) {
 
 #[test]
 fn every_literal_reads_back() {
-    let mut b = adl_ir::Builder::new("literals");
-    for x in [
+    let mut builder = adl_ir::Builder::new("literals");
+    for number in [
         0.0,
         -0.0,
         1.0,
@@ -31,18 +31,18 @@ fn every_literal_reads_back() {
         -f64::NAN,
         1e16,
     ] {
-        b.lit(Lit::F64(x));
-        b.lit(Lit::F32(x as f32));
+        builder.lit(Lit::F64(number));
+        builder.lit(Lit::F32(number as f32));
     }
     for n in [0, -1, i64::MIN, i64::MAX] {
-        b.int(n);
+        builder.int(n);
     }
     for s in ["", "plain", "a \"quoted\" \\ text", "line\nfeed\ttab\u{0}", "-- no comment", "\u{3bb} \u{1f600}"] {
-        b.lit(Lit::Str(s.into()));
+        builder.lit(Lit::Str(s.into()));
     }
-    b.lit(Lit::Bool(true));
+    builder.lit(Lit::Bool(true));
     let mut p = Program::default();
-    p.add(b.finish(vec![], vec![]));
+    p.add(builder.finish(vec![], vec![]));
     round_trip(&p);
     // The bits of a nan are kept.
     let Op::Lit(Lit::F64(x)) =
@@ -55,7 +55,7 @@ fn every_literal_reads_back() {
 
 #[test]
 fn every_name_reads_back() {
-    let mut p = Program::default();
+    let mut program = Program::default();
     for name in [
         "",
         "x",
@@ -85,16 +85,16 @@ fn every_name_reads_back() {
         b.func.vars[1].name = Some(name.into());
         // A variable that is not bound.
         b.func.fresh(Ty::F64.array(2).boxed(), true);
-        p.add(b.finish(vec![x], vec![y]));
-        p.add_data(DataDecl {
+        program.add(b.finish(vec![x], vec![y]));
+        program.add_data(DataDecl {
             name: name.to_owned(),
             cons: vec![(name.to_owned(), vec![]), (name.to_owned(), vec![Ty::Str, Ty::F32.array(3)])],
             declared: None,
         });
     }
-    p.add_data(DataDecl::default());
-    p.reserve("to be made");
-    round_trip(&p);
+    program.add_data(DataDecl::default());
+    program.reserve("to be made");
+    round_trip(&program);
 }
 
 #[test]
@@ -178,24 +178,24 @@ fn mutated_texts_do_no_harm() {
     let mut rng = Rng::new(1);
     let (mut read, mut refused) = (0, 0);
     for seed in 0..std::env::var("FUZZ_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(150) {
-        let g = generate::program(seed, 12);
-        let text: Vec<char> = print::program(&g.program, Style::EXACT).chars().collect();
+        let generated = generate::program(seed, 12);
+        let text: Vec<char> = print::program(&generated.program, Style::EXACT).chars().collect();
         for _ in 0..20 {
-            let mut t = text.clone();
+            let mut mutated = text.clone();
             for _ in 0..rng.between(1, 3) {
-                let (i, j) = (rng.below(t.len()), rng.below(t.len()));
+                let (i, j) = (rng.below(mutated.len()), rng.below(mutated.len()));
                 match rng.below(4) {
                     0 => {
-                        t.remove(i);
+                        mutated.remove(i);
                     }
-                    1 => t[i] = t[j],
-                    2 => t.insert(i, t[j]),
+                    1 => mutated[i] = mutated[j],
+                    2 => mutated.insert(i, mutated[j]),
                     _ => {
-                        t.drain(i..(i + 5).min(t.len()));
+                        mutated.drain(i..(i + 5).min(mutated.len()));
                     }
                 }
             }
-            let t: String = t.into_iter().collect();
+            let t: String = mutated.into_iter().collect();
             let Ok(p) = parse::program(&t) else {
                 refused += 1;
                 continue;
@@ -206,7 +206,7 @@ fn mutated_texts_do_no_harm() {
             let mut host = adl_ir::eval::Simple;
             let mut ev = adl_ir::Evaluator::new(&p, &mut host);
             ev.fuel = 20_000;
-            let _ = ev.run(g.main, &g.args, &[]);
+            let _ = ev.run(generated.main, &generated.args, &[]);
         }
     }
     assert!(read > 200 && refused > 200, "{read} {refused}");

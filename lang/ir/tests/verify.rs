@@ -311,19 +311,19 @@ fn faults_name_statement_and_function() {
 
 #[test]
 fn nesting_needs_no_stack() {
-    let mut b = Builder::new("deep");
-    let (c, x) = (b.param(Ty::Bool), b.param(Ty::F64));
+    let mut builder = Builder::new("deep");
+    let (c, x) = (builder.param(Ty::Bool), builder.param(Ty::F64));
     let mut inner = Block { results: vec![x], ..Block::default() };
     for _ in 0..5_000 {
-        let out = b.func.fresh(Ty::F64, false);
+        let out = builder.func.fresh(Ty::F64, false);
         let op = Op::If(c, Box::new(inner), Box::new(Block { results: vec![x], ..Block::default() }));
         let stmt = Stmt { outs: vec![out], lin_outs: vec![], op, span: Default::default() };
         inner = Block { stmts: vec![stmt], results: vec![out], ..Block::default() };
     }
     let last = inner.results[0];
-    b.push(inner.stmts.remove(0));
-    let y = b.bin(Bin::Add, last, x);
-    let f = b.finish(vec![y], vec![]);
+    builder.push(inner.stmts.remove(0));
+    let y = builder.bin(Bin::Add, last, x);
+    let f = builder.finish(vec![y], vec![]);
     assert_eq!(verify(&Program::default(), &f), Ok(()));
     assert!(adl_ir::print::function(&Program::default(), &f, Default::default()).len() > 5_000);
     std::mem::forget(f);

@@ -417,24 +417,24 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for CachingAllocator<A> {
         }
     }
 
-    unsafe fn realloc(&self, p: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         match (large(&layout, layout.size()), large(&layout, size)) {
             // SAFETY: the caller upholds the contract of `GlobalAlloc::realloc`; the block came from `self.0`, and is
             // still live at a retry, because the first attempt failed.
-            (false, false) => alloc_or_retry(size, &|| unsafe { self.0.realloc(p, layout, size) }),
-            (true, true) if rounded(layout.size()) == rounded(size) => p,
+            (false, false) => alloc_or_retry(size, &|| unsafe { self.0.realloc(old, layout, size) }),
+            (true, true) if rounded(layout.size()) == rounded(size) => old,
             (true, true) => match kept::take(rounded(size)) {
                 // SAFETY: a large block of this allocator, which is still live at a retry, because the first attempt
                 // failed.
-                0 => alloc_or_retry(size, &|| unsafe { kept::resized(p, rounded(size)) }),
+                0 => alloc_or_retry(size, &|| unsafe { kept::resized(old, rounded(size)) }),
                 // A kept block, whose pages are mapped, is cheaper than new pages, even for a buffer that grows
                 // repeatedly.
                 block => {
                     let new = block as *mut u8;
                     // SAFETY: both blocks hold at least the copied number of bytes, and this call owns the new one, so
                     // that they do not overlap.
-                    unsafe { std::ptr::copy_nonoverlapping(p, new, layout.size().min(size)) };
-                    kept::put(p as usize, rounded(layout.size()));
+                    unsafe { std::ptr::copy_nonoverlapping(old, new, layout.size().min(size)) };
+                    kept::put(old as usize, rounded(layout.size()));
                     new
                 }
             },
@@ -444,8 +444,8 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for CachingAllocator<A> {
                 unsafe {
                     let new = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
                     if !new.is_null() {
-                        std::ptr::copy_nonoverlapping(p, new, layout.size().min(size));
-                        self.dealloc(p, layout);
+                        std::ptr::copy_nonoverlapping(old, new, layout.size().min(size));
+                        self.dealloc(old, layout);
                     }
                     new
                 }

@@ -230,10 +230,10 @@ impl FastOpCall<'_> {
         &mut self,
         array: usize,
         number: usize,
-        f: impl Fn(f64, f64) -> f64,
+        apply: impl Fn(f64, f64) -> f64,
         op: Bin,
     ) -> Option<*mut Handle> {
-        let (x, c) = (self.array(array)?, f64::from_bits(self.words[number]));
+        let (x, constant) = (self.array(array)?, f64::from_bits(self.words[number]));
         let to = self.target(array, &x)?;
         macro_rules! each {
             ($f:expr) => {
@@ -245,13 +245,13 @@ impl FastOpCall<'_> {
             };
         }
         match op {
-            Bin::Add => each!(|a: f64| a + c),
-            Bin::Mul => each!(|a: f64| a * c),
-            Bin::Sub if array == 0 => each!(|a: f64| a - c),
-            Bin::Sub => each!(|a: f64| c - a),
-            Bin::ScaleTangent if array == 0 => each!(|a: f64| Bin::ScaleTangent.eval(a, c)),
-            Bin::ScaleTangent => each!(|a: f64| Bin::ScaleTangent.eval(c, a)),
-            _ => each!(|a: f64| f(a, c)),
+            Bin::Add => each!(|a: f64| a + constant),
+            Bin::Mul => each!(|a: f64| a * constant),
+            Bin::Sub if array == 0 => each!(|a: f64| a - constant),
+            Bin::Sub => each!(|a: f64| constant - a),
+            Bin::ScaleTangent if array == 0 => each!(|a: f64| Bin::ScaleTangent.eval(a, constant)),
+            Bin::ScaleTangent => each!(|a: f64| Bin::ScaleTangent.eval(constant, a)),
+            _ => each!(|a: f64| apply(a, constant)),
         }
         Some(to.handle)
     }
@@ -276,49 +276,49 @@ impl FastOpCall<'_> {
 
     /// Copies one element (`None`), or a range of elements, of the first axis.
     fn part(&mut self, bounds: impl Fn(&Self, &Floats) -> Option<(usize, Option<usize>)>) -> Option<*mut Handle> {
-        let a = self.array(0)?;
-        let (lo, n) = bounds(self, &a)?;
-        let row = a.row();
-        if n == Some(a.dims[0] as usize) {
+        let array = self.array(0)?;
+        let (lo, count) = bounds(self, &array)?;
+        let row = array.row();
+        if count == Some(array.dims[0] as usize) {
             // SAFETY: the operand is a live handle, and no reference to it exists.
-            unsafe { (*a.handle).rc += 1 };
-            return Some(a.handle);
+            unsafe { (*array.handle).rc += 1 };
+            return Some(array.handle);
         }
-        let to = match n {
-            None => self.fresh(&a.dims()[1..])?,
+        let to = match count {
+            None => self.fresh(&array.dims()[1..])?,
             Some(n) => {
-                let mut dims = a.dims;
+                let mut dims = array.dims;
                 dims[0] = n as i64;
-                self.fresh(&dims[..a.rank])?
+                self.fresh(&dims[..array.rank])?
             }
         };
-        // SAFETY: the bounds are within `a`; the target is a new array of the size of the slice.
-        unsafe { crate::copy_blocks::copy(a.data.add(lo * row), to.data, n.unwrap_or(1) * row) };
+        // SAFETY: the bounds are within `array`; the target is a new array of the size of the slice.
+        unsafe { crate::copy_blocks::copy(array.data.add(lo * row), to.data, count.unwrap_or(1) * row) };
         Some(to.handle)
     }
 
     fn unbox(&mut self, data: Option<u32>) -> Option<*mut Handle> {
         // SAFETY: native code passes a live handle, and no mutable reference to it exists.
-        let h = unsafe { &*(self.words[0] as *const Handle) };
-        if h.expect.boxes() > 0 && !h.data.is_null() {
-            return self.packed(h);
+        let handle = unsafe { &*(self.words[0] as *const Handle) };
+        if handle.expect.boxes() > 0 && !handle.data.is_null() {
+            return self.packed(handle);
         }
-        if h.expect == ValueForm::CELLS && !h.data.is_null() {
-            let at = self.place(1, h.dims[0])?;
+        if handle.expect == ValueForm::CELLS && !handle.data.is_null() {
+            let at = self.place(1, handle.dims[0])?;
             // SAFETY: by the handle's invariant, `dims[0]` live cells are stored there.
             unsafe {
-                let c = *h.data.cast::<*mut crate::heap::HeapCell>().add(at);
+                let c = *handle.data.cast::<*mut crate::heap::HeapCell>().add(at);
                 (*c).rc += 1;
                 return Some(c.cast());
             }
         }
-        if let Some((at, n)) = h.ragged_row(self.words[1]) {
+        if let Some((at, n)) = handle.ragged_row(self.words[1]) {
             let to = self.ctx.pool.floats(&[n], self.quick.expect)?;
             // SAFETY: `ragged_row` returned `n` Floats; the target is a new array of `n` elements.
             unsafe { crate::copy_blocks::copy(at, (*to).data.cast(), n as usize) };
             return Some(to);
         }
-        let v = {
+        let value = {
             // SAFETY: native code passes a live handle, and no mutable reference to it exists.
             let Value::Array(a) = (unsafe { &(*(self.words[0] as *const Handle)).value }) else { return None };
             let Buf::Boxed(v) = a.buf() else { return None };
@@ -328,8 +328,8 @@ impl FastOpCall<'_> {
             }
         };
         match data {
-            Some(d) => self.ctx.pool.word(crate::runtime::WordKind::Data(d), v).map(|w| w as *mut Handle),
-            None => Some(self.ctx.pool.wrap(v, self.quick.expect)),
+            Some(d) => self.ctx.pool.word(crate::runtime::WordKind::Data(d), value).map(|w| w as *mut Handle),
+            None => Some(self.ctx.pool.wrap(value, self.quick.expect)),
         }
     }
 
@@ -374,7 +374,7 @@ impl FastOpCall<'_> {
         &mut self,
         from: usize,
         at: impl Fn(&Self, &Floats) -> Option<(usize, usize)>,
-        f: impl Fn(&mut f64, f64),
+        update: impl Fn(&mut f64, f64),
     ) -> Option<*mut Handle> {
         let (acc, v) = (self.array(0)?, self.array(from)?);
         let (lo, n) = at(self, &acc)?;
@@ -385,7 +385,7 @@ impl FastOpCall<'_> {
         for i in 0..n {
             // SAFETY: both indices are in bounds. The arrays are distinct, because this operation holds the only
             // reference to `acc`.
-            unsafe { f(&mut *acc.data.add(start + i), *v.data.add(i)) };
+            unsafe { update(&mut *acc.data.add(start + i), *v.data.add(i)) };
         }
         Some(acc.handle)
     }
@@ -403,19 +403,19 @@ impl FastOpCall<'_> {
 
     /// The outer product of the vectors that are operands `at` and `at + 1`.
     fn outer(&mut self, at: usize) -> Option<*mut Handle> {
-        let (x, y) = (self.array(at)?, self.array(at + 1)?);
-        let large = x.dims[0].saturating_mul(y.dims[0]) > LARGE_PRODUCT;
-        if x.rank != 1 || y.rank != 1 || large {
+        let (left, right) = (self.array(at)?, self.array(at + 1)?);
+        let large = left.dims[0].saturating_mul(right.dims[0]) > LARGE_PRODUCT;
+        if left.rank != 1 || right.rank != 1 || large {
             return None;
         }
-        let to = self.fresh(&[x.dims[0], y.dims[0]])?;
+        let to = self.fresh(&[left.dims[0], right.dims[0]])?;
         // SAFETY: the target is a new array of `to.len` elements, which are zeroed before the slice is made.
         let out = unsafe {
             std::ptr::write_bytes(to.data, 0, to.len);
             std::slice::from_raw_parts_mut(to.data, to.len)
         };
         // SAFETY: operands are live and unchanged until `done` releases them.
-        unsafe { kernels::outer(x.slice(), y.slice(), out, false) };
+        unsafe { kernels::outer(left.slice(), right.slice(), out, false) };
         Some(to.handle)
     }
 
@@ -434,39 +434,39 @@ impl FastOpCall<'_> {
     }
 
     fn contract(&mut self, terms: Terms, turned: [bool; 2]) -> Option<*mut Handle> {
-        let (a, b) = (self.array(0)?, self.array(1)?);
+        let (left, right) = (self.array(0)?, self.array(1)?);
         let [n, m, k] = [2, 3, 4].map(|i| self.words[i] as i64);
         if [n, m, k].iter().any(|n| *n < 0) || n.saturating_mul(m).saturating_mul(k) > LARGE_PRODUCT {
             return None;
         }
         let dims = [n, m];
-        let [n, m, k] = [n, m, k].map(|n| n as usize);
+        let [rows, cols, inner] = [n, m, k].map(|n| n as usize);
         let shape = |a: &Floats| a.dims().iter().map(|n| *n as usize).collect::<Vec<_>>();
         // SAFETY: operands are live and unchanged until `done` releases them.
-        let (x, y) = unsafe { (a.slice(), b.slice()) };
-        let x = Factor::of(x, &shape(&a), turned[0], (n, k))?;
-        let y = Factor::of(y, &shape(&b), turned[1], (m, k))?;
-        let to = self.fresh(if a.rank == 1 { &dims[1..] } else { &dims })?;
+        let (x, y) = unsafe { (left.slice(), right.slice()) };
+        let x = Factor::of(x, &shape(&left), turned[0], (rows, inner))?;
+        let y = Factor::of(y, &shape(&right), turned[1], (cols, inner))?;
+        let to = self.fresh(if left.rank == 1 { &dims[1..] } else { &dims })?;
         // SAFETY: the target is a new array of `to.len` elements, which are zeroed before the slice is made.
         let out = unsafe {
             std::ptr::write_bytes(to.data, 0, to.len);
             std::slice::from_raw_parts_mut(to.data, to.len)
         };
-        kernels::contract_by(terms, x, y, (n, m, k), out);
+        kernels::contract_by(terms, x, y, (rows, cols, inner), out);
         Some(to.handle)
     }
 
     fn matmul(&mut self) -> Option<*mut Handle> {
-        let (a, b) = (self.array(0)?, self.array(1)?);
-        let (n, k) = if a.rank == 1 { (1, a.dims[0]) } else { (a.dims[0], a.dims[1]) };
+        let (first, second) = (self.array(0)?, self.array(1)?);
+        let (rows, inner) = if first.rank == 1 { (1, first.dims[0]) } else { (first.dims[0], first.dims[1]) };
         // Further axes of the right operand are treated as columns.
-        let (k2, c) = (b.dims[0], b.row() as i64);
+        let (k2, cols) = (second.dims[0], second.row() as i64);
         // The interpreter computes large products on all threads, and can interrupt them.
-        let large = n.saturating_mul(k).saturating_mul(c) > LARGE_PRODUCT;
-        if k != k2 || a.rank > 2 || a.rank + b.rank < 3 || large {
+        let large = rows.saturating_mul(inner).saturating_mul(cols) > LARGE_PRODUCT;
+        if inner != k2 || first.rank > 2 || first.rank + second.rank < 3 || large {
             return None;
         }
-        let (left, right) = (&a.dims()[..a.rank - 1], &b.dims()[1..]);
+        let (left, right) = (&first.dims()[..first.rank - 1], &second.dims()[1..]);
         let (mut dims, rank) = ([0; AXES], left.len() + right.len());
         dims.iter_mut().zip(left.iter().chain(right)).for_each(|(d, n)| *d = *n);
         let dims = dims.get(..rank)?;
@@ -477,7 +477,9 @@ impl FastOpCall<'_> {
             std::slice::from_raw_parts_mut(to.data, to.len)
         };
         // SAFETY: operands are live and unchanged until `done` releases them.
-        unsafe { kernels::multiply(a.slice(), b.slice(), (n as usize, k as usize, c as usize), out) };
+        unsafe {
+            kernels::multiply(first.slice(), second.slice(), (rows as usize, inner as usize, cols as usize), out);
+        };
         Some(to.handle)
     }
 }

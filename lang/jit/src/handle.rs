@@ -60,7 +60,7 @@ impl ValueForm {
 
     /// The form of values of a type.
     pub fn of(ty: &Ty) -> ValueForm {
-        let Ty::Array(e, r) = ty else { return ValueForm(0) };
+        let Ty::Array(elem, axes) = ty else { return ValueForm(0) };
         let boxes = boxes::boxes(ty);
         if boxes > 0 {
             let mut inner = ty;
@@ -71,15 +71,15 @@ impl ValueForm {
             let rank = boxes + inner.rank() as usize;
             return if rank <= AXES { ValueForm((4 + boxes as u8) * 8 + rank as u8) } else { ValueForm(0) };
         }
-        let kind = match **e {
+        let kind = match **elem {
             Ty::F64 => 1,
             Ty::F32 => 2,
             Ty::I64 => 3,
             Ty::Bool => 4,
-            Ty::Data(_) if *r == 1 => return ValueForm::CELLS,
+            Ty::Data(_) if *axes == 1 => return ValueForm::CELLS,
             Ty::Str | Ty::Array(..) | Ty::Data(_) => return ValueForm(0),
         };
-        if *r as usize <= AXES { ValueForm(kind * 8 + *r as u8) } else { ValueForm(0) }
+        if *axes as usize <= AXES { ValueForm(kind * 8 + *axes as u8) } else { ValueForm(0) }
     }
 
     /// The number of axes; 0 if it is not a flat array.
@@ -323,7 +323,7 @@ impl Handle {
         self.data = std::ptr::null_mut();
         self.owned = 0;
         let Value::Array(rc) = &mut self.value else { return };
-        let Some(a) = Rc::get_mut(rc) else { return };
+        let Some(array) = Rc::get_mut(rc) else { return };
         macro_rules! grow {
             ($v:expr) => {{
                 // SAFETY: native code has written `len` elements, or restarts from the beginning; the length is limited
@@ -335,7 +335,7 @@ impl Handle {
                 self.owned = $v.capacity() as i64;
             }};
         }
-        match a.buf_mut() {
+        match array.buf_mut() {
             Buf::F64(v) => grow!(v),
             Buf::F32(v) => grow!(v),
             Buf::I64(v) => grow!(v),
@@ -388,7 +388,7 @@ pub(crate) struct HandlePool {
 
 impl HandlePool {
     pub fn new(layouts: *const Layouts) -> HandlePool {
-        let mut p = HandlePool {
+        let mut pool = HandlePool {
             blocks: Vec::new(),
             free: Vec::new(),
             spare: Default::default(),
@@ -396,12 +396,12 @@ impl HandlePool {
             symbolic_zero: std::ptr::null_mut(),
             cells: CellHeap::new(layouts),
         };
-        p.symbolic_zero = p.take();
+        pool.symbolic_zero = pool.take();
         // SAFETY: `take` returns a live handle of this pool to which no other pointer exists.
-        let h = unsafe { &mut *p.symbolic_zero };
+        let h = unsafe { &mut *pool.symbolic_zero };
         h.rc = IMMORTAL;
         h.value = Value::Zero;
-        p
+        pool
     }
 
     fn take(&mut self) -> *mut Handle {
@@ -438,18 +438,18 @@ impl HandlePool {
             return None;
         }
         let class = class(n);
-        let p = match self.spare.get_mut(class).and_then(Vec::pop) {
+        let pointer = match self.spare.get_mut(class).and_then(Vec::pop) {
             Some(p) => p,
             None => self.room(n, class)?,
         };
         // SAFETY: the handle is new or without references, so that no other pointer to it is used.
-        let h = unsafe { &mut *p };
+        let h = unsafe { &mut *pointer };
         (h.rc, h.owned, h.expect) = (1, 1, expect);
         h.dims = [0; AXES];
         for (d, n) in h.dims.iter_mut().zip(dims) {
             *d = *n;
         }
-        Some(p)
+        Some(pointer)
     }
 
     /// A stale array with room for exactly `n` Floats, which is not kept as a spare buffer.
@@ -500,18 +500,18 @@ impl HandlePool {
     /// `p` is a live handle of this pool to which no reference exists.
     pub unsafe fn detach(&mut self, p: *mut Handle) -> bool {
         // SAFETY: by this function's contract, `p` is live and not borrowed.
-        let h = unsafe { &mut *p };
-        if !(h.stale && h.class == PART && matches!(h.value, Value::Unit)) {
+        let record = unsafe { &mut *p };
+        if !(record.stale && record.class == PART && matches!(record.value, Value::Unit)) {
             return true;
         }
-        let n = h.dims[..h.expect.rank()].iter().product::<i64>();
+        let n = record.dims[..record.expect.rank()].iter().product::<i64>();
         let Some(new) = self.floats(&[n], ValueForm::ROW) else { return false };
         // SAFETY: the new handle is distinct from the old one, and it has room for `n` elements.
         unsafe {
-            crate::copy_blocks::copy(h.data.cast::<f64>(), (*new).data.cast(), n as usize);
-            std::mem::swap(&mut h.value, &mut (*new).value);
-            std::mem::swap(&mut h.data, &mut (*new).data);
-            std::mem::swap(&mut h.class, &mut (*new).class);
+            crate::copy_blocks::copy(record.data.cast::<f64>(), (*new).data.cast(), n as usize);
+            std::mem::swap(&mut record.value, &mut (*new).value);
+            std::mem::swap(&mut record.data, &mut (*new).data);
+            std::mem::swap(&mut record.class, &mut (*new).class);
             self.release(new);
         }
         true
@@ -558,26 +558,27 @@ impl HandlePool {
     /// Drops a reference to a handle. A stale array without references becomes a spare buffer.
     ///
     /// # Safety
-    /// `p` is a live handle of this pool, one reference to it is given up, and no Rust reference to it exists.
+    /// `handle` is a live handle of this pool, one reference to it is given up, and no Rust reference to it exists.
     #[inline]
-    pub unsafe fn release(&mut self, p: *mut Handle) {
-        // SAFETY: by this function's contract, `p` is live and not borrowed.
-        let h = unsafe { &mut *p };
-        h.rc -= 1;
-        if h.rc > 0 {
+    pub unsafe fn release(&mut self, handle: *mut Handle) {
+        // SAFETY: by this function's contract, `handle` is live and not borrowed.
+        let record = unsafe { &mut *handle };
+        record.rc -= 1;
+        if record.rc > 0 {
             return;
         }
-        if !h.shape.is_null() {
-            let shape = std::mem::replace(&mut h.shape, std::ptr::null_mut());
+        if !record.shape.is_null() {
+            let shape = std::mem::replace(&mut record.shape, std::ptr::null_mut());
             // SAFETY: the handle owned a reference to its shape, which is a different handle.
             unsafe { self.release(shape) };
         }
-        if h.stale && h.expect == ValueForm::CELLS {
+        if record.stale && record.expect == ValueForm::CELLS {
             // SAFETY: the array holds `dims[0]` cells, and the handle owns a reference to each.
-            (0..h.dims[0]).for_each(|i| unsafe { self.let_go(*h.data.cast::<*mut HeapCell>().add(i as usize)) });
+            (0..record.dims[0])
+                .for_each(|i| unsafe { self.let_go(*record.data.cast::<*mut HeapCell>().add(i as usize)) });
         }
-        if !(h.stale && self.keep(p, h.class as usize)) {
-            self.recycle(p, h);
+        if !(record.stale && self.keep(handle, record.class as usize)) {
+            self.recycle(handle, record);
         }
     }
 
@@ -587,19 +588,19 @@ impl HandlePool {
     /// `h` is a live output buffer of this pool with `len` initialised elements, and no reference to it exists.
     pub unsafe fn grow(&mut self, h: *mut Handle, len: usize) {
         // SAFETY: by this function's contract, `h` is live and not borrowed.
-        let b = unsafe { &mut *h };
-        if !b.stale {
-            return b.reserve(len, len.max(8));
+        let buffer = unsafe { &mut *h };
+        if !buffer.stale {
+            return buffer.reserve(len, len.max(8));
         }
         let Some(new) = self.floats(&[len as i64 * 2], ValueForm::ROW) else { return };
         // SAFETY: the new handle is distinct from the old one, and both have room for `len` elements of eight bytes.
         unsafe {
             let n = &mut *new;
-            crate::copy_blocks::copy(b.data, n.data, 8 * len);
-            std::mem::swap(&mut b.value, &mut n.value);
-            std::mem::swap(&mut b.data, &mut n.data);
-            std::mem::swap(&mut b.class, &mut n.class);
-            b.fill_later();
+            crate::copy_blocks::copy(buffer.data, n.data, 8 * len);
+            std::mem::swap(&mut buffer.value, &mut n.value);
+            std::mem::swap(&mut buffer.data, &mut n.data);
+            std::mem::swap(&mut buffer.class, &mut n.class);
+            buffer.fill_later();
             self.release(new);
         }
     }
@@ -610,15 +611,15 @@ impl HandlePool {
     /// `p` is a live handle of this pool, not an array of cells, and no reference to it exists.
     pub unsafe fn settled<'h>(&mut self, p: *mut Handle) -> &'h mut Value {
         // SAFETY: by this function's contract, `p` is live and not borrowed.
-        let h = unsafe { &mut *p };
-        if h.stale && matches!(h.value, Value::Unit) {
-            let v = self.copied(h);
-            let (data, class) = (h.data, h.class);
-            h.value = v;
-            h.stale = false;
-            h.refresh();
+        let record = unsafe { &mut *p };
+        if record.stale && matches!(record.value, Value::Unit) {
+            let v = self.copied(record);
+            let (data, class) = (record.data, record.class);
+            record.value = v;
+            record.stale = false;
+            record.refresh();
             if class == PART {
-                return &mut h.value;
+                return &mut record.value;
             }
             // The memory becomes a spare buffer.
             let other = self.take();
@@ -626,10 +627,10 @@ impl HandlePool {
             let o = unsafe { &mut *other };
             (o.data, o.stale, o.class, o.waits) = (data, true, class, 0);
             self.keep(other, usize::from(class));
-        } else if h.stale {
-            h.settle();
+        } else if record.stale {
+            record.settle();
         }
-        &mut h.value
+        &mut record.value
     }
 
     /// Converts an array of cells, or a small array, to a value. The handle keeps its elements.
@@ -667,52 +668,52 @@ impl HandlePool {
     }
 
     /// Recycles a handle without references.
-    fn recycle(&mut self, p: *mut Handle, h: &mut Handle) {
-        if let (false, Value::Array(rc)) = (h.stale, &mut h.value)
+    fn recycle(&mut self, handle: *mut Handle, freed: &mut Handle) {
+        if let (false, Value::Array(rc)) = (freed.stale, &mut freed.value)
             && let Some(Buf::F64(v)) = Rc::get_mut(rc).map(adl_interp::value::Array::buf_mut)
         {
             let class = class(v.capacity());
-            if class < CLASSES && v.capacity() == SMALLEST << class && self.keep(p, class) {
-                h.data = v.as_mut_ptr().cast();
-                (h.stale, h.class) = (true, class as u8);
+            if class < CLASSES && v.capacity() == SMALLEST << class && self.keep(handle, class) {
+                freed.data = v.as_mut_ptr().cast();
+                (freed.stale, freed.class) = (true, class as u8);
                 return;
             }
         }
-        h.stale = false;
-        h.value = Value::Unit;
-        self.free.push(p);
+        freed.stale = false;
+        freed.value = Value::Unit;
+        self.free.push(handle);
     }
 
     /// The value of a handle, one reference to which is dropped.
     ///
     /// # Safety
-    /// `p` is a live handle of this pool, one reference to it is given up, and no Rust reference to it exists.
-    pub unsafe fn unwrap(&mut self, p: *mut Handle) -> Value {
-        if p == self.symbolic_zero {
+    /// `handle` is a live handle of this pool, one reference to it is given up, and no Rust reference to it exists.
+    pub unsafe fn unwrap(&mut self, handle: *mut Handle) -> Value {
+        if handle == self.symbolic_zero {
             return Value::Zero;
         }
-        // SAFETY: by this function's contract, `p` is live and not borrowed.
-        if let Some(v) = unsafe { self.boxed(p) } {
-            // SAFETY: by this function's contract, the caller gives up one reference to `p`.
-            unsafe { self.release(p) };
+        // SAFETY: by this function's contract, `handle` is live and not borrowed.
+        if let Some(v) = unsafe { self.boxed(handle) } {
+            // SAFETY: by this function's contract, the caller gives up one reference to `handle`.
+            unsafe { self.release(handle) };
             return v;
         }
-        // SAFETY: `p` is live and not borrowed, and `boxed` has ruled out arrays of cells.
-        let h = unsafe {
-            self.settled(p);
-            &mut *p
+        // SAFETY: `handle` is live and not borrowed, and `boxed` has ruled out arrays of cells.
+        let record = unsafe {
+            self.settled(handle);
+            &mut *handle
         };
-        h.rc -= 1;
-        if h.rc > 0 {
-            h.owned = 0;
-            return h.value.clone();
+        record.rc -= 1;
+        if record.rc > 0 {
+            record.owned = 0;
+            return record.value.clone();
         }
-        let shape = std::mem::replace(&mut h.shape, std::ptr::null_mut());
+        let shape = std::mem::replace(&mut record.shape, std::ptr::null_mut());
         if !shape.is_null() {
             // SAFETY: the handle owned a reference to its shape.
             unsafe { self.release(shape) };
         }
-        self.free.push(p);
-        std::mem::take(&mut h.value)
+        self.free.push(handle);
+        std::mem::take(&mut record.value)
     }
 }

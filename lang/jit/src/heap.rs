@@ -99,7 +99,7 @@ pub(crate) struct CellHeap {
 impl CellHeap {
     pub fn new(layouts: *const Layouts) -> CellHeap {
         let null = std::ptr::null_mut();
-        let mut c = CellHeap {
+        let mut heap = CellHeap {
             heads: [null; LISTS],
             large: HashMap::new(),
             blocks: Vec::new(),
@@ -109,12 +109,12 @@ impl CellHeap {
             symbolic_zero: null,
             layouts,
         };
-        c.symbolic_zero = c.carve(VALUE as u16);
-        if !c.symbolic_zero.is_null() {
+        heap.symbolic_zero = heap.carve(VALUE as u16);
+        if !heap.symbolic_zero.is_null() {
             // SAFETY: the cell was just created, so no other pointer to it exists.
-            unsafe { (*c.symbolic_zero).tag = SYMBOLIC_ZERO };
+            unsafe { (*heap.symbolic_zero).tag = SYMBOLIC_ZERO };
         }
-        c
+        heap
     }
 
     fn layouts(&self) -> &'static Layouts {
@@ -125,9 +125,9 @@ impl CellHeap {
 
     /// Allocates a cell from a block; null if memory is exhausted.
     fn carve(&mut self, room: u16) -> *mut HeapCell {
-        let n = HEAD + usize::from(room);
-        if self.blocks.last().is_none_or(|(b, used)| used + n > b.capacity()) {
-            let size = self.blocks.last().map_or(BLOCKS.0, |(b, _)| (2 * b.capacity()).min(BLOCKS.1)).max(n);
+        let words = HEAD + usize::from(room);
+        if self.blocks.last().is_none_or(|(b, used)| used + words > b.capacity()) {
+            let size = self.blocks.last().map_or(BLOCKS.0, |(b, _)| (2 * b.capacity()).min(BLOCKS.1)).max(words);
             let mut block = Vec::new();
             if block.try_reserve_exact(size).is_err() {
                 return std::ptr::null_mut();
@@ -135,11 +135,11 @@ impl CellHeap {
             self.blocks.push((block, 0));
         }
         let Some((block, used)) = self.blocks.last_mut() else { return std::ptr::null_mut() };
-        // SAFETY: the check above leaves at least `n` words in the last block, and the header is written before the
+        // SAFETY: the check above leaves at least `words` words in the last block, and the header is written before the
         // cell is used.
         unsafe {
             let c: *mut HeapCell = block.as_mut_ptr().add(*used).cast();
-            *used += n;
+            *used += words;
             c.write(HeapCell { rc: 1 << 40, tag: 0, layout: 0, room });
             c
         }
@@ -258,15 +258,15 @@ impl HandlePool {
     /// Opens a cell. Returns its constructor tag, or -1 if it has none.
     ///
     /// # Safety
-    /// `c` is a live cell of this run.
-    pub unsafe fn open(&mut self, c: *mut HeapCell) -> i64 {
-        // SAFETY: by this function's contract, `c` is live.
-        let (tag, base) = unsafe { ((*c).tag, (*c).layout) };
+    /// `heap_cell` is a live cell of this run.
+    pub unsafe fn open(&mut self, heap_cell: *mut HeapCell) -> i64 {
+        // SAFETY: by this function's contract, `heap_cell` is live.
+        let (tag, base) = unsafe { ((*heap_cell).tag, (*heap_cell).layout) };
         if tag != CLOSED {
             return if tag == SYMBOLIC_ZERO { -1 } else { i64::from(tag) };
         }
-        // SAFETY: `c` is live, and its tag says that it is closed.
-        let v = unsafe { self.cells.take_value(c) };
+        // SAFETY: `heap_cell` is live, and its tag says that it is closed.
+        let v = unsafe { self.cells.take_value(heap_cell) };
         let (tag, words) = match &v {
             Value::Data(d) => (d.con.tag, self.fields(&v, base.wrapping_add(d.con.tag as u16))),
             _ => (0, None),
@@ -274,13 +274,13 @@ impl HandlePool {
         // SAFETY: the cell is live and owns nothing. Its size is checked, and suffices for the largest constructor of
         // its type, or for the one that it was allocated for.
         unsafe {
-            let Some(words) = words.filter(|w| w.len() <= usize::from((*c).room)) else {
-                self.cells.shut(c, base, v);
+            let Some(words) = words.filter(|w| w.len() <= usize::from((*heap_cell).room)) else {
+                self.cells.shut(heap_cell, base, v);
                 return -1;
             };
-            (*c).layout = base.wrapping_add(tag as u16);
-            (*c).tag = tag as i32;
-            std::ptr::copy_nonoverlapping(words.as_ptr(), HeapCell::words(c), words.len());
+            (*heap_cell).layout = base.wrapping_add(tag as u16);
+            (*heap_cell).tag = tag as i32;
+            std::ptr::copy_nonoverlapping(words.as_ptr(), HeapCell::words(heap_cell), words.len());
         }
         i64::from(tag)
     }
@@ -301,19 +301,19 @@ impl HandlePool {
     /// `c` is a live cell of this run.
     unsafe fn close(&mut self, c: *mut HeapCell) {
         let mut todo = vec![c];
-        while let Some(c) = todo.last().copied() {
+        while let Some(cell) = todo.last().copied() {
             // SAFETY: `c` is live by this function's contract, and a live cell keeps its fields alive.
-            let (tag, layout) = unsafe { ((*c).tag, (*c).layout) };
+            let (tag, layout) = unsafe { ((*cell).tag, (*cell).layout) };
             let l = self.cells.layouts().get(layout).filter(|_| tag >= 0);
-            let Some(l) = l else {
+            let Some(entry) = l else {
                 todo.pop();
                 continue;
             };
             let before = todo.len();
-            for (i, _) in l.fields.iter().enumerate().filter(|(_, k)| matches!(k, WordKind::Data(_))) {
+            for (i, _) in entry.fields.iter().enumerate().filter(|(_, k)| matches!(k, WordKind::Data(_))) {
                 // SAFETY: the word is a live cell, because the layout says that the field is data.
                 unsafe {
-                    let inner = *HeapCell::words(c).add(i) as *mut HeapCell;
+                    let inner = *HeapCell::words(cell).add(i) as *mut HeapCell;
                     if (*inner).tag >= 0 {
                         todo.push(inner);
                     }
@@ -324,8 +324,8 @@ impl HandlePool {
             }
             todo.pop();
             // SAFETY: the words have the kinds of the layout, and the new value takes over their references.
-            let mut field = |(i, k): (usize, &WordKind)| unsafe { self.value(*k, true, *HeapCell::words(c).add(i)) };
-            let fields: Vec<Value> = l
+            let mut field = |(i, k): (usize, &WordKind)| unsafe { self.value(*k, true, *HeapCell::words(cell).add(i)) };
+            let fields: Vec<Value> = entry
                 .fields
                 .iter()
                 .enumerate()
@@ -336,32 +336,32 @@ impl HandlePool {
                 .collect();
             let base = layout.wrapping_sub(tag as u16);
             // SAFETY: the fields have been moved out, so that the live cell owns nothing.
-            unsafe { self.cells.shut(c, base, Value::Data(Rc::new(Data { con: l.con.clone(), fields }))) };
+            unsafe { self.cells.shut(cell, base, Value::Data(Rc::new(Data { con: entry.con.clone(), fields }))) };
         }
     }
 
     /// Converts a cell to a value. `take`: drops one reference to the cell.
     ///
     /// # Safety
-    /// `c` is a live cell of this run; with `take`, one reference to it is given up.
-    pub unsafe fn data(&mut self, c: *mut HeapCell, take: bool) -> Value {
-        // SAFETY: by this function's contract `c` is live, and after `close` it holds a value.
+    /// `heap_cell` is a live cell of this run; with `take`, one reference to it is given up.
+    pub unsafe fn data(&mut self, heap_cell: *mut HeapCell, take: bool) -> Value {
+        // SAFETY: by this function's contract `heap_cell` is live, and after `close` it holds a value.
         unsafe {
-            if (*c).tag == SYMBOLIC_ZERO {
+            if (*heap_cell).tag == SYMBOLIC_ZERO {
                 return Value::Zero;
             }
-            if (*c).tag != CLOSED {
-                self.close(c);
+            if (*heap_cell).tag != CLOSED {
+                self.close(heap_cell);
             }
-            if take && (*c).rc == 1 {
-                let v = self.cells.take_value(c);
-                self.cells.free(c);
+            if take && (*heap_cell).rc == 1 {
+                let v = self.cells.take_value(heap_cell);
+                self.cells.free(heap_cell);
                 return v;
             }
             if take {
-                (*c).rc -= 1;
+                (*heap_cell).rc -= 1;
             }
-            (*HeapCell::words(c).cast::<Value>()).clone()
+            (*HeapCell::words(heap_cell).cast::<Value>()).clone()
         }
     }
 
@@ -458,16 +458,16 @@ pub(crate) unsafe fn put_back(ctx: *mut Ctx, c: *mut HeapCell) {
 
 /// Writes the fields of a cell that is not open to `slot`, each with a reference: zeros for a symbolic zero. Returns 1
 /// after an error.
-pub(crate) unsafe fn fields(ctx: *mut Ctx, c: *mut HeapCell, layout: u64, slot: *mut u64, site: u64) -> u64 {
+pub(crate) unsafe fn fields(ctx: *mut Ctx, heap_cell: *mut HeapCell, layout: u64, slot: *mut u64, site: u64) -> u64 {
     // SAFETY: native code passes the live context of its run, a live cell, and a `slot` with room for the fields of the
     // layout.
     unsafe {
         let ctx = &mut *ctx;
         let Some(l) = ctx.tables().layouts.get(layout as u16) else { return 1 };
-        let symbolic_zero = (*c).tag == SYMBOLIC_ZERO;
+        let symbolic_zero = (*heap_cell).tag == SYMBOLIC_ZERO;
         if !symbolic_zero {
-            ctx.pool.open(c);
-            if (*c).tag < 0 || (*c).layout != layout as u16 {
+            ctx.pool.open(heap_cell);
+            if (*heap_cell).tag < 0 || (*heap_cell).layout != layout as u16 {
                 return ctx.fail(Error::new(codes::STRUCTURE, "data of another constructor than is read"), site as u32);
             }
         }
@@ -476,7 +476,7 @@ pub(crate) unsafe fn fields(ctx: *mut Ctx, c: *mut HeapCell, layout: u64, slot: 
                 WordKind::Data(_) if symbolic_zero => ctx.pool.cells.symbolic_zero as u64,
                 WordKind::Ref(_) if symbolic_zero => ctx.pool.symbolic_zero as u64,
                 _ if symbolic_zero => 0,
-                _ => *HeapCell::words(c).add(i),
+                _ => *HeapCell::words(heap_cell).add(i),
             };
             if let WordKind::Data(_) | WordKind::Ref(_) = k {
                 *(w as *mut i64) += 1;

@@ -47,13 +47,13 @@ impl Layouts {
     /// Adds the declared type in a type, and all types that its fields reach.
     pub fn add(&mut self, datas: &[Rc<DataDecl>], ty: &Ty) {
         let mut todo: Vec<DataId> = data_in(ty).into_iter().collect();
-        while let Some(d) = todo.pop() {
-            if self.known(d.0).is_some() {
+        while let Some(id) = todo.pop() {
+            if self.known(id.0).is_some() {
                 continue;
             }
             let base = self.all.len();
             let mut most = VALUE;
-            let decl = datas.get(d.0 as usize);
+            let decl = datas.get(id.0 as usize);
             for (tag, (_, fields)) in decl.map_or(&[][..], |d| &d.cons).iter().enumerate() {
                 let room = fields.len().max(VALUE);
                 most = most.max(room);
@@ -62,7 +62,7 @@ impl Layouts {
                 todo.extend(fields.iter().filter_map(data_in));
             }
             self.full |= self.all.len() > usize::from(u16::MAX) || most > usize::from(u16::MAX);
-            let at = d.0 as usize;
+            let at = id.0 as usize;
             if self.of.len() <= at {
                 self.of.resize(at + 1, None);
             }

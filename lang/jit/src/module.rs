@@ -243,12 +243,12 @@ fn emitted(
     }
     let mut shared = FunctionBuilderContext::new();
     let (mut rare, mut kernels, mut jobs, mut size) = (emit::ColdCalls::default(), Vec::new(), Vec::new(), 0);
-    for (me, f) in unit.funcs.iter().enumerate() {
+    for (me, function) in unit.funcs.iter().enumerate() {
         let mut func =
-            ir::Function::with_name_signature(UserFuncName::user(0, ids[me].as_u32()), emit::signature(f, conv));
+            ir::Function::with_name_signature(UserFuncName::user(0, ids[me].as_u32()), emit::signature(function, conv));
         emit::function(
             &mut emit::Job { module, source, unit, ids: &ids, tables, rare: &mut rare, kernels: &mut kernels, me },
-            f,
+            function,
             &mut func,
             &mut shared,
         );
@@ -256,7 +256,7 @@ fn emitted(
         if size > MOST {
             return Err(crate::unit::too_large(&unit.funcs[0]));
         }
-        jobs.push(CompileJob { id: ids[me], name: Some(f.name.clone()), func });
+        jobs.push(CompileJob { id: ids[me], name: Some(function.name.clone()), func });
     }
     jobs.extend(kernels.into_iter().map(|(id, func)| CompileJob {
         id,
@@ -322,19 +322,19 @@ fn machine_code(target: &Target, job: CompileJob, form: Option<Listing>) -> Resu
 }
 
 impl Native for Compiled {
-    fn run(&self, m: &mut Machine, args: Vec<Value>) -> Res<Vec<Value>> {
-        m.poll()?;
+    fn run(&self, machine: &mut Machine, args: Vec<Value>) -> Res<Vec<Value>> {
+        machine.poll()?;
         if !self.recursive {
             // Twice the sum, so that the stack check of the innermost function still leaves its own frame free.
             let frames = 2 * self.frames.all;
-            return stacker::maybe_grow(STACK / 2 + frames, STACK + frames, || self.enter(m, args));
+            return stacker::maybe_grow(STACK / 2 + frames, STACK + frames, || self.enter(machine, args));
         }
-        let wanted = m.stack_budget.clamp(STACK, MAX_STACK);
+        let wanted = machine.stack_budget.clamp(STACK, MAX_STACK);
         let size = crate::alloc::fitting(wanted, STACK);
         if size == 0 {
             return Err(memory::exhausted(crate::alloc::peak_resident_bytes()));
         }
-        let out = stacker::grow(size, || self.enter(m, args));
+        let out = stacker::grow(size, || self.enter(machine, args));
         // If address space limited the stack, the error reports exhausted memory instead of recursion depth.
         out.map_err(|e| {
             if size < wanted && e.diag.code == codes::DEPTH {
@@ -347,7 +347,7 @@ impl Native for Compiled {
 }
 
 impl Compiled {
-    fn enter(&self, m: &mut Machine, args: Vec<Value>) -> Res<Vec<Value>> {
+    fn enter(&self, machine: &mut Machine, args: Vec<Value>) -> Res<Vec<Value>> {
         let here = std::ptr::from_ref(&args) as usize;
         let room = stacker::remaining_stack().unwrap_or(STACK / 2);
         let pool = HandlePool::new(&raw const self.tables.layouts);
@@ -355,8 +355,8 @@ impl Compiled {
             return Err(Error::new(codes::MEMORY, "there is not enough memory for data"));
         }
         let mut ctx = Ctx {
-            interrupt: m.interrupt.as_ptr().cast_const().cast(),
-            tick: m.tick.as_ptr().cast_const().cast(),
+            interrupt: machine.interrupt.as_ptr().cast_const().cast(),
+            tick: machine.tick.as_ptr().cast_const().cast(),
             stack_limit: here.saturating_sub(room).saturating_add(MARGIN + self.frames.largest),
             symbolic_zero: pool.symbolic_zero,
             symbolic_zero_data: pool.cells.symbolic_zero,
@@ -365,7 +365,7 @@ impl Compiled {
             pool,
             scratch: Vec::new(),
             tables: &raw const self.tables,
-            machine: m,
+            machine,
             error: None,
         };
         if args.len() != self.params.len() {

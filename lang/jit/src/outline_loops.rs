@@ -16,22 +16,22 @@ const LARGE: usize = 100;
 const LOOP: usize = 8;
 
 /// Returns a function without its loops, and the outlined loops. `next`: the ID of the first outlined loop.
-pub(crate) fn split(f: &Function, next: FnId) -> Option<(Function, Vec<Function>)> {
-    if size(&f.body) < LARGE {
+pub(crate) fn split(func: &Function, next: FnId) -> Option<(Function, Vec<Function>)> {
+    if size(&func.body) < LARGE {
         return None;
     }
-    let mut s = Split { f, next, left: Vec::new(), parts: Vec::new() };
+    let mut s = Split { f: func, next, left: Vec::new(), parts: Vec::new() };
     let mut at = 0;
-    while at < f.body.stmts.len() {
+    while at < func.body.stmts.len() {
         at = s.step(at);
     }
     if s.parts.len() < 2 {
         return None;
     }
     let Split { left, parts, .. } = s;
-    let mut body = Block { stmts: left, ..f.body.clone() };
+    let mut body = Block { stmts: left, ..func.body.clone() };
     forget(&mut body);
-    Some((Function { name: f.name.clone(), vars: f.vars.clone(), body }, parts))
+    Some((Function { name: func.name.clone(), vars: func.vars.clone(), body }, parts))
 }
 
 /// The number of statements of a block, including nested ones.
@@ -62,9 +62,9 @@ impl Split<'_> {
     /// Outlines the loop at a statement, or keeps the statement. Returns the index of the next statement.
     fn step(&mut self, at: usize) -> usize {
         let all = &self.f.body.stmts;
-        let s = &all[at];
-        let taken = match &s.op {
-            Op::Loop(l) if plain(s, l) && size(&l.body) >= LOOP => self.part(at),
+        let stmt = &all[at];
+        let taken = match &stmt.op {
+            Op::Loop(l) if plain(stmt, l) && size(&l.body) >= LOOP => self.part(at),
             _ => None,
         };
         match taken {
@@ -73,7 +73,7 @@ impl Split<'_> {
                 end
             }
             None => {
-                self.left.push(s.clone());
+                self.left.push(stmt.clone());
                 at + 1
             }
         }
@@ -82,29 +82,29 @@ impl Split<'_> {
     /// Makes a function of the loop at a statement and the sums after it that consume its results. Returns the end of
     /// this range, and the call.
     fn part(&mut self, at: usize) -> Option<(usize, Stmt)> {
-        let (f, b) = (self.f, &self.f.body);
-        let s = &b.stmts[at];
-        let sums = b.stmts[at + 1..]
+        let (func, block) = (self.f, &self.f.body);
+        let stmt = &block.stmts[at];
+        let sums = block.stmts[at + 1..]
             .iter()
-            .take_while(|t| matches!(&t.op, Op::Sum { a, .. } if s.outs.contains(a)) && t.lin_outs.is_empty())
+            .take_while(|t| matches!(&t.op, Op::Sum { a, .. } if stmt.outs.contains(a)) && t.lin_outs.is_empty())
             .count();
         let end = at + 1 + sums;
         let mut read = HashSet::new();
-        reads(&b.stmts[end..], &mut read);
-        read.extend(b.results.iter().chain(&b.lin_results));
+        reads(&block.stmts[end..], &mut read);
+        read.extend(block.results.iter().chain(&block.lin_results));
         let results: Vec<Var> =
-            b.stmts[at..end].iter().flat_map(|s| &s.outs).copied().filter(|v| read.contains(v)).collect();
-        if end == b.stmts.len() && results == b.results {
+            block.stmts[at..end].iter().flat_map(|s| &s.outs).copied().filter(|v| read.contains(v)).collect();
+        if end == block.stmts.len() && results == block.results {
             // The outlined function would be the whole function.
             return None;
         }
-        let mut body = Block { stmts: b.stmts[at..end].to_vec(), results: results.clone(), ..Block::default() };
-        for s in b.stmts[..at].iter().rev().filter(|s| again(f, s)) {
-            if free(&body, f.vars.len()).contains(&s.outs[0]) {
+        let mut body = Block { stmts: block.stmts[at..end].to_vec(), results: results.clone(), ..Block::default() };
+        for s in block.stmts[..at].iter().rev().filter(|s| again(func, s)) {
+            if free(&body, func.vars.len()).contains(&s.outs[0]) {
                 body.stmts.insert(0, s.clone());
             }
         }
-        body.params = free(&body, f.vars.len());
+        body.params = free(&body, func.vars.len());
         let call = Op::Call {
             f: FnId(self.next.0 + self.parts.len() as u32),
             args: body.params.clone(),
@@ -112,8 +112,8 @@ impl Split<'_> {
             rule: None,
             checkpoint: false,
         };
-        self.parts.push(Function { name: f.name.clone(), vars: f.vars.clone(), body });
-        Some((end, Stmt { outs: results, lin_outs: Vec::new(), op: call, span: s.span }))
+        self.parts.push(Function { name: func.name.clone(), vars: func.vars.clone(), body });
+        Some((end, Stmt { outs: results, lin_outs: Vec::new(), op: call, span: stmt.span }))
     }
 }
 
@@ -141,10 +141,10 @@ fn reads(stmts: &[Stmt], out: &mut HashSet<Var>) {
 }
 
 /// Removes rematerialisable statements whose only readers were outlined.
-fn forget(b: &mut Block) {
-    let mut read: HashSet<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
+fn forget(block: &mut Block) {
+    let mut read: HashSet<Var> = block.results.iter().chain(&block.lin_results).copied().collect();
     let mut kept = Vec::new();
-    for s in std::mem::take(&mut b.stmts).into_iter().rev() {
+    for s in std::mem::take(&mut block.stmts).into_iter().rev() {
         let made_again = matches!(s.op, Op::Lit(_) | Op::Zero(_) | Op::ArrayLit { .. }) && s.lin_outs.is_empty();
         if !made_again || s.outs.iter().any(|v| read.contains(v)) {
             reads(std::slice::from_ref(&s), &mut read);
@@ -152,5 +152,5 @@ fn forget(b: &mut Block) {
         }
     }
     kept.reverse();
-    b.stmts = kept;
+    block.stmts = kept;
 }

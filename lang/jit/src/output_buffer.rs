@@ -39,29 +39,29 @@ fn agree(all: &[i64], dims: &[i64]) -> bool {
     all.iter().zip(dims).all(|(a, b)| a == b)
 }
 
-/// An empty buffer for the results of `n` iterations (0 if unknown). Null after an error.
-pub(crate) unsafe fn new_buffer(ctx: *mut Ctx, id: u64, n: i64, site: u64) -> *mut Handle {
+/// An empty buffer for the results of `count` iterations (0 if unknown). Null after an error.
+pub(crate) unsafe fn new_buffer(ctx: *mut Ctx, id: u64, count: i64, site: u64) -> *mut Handle {
     // SAFETY: native code passes the live context of its run; no other reference to it exists during this call.
     let ctx = unsafe { &mut *ctx };
     let Some((ty, boxed)) = ctx.tables().buffers.get(id as usize) else { return std::ptr::null_mut() };
-    if let Some(h) = pooled(ctx, ty, *boxed, n) {
+    if let Some(h) = pooled(ctx, ty, *boxed, count) {
         return h;
     }
-    let p = ctx.pool.wrap(Value::Unit, ValueForm(0));
+    let pointer = ctx.pool.wrap(Value::Unit, ValueForm(0));
     // SAFETY: the handle was just created, so that no other reference to it exists.
-    let h = unsafe { &mut *p };
-    (h.hint, h.waits) = (n, id as i64 + 1);
+    let h = unsafe { &mut *pointer };
+    (h.hint, h.waits) = (count, id as i64 + 1);
     if of_rows(ValueForm::of(ty), *boxed).is_some() {
-        return p;
+        return pointer;
     }
     if let Err(e) = settle(ctx, h) {
         ctx.fail(e, site as u32);
         return std::ptr::null_mut();
     }
     if ty.is_flat() && !*boxed {
-        h.reserve(0, n.clamp(8, ROOM) as usize);
+        h.reserve(0, count.clamp(8, ROOM) as usize);
     }
-    p
+    pointer
 }
 
 /// An empty buffer whose contents become one row of the buffer `around`: a slot of `around` if its row extents are
@@ -176,7 +176,7 @@ pub(crate) unsafe fn new_rows(ctx: *mut Ctx, id: u64, n: i64, width: i64, site: 
         // SAFETY: native code passes the live context of its run; no other reference to it exists during this call.
         let ctx = unsafe { &mut *ctx };
         if let Some((Ty::F64, false)) = ctx.tables().buffers.get(id as usize) {
-            let Some(h) = ctx.pool.exactly(total as usize) else {
+            let Some(handle) = ctx.pool.exactly(total as usize) else {
                 let e = Error::new(
                     codes::MEMORY,
                     format!("there is not enough memory for an array of shape [{n}, {width}]"),
@@ -185,25 +185,32 @@ pub(crate) unsafe fn new_rows(ctx: *mut Ctx, id: u64, n: i64, width: i64, site: 
                 return std::ptr::null_mut();
             };
             // SAFETY: the handle was just created, so no other reference to it exists.
-            let b = unsafe { &mut *h };
+            let b = unsafe { &mut *handle };
             (b.rc, b.expect) = (1, ValueForm::ROW);
             b.fill_later();
-            return h;
+            return handle;
         }
     }
     // SAFETY: `ctx` is the live context of the run, as `new_buffer` requires.
     unsafe { new_buffer(ctx, id, total, site) }
 }
 
-/// Makes an array of a buffer with `n` rows of `width` elements. `id`: the row buffer to use if there are none. `how`:
+/// Makes an array of a buffer with `count` rows of `width` elements. `id`: the row buffer to use if there are none. `how`:
 /// the form of the result, and in bit 0 whether the order of rows is reversed.
-pub(crate) unsafe fn finish_rows(ctx: *mut Ctx, h: *mut Handle, n: u64, width: u64, id: u64, how: u64) -> *mut Handle {
+pub(crate) unsafe fn finish_rows(
+    ctx: *mut Ctx,
+    handle: *mut Handle,
+    count: u64,
+    width: u64,
+    id: u64,
+    how: u64,
+) -> *mut Handle {
     let (reverse, expect) = (how & 1 == 1, ValueForm((how >> 1) as u8));
     // SAFETY: native code passes the live context of its run and a live buffer with one reference, in which all
     // elements have been written.
     unsafe {
-        if n == 0 {
-            (*ctx).pool.release(h);
+        if count == 0 {
+            (*ctx).pool.release(handle);
             let row = new_buffer(ctx, id, 0, 0);
             return if row.is_null() {
                 (*ctx).pool.symbolic_zero
@@ -211,11 +218,11 @@ pub(crate) unsafe fn finish_rows(ctx: *mut Ctx, h: *mut Handle, n: u64, width: u
                 finish(ctx, row, 0, u64::from(expect.0) << 1)
             };
         }
-        let made = finish(ctx, h, n * width, u64::from(of_elements(expect).0) << 1);
+        let made = finish(ctx, handle, count * width, u64::from(of_elements(expect).0) << 1);
         let a = &mut *made;
         if a.stale {
             a.expect = expect;
-            (a.dims[0], a.dims[1], a.dims[3]) = (n as i64, width as i64, 0);
+            (a.dims[0], a.dims[1], a.dims[3]) = (count as i64, width as i64, 0);
             reverse_rows(a, reverse);
             return made;
         }
@@ -223,7 +230,7 @@ pub(crate) unsafe fn finish_rows(ctx: *mut Ctx, h: *mut Handle, n: u64, width: u
         if let Value::Array(rc) = &mut v
             && let Some(a) = Rc::get_mut(rc)
         {
-            a.shape = [n as usize, width as usize].into_iter().collect();
+            a.shape = [count as usize, width as usize].into_iter().collect();
         }
         let v = buffer::finish(v, reverse);
         (*ctx).pool.wrap(v, expect)
@@ -239,20 +246,20 @@ fn of_elements(matrix: ValueForm) -> ValueForm {
 }
 
 /// Hands a buffer that waits, or that has contiguous rows, over to the interpreter's representation.
-fn settle(ctx: &mut Ctx, h: &mut Handle) -> Res<()> {
-    if let Some((ty, boxed)) = usize::try_from(h.waits - 1).ok().and_then(|id| ctx.tables().buffers.get(id)) {
-        h.value = buffer::empty(ty, *boxed, &Value::Int(h.hint))?;
-    } else if h.stale && h.expect == ValueForm::RAGGED && h.dims[3] != 0 {
+fn settle(ctx: &mut Ctx, handle: &mut Handle) -> Res<()> {
+    if let Some((ty, boxed)) = usize::try_from(handle.waits - 1).ok().and_then(|id| ctx.tables().buffers.get(id)) {
+        handle.value = buffer::empty(ty, *boxed, &Value::Int(handle.hint))?;
+    } else if handle.stale && handle.expect == ValueForm::RAGGED && handle.dims[3] != 0 {
         // SAFETY: the handle is a live buffer, and `dims[3]` says that rows of different lengths were added.
-        h.value = boxes::unpack(unsafe { ragged(ctx, h) }, 1);
-    } else if h.stale {
-        let packed = h.expect.boxes();
-        // SAFETY: `h` is a mutable reference to a live handle, which is passed on.
-        unsafe { ctx.pool.settled(h) };
-        h.value = boxes::unpack(std::mem::take(&mut h.value), packed);
+        handle.value = boxes::unpack(unsafe { ragged(ctx, handle) }, 1);
+    } else if handle.stale {
+        let packed = handle.expect.boxes();
+        // SAFETY: `handle` is a mutable reference to a live handle, which is passed on.
+        unsafe { ctx.pool.settled(handle) };
+        handle.value = boxes::unpack(std::mem::take(&mut handle.value), packed);
     }
-    (h.waits, h.data, h.owned) = (0, std::ptr::null_mut(), 0);
-    h.dims = [0; AXES];
+    (handle.waits, handle.data, handle.owned) = (0, std::ptr::null_mut(), 0);
+    handle.dims = [0; AXES];
     Ok(())
 }
 
@@ -293,23 +300,23 @@ pub(crate) fn kind_code(kind: WordKind) -> i64 {
 /// The buffer is a live handle of this context to which no reference exists.
 unsafe fn begin(ctx: &mut Ctx, buffer: *mut Handle, row: ValueForm, dims: &[i64]) -> bool {
     // SAFETY: by this function's contract, the buffer is live and not borrowed.
-    let b = unsafe { &mut *buffer };
-    let Some((_, boxed)) = usize::try_from(b.waits - 1).ok().and_then(|id| ctx.tables().buffers.get(id)) else {
+    let handle = unsafe { &mut *buffer };
+    let Some((_, boxed)) = usize::try_from(handle.waits - 1).ok().and_then(|id| ctx.tables().buffers.get(id)) else {
         return false;
     };
     let n = dims.iter().product::<i64>();
     let Some(expect) = of_rows(row, *boxed).filter(|_| !*boxed || n <= boxes::LARGEST as i64) else { return false };
-    let room = b.hint.max(ROWS).saturating_mul(n).min(ROOM).max(n).max(1);
+    let room = handle.hint.max(ROWS).saturating_mul(n).min(ROOM).max(n).max(1);
     let new = if room > KEPT { ctx.pool.exactly(room as usize) } else { ctx.pool.floats(&[room], ValueForm::ROW) };
     let Some(new) = new else { return false };
     // SAFETY: the new handle is distinct from the buffer, and its only reference is given up.
     unsafe {
-        take_over(b, &mut *new);
+        take_over(handle, &mut *new);
         ctx.pool.release(new);
     }
-    (b.waits, b.expect) = (0, expect);
-    b.dims = [0; AXES];
-    b.dims[1..=dims.len()].copy_from_slice(dims);
+    (handle.waits, handle.expect) = (0, expect);
+    handle.dims = [0; AXES];
+    handle.dims[1..=dims.len()].copy_from_slice(dims);
     true
 }
 
@@ -327,35 +334,39 @@ fn take_over(b: &mut Handle, new: &mut Handle) {
 /// The buffer is a live handle of this context, distinct from the row, and no reference to it exists.
 unsafe fn push_row(ctx: &mut Ctx, buffer: *mut Handle, row: &Handle) -> bool {
     // SAFETY: by this function's contract, the buffer is live and not borrowed.
-    let b = unsafe { &mut *buffer };
+    let handle = unsafe { &mut *buffer };
     if row.data.is_null() || !row.expect.holds_floats() {
         return false;
     }
     let dims = &row.dims[..row.expect.rank()];
     // SAFETY: this function's contract includes that of `begin`.
-    if b.waits > 0 && !unsafe { begin(ctx, buffer, row.expect, dims) } {
+    if handle.waits > 0 && !unsafe { begin(ctx, buffer, row.expect, dims) } {
         return false;
     }
-    if b.stale && b.expect == ValueForm::RAGGED && dims.len() == 1 && (b.dims[3] != 0 || b.dims[1] != dims[0]) {
+    if handle.stale
+        && handle.expect == ValueForm::RAGGED
+        && dims.len() == 1
+        && (handle.dims[3] != 0 || handle.dims[1] != dims[0])
+    {
         // SAFETY: buffer and row are distinct live handles, and the buffer is stale.
-        return unsafe { push_ragged(ctx, b, row) }.is_some();
+        return unsafe { push_ragged(ctx, handle, row) }.is_some();
     }
-    if !b.stale || b.expect.rank() != dims.len() + 1 || !agree(&b.dims[1..], dims) {
+    if !handle.stale || handle.expect.rank() != dims.len() + 1 || !agree(&handle.dims[1..], dims) {
         return false;
     }
-    let (n, len) = (dims.iter().product::<i64>() as usize, b.dims[0] as usize);
+    let (n, len) = (dims.iter().product::<i64>() as usize, handle.dims[0] as usize);
     // SAFETY: the buffer is live; room for one more row is ensured, and the row holds `n` Floats. A row that is a slot
     // of this buffer is already in place.
     unsafe {
-        if !make_room(ctx, b) {
+        if !make_room(ctx, handle) {
             return false;
         }
-        let to = b.data.cast::<f64>().add(len * n);
+        let to = handle.data.cast::<f64>().add(len * n);
         if row.data.cast::<f64>() != to {
             crate::copy_blocks::copy(row.data.cast::<f64>(), to, n);
         }
     }
-    b.dims[0] += 1;
+    handle.dims[0] += 1;
     true
 }
 
@@ -363,18 +374,18 @@ unsafe fn push_row(ctx: &mut Ctx, buffer: *mut Handle, row: &Handle) -> bool {
 ///
 /// # Safety
 /// The buffer and the row are distinct live handles of this context; the buffer is stale and holds rows.
-unsafe fn push_ragged(ctx: &mut Ctx, b: &mut Handle, row: &Handle) -> Option<()> {
-    let (rows, n) = (b.dims[0], row.dims[0] as usize);
+unsafe fn push_ragged(ctx: &mut Ctx, handle: &mut Handle, row: &Handle) -> Option<()> {
+    let (rows, width) = (handle.dims[0], row.dims[0] as usize);
     // SAFETY: by this function's contract, both are live. Offsets are written before they are read, and only within the
     // capacity.
     unsafe {
-        if b.dims[3] == 0 {
-            let starts = ctx.pool.floats(&[b.hint.max(2 * rows).clamp(8, ROOM) + 1], ValueForm::INTS)?;
-            (0..=rows).for_each(|k| *(*starts).data.cast::<i64>().add(k as usize) = k * b.dims[1]);
+        if handle.dims[3] == 0 {
+            let starts = ctx.pool.floats(&[handle.hint.max(2 * rows).clamp(8, ROOM) + 1], ValueForm::INTS)?;
+            (0..=rows).for_each(|k| *(*starts).data.cast::<i64>().add(k as usize) = k * handle.dims[1]);
             (*starts).fill_later();
-            b.dims[3] = starts as i64;
+            handle.dims[3] = starts as i64;
         }
-        let starts = b.dims[3] as *mut Handle;
+        let starts = handle.dims[3] as *mut Handle;
         if rows + 1 >= (*starts).owned {
             ctx.pool.grow(starts, rows as usize + 1);
         }
@@ -383,16 +394,16 @@ unsafe fn push_ragged(ctx: &mut Ctx, b: &mut Handle, row: &Handle) -> Option<()>
         }
         let ends = (*starts).data.cast::<i64>().add(rows as usize);
         let len = *ends as usize;
-        if len + n > b.room() as usize {
-            let new = ctx.pool.floats(&[(len + n) as i64 * 2], ValueForm::ROW)?;
-            crate::copy_blocks::copy(b.data.cast::<f64>(), (*new).data.cast(), len);
-            take_over(b, &mut *new);
+        if len + width > handle.room() as usize {
+            let new = ctx.pool.floats(&[(len + width) as i64 * 2], ValueForm::ROW)?;
+            crate::copy_blocks::copy(handle.data.cast::<f64>(), (*new).data.cast(), len);
+            take_over(handle, &mut *new);
             ctx.pool.release(new);
         }
-        crate::copy_blocks::copy(row.data.cast::<f64>(), b.data.cast::<f64>().add(len), n);
-        *ends.add(1) = (len + n) as i64;
+        crate::copy_blocks::copy(row.data.cast::<f64>(), handle.data.cast::<f64>().add(len), width);
+        *ends.add(1) = (len + width) as i64;
     }
-    b.dims[0] += 1;
+    handle.dims[0] += 1;
     Some(())
 }
 
@@ -445,10 +456,10 @@ pub(crate) unsafe fn push(ctx: *mut Ctx, buffer: *mut Handle, word: u64, code: u
         }
     }
     // SAFETY: the buffer is live, and no other reference to it exists.
-    let h = unsafe { &mut *buffer };
-    if h.waits > 0 || h.stale {
+    let handle = unsafe { &mut *buffer };
+    if handle.waits > 0 || handle.stale {
         // From now on rows may have different shapes.
-        if let Err(e) = settle(ctx, h) {
+        if let Err(e) = settle(ctx, handle) {
             return ctx.fail(e, site as u32);
         }
     }
@@ -458,7 +469,7 @@ pub(crate) unsafe fn push(ctx: *mut Ctx, buffer: *mut Handle, word: u64, code: u
         // SAFETY: a word of this kind is a live handle.
         v = boxes::unpack(v, unsafe { (*(word as *const Handle)).expect.boxes() });
     }
-    let pushed: Res<()> = buffer::push(&mut h.value, &v);
+    let pushed: Res<()> = buffer::push(&mut handle.value, &v);
     if let WordKind::Ref(_) = kind {
         // SAFETY: the word is a live handle to which no reference exists.
         unsafe { crate::runtime::update_ownership(word as *mut Handle, &mut v) };
@@ -471,41 +482,46 @@ pub(crate) unsafe fn push(ctx: *mut Ctx, buffer: *mut Handle, word: u64, code: u
 
 /// Makes an array of a buffer with `len` elements. `how`: bit 0 says whether the order is reversed; the bits above are
 /// the expected form.
-pub(crate) unsafe fn finish(ctx: *mut Ctx, h: *mut Handle, len: u64, how: u64) -> *mut Handle {
+pub(crate) unsafe fn finish(ctx: *mut Ctx, handle: *mut Handle, len: u64, how: u64) -> *mut Handle {
     // SAFETY: native code passes the live context of its run and a live buffer with one reference.
-    let (ctx, b) = unsafe { (&mut *ctx, &mut *h) };
+    let (ctx, buffer) = unsafe { (&mut *ctx, &mut *handle) };
     let (reverse, expect) = (how & 1 == 1, ValueForm((how >> 1) as u8));
-    if b.stale && matches!(b.expect, ValueForm::ROW | ValueForm::INTS | ValueForm::CELLS) {
+    if buffer.stale && matches!(buffer.expect, ValueForm::ROW | ValueForm::INTS | ValueForm::CELLS) {
         // SAFETY: native code has written `len` elements, all within the capacity.
-        unsafe { b.filled(len as usize, reverse) };
-        return h;
+        unsafe { buffer.filled(len as usize, reverse) };
+        return handle;
     }
-    if b.stale && b.expect == ValueForm::RAGGED && expect == ValueForm::RAGGED && b.dims[3] != 0 && !reverse {
+    if buffer.stale
+        && buffer.expect == ValueForm::RAGGED
+        && expect == ValueForm::RAGGED
+        && buffer.dims[3] != 0
+        && !reverse
+    {
         // SAFETY: rows of different lengths have been added, and the buffer's only reference is given up.
         unsafe {
-            let v = ragged(ctx, b);
-            ctx.pool.release(h);
+            let v = ragged(ctx, buffer);
+            ctx.pool.release(handle);
             return ctx.pool.wrap(v, expect);
         }
     }
-    if b.stale && b.expect == expect && (b.expect != ValueForm::RAGGED || b.dims[3] == 0) {
-        reverse_rows(b, reverse);
-        b.owned = 1;
-        return h;
+    if buffer.stale && buffer.expect == expect && (buffer.expect != ValueForm::RAGGED || buffer.dims[3] == 0) {
+        reverse_rows(buffer, reverse);
+        buffer.owned = 1;
+        return handle;
     }
-    if (b.stale || b.waits > 0) && settle(ctx, b).is_err() {
-        b.value = Value::Zero;
+    if (buffer.stale || buffer.waits > 0) && settle(ctx, buffer).is_err() {
+        buffer.value = Value::Zero;
     }
-    if b.owned > 0 {
-        b.reserve(len as usize, 0);
-        if let Value::Array(rc) = &mut b.value
+    if buffer.owned > 0 {
+        buffer.reserve(len as usize, 0);
+        if let Value::Array(rc) = &mut buffer.value
             && let Some(a) = Rc::get_mut(rc)
         {
             a.shape[0] = len as usize;
         }
     }
-    // SAFETY: `h` is live, its only reference is given up, and `b` is not used any more.
-    let v = unsafe { ctx.pool.unwrap(h) };
+    // SAFETY: `handle` is live, its only reference is given up, and `buffer` is not used any more.
+    let v = unsafe { ctx.pool.unwrap(handle) };
     ctx.pool.wrap(buffer::finish(v, reverse), expect)
 }
 

@@ -376,8 +376,8 @@ pub(crate) unsafe fn target(
     ctx: *mut Ctx,
     old: *mut Handle,
     expect: u64,
-    a: i64,
-    b: i64,
+    first: i64,
+    second: i64,
     c: i64,
     d: i64,
 ) -> *mut Handle {
@@ -388,7 +388,7 @@ pub(crate) unsafe fn target(
         if !old.is_null() && (*old).rc == 1 && (*old).owned == 1 {
             return old;
         }
-        let dims = [a, b, c, d];
+        let dims = [first, second, c, d];
         (*ctx).pool.floats(&dims[..expect.rank()], expect).unwrap_or(std::ptr::null_mut())
     }
 }
@@ -473,17 +473,17 @@ pub(crate) unsafe fn tanh_and_sech2(x: *mut f64, other: *mut f64, n: usize) {
     }
 }
 
-/// Makes an array writable with a single owner: `h` itself, a copy if it is shared, or zeros with the shape of `shape`
-/// if it is a symbolic zero. Consumes a reference to `h`. Returns null, and consumes nothing, if there is no such
+/// Makes an array writable with a single owner: `handle` itself, a copy if it is shared, or zeros with the shape of `shape`
+/// if it is a symbolic zero. Consumes a reference to `handle`. Returns null, and consumes nothing, if there is no such
 /// array.
-pub(crate) unsafe fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut Handle, expect: u64) -> *mut Handle {
+pub(crate) unsafe fn own(ctx: *mut Ctx, handle: *mut Handle, shape: *mut Handle, expect: u64) -> *mut Handle {
     let expect = ValueForm(expect as u8);
     // SAFETY: native code passes the live context of its run and live handles (`shape` may be null). The new array has
     // the product of `dims` elements, all of which are written.
     unsafe {
         let ctx = &mut *ctx;
-        let n = |dims: &[i64]| dims.iter().product::<i64>() as usize;
-        let symbolic_zero = h == ctx.pool.symbolic_zero;
+        let size = |dims: &[i64]| dims.iter().product::<i64>() as usize;
+        let symbolic_zero = handle == ctx.pool.symbolic_zero;
         let dims: [i64; AXES] = match (symbolic_zero, shape.is_null()) {
             (true, true) => return std::ptr::null_mut(),
             (true, false) if (*shape).data.is_null() || (*shape).dims[0] != expect.rank() as i64 => {
@@ -494,17 +494,17 @@ pub(crate) unsafe fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut Handle, expe
                 std::ptr::copy_nonoverlapping((*shape).data.cast::<i64>(), dims.as_mut_ptr(), expect.rank());
                 dims
             }
-            (false, _) if (*h).data.is_null() => return std::ptr::null_mut(),
-            (false, _) => (*h).dims,
+            (false, _) if (*handle).data.is_null() => return std::ptr::null_mut(),
+            (false, _) => (*handle).dims,
         };
         let dims = &dims[..expect.rank()];
         let Some(new) = ctx.pool.floats(dims, expect) else { return std::ptr::null_mut() };
         if symbolic_zero {
-            std::ptr::write_bytes((*new).data, 0, 8 * n(dims));
+            std::ptr::write_bytes((*new).data, 0, 8 * size(dims));
         } else {
-            crate::copy_blocks::copy((*h).data, (*new).data, 8 * n(dims));
+            crate::copy_blocks::copy((*handle).data, (*new).data, 8 * size(dims));
         }
-        ctx.pool.release(h);
+        ctx.pool.release(handle);
         new
     }
 }

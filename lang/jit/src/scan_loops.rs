@@ -39,26 +39,28 @@ pub(crate) unsafe fn count(
     let none = std::ptr::null_mut();
     // SAFETY: native code passes the live context of its run, and live handles.
     let (ctx, found) = unsafe { (&mut *ctx, (ints(keys), Floats::of(values as u64), Floats::of(dest as u64))) };
-    let ((Some(keys), Some(v), Some(mut d)), Some(op)) = (found, SIMPLE.get(op as usize)) else { return none };
+    let ((Some(keys), Some(numbers), Some(mut target)), Some(op)) = (found, SIMPLE.get(op as usize)) else {
+        return none;
+    };
     if ctx.asked() {
         return none;
     }
-    if !d.alone {
-        let Some(copy) = ctx.pool.floats(d.dims(), ValueForm::ROW) else { return none };
+    if !target.alone {
+        let Some(copy) = ctx.pool.floats(target.dims(), ValueForm::ROW) else { return none };
         // SAFETY: the copy is a new array of the same size. The result replaces the operand, whose reference is
         // released.
         unsafe {
-            crate::copy_blocks::copy(d.data, (*copy).data.cast(), d.len);
+            crate::copy_blocks::copy(target.data, (*copy).data.cast(), target.len);
             ctx.pool.release(dest);
             let Some(new) = Floats::of(copy as u64) else { return none };
-            d = new;
+            target = new;
         }
     }
     // SAFETY: the destination has a single reference, so that the slices do not overlap; all arrays are live until this
     // function returns.
-    let (bins, v) = unsafe { (std::slice::from_raw_parts_mut(d.data, d.len), v.slice()) };
+    let (bins, v) = unsafe { (std::slice::from_raw_parts_mut(target.data, target.len), numbers.slice()) };
     kernels::count(*op, bins, keys, v);
-    d.handle
+    target.handle
 }
 
 /// A histogram by `min` or `max` that also records the positions of the chosen values. `slot` holds the two
@@ -79,20 +81,21 @@ pub(crate) unsafe fn histogram_with_positions(
             (ints(keys), Floats::of(values as u64), ints(places), Floats::of(*slot as u64), ints(*slot.add(1))),
         )
     };
-    let ((Some(keys), Some(v), Some(places), Some(d), Some(p)), Some(op)) = (found, SIMPLE.get(op as usize)) else {
+    let ((Some(keys), Some(numbers), Some(places), Some(target), Some(p)), Some(op)) = (found, SIMPLE.get(op as usize))
+    else {
         return 0;
     };
-    if ctx.asked() || d.len != p.len() || places.len() < keys.len() || v.len < keys.len() {
+    if ctx.asked() || target.len != p.len() || places.len() < keys.len() || numbers.len < keys.len() {
         return 0;
     }
-    let Some(best) = ctx.pool.floats(d.dims(), ValueForm::ROW) else { return 0 };
+    let Some(best) = ctx.pool.floats(target.dims(), ValueForm::ROW) else { return 0 };
     let mut taken = p.to_vec();
     // SAFETY: the new array is as large as the destination and written before the slice is made. Operands are live
     // until they are released below.
     unsafe {
-        crate::copy_blocks::copy(d.data, (*best).data.cast(), d.len);
-        let bins = std::slice::from_raw_parts_mut((*best).data.cast::<f64>(), d.len);
-        kernels::count_places(*op, (bins, &mut taken), keys, (v.slice(), places));
+        crate::copy_blocks::copy(target.data, (*best).data.cast(), target.len);
+        let bins = std::slice::from_raw_parts_mut((*best).data.cast::<f64>(), target.len);
+        kernels::count_places(*op, (bins, &mut taken), keys, (numbers.slice(), places));
         ctx.pool.release(dest);
         let expect = (*at).expect;
         ctx.pool.release(at);
@@ -111,7 +114,7 @@ pub(crate) unsafe fn running(ctx: *mut Ctx, array: *mut Handle, neutral: u64, op
     let Some(to) = ctx.pool.floats(&[x.len as i64], ValueForm::ROW) else { return none };
     let mut acc = f64::from_bits(neutral);
     // SAFETY: the array is live and unchanged until this function returns.
-    for (k, x) in unsafe { x.slice() }.chunks(PART).enumerate() {
+    for (k, chunk) in unsafe { x.slice() }.chunks(PART).enumerate() {
         if ctx.asked() {
             // SAFETY: the new handle has exactly one reference.
             unsafe { ctx.pool.release(to) };
@@ -120,10 +123,10 @@ pub(crate) unsafe fn running(ctx: *mut Ctx, array: *mut Handle, neutral: u64, op
         // SAFETY: the target is a new array of the operand's size; the block is zeroed before the slice is made.
         let out = unsafe {
             let part = (*to).data.cast::<f64>().add(k * PART);
-            std::ptr::write_bytes(part, 0, x.len());
-            std::slice::from_raw_parts_mut(part, x.len())
+            std::ptr::write_bytes(part, 0, chunk.len());
+            std::slice::from_raw_parts_mut(part, chunk.len())
         };
-        acc = kernels::running(*op, acc, x, out);
+        acc = kernels::running(*op, acc, chunk, out);
     }
     to
 }

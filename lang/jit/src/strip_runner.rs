@@ -55,44 +55,49 @@ impl Shared {
 pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut LoopDescription) -> u64 {
     // SAFETY: native code passes the live context of its run, and a description that is followed by the parameter words
     // and room for the totals.
-    let (ctx, t, words) = unsafe { (&mut *ctx, &*told, told.cast::<u64>().add(DESCRIPTION_WORDS)) };
-    let (f, n, room, k) = (Shared(t.function, words), t.n as usize, t.room as usize, t.totals as usize);
+    let (ctx, description, words) = unsafe { (&mut *ctx, &*told, told.cast::<u64>().add(DESCRIPTION_WORDS)) };
+    let (f, count, room, sums) = (
+        Shared(description.function, words),
+        description.n as usize,
+        description.room as usize,
+        description.totals as usize,
+    );
     if ctx.scratch.len() < room {
         ctx.scratch.resize(room, 0.0);
     }
     let of = |start: usize, len: usize, room: &mut [f64]| f.run(start, len, room);
-    if n <= strip_mining::STRIP && t.meets < 0 {
-        of(0, n, &mut ctx.scratch);
-        for (i, x) in ctx.scratch[..k].iter().enumerate() {
-            // SAFETY: `k` words for the totals follow the `t.words` parameters.
-            unsafe { *words.add(t.words as usize + i) = x.to_bits() };
+    if count <= strip_mining::STRIP && description.meets < 0 {
+        of(0, count, &mut ctx.scratch);
+        for (i, x) in ctx.scratch[..sums].iter().enumerate() {
+            // SAFETY: `sums` words for the totals follow the `description.words` parameters.
+            unsafe { *words.add(description.words as usize + i) = x.to_bits() };
         }
         return 0;
     }
     let stop = ctx.machine().interrupt.clone();
-    let (outermost, ticks) = (t.outermost != 0, ctx.machine().tick.clone());
+    let (outermost, ticks) = (description.outermost != 0, ctx.machine().tick.clone());
     let told: *mut Ctx = ctx;
     let tell = |done: usize| {
         if outermost && ticks.load(Ordering::Relaxed) {
             // SAFETY: `told` is the live context that native code passed.
-            unsafe { runtime::progress(told, done as i64, n as i64) }
+            unsafe { runtime::progress(told, done as i64, count as i64) }
         }
     };
-    let done = match (t.sequential != 0, usize::try_from(t.meets)) {
-        (true, Ok(alone)) if alone < n => {
-            strip_mining::around(&stop, n, alone, &mut ctx.scratch, &of).map(|()| Vec::new())
+    let done = match (description.sequential != 0, usize::try_from(description.meets)) {
+        (true, Ok(alone)) if alone < count => {
+            strip_mining::around(&stop, count, alone, &mut ctx.scratch, &of).map(|()| Vec::new())
         }
-        (sequential, _) => strip_mining::all((&stop, &tell), n, (k, room), !sequential, &of),
+        (sequential, _) => strip_mining::all((&stop, &tell), count, (sums, room), !sequential, &of),
     };
     match done {
         Ok(totals) => {
-            for (i, x) in totals.iter().take(k).enumerate() {
-                // SAFETY: `k` words for the totals follow the `t.words` parameters.
-                unsafe { *words.add(t.words as usize + i) = x.to_bits() };
+            for (i, x) in totals.iter().take(sums).enumerate() {
+                // SAFETY: `sums` words for the totals follow the `description.words` parameters.
+                unsafe { *words.add(description.words as usize + i) = x.to_bits() };
             }
             0
         }
-        Err(e) => ctx.fail(e, t.site as u32),
+        Err(e) => ctx.fail(e, description.site as u32),
     }
 }
 

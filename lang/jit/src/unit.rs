@@ -32,37 +32,37 @@ impl Unit {
     pub fn new(source: &LoweredIr, at: u32) -> Result<Unit, String> {
         let of_place: HashMap<u32, FnId> = source.places.iter().map(|(f, p)| (*p, *f)).collect();
         let first = *of_place.get(&at).ok_or("a function that is not lowered")?;
-        let mut u = Unit { funcs: Vec::new(), index: HashMap::new(), tail_calls: false, recursive: false, parts: 0 };
+        let mut unit = Unit { funcs: Vec::new(), index: HashMap::new(), tail_calls: false, recursive: false, parts: 0 };
         let (mut todo, mut size) = (vec![first], 0);
-        u.index.insert(first, 0);
+        unit.index.insert(first, 0);
         let mut callees: Vec<Vec<usize>> = Vec::new();
-        while u.funcs.len() < todo.len() {
-            let me = todo[u.funcs.len()];
-            let f = source.func(me).ok_or("a function that is not lowered")?.clone();
+        while unit.funcs.len() < todo.len() {
+            let me = todo[unit.funcs.len()];
+            let func = source.func(me).ok_or("a function that is not lowered")?.clone();
             let mut calls = Vec::new();
-            size += scan(&f.body, &mut |g| calls.push(g));
-            if f.vars.len() > MAX_VARS || size > MAX_SIZE {
-                return Err(too_large(&f));
+            size += scan(&func.body, &mut |g| calls.push(g));
+            if func.vars.len() > MAX_VARS || size > MAX_SIZE {
+                return Err(too_large(&func));
             }
-            u.tail_calls |= tail(&f.body, me);
+            unit.tail_calls |= tail(&func.body, me);
             let mut out = Vec::new();
             for g in calls {
                 let next = todo.len();
-                let k = *u.index.entry(g).or_insert(next);
+                let k = *unit.index.entry(g).or_insert(next);
                 if k == next {
                     todo.push(g);
                 }
                 out.push(k);
             }
             callees.push(out);
-            u.funcs.push(f);
+            unit.funcs.push(func);
         }
-        u.recursive = circular(&callees);
-        u.parts = u.funcs.len();
-        if !u.recursive {
-            u.split();
+        unit.recursive = circular(&callees);
+        unit.parts = unit.funcs.len();
+        if !unit.recursive {
+            unit.split();
         }
-        Ok(u)
+        Ok(unit)
     }
 
     /// Outlines the loops of the entry function if it is large.

@@ -368,7 +368,7 @@ fn extremes_with_their_places_are_the_interpreters() {
             v7: []f64, v8: []i64 = reduce_by_index (v0, v1) neutral (v2, v3) keys v4 values (v5, v6) (v9: f64, v10: i64, v11: f64, v12: i64) {{
             v13: bool = {cmp} v9 v11 v14: f64 = {op} v9 v11 v15: i64 = select v13 v10 v12 return v14, v15 }} return v7, v8, v1 }}"
         );
-        let (p, f) = program(&text);
+        let (parsed, id) = program(&text);
         for n in [0, 1, odd.len()] {
             let at = |from: i64| array::ints((0..n as i64).map(|i| from + i).collect());
             let args = [
@@ -380,7 +380,7 @@ fn extremes_with_their_places_are_the_interpreters() {
                 array::floats(odd[..n].to_vec()),
                 at(40),
             ];
-            both(&p, f, &args).unwrap_or_else(|e| panic!("{op} {cmp}: {}", e.diag.message));
+            both(&parsed, id, &args).unwrap_or_else(|e| panic!("{op} {cmp}: {}", e.diag.message));
         }
     }
 }

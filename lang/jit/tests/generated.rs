@@ -18,9 +18,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 /// A tangent of a value: other numbers of the same shape.
-fn tangent(p: &mut Program, ad: &mut Ad, v: &Value, ty: &Ty) -> Option<Value> {
-    ad.tangent_ty(p, ty)?;
-    Some(match (v, ty) {
+fn tangent(program: &mut Program, ad: &mut Ad, value: &Value, ty: &Ty) -> Option<Value> {
+    ad.tangent_ty(program, ty)?;
+    Some(match (value, ty) {
         (Value::Float(x), _) => Value::Float(0.5 + x * 0.25),
         (Value::Array(a), _) => match a.buf() {
             Buf::F64(x) => {
@@ -28,36 +28,36 @@ fn tangent(p: &mut Program, ad: &mut Ad, v: &Value, ty: &Ty) -> Option<Value> {
             }
             Buf::Boxed(x) => {
                 let inner = (*ty.scalar()).clone();
-                let parts = x.iter().map(|x| tangent(p, ad, x, &inner)).collect::<Option<Vec<_>>>()?;
+                let parts = x.iter().map(|x| tangent(program, ad, x, &inner)).collect::<Option<Vec<_>>>()?;
                 Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::Boxed(parts))))
             }
-            _ => v.clone(),
+            _ => value.clone(),
         },
         (Value::Data(d), Ty::Data(t)) => {
-            let tys = p.data(*t).cons[d.con.tag as usize].1.clone();
-            let fields = d.fields.iter().zip(&tys).filter_map(|(f, t)| tangent(p, ad, f, t)).collect();
+            let tys = program.data(*t).cons[d.con.tag as usize].1.clone();
+            let fields = d.fields.iter().zip(&tys).filter_map(|(f, t)| tangent(program, ad, f, t)).collect();
             Value::Data(Rc::new(adl_interp::value::Data { con: d.con.clone(), fields }))
         }
         (other, _) => other.clone(),
     })
 }
 
-fn derivatives(p: &mut Program, ad: &mut Ad, f: FnId, args: &[Value], order: u32) {
-    let params = p.func(f).body.params.clone();
-    let Ok(l) = ad.linearize(p, f, &vec![true; params.len()]) else { return };
-    let Ok(mut outs) = both(p, l.primal, args) else { return };
-    let residuals = outs.split_off(l.results);
-    let param_tys = p.func(f).tys(&params);
-    let result_tys = p.func(f).tys(&p.func(f).body.results.clone());
-    let dx: Vec<Value> = args.iter().zip(&param_tys).filter_map(|(a, t)| tangent(p, ad, a, t)).collect();
-    let _ = both(p, l.tangent, &[residuals.clone(), dx].concat());
+fn derivatives(program: &mut Program, ad: &mut Ad, f: FnId, args: &[Value], order: u32) {
+    let params = program.func(f).body.params.clone();
+    let Ok(linearized) = ad.linearize(program, f, &vec![true; params.len()]) else { return };
+    let Ok(mut outs) = both(program, linearized.primal, args) else { return };
+    let residuals = outs.split_off(linearized.results);
+    let param_tys = program.func(f).tys(&params);
+    let result_tys = program.func(f).tys(&program.func(f).body.results.clone());
+    let dx: Vec<Value> = args.iter().zip(&param_tys).filter_map(|(a, t)| tangent(program, ad, a, t)).collect();
+    let _ = both(program, linearized.tangent, &[residuals.clone(), dx].concat());
     let active: Vec<(&Value, &Ty)> =
-        outs.iter().zip(&result_tys).zip(&l.active).filter(|(_, a)| **a).map(|(x, _)| x).collect();
-    let cts: Vec<Value> = active.into_iter().filter_map(|(y, t)| tangent(p, ad, y, t)).collect();
+        outs.iter().zip(&result_tys).zip(&linearized.active).filter(|(_, a)| **a).map(|(x, _)| x).collect();
+    let cts: Vec<Value> = active.into_iter().filter_map(|(y, t)| tangent(program, ad, y, t)).collect();
     let back = [residuals, cts].concat();
-    let _ = both(p, l.cotangent, &back);
+    let _ = both(program, linearized.cotangent, &back);
     if order > 1 {
-        derivatives(p, ad, l.cotangent, &back, order - 1);
+        derivatives(program, ad, linearized.cotangent, &back, order - 1);
     }
 }
 

@@ -84,18 +84,19 @@ fn rows_are_read_before_they_change() {
         return v5, v6, v7
       }";
     for function in ["neg", "tanh", "sigmoid"] {
-        let (p, f) = program(&text.replace("FUNCTION", function));
+        let (parsed, id) = program(&text.replace("FUNCTION", function));
         for n in [1, 6, 14, 300] {
             let args = |trip| [matrix(3, n, 0.9), matrix(3, n, 0.4), array::floats(numbers(n, 0.2)), Value::Int(trip)];
-            both(&p, f, &args(0)).expect("values");
-            both(&p, f, &args(3)).expect("values");
+            both(&parsed, id, &args(0)).expect("values");
+            both(&parsed, id, &args(3)).expect("values");
             // The row that is accumulated to is out of bounds.
-            both(&p, f, &args(4)).expect_err("an error");
+            both(&parsed, id, &args(4)).expect_err("an error");
         }
-        both(&p, f, &[matrix(3, 5, 0.9), matrix(3, 5, 0.4), array::floats(numbers(4, 0.2)), Value::Int(2)])
+        both(&parsed, id, &[matrix(3, 5, 0.9), matrix(3, 5, 0.4), array::floats(numbers(4, 0.2)), Value::Int(2)])
             .expect_err("an error");
         // The first matrix, or the vector, is a symbolic zero.
-        both(&p, f, &[Value::Zero, matrix(3, 5, 0.4), array::floats(numbers(5, 0.2)), Value::Int(0)]).expect("values");
+        both(&parsed, id, &[Value::Zero, matrix(3, 5, 0.4), array::floats(numbers(5, 0.2)), Value::Int(0)])
+            .expect("values");
     }
 }
 
@@ -163,19 +164,23 @@ fn outer_products_are_added_in_place() {
         v17: [][]f64 = outer v1 v2
         return v5, v6, v17
       }";
-    let (p, f) = program(text);
+    let (parsed, id) = program(text);
     for (n, m) in [(1, 1), (3, 5), (20, 9)] {
         for trip in [0, 1, 4] {
             both(
-                &p,
-                f,
+                &parsed,
+                id,
                 &[matrix(n, m, 0.9), array::floats(numbers(n, 0.2)), array::floats(numbers(m, 0.5)), Value::Int(trip)],
             )
             .expect("values");
         }
     }
-    both(&p, f, &[matrix(3, 4, 0.9), array::floats(numbers(3, 0.2)), array::floats(numbers(5, 0.5)), Value::Int(2)])
-        .expect_err("an error");
+    both(
+        &parsed,
+        id,
+        &[matrix(3, 4, 0.9), array::floats(numbers(3, 0.2)), array::floats(numbers(5, 0.5)), Value::Int(2)],
+    )
+    .expect_err("an error");
 }
 
 #[test]

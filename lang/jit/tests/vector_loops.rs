@@ -34,7 +34,7 @@ const ITERATIONS: [usize; 12] = [0, 1, 5, 15, 16, 17, 31, 200, 1024, 1025, 2500,
 
 /// A body on the index v10 and the element v11: statements that define Floats and Bools from v20 on, and the variables
 /// of the Floats.
-fn body(r: &mut Rng, length: usize) -> (String, Vec<String>) {
+fn body(rng: &mut Rng, length: usize) -> (String, Vec<String>) {
     let (mut text, mut floats, mut bools) = (String::new(), vec!["v11".to_owned(), "v3".to_owned()], Vec::new());
     let mut next = 20;
     for read in ["index v1 [v10]", "index v2 [v10, v4]", "index v2 [v4, v10]", "index v1 [v4]"] {
@@ -47,46 +47,51 @@ fn body(r: &mut Rng, length: usize) -> (String, Vec<String>) {
     next += 1;
     for _ in 0..length {
         let x = |r: &mut Rng| floats[r.below(floats.len())].clone();
-        let (a, b) = (x(r), x(r));
-        let op = ["add", "sub", "mul", "div", "scale_tangent", "min", "max", "le_indicator", "pow"][r.below(9)];
+        let (left, right) = (x(rng), x(rng));
+        let op = ["add", "sub", "mul", "div", "scale_tangent", "min", "max", "le_indicator", "pow"][rng.below(9)];
         let un = [
             "neg", "sqrt", "abs", "sign", "relu", "step", "floor", "powi 3", "exp", "log", "sin", "erf", "tanh",
             "powi 40",
-        ][r.below(14)];
-        let v = format!("v{next}");
+        ][rng.below(14)];
+        let name = format!("v{next}");
         next += 1;
-        match r.below(8) {
+        match rng.below(8) {
             0 | 1 => {
-                let _ = writeln!(text, "{v}: f64 = {op} {a} {b}");
-                floats.push(v);
+                let _ = writeln!(text, "{name}: f64 = {op} {left} {right}");
+                floats.push(name);
             }
             2 => {
-                let _ = writeln!(text, "{v}: f64 = {un} {a}");
-                floats.push(v);
+                let _ = writeln!(text, "{name}: f64 = {un} {left}");
+                floats.push(name);
             }
             3 => {
-                let _ = writeln!(text, "{v}: bool = {} {a} {b}", ["lt", "ge", "ne"][r.below(3)]);
-                bools.push(v);
+                let _ = writeln!(text, "{name}: bool = {} {left} {right}", ["lt", "ge", "ne"][rng.below(3)]);
+                bools.push(name);
             }
             4 if !bools.is_empty() => {
-                let _ = writeln!(text, "{v}: f64 = select {} {a} {b}", bools[r.below(bools.len())]);
-                floats.push(v);
+                let _ = writeln!(text, "{name}: f64 = select {} {left} {right}", bools[rng.below(bools.len())]);
+                floats.push(name);
             }
             5 if !bools.is_empty() => {
-                let _ = writeln!(text, "{v}: bool = not {}", bools[r.below(bools.len())]);
-                bools.push(v);
+                let _ = writeln!(text, "{name}: bool = not {}", bools[rng.below(bools.len())]);
+                bools.push(name);
             }
             6 if !bools.is_empty() => {
-                let (c, w) = (&bools[r.below(bools.len())], format!("v{next}"));
+                let (c, w) = (&bools[rng.below(bools.len())], format!("v{next}"));
                 next += 1;
-                let _ = writeln!(text, "{w}: f64 = if {c} {{ return {a} }} else {{ {v}: f64 = {un} {b} return {v} }}");
+                let _ = writeln!(
+                    text,
+                    "{w}: f64 = if {c} {{ return {left} }} else {{ {name}: f64 = {un} {right} return {name} }}"
+                );
                 floats.push(w);
             }
             _ if !bools.is_empty() => {
-                let (c, w) = (&bools[r.below(bools.len())], format!("v{next}"));
+                let (c, w) = (&bools[rng.below(bools.len())], format!("v{next}"));
                 next += 1;
-                let _ =
-                    writeln!(text, "{w}: f64 = if {c} {{ {v}: f64 = {op} {a} {b} return {v} }} else {{ return {b} }}");
+                let _ = writeln!(
+                    text,
+                    "{w}: f64 = if {c} {{ {name}: f64 = {op} {left} {right} return {name} }} else {{ return {right} }}"
+                );
                 floats.push(w);
             }
             _ => {}

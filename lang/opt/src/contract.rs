@@ -106,7 +106,7 @@ struct Factor {
 
 impl<'a> Nest<'a> {
     /// Analyses a nest of loops, the innermost of which is the sum.
-    fn of(f: &Function, loops: &[(&'a Loop, Var)]) -> Nest<'a> {
+    fn of(func: &Function, loops: &[(&'a Loop, Var)]) -> Nest<'a> {
         let mut nest = Nest { defs: HashMap::new(), loops: Vec::new() };
         for (k, (l, n)) in loops.iter().enumerate() {
             let (bit, index) = (1 << k, l.body.params[0]);
@@ -117,7 +117,7 @@ impl<'a> Nest<'a> {
                 nest.defs.insert(*e, (NestDef::Elem(*x, index), on));
             }
             for s in &l.body.stmts {
-                let mut on = if may_recompute(f, s) { 0 } else { MORE };
+                let mut on = if may_recompute(func, s) { 0 } else { MORE };
                 s.op.each_operand(&mut |v| on |= nest.on(v));
                 for v in &s.outs {
                     nest.defs.insert(*v, (if on & MORE == 0 { NestDef::Made(s) } else { NestDef::Other }, on));
@@ -213,14 +213,14 @@ struct ContractionSite<'a> {
 }
 
 /// The first sum of a nest that can become a contraction.
-fn found<'a>(f: &Function, s: &'a Stmt) -> Option<ContractionSite<'a>> {
+fn found<'a>(func: &Function, s: &'a Stmt) -> Option<ContractionSite<'a>> {
     let outer = collecting(s)?;
     let inner = outer.0.body.stmts.iter().filter_map(collecting);
     let deep = inner.flat_map(|l| l.0.body.stmts.iter().map(move |s| (vec![outer, l], s)));
     let all = deep.chain(outer.0.body.stmts.iter().map(|s| (vec![outer], s)));
     all.into_iter().find_map(|(mut loops, sum)| {
-        loops.push(summed(f, sum)?);
-        let nest = Nest::of(f, &loops);
+        loops.push(summed(func, sum)?);
+        let nest = Nest::of(func, &loops);
         // The replacement needs the trip counts before the nest, and does not define the trip count results of the
         // replaced loops.
         let around = loops[loops.len() - 2].0;
@@ -230,7 +230,7 @@ fn found<'a>(f: &Function, s: &'a Stmt) -> Option<ContractionSite<'a>> {
         }
         let (terms, sides) = nest.factors(loops[loops.len() - 1].0)?;
         // Copying a matrix costs as much as multiplying it by one vector.
-        if loops.len() == 2 && !nest.factor_place(f, sides[1]).is_some_and(|(_, before, _)| before.is_empty()) {
+        if loops.len() == 2 && !nest.factor_place(func, sides[1]).is_some_and(|(_, before, _)| before.is_empty()) {
             return None;
         }
         Some(ContractionSite { nest, sum, terms, sides })
@@ -254,12 +254,12 @@ impl Contractions {
         self.b.close(b.results.clone(), b.lin_results.clone())
     }
 
-    fn stmt(&mut self, s: &Stmt) {
+    fn stmt(&mut self, stmt: &Stmt) {
         let func = std::mem::take(&mut self.b.func);
-        let found = found(&func, s);
+        let found = found(&func, stmt);
         self.b.func = func;
         let Some(found) = found else {
-            let mut s = s.clone();
+            let mut s = stmt.clone();
             for b in s.op.blocks_mut() {
                 *b = self.block(b);
             }
@@ -268,14 +268,14 @@ impl Contractions {
         self.changed = true;
         let pays_off = self.pays_off(&found.nest);
         self.b.open();
-        let results = self.emit_contraction(s, &found);
+        let results = self.emit_contraction(stmt, &found);
         let some = self.b.close(results, Vec::new());
         self.b.open();
-        let rest = self.b.copy_stmt(s, &mut HashMap::new());
+        let rest = self.b.copy_stmt(stmt, &mut HashMap::new());
         let results = rest.outs.clone();
         self.b.push(rest);
         let few = self.b.close(results, Vec::new());
-        self.b.push(Stmt { op: Op::If(pays_off, Box::new(some), Box::new(few)), ..s.clone() });
+        self.b.push(Stmt { op: Op::If(pays_off, Box::new(some), Box::new(few)), ..stmt.clone() });
     }
 
     /// Emits the condition under which a contraction pays off at run time.
@@ -292,14 +292,14 @@ impl Contractions {
     }
 
     /// Emits the contraction and the rest of the nest. Returns the results.
-    fn emit_contraction(&mut self, s: &Stmt, found: &ContractionSite) -> Vec<Var> {
+    fn emit_contraction(&mut self, stmt: &Stmt, found: &ContractionSite) -> Vec<Var> {
         let ContractionSite { nest, sum, terms, sides } = found;
         let ((a, left), (b, right)) = (self.factor(nest, sides[0]), self.factor(nest, sides[1]));
         let [.., (i, m), (_, k)] = nest.loops[..] else { return Vec::new() };
         let (rank, n) = if nest.loops.len() == 2 { (1, self.b.int(1)) } else { (2, nest.loops[0].1) };
         let c = Contract { terms: *terms, a, b, size: [n, m, k], turned: [left, right] };
         let c = self.b.one(Op::Contract(Box::new(c)), Ty::F64.array(rank));
-        if s.outs.len() == 2 && is_all(&self.b.func, s, sum.outs[0]) {
+        if stmt.outs.len() == 2 && is_all(&self.b.func, stmt, sum.outs[0]) {
             return vec![c, nest.loops[0].1];
         }
         let at = if rank == 1 { vec![i] } else { vec![nest.loops[0].0, i] };
@@ -309,7 +309,7 @@ impl Contractions {
             lin_outs: Vec::new(),
             span: sum.span,
         };
-        let mut rest = s.clone();
+        let mut rest = stmt.clone();
         replace(&mut rest, sum.outs[0], &read);
         let rest = self.b.copy_stmt(&rest, &mut HashMap::new());
         let results = rest.outs.clone();
@@ -333,7 +333,7 @@ impl Contractions {
         let mut made = self.made(nest, side.v, &mut names);
         for (rank, (_, n)) in axes.iter().rev().enumerate() {
             let body = self.b.close(vec![made], Vec::new());
-            let l = Loop {
+            let ir_loop = Loop {
                 trip: Trip::Count(*n),
                 reverse: false,
                 init: Vec::new(),
@@ -344,19 +344,19 @@ impl Contractions {
                 lin_outs: Vec::new(),
                 body,
             };
-            made = self.b.emit(Op::Loop(Box::new(l)), &[Ty::F64.array(rank as u32 + 1), Ty::I64], &[]).0[0];
+            made = self.b.emit(Op::Loop(Box::new(ir_loop)), &[Ty::F64.array(rank as u32 + 1), Ty::I64], &[]).0[0];
         }
         (made, false)
     }
 
     /// Recomputes a variable of the nest outside of it.
-    fn made(&mut self, nest: &Nest, v: Var, names: &mut HashMap<Var, Var>) -> Var {
-        if let Some(v) = names.get(&v) {
+    fn made(&mut self, nest: &Nest, var: Var, names: &mut HashMap<Var, Var>) -> Var {
+        if let Some(v) = names.get(&var) {
             return *v;
         }
-        let ty = self.b.ty(v);
-        let op = match (nest.place(v), nest.defs.get(&v)) {
-            (_, None) => return v,
+        let ty = self.b.ty(var);
+        let op = match (nest.place(var), nest.defs.get(&var)) {
+            (_, None) => return var,
             (Some((a, at)), _) if self.b.ty(a) == ty.scalar().array(at.len() as u32 + ty.rank()) => {
                 Op::Index { a, at: at.iter().map(|i| self.made(nest, *i, names)).collect(), shape: None }
             }
@@ -368,10 +368,10 @@ impl Contractions {
                 op.map_operands(&mut |v| self.made(nest, v, names));
                 op
             }
-            (_, Some(_)) => return v,
+            (_, Some(_)) => return var,
         };
         let new = self.b.one(op, ty);
-        names.insert(v, new);
+        names.insert(var, new);
         new
     }
 }

@@ -103,18 +103,18 @@ fn exact(op: &Op) -> bool {
 }
 
 /// Renumbers the variables that a block binds in binding order, and clears the spans.
-fn renumber_bound(b: &mut Block, names: &mut HashMap<Var, Var>) {
+fn renumber_bound(block: &mut Block, names: &mut HashMap<Var, Var>) {
     let bind = |v: &mut Var, names: &mut HashMap<Var, Var>| {
         let new = Var(u32::MAX - names.len() as u32);
         names.insert(*v, new);
         *v = new;
     };
-    b.params.iter_mut().for_each(|v| bind(v, names));
-    for s in &mut b.stmts {
+    block.params.iter_mut().for_each(|v| bind(v, names));
+    for s in &mut block.stmts {
         s.span = Span::default();
         s.op.map_operands(&mut |v| *names.get(&v).unwrap_or(&v));
         s.op.blocks_mut().into_iter().for_each(|b| renumber_bound(b, names));
         s.outs.iter_mut().for_each(|v| bind(v, names));
     }
-    b.results.iter_mut().for_each(|v| *v = *names.get(v).unwrap_or(v));
+    block.results.iter_mut().for_each(|v| *v = *names.get(v).unwrap_or(v));
 }

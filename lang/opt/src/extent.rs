@@ -21,30 +21,38 @@ pub struct Extents {
 
 impl Extents {
     /// Records what a statement tells about shapes.
-    pub fn learn(&mut self, f: &Function, s: &Stmt) {
-        if let (Some(a), [out], []) = (source(f, &s.op), s.outs.as_slice(), s.lin_outs.as_slice()) {
+    pub fn learn(&mut self, func: &Function, stmt: &Stmt) {
+        if let (Some(a), [out], []) = (source(func, &stmt.op), stmt.outs.as_slice(), stmt.lin_outs.as_slice()) {
             let first = self.made_of.get(&a).copied().unwrap_or(a);
             self.made_of.insert(*out, first);
         }
-        match &s.op {
-            Op::Un(_, a) | Op::Convert(_, a) | Op::Not(a) | Op::Reverse(a) => self.alike(f, s, &[*a]),
+        match &stmt.op {
+            Op::Un(_, a) | Op::Convert(_, a) | Op::Not(a) | Op::Reverse(a) => self.alike(func, stmt, &[*a]),
             Op::Rotate { a, .. } | Op::Cumsum { a, .. } | Op::IndexSet { acc: a, shape: None, .. } => {
-                self.alike(f, s, &[*a]);
+                self.alike(func, stmt, &[*a]);
             }
             Op::Soac(x) if x.kind != SoacKind::Reduce => {
-                for (out, a) in
-                    s.outs.iter().zip(&x.arrays).filter(|(v, a)| f.ty(**v).rank() == 1 && f.ty(**a).rank() == 1)
+                for (out, a) in stmt
+                    .outs
+                    .iter()
+                    .zip(&x.arrays)
+                    .filter(|(v, a)| func.ty(**v).rank() == 1 && func.ty(**a).rank() == 1)
                 {
                     self.like.insert(*out, vec![*a]);
                 }
             }
-            Op::Bin(Bin::ScaleTangent, _, b) => self.alike(f, s, &[*b]),
-            Op::Bin(_, a, b) | Op::Cmp(_, a, b) => self.alike(f, s, &[*a, *b]),
+            Op::Bin(Bin::ScaleTangent, _, b) => self.alike(func, stmt, &[*b]),
+            Op::Bin(_, a, b) | Op::Cmp(_, a, b) => self.alike(func, stmt, &[*a, *b]),
             Op::Loop(l) => {
                 let k = l.init.len();
-                if let Some(trip) = s.outs.last() {
+                if let Some(trip) = stmt.outs.last() {
                     self.first.extend(
-                        s.outs.iter().skip(k).zip(&l.outs).filter(|(_, o)| **o != Out::Sum).map(|(v, _)| (*v, *trip)),
+                        stmt.outs
+                            .iter()
+                            .skip(k)
+                            .zip(&l.outs)
+                            .filter(|(_, o)| **o != Out::Sum)
+                            .map(|(v, _)| (*v, *trip)),
                     );
                 }
             }

@@ -23,34 +23,34 @@ pub fn flatten_matrices(f: &mut Function) -> bool {
     changed
 }
 
-fn block(f: &mut Function, b: &mut Block) -> bool {
+fn block(func: &mut Function, inner_block: &mut Block) -> bool {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut changed = false;
-        let mut out = Vec::with_capacity(b.stmts.len());
-        for mut s in std::mem::take(&mut b.stmts) {
-            s.op.blocks_mut().into_iter().for_each(|b| changed |= block(f, b));
+        let mut out = Vec::with_capacity(inner_block.stmts.len());
+        for mut stmt in std::mem::take(&mut inner_block.stmts) {
+            stmt.op.blocks_mut().into_iter().for_each(|b| changed |= block(func, b));
             let mut after = Vec::new();
-            if let (Op::Loop(l), true) = (&mut s.op, s.lin_outs.is_empty()) {
-                let trip = s.outs.last().copied();
+            if let (Op::Loop(l), true) = (&mut stmt.op, stmt.lin_outs.is_empty()) {
+                let trip = stmt.outs.last().copied();
                 for k in 0..l.outs.len() {
-                    let (Some(trip), Some(m)) = (trip, matrix(f, l, k)) else { continue };
-                    let v = &mut s.outs[l.init.len() + k];
-                    *v = collected(f, l, k, &m, (*v, trip, s.span), &mut after);
+                    let (Some(trip), Some(m)) = (trip, matrix(func, l, k)) else { continue };
+                    let v = &mut stmt.outs[l.init.len() + k];
+                    *v = collected(func, l, k, &m, (*v, trip, stmt.span), &mut after);
                 }
             }
             changed |= !after.is_empty();
-            out.push(s);
+            out.push(stmt);
             out.append(&mut after);
         }
-        b.stmts = out;
+        inner_block.stmts = out;
         changed
     })
 }
 
 /// The elements, row by row, of the matrix of numbers that a loop collects as its `k`-th output.
-fn matrix(f: &Function, l: &Loop, k: usize) -> Option<Vec<Vec<Var>>> {
-    let r = *l.body.results.get(l.init.len() + k)?;
-    let once = l.body.results.iter().filter(|v| **v == r).count() == 1;
+fn matrix(func: &Function, l: &Loop, k: usize) -> Option<Vec<Vec<Var>>> {
+    let result = *l.body.results.get(l.init.len() + k)?;
+    let once = l.body.results.iter().filter(|v| **v == result).count() == 1;
     if l.outs[k] != Out::Collect || !once {
         return None;
     }
@@ -64,10 +64,10 @@ fn matrix(f: &Function, l: &Loop, k: usize) -> Option<Vec<Vec<Var>>> {
         })
         .collect();
     let rows: Vec<Vec<Var>> =
-        stacks.get(&r)?.iter().map(|row| stacks.get(row).map(|e| (*e).clone())).collect::<Option<_>>()?;
+        stacks.get(&result)?.iter().map(|row| stacks.get(row).map(|e| (*e).clone())).collect::<Option<_>>()?;
     let columns = rows.first()?.len();
     // Zeros with three or more axes are stacks of stacks as well; they are left alone.
-    if f.ty(*rows[0].first()?).rank() > 0 {
+    if func.ty(*rows[0].first()?).rank() > 0 {
         return None;
     }
     (rows.iter().all(|row| row.len() == columns) && rows.len() * columns <= MOST).then_some(rows)
@@ -75,21 +75,21 @@ fn matrix(f: &Function, l: &Loop, k: usize) -> Option<Vec<Vec<Var>>> {
 
 /// Makes a loop collect flat rows, and returns the array of these. Appends the reshape to the original form to `after`.
 fn collected(
-    f: &mut Function,
-    l: &mut Loop,
+    func: &mut Function,
+    ir_loop: &mut Loop,
     k: usize,
-    m: &[Vec<Var>],
+    matrix: &[Vec<Var>],
     (out, trip, span): (Var, Var, Span),
     after: &mut Vec<Stmt>,
 ) -> Var {
     let stmt = |op, v| Stmt { op, outs: vec![v], lin_outs: Vec::new(), span };
-    let Ty::Array(e, _) = f.ty(out).clone() else { return out };
-    let (row, all) = (f.fresh(Ty::Array(e.clone(), 1), false), f.fresh(Ty::Array(e, 2), false));
-    l.body.stmts.push(stmt(Op::ArrayLit { elems: m.concat(), shape: None }, row));
-    let at = l.init.len() + k;
-    l.body.results[at] = row;
+    let Ty::Array(e, _) = func.ty(out).clone() else { return out };
+    let (row, all) = (func.fresh(Ty::Array(e.clone(), 1), false), func.fresh(Ty::Array(e, 2), false));
+    ir_loop.body.stmts.push(stmt(Op::ArrayLit { elems: matrix.concat(), shape: None }, row));
+    let at = ir_loop.init.len() + k;
+    ir_loop.body.results[at] = row;
     let mut one = |op, ty| {
-        let v = f.fresh(ty, false);
+        let v = func.fresh(ty, false);
         after.push(stmt(op, v));
         v
     };
@@ -100,7 +100,7 @@ fn collected(
         let n = one(Op::Lit(Lit::I64(n as i64)), Ty::I64);
         one(Op::Select(some, n, zero), Ty::I64)
     };
-    let (rows, columns) = (size(m.len()), size(m[0].len()));
+    let (rows, columns) = (size(matrix.len()), size(matrix[0].len()));
     let to = one(Op::ArrayLit { elems: vec![trip, rows, columns], shape: None }, Ty::I64.array(1));
     after.push(stmt(Op::Reshape { a: all, to, from: None }, out));
     all

@@ -18,37 +18,37 @@ const MOST: usize = 1500;
 /// `cotangent` takes the residuals and a cotangent. `None` if no loop of the one half reads what a loop of the
 /// other stores.
 pub fn join(p: &Program, primal: FnId, cotangent: FnId) -> Option<Function> {
-    let (mut f, g) = ((**p.func(primal)).clone(), p.func(cotangent));
-    let results = f.body.results.clone();
+    let (mut func, backward) = ((**p.func(primal)).clone(), p.func(cotangent));
+    let results = func.body.results.clone();
     let (y, kept) = results.split_first()?;
-    let (seed, given) = g.body.params.split_last()?;
-    let one = match f.ty(*y) {
+    let (seed, given) = backward.body.params.split_last()?;
+    let one = match func.ty(*y) {
         Ty::F64 => Lit::F64(1.0),
         Ty::F32 => Lit::F32(1.0),
         _ => return None,
     };
-    let whole = [&f, g].iter().all(|f| f.body.lin_params.is_empty() && f.body.lin_results.is_empty());
+    let whole = [&func, backward].iter().all(|f| f.body.lin_params.is_empty() && f.body.lin_results.is_empty());
     if !whole
         || given.len() != kept.len()
-        || statements(&f.body) + statements(&g.body) > MOST
-        || !shares_array(&f.body, kept, &g.body, given)
+        || statements(&func.body) + statements(&backward.body) > MOST
+        || !shares_array(&func.body, kept, &backward.body, given)
     {
         return None;
     }
-    separate_sums(&mut f);
-    let at = f.vars.len() as u32;
-    f.vars.extend(g.vars.iter().cloned());
+    separate_sums(&mut func);
+    let at = func.vars.len() as u32;
+    func.vars.extend(backward.vars.iter().cloned());
     let names: HashMap<Var, Var> = given.iter().copied().zip(kept.iter().copied()).collect();
-    let mut rest = g.body.clone();
+    let mut rest = backward.body.clone();
     rest.params.clear();
     renumber(&mut rest, &|v| *names.get(&v).unwrap_or(&Var(v.0 + at)));
-    let span = f.body.stmts.last().map(|s| s.span).unwrap_or_default();
-    f.body.stmts.push(Stmt { outs: vec![Var(seed.0 + at)], lin_outs: Vec::new(), op: Op::Lit(one), span });
-    f.body.stmts.append(&mut rest.stmts);
-    f.body.results.truncate(1);
-    f.body.results.append(&mut rest.results);
-    f.name = format!("gradient {}", f.name.trim_start_matches("primal "));
-    Some(f)
+    let span = func.body.stmts.last().map(|s| s.span).unwrap_or_default();
+    func.body.stmts.push(Stmt { outs: vec![Var(seed.0 + at)], lin_outs: Vec::new(), op: Op::Lit(one), span });
+    func.body.stmts.append(&mut rest.stmts);
+    func.body.results.truncate(1);
+    func.body.results.append(&mut rest.results);
+    func.name = format!("gradient {}", func.name.trim_start_matches("primal "));
+    Some(func)
 }
 
 fn statements(b: &Block) -> usize {
@@ -86,30 +86,30 @@ fn shares_array(f: &Block, kept: &[Var], g: &Block, given: &[Var]) -> bool {
 
 /// Separates the sums of stateless loops from the loops, in the same order of additions. Such a loop can then be
 /// fused with one in the other direction.
-fn separate_sums(f: &mut Function) {
-    let mut body = std::mem::take(&mut f.body);
-    for mut s in std::mem::take(&mut body.stmts) {
+fn separate_sums(func: &mut Function) {
+    let mut body = std::mem::take(&mut func.body);
+    for mut stmt in std::mem::take(&mut body.stmts) {
         let mut sums = Vec::new();
-        if let Op::Loop(l) = &mut s.op
-            && let (Trip::Count(n), true, false) = (&l.trip, l.init.is_empty(), l.reverse)
+        if let Op::Loop(l) = &mut stmt.op
+            && let (Trip::Count(count), true, false) = (&l.trip, l.init.is_empty(), l.reverse)
         {
             for (k, o) in l.outs.iter_mut().enumerate() {
-                if *o != Out::Sum || *f.ty(s.outs[k]) != Ty::F64 {
+                if *o != Out::Sum || *func.ty(stmt.outs[k]) != Ty::F64 {
                     continue;
                 }
                 *o = Out::Collect;
-                let terms = f.fresh(Ty::F64.array(1), false);
-                let total = std::mem::replace(&mut s.outs[k], terms);
+                let terms = func.fresh(Ty::F64.array(1), false);
+                let total = std::mem::replace(&mut stmt.outs[k], terms);
                 sums.push(Stmt {
                     outs: vec![total],
                     lin_outs: Vec::new(),
-                    op: Op::Sum { a: terms, n: Some(*n) },
-                    span: s.span,
+                    op: Op::Sum { a: terms, n: Some(*count) },
+                    span: stmt.span,
                 });
             }
         }
-        body.stmts.push(s);
+        body.stmts.push(stmt);
         body.stmts.append(&mut sums);
     }
-    f.body = body;
+    func.body = body;
 }

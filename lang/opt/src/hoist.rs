@@ -18,53 +18,53 @@ pub fn hoist(f: &mut Function, safe: &HashSet<Var>) {
 }
 
 /// `zeros`: Ints that are known to be 0.
-fn block(f: &mut Function, b: &mut Block, safe: &HashSet<Var>, zeros: &mut HashSet<Var>) {
-    let mut out = Vec::with_capacity(b.stmts.len());
-    for mut s in std::mem::take(&mut b.stmts) {
-        if let Op::Lit(Lit::I64(0)) = s.op {
-            zeros.extend(&s.outs);
+fn block(func: &mut Function, inner_block: &mut Block, safe: &HashSet<Var>, zeros: &mut HashSet<Var>) {
+    let mut out = Vec::with_capacity(inner_block.stmts.len());
+    for mut stmt in std::mem::take(&mut inner_block.stmts) {
+        if let Op::Lit(Lit::I64(0)) = stmt.op {
+            zeros.extend(&stmt.outs);
         }
-        for part in s.op.blocks_mut() {
-            block(f, part, safe, zeros);
+        for part in stmt.op.blocks_mut() {
+            block(func, part, safe, zeros);
         }
-        if let Op::Loop(l) = &mut s.op {
+        if let Op::Loop(l) = &mut stmt.op {
             if let Trip::While(c) = &mut l.trip {
-                out.extend(invariant(f, c, safe));
+                out.extend(invariant(func, c, safe));
             }
-            out.extend(invariant(f, &mut l.body, safe));
+            out.extend(invariant(func, &mut l.body, safe));
             if let Trip::Count(n) = l.trip {
-                first_elements(f, &mut l.body, n, zeros, &mut out);
+                first_elements(func, &mut l.body, n, zeros, &mut out);
             }
         }
-        out.push(s);
+        out.push(stmt);
     }
-    b.stmts = out;
+    inner_block.stmts = out;
 }
 
-/// Moves `slice a 0 k` in front of a loop with trip count `n` if the loop changes neither `a` nor `k`.
-fn first_elements(f: &mut Function, b: &mut Block, n: Var, zeros: &HashSet<Var>, to: &mut Vec<Stmt>) {
-    let mut inside: HashSet<Var> = b.params.iter().chain(&b.lin_params).copied().collect();
-    let mut left = Vec::with_capacity(b.stmts.len());
-    for mut s in std::mem::take(&mut b.stmts) {
+/// Moves `slice a 0 k` in front of a loop with trip count `count` if the loop changes neither `a` nor `k`.
+fn first_elements(f: &mut Function, block: &mut Block, count: Var, zeros: &HashSet<Var>, to: &mut Vec<Stmt>) {
+    let mut inside: HashSet<Var> = block.params.iter().chain(&block.lin_params).copied().collect();
+    let mut left = Vec::with_capacity(block.stmts.len());
+    for mut stmt in std::mem::take(&mut block.stmts) {
         // The operand with the shape of an array that may be a symbolic zero counts too.
         let mut depends = false;
-        s.op.each_operand(&mut |v| depends |= inside.contains(&v));
-        match &mut s.op {
-            Op::Slice { lo, hi, .. } if zeros.contains(lo) && s.lin_outs.is_empty() && !depends => {
+        stmt.op.each_operand(&mut |v| depends |= inside.contains(&v));
+        match &mut stmt.op {
+            Op::Slice { lo, hi, .. } if zeros.contains(lo) && stmt.lin_outs.is_empty() && !depends => {
                 let (trip, none) = (f.fresh(Ty::Bool, false), f.fresh(Ty::I64, false));
-                let of = |outs, op| Stmt { outs: vec![outs], lin_outs: Vec::new(), op, span: s.span };
-                to.push(of(trip, Op::Cmp(Cmp::Gt, n, *lo)));
+                let of = |outs, op| Stmt { outs: vec![outs], lin_outs: Vec::new(), op, span: stmt.span };
+                to.push(of(trip, Op::Cmp(Cmp::Gt, count, *lo)));
                 to.push(of(none, Op::Select(trip, *hi, *lo)));
                 *hi = none;
-                to.push(s);
+                to.push(stmt);
             }
             _ => {
-                inside.extend(s.outs.iter().chain(&s.lin_outs));
-                left.push(s);
+                inside.extend(stmt.outs.iter().chain(&stmt.lin_outs));
+                left.push(stmt);
             }
         }
     }
-    b.stmts = left;
+    block.stmts = left;
 }
 
 /// Removes from a loop's body the statements that depend on nothing bound in it, and returns them.
@@ -81,28 +81,28 @@ fn invariant(f: &Function, b: &mut Block, safe: &HashSet<Var>) -> Vec<Stmt> {
 /// Moves the statements that depend on nothing in `inside` to `moved`. Out of branches, which may not be taken,
 /// only free operations are moved.
 fn hoist_invariant(
-    f: &Function,
+    func: &Function,
     b: &mut Block,
     inside: &mut HashSet<Var>,
     cannot_fail: &dyn Fn(&Stmt) -> bool,
     moved: &mut Vec<Stmt>,
 ) {
     inside.extend(b.params.iter().chain(&b.lin_params));
-    b.stmts.retain_mut(|s| {
+    b.stmts.retain_mut(|stmt| {
         let mut depends = false;
-        s.op.each_operand(&mut |v| depends |= inside.contains(&v) || f.linear(v));
-        if !depends && s.lin_outs.is_empty() && cannot_fail(s) {
-            moved.push(s.clone());
+        stmt.op.each_operand(&mut |v| depends |= inside.contains(&v) || func.linear(v));
+        if !depends && stmt.lin_outs.is_empty() && cannot_fail(stmt) {
+            moved.push(stmt.clone());
             return false;
         }
-        if let Op::If(..) | Op::Switch(..) = s.op {
+        if let Op::If(..) | Op::Switch(..) = stmt.op {
             stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-                s.op.blocks_mut().into_iter().for_each(|part| {
-                    hoist_invariant(f, part, inside, &|s| cannot_fail(s) && costs_nothing(&s.op), moved);
+                stmt.op.blocks_mut().into_iter().for_each(|part| {
+                    hoist_invariant(func, part, inside, &|s| cannot_fail(s) && costs_nothing(&s.op), moved);
                 });
             });
         }
-        inside.extend(s.outs.iter().chain(&s.lin_outs));
+        inside.extend(stmt.outs.iter().chain(&stmt.lin_outs));
         true
     });
 }

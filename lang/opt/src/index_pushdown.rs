@@ -28,20 +28,20 @@ pub enum Order {
 }
 
 /// Rewrites reads of elements and rows. Returns whether the function changed.
-pub fn elements(f: &mut Function, order: Order) -> bool {
+pub fn elements(func: &mut Function, order: Order) -> bool {
     let mut changed = false;
     for _ in 0..ROUNDS {
-        let facts = ReadFacts::of(f);
-        let mut body = std::mem::take(&mut f.body);
-        let mut r = Rewrite { f, facts: &facts, order, changed: false };
+        let facts = ReadFacts::of(func);
+        let mut body = std::mem::take(&mut func.body);
+        let mut r = Rewrite { f: func, facts: &facts, order, changed: false };
         r.block(&mut body);
         let done = r.changed;
-        f.body = body;
+        func.body = body;
         if !done {
             break;
         }
         changed = true;
-        adl_ir::rewrite::dce::remove_dead(f);
+        adl_ir::rewrite::dce::remove_dead(func);
     }
     changed
 }
@@ -64,26 +64,26 @@ struct ReadFacts {
 }
 
 impl ReadFacts {
-    fn of(f: &Function) -> ReadFacts {
+    fn of(func: &Function) -> ReadFacts {
         let mut made = HashMap::new();
         let mut readers = Readers::default();
         let mut loops = Vec::new();
         // Zeros that may be updated in place under another name. Reading such an array later would keep the old
         // version alive and force a copy.
         let mut changed: HashSet<Var> = HashSet::new();
-        let mut work = vec![(&f.body, 0)];
+        let mut work = vec![(&func.body, 0)];
         while let Some((b, depth)) = work.pop() {
             b.results.iter().for_each(|v| readers.add(*v, None));
             b.results.iter().for_each(|v| *readers.once.entry(*v).or_default() += 1);
             changed.extend(&b.results);
-            for s in &b.stmts {
-                if let ([v], []) = (s.outs.as_slice(), s.lin_outs.as_slice()) {
-                    made.insert(*v, ArrayDef { op: plain(&s.op), depth });
+            for stmt in &b.stmts {
+                if let ([v], []) = (stmt.outs.as_slice(), stmt.lin_outs.as_slice()) {
+                    made.insert(*v, ArrayDef { op: plain(&stmt.op), depth });
                 }
-                if !matches!(s.op, Op::Dim(..)) {
-                    s.op.each_operand(&mut |v| *readers.once.entry(v).or_default() += 1);
+                if !matches!(stmt.op, Op::Dim(..)) {
+                    stmt.op.each_operand(&mut |v| *readers.once.entry(v).or_default() += 1);
                 }
-                match &s.op {
+                match &stmt.op {
                     // Decided below, when all readers of the rows are known.
                     Op::Loop(l) => {
                         loops.push((&**l, depth));
@@ -93,7 +93,7 @@ impl ReadFacts {
                     op => {
                         let looks = match op {
                             Op::Index { a, .. } | Op::Dim(a, _) => Some(*a),
-                            Op::Transpose(a) if s.lin_outs.is_empty() => Some(*a),
+                            Op::Transpose(a) if stmt.lin_outs.is_empty() => Some(*a),
                             Op::Slice { a, .. } if matches!(made.get(a), Some(ArrayDef { op: Op::Outer(..), .. })) => {
                                 Some(*a)
                             }
@@ -103,14 +103,15 @@ impl ReadFacts {
                         op.each_operand(&mut |v| readers.add(v, (looks == Some(v)).then_some(depth)));
                     }
                 }
-                let deeper = depth + usize::from(matches!(s.op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. }));
-                work.extend(s.op.blocks().into_iter().map(|b| (b, deeper)));
+                let deeper =
+                    depth + usize::from(matches!(stmt.op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. }));
+                work.extend(stmt.op.blocks().into_iter().map(|b| (b, deeper)));
             }
         }
-        let rows = rows_of_outer_products(f, &made, &loops, &mut readers);
+        let rows = rows_of_outer_products(func, &made, &loops, &mut readers);
         let through = made
             .iter()
-            .filter(|(v, m)| looked_through(f, **v, m, readers.of(**v), &changed))
+            .filter(|(v, m)| looked_through(func, **v, m, readers.of(**v), &changed))
             .map(|(v, _)| *v)
             .collect();
         let once = made.keys().copied().filter(|v| readers.once.get(v) == Some(&1)).collect();
@@ -196,51 +197,51 @@ struct Rewrite<'a> {
 }
 
 impl Rewrite<'_> {
-    fn block(&mut self, b: &mut Block) {
-        let mut out = Vec::with_capacity(b.stmts.len());
-        for mut s in std::mem::take(&mut b.stmts) {
-            if let Op::Loop(l) = &mut s.op {
-                self.rows(l, s.span);
+    fn block(&mut self, block: &mut Block) {
+        let mut out = Vec::with_capacity(block.stmts.len());
+        for mut stmt in std::mem::take(&mut block.stmts) {
+            if let Op::Loop(l) = &mut stmt.op {
+                self.rows(l, stmt.span);
             }
-            for part in s.op.blocks_mut() {
+            for part in stmt.op.blocks_mut() {
                 stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(part));
             }
             let known = out.len();
-            match self.read(&s, &mut out) {
+            match self.read(&stmt, &mut out) {
                 Some(op) => {
                     self.changed = true;
-                    let mut outs = s.outs.clone();
+                    let mut outs = stmt.outs.clone();
                     outs.extend(matches!(op, Op::Loop(_)).then(|| self.f.fresh(Ty::I64, false)));
-                    out.push(Stmt { op, outs, ..s });
+                    out.push(Stmt { op, outs, ..stmt });
                 }
                 None => {
                     out.truncate(known);
-                    out.push(s);
+                    out.push(stmt);
                 }
             }
         }
-        b.stmts = out;
+        block.stmts = out;
     }
 
     /// The operation that replaces a read of an array. Statements that it needs are appended to `out`.
-    fn read(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Op> {
-        if let Op::Slice { a, lo, hi, .. } = &s.op {
+    fn read(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) -> Option<Op> {
+        if let Op::Slice { a, lo, hi, .. } = &stmt.op {
             let ArrayDef { op: Op::Outer(x, y), .. } =
                 self.facts.made.get(a).filter(|_| self.facts.through.contains(a))?
             else {
                 return None;
             };
             let ty = self.f.ty(*x).clone();
-            let part = self.push(Op::Slice { a: *x, lo: *lo, hi: *hi, shape: None }, ty, s.span, out);
+            let part = self.push(Op::Slice { a: *x, lo: *lo, hi: *hi, shape: None }, ty, stmt.span, out);
             return Some(Op::Outer(part, *y));
         }
-        if let (Op::Gather { a, at, .. }, []) = (&s.op, s.lin_outs.as_slice()) {
-            return self.diagonal(*a, *at, s.span, out);
+        if let (Op::Gather { a, at, .. }, []) = (&stmt.op, stmt.lin_outs.as_slice()) {
+            return self.diagonal(*a, *at, stmt.span, out);
         }
-        let (Op::Index { a, at, .. }, []) = (&s.op, s.lin_outs.as_slice()) else { return None };
+        let (Op::Index { a, at, .. }, []) = (&stmt.op, stmt.lin_outs.as_slice()) else { return None };
         let made = self.facts.made.get(a).filter(|_| self.facts.through.contains(a))?;
         let rank = self.f.ty(*a).rank() as usize;
-        let of = |r: &mut Self, x: Var, at: &[Var], out: &mut Vec<Stmt>| r.index(x, at, s.span, out);
+        let of = |r: &mut Self, x: Var, at: &[Var], out: &mut Vec<Stmt>| r.index(x, at, stmt.span, out);
         match (&made.op, at.as_slice()) {
             (Op::Outer(x, y), [i, rest @ ..]) if self.f.ty(*x).rank() == 1 && self.f.ty(*y).rank() == 1 => {
                 let x = of(self, *x, &[*i], out);
@@ -251,15 +252,15 @@ impl Rewrite<'_> {
             (Op::Transpose(m), [i, j, rest @ ..]) => {
                 Some(Op::Index { a: *m, at: [&[*j, *i], rest].concat(), shape: None })
             }
-            (Op::Transpose(m), [j]) if rank == 2 => self.column(*m, *j, s.span, out),
+            (Op::Transpose(m), [j]) if rank == 2 => self.column(*m, *j, stmt.span, out),
             (Op::MatMul(x, y), [i, rest @ ..]) if self.f.ty(*x).rank() == 2 => {
                 let row = of(self, *x, &[*i], out);
-                self.row_times(row, *y, rest, s.span, out)
+                self.row_times(row, *y, rest, stmt.span, out)
             }
             (Op::Bin(op, x, y), at)
                 if [x, y].into_iter().all(|v| [0, rank].contains(&(self.f.ty(*v).rank() as usize))) =>
             {
-                self.same_shapes(*x, *y, s.span, out);
+                self.same_shapes(*x, *y, stmt.span, out);
                 let [x, y] = [*x, *y].map(|v| if self.f.ty(v).rank() == 0 { v } else { of(self, v, at, out) });
                 Some(Op::Bin(*op, x, y))
             }
@@ -276,21 +277,24 @@ impl Rewrite<'_> {
     fn diagonal(&mut self, flat: Var, at: Var, span: Span, out: &mut Vec<Stmt>) -> Option<Op> {
         let facts = self.facts;
         let made = |v: Var| facts.made.get(&v).map(|m| &m.op);
-        let (Op::Reshape { a: m, .. }, Op::Bin(Bin::Mul, steps, step)) = (made(flat)?, made(at)?) else { return None };
-        let (Op::Prim(Prim::Array(ArrayFn::Iota), k), Op::Bin(Bin::Add, width, one)) = (made(*steps)?, made(*step)?)
+        let (Op::Reshape { a: matrix, .. }, Op::Bin(Bin::Mul, steps, step)) = (made(flat)?, made(at)?) else {
+            return None;
+        };
+        let (Op::Prim(Prim::Array(ArrayFn::Iota), args), Op::Bin(Bin::Add, width, one)) = (made(*steps)?, made(*step)?)
         else {
             return None;
         };
-        let places = matches!(made(*width)?, Op::Dim(a, 1) if a == m) && matches!(made(*one)?, Op::Lit(Lit::I64(1)));
-        if !places || ![flat, *m].iter().all(|v| facts.once.contains(v)) {
+        let places =
+            matches!(made(*width)?, Op::Dim(a, 1) if a == matrix) && matches!(made(*one)?, Op::Lit(Lit::I64(1)));
+        if !places || ![flat, *matrix].iter().all(|v| facts.once.contains(v)) {
             return None;
         }
         let (zero, rank) = (self.push(Op::Lit(Lit::I64(0)), Ty::I64, span, out), |r: &Self, v: &Var| r.f.ty(*v).rank());
         let mut part = |r: &mut Self, a: Var| {
             let ty = r.f.ty(a).clone();
-            r.push(Op::Slice { a, lo: zero, hi: k[0], shape: None }, ty, span, out)
+            r.push(Op::Slice { a, lo: zero, hi: args[0], shape: None }, ty, span, out)
         };
-        match made(*m)? {
+        match made(*matrix)? {
             Op::Outer(x, y) if rank(self, x) == 1 && rank(self, y) == 1 => {
                 let (x, y) = (part(self, *x), part(self, *y));
                 Some(Op::Bin(Bin::Mul, x, y))
@@ -299,16 +303,16 @@ impl Rewrite<'_> {
                 let x = part(self, *x);
                 let ty = self.f.ty(*y).clone();
                 let columns = self.push(Op::Transpose(*y), ty.clone(), span, out);
-                let y = self.push(Op::Slice { a: columns, lo: zero, hi: k[0], shape: None }, ty, span, out);
-                Some(self.products(k[0], x, y))
+                let y = self.push(Op::Slice { a: columns, lo: zero, hi: args[0], shape: None }, ty, span, out);
+                Some(self.products(args[0], x, y))
             }
             _ => None,
         }
     }
 
     /// The inner products of corresponding rows of two matrices.
-    fn products(&mut self, n: Var, x: Var, y: Var) -> Op {
-        let (row, number) = (self.f.ty(x).elem(), self.f.ty(x).scalar().clone());
+    fn products(&mut self, count: Var, left: Var, right: Var) -> Op {
+        let (row, number) = (self.f.ty(left).elem(), self.f.ty(left).scalar().clone());
         let params = [Ty::I64, row.clone(), row].map(|t| self.f.fresh(t, false)).to_vec();
         let product = self.f.fresh(number, false);
         let stmts = vec![Stmt {
@@ -319,11 +323,11 @@ impl Rewrite<'_> {
         }];
         let body = Block { params, stmts, results: vec![product], ..Block::default() };
         Op::Loop(Box::new(Loop {
-            trip: Trip::Count(n),
+            trip: Trip::Count(count),
             reverse: false,
             init: Vec::new(),
             lin_init: Vec::new(),
-            xs: vec![x, y],
+            xs: vec![left, right],
             lin_xs: Vec::new(),
             outs: vec![Out::Collect],
             lin_outs: Vec::new(),

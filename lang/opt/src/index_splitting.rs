@@ -32,11 +32,11 @@ pub fn split_loops(f: &mut Function) -> bool {
     changed
 }
 
-fn block(f: &mut Function, b: &mut Block) -> bool {
+fn block(f: &mut Function, inner_block: &mut Block) -> bool {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut changed = false;
-        let mut out = Vec::with_capacity(b.stmts.len());
-        for mut s in std::mem::take(&mut b.stmts) {
+        let mut out = Vec::with_capacity(inner_block.stmts.len());
+        for mut s in std::mem::take(&mut inner_block.stmts) {
             s.op.blocks_mut().into_iter().for_each(|b| changed |= block(f, b));
             match split_conditions(f, &s) {
                 Some(bounds) => {
@@ -46,7 +46,7 @@ fn block(f: &mut Function, b: &mut Block) -> bool {
                 None => out.push(s),
             }
         }
-        b.stmts = out;
+        inner_block.stmts = out;
         changed
     })
 }
@@ -151,32 +151,32 @@ fn size(b: &Block) -> usize {
 }
 
 /// The conditions for splitting a loop, if it can be split.
-fn split_conditions(f: &Function, s: &Stmt) -> Option<SplitConditions> {
-    let Op::Loop(l) = &s.op else { return None };
-    let plain = matches!(l.trip, Trip::Count(_))
-        && l.init.is_empty()
-        && l.lin_init.is_empty()
-        && l.lin_xs.is_empty()
-        && l.body.lin_params.is_empty()
+fn split_conditions(func: &Function, s: &Stmt) -> Option<SplitConditions> {
+    let Op::Loop(ir_loop) = &s.op else { return None };
+    let plain = matches!(ir_loop.trip, Trip::Count(_))
+        && ir_loop.init.is_empty()
+        && ir_loop.lin_init.is_empty()
+        && ir_loop.lin_xs.is_empty()
+        && ir_loop.body.lin_params.is_empty()
         && s.lin_outs.is_empty();
-    let collects = !l.outs.is_empty()
-        && l.outs.iter().all(|o| *o == Out::Collect)
-        && l.body.results.iter().all(|r| matches!(f.ty(*r), Ty::F64 | Ty::I64));
-    if !plain || !collects || size(&l.body) > LONGEST || !simple(&l.body) {
+    let collects = !ir_loop.outs.is_empty()
+        && ir_loop.outs.iter().all(|o| *o == Out::Collect)
+        && ir_loop.body.results.iter().all(|r| matches!(func.ty(*r), Ty::F64 | Ty::I64));
+    if !plain || !collects || size(&ir_loop.body) > LONGEST || !simple(&ir_loop.body) {
         return None;
     }
     let mut inside = Vec::new();
-    copy::bound(&l.body, &mut inside);
+    copy::bound(&ir_loop.body, &mut inside);
     let bounds = SplitConditions { least: Vec::new(), conditions: Vec::new(), known: HashSet::new() };
     let mut search = BranchAnalysis {
-        f,
-        index: *l.body.params.first()?,
+        f: func,
+        index: *ir_loop.body.params.first()?,
         ints: HashMap::new(),
         compared: HashMap::new(),
         inside: inside.into_iter().collect(),
         bounds,
     };
-    search.block(&l.body);
+    search.block(&ir_loop.body);
     search.bounds.least.iter().any(|a| a.index != 0).then_some(search.bounds)
 }
 
@@ -220,11 +220,11 @@ impl SplitEmitter<'_> {
         sum
     }
 
-    /// The first iteration for which all conditions hold, and the first one after those. Both are `n` if a
+    /// The first iteration for which all conditions hold, and the first one after those. Both are `count` if a
     /// loop-invariant condition does not hold.
-    fn middle(&mut self, n: Var, bounds: &SplitConditions) -> (Var, Var) {
+    fn middle(&mut self, count: Var, bounds: &SplitConditions) -> (Var, Var) {
         let zero = self.int(0);
-        let (mut lo, mut hi, mut holds) = (zero, n, Vec::new());
+        let (mut lo, mut hi, mut holds) = (zero, count, Vec::new());
         for a in &bounds.least {
             let rest = self.rest(a);
             match a.index {
@@ -247,29 +247,29 @@ impl SplitEmitter<'_> {
             let holds = self.one(Op::Cmp(Cmp::Ne, c, zero), Ty::Bool);
             hi = self.one(Op::Select(holds, all, none), Ty::I64);
         }
-        lo = self.bin(Bin::Min, lo, n);
+        lo = self.bin(Bin::Min, lo, count);
         hi = self.bin(Bin::Max, hi, lo);
         (lo, hi)
     }
 
-    /// Emits the loop over `n` iterations from `lo` on, and returns what it collects.
-    fn emit_range(&mut self, l: &Loop, body: &Block, (lo, n): (Var, Var), tys: &[Ty]) -> Vec<Var> {
+    /// Emits the loop over `count` iterations from `lo` on, and returns what it collects.
+    fn emit_range(&mut self, ir_loop: &Loop, body: &Block, (lo, count): (Var, Var), tys: &[Ty]) -> Vec<Var> {
         let k = self.f.fresh(Ty::I64, false);
-        let mut b = Block { params: vec![k], ..Block::default() };
+        let mut block = Block { params: vec![k], ..Block::default() };
         let outer = std::mem::take(&mut self.out);
         let i = self.bin(Bin::Add, k, lo);
         let mut names = HashMap::from([(body.params[0], i)]);
-        for (x, p) in l.xs.iter().zip(&body.params[1..]) {
+        for (x, p) in ir_loop.xs.iter().zip(&body.params[1..]) {
             let ty = self.f.ty(*p).clone();
             names.insert(*p, self.one(Op::Index { a: *x, at: vec![i], shape: None }, ty));
         }
-        b.stmts = std::mem::replace(&mut self.out, outer);
+        block.stmts = std::mem::replace(&mut self.out, outer);
         let mut copy = copy::copy(self.f, body, names);
-        b.stmts.append(&mut copy.stmts);
-        b.results = copy.results;
+        block.stmts.append(&mut copy.stmts);
+        block.results = copy.results;
         let outs: Vec<Var> = tys.iter().map(|t| self.f.fresh(t.clone(), false)).collect();
         let trip = self.f.fresh(Ty::I64, false);
-        let l = Loop { trip: Trip::Count(n), reverse: false, xs: Vec::new(), body: b, ..l.clone() };
+        let l = Loop { trip: Trip::Count(count), reverse: false, xs: Vec::new(), body: block, ..ir_loop.clone() };
         self.out.push(Stmt {
             op: Op::Loop(Box::new(l)),
             outs: outs.iter().copied().chain([trip]).collect(),
@@ -281,10 +281,10 @@ impl SplitEmitter<'_> {
 }
 
 /// A copy of a block in which all conditions in `known` hold.
-fn settled(b: &Block, known: &HashSet<Var>) -> Block {
+fn settled(block: &Block, known: &HashSet<Var>) -> Block {
     let mut names: HashMap<Var, Var> = HashMap::new();
-    let mut out = Block { params: b.params.clone(), ..Block::default() };
-    for s in &b.stmts {
+    let mut out = Block { params: block.params.clone(), ..Block::default() };
+    for s in &block.stmts {
         match &s.op {
             Op::If(c, yes, _) if known.contains(c) => {
                 let inner = settled(yes, known);
@@ -294,7 +294,7 @@ fn settled(b: &Block, known: &HashSet<Var>) -> Block {
             _ => out.stmts.push(s.clone()),
         }
     }
-    out.results = b.results.clone();
+    out.results = block.results.clone();
     let name = |v: Var| {
         let mut v = v;
         while let Some(x) = names.get(&v) {
@@ -307,31 +307,36 @@ fn settled(b: &Block, known: &HashSet<Var>) -> Block {
 }
 
 /// Emits a branch between the split loop, for a long interior, and the original.
-fn apart(f: &mut Function, s: Stmt, bounds: SplitConditions, out: &mut Vec<Stmt>) {
-    let Op::Loop(l) = &s.op else { return out.push(s) };
-    let Trip::Count(n) = l.trip else { return out.push(s.clone()) };
-    let tys: Vec<Ty> = s.outs[..l.outs.len()].iter().map(|v| f.ty(*v).clone()).collect();
-    let fast = settled(&l.body, &bounds.known);
-    let mut m = SplitEmitter { f, out: Vec::new(), span: s.span };
-    let zero = m.int(0);
-    let n = m.bin(Bin::Max, n, zero);
-    let (lo, hi) = m.middle(n, &bounds);
-    let count = m.bin(Bin::Sub, hi, lo);
-    let few = m.int(FEWEST);
-    let many = m.one(Op::Cmp(Cmp::Ge, count, few), Ty::Bool);
-    out.append(&mut m.out);
-    let first = m.emit_range(l, &l.body, (zero, lo), &tys);
-    let middle = m.emit_range(l, &fast, (lo, count), &tys);
-    let after = m.bin(Bin::Sub, n, hi);
-    let last = m.emit_range(l, &l.body, (hi, after), &tys);
+fn apart(func: &mut Function, stmt: Stmt, bounds: SplitConditions, out: &mut Vec<Stmt>) {
+    let Op::Loop(ir_loop) = &stmt.op else { return out.push(stmt) };
+    let Trip::Count(n) = ir_loop.trip else { return out.push(stmt.clone()) };
+    let tys: Vec<Ty> = stmt.outs[..ir_loop.outs.len()].iter().map(|v| func.ty(*v).clone()).collect();
+    let fast = settled(&ir_loop.body, &bounds.known);
+    let mut emitter = SplitEmitter { f: func, out: Vec::new(), span: stmt.span };
+    let zero = emitter.int(0);
+    let trips = emitter.bin(Bin::Max, n, zero);
+    let (lo, hi) = emitter.middle(trips, &bounds);
+    let count = emitter.bin(Bin::Sub, hi, lo);
+    let few = emitter.int(FEWEST);
+    let many = emitter.one(Op::Cmp(Cmp::Ge, count, few), Ty::Bool);
+    out.append(&mut emitter.out);
+    let first = emitter.emit_range(ir_loop, &ir_loop.body, (zero, lo), &tys);
+    let middle = emitter.emit_range(ir_loop, &fast, (lo, count), &tys);
+    let after = emitter.bin(Bin::Sub, trips, hi);
+    let last = emitter.emit_range(ir_loop, &ir_loop.body, (hi, after), &tys);
     let mut results = Vec::new();
     for (k, ty) in tys.iter().enumerate() {
-        let both = m.one(Op::Concat { a: first[k], b: middle[k], len: None, shape: None }, ty.clone());
-        results.push(m.one(Op::Concat { a: both, b: last[k], len: None, shape: None }, ty.clone()));
+        let both = emitter.one(Op::Concat { a: first[k], b: middle[k], len: None, shape: None }, ty.clone());
+        results.push(emitter.one(Op::Concat { a: both, b: last[k], len: None, shape: None }, ty.clone()));
     }
-    results.push(n);
-    let yes = Block { stmts: std::mem::take(&mut m.out), results, ..Block::default() };
-    let made: Vec<Var> = s.outs.iter().map(|v| f.fresh(f.ty(*v).clone(), false)).collect();
-    let no = Block { stmts: vec![Stmt { outs: made.clone(), ..s.clone() }], results: made, ..Block::default() };
-    out.push(Stmt { op: Op::If(many, Box::new(yes), Box::new(no)), outs: s.outs, lin_outs: Vec::new(), span: s.span });
+    results.push(trips);
+    let yes = Block { stmts: std::mem::take(&mut emitter.out), results, ..Block::default() };
+    let made: Vec<Var> = stmt.outs.iter().map(|v| func.fresh(func.ty(*v).clone(), false)).collect();
+    let no = Block { stmts: vec![Stmt { outs: made.clone(), ..stmt.clone() }], results: made, ..Block::default() };
+    out.push(Stmt {
+        op: Op::If(many, Box::new(yes), Box::new(no)),
+        outs: stmt.outs,
+        lin_outs: Vec::new(),
+        span: stmt.span,
+    });
 }

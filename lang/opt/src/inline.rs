@@ -101,37 +101,37 @@ impl Inliner<'_> {
         });
     }
 
-    fn stmt(&mut self, mut s: Stmt, out: &mut Vec<Stmt>) {
-        s.op.map_operands(&mut |v| *self.names.get(&v).unwrap_or(&v));
-        if let Some((g, mut body)) = self.callee(&s) {
+    fn stmt(&mut self, mut stmt: Stmt, out: &mut Vec<Stmt>) {
+        stmt.op.map_operands(&mut |v| *self.names.get(&v).unwrap_or(&v));
+        if let Some((g, mut body)) = self.callee(&stmt) {
             self.within.push(g);
             self.block(&mut body);
             self.within.pop();
-            self.names.extend(s.outs.iter().copied().zip(body.results));
+            self.names.extend(stmt.outs.iter().copied().zip(body.results));
             out.append(&mut body.stmts);
             return;
         }
-        for part in s.op.blocks_mut() {
+        for part in stmt.op.blocks_mut() {
             self.block(part);
         }
-        out.push(s);
+        out.push(stmt);
     }
 
     /// The body of a callee to be inlined, with new variables for everything it binds and the arguments in the
     /// place of its parameters.
     fn callee(&mut self, s: &Stmt) -> Option<(FnId, Block)> {
-        let Op::Call { f: g, args, lin_args, rule, checkpoint: false } = &s.op else { return None };
+        let Op::Call { f: id, args, lin_args, rule, checkpoint: false } = &s.op else { return None };
         if (rule.is_some() && !self.with_rules)
             || !lin_args.is_empty()
             || !s.lin_outs.is_empty()
-            || self.within.contains(g)
+            || self.within.contains(id)
         {
             return None;
         }
-        let callee = self.p.funcs.get(g.0 as usize)?;
-        let size = size(&callee.body, *g)?;
+        let callee = self.p.funcs.get(id.0 as usize)?;
+        let size = size(&callee.body, *id)?;
         // A function without statements is still being built.
-        let once = self.calls.get(g) == Some(&1);
+        let once = self.calls.get(id) == Some(&1);
         let most = if once { ONCE } else { STRAIGHT };
         if size == 0 || size > most.min(self.left) || callee.body.params.len() != args.len() {
             return None;
@@ -156,7 +156,7 @@ impl Inliner<'_> {
         }
         let names: HashMap<Var, Var> = body.params.drain(..).zip(args.iter().copied()).collect();
         renumber(&mut body, &|v| *names.get(&v).unwrap_or(&Var(v.0 + at)));
-        Some((*g, body))
+        Some((*id, body))
     }
 }
 
@@ -171,23 +171,23 @@ fn sums(callee: &Function) -> Sums {
 /// The number of statements of a block of `g`, nested ones included. `None` if it calls `g` or is linear.
 fn size(b: &Block, g: FnId) -> Option<usize> {
     let mut blocks = vec![b];
-    let mut n = 0;
+    let mut total = 0;
     while let Some(b) = blocks.pop() {
         if !b.lin_params.is_empty() || !b.lin_results.is_empty() {
             return None;
         }
-        n += b.stmts.len();
+        total += b.stmts.len();
         for s in &b.stmts {
             if !s.lin_outs.is_empty() || matches!(s.op, Op::Call { f, .. } if f == g) {
                 return None;
             }
             blocks.extend(s.op.blocks());
         }
-        if n > ONCE {
-            return Some(n);
+        if total > ONCE {
+            return Some(total);
         }
     }
-    Some(n)
+    Some(total)
 }
 
 /// The number of statements of a block, nested ones included, without literals and size checks.

@@ -34,21 +34,21 @@ impl Needs {
 
 /// Removes dead results and parameters from all functions that `root` calls, directly or not. Returns the function
 /// to use instead of `root`: `root` itself if nothing was dead.
-pub fn trim(p: &mut Program, root: FnId) -> FnId {
-    let mut t = DeadAnalysis { p, needs: BTreeMap::new(), callers: BTreeMap::new(), todo: vec![root] };
+pub fn trim(program: &mut Program, root: FnId) -> FnId {
+    let mut t = DeadAnalysis { p: program, needs: BTreeMap::new(), callers: BTreeMap::new(), todo: vec![root] };
     t.need_all(root);
     while let Some(f) = t.todo.pop() {
         t.visit(f);
     }
     let made = t.affected();
     let needs = t.needs;
-    let first = p.funcs.len() as u32;
+    let first = program.funcs.len() as u32;
     let names: BTreeMap<FnId, FnId> = made.iter().copied().zip((first..).map(FnId)).collect();
     for f in made {
-        let f = trimmed(p, f, &needs, &names);
-        p.add(f);
+        let f = trimmed(program, f, &needs, &names);
+        program.add(f);
     }
-    (first..p.funcs.len() as u32).for_each(|f| crate::check(p, p.func(FnId(f)), "ipo_dce"));
+    (first..program.funcs.len() as u32).for_each(|f| crate::check(program, program.func(FnId(f)), "ipo_dce"));
     names.get(&root).copied().unwrap_or(root)
 }
 
@@ -75,29 +75,29 @@ impl DeadAnalysis<'_> {
         self.todo.extend(self.callers.get(&f).into_iter().flatten());
     }
 
-    fn visit(&mut self, f: FnId) {
-        let alive = without_dead(self.p, f, &self.needs);
+    fn visit(&mut self, id: FnId) {
+        let alive = without_dead(self.p, id, &self.needs);
         let read = reads(&alive.body);
         for (outs, op) in calls(&alive.body) {
-            let Op::Call { f: g, lin_args, rule, .. } = op else { continue };
-            self.callers.entry(*g).or_default().insert(f);
+            let Op::Call { f: called, lin_args, rule, .. } = op else { continue };
+            self.callers.entry(*called).or_default().insert(id);
             if let Some(r) = rule {
                 self.need_all(r.func);
             }
-            let callee = self.p.func(*g);
+            let callee = self.p.func(*called);
             if rule.is_some() || !lin_args.is_empty() || !callee.body.lin_results.is_empty() || callee.is_reserved() {
-                self.need_all(*g);
+                self.need_all(*called);
                 continue;
             }
-            let new = !self.needs.contains_key(g);
-            let needs = self.needs.entry(*g).or_insert_with(|| Needs::all(callee, false));
+            let new = !self.needs.contains_key(called);
+            let needs = self.needs.entry(*called).or_insert_with(|| Needs::all(callee, false));
             if grow(&mut needs.results, outs.iter().map(|o| read.contains(o))) || new {
-                self.todo.push(*g);
+                self.todo.push(*called);
             }
         }
-        let Some(needs) = self.needs.get_mut(&f) else { return };
+        let Some(needs) = self.needs.get_mut(&id) else { return };
         if grow(&mut needs.params, alive.body.params.iter().map(|x| read.contains(x))) {
-            self.enqueue_callers(f);
+            self.enqueue_callers(id);
         }
     }
 

@@ -5,9 +5,9 @@ use adl_prim::{Bin, GeneralFn, Prim};
 use std::collections::{BTreeSet, HashMap};
 
 /// Partitions the components of an operator into independent groups. Each group is a reduction of its own.
-pub fn groups(f: &Function, op: &Block) -> Vec<Vec<usize>> {
-    let w = op.results.len();
-    let mut home: Vec<usize> = (0..w).collect();
+pub fn groups(func: &Function, op: &Block) -> Vec<Vec<usize>> {
+    let width = op.results.len();
+    let mut home: Vec<usize> = (0..width).collect();
     let mut join = |deps: &BTreeSet<usize>, with: Option<usize>| {
         let mut all = deps.iter().copied().chain(with);
         if let Some(first) = all.next() {
@@ -17,7 +17,7 @@ pub fn groups(f: &Function, op: &Block) -> Vec<Vec<usize>> {
             }
         }
     };
-    let read = dependencies(f, op);
+    let read = dependencies(func, op);
     for (k, r) in op.results.iter().enumerate() {
         join(&read.get(r).cloned().unwrap_or_default(), Some(k));
     }
@@ -26,7 +26,7 @@ pub fn groups(f: &Function, op: &Block) -> Vec<Vec<usize>> {
     }
     let mut out: Vec<Vec<usize>> = Vec::new();
     for h in home.iter().copied().collect::<BTreeSet<_>>() {
-        out.push((0..w).filter(|k| home[*k] == h).collect());
+        out.push((0..width).filter(|k| home[*k] == h).collect());
     }
     out.sort();
     out
@@ -150,18 +150,18 @@ pub fn linear_cost(op: &Block, real: &dyn Fn(Var) -> bool) -> usize {
 
 fn step_cost(b: &Block, real: &dyn Fn(Var) -> bool, live: &mut BTreeSet<Var>, work: &mut usize) {
     for s in &b.stmts {
-        let mut n = 0;
-        s.op.each_operand(&mut |v| n += usize::from(live.contains(&v)));
+        let mut count = 0;
+        s.op.each_operand(&mut |v| count += usize::from(live.contains(&v)));
         for inner in s.op.blocks() {
             step_cost(inner, real, live, work);
-            n += inner.results.iter().filter(|v| live.contains(v)).count();
+            count += inner.results.iter().filter(|v| live.contains(v)).count();
         }
-        if n > 0 && !matches!(s.op, Op::Cmp(..)) {
+        if count > 0 && !matches!(s.op, Op::Cmp(..)) {
             live.extend(s.outs.iter().filter(|o| real(**o)));
             *work += match s.op {
-                Op::Bin(Bin::Add | Bin::Sub, ..) => n - 1,
+                Op::Bin(Bin::Add | Bin::Sub, ..) => count - 1,
                 Op::Convert(..) | Op::If(..) => 0,
-                _ => 2 * n - 1,
+                _ => 2 * count - 1,
             };
         }
     }
@@ -211,36 +211,38 @@ fn arithmetic(f: &Function, op: &Block) -> Option<ElementwiseOperator> {
     })
 }
 
-fn mapped(f: &Function, op: &Block) -> Option<ElementwiseOperator> {
+fn mapped(func: &Function, op: &Block) -> Option<ElementwiseOperator> {
     let made = op.stmts.iter().find(|s| s.outs.contains(&op.results[0]))?;
-    let Op::Loop(l) = &made.op else { return None };
-    let plain = l.init.is_empty() && matches!(l.trip, Trip::Count(_)) && l.outs.iter().all(|o| *o == Out::Collect);
+    let Op::Loop(ir_loop) = &made.op else { return None };
+    let plain = ir_loop.init.is_empty()
+        && matches!(ir_loop.trip, Trip::Count(_))
+        && ir_loop.outs.iter().all(|o| *o == Out::Collect);
     // The other statements may only compute the trip count.
     let rest = op.stmts.iter().all(|s| s.outs == made.outs || matches!(s.op, Op::Dim(..) | Op::Lit(_)));
     let trips = *made.outs.last()?;
     if !plain
         || !rest
-        || !l.xs.iter().all(|x| op.params.contains(x))
+        || !ir_loop.xs.iter().all(|x| op.params.contains(x))
         || op.results.contains(&trips)
-        || reads(&l.body, l.body.params[0])
+        || reads(&ir_loop.body, ir_loop.body.params[0])
     {
         return None;
     }
     let mut params = Vec::new();
     for p in &op.params {
         // An argument that is not read has no element in the loop.
-        params.push(l.body.params[1 + l.xs.iter().position(|x| x == p)?]);
+        params.push(ir_loop.body.params[1 + ir_loop.xs.iter().position(|x| x == p)?]);
     }
     let outside = |v: Var| op.params.contains(&v) || op.stmts.iter().any(|s| s.outs.contains(&v));
     let results = op
         .results
         .iter()
-        .map(|r| made.outs.iter().position(|o| o == r).map(|k| l.body.results[k]))
+        .map(|r| made.outs.iter().position(|o| o == r).map(|k| ir_loop.body.results[k]))
         .collect::<Option<Vec<_>>>()?;
     let mut free = false;
-    each_read(&l.body, &mut |v| free |= outside(v));
-    let _ = f;
-    (!free).then(|| ElementwiseOperator { params, stmts: l.body.stmts.clone(), results, whole: false })
+    each_read(&ir_loop.body, &mut |v| free |= outside(v));
+    let _ = func;
+    (!free).then(|| ElementwiseOperator { params, stmts: ir_loop.body.stmts.clone(), results, whole: false })
 }
 
 fn reads(b: &Block, v: Var) -> bool {
@@ -259,7 +261,7 @@ fn each_read(b: &Block, see: &mut dyn FnMut(Var)) {
 
 impl ElementwiseOperator {
     /// The operator as a block on elements of these types.
-    pub fn block(&self, b: &mut Builder) -> Block {
+    pub fn block(&self, builder: &mut Builder) -> Block {
         let from = Block {
             params: self.params.clone(),
             stmts: self.stmts.clone(),
@@ -267,13 +269,13 @@ impl ElementwiseOperator {
             ..Block::default()
         };
         let mut names = HashMap::new();
-        let made = b.copy_block(&from, &mut names);
+        let made = builder.copy_block(&from, &mut names);
         if self.whole {
             let lower: Vec<Var> = made.params.iter().chain(made.stmts.iter().flat_map(|s| &s.outs)).copied().collect();
             for v in lower {
-                let ty = b.ty(v);
+                let ty = builder.ty(v);
                 if ty.rank() > 0 {
-                    b.func.vars[v.0 as usize].ty = ty.elem();
+                    builder.func.vars[v.0 as usize].ty = ty.elem();
                 }
             }
         }

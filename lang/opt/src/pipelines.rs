@@ -151,31 +151,31 @@ pub static FOR_DEVICE: &[Step] =
 pub static VECTORS: &[Step] = &[Run(&DEVICE_VECTORS)];
 
 /// Runs a pipeline. Returns whether its first pass changed the function.
-pub fn run(pipeline: &[Step], p: &Program, f: &mut Function, zeros: Zeros) -> bool {
+pub fn run(pipeline: &[Step], program: &Program, func: &mut Function, zeros: Zeros) -> bool {
     let mut changed = None;
     for step in pipeline {
         let one = match step {
-            Run(pass) => apply(pass, p, f, zeros),
-            Materialized(pass) => zeros == Zeros::Materialized && apply(pass, p, f, zeros),
+            Run(pass) => apply(pass, program, func, zeros),
+            Materialized(pass) => zeros == Zeros::Materialized && apply(pass, program, func, zeros),
             Then(passes, steps) => {
                 let mut any = false;
-                passes.iter().for_each(|pass| any |= apply(pass, p, f, zeros));
+                passes.iter().for_each(|pass| any |= apply(pass, program, func, zeros));
                 if any {
-                    run(steps, p, f, zeros);
+                    run(steps, program, func, zeros);
                 }
                 any
             }
             Rounds(pass, steps) => {
                 let rounds = (0..ROUNDS).take_while(|_| {
-                    let changed = apply(pass, p, f, zeros);
+                    let changed = apply(pass, program, func, zeros);
                     if changed {
-                        run(steps, p, f, zeros);
+                        run(steps, program, func, zeros);
                     }
                     changed
                 });
                 rounds.count() > 0
             }
-            All(steps) => run(steps, p, f, zeros),
+            All(steps) => run(steps, program, func, zeros),
         };
         changed.get_or_insert(one);
     }

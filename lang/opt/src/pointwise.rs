@@ -19,17 +19,17 @@ use std::collections::HashMap;
 const FEWEST: usize = 2;
 
 /// Rewrites a function, none of whose arrays is a symbolic zero. Returns whether it changed.
-pub fn pointwise(f: &mut Function) -> bool {
-    let linear = !f.body.lin_params.is_empty() || !f.body.lin_results.is_empty();
+pub fn pointwise(func: &mut Function) -> bool {
+    let linear = !func.body.lin_params.is_empty() || !func.body.lin_results.is_empty();
     if linear
-        || !f.body.stmts.iter().all(|s| suits(f, s))
-        || f.body.stmts.iter().filter(|s| on_vectors(f, s)).count() < FEWEST
+        || !func.body.stmts.iter().all(|s| suits(func, s))
+        || func.body.stmts.iter().filter(|s| on_vectors(func, s)).count() < FEWEST
     {
         return false;
     }
-    let stmts = std::mem::take(&mut f.body.stmts);
+    let stmts = std::mem::take(&mut func.body.stmts);
     let mut p = VectorLoops {
-        f,
+        f: func,
         out: Vec::with_capacity(2 * stmts.len()),
         extents: HashMap::new(),
         same: HashMap::new(),
@@ -37,8 +37,8 @@ pub fn pointwise(f: &mut Function) -> bool {
     };
     stmts.into_iter().for_each(|s| p.stmt(s));
     let out = p.out;
-    f.body.stmts = out;
-    crate::clean(f, adl_ir::Zeros::Materialized);
+    func.body.stmts = out;
+    crate::clean(func, adl_ir::Zeros::Materialized);
     true
 }
 
@@ -61,22 +61,22 @@ fn on_vectors(f: &Function, s: &Stmt) -> bool {
 }
 
 /// Whether a statement may stay beside such loops.
-fn suits(f: &Function, s: &Stmt) -> bool {
-    let number = |v: &Var| f.ty(*v).is_flat();
-    if !s.lin_outs.is_empty() {
+fn suits(func: &Function, stmt: &Stmt) -> bool {
+    let number = |v: &Var| func.ty(*v).is_flat();
+    if !stmt.lin_outs.is_empty() {
         return false;
     }
-    match &s.op {
+    match &stmt.op {
         Op::Lit(_) | Op::Dim(..) | Op::Prim(Prim::General(GeneralFn::Assert), _) => true,
-        Op::Replicate { a, .. } => *f.ty(*a) == Ty::F64,
-        Op::Sum { a, .. } | Op::SumAll { a, .. } => is_vector(f, *a),
-        Op::Dot(a, b) => is_vector(f, *a) && is_vector(f, *b),
+        Op::Replicate { a, .. } => *func.ty(*a) == Ty::F64,
+        Op::Sum { a, .. } | Op::SumAll { a, .. } => is_vector(func, *a),
+        Op::Dot(a, b) => is_vector(func, *a) && is_vector(func, *b),
         Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..)
-            if s.outs.iter().all(number) =>
+            if stmt.outs.iter().all(number) =>
         {
             true
         }
-        _ => on_vectors(f, s),
+        _ => on_vectors(func, stmt),
     }
 }
 
@@ -98,24 +98,24 @@ impl VectorLoops<'_> {
         v
     }
 
-    fn stmt(&mut self, s: Stmt) {
-        let span = s.span;
-        match s.op {
-            Op::Un(op, a) if on_vectors(self.f, &s) => self.each(&s, &[a], &|v| Op::Un(op, v[0])),
-            Op::Bin(op, a, b) if on_vectors(self.f, &s) => self.each(&s, &[a, b], &|v| Op::Bin(op, v[0], v[1])),
+    fn stmt(&mut self, stmt: Stmt) {
+        let span = stmt.span;
+        match stmt.op {
+            Op::Un(op, a) if on_vectors(self.f, &stmt) => self.each(&stmt, &[a], &|v| Op::Un(op, v[0])),
+            Op::Bin(op, a, b) if on_vectors(self.f, &stmt) => self.each(&stmt, &[a, b], &|v| Op::Bin(op, v[0], v[1])),
             Op::Dot(a, b) => {
                 let terms = self.f.fresh(Ty::F64.array(1), false);
-                self.each(&Stmt { outs: vec![terms], ..s.clone() }, &[a, b], &|v| Op::Bin(Bin::Mul, v[0], v[1]));
-                self.out.push(Stmt { op: Op::Sum { a: terms, n: None }, span, ..s });
+                self.each(&Stmt { outs: vec![terms], ..stmt.clone() }, &[a, b], &|v| Op::Bin(Bin::Mul, v[0], v[1]));
+                self.out.push(Stmt { op: Op::Sum { a: terms, n: None }, span, ..stmt });
             }
             Op::Replicate { n, a } => {
-                if let Some(v) = s.outs.first() {
+                if let Some(v) = stmt.outs.first() {
                     self.filled.insert(*v, (n, a));
                     self.extents.insert(*v, n);
                 }
-                self.out.push(s);
+                self.out.push(stmt);
             }
-            _ => self.out.push(s),
+            _ => self.out.push(stmt),
         }
     }
 
@@ -137,11 +137,11 @@ impl VectorLoops<'_> {
     }
 
     /// Unifies two extents from here on.
-    fn unite(&mut self, n: Var, m: Var, span: Span) {
-        if n == m {
+    fn unite(&mut self, first: Var, second: Var, span: Span) {
+        if first == second {
             return;
         }
-        let equal = self.push(Op::Cmp(Cmp::Eq, n, m), Ty::Bool, span);
+        let equal = self.push(Op::Cmp(Cmp::Eq, first, second), Ty::Bool, span);
         let text = self.push(Op::Lit(Lit::Str("vectors of different lengths".into())), Ty::Str, span);
         self.out.push(Stmt {
             outs: Vec::new(),
@@ -149,40 +149,40 @@ impl VectorLoops<'_> {
             op: Op::Prim(Prim::General(GeneralFn::Assert), vec![equal, text]),
             span,
         });
-        self.same.insert(m, n);
+        self.same.insert(second, first);
     }
 
     /// Emits a loop that applies an operation to each element of vectors, and to scalars.
-    fn each(&mut self, s: &Stmt, operands: &[Var], op: &dyn Fn(&[Var]) -> Op) {
+    fn each(&mut self, statement: &Stmt, operands: &[Var], op: &dyn Fn(&[Var]) -> Op) {
         let mut long: Option<Var> = None;
         let (mut xs, mut params, mut given) = (Vec::new(), vec![self.f.fresh(Ty::I64, false)], Vec::new());
         let only_filled = operands.iter().all(|v| !is_vector(self.f, *v) || self.filled.contains_key(v));
-        for v in operands {
-            if !is_vector(self.f, *v) {
-                given.push(*v);
+        for operand in operands {
+            if !is_vector(self.f, *operand) {
+                given.push(*operand);
                 continue;
             }
-            let n = self.extent(*v, s.span);
+            let n = self.extent(*operand, statement.span);
             match long {
-                Some(m) => self.unite(m, n, s.span),
+                Some(m) => self.unite(m, n, statement.span),
                 None => long = Some(n),
             }
-            match (self.filled.get(v), xs.iter().position(|x| x == v)) {
+            match (self.filled.get(operand), xs.iter().position(|x| x == operand)) {
                 (Some((_, x)), _) if !only_filled => given.push(*x),
                 (_, Some(k)) => given.push(params[k + 1]),
                 _ => {
-                    xs.push(*v);
+                    xs.push(*operand);
                     params.push(self.f.fresh(Ty::F64, false));
                     given.extend(params.last());
                 }
             }
         }
-        let (Some(n), Some(out)) = (long, s.outs.first()) else { return self.out.push(s.clone()) };
+        let (Some(extent), Some(out)) = (long, statement.outs.first()) else { return self.out.push(statement.clone()) };
         let result = self.f.fresh(Ty::F64, false);
-        let stmt = Stmt { outs: vec![result], lin_outs: Vec::new(), op: op(&given), span: s.span };
+        let stmt = Stmt { outs: vec![result], lin_outs: Vec::new(), op: op(&given), span: statement.span };
         let body = Block { params, stmts: vec![stmt], results: vec![result], ..Block::default() };
-        let l = Loop {
-            trip: Trip::Count(n),
+        let ir_loop = Loop {
+            trip: Trip::Count(extent),
             reverse: false,
             init: vec![],
             lin_init: vec![],
@@ -193,7 +193,12 @@ impl VectorLoops<'_> {
             body,
         };
         let trip = self.f.fresh(Ty::I64, false);
-        self.out.push(Stmt { outs: vec![*out, trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span });
-        self.extents.insert(*out, n);
+        self.out.push(Stmt {
+            outs: vec![*out, trip],
+            lin_outs: Vec::new(),
+            op: Op::Loop(Box::new(ir_loop)),
+            span: statement.span,
+        });
+        self.extents.insert(*out, extent);
     }
 }

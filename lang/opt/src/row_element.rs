@@ -15,21 +15,21 @@ use std::collections::{HashMap, HashSet};
 /// Rewrites reads of elements of rows.
 pub fn read_elements_directly(f: &mut Function) {
     let mut body = std::mem::take(&mut f.body);
-    let mut d =
+    let mut elements =
         RowElements { f, outside: body.params.iter().copied().collect(), dims: HashMap::new(), shapes: Vec::new() };
     for mut s in std::mem::take(&mut body.stmts) {
-        d.stmt(&mut s, 0);
-        for (shape, x, trip) in std::mem::take(&mut d.shapes) {
-            let stmts = d.shape(shape, x, trip, &s);
+        elements.stmt(&mut s, 0);
+        for (shape, x, trip) in std::mem::take(&mut elements.shapes) {
+            let stmts = elements.shape(shape, x, trip, &s);
             body.stmts.extend(stmts);
         }
-        d.outside.extend(&s.outs);
+        elements.outside.extend(&s.outs);
         if let (Op::Dim(a, axis), [v]) = (&s.op, &s.outs[..]) {
-            d.dims.entry((*a, *axis)).or_insert(*v);
+            elements.dims.entry((*a, *axis)).or_insert(*v);
         }
         body.stmts.push(s);
     }
-    d.f.body = body;
+    elements.f.body = body;
 }
 
 struct RowElements<'a> {
@@ -55,21 +55,21 @@ impl RowElements<'_> {
         }
     }
 
-    /// Rewrites the reads of rows bound by loop `l`, which stands at this loop depth.
-    fn rows(&mut self, l: &mut Loop, depth: u32) {
-        let Trip::Count(n) = l.trip else { return };
-        let first = 1 + l.init.len();
-        for k in (0..l.xs.len()).rev() {
-            let (x, e) = (l.xs[k], l.body.params[first + k]);
+    /// Rewrites the reads of rows bound by loop `ir_loop`, which stands at this loop depth.
+    fn rows(&mut self, ir_loop: &mut Loop, depth: u32) {
+        let Trip::Count(n) = ir_loop.trip else { return };
+        let first = 1 + ir_loop.init.len();
+        for k in (0..ir_loop.xs.len()).rev() {
+            let (x, e) = (ir_loop.xs[k], ir_loop.body.params[first + k]);
             let rank = self.f.ty(x).rank();
             let flat = rank > 1 && self.f.ty(x).scalar().is_flat() && [x, n].iter().all(|v| self.outside.contains(v));
-            if flat && shallowest(&l.body, e, rank - 1, depth).is_some_and(|d| d > rank && d < u32::MAX) {
-                l.xs.remove(k);
-                l.body.params.remove(first + k);
+            if flat && shallowest(&ir_loop.body, e, rank - 1, depth).is_some_and(|d| d > rank && d < u32::MAX) {
+                ir_loop.xs.remove(k);
+                ir_loop.body.params.remove(first + k);
                 let shape = self.f.fresh(Ty::shape(), false);
                 self.shapes.push((shape, x, n));
-                let i = l.body.params[0];
-                replace(&mut l.body, e, (x, i, shape));
+                let i = ir_loop.body.params[0];
+                replace(&mut ir_loop.body, e, (x, i, shape));
             }
         }
     }
@@ -93,9 +93,9 @@ impl RowElements<'_> {
 }
 
 /// The smallest number of loops around a read of an element of `row`; `None` if `row` is also read in another way.
-fn shallowest(b: &Block, row: Var, axes: u32, depth: u32) -> Option<u32> {
+fn shallowest(block: &Block, row: Var, axes: u32, depth: u32) -> Option<u32> {
     let mut least = u32::MAX;
-    for s in &b.stmts {
+    for s in &block.stmts {
         let number = matches!(&s.op, Op::Index { a, at, shape: None } if *a == row && at.len() as u32 == axes && !at.contains(&row));
         let mut other = false;
         s.op.each_operand(&mut |v| other |= v == row && !number);
@@ -108,7 +108,7 @@ fn shallowest(b: &Block, row: Var, axes: u32, depth: u32) -> Option<u32> {
             least = least.min(stacker::maybe_grow(64 * 1024, 1024 * 1024, || shallowest(b, row, axes, inner))?);
         }
     }
-    (!b.results.contains(&row)).then_some(least)
+    (!block.results.contains(&row)).then_some(least)
 }
 
 /// Replaces reads of a row by reads of the array at an index, with the array's shape.

@@ -53,18 +53,21 @@ struct RowReads<'a> {
 
 impl RowReads<'_> {
     fn block(&mut self, b: &mut Block) {
-        for s in &mut b.stmts {
-            if let Some((out, a, at)) = read(self.f, s) {
+        for stmt in &mut b.stmts {
+            if let Some((out, a, at)) = read(self.f, stmt) {
                 let (a, at) = match self.made.get(&a) {
                     Some((whole, first)) => (*whole, [first, at].concat()),
                     None => (a, at.to_vec()),
                 };
                 if !self.updated_in_place.contains(&a) {
-                    s.op = Op::Index { a, at: at.clone(), shape: None };
+                    stmt.op = Op::Index { a, at: at.clone(), shape: None };
                     self.made.insert(out, (a, at));
                 }
             }
-            s.op.blocks_mut().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(b)));
+            stmt.op
+                .blocks_mut()
+                .into_iter()
+                .for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(b)));
         }
     }
 }

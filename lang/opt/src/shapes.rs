@@ -51,9 +51,9 @@ pub fn known_beside_zeros(f: &mut Function) -> HashSet<Var> {
     all(f, zeros)
 }
 
-fn all(f: &mut Function, zeros: bool) -> HashSet<Var> {
-    let mut k = ShapeAnalysis {
-        f,
+fn all(func: &mut Function, zeros: bool) -> HashSet<Var> {
+    let mut analysis = ShapeAnalysis {
+        f: func,
         zeros,
         symbolic_zero: HashSet::new(),
         forms: HashMap::new(),
@@ -68,15 +68,15 @@ fn all(f: &mut Function, zeros: bool) -> HashSet<Var> {
         bounds: IndexBounds::default(),
         stacks: HashMap::new(),
     };
-    for v in &f.body.params {
-        k.own(*v);
+    for v in &func.body.params {
+        analysis.own(*v);
     }
-    k.block(&f.body);
-    let (found, safe, bounds) = (k.found, k.safe, k.bounds);
-    let mut body = std::mem::take(&mut f.body);
-    write(f, &mut body, &found);
+    analysis.block(&func.body);
+    let (found, safe, bounds) = (analysis.found, analysis.safe, analysis.bounds);
+    let mut body = std::mem::take(&mut func.body);
+    write(func, &mut body, &found);
     bounds.write(&mut body);
-    f.body = body;
+    func.body = body;
     safe
 }
 
@@ -93,29 +93,30 @@ fn makes_symbolic_zero(b: &Block, f: &Function) -> bool {
 }
 
 /// Replaces shape queries by what was found.
-fn write(f: &mut Function, b: &mut Block, found: &HashMap<Var, Form>) {
+fn write(func: &mut Function, block: &mut Block, found: &HashMap<Var, Form>) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-        let mut out = Vec::with_capacity(b.stmts.len());
-        for mut s in std::mem::take(&mut b.stmts) {
-            s.op.blocks_mut().into_iter().for_each(|b| write(f, b, found));
-            if let Some(form) = s.outs.first().and_then(|v| found.get(v)) {
+        let mut out = Vec::with_capacity(block.stmts.len());
+        for mut stmt in std::mem::take(&mut block.stmts) {
+            stmt.op.blocks_mut().into_iter().for_each(|b| write(func, b, found));
+            if let Some(form) = stmt.outs.first().and_then(|v| found.get(v)) {
                 // A shape is written out from extents that are also used elsewhere. With many axes, `shape` of
                 // another array is cheaper.
-                s.op = match (&s.op, whole(f, form).filter(|_| form.len() > WRITTEN)) {
+                stmt.op = match (&stmt.op, whole(func, form).filter(|_| form.len() > WRITTEN)) {
                     (Op::Shape(_), Some(a)) => Op::Shape(a),
-                    (Op::Shape(_), None) => {
-                        Op::ArrayLit { elems: form.iter().map(|e| int(f, *e, &s, &mut out)).collect(), shape: None }
-                    }
+                    (Op::Shape(_), None) => Op::ArrayLit {
+                        elems: form.iter().map(|e| int(func, *e, &stmt, &mut out)).collect(),
+                        shape: None,
+                    },
                     (_, _) => match form[0] {
                         Extent::Lit(n) => Op::Lit(Lit::I64(n)),
                         Extent::Of(a, k) => Op::Dim(a, k),
-                        Extent::Is(_) => s.op,
+                        Extent::Is(_) => stmt.op,
                     },
                 };
             }
-            out.push(s);
+            out.push(stmt);
         }
-        b.stmts = out;
+        block.stmts = out;
     });
 }
 
@@ -241,31 +242,31 @@ impl ShapeAnalysis<'_> {
         self.facts.truncate(facts);
     }
 
-    fn stmt(&mut self, s: &Stmt) {
-        s.outs.iter().for_each(|v| self.own(*v));
-        match &s.op {
+    fn stmt(&mut self, stmt: &Stmt) {
+        stmt.outs.iter().for_each(|v| self.own(*v));
+        match &stmt.op {
             Op::Prim(Prim::General(GeneralFn::Assert), args) => {
                 if let Some((x, y)) = args.first().and_then(|c| self.equal.get(c)).copied() {
                     self.fact(x, y);
                 }
             }
-            Op::If(_, a, b) => self.branches(s, &[&**a, &**b]),
-            Op::Switch(_, arms) => self.branches(s, &arms.iter().collect::<Vec<_>>()),
-            Op::Loop(l) => self.looped(s, l),
+            Op::If(_, a, b) => self.branches(stmt, &[&**a, &**b]),
+            Op::Switch(_, arms) => self.branches(stmt, &arms.iter().collect::<Vec<_>>()),
+            Op::Loop(l) => self.looped(stmt, l),
             Op::Soac(_) | Op::ReduceByIndex { .. } => {
-                self.note_symbolic_zeros(s);
-                let symbolic_zero = self.reads_symbolic_zero(&s.op);
-                s.op.blocks().into_iter().for_each(|b| self.operator(b, symbolic_zero));
+                self.note_symbolic_zeros(stmt);
+                let symbolic_zero = self.reads_symbolic_zero(&stmt.op);
+                stmt.op.blocks().into_iter().for_each(|b| self.operator(b, symbolic_zero));
             }
             op => {
-                self.note_symbolic_zeros(s);
-                if let [out] = s.outs[..] {
+                self.note_symbolic_zeros(stmt);
+                if let [out] = stmt.outs[..] {
                     self.simple(op, out);
                 }
             }
         }
-        if let (Op::ReduceByIndex { dest, .. }, false) = (&s.op, s.outs.is_empty()) {
-            s.outs.iter().zip(dest).for_each(|(v, d)| self.is(*v, self.form(*d)));
+        if let (Op::ReduceByIndex { dest, .. }, false) = (&stmt.op, stmt.outs.is_empty()) {
+            stmt.outs.iter().zip(dest).for_each(|(v, d)| self.is(*v, self.form(*d)));
         }
     }
 
@@ -397,26 +398,26 @@ impl ShapeAnalysis<'_> {
         form.iter().all(|e| self.depth(*e) <= self.now)
     }
 
-    fn branches(&mut self, s: &Stmt, arms: &[&Block]) {
+    fn branches(&mut self, stmt: &Stmt, arms: &[&Block]) {
         let mut forms: Vec<Vec<Form>> = Vec::new();
-        for b in arms {
+        for arm in arms {
             self.now += 1;
-            b.params.iter().for_each(|v| self.own(*v));
+            arm.params.iter().for_each(|v| self.own(*v));
             // Data may contain symbolic zeros.
-            self.may_be_symbolic_zeros(&b.params);
+            self.may_be_symbolic_zeros(&arm.params);
             self.now -= 1;
-            self.inner(b);
-            let symbolic_zero: Vec<Var> = s
+            self.inner(arm);
+            let symbolic_zero: Vec<Var> = stmt
                 .outs
                 .iter()
-                .zip(&b.results)
+                .zip(&arm.results)
                 .filter(|(_, r)| self.symbolic_zero.contains(r))
                 .map(|(v, _)| *v)
                 .collect();
             self.symbolic_zero.extend(symbolic_zero);
-            forms.push(b.results.iter().map(|r| self.form(*r)).collect());
+            forms.push(arm.results.iter().map(|r| self.form(*r)).collect());
         }
-        for (k, v) in s.outs.iter().enumerate() {
+        for (k, v) in stmt.outs.iter().enumerate() {
             let mut of = forms.iter().filter_map(|f| f.get(k));
             if let Some(form) = of.next().cloned()
                 && of.all(|g| *g == form)
@@ -427,20 +428,20 @@ impl ShapeAnalysis<'_> {
         }
     }
 
-    fn looped(&mut self, s: &Stmt, l: &Loop) {
-        let k = l.init.len();
-        let mut keeps: Vec<bool> = vec![self.loops < DEEPEST; k];
+    fn looped(&mut self, stmt: &Stmt, ir_loop: &Loop) {
+        let carried = ir_loop.init.len();
+        let mut keeps: Vec<bool> = vec![self.loops < DEEPEST; carried];
         self.loops += 1;
-        let mut symbolic_zero: Vec<bool> = l.init.iter().map(|v| self.symbolic_zero.contains(v)).collect();
-        let mut results = self.iteration(l, &keeps, &symbolic_zero);
+        let mut symbolic_zero: Vec<bool> = ir_loop.init.iter().map(|v| self.symbolic_zero.contains(v)).collect();
+        let mut results = self.iteration(ir_loop, &keeps, &symbolic_zero);
         // An assumption about one carried value may have been refuted only because of a wrong assumption about
         // another. Assumptions are only ever dropped, so this terminates.
         loop {
             let wrong: Vec<usize> =
-                (0..k).filter(|i| keeps[*i] && results.get(*i) != Some(&self.form(l.init[*i]))).collect();
-            let more: Vec<usize> = (0..k)
+                (0..carried).filter(|i| keeps[*i] && results.get(*i) != Some(&self.form(ir_loop.init[*i]))).collect();
+            let more: Vec<usize> = (0..carried)
                 .filter(|i| {
-                    !symbolic_zero[*i] && l.body.results.get(*i).is_some_and(|r| self.symbolic_zero.contains(r))
+                    !symbolic_zero[*i] && ir_loop.body.results.get(*i).is_some_and(|r| self.symbolic_zero.contains(r))
                 })
                 .collect();
             if wrong.is_empty() && more.is_empty() {
@@ -448,22 +449,22 @@ impl ShapeAnalysis<'_> {
             }
             wrong.iter().for_each(|i| keeps[*i] = false);
             more.iter().for_each(|i| symbolic_zero[*i] = true);
-            results = self.iteration(l, &keeps, &symbolic_zero);
+            results = self.iteration(ir_loop, &keeps, &symbolic_zero);
         }
         self.loops -= 1;
-        self.loop_symbolic_zeros(s, l, &symbolic_zero);
-        for (i, v) in s.outs.iter().take(k).enumerate().filter(|(i, _)| keeps[*i]) {
-            self.is(*v, self.form(l.init[i]));
+        self.loop_symbolic_zeros(stmt, ir_loop, &symbolic_zero);
+        for (i, v) in stmt.outs.iter().take(carried).enumerate().filter(|(i, _)| keeps[*i]) {
+            self.is(*v, self.form(ir_loop.init[i]));
         }
-        let Some(trip) = s.outs.last() else { return };
-        if let Trip::Count(n) = l.trip {
+        let Some(trip) = stmt.outs.last() else { return };
+        if let Trip::Count(n) = ir_loop.trip {
             self.bounds.trip.insert(*trip, n);
             // A loop with a negative trip count runs zero times, so only non-negative literals are used.
             if let Some(Extent::Lit(n)) = self.ints.get(&n).filter(|e| matches!(e, Extent::Lit(0..))) {
                 self.ints.insert(*trip, Extent::Lit(*n));
             }
         }
-        for ((v, o), form) in s.outs.iter().skip(k).zip(&l.outs).zip(results.iter().skip(k)) {
+        for ((v, o), form) in stmt.outs.iter().skip(carried).zip(&ir_loop.outs).zip(results.iter().skip(carried)) {
             let n = self.plain(Extent::Is(*trip));
             match o {
                 Out::Sum if self.is_visible(form) => self.is(*v, form.clone()),
@@ -475,43 +476,43 @@ impl ShapeAnalysis<'_> {
 
     /// Processes the body of a loop, assuming that the values in `keeps` have their initial form. Returns the forms
     /// of its results.
-    fn iteration(&mut self, l: &Loop, keeps: &[bool], symbolic_zero: &[bool]) -> Vec<Form> {
+    fn iteration(&mut self, ir_loop: &Loop, keeps: &[bool], symbolic_zero: &[bool]) -> Vec<Form> {
         self.now += 1;
-        l.body.params.iter().for_each(|v| self.own(*v));
-        if let (Trip::Count(n), Some(i)) = (&l.trip, l.body.params.first()) {
+        ir_loop.body.params.iter().for_each(|v| self.own(*v));
+        if let (Trip::Count(n), Some(i)) = (&ir_loop.trip, ir_loop.body.params.first()) {
             self.bounds.below.insert(*i, *n);
         }
-        let k = l.init.len();
-        let skip = l.body.params.len().saturating_sub(k + l.xs.len());
-        let (carried, elements) = l.body.params[skip..].split_at(k.min(l.body.params.len() - skip));
+        let k = ir_loop.init.len();
+        let skip = ir_loop.body.params.len().saturating_sub(k + ir_loop.xs.len());
+        let (carried, elements) = ir_loop.body.params[skip..].split_at(k.min(ir_loop.body.params.len() - skip));
         self.may_be_symbolic_zeros(carried.iter().zip(symbolic_zero).filter(|(_, a)| **a).map(|(p, _)| p));
         self.may_be_symbolic_zeros(
             elements
                 .iter()
-                .zip(&l.xs)
+                .zip(&ir_loop.xs)
                 .filter(|(_, x)| self.symbolic_zero.contains(x))
                 .map(|(p, _)| p)
                 .collect::<Vec<_>>(),
         );
-        for ((p, x), _) in carried.iter().zip(&l.init).zip(keeps).filter(|(_, keep)| **keep) {
+        for ((p, x), _) in carried.iter().zip(&ir_loop.init).zip(keeps).filter(|(_, keep)| **keep) {
             self.is(*p, self.form(*x));
         }
-        for (p, x) in elements.iter().zip(&l.xs) {
+        for (p, x) in elements.iter().zip(&ir_loop.xs) {
             let form = self.form(*x);
             self.is(*p, form.get(1..).unwrap_or_default().to_vec());
         }
         self.now -= 1;
-        if let Trip::While(c) = &l.trip {
+        if let Trip::While(c) = &ir_loop.trip {
             self.now += 1;
             c.params.iter().for_each(|v| self.own(*v));
             self.may_be_symbolic_zeros(c.params.iter().zip(symbolic_zero).filter(|(_, a)| **a).map(|(p, _)| p));
-            for ((p, x), _) in c.params.iter().zip(&l.init).zip(keeps).filter(|(_, keep)| **keep) {
+            for ((p, x), _) in c.params.iter().zip(&ir_loop.init).zip(keeps).filter(|(_, keep)| **keep) {
                 self.is(*p, self.form(*x));
             }
             self.now -= 1;
             self.inner(c);
         }
-        self.inner(&l.body);
-        l.body.results.iter().map(|r| self.form(*r)).collect()
+        self.inner(&ir_loop.body);
+        ir_loop.body.results.iter().map(|r| self.form(*r)).collect()
     }
 }

@@ -11,11 +11,11 @@ use adl_prim::{ArrayFn, Bin, GeneralFn, Prim, Un};
 use std::collections::{HashMap, HashSet};
 
 /// Simplifies a function.
-pub fn simplify(f: &mut Function) {
-    let mut body = std::mem::take(&mut f.body);
+pub fn simplify(func: &mut Function) {
+    let mut body = std::mem::take(&mut func.body);
     let params = body.params.iter().copied().collect();
     let mut s = Simplifier {
-        f,
+        f: func,
         params,
         names: HashMap::new(),
         lits: Lits::default(),
@@ -25,7 +25,7 @@ pub fn simplify(f: &mut Function) {
     };
     s.seen.open();
     s.block(&mut body);
-    f.body = body;
+    func.body = body;
 }
 
 struct Simplifier<'a> {
@@ -57,36 +57,40 @@ impl Simplifier<'_> {
     }
 
     fn stmts(&mut self, from: Vec<Stmt>, out: &mut Vec<Stmt>) {
-        for mut s in from {
-            s.op.map_operands(&mut |v| *self.names.get(&v).unwrap_or(&v));
-            if matches!(&s.op, Op::Prim(Prim::General(GeneralFn::Assert), args) if args.first().and_then(|c| self.lits.get(*c)) == Some(&Lit::Bool(true)))
+        for mut stmt in from {
+            stmt.op.map_operands(&mut |v| *self.names.get(&v).unwrap_or(&v));
+            if matches!(&stmt.op, Op::Prim(Prim::General(GeneralFn::Assert), args) if args.first().and_then(|c| self.lits.get(*c)) == Some(&Lit::Bool(true)))
             {
                 continue;
             }
-            if let Some(b) = self.known_arm(&mut s) {
+            if let Some(b) = self.known_arm(&mut stmt) {
                 self.stmts(b.stmts, out);
-                for (v, r) in
-                    s.outs.iter().zip(&b.results).chain(s.lin_outs.iter().zip(&b.lin_results)).filter(|(v, r)| v != r)
+                for (v, r) in stmt
+                    .outs
+                    .iter()
+                    .zip(&b.results)
+                    .chain(stmt.lin_outs.iter().zip(&b.lin_results))
+                    .filter(|(v, r)| v != r)
                 {
                     self.names.insert(*v, self.name(*r));
                 }
                 continue;
             }
-            if let Op::Loop(l) = &mut s.op {
+            if let Op::Loop(l) = &mut stmt.op {
                 self.elements(l);
             }
-            for part in s.op.blocks_mut() {
+            for part in stmt.op.blocks_mut() {
                 self.seen.open();
                 self.block(part);
                 self.seen.close();
             }
-            if let (Op::Loop(l), Some(trip)) = (&s.op, s.outs.last())
+            if let (Op::Loop(l), Some(trip)) = (&stmt.op, stmt.outs.last())
                 && let Trip::Count(n) = l.trip
                 && (self.lits.int(n).is_some_and(|n| n >= 0) || matches!(self.defs.get(&n), Some(Op::Dim(..))))
             {
                 self.names.insert(*trip, n);
             }
-            out.extend(self.stmt(s));
+            out.extend(self.stmt(stmt));
         }
     }
 
@@ -104,25 +108,27 @@ impl Simplifier<'_> {
     }
 
     /// The body of a loop with trip count 1, if nothing is linear or collected and its elements are known.
-    fn single_iteration(&mut self, l: &mut Loop, outs: &[Var]) -> Option<Block> {
-        let Trip::Count(n) = l.trip else { return None };
-        let linear =
-            !(l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && l.body.lin_params.is_empty());
-        if self.lits.int(n) != Some(1) || linear || !l.outs.is_empty() {
+    fn single_iteration(&mut self, ir_loop: &mut Loop, outs: &[Var]) -> Option<Block> {
+        let Trip::Count(n) = ir_loop.trip else { return None };
+        let linear = !(ir_loop.lin_init.is_empty()
+            && ir_loop.lin_xs.is_empty()
+            && ir_loop.lin_outs.is_empty()
+            && ir_loop.body.lin_params.is_empty());
+        if self.lits.int(n) != Some(1) || linear || !ir_loop.outs.is_empty() {
             return None;
         }
         let mut elements = Vec::new();
-        for x in &l.xs {
+        for x in &ir_loop.xs {
             match self.defs.get(x) {
                 Some(Op::ArrayLit { elems, .. }) => elements.push(*elems.first()?),
                 _ => return None,
             }
         }
-        let mut b = std::mem::take(&mut l.body);
+        let mut b = std::mem::take(&mut ir_loop.body);
         let (index, trip) = (*b.params.first()?, *outs.last()?);
         let span = b.stmts.first().map(|s| s.span).unwrap_or_default();
         let int = |n: i64, v: Var| Stmt { op: Op::Lit(Lit::I64(n)), outs: vec![v], lin_outs: Vec::new(), span };
-        self.names.extend(b.params.iter().skip(1).copied().zip(l.init.iter().copied().chain(elements)));
+        self.names.extend(b.params.iter().skip(1).copied().zip(ir_loop.init.iter().copied().chain(elements)));
         b.stmts.insert(0, int(0, index));
         b.stmts.push(int(1, trip));
         b.results.push(trip);
@@ -130,44 +136,47 @@ impl Simplifier<'_> {
     }
 
     /// Removes loop elements that equal the index, are constant, or occur twice.
-    fn elements(&mut self, l: &mut Loop) {
-        let (Some(index), Trip::Count(n)) = (l.body.params.first().copied(), &l.trip) else { return };
-        let (n, k) = (*n, 1 + l.init.len());
-        let mut i = 0;
-        while i < l.xs.len() {
-            let known = match self.defs.get(&l.xs[i]) {
+    fn elements(&mut self, ir_loop: &mut Loop) {
+        let (Some(index), Trip::Count(n)) = (ir_loop.body.params.first().copied(), &ir_loop.trip) else { return };
+        let (n, offset) = (*n, 1 + ir_loop.init.len());
+        let mut position = 0;
+        while position < ir_loop.xs.len() {
+            let known = match self.defs.get(&ir_loop.xs[position]) {
                 Some(Op::Prim(Prim::Array(ArrayFn::Iota), m)) if m.first() == Some(&n) => Some(index),
                 Some(Op::Replicate { n: m, a }) if *m == n => Some(*a),
-                _ => l.xs[..i].iter().position(|x| *x == l.xs[i]).map(|j| l.body.params[k + j]),
+                _ => ir_loop.xs[..position]
+                    .iter()
+                    .position(|x| *x == ir_loop.xs[position])
+                    .map(|j| ir_loop.body.params[offset + j]),
             };
             match known {
                 Some(v) => {
                     let v = self.name(v);
-                    self.names.insert(l.body.params.remove(k + i), v);
-                    l.xs.remove(i);
+                    self.names.insert(ir_loop.body.params.remove(offset + position), v);
+                    ir_loop.xs.remove(position);
                 }
-                None => i += 1,
+                None => position += 1,
             }
         }
     }
 
     /// Simplifies a statement. `None` if it is not needed any more.
-    fn stmt(&mut self, mut s: Stmt) -> Option<Stmt> {
-        self.extents.learn(self.f, &s);
-        if !s.lin_outs.is_empty() {
-            return Some(s);
+    fn stmt(&mut self, mut stmt: Stmt) -> Option<Stmt> {
+        self.extents.learn(self.f, &stmt);
+        if !stmt.lin_outs.is_empty() {
+            return Some(stmt);
         }
-        if let ([out], true) = (s.outs.as_slice(), is_pure(&s.op)) {
+        if let ([out], true) = (stmt.outs.as_slice(), is_pure(&stmt.op)) {
             let out = *out;
-            self.cheaper(&mut s.op);
-            if let Some(v) = self.same(&s.op) {
+            self.cheaper(&mut stmt.op);
+            if let Some(v) = self.same(&stmt.op) {
                 self.names.insert(out, v);
                 return None;
             }
-            if let Some(l) = self.lits.folded(&s.op).or_else(|| self.compared(&s.op)) {
-                s.op = Op::Lit(l);
+            if let Some(l) = self.lits.folded(&stmt.op).or_else(|| self.compared(&stmt.op)) {
+                stmt.op = Op::Lit(l);
             }
-            match &s.op {
+            match &stmt.op {
                 Op::Lit(l) => self.lits.put(out, l.clone()),
                 Op::Un(Un::Neg, _)
                 | Op::Not(_)
@@ -178,15 +187,15 @@ impl Simplifier<'_> {
                 | Op::Broadcast { .. }
                 | Op::ArrayLit { .. }
                 | Op::Dim(..) => {
-                    self.defs.insert(out, s.op.clone());
+                    self.defs.insert(out, stmt.op.clone());
                 }
                 _ => {}
             }
         }
-        match self.seen.find(self.f, &s) {
-            None => Some(s),
+        match self.seen.find(self.f, &stmt) {
+            None => Some(stmt),
             Some(old) => {
-                self.names.extend(s.outs.iter().copied().zip(old));
+                self.names.extend(stmt.outs.iter().copied().zip(old));
                 None
             }
         }

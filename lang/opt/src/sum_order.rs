@@ -26,25 +26,25 @@ fn block(f: &mut Function, b: &mut Block) {
     });
 }
 
-fn collected(f: &mut Function, mut s: Stmt, to: &mut Vec<Stmt>) {
-    let span = s.span;
+fn collected(func: &mut Function, mut stmt: Stmt, to: &mut Vec<Stmt>) {
+    let span = stmt.span;
     let mut sums = Vec::new();
-    let is_straight = matches!(&s.op, Op::Loop(l) if straight(f, l));
-    if let (Op::Loop(l), false) = (&mut s.op, is_straight)
+    let is_straight = matches!(&stmt.op, Op::Loop(l) if straight(func, l));
+    if let (Op::Loop(l), false) = (&mut stmt.op, is_straight)
         && let (Trip::Count(n), true, true) =
             (&l.trip, l.init.is_empty(), l.lin_outs.is_empty() && l.lin_init.is_empty())
     {
         let n = *n;
         for (k, o) in l.outs.iter_mut().enumerate() {
-            let ty = f.ty(s.outs[k]).clone();
+            let ty = func.ty(stmt.outs[k]).clone();
             if *o == Out::Sum && ty.rank() == 0 && ty.is_real() {
                 *o = Out::Collect;
-                let part = f.fresh(ty.array(1), false);
-                let total = std::mem::replace(&mut s.outs[k], part);
+                let part = func.fresh(ty.array(1), false);
+                let total = std::mem::replace(&mut stmt.outs[k], part);
                 sums.push(Stmt { outs: vec![total], lin_outs: Vec::new(), op: Op::Sum { a: part, n: Some(n) }, span });
             }
         }
     }
-    to.push(s);
+    to.push(stmt);
     to.extend(sums);
 }

@@ -14,19 +14,19 @@ const MOST: usize = 256;
 
 /// Eliminates tail calls in `root` and the functions that it calls. `seen` holds the functions that have been
 /// processed.
-pub fn as_loops(p: &mut Program, root: FnId, seen: &mut HashSet<FnId>) {
-    for me in p.callees(root, |_, _| true) {
+pub fn as_loops(program: &mut Program, root: FnId, seen: &mut HashSet<FnId>) {
+    for me in program.callees(root, |_, _| true) {
         if !seen.insert(me) {
             continue;
         }
-        let f = p.func(me).clone();
+        let f = program.func(me).clone();
         let Some(fixed) = carried(&f, me) else { continue };
-        let ends = p.reserve(&f.name);
+        let ends = program.reserve(&f.name);
         seen.insert(ends);
-        p.set(ends, ending(&f, me, ends));
-        p.set(me, looped(&f, me, ends, &fixed));
-        crate::check(p, p.func(ends), "tail_calls");
-        crate::check(p, p.func(me), "tail_calls");
+        program.set(ends, ending(&f, me, ends));
+        program.set(me, looped(&f, me, ends, &fixed));
+        crate::check(program, program.func(ends), "tail_calls");
+        crate::check(program, program.func(me), "tail_calls");
     }
 }
 
@@ -84,21 +84,21 @@ fn mentions(s: &Stmt, me: FnId) -> bool {
 /// numbers if the results are numbers; otherwise it is a call of the copy.
 fn ending(f: &Function, me: FnId, ends: FnId) -> Function {
     let nothing: Option<Vec<Lit>> = f.body.results.iter().map(|v| nothing(f.ty(*v))).collect();
-    let mut g = f.clone();
-    replace(&mut g.body, me, &|s| match (&nothing, &s.op) {
-        (Some(lits), _) => s
+    let mut func = f.clone();
+    replace(&mut func.body, me, &|stmt| match (&nothing, &stmt.op) {
+        (Some(lits), _) => stmt
             .outs
             .iter()
             .zip(lits)
-            .map(|(v, l)| Stmt { op: Op::Lit(l.clone()), outs: vec![*v], lin_outs: Vec::new(), span: s.span })
+            .map(|(v, l)| Stmt { op: Op::Lit(l.clone()), outs: vec![*v], lin_outs: Vec::new(), span: stmt.span })
             .collect(),
         (None, Op::Call { args, .. }) => vec![Stmt {
             op: Op::Call { f: ends, args: args.clone(), lin_args: Vec::new(), rule: None, checkpoint: false },
-            ..s.clone()
+            ..stmt.clone()
         }],
-        (None, _) => vec![s.clone()],
+        (None, _) => vec![stmt.clone()],
     });
-    g
+    func
 }
 
 fn nothing(ty: &Ty) -> Option<Lit> {
@@ -127,18 +127,18 @@ fn replace(b: &mut Block, me: FnId, with: &dyn Fn(&Stmt) -> Vec<Stmt>) {
 
 /// The function as a loop, followed by a call of the copy `ends`.
 fn looped(f: &Function, me: FnId, ends: FnId, fixed: &[bool]) -> Function {
-    let mut g = f.clone();
-    let body = std::mem::take(&mut g.body);
+    let mut func = f.clone();
+    let body = std::mem::take(&mut func.body);
     let span = body.stmts.last().map_or(Span::default(), |s| s.span);
     let moving: Vec<Var> = body.params.iter().zip(fixed).filter(|(_, f)| !**f).map(|(v, _)| *v).collect();
-    let tys: Vec<Ty> = std::iter::once(Ty::Bool).chain(g.tys(&moving)).collect();
-    let mut fresh = |tys: &[Ty]| tys.iter().map(|t| g.fresh(t.clone(), false)).collect::<Vec<Var>>();
+    let tys: Vec<Ty> = std::iter::once(Ty::Bool).chain(func.tys(&moving)).collect();
+    let mut fresh = |tys: &[Ty]| tys.iter().map(|t| func.fresh(t.clone(), false)).collect::<Vec<Var>>();
     let (asked, going, after) = (fresh(&tys), fresh(&tys[..1]), fresh(&tys));
     let (given, begin, index, count) =
         (fresh(&tys[1..]), fresh(&tys[..1])[0], fresh(&[Ty::I64])[0], fresh(&[Ty::I64])[0]);
     let results = fresh(&f.tys(&body.results));
     let names: Vec<Var> = body.params.clone();
-    let mut iteration = LoopBuilder { f: &mut g, me, moving: &moving, fixed, tys: &tys, span };
+    let mut iteration = LoopBuilder { f: &mut func, me, moving: &moving, fixed, tys: &tys, span };
     let mut turned = iteration.block(body);
     turned.params = std::iter::once(index).chain(going).chain(moving.iter().copied()).collect();
     let replaced = |with: &[Var]| {
@@ -150,7 +150,7 @@ fn looped(f: &Function, me: FnId, ends: FnId, fixed: &[bool]) -> Function {
             .collect::<Vec<Var>>()
     };
     let condition = Block { params: asked.clone(), results: asked[..1].to_vec(), ..Block::default() };
-    let l = Loop {
+    let ir_loop = Loop {
         trip: Trip::While(condition),
         reverse: false,
         init: std::iter::once(begin).chain(given.iter().copied()).collect(),
@@ -164,14 +164,14 @@ fn looped(f: &Function, me: FnId, ends: FnId, fixed: &[bool]) -> Function {
     let stmt = |op: Op, outs: Vec<Var>| Stmt { op, outs, lin_outs: Vec::new(), span };
     let stmts = vec![
         stmt(Op::Lit(Lit::Bool(true)), vec![begin]),
-        stmt(Op::Loop(Box::new(l)), after.iter().copied().chain([count]).collect()),
+        stmt(Op::Loop(Box::new(ir_loop)), after.iter().copied().chain([count]).collect()),
         stmt(
             Op::Call { f: ends, args: replaced(&after[1..]), lin_args: Vec::new(), rule: None, checkpoint: false },
             results.clone(),
         ),
     ];
-    g.body = Block { params: replaced(&given), lin_params: Vec::new(), stmts, results, lin_results: Vec::new() };
-    g
+    func.body = Block { params: replaced(&given), lin_params: Vec::new(), stmts, results, lin_results: Vec::new() };
+    func
 }
 
 /// Context for building the body of the loop.
@@ -188,25 +188,25 @@ struct LoopBuilder<'a> {
 
 impl LoopBuilder<'_> {
     /// Converts a block to return the next iteration's arguments instead of results.
-    fn block(&mut self, mut b: Block) -> Block {
+    fn block(&mut self, mut block: Block) -> Block {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-            let end = b.stmts.last().is_some_and(|s| mentions(s, self.me));
-            let Some(last) = b.stmts.pop().filter(|_| end) else {
+            let end = block.stmts.last().is_some_and(|s| mentions(s, self.me));
+            let Some(last) = block.stmts.pop().filter(|_| end) else {
                 return self.leaf(Vec::new(), false, self.moving.to_vec());
             };
             match last.op {
                 Op::Call { args, .. } => {
                     let args = args.into_iter().zip(self.fixed).filter(|(_, f)| !**f).map(|(v, _)| v).collect();
-                    self.leaf(b.stmts, true, args)
+                    self.leaf(block.stmts, true, args)
                 }
                 Op::If(c, x, y) => {
                     let op = Op::If(c, Box::new(self.block(*x)), Box::new(self.block(*y)));
                     let outs: Vec<Var> = self.tys.iter().map(|t| self.f.fresh(t.clone(), false)).collect();
-                    b.stmts.push(Stmt { op, outs: outs.clone(), lin_outs: Vec::new(), span: last.span });
-                    Block { stmts: b.stmts, results: outs, ..b }
+                    block.stmts.push(Stmt { op, outs: outs.clone(), lin_outs: Vec::new(), span: last.span });
+                    Block { stmts: block.stmts, results: outs, ..block }
                 }
                 // A return without a self-call.
-                _ => self.leaf(b.stmts, false, self.moving.to_vec()),
+                _ => self.leaf(block.stmts, false, self.moving.to_vec()),
             }
         })
     }

@@ -45,61 +45,67 @@ impl Body {
     }
 
     fn step(&mut self, r: &mut Rng, condition: usize) {
-        let (free, x, y) =
+        let (free, left, right) =
             (self.free[r.below(self.free.len())], self.all[r.below(self.all.len())], self.all[r.below(self.all.len())]);
         let bound = |b: &Body, v: usize| !b.free.contains(&v);
         match r.below(9) {
-            0 | 1 => _ = self.op(&format!("add v{x} v{y}"), bound(self, x) || bound(self, y)),
-            2 => _ = self.op(&format!("sub v{x} v{y}"), bound(self, x) || bound(self, y)),
-            3 => _ = self.op(&format!("mul v{x} v{free}"), bound(self, x)),
-            4 => _ = self.op(&format!("mul v{free} v{x}"), bound(self, x)),
-            5 => _ = self.op(&format!("scale_tangent v{free} v{x}"), bound(self, x)),
-            6 => _ = self.op(&format!("neg v{x}"), bound(self, x)),
+            0 | 1 => _ = self.op(&format!("add v{left} v{right}"), bound(self, left) || bound(self, right)),
+            2 => _ = self.op(&format!("sub v{left} v{right}"), bound(self, left) || bound(self, right)),
+            3 => _ = self.op(&format!("mul v{left} v{free}"), bound(self, left)),
+            4 => _ = self.op(&format!("mul v{free} v{left}"), bound(self, left)),
+            5 => _ = self.op(&format!("scale_tangent v{free} v{left}"), bound(self, left)),
+            6 => _ = self.op(&format!("neg v{left}"), bound(self, left)),
             7 => {
                 let e = self.op(&format!("exp v{}", self.free[0]), false);
-                self.op(&format!("div v{x} v{e}"), bound(self, x));
+                self.op(&format!("div v{left} v{e}"), bound(self, left));
             }
-            _ => _ = self.op(&format!("select v{condition} v{x} v{y}"), bound(self, x) || bound(self, y)),
+            _ => _ = self.op(&format!("select v{condition} v{left} v{right}"), bound(self, left) || bound(self, right)),
         }
     }
 }
 
-/// The text of a loop that carries `k` numbers.
-fn program(r: &mut Rng, k: usize, ty: &'static str) -> String {
+/// The text of a loop that carries `states` numbers.
+fn program(rng: &mut Rng, states: usize, ty: &'static str) -> String {
     let mut params: Vec<String> = vec![format!("v0: []{ty}"), format!("v1: []{ty}")];
-    params.extend((0..k).map(|i| format!("v{}: {ty}", 2 + i)));
-    let n = 2 + k;
-    let begins: Vec<String> =
-        (0..k).map(|i| if r.below(3) == 0 { format!("v{}", n + 1) } else { format!("v{}", 2 + i) }).collect();
-    let (index, first) = (n + 2, n + 3);
-    let (x, y, one, condition) = (first + k, first + k + 1, first + k + 2, first + k + 3);
-    let mut b =
-        Body { text: String::new(), next: condition + 1, free: vec![x, y], all: (first..first + k + 2).collect(), ty };
-    writeln!(b.text, "    v{one}: i64 = 1\n    v{condition}: bool = gt v{index} v{one}").unwrap();
-    (0..2 + r.below(3 * k + 3)).for_each(|_| b.step(r, condition));
+    params.extend((0..states).map(|i| format!("v{}: {ty}", 2 + i)));
+    let length = 2 + states;
+    let begins: Vec<String> = (0..states)
+        .map(|i| if rng.below(3) == 0 { format!("v{}", length + 1) } else { format!("v{}", 2 + i) })
+        .collect();
+    let (index, first) = (length + 2, length + 3);
+    let (x, y, one, condition) = (first + states, first + states + 1, first + states + 2, first + states + 3);
+    let mut body = Body {
+        text: String::new(),
+        next: condition + 1,
+        free: vec![x, y],
+        all: (first..first + states + 2).collect(),
+        ty,
+    };
+    writeln!(body.text, "    v{one}: i64 = 1\n    v{condition}: bool = gt v{index} v{one}").unwrap();
+    (0..2 + rng.below(3 * states + 3)).for_each(|_| body.step(rng, condition));
     // Carried values stay small, so that no digits are lost.
-    let half = b.op(if ty == "f64" { "0.3" } else { "0.3f32" }, false);
-    let carried: Vec<usize> = (0..k)
-        .map(|_| b.all[b.all.len() - 1 - r.below(b.all.len().min(k + 3))])
+    let half = body.op(if ty == "f64" { "0.3" } else { "0.3f32" }, false);
+    let carried: Vec<usize> = (0..states)
+        .map(|_| body.all[body.all.len() - 1 - rng.below(body.all.len().min(states + 3))])
         .collect::<Vec<_>>()
         .into_iter()
-        .map(|v| b.op(&format!("mul v{half} v{v}"), true))
+        .map(|v| body.op(&format!("mul v{half} v{v}"), true))
         .collect();
-    let shown = b.op(&format!("abs v{}", first + r.below(k)), true);
+    let shown = body.op(&format!("abs v{}", first + rng.below(states)), true);
     let results: Vec<String> = carried.iter().chain([&shown, &shown]).map(|v| format!("v{v}")).collect();
-    let ends: Vec<String> = (0..k).map(|i| format!("v{}: {ty}", b.next + i)).collect();
-    let (all, sum, trip) = (b.next + k, b.next + k + 1, b.next + k + 2);
-    let given: Vec<String> = (b.next..b.next + k + 2).map(|v| format!("v{v}")).collect();
-    let inside: Vec<String> = (first..first + k + 2).map(|v| format!("v{v}: {ty}")).collect();
+    let ends: Vec<String> = (0..states).map(|i| format!("v{}: {ty}", body.next + i)).collect();
+    let (all, sum, trip) = (body.next + states, body.next + states + 1, body.next + states + 2);
+    let given: Vec<String> = (body.next..body.next + states + 2).map(|v| format!("v{v}")).collect();
+    let inside: Vec<String> = (first..first + states + 2).map(|v| format!("v{v}: {ty}")).collect();
     format!(
-        "fn f0 (params) -> ({}[]{ty}, {ty}) {{\n  v{n}: i64 = dim 0 v0\n  v{}: {ty} = zero {ty}\n  {}, v{all}: []{ty}, v{sum}: {ty}, v{trip}: i64 = loop for v{n}{} carry ({}) over (v0, v1) out (collect, sum) (v{index}: i64, {}) {{\n{}    return {}\n  }}\n  return {}\n}}\n",
-        format!("{ty}, ").repeat(k),
-        n + 1,
+        "fn f0 (params) -> ({}[]{ty}, {ty}) {{\n  v{length}: i64 = dim 0 v0\n  v{}: {ty} = zero {ty}\n  {}, v{all}: []{ty}, v{sum}: {ty}, v{trip}: i64 = loop for v{length}{} carry ({}) over (v0, v1) out (collect, sum) (v{index}: i64, {}) {{\n{}    return {}\n  }}\n  return {}\n}}\n",
+        format!("{ty}, ").repeat(states),
+        length + 1,
         ends.join(", "),
-        if r.below(2) == 0 { " reverse" } else { "" },
+        if rng.below(2) == 0 { " reverse" } else { "" },
         begins.join(", "),
         inside.join(", "),
-        b.text,
+        body.text,
         results.join(", "),
         given.join(", "),
     )
@@ -122,29 +128,31 @@ fn has_state(b: &Block) -> bool {
 }
 
 /// Compares both versions. Returns whether no loop with state remains.
-fn check(seed: u64, text: &str, ty: &'static str, k: usize) -> bool {
-    let p: Program = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{seed}: {e}\n{text}"));
-    let mut f = (**p.func(FnId(0))).clone();
+fn check(seed: u64, text: &str, ty: &'static str, states: usize) -> bool {
+    let program: Program = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{seed}: {e}\n{text}"));
+    let mut f = (**program.func(FnId(0))).clone();
     for pipeline in [adl_opt::pipelines::FOR_DEVICE, adl_opt::pipelines::VECTORS] {
-        adl_opt::run(pipeline, &p, &mut f, adl_ir::Zeros::Symbolic);
+        adl_opt::run(pipeline, &program, &mut f, adl_ir::Zeros::Symbolic);
     }
     let done = !has_state(&f.body);
-    let mut after = p.clone();
+    let mut after = program.clone();
     after.set(FnId(0), f);
     let mut r = Rng(seed);
     let one = |r: &mut Rng| if ty == "f64" { Val::F64(r.real()) } else { Val::F32(r.real() as f32) };
-    for n in [0, 1, 2, 3, 17, 100] {
-        let array = |r: &mut Rng| Val::Array(Rc::new(Arr { shape: vec![n], elems: (0..n).map(|_| one(r)).collect() }));
+    for length in [0, 1, 2, 3, 17, 100] {
+        let array = |r: &mut Rng| {
+            Val::Array(Rc::new(Arr { shape: vec![length], elems: (0..length).map(|_| one(r)).collect() }))
+        };
         let mut args = vec![array(&mut r), array(&mut r)];
-        args.extend((0..k).map(|_| one(&mut r)));
-        let (want, have) = (run(&p, FnId(0), &args, &[]).unwrap(), run(&after, FnId(0), &args, &[]).unwrap());
+        args.extend((0..states).map(|_| one(&mut r)));
+        let (want, have) = (run(&program, FnId(0), &args, &[]).unwrap(), run(&after, FnId(0), &args, &[]).unwrap());
         let (mut a, mut b) = (Vec::new(), Vec::new());
         want.results.iter().for_each(|v| numbers(v, &mut a));
         have.results.iter().for_each(|v| numbers(v, &mut b));
         let close = if ty == "f64" { 1e-9 } else { 1e-3 } * a.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
         assert!(
             a.len() == b.len() && a.iter().zip(&b).all(|(x, y)| (x - y).abs() <= close),
-            "{seed}, {n}: {a:?} {b:?}\n{text}"
+            "{seed}, {length}: {a:?} {b:?}\n{text}"
         );
     }
     done

@@ -57,27 +57,27 @@ const HOIST: usize = 4;
 const APART: usize = 5;
 
 /// Runs a function before and after each pipeline, and returns the results.
-fn compare(p: &mut Program, f: FnId, args: &[Val], arrays: Zeros, seed: u64) -> Vec<Val> {
-    let plain = run(p, f, args, &[]).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
-    let mut made: Function = (**p.func(f)).clone();
+fn compare(program: &mut Program, f: FnId, args: &[Val], arrays: Zeros, seed: u64) -> Vec<Val> {
+    let plain = run(program, f, args, &[]).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+    let mut made: Function = (**program.func(f)).clone();
     let mut hoisted = 0;
-    for (k, pipeline) in PIPELINES.iter().enumerate() {
+    for (pass, pipeline) in PIPELINES.iter().enumerate() {
         // A hoisted statement is computed once even if the loop runs zero times.
-        hoisted = match k {
+        hoisted = match pass {
             HOIST => 32 + plain.counts.total / 8,
             APART => 32 + plain.counts.total,
             _ => hoisted,
         };
         // Hoisting alone must not need materialised arrays.
-        let zeros = if k == HOIST { Zeros::Symbolic } else { arrays };
-        adl_opt::run(pipeline, p, &mut made, zeros);
-        adl_ir::verify(p, &made).unwrap_or_else(|e| panic!("seed {seed}, pass {k}: {e:?}"));
-        let g = p.add(made.clone());
-        let now = run(p, g, args, &[]).unwrap_or_else(|e| panic!("seed {seed}, pass {k}: {e}"));
-        assert_eq!(all_bits(&now.results), all_bits(&plain.results), "seed {seed}, pass {k}");
+        let zeros = if pass == HOIST { Zeros::Symbolic } else { arrays };
+        adl_opt::run(pipeline, program, &mut made, zeros);
+        adl_ir::verify(program, &made).unwrap_or_else(|e| panic!("seed {seed}, pass {pass}: {e:?}"));
+        let g = program.add(made.clone());
+        let now = run(program, g, args, &[]).unwrap_or_else(|e| panic!("seed {seed}, pass {pass}: {e}"));
+        assert_eq!(all_bits(&now.results), all_bits(&plain.results), "seed {seed}, pass {pass}");
         assert!(
             now.counts.total <= plain.counts.total + hoisted,
-            "seed {seed}, pass {k}: {} against {}",
+            "seed {seed}, pass {pass}: {} against {}",
             now.counts.total,
             plain.counts.total
         );
@@ -89,21 +89,22 @@ fn compare(p: &mut Program, f: FnId, args: &[Val], arrays: Zeros, seed: u64) -> 
 fn results_are_the_same_bits_for_no_more_work() {
     for seed in 0..programs() {
         let g = generate::program(seed, 6 + (seed % 40) as usize);
-        let mut p = g.program.clone();
-        compare(&mut p, g.main, &g.args, Zeros::Materialized, seed);
+        let mut program = g.program.clone();
+        compare(&mut program, g.main, &g.args, Zeros::Materialized, seed);
         let mut ad = Ad::new();
         ad.optimise = true;
         let wrt = vec![true; g.args.len()];
         let l = ad
-            .linearize_with(&mut p, g.main, &wrt, &UnzipPlan::store_all())
+            .linearize_with(&mut program, g.main, &wrt, &UnzipPlan::store_all())
             .unwrap_or_else(|e| panic!("seed {seed}: {}", e.why));
-        let mut outs = compare(&mut p, l.primal, &g.args, Zeros::Symbolic, seed);
+        let mut outs = compare(&mut program, l.primal, &g.args, Zeros::Symbolic, seed);
         let mut seeds = outs.split_off(l.results);
         for v in outs.iter().zip(&l.active).filter(|(_, a)| **a).map(|(v, _)| v) {
             seeds.push(v.clone());
         }
-        if p.func(l.cotangent).body.params.len() == seeds.len() && outs.iter().all(|v| !matches!(v, Val::Data(_))) {
-            compare(&mut p, l.cotangent, &seeds, Zeros::Symbolic, seed);
+        if program.func(l.cotangent).body.params.len() == seeds.len() && outs.iter().all(|v| !matches!(v, Val::Data(_)))
+        {
+            compare(&mut program, l.cotangent, &seeds, Zeros::Symbolic, seed);
         }
     }
 }

@@ -35,9 +35,9 @@ impl Ops for Symbolic {
         })
     }
 
-    fn bin(&mut self, op: Bin, x: &Formula, y: &Formula) -> Result<Formula, Self::E> {
+    fn bin(&mut self, op: Bin, left: &Formula, right: &Formula) -> Result<Formula, Self::E> {
         let (zero, one) = (Number(0.0), Number(1.0));
-        Ok(match (op, x, y) {
+        Ok(match (op, left, right) {
             (_, Number(a), Number(b)) => Number(op.eval(*a, *b)),
             (Bin::LeIndicator, _, Number(_)) | (Bin::LeIndicator, Number(_), _) => zero,
             (Bin::Max, x, Number(least)) if *least < 1e-300 => x.clone(),
@@ -51,7 +51,7 @@ impl Ops for Symbolic {
             (Bin::ScaleTangent, x, y) => Formula::Bin(Bin::Mul, Box::new(x.clone()), Box::new(y.clone())),
             (Bin::Add, x, y) if *x == zero => y.clone(),
             (Bin::Add | Bin::Sub, x, y) if *y == zero => x.clone(),
-            _ => Formula::Bin(op, Box::new(x.clone()), Box::new(y.clone())),
+            _ => Formula::Bin(op, Box::new(left.clone()), Box::new(right.clone())),
         })
     }
 }
@@ -124,24 +124,29 @@ fn above(level: Level) -> Level {
 }
 
 /// The derivative of a built-in as a sentence; `None` if its documentation already states it.
-pub fn derivative(p: Prim) -> Option<String> {
-    let (x, y) = (Formula::Name("x"), Formula::Name("y"));
+pub fn derivative(prim: Prim) -> Option<String> {
+    let (first, second) = (Formula::Name("x"), Formula::Name("y"));
     let text = |f: Formula| f.text(Level::Sum);
-    if let Prim::Un(op) = p
+    if let Prim::Un(op) = prim
         && op != Un::Neg
     {
-        let Ok(d) = d_un(&mut Symbolic, op, &x, &Formula::Un(op, Box::new(x.clone())));
-        return Some(format!("Derivative of `{} x`: `{}`.", p.name(), text(d)));
+        let Ok(d) = d_un(&mut Symbolic, op, &first, &Formula::Un(op, Box::new(first.clone())));
+        return Some(format!("Derivative of `{} x`: `{}`.", prim.name(), text(d)));
     }
-    if let Prim::Bin(op) = p
+    if let Prim::Bin(op) = prim
         && !matches!(op, Bin::Add | Bin::Sub)
     {
-        let Ok((dx, dy)) =
-            d_bin(&mut Symbolic, op, &x, &y, &Formula::Bin(op, Box::new(x.clone()), Box::new(y.clone())));
-        let call = Formula::Bin(op, Box::new(x), Box::new(y)).text(Level::Sum);
+        let Ok((dx, dy)) = d_bin(
+            &mut Symbolic,
+            op,
+            &first,
+            &second,
+            &Formula::Bin(op, Box::new(first.clone()), Box::new(second.clone())),
+        );
+        let call = Formula::Bin(op, Box::new(first), Box::new(second)).text(Level::Sum);
         return Some(format!("Derivatives of `{call}`: in x `{}`, in y `{}`.", text(dx), text(dy)));
     }
-    linear(p.row().linearity, p.row().arity)
+    linear(prim.row().linearity, prim.row().arity)
 }
 
 /// The derivative as implied by linearity.
@@ -165,7 +170,7 @@ mod tests {
 
     #[test]
     fn rules_are_readable() {
-        for (p, want) in [
+        for (prim, want) in [
             (Prim::Un(Un::Sin), "Derivative of `sin x`: `cos x`."),
             (Prim::Un(Un::Cos), "Derivative of `cos x`: `-sin x`."),
             (Prim::Un(Un::Tan), "Derivative of `tan x`: `1 + tan x ^ 2`."),
@@ -190,7 +195,7 @@ mod tests {
             (Prim::Reduction(ReductionFn::Sum), "Linear: its derivative is itself, applied to the tangent."),
             (Prim::Array(ArrayFn::Zip), "Linear: its derivative is itself, applied to the tangents."),
         ] {
-            assert_eq!(derivative(p).as_deref(), Some(want));
+            assert_eq!(derivative(prim).as_deref(), Some(want));
         }
     }
 }

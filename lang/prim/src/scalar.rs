@@ -111,19 +111,19 @@ pub(crate) fn gauss<O: Ops>(o: &mut O, x: &O::V, c: f64) -> Result<O::V, O::E> {
 }
 
 /// A power of two that scales the larger magnitude to between 1e-150 and 1e150; its derivative is 0.
-pub(crate) fn unit<O: Ops>(o: &mut O, x: &O::V, y: &O::V) -> Result<O::V, O::E> {
-    let (a, b) = (o.un(Un::Abs, x)?, o.un(Un::Abs, y)?);
-    let size = o.bin(Bin::Max, &a, &b)?;
-    let (least, most, one) = (o.constant(1e-150, x), o.constant(1e150, x), o.constant(1.0, x));
-    let small = o.bin(Bin::LeIndicator, &size, &least)?;
-    let large = o.bin(Bin::LeIndicator, &most, &size)?;
-    let (up, down) = (o.constant(f64::powi(2.0, 1000), x), o.constant(f64::powi(2.0, -540), x));
+pub(crate) fn unit<O: Ops>(ops: &mut O, x: &O::V, y: &O::V) -> Result<O::V, O::E> {
+    let (a, b) = (ops.un(Un::Abs, x)?, ops.un(Un::Abs, y)?);
+    let size = ops.bin(Bin::Max, &a, &b)?;
+    let (least, most, one) = (ops.constant(1e-150, x), ops.constant(1e150, x), ops.constant(1.0, x));
+    let small = ops.bin(Bin::LeIndicator, &size, &least)?;
+    let large = ops.bin(Bin::LeIndicator, &most, &size)?;
+    let (up, down) = (ops.constant(f64::powi(2.0, 1000), x), ops.constant(f64::powi(2.0, -540), x));
     // In F32 these constants overflow or underflow, and the scale is 1.
-    let (up, down) = (o.bin(Bin::ScaleTangent, &up, &small)?, o.bin(Bin::ScaleTangent, &down, &large)?);
-    let extreme = o.bin(Bin::Add, &small, &large)?;
-    let usual = o.bin(Bin::Sub, &one, &extreme)?;
-    let sum = o.bin(Bin::Add, &up, &down)?;
-    o.bin(Bin::Add, &usual, &sum)
+    let (up, down) = (ops.bin(Bin::ScaleTangent, &up, &small)?, ops.bin(Bin::ScaleTangent, &down, &large)?);
+    let extreme = ops.bin(Bin::Add, &small, &large)?;
+    let usual = ops.bin(Bin::Sub, &one, &extreme)?;
+    let sum = ops.bin(Bin::Add, &up, &down)?;
+    ops.bin(Bin::Add, &usual, &sum)
 }
 
 /// `a / b`, but 0 if `b` is 0 (for gradients of norms at the origin).
@@ -137,29 +137,29 @@ pub(crate) fn safe_div<O: Ops>(o: &mut O, a: &O::V, b: &O::V) -> Result<O::V, O:
 
 /// y xʸ⁻¹ and xʸ log x. For x ≤ 0, xʸ counts as constant in y, because for negative x it is defined at isolated
 /// exponents only. Then neither partial derivative depends on y, so that second derivatives are symmetric.
-pub(crate) fn d_pow<O: Ops>(o: &mut O, x: &O::V, y: &O::V, z: &O::V) -> Result<(O::V, O::V), O::E> {
-    let one = o.constant(1.0, x);
-    let zero = o.constant(0.0, x);
-    let non_positive = o.bin(Bin::LeIndicator, x, &zero)?;
-    let positive = o.bin(Bin::Sub, &one, &non_positive)?;
-    // `y`, with derivative 0 if `x` ≤ 0. There `y` is rounded away from 0 to an integer. This changes `y` only if `x`
+pub(crate) fn d_pow<O: Ops>(ops: &mut O, base: &O::V, exponent: &O::V, power: &O::V) -> Result<(O::V, O::V), O::E> {
+    let one = ops.constant(1.0, base);
+    let zero = ops.constant(0.0, base);
+    let non_positive = ops.bin(Bin::LeIndicator, base, &zero)?;
+    let positive = ops.bin(Bin::Sub, &one, &non_positive)?;
+    // `exponent`, with derivative 0 if `base` ≤ 0. There `exponent` is rounded away from 0 to an integer. This changes `exponent` only if `base`
     // is 0, and then only its sign matters.
-    let size = o.un(Un::Abs, y)?;
-    let whole = o.un(Un::Ceil, &size)?;
-    let sign = o.un(Un::Sign, y)?;
-    let fixed = o.bin(Bin::Mul, &sign, &whole)?;
-    let free = o.bin(Bin::ScaleTangent, y, &positive)?;
-    let fixed = o.bin(Bin::ScaleTangent, &fixed, &non_positive)?;
-    let factor = o.bin(Bin::Add, &free, &fixed)?;
-    let y1 = o.bin(Bin::Sub, y, &one)?;
-    let p = o.bin(Bin::Pow, x, &y1)?;
-    let dx = o.bin(Bin::ScaleTangent, &p, &factor)?;
+    let size = ops.un(Un::Abs, exponent)?;
+    let whole = ops.un(Un::Ceil, &size)?;
+    let sign = ops.un(Un::Sign, exponent)?;
+    let fixed = ops.bin(Bin::Mul, &sign, &whole)?;
+    let free = ops.bin(Bin::ScaleTangent, exponent, &positive)?;
+    let fixed = ops.bin(Bin::ScaleTangent, &fixed, &non_positive)?;
+    let factor = ops.bin(Bin::Add, &free, &fixed)?;
+    let y1 = ops.bin(Bin::Sub, exponent, &one)?;
+    let p = ops.bin(Bin::Pow, base, &y1)?;
+    let dx = ops.bin(Bin::ScaleTangent, &p, &factor)?;
     // Keeps the logarithm finite for x ≤ 0, where it is multiplied by 0.
-    let tiny = o.constant(f64::from_bits(1), x);
-    let safe = o.bin(Bin::Max, x, &tiny)?;
-    let l = o.un(Un::Log, &safe)?;
-    let zl = o.bin(Bin::ScaleTangent, &l, z)?;
-    let dy = o.bin(Bin::ScaleTangent, &zl, &positive)?;
+    let tiny = ops.constant(f64::from_bits(1), base);
+    let safe = ops.bin(Bin::Max, base, &tiny)?;
+    let l = ops.un(Un::Log, &safe)?;
+    let zl = ops.bin(Bin::ScaleTangent, &l, power)?;
+    let dy = ops.bin(Bin::ScaleTangent, &zl, &positive)?;
     Ok((dx, dy))
 }
 

@@ -43,36 +43,36 @@ const NEAR_ROOT: [f64; 25] = [
 /// ψ(x), the derivative of log Γ. NaN at 0, -1, -2, .... Between 1 and 2 it uses a series around its zero, so that
 /// small values keep their precision. Above 12 it uses the asymptotic series, elsewhere recurrence, and below 0
 /// reflection.
-pub fn digamma(x: f64) -> f64 {
-    if x <= 0.0 && x == x.floor() || x.is_nan() || x == f64::NEG_INFINITY {
+pub fn digamma(argument: f64) -> f64 {
+    if argument <= 0.0 && argument == argument.floor() || argument.is_nan() || argument == f64::NEG_INFINITY {
         return f64::NAN;
     }
-    if x < 0.0 {
-        return digamma(1.0 - x) - PI / (PI * (x - x.round())).tan();
+    if argument < 0.0 {
+        return digamma(1.0 - argument) - PI / (PI * (argument - argument.round())).tan();
     }
-    if x >= 12.0 {
-        let r = 1.0 / (x * x);
+    if argument >= 12.0 {
+        let r = 1.0 / (argument * argument);
         let series = r
             * (1.0 / 12.0
                 - r * (1.0 / 120.0 - r * (1.0 / 252.0 - r * (1.0 / 240.0 - r * (1.0 / 132.0 - r * 691.0 / 32760.0)))));
-        return x.ln() - 0.5 / x - series;
+        return argument.ln() - 0.5 / argument - series;
     }
-    let (mut y, mut shift) = (x, 0.0);
-    if y < 1.0 {
-        shift = -1.0 / y;
-        y += 1.0;
+    let (mut reduced, mut shift) = (argument, 0.0);
+    if reduced < 1.0 {
+        shift = -1.0 / reduced;
+        reduced += 1.0;
     }
-    while y > 2.0 {
-        y -= 1.0;
-        shift += 1.0 / y;
+    while reduced > 2.0 {
+        reduced -= 1.0;
+        shift += 1.0 / reduced;
     }
-    let t = 2.0 * y - 3.0;
+    let t = 2.0 * reduced - 3.0;
     let (mut b1, mut b2) = (0.0, 0.0);
     for c in NEAR_ROOT[1..].iter().rev() {
         (b1, b2) = (2.0 * t * b1 - b2 + c, b1);
     }
     let quotient = t * b1 - b2 + NEAR_ROOT[0];
-    shift + (y - ROOT.0 - ROOT.1) * quotient
+    shift + (reduced - ROOT.0 - ROOT.1) * quotient
 }
 
 /// Bernoulli numbers B₂, B₄, ….
@@ -100,20 +100,21 @@ pub fn polygamma(n: u8, x: f64) -> f64 {
     let order = f64::from(n);
     let sign = if n % 2 == 1 { 1.0 } else { -1.0 };
     let factorial: f64 = (1..=u32::from(n)).map(f64::from).product();
-    let (mut x, mut sum) = (x, 0.0);
-    while x < 15.0 + order {
-        sum += factorial / x.powf(order + 1.0).abs() * if x < 0.0 && n.is_multiple_of(2) { -1.0 } else { 1.0 };
-        x += 1.0;
+    let (mut shifted, mut sum) = (x, 0.0);
+    while shifted < 15.0 + order {
+        sum +=
+            factorial / shifted.powf(order + 1.0).abs() * if shifted < 0.0 && n.is_multiple_of(2) { -1.0 } else { 1.0 };
+        shifted += 1.0;
     }
-    let mut tail = factorial / order / x.powf(order) + factorial / 2.0 / x.powf(order + 1.0);
+    let mut tail = factorial / order / shifted.powf(order) + factorial / 2.0 / shifted.powf(order + 1.0);
     // (2k + n - 1)! / (2k)!, updated for each term.
     let mut ratio = factorial * (order + 1.0) / 2.0;
-    let mut power = x.powf(order + 2.0);
+    let mut power = shifted.powf(order + 2.0);
     for (k, b) in BERNOULLI.iter().enumerate() {
         tail += b * ratio / power;
         let k2 = 2.0 * (k as f64 + 1.0);
         ratio *= (k2 + order) * (k2 + order + 1.0) / ((k2 + 1.0) * (k2 + 2.0));
-        power *= x * x;
+        power *= shifted * shifted;
     }
     sign * (sum + tail)
 }
@@ -232,19 +233,19 @@ pub fn atanh(x: f64) -> f64 {
 
 /// erf⁻¹(x): ±∞ at ±1, NaN beyond. By the quantile Φ⁻¹ of the normal distribution, erf⁻¹(x) = Φ⁻¹((1 + x) / 2) / √2,
 /// from algorithm AS 241 (Wichura, *The Percentage Points of the Normal Distribution*, 1988). At most 6 ulps.
-pub fn erfinv(x: f64) -> f64 {
-    let a = x.abs();
+pub fn erfinv(argument: f64) -> f64 {
+    let a = argument.abs();
     if a <= 0.85 {
-        let p = 0.5 * x;
+        let p = 0.5 * argument;
         // √2 / 4: the half of x, and the quantile in units of √2.
-        return x * (ratio(&QUANTILE_MIDDLE, 0.180625 - p * p) * (0.25 * std::f64::consts::SQRT_2));
+        return argument * (ratio(&QUANTILE_MIDDLE, 0.180625 - p * p) * (0.25 * std::f64::consts::SQRT_2));
     }
     if a >= 1.0 || a.is_nan() {
-        return if a == 1.0 { f64::INFINITY.copysign(x) } else { f64::NAN };
+        return if a == 1.0 { f64::INFINITY.copysign(argument) } else { f64::NAN };
     }
     let r = (-one::log(0.5 * (1.0 - a))).sqrt();
     let z = if r <= 5.0 { ratio(&QUANTILE_TAIL, r - 1.6) } else { ratio(&QUANTILE_FAR, r - 5.0) };
-    (z * std::f64::consts::FRAC_1_SQRT_2).copysign(x)
+    (z * std::f64::consts::FRAC_1_SQRT_2).copysign(argument)
 }
 
 #[cfg(test)]

@@ -193,19 +193,19 @@ impl Host for Muted {
     }
 }
 
-/// `fun () -> e`. If `e` is itself a function of `()`, the body calls it.
-fn thunk(e: &Expr) -> Expr {
-    let unit = |kind| Expr { kind: Box::new(kind), ty: Ty::Unit, span: e.span };
+/// `fun () -> expr`. If `expr` is itself a function of `()`, the body calls it.
+fn thunk(expr: &Expr) -> Expr {
+    let unit = |kind| Expr { kind: Box::new(kind), ty: Ty::Unit, span: expr.span };
     // A number that no local of the item uses.
     let param = Param { local: Local(u32::MAX), name: None, ty: Ty::Unit };
-    let body = match &e.ty {
+    let body = match &expr.ty {
         Ty::Fun(from, to) if **from == Ty::Unit => {
             let argument = unit(ExprKind::Local(param.local));
-            Expr { kind: Box::new(ExprKind::App(e.clone(), vec![argument])), ty: (**to).clone(), span: e.span }
+            Expr { kind: Box::new(ExprKind::App(expr.clone(), vec![argument])), ty: (**to).clone(), span: expr.span }
         }
-        _ => e.clone(),
+        _ => expr.clone(),
     };
     let ty = Ty::Fun(Rc::new(Ty::Unit), Rc::new(body.ty.clone()));
     let lambda = Lambda { params: vec![param], body, linear: false, name: None };
-    Expr { kind: Box::new(ExprKind::Lam(Rc::new(lambda))), ty, span: e.span }
+    Expr { kind: Box::new(ExprKind::Lam(Rc::new(lambda))), ty, span: expr.span }
 }

@@ -249,10 +249,10 @@ pub(crate) fn prim_type(p: Prim) -> &'static str {
 /// The approximate size in bytes of a value. For values with very many parts, only the first ones are counted.
 fn bytes(v: &Value) -> u64 {
     const MOST: usize = 1 << 16;
-    let (mut todo, mut n, mut looked) = (vec![v], 0u64, 0);
+    let (mut todo, mut total, mut looked) = (vec![v], 0u64, 0);
     while let Some(v) = todo.pop() {
         looked += 1;
-        n += 16;
+        total += 16;
         match v {
             Value::Array(a) => {
                 let each = match a.kind() {
@@ -261,18 +261,18 @@ fn bytes(v: &Value) -> u64 {
                     Kind::Bool => 1,
                     Kind::Unit | Kind::Boxed | Kind::Tuple | Kind::Record => 0,
                 };
-                n += a.shape.iter().product::<usize>() as u64 * each;
+                total += a.shape.iter().product::<usize>() as u64 * each;
                 todo.extend(a.values());
             }
             Value::Tuple(t) => todo.extend(&t.0),
             Value::Record(r) => todo.extend(&r.vals),
             Value::Data(d) => todo.extend(&d.fields),
-            Value::Str(s) => n += s.len() as u64,
+            Value::Str(s) => total += s.len() as u64,
             _ => {}
         }
         if looked > MOST {
             break;
         }
     }
-    n
+    total
 }

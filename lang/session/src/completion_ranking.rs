@@ -193,8 +193,8 @@ mod tests {
 
     #[test]
     fn what_fits_comes_first() {
-        let mut s = Session::new(Box::new(NullHost));
-        s.eval("let loss (w : [2]Float) (x : Float) = sum w * x\nlet wa = \"text\"\nlet wb = [1.0, 2.0]\nlet wc = true\nlet wd (n : Int) = [float n, 1.0]");
+        let mut session = Session::new(Box::new(NullHost));
+        session.eval("let loss (w : [2]Float) (x : Float) = sum w * x\nlet wa = \"text\"\nlet wb = [1.0, 2.0]\nlet wc = true\nlet wd (n : Int) = [float n, 1.0]");
         let first = |s: &mut Session, before: &str| {
             let start = before.len() - 1;
             let mut found = s.complete(&before[start..]);
@@ -212,7 +212,7 @@ mod tests {
             ("unknown w", ["wa", "wb"]),
             ("let w", ["wa", "wb"]),
         ] {
-            assert_eq!(first(&mut s, text), want, "{text}");
+            assert_eq!(first(&mut session, text), want, "{text}");
         }
     }
 }

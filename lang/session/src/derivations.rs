@@ -30,23 +30,26 @@ impl Session {
     /// all code in the cache), `made_ms`, `compiled_ms`, `gpu` (what the GPU did, or why it was not used), `why` (the
     /// reason for taped AD), `line` (of that reason), `rules`.
     pub fn derivations_json(&self) -> Vec<String> {
-        let one = |e: &DerivativeRecord| {
-            let rules: Vec<String> = rules_of(&self.machine, e).iter().map(|r| quote(r)).collect();
-            let line =
-                if e.span == Span::default() { "null".to_owned() } else { self.sources.line_of(e.span).to_string() };
+        let one = |record: &DerivativeRecord| {
+            let rules: Vec<String> = rules_of(&self.machine, record).iter().map(|r| quote(r)).collect();
+            let line = if record.span == Span::default() {
+                "null".to_owned()
+            } else {
+                self.sources.line_of(record.span).to_string()
+            };
             let ms = |d: Duration| d.as_secs_f64() * 1e3;
             format!(
                 "{{\"derivative\":{},\"function\":{},\"ad\":\"{}\",\"tier\":\"{}\",\"calls\":{},\"cached\":{},\"made_ms\":{:.3},\"compiled_ms\":{:.3},\"gpu\":{},\"why\":{},\"line\":{line},\"rules\":[{}]}}",
-                quote(&e.op),
-                quote(&e.function),
-                if e.derivation == Derivation::Compiled { "compiled" } else { "taped" },
-                if e.native { "native" } else { "interpreted" },
-                e.spent.calls,
-                e.spent.kept,
-                ms(e.spent.made),
-                ms(e.spent.compiled),
-                crate::device::ran(&e.device).map_or("null".to_owned(), |w| quote(&w)),
-                e.why.as_ref().map_or("null".to_owned(), |w| quote(w)),
+                quote(&record.op),
+                quote(&record.function),
+                if record.derivation == Derivation::Compiled { "compiled" } else { "taped" },
+                if record.native { "native" } else { "interpreted" },
+                record.spent.calls,
+                record.spent.kept,
+                ms(record.spent.made),
+                ms(record.spent.compiled),
+                crate::device::ran(&record.device).map_or("null".to_owned(), |w| quote(&w)),
+                record.why.as_ref().map_or("null".to_owned(), |w| quote(w)),
                 rules.join(",")
             )
         };
@@ -77,19 +80,19 @@ impl Session {
     }
 
     fn timed(&self, e: &DerivativeRecord) -> String {
-        let s = &e.spent;
+        let spent = &e.spent;
         let mut parts = vec![self.summary(e)];
         parts.extend(crate::device::ran(&e.device));
-        if !s.made.is_zero() {
-            parts.push(format!("transformed in {}", milliseconds(s.made)));
+        if !spent.made.is_zero() {
+            parts.push(format!("transformed in {}", milliseconds(spent.made)));
         }
-        if !s.compiled.is_zero() {
-            parts.push(format!("compiled in {}", milliseconds(s.compiled)));
+        if !spent.compiled.is_zero() {
+            parts.push(format!("compiled in {}", milliseconds(spent.compiled)));
         }
-        let calls = format!("{} call{}", s.calls, if s.calls == 1 { "" } else { "s" });
-        parts.push(match s.kept {
+        let calls = format!("{} call{}", spent.calls, if spent.calls == 1 { "" } else { "s" });
+        parts.push(match spent.kept {
             0 => calls,
-            k if k == s.calls => format!("{calls}, all from the cache"),
+            k if k == spent.calls => format!("{calls}, all from the cache"),
             k => format!("{calls}, {k} from the cache"),
         });
         parts.join("; ")

@@ -28,27 +28,27 @@ impl Session {
     /// The setting, the device's name and its statistics, as lines.
     pub fn device_lines(&self) -> Vec<String> {
         let mode = self.device();
-        let Some(d) = self.machine.device.open() else {
+        let Some(gpu) = self.machine.device.open() else {
             return vec![match self.machine.device.mode() {
                 Mode::Auto => format!("{mode}: no GPU is open; one is, when something takes long enough"),
                 Mode::Cpu | Mode::Gpu => mode.to_owned(),
             }];
         };
-        let u = d.used();
+        let usage = gpu.used();
         vec![
             if self.machine.device.mode() == Mode::Cpu {
-                format!("cpu ({} is open)", d.name())
+                format!("cpu ({} is open)", gpu.name())
             } else {
-                format!("{mode}: {}", d.name())
+                format!("{mode}: {}", gpu.name())
             },
             format!(
                 "{} kernels in {} batches; {} sent, {} fetched; {} held now, {} at most",
-                u.kernels,
-                u.submits,
-                size(u.up),
-                size(u.down),
-                size(u.memory),
-                size(u.peak)
+                usage.kernels,
+                usage.submits,
+                size(usage.up),
+                size(usage.down),
+                size(usage.memory),
+                size(usage.peak)
             ),
         ]
     }

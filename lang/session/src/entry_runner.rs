@@ -169,18 +169,18 @@ impl Session {
     }
 
     /// Echoes a value, and keeps it under the name `it`.
-    fn echo_value(&mut self, v: Value, mut scheme: Scheme, span: Span, out: &mut Outcome) {
-        if matches!(v, Value::Unit) {
+    fn echo_value(&mut self, value: Value, mut scheme: Scheme, span: Span, out: &mut Outcome) {
+        if matches!(value, Value::Unit) {
             return;
         }
-        scheme.ty = refine(&scheme.ty, &v, span, &self.tables);
-        if adl_interp::ir::derive::table::inside(&v).is_some() {
-            self.watch(v.clone(), None);
+        scheme.ty = refine(&scheme.ty, &value, span, &self.tables);
+        if adl_interp::ir::derive::table::inside(&value).is_some() {
+            self.watch(value.clone(), None);
         }
         self.values += 1;
         let text = self.sources.text(span).trim();
         let is_name = text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\''));
-        let called = match &v {
+        let called = match &value {
             Value::Fun(_) if is_name => Some(text.to_owned()),
             Value::Fun(f) => Some(f.called().trim().to_owned()).filter(|n| !n.is_empty()),
             _ => None,
@@ -190,11 +190,11 @@ impl Session {
             name: None,
             called,
             ty: self.type_text(&scheme),
-            of: Some(self.sized(&scheme.ty, &v, span)),
-            shown: v.clone(),
+            of: Some(self.sized(&scheme.ty, &value, span)),
+            shown: value.clone(),
         });
         let id = self.tables.global();
-        self.machine.set_global(id, v);
+        self.machine.set_global(id, value);
         let g = Global { id, scheme: Rc::new(scheme), span, doc: None, alias: None, arity: 0 };
         // The value before is `it1` from now on, and so on. A large one is let go: it would fill memory under a name that the user did not give it.
         let mut moved = Some(g);
@@ -211,10 +211,10 @@ impl Session {
     /// Refines a definition's type by the sizes of its value, and returns its echo.
     fn defined(&mut self, d: &Def) -> Option<Echo> {
         let name = d.name?;
-        let v = self.machine.global(d.global)?.clone();
+        let value = self.machine.global(d.global)?.clone();
         let mut scheme = d.scheme.clone();
         if scheme.vars.is_empty() {
-            scheme.ty = refine(&scheme.ty, &v, d.span, &self.tables);
+            scheme.ty = refine(&scheme.ty, &value, d.span, &self.tables);
             self.env.set_type(name, scheme.clone());
         }
         Some(Echo {
@@ -222,7 +222,7 @@ impl Session {
             called: None,
             ty: self.type_text(&scheme),
             of: Some(scheme.ty),
-            shown: v,
+            shown: value,
         })
     }
 

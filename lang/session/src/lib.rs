@@ -98,7 +98,7 @@ pub struct Session {
 impl Session {
     /// A session with the prelude.
     pub fn new(host: Box<dyn Host>) -> Session {
-        let mut s = Session {
+        let mut session = Session {
             sources: SourceMap::default(),
             env: Env::default(),
             tables: Tables::default(),
@@ -120,14 +120,14 @@ impl Session {
             memory: gc::GcState::default(),
         };
         adl_syntax::field_order::reset();
-        s.set_jit(true);
-        let pick = s.machine.host.env("ADL_GPU");
-        s.machine.device.set_opener(adl_gpu::program::open, pick);
-        let least = s.machine.host.env("ADL_GPU_LEAST").and_then(|n| n.parse().ok());
-        s.machine.device.set_least(least);
-        let prelude = s.load_text("prelude", adl_std::PRELUDE, true);
-        s.env = Env { base: Some(Rc::new(prelude)), ..Env::default() };
-        s
+        session.set_jit(true);
+        let pick = session.machine.host.env("ADL_GPU");
+        session.machine.device.set_opener(adl_gpu::program::open, pick);
+        let least = session.machine.host.env("ADL_GPU_LEAST").and_then(|n| n.parse().ok());
+        session.machine.device.set_least(least);
+        let prelude = session.load_text("prelude", adl_std::PRELUDE, true);
+        session.env = Env { base: Some(Rc::new(prelude)), ..Env::default() };
+        session
     }
 
     /// Adds a text to the sources, so that messages can quote it.

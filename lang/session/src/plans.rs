@@ -58,8 +58,8 @@ impl DisplayedResiduals {
     /// The current plan with some rows stored and others recomputed; rows in neither list keep their state. An error
     /// explains which row cannot be recomputed.
     pub fn refined(&self, store: &[u32], recompute: &[u32]) -> Result<Plan, String> {
-        let Some(r) = table::inside(&self.shown) else { return Ok(Plan::StoreAll) };
-        let rows = table::rows(r, "rows");
+        let Some(record) = table::inside(&self.shown) else { return Ok(Plan::StoreAll) };
+        let rows = table::rows(record, "rows");
         for id in store.iter().chain(recompute) {
             let row =
                 rows.get(*id as usize).ok_or_else(|| format!("there is no residual {id}: there are {}", rows.len()))?;
@@ -71,9 +71,9 @@ impl DisplayedResiduals {
             rows.get(*id as usize).is_some_and(|row| (table::text(row, "decision") == "store") == (what == "store"))
         };
         if store.iter().all(|id| decided(id, "store")) && recompute.iter().all(|id| decided(id, "recompute")) {
-            return Ok(table::plan(r));
+            return Ok(table::plan(record));
         }
-        let mut ids: BTreeSet<u32> = table::recomputed(r).into_iter().collect();
+        let mut ids: BTreeSet<u32> = table::recomputed(record).into_iter().collect();
         ids.extend(recompute);
         ids.retain(|id| !store.contains(id));
         Ok(if ids.is_empty() { Plan::StoreAll } else { Plan::ByHand(ids.into_iter().collect()) })

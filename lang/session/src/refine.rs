@@ -13,11 +13,11 @@ pub fn refine(t: &Ty, v: &Value, span: Span, tables: &Tables) -> Ty {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || refined(t, v, span, tables))
 }
 
-fn refined(t: &Ty, v: &Value, span: Span, tables: &Tables) -> Ty {
-    match (t, v) {
+fn refined(ty: &Ty, v: &Value, span: Span, tables: &Tables) -> Ty {
+    match (ty, v) {
         (Ty::Array(..), _) => match seq::shape(v) {
-            Some(shape) => with_shape(t, shape, span),
-            None => t.clone(),
+            Some(shape) => with_shape(ty, shape, span),
+            None => ty.clone(),
         },
         (Ty::Tuple(ts), Value::Tuple(vs)) => {
             Ty::Tuple(ts.iter().zip(&vs.0).map(|(t, v)| refine(t, v, span, tables)).collect())
@@ -36,7 +36,7 @@ fn refined(t: &Ty, v: &Value, span: Span, tables: &Tables) -> Ty {
         (Ty::Data(id, args), Value::Data(d)) => {
             // `Some xs`: a field whose type is a parameter determines the parameter's sizes. If several fields have
             // that type, or the data type is recursive, no single size exists.
-            let Some(decl) = tables.datas.get(id) else { return t.clone() };
+            let Some(decl) = tables.datas.get(id) else { return ty.clone() };
             let fields = decl.cons.get(d.con.tag as usize).map_or(&[][..], |c| &c.fields);
             let of = |p: &adl_typing::ty::TyVar| match fields {
                 [Ty::Var(q)] if q == p => d.fields.first(),
@@ -49,7 +49,7 @@ fn refined(t: &Ty, v: &Value, span: Span, tables: &Tables) -> Ty {
                 .map(|(p, a)| of(p).map_or_else(|| a.clone(), |v| refine(a, v, span, tables)));
             Ty::Data(*id, args.collect())
         }
-        _ => t.clone(),
+        _ => ty.clone(),
     }
 }
 

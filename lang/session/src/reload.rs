@@ -93,18 +93,18 @@ impl Comparison {
     /// The old item that is kept for a text, if any.
     fn keep(&mut self, text: &str, names: &[Symbol]) -> Option<ItemBindings> {
         let found = self.old.items[self.next..].iter().position(|i| i.text == text).map(|k| self.next + k);
-        if let Some(k) = found {
+        if let Some(position) = found {
             // Skipped definitions count as removed: they come later, or are gone.
             let passed: Vec<String> =
-                self.old.items[self.next..k].iter().flat_map(|i| &i.names).map(Symbol::to_string).collect();
+                self.old.items[self.next..position].iter().flat_map(|i| &i.names).map(Symbol::to_string).collect();
             self.changed.extend(passed);
-            self.next = k + 1;
+            self.next = position + 1;
             let mut reasons = words(text).map(str::to_owned).chain(names.iter().map(|n| format!("import {n}")));
             if !reasons.any(|w| self.changed.contains(&w)) {
                 names.iter().for_each(|n| {
                     self.changed.remove(n.as_str());
                 });
-                return Some(self.old.items[k].gives.clone());
+                return Some(self.old.items[position].gives.clone());
             }
         }
         self.changed.extend(names.iter().map(Symbol::to_string));
@@ -116,21 +116,21 @@ impl Session {
     /// Loads a file. Its definitions stay in scope, and it is registered for `:reload`. If it was loaded before, only
     /// the changes run.
     pub fn load_file(&mut self, name: &str, bytes: &[u8]) -> (Outcome, Counts) {
-        let loaded = self.stoppable(|s| {
-            let at = s.loaded.iter().position(|l| l.name == name);
-            let old = at.map_or_else(Rc::default, |i| s.loaded[i].clone());
-            let stale = s.drop_changed_imports(&old);
-            s.remember(&format!(":load {name}"));
-            let (out, counts, new) = s.load_over(name, bytes, old, stale);
+        let loaded = self.stoppable(|session| {
+            let at = session.loaded.iter().position(|l| l.name == name);
+            let old = at.map_or_else(Rc::default, |i| session.loaded[i].clone());
+            let stale = session.drop_changed_imports(&old);
+            session.remember(&format!(":load {name}"));
+            let (out, counts, new) = session.load_over(name, bytes, old, stale);
             if new.is_some() {
-                s.record_file(name, String::from_utf8_lossy(bytes).into_owned());
+                session.record_file(name, String::from_utf8_lossy(bytes).into_owned());
             } else {
-                s.drop_last();
+                session.drop_last();
             }
             match (at, new.map(Rc::new)) {
-                (Some(i), Some(new)) => s.loaded[i] = new,
-                (None, Some(new)) => s.loaded.push(new),
-                (_, None) => s.failures += 1,
+                (Some(i), Some(new)) => session.loaded[i] = new,
+                (None, Some(new)) => session.loaded.push(new),
+                (_, None) => session.failures += 1,
             }
             (out, counts)
         });

@@ -53,7 +53,7 @@ impl Session {
             }
             let mut edits = Vec::new();
             let mut used = uses(&ran.text).into_iter().peekable();
-            for (k, range) in
+            for (is_value, range) in
                 ran.values.iter().map(|r| (true, r.clone())).chain([(false, ran.text.len()..ran.text.len())])
             {
                 while let Some((place, back)) = used.next_if(|(place, _)| place.start < range.end.max(1)) {
@@ -64,7 +64,7 @@ impl Session {
                     }
                     edits.push((place, name));
                 }
-                if k {
+                if is_value {
                     let name = format!("it_{}", values.len() + 1);
                     named.insert(name.clone(), (at, range.start));
                     values.push(name);

@@ -126,19 +126,22 @@ mod tests {
 
     #[test]
     fn definitions_come_back() {
-        let mut s = Session::new(Box::new(NullHost));
-        s.eval("let x = 1");
-        s.snapshot("first");
-        s.eval("let x = 2");
-        assert_eq!(value(&mut s, "x + 1"), "3");
-        assert_eq!(s.undo().as_deref(), Some("let x = 2"));
-        assert_eq!(value(&mut s, "x"), "1");
-        s.eval("let y = 5");
-        assert!(s.restore("first") && !s.restore("second"));
-        assert!(!s.eval("y").ok());
-        assert_eq!(s.undo().as_deref(), Some(":restore first"));
-        assert_eq!(value(&mut s, "y"), "5");
-        assert_eq!((s.undo().is_some(), s.undo().as_deref(), s.undo()), (true, Some("let x = 1"), None));
+        let mut session = Session::new(Box::new(NullHost));
+        session.eval("let x = 1");
+        session.snapshot("first");
+        session.eval("let x = 2");
+        assert_eq!(value(&mut session, "x + 1"), "3");
+        assert_eq!(session.undo().as_deref(), Some("let x = 2"));
+        assert_eq!(value(&mut session, "x"), "1");
+        session.eval("let y = 5");
+        assert!(session.restore("first") && !session.restore("second"));
+        assert!(!session.eval("y").ok());
+        assert_eq!(session.undo().as_deref(), Some(":restore first"));
+        assert_eq!(value(&mut session, "y"), "5");
+        assert_eq!(
+            (session.undo().is_some(), session.undo().as_deref(), session.undo()),
+            (true, Some("let x = 1"), None)
+        );
     }
 
     #[test]

@@ -36,18 +36,18 @@ impl Spec<'_> {
 
     /// Converts one operand if their number types differ. This happens when data of any type is scaled: the data may be
     /// F32 and the factor Float, or the reverse.
-    fn alike(&mut self, x: Var, y: Var) -> (Var, Var) {
+    fn alike(&mut self, left: Var, right: Var) -> (Var, Var) {
         let wide = |v: Var| *self.b.ty(v).scalar() == IrTy::F64;
-        if !self.real(x) || !self.real(y) || wide(x) == wide(y) {
-            return (x, y);
+        if !self.real(left) || !self.real(right) || wide(left) == wide(right) {
+            return (left, right);
         }
         // The array is the data, and the scalar the factor. Of two scalars the F32 one is the data: literals are Float
         // unless they are marked.
-        let x_scales = match (self.b.ty(x).rank(), self.b.ty(y).rank()) {
-            (0, 0) => wide(x),
+        let x_scales = match (self.b.ty(left).rank(), self.b.ty(right).rank()) {
+            (0, 0) => wide(left),
             (rank, _) => rank == 0,
         };
-        if x_scales { (self.number_like(x, y), y) } else { (x, self.number_like(y, x)) }
+        if x_scales { (self.number_like(left, right), right) } else { (left, self.number_like(right, left)) }
     }
 
     /// Converts the scale factor `s` to the number type of `x`.
@@ -78,19 +78,19 @@ impl Spec<'_> {
     }
 
     /// Multiplies or divides each real leaf by a number.
-    pub(crate) fn scaled(&mut self, op: Bin, v: &Val, s: Var) -> Res<Val> {
+    pub(crate) fn scaled(&mut self, op: Bin, v: &Val, factor: Var) -> Res<Val> {
         match v {
             Val::Leaf(x) if self.real(*x) => {
-                let s = self.number_like(s, *x);
+                let s = self.number_like(factor, *x);
                 Ok(Val::Leaf(if op == Bin::Mul { self.b.bin(op, s, *x) } else { self.b.bin(op, *x, s) }))
             }
             Val::Leaf(_) | Val::Unit => Ok(v.clone()),
-            Val::Tuple(vs) => Ok(Val::Tuple(vs.iter().map(|v| self.scaled(op, v, s)).collect::<Res<_>>()?)),
+            Val::Tuple(vs) => Ok(Val::Tuple(vs.iter().map(|v| self.scaled(op, v, factor)).collect::<Res<_>>()?)),
             Val::Record(fs) => {
-                Ok(Val::Record(fs.iter().map(|(n, v)| Ok((*n, self.scaled(op, v, s)?))).collect::<Res<_>>()?))
+                Ok(Val::Record(fs.iter().map(|(n, v)| Ok((*n, self.scaled(op, v, factor)?))).collect::<Res<_>>()?))
             }
-            Val::Array(e) => Ok(Val::Array(Box::new(self.scaled(op, e, s)?))),
-            Val::Data(x, d) if self.b.ty(*x).rank() == 0 => self.scale_data(op, *x, s, *d),
+            Val::Array(e) => Ok(Val::Array(Box::new(self.scaled(op, e, factor)?))),
+            Val::Data(x, d) if self.b.ty(*x).rank() == 0 => self.scale_data(op, *x, factor, *d),
             Val::Data(..) => Err(self.no("arithmetic on an array of declared data")),
             Val::Fun(_) | Val::Rep(_) | Val::Bottom => Err(self.no("arithmetic on a function")),
         }
@@ -121,8 +121,8 @@ impl Spec<'_> {
     }
 
     /// A function of numbers, applied to all its arguments.
-    pub(crate) fn number_prim(&mut self, p: NumberFn, reps: &[Val], args: &[Val]) -> Res<Val> {
-        match p {
+    pub(crate) fn number_prim(&mut self, prim: NumberFn, reps: &[Val], args: &[Val]) -> Res<Val> {
+        match prim {
             NumberFn::PowInt => self.power(args),
             NumberFn::Clamp => {
                 let up = self.bin(Bin::Max, &args[2], &args[0])?;
@@ -142,7 +142,7 @@ impl Spec<'_> {
                 let x = self.leaf(&args[0])?;
                 Ok(Val::Leaf(self.b.one(Op::Not(x), self.b.ty(x))))
             }
-            NumberFn::AndEach | NumberFn::OrEach => self.logic(p == NumberFn::AndEach, &args[0], &args[1]),
+            NumberFn::AndEach | NumberFn::OrEach => self.logic(prim == NumberFn::AndEach, &args[0], &args[1]),
             NumberFn::Pi => Ok(self.constant(std::f64::consts::PI, reps)),
             NumberFn::E => Ok(self.constant(std::f64::consts::E, reps)),
             NumberFn::Inf => Ok(self.constant(f64::INFINITY, reps)),
@@ -168,18 +168,18 @@ impl Spec<'_> {
     }
 
     /// A power with a computed Int exponent. With a real base the exponent is converted to a real number.
-    fn whole_power(&mut self, x: Var, n: Var) -> Res<Val> {
-        let to = match self.b.ty(x).scalar() {
+    fn whole_power(&mut self, base: Var, n: Var) -> Res<Val> {
+        let to = match self.b.ty(base).scalar() {
             IrTy::I64 => {
-                let rank = self.b.ty(x).rank().max(self.b.ty(n).rank());
-                let z = self.b.one(Op::Prim(Prim::Number(NumberFn::PowInt), vec![x, n]), IrTy::I64.array(rank));
+                let rank = self.b.ty(base).rank().max(self.b.ty(n).rank());
+                let z = self.b.one(Op::Prim(Prim::Number(NumberFn::PowInt), vec![base, n]), IrTy::I64.array(rank));
                 return Ok(Val::Leaf(z));
             }
             IrTy::F32 => Conv::ToF32,
             _ => Conv::ToF64,
         };
         let n = self.b.convert(to, n);
-        self.bin(Bin::Pow, &Val::Leaf(x), &Val::Leaf(n))
+        self.bin(Bin::Pow, &Val::Leaf(base), &Val::Leaf(n))
     }
 
     fn convert(&mut self, to: Conv, v: &Val) -> Res<Val> {

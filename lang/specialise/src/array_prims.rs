@@ -55,19 +55,19 @@ impl Spec<'_> {
     /// An array without elements, for an element type.
     fn empty(&mut self, t: &Ty) -> Res<Val> {
         let l = self.layout(t)?;
-        let n = self.int(0);
+        let extent = self.int(0);
         let mut tys = Vec::new();
         let template = Self::build(&l, &mut |t| {
             tys.push(t);
-            n
+            extent
         });
         let mut outs = Vec::new();
         for t in tys {
             let zero = self.zero_of(t.scalar());
             outs.push(if t.rank() == 1 {
-                self.b.one(Op::Replicate { n, a: zero }, t)
+                self.b.one(Op::Replicate { n: extent, a: zero }, t)
             } else {
-                self.spread(zero, vec![n; t.rank() as usize])
+                self.spread(zero, vec![extent; t.rank() as usize])
             });
         }
         Ok(template.with(&outs))
@@ -112,23 +112,23 @@ impl Spec<'_> {
 
     /// Flattens an array of numbers of any rank to a vector.
     pub(crate) fn flat(&mut self, v: &Val) -> Res<Val> {
-        let x = self.leaf(v)?;
-        let t = self.b.ty(x);
+        let array = self.leaf(v)?;
+        let t = self.b.ty(array);
         if t.rank() <= 1 {
             return Ok(v.clone());
         }
-        let mut total = self.b.dim(x, 0);
+        let mut total = self.b.dim(array, 0);
         for k in 1..t.rank() {
-            let n = self.b.dim(x, k);
+            let n = self.b.dim(array, k);
             total = self.b.bin(Bin::Mul, total, n);
         }
         let to = self.shape_of(vec![total]);
-        Ok(Val::Leaf(self.b.one(Op::Reshape { a: x, to, from: None }, t.scalar().array(1))))
+        Ok(Val::Leaf(self.b.one(Op::Reshape { a: array, to, from: None }, t.scalar().array(1))))
     }
 
     /// Array primitives that build arrays or rearrange elements, applied to all their arguments.
-    pub(crate) fn array_prim(&mut self, p: ArrayFn, args: &[Val], ty: Option<Ty>) -> Res<Val> {
-        match p {
+    pub(crate) fn array_prim(&mut self, prim: ArrayFn, args: &[Val], ty: Option<Ty>) -> Res<Val> {
+        match prim {
             ArrayFn::Iota
             | ArrayFn::Range
             | ArrayFn::Arange
@@ -137,13 +137,13 @@ impl Spec<'_> {
             | ArrayFn::Ones
             | ArrayFn::Eye
             | ArrayFn::Linspace
-            | ArrayFn::Replicate => self.filled(p, args),
+            | ArrayFn::Replicate => self.filled(prim, args),
             ArrayFn::Rotate => {
                 let n = self.leaf(&args[0])?;
                 Ok(self.leafwise(&args[1], &mut |s, a, t| s.b.one(Op::Rotate { n, a }, t)))
             }
             ArrayFn::Reverse => Ok(self.leafwise(&args[0], &mut |s, a, t| s.b.one(Op::Reverse(a), t))),
-            ArrayFn::Take | ArrayFn::Drop | ArrayFn::Split => self.cut(p, args),
+            ArrayFn::Take | ArrayFn::Drop | ArrayFn::Split => self.cut(prim, args),
             ArrayFn::First => {
                 let i = self.int(0);
                 self.element(&args[0], &[i])
@@ -158,7 +158,7 @@ impl Spec<'_> {
                 Ok(self.gather(&args[0], at))
             }
             ArrayFn::Compress => self.compress(&args[0], &args[1]),
-            ArrayFn::Scatter | ArrayFn::ScatterWithin => self.scatter(p, &args[0], &args[1], &args[2]),
+            ArrayFn::Scatter | ArrayFn::ScatterWithin => self.scatter(prim, &args[0], &args[1], &args[2]),
             ArrayFn::Put => self.put(&args[0], &args[1], &args[2]),
             ArrayFn::Concat => self.concat(&args[0], &args[1]),
             ArrayFn::Flatten => self.flatten(&args[0]),
@@ -209,21 +209,21 @@ impl Spec<'_> {
     }
 
     fn linspace(&mut self, args: &[Val]) -> Res<Val> {
-        let (a, b, n) = (self.leaf(&args[0])?, self.leaf(&args[1])?, self.leaf(&args[2])?);
-        // As in the interpreter: the last number is exactly `b`, and the others have a derivative.
+        let (start, end, n) = (self.leaf(&args[0])?, self.leaf(&args[1])?, self.leaf(&args[2])?);
+        // As in the interpreter: the last number is exactly `end`, and the others have a derivative.
         let (one, two) = (self.int(1), self.int(2));
         let at = self.b.prim(ArrayFn::Iota, &[n], IrTy::I64.array(1));
         let most = self.b.bin(Bin::Max, n, two);
         let steps = self.b.bin(Bin::Sub, most, one);
         let (at_f, steps_f) = (self.b.convert(Conv::ToF64, at), self.b.convert(Conv::ToF64, steps));
         let t = self.b.bin(Bin::Div, at_f, steps_f);
-        let width = self.b.bin(Bin::Sub, b, a);
-        // The first number is exactly `a`, even if the width is infinite.
+        let width = self.b.bin(Bin::Sub, end, start);
+        // The first number is exactly `start`, even if the width is infinite.
         let scaled = self.b.bin(Bin::ScaleTangent, width, t);
-        let inner = self.b.bin(Bin::Add, a, scaled);
+        let inner = self.b.bin(Bin::Add, start, scaled);
         let last = self.b.cmp(Cmp::Eq, at, steps);
         let ty = self.b.ty(inner);
-        Ok(Val::Leaf(self.b.one(Op::Select(last, b, inner), ty)))
+        Ok(Val::Leaf(self.b.one(Op::Select(last, end, inner), ty)))
     }
 
     pub(crate) fn replicate(&mut self, n: Var, v: &Val) -> Res<Val> {
@@ -254,28 +254,28 @@ impl Spec<'_> {
     }
 
     /// Stores the elements of `values` into `dest` in order.
-    fn scatter(&mut self, p: ArrayFn, dest: &Val, at: &Val, values: &Val) -> Res<Val> {
+    fn scatter(&mut self, prim: ArrayFn, dest: &Val, at: &Val, values: &Val) -> Res<Val> {
         // The functions in the two arrays have different candidate numbers.
         if self.layout_of_val(dest)? != self.layout_of_val(values)? {
             return Err(self.no("arrays that are laid out differently"));
         }
-        let (m, n, k) = (self.extent(at, 0)?, self.extent(dest, 0)?, self.extent(values, 0)?);
+        let (m, extent, k) = (self.extent(at, 0)?, self.extent(dest, 0)?, self.extent(values, 0)?);
         self.same(m, k, "`scatter` needs as many indices as values");
-        self.carry(m, false, dest, &[at.clone(), values.clone()], &mut |s, _, d, e| {
-            let i = s.leaf(&e[0])?;
+        self.carry(m, false, dest, &[at.clone(), values.clone()], &mut |spec, _, state, e| {
+            let index = spec.leaf(&e[0])?;
             let new = e[1].leaves();
             let put = &mut |s: &mut Self| {
                 let mut k = 0;
-                Ok(s.leafwise(d, &mut |s, acc, t| {
+                Ok(s.leafwise(state, &mut |s, acc, t| {
                     k += 1;
-                    s.b.one(Op::IndexSet { acc, at: vec![i], v: new[k - 1], shape: None }, t)
+                    s.b.one(Op::IndexSet { acc, at: vec![index], v: new[k - 1], shape: None }, t)
                 }))
             };
-            if p == ArrayFn::Scatter {
-                return put(s);
+            if prim == ArrayFn::Scatter {
+                return put(spec);
             }
-            let inside = s.inside(i, n);
-            s.branch_on(inside, put, &mut |_| Ok(d.clone()))
+            let inside = spec.inside(index, extent);
+            spec.branch_on(inside, put, &mut |_| Ok(state.clone()))
         })
     }
 
@@ -344,7 +344,7 @@ impl Spec<'_> {
     }
 
     fn reshape(&mut self, shape: &Val, v: &Val, ty: Option<Ty>) -> Res<Val> {
-        let (to, a) = (
+        let (to, array) = (
             self.leaf(shape)?,
             match v {
                 Val::Leaf(a) => *a,
@@ -355,33 +355,33 @@ impl Spec<'_> {
         let crate::Layout::Leaf(t) = self.layout(&t)? else {
             return Err(self.no("`reshape` of an array of compound data"));
         };
-        Ok(Val::Leaf(self.b.one(Op::Reshape { a, to, from: None }, t)))
+        Ok(Val::Leaf(self.b.one(Op::Reshape { a: array, to, from: None }, t)))
     }
 
     /// The diagonal matrix of a vector, or the diagonal of a matrix.
-    pub(crate) fn diag(&mut self, v: &Val) -> Res<Val> {
-        let a = self.leaf(v)?;
-        let t = self.b.ty(a);
+    pub(crate) fn diag(&mut self, val: &Val) -> Res<Val> {
+        let array = self.leaf(val)?;
+        let ty = self.b.ty(array);
         let one = self.int(1);
-        let zero = self.zero_of(t.scalar());
-        if let Some(d) = self.diagonal(a) {
+        let zero = self.zero_of(ty.scalar());
+        if let Some(d) = self.diagonal(array) {
             return Ok(Val::Leaf(d));
         }
-        if t.rank() == 2 {
-            let (n, m) = (self.b.dim(a, 0), self.b.dim(a, 1));
+        if ty.rank() == 2 {
+            let (n, m) = (self.b.dim(array, 0), self.b.dim(array, 1));
             let k = self.b.bin(Bin::Min, n, m);
             let at = self.steps(k, m, one);
-            let flat = self.flat(v)?;
+            let flat = self.flat(val)?;
             return Ok(self.gather(&flat, at));
         }
-        let n = self.b.dim(a, 0);
+        let n = self.b.dim(array, 0);
         let total = self.b.bin(Bin::Mul, n, n);
         let at = self.steps(n, n, one);
         let zeros = self.spread(zero, vec![total]);
-        let flat = self.b.one(Op::GatherAdd { acc: zeros, at, v: a, shape: None }, t.clone());
+        let flat = self.b.one(Op::GatherAdd { acc: zeros, at, v: array, shape: None }, ty.clone());
         let to = self.shape_of(vec![n, n]);
-        let m = self.b.one(Op::Reshape { a: flat, to, from: None }, t.array(1));
-        self.learn_diagonal(m, a);
+        let m = self.b.one(Op::Reshape { a: flat, to, from: None }, ty.array(1));
+        self.learn_diagonal(m, array);
         Ok(Val::Leaf(m))
     }
 

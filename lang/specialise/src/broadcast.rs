@@ -14,7 +14,7 @@ impl Spec<'_> {
 
     /// An elementwise operation on arrays of different rank. It is applied to each row of the operands of highest rank
     /// and to the others unchanged, so that nothing is copied in memory.
-    pub(crate) fn over_rows(&mut self, vars: &[Var], f: &mut dyn FnMut(&mut Self, &[Val]) -> Res<Val>) -> Res<Val> {
+    pub(crate) fn over_rows(&mut self, vars: &[Var], body: &mut dyn FnMut(&mut Self, &[Val]) -> Res<Val>) -> Res<Val> {
         let most = vars.iter().map(|v| self.b.ty(*v).rank()).max().unwrap_or(0);
         let all: Vec<Val> = vars.iter().map(|v| Val::Leaf(*v)).collect();
         let is_high = |s: &Self, v: Var| s.b.ty(v).rank() == most;
@@ -31,7 +31,7 @@ impl Spec<'_> {
         let out = self.each(outer[0], &high, Out::Collect, &mut |s, _, rows| {
             let operands: Vec<Val> =
                 places.iter().zip(&all).map(|(k, v)| k.map_or_else(|| v.clone(), |k| rows[k].clone())).collect();
-            f(s, &operands)
+            body(s, &operands)
         })?;
         let (made, high) = (self.leaf(&out)?, self.leaf(&high[0])?);
         self.learn_shape(made, high);
@@ -79,22 +79,24 @@ impl Spec<'_> {
         Ok(self.gather(v, at))
     }
 
-    /// `where cond a b`.
-    pub(crate) fn select(&mut self, c: &Val, a: &Val, b: &Val) -> Res<Val> {
-        let c = self.leaf(c)?;
-        if let (Val::Leaf(x), Val::Leaf(y)) = (a, b)
-            && self.repeats(&[c, *x, *y])
+    /// `where cond left right`.
+    pub(crate) fn select(&mut self, c: &Val, left: &Val, right: &Val) -> Res<Val> {
+        let condition = self.leaf(c)?;
+        if let (Val::Leaf(x), Val::Leaf(y)) = (left, right)
+            && self.repeats(&[condition, *x, *y])
         {
-            return self.over_rows(&[c, *x, *y], &mut |s, v| s.select(&v[0], &v[1], &v[2]));
+            return self.over_rows(&[condition, *x, *y], &mut |s, v| s.select(&v[0], &v[1], &v[2]));
         }
-        if self.b.ty(c).rank() == 0 {
-            let (a, b) = (self.like(a, b)?, self.like(b, a)?);
-            return self.select_leaves(c, &a, &b);
+        if self.b.ty(condition).rank() == 0 {
+            let (a, b) = (self.like(left, right)?, self.like(right, left)?);
+            return self.select_leaves(condition, &a, &b);
         }
-        let (Val::Leaf(x), Val::Leaf(y)) = (a, b) else { return Err(self.no("`where` on an array of compound data")) };
-        let t = self.b.ty(*x).scalar().array(self.b.ty(c).rank());
-        let z = self.b.one(Op::Select(c, *x, *y), t);
-        self.learn_shape(z, c);
+        let (Val::Leaf(x), Val::Leaf(y)) = (left, right) else {
+            return Err(self.no("`where` on an array of compound data"));
+        };
+        let t = self.b.ty(*x).scalar().array(self.b.ty(condition).rank());
+        let z = self.b.one(Op::Select(condition, *x, *y), t);
+        self.learn_shape(z, condition);
         Ok(Val::Leaf(z))
     }
 

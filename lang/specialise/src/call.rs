@@ -74,24 +74,24 @@ impl<'s> Spec<'s> {
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.call_inner(f, args, ty, true))
     }
 
-    fn call_inner(&mut self, f: &Rc<Fun>, mut args: Vec<Val>, ty: Option<Ty>, here: bool) -> Res<Val> {
+    fn call_inner(&mut self, fun: &Rc<Fun>, mut args: Vec<Val>, ty: Option<Ty>, here: bool) -> Res<Val> {
         if args.iter().any(|a| matches!(a, Val::Bottom)) {
             return Ok(Val::Bottom);
         }
-        let arity = arity(f);
+        let arity = arity(fun);
         if args.len() < arity {
-            return Ok(Val::fun(Fun::Partial(f.clone(), args)));
+            return Ok(Val::fun(Fun::Partial(fun.clone(), args)));
         }
         if args.len() > arity {
             let rest = args.split_off(arity);
-            return match self.call_inner(f, args, None, here)? {
+            return match self.call_inner(fun, args, None, here)? {
                 Val::Fun(g) => self.call(&g, rest, ty),
                 Val::Bottom => Ok(Val::Bottom),
                 _ => Err(self.no("an application of something that is not a function")),
             };
         }
-        match &**f {
-            Fun::Closure(c) => self.call_closure(f, c, args, here),
+        match &**fun {
+            Fun::Closure(c) => self.call_closure(fun, c, args, here),
             Fun::Prim(p, reps) => self.prim(*p, reps.clone(), args, ty),
             Fun::Partial(g, first) => {
                 let all = first.iter().cloned().chain(args).collect();
@@ -103,7 +103,7 @@ impl<'s> Spec<'s> {
             Fun::Tagged(tag, fs) => self.dispatch(*tag, fs, 0, &args, &ty),
             Fun::Boxed(x, d) => match args.pop() {
                 Some(arg) => self.apply_function_data(*x, *d, arg),
-                None => Ok(Val::Fun(f.clone())),
+                None => Ok(Val::Fun(fun.clone())),
             },
         }
     }
@@ -120,22 +120,22 @@ impl<'s> Spec<'s> {
         })
     }
 
-    fn call_closure(&mut self, f: &Rc<Fun>, c: &Closure, args: Vec<Val>, here: bool) -> Res<Val> {
-        let thunk = c.lam.params.is_empty() && !c.hidden.is_empty();
-        if here || thunk || self.whole || self.info(&c.hidden, &c.lam).small {
-            return self.enter(c, &args);
+    fn call_closure(&mut self, f: &Rc<Fun>, closure: &Closure, args: Vec<Val>, here: bool) -> Res<Val> {
+        let thunk = closure.lam.params.is_empty() && !closure.hidden.is_empty();
+        if here || thunk || self.whole || self.info(&closure.hidden, &closure.lam).small {
+            return self.enter(closure, &args);
         }
-        let subst = self.bound(c, &args);
-        let mut args = self.instantiate_arguments(c, &subst, args);
-        if args.iter().any(Val::has_fun) && self.grows(&c.lam) {
-            args = self.functions_to_data(c, &subst, args)?;
+        let subst = self.bound(closure, &args);
+        let mut args = self.instantiate_arguments(closure, &subst, args);
+        if args.iter().any(Val::has_fun) && self.grows(&closure.lam) {
+            args = self.functions_to_data(closure, &subst, args)?;
         }
         let f = Rc::new(match &**f {
             Fun::Closure(c) => Fun::Closure(Closure { subst: subst.clone(), ..c.clone() }),
             other => other.map(&mut |v| v),
         });
-        let result = apply(&subst, &c.lam.body.ty);
-        let name = c.lam.name.map_or("fun".to_owned(), |n| n.to_string());
+        let result = apply(&subst, &closure.lam.body.ty);
+        let name = closure.lam.name.map_or("fun".to_owned(), |n| n.to_string());
         let inputs: Vec<Val> = std::iter::once(Val::Fun(f)).chain(args).collect();
         let key = self.key(vec![KeyToken::What("call")], &inputs)?;
         let body: Body<'_, '_> = &mut |s, vals| s.closure_body(&vals[0], &vals[1..]);
@@ -176,20 +176,20 @@ impl<'s> Spec<'s> {
     }
 
     /// Evaluates the body of a function in the current block.
-    pub(crate) fn enter(&mut self, c: &Closure, args: &[Val]) -> Res<Val> {
-        let subst = self.bound(c, args);
-        let mut env: HashMap<_, _> = c.env.iter().cloned().collect();
-        for (l, hidden, lam) in c.group.iter().flat_map(|g| g.iter()) {
+    pub(crate) fn enter(&mut self, closure: &Closure, args: &[Val]) -> Res<Val> {
+        let subst = self.bound(closure, args);
+        let mut env: HashMap<_, _> = closure.env.iter().cloned().collect();
+        for (l, hidden, lam) in closure.group.iter().flat_map(|g| g.iter()) {
             let member = Closure {
                 lam: lam.clone(),
                 hidden: hidden.clone(),
-                group: c.group.clone(),
-                env: c.env.clone(),
+                group: closure.group.clone(),
+                env: closure.env.clone(),
                 subst: subst.clone(),
             };
             env.insert(*l, Val::fun(Fun::Closure(member)));
         }
-        for (l, v) in c.hidden.iter().copied().chain(c.lam.params.iter().map(|p| p.local)).zip(args) {
+        for (l, v) in closure.hidden.iter().copied().chain(closure.lam.params.iter().map(|p| p.local)).zip(args) {
             env.insert(l, v.clone());
         }
         let span = self.b.span;
@@ -198,7 +198,7 @@ impl<'s> Spec<'s> {
             std::mem::replace(&mut self.subst, subst),
             std::mem::take(&mut self.elems),
         );
-        let out = self.eval(&c.lam.body)?;
+        let out = self.eval(&closure.lam.body)?;
         (self.env, self.subst, self.elems) = (env, subst, elems);
         self.b.span = span;
         Ok(out)
@@ -247,19 +247,19 @@ impl<'s> Spec<'s> {
         }
     }
 
-    fn instantiate_fun(&mut self, f: Rc<Fun>, t: &Ty, given: usize) -> Rc<Fun> {
-        match &*f {
+    fn instantiate_fun(&mut self, fun: Rc<Fun>, ty: &Ty, given: usize) -> Rc<Fun> {
+        match &*fun {
             Fun::Closure(c) => {
                 let vars = self.info(&c.hidden, &c.lam).tyvars.clone();
                 if vars.iter().all(|v| c.subst.contains_key(v)) {
-                    return f;
+                    return fun;
                 }
                 let mut s: BTreeMap<TyVar, Ty> = (*c.subst).clone();
-                bind(&function_type(&c.lam, given.saturating_sub(c.hidden.len())), t, &mut s);
+                bind(&function_type(&c.lam, given.saturating_sub(c.hidden.len())), ty, &mut s);
                 Rc::new(Fun::Closure(Closure { subst: Rc::new(s), ..c.clone() }))
             }
             Fun::Partial(g, args) => {
-                let g = self.instantiate_fun(g.clone(), t, given + args.len());
+                let g = self.instantiate_fun(g.clone(), ty, given + args.len());
                 Rc::new(Fun::Partial(g, args.clone()))
             }
             Fun::Prim(..)
@@ -267,7 +267,7 @@ impl<'s> Spec<'s> {
             | Fun::Checkpoint(_)
             | Fun::Linear(_)
             | Fun::Tagged(..)
-            | Fun::Boxed(..) => f,
+            | Fun::Boxed(..) => fun,
         }
     }
 
@@ -293,16 +293,16 @@ impl<'s> Spec<'s> {
         Ok(IrTarget { id, globals, result: v, tys })
     }
 
-    fn target(&mut self, m: Specialized, result: ResultPromise) -> Res<IrTarget> {
-        if let Some(v) = m.result {
-            let f = self.p.func(m.id);
+    fn target(&mut self, specialized: Specialized, result: ResultPromise) -> Res<IrTarget> {
+        if let Some(v) = specialized.result {
+            let f = self.p.func(specialized.id);
             let tys = f.tys(&f.body.results);
-            return Ok(IrTarget { id: m.id, globals: m.globals, result: v, tys });
+            return Ok(IrTarget { id: specialized.id, globals: specialized.globals, result: v, tys });
         }
-        let l = match result {
+        let layout = match result {
             ResultPromise::Ty(t) if closed(&t) => {
                 if functional(&t) {
-                    self.boxes.promised.insert(m.id);
+                    self.boxes.promised.insert(specialized.id);
                 }
                 self.layout(&t)?
             }
@@ -311,9 +311,9 @@ impl<'s> Spec<'s> {
                 return Err(self.no("a recursive function whose result is not known"));
             }
         };
-        let result = Self::build(&l, &mut |_| Var(u32::MAX));
-        self.called_early.insert(m.id);
-        Ok(IrTarget { id: m.id, globals: m.globals, result, tys: l.leaves() })
+        let result = Self::build(&layout, &mut |_| Var(u32::MAX));
+        self.called_early.insert(specialized.id);
+        Ok(IrTarget { id: specialized.id, globals: specialized.globals, result, tys: layout.leaves() })
     }
 
     pub(crate) fn function(
@@ -325,10 +325,10 @@ impl<'s> Spec<'s> {
         result: ResultPromise,
         body: Body<'_, 's>,
     ) -> Res<(Val, Vec<IrTy>)> {
-        let mut b = Builder::new(name);
-        b.span = self.b.span;
+        let mut builder = Builder::new(name);
+        builder.span = self.b.span;
         let old = &self.b;
-        let mut param = |v: Var| b.param(old.ty(v));
+        let mut param = |v: Var| builder.param(old.ty(v));
         let mut inner = BTreeMap::new();
         for g in globals {
             match self.globals.get(g) {
@@ -338,7 +338,7 @@ impl<'s> Spec<'s> {
         }
         let vals: Vec<Val> = inputs.iter().map(|v| v.map(&mut param)).collect();
         let outer = (
-            std::mem::replace(&mut self.b, b),
+            std::mem::replace(&mut self.b, builder),
             std::mem::take(&mut self.env),
             self.subst.clone(),
             std::mem::replace(&mut self.globals, Rc::new(inner)),

@@ -8,7 +8,7 @@ use adl_prim::ReductionFn;
 impl Spec<'_> {
     /// `a op b` on entire values.
     pub(crate) fn compare(&mut self, op: Cmp, a: &Val, b: &Val) -> Res<Val> {
-        let c = match op {
+        let result = match op {
             Cmp::Eq => self.equal(a, b)?,
             Cmp::Ne => {
                 let e = self.equal(a, b)?;
@@ -19,7 +19,7 @@ impl Spec<'_> {
             }
             Cmp::Lt | Cmp::Gt | Cmp::Le | Cmp::Ge => self.ordered(op, a, b)?,
         };
-        Ok(Val::Leaf(c))
+        Ok(Val::Leaf(result))
     }
 
     fn scalars(&self, a: &Val, b: &Val) -> Option<(Var, Var)> {
@@ -43,11 +43,11 @@ impl Spec<'_> {
         }
     }
 
-    fn equal(&mut self, a: &Val, b: &Val) -> Res<Var> {
-        if let Some((x, y)) = self.scalars(a, b) {
+    fn equal(&mut self, left: &Val, right: &Val) -> Res<Var> {
+        if let Some((x, y)) = self.scalars(left, right) {
             return Ok(self.b.cmp(Cmp::Eq, x, y));
         }
-        if let Some(parts) = self.parts(a, b) {
+        if let Some(parts) = self.parts(left, right) {
             let mut all = self.lit(Lit::Bool(true));
             for (x, y) in parts {
                 let e = self.equal(x, y)?;
@@ -55,7 +55,7 @@ impl Spec<'_> {
             }
             return Ok(all);
         }
-        match (a, b) {
+        match (left, right) {
             (Val::Unit, Val::Unit) => Ok(self.lit(Lit::Bool(true))),
             (Val::Leaf(x), Val::Leaf(y)) => self.equal_arrays(*x, *y),
             (Val::Array(x), Val::Array(y)) => {
@@ -71,21 +71,21 @@ impl Spec<'_> {
         }
     }
 
-    fn equal_arrays(&mut self, x: Var, y: Var) -> Res<Var> {
-        let rank = self.b.ty(x).rank();
-        if !self.b.ty(x).scalar().is_flat() {
+    fn equal_arrays(&mut self, left: Var, right: Var) -> Res<Var> {
+        let rank = self.b.ty(left).rank();
+        if !self.b.ty(left).scalar().is_flat() {
             return Err(self.no("a comparison of arrays of texts or declared data"));
         }
         let mut same = self.lit(Lit::Bool(true));
         for k in 0..rank {
-            let (m, n) = (self.b.dim(x, k), self.b.dim(y, k));
+            let (m, n) = (self.b.dim(left, k), self.b.dim(right, k));
             let e = self.b.cmp(Cmp::Eq, m, n);
             same = self.both(same, e);
         }
         let v = self.branch_on(
             same,
             &mut |s| {
-                let e = Val::Leaf(s.b.cmp(Cmp::Eq, x, y));
+                let e = Val::Leaf(s.b.cmp(Cmp::Eq, left, right));
                 let flat = s.flat(&e)?;
                 let flat = s.leaf(&flat)?;
                 Ok(Val::Leaf(s.b.prim(ReductionFn::All, &[flat], IrTy::Bool)))

@@ -32,12 +32,12 @@ impl<'s> Spec<'s> {
     }
 
     /// Whether two values of a data type are equal.
-    pub(crate) fn equal_data(&mut self, x: Var, y: Var, d: DataId) -> Res<Var> {
+    pub(crate) fn equal_data(&mut self, x: Var, y: Var, id: DataId) -> Res<Var> {
         // Maps are equal if their entries are, whatever the shape of their trees.
-        if self.p.data(d).cons.iter().any(|(name, _)| name == "MapNode") {
+        if self.p.data(id).cons.iter().any(|(name, _)| name == "MapNode") {
             return Err(self.no("a comparison of maps or sets"));
         }
-        let inputs = [Val::Data(x, d), Val::Data(y, d)];
+        let inputs = [Val::Data(x, id), Val::Data(y, id)];
         let key = self.key(vec![KeyToken::What("equal")], &inputs)?;
         let t = self.outline(key, "equal", &inputs, ResultPromise::Ty(adl_typing::ty::Ty::Bool), &mut |s, vals| {
             let (x, y) = (s.leaf(&vals[0])?, s.leaf(&vals[1])?);
@@ -45,7 +45,7 @@ impl<'s> Spec<'s> {
                 let (a, b) = (Val::Tuple(a.to_vec()), Val::Tuple(b.to_vec()));
                 s.compare(adl_ir::Cmp::Eq, &a, &b)
             };
-            s.both_data(x, y, d, &mut same, &mut |s| Ok(Val::Leaf(s.lit(Lit::Bool(false)))))
+            s.both_data(x, y, id, &mut same, &mut |s| Ok(Val::Leaf(s.lit(Lit::Bool(false)))))
         })?;
         let v = self.emit_call(&t, &inputs, None, false)?;
         self.leaf(&v)
@@ -71,7 +71,7 @@ impl<'s> Spec<'s> {
         self.list(d)?;
         let inputs = [Val::Data(x, d), Val::Data(y, d)];
         let key = self.key(vec![KeyToken::What("join")], &inputs)?;
-        let t = self.outline(key, "join", &inputs, ResultPromise::of(self.promised(d)), &mut |s, vals| {
+        let target = self.outline(key, "join", &inputs, ResultPromise::of(self.promised(d)), &mut |s, vals| {
             let x = s.leaf(&vals[0])?;
             s.switch_constructors(x, d, &mut |s, tag, fields| match fields {
                 [head, Val::Data(rest, _)] => {
@@ -82,7 +82,7 @@ impl<'s> Spec<'s> {
                 _ => Ok(vals[1].clone()),
             })
         })?;
-        self.emit_call(&t, &inputs, None, false)
+        self.emit_call(&target, &inputs, None, false)
     }
 
     /// The element layout of a list type: `Nil | Cons a (List a)`.
@@ -98,30 +98,30 @@ impl<'s> Spec<'s> {
     }
 
     /// The elements of a list as an array.
-    pub(crate) fn list_to_array(&mut self, x: Var, d: DataId) -> Res<Val> {
-        let head = self.list(d)?;
+    pub(crate) fn list_to_array(&mut self, list: Var, id: DataId) -> Res<Val> {
+        let head = self.list(id)?;
         let leaves = head.leaves();
         self.b.open();
-        let p = self.b.param(IrTy::Data(d));
-        let more = self.switch_constructors(p, d, &mut |s, tag, _| Ok(Val::Leaf(s.lit(Lit::Bool(tag == 1)))))?;
+        let p = self.b.param(IrTy::Data(id));
+        let more = self.switch_constructors(p, id, &mut |s, tag, _| Ok(Val::Leaf(s.lit(Lit::Bool(tag == 1)))))?;
         let more = self.leaf(&more)?;
         let cond = self.b.close(vec![more], Vec::new());
         self.b.open();
         self.b.param(IrTy::I64);
-        let p = self.b.param(IrTy::Data(d));
-        let fields = self.fields(p, d, 1)?;
+        let p = self.b.param(IrTy::Data(id));
+        let fields = self.fields(p, id, 1)?;
         let mut results: Vec<Var> = fields[1].leaves();
         results.extend(fields[0].leaves());
         let body = self.b.close(results, Vec::new());
-        let mut tys = vec![IrTy::Data(d)];
+        let mut tys = vec![IrTy::Data(id)];
         for t in &leaves {
             tys.push(self.lift_ty(t)?);
         }
         tys.push(IrTy::I64);
-        let l = adl_ir::Loop {
+        let ir_loop = adl_ir::Loop {
             trip: Trip::While(cond),
             reverse: false,
-            init: vec![x],
+            init: vec![list],
             lin_init: Vec::new(),
             xs: Vec::new(),
             lin_xs: Vec::new(),
@@ -129,17 +129,17 @@ impl<'s> Spec<'s> {
             lin_outs: Vec::new(),
             body,
         };
-        let (outs, _) = self.b.emit(Op::Loop(Box::new(l)), &tys, &[]);
+        let (outs, _) = self.b.emit(Op::Loop(Box::new(ir_loop)), &tys, &[]);
         let mut next = outs.into_iter().skip(1);
-        Ok(Val::array_of(Self::build(&head, &mut |_| next.next().unwrap_or(x))))
+        Ok(Val::array_of(Self::build(&head, &mut |_| next.next().unwrap_or(list))))
     }
 
     /// A branch for each constructor.
     pub(crate) fn switch_constructors(
         &mut self,
-        x: Var,
+        data: Var,
         d: DataId,
-        f: &mut dyn FnMut(&mut Self, u32, &[Val]) -> Res<Val>,
+        arm: &mut dyn FnMut(&mut Self, u32, &[Val]) -> Res<Val>,
     ) -> Res<Val> {
         let cons = self.constructors_of(d)?;
         let (mut branches, mut params) = (Vec::new(), Vec::new());
@@ -154,10 +154,10 @@ impl<'s> Spec<'s> {
                     })
                 })
                 .collect();
-            branches.push(self.block(&mut |s| f(s, tag as u32, &vals))?);
+            branches.push(self.block(&mut |s| arm(s, tag as u32, &vals))?);
             params.push(ps);
         }
-        self.switch(x, branches, params)
+        self.switch(data, branches, params)
     }
 
     fn both_data(

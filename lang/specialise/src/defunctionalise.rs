@@ -117,12 +117,12 @@ pub(crate) fn in_arrays(t: &Ty) -> bool {
 impl Spec<'_> {
     /// The data type for functions of a given type.
     pub(crate) fn function_data(&mut self, t: &Ty) -> Res<DataId> {
-        let t = apply(&BTreeMap::new(), t);
-        let (Ty::Fun(arg, result), true) = (&t, closed(&t)) else { return Err(self.no("a function inside data")) };
-        if let Some(d) = self.boxes.by_type.get(&t) {
+        let ty = apply(&BTreeMap::new(), t);
+        let (Ty::Fun(arg, result), true) = (&ty, closed(&ty)) else { return Err(self.no("a function inside data")) };
+        if let Some(d) = self.boxes.by_type.get(&ty) {
             return Ok(*d);
         }
-        let d = self.p.add_data(DataDecl { name: "function".to_owned(), cons: Vec::new(), declared: None });
+        let id = self.p.add_data(DataDecl { name: "function".to_owned(), cons: Vec::new(), declared: None });
         let kind = FunctionDataType {
             arg: (**arg).clone(),
             result: (**result).clone(),
@@ -132,9 +132,9 @@ impl Spec<'_> {
             writing: false,
             sealed: false,
         };
-        self.boxes.kinds.insert(d, kind);
-        self.boxes.by_type.insert(t, d);
-        Ok(d)
+        self.boxes.kinds.insert(id, kind);
+        self.boxes.by_type.insert(ty, id);
+        Ok(id)
     }
 
     fn kind(&mut self, d: DataId) -> Res<&mut FunctionDataType> {
@@ -148,11 +148,11 @@ impl Spec<'_> {
     }
 
     /// Converts the functions in a value to data where a layout requires it.
-    pub(crate) fn shaped(&mut self, v: Val, l: &Layout) -> Res<Val> {
+    pub(crate) fn shaped(&mut self, v: Val, layout: &Layout) -> Res<Val> {
         if !v.has_fun() {
             return Ok(v);
         }
-        match (v, l) {
+        match (v, layout) {
             (Val::Fun(f), Layout::Fun(d)) => self.boxed(&f, *d),
             (Val::Tuple(vs), Layout::Tuple(ls)) => {
                 Ok(Val::Tuple(vs.into_iter().zip(ls).map(|(v, l)| self.shaped(v, l)).collect::<Res<_>>()?))
@@ -161,7 +161,7 @@ impl Spec<'_> {
                 fs.into_iter().zip(ls).map(|((n, v), (_, l))| Ok((n, self.shaped(v, l)?))).collect::<Res<_>>()?,
             )),
             (v @ Val::Array(_), Layout::Array(e)) => {
-                if self.layout_of_val(&v).is_ok_and(|have| have == *l) {
+                if self.layout_of_val(&v).is_ok_and(|have| have == *layout) {
                     return Ok(v);
                 }
                 let n = self.extent(&v, 0)?;
@@ -181,14 +181,14 @@ impl Spec<'_> {
     }
 
     /// Converts a function to data.
-    fn boxed(&mut self, f: &Rc<Fun>, d: DataId) -> Res<Val> {
+    fn boxed(&mut self, f: &Rc<Fun>, id: DataId) -> Res<Val> {
         let f = match &**f {
-            Fun::Boxed(_, from) if *from == d => return Ok(Val::Fun(f.clone())),
+            Fun::Boxed(_, from) if *from == id => return Ok(Val::Fun(f.clone())),
             Fun::Boxed(..) => return Err(self.no("a function inside data that was made elsewhere")),
-            Fun::Tagged(tag, fs) => return self.boxed_choice(*tag, fs, 0, d),
+            Fun::Tagged(tag, fs) => return self.boxed_choice(*tag, fs, 0, id),
             _ => f.clone(),
         };
-        let kind = self.kind(d)?;
+        let kind = self.kind(id)?;
         let t = Ty::Fun(Rc::new(kind.arg.clone()), Rc::new(kind.result.clone()));
         let Val::Fun(f) = self.instantiate(Val::Fun(f), &t) else { return Err(self.no("a function inside data")) };
         let f = self.with_data_captured(&f)?;
@@ -197,10 +197,10 @@ impl Spec<'_> {
         for g in reached {
             globals.push((g, self.global_val(g)?));
         }
-        let tag = self.code(d, &globals, &f)?;
+        let tag = self.code(id, &globals, &f)?;
         let fields: Vec<Var> = globals.iter().flat_map(|g| g.1.leaves()).chain(f.leaves()).collect();
-        let x = self.b.one(Op::Construct { data: d, tag, fields }, IrTy::Data(d));
-        Ok(Val::fun(Fun::Boxed(x, d)))
+        let x = self.b.one(Op::Construct { data: id, tag, fields }, IrTy::Data(id));
+        Ok(Val::fun(Fun::Boxed(x, id)))
     }
 
     fn boxed_choice(&mut self, tag: Var, fs: &[Rc<Fun>], k: usize, d: DataId) -> Res<Val> {
@@ -213,11 +213,11 @@ impl Spec<'_> {
     }
 
     /// The constructor number of a code, which is added if it is new.
-    fn code(&mut self, d: DataId, globals: &[(GlobalId, Val)], f: &Rc<Fun>) -> Res<u32> {
+    fn code(&mut self, id: DataId, globals: &[(GlobalId, Val)], fun: &Rc<Fun>) -> Res<u32> {
         let mut key = Key::new();
         globals.iter().for_each(|g| self.key_val(&g.1, &mut key));
-        self.key_fun(f, &mut key);
-        let kind = self.kind(d)?;
+        self.key_fun(fun, &mut key);
+        let kind = self.kind(id)?;
         if let Some(k) = kind.codes.iter().position(|c| c.key == key) {
             return Ok(k as u32);
         }
@@ -227,29 +227,29 @@ impl Spec<'_> {
             return Err(self.no("functions that contain ever more functions"));
         }
         let fields: Vec<IrTy> =
-            globals.iter().flat_map(|g| g.1.leaves()).chain(f.leaves()).map(|v| self.b.ty(v)).collect();
-        let mut decl = (**self.p.data(d)).clone();
+            globals.iter().flat_map(|g| g.1.leaves()).chain(fun.leaves()).map(|v| self.b.ty(v)).collect();
+        let mut decl = (**self.p.data(id)).clone();
         decl.cons.push((format!("code{tag}"), fields.clone()));
-        self.p.set_data(d, decl);
-        let code = CodeCase { key, globals: globals.to_vec(), fun: f.clone(), fields };
-        self.kind(d)?.codes.push(code);
+        self.p.set_data(id, decl);
+        let code = CodeCase { key, globals: globals.to_vec(), fun: fun.clone(), fields };
+        self.kind(id)?.codes.push(code);
         Ok(tag as u32)
     }
 
     /// The same function with its captured functions converted to data, so that functions which contain functions are
     /// finitely many.
-    fn with_data_captured(&mut self, f: &Rc<Fun>) -> Res<Rc<Fun>> {
+    fn with_data_captured(&mut self, fun: &Rc<Fun>) -> Res<Rc<Fun>> {
         let captures = |vs: &[Val]| vs.iter().any(Val::has_fun);
-        match &**f {
-            Fun::Closure(c) if c.env.iter().any(|(_, v)| v.has_fun()) => {
+        match &**fun {
+            Fun::Closure(closure) if closure.env.iter().any(|(_, v)| v.has_fun()) => {
                 let mut types = HashMap::new();
-                match &c.group {
+                match &closure.group {
                     Some(g) => g.iter().for_each(|(_, _, lam)| types.extend(local_types(lam))),
-                    None => types.extend(local_types(&c.lam)),
+                    None => types.extend(local_types(&closure.lam)),
                 }
                 let mut env = Vec::new();
-                for (l, v) in c.env.iter() {
-                    let t = types.get(l).map(|t| apply(&c.subst, t)).filter(closed);
+                for (l, v) in closure.env.iter() {
+                    let t = types.get(l).map(|t| apply(&closure.subst, t)).filter(closed);
                     env.push((
                         *l,
                         match t {
@@ -258,10 +258,10 @@ impl Spec<'_> {
                         },
                     ));
                 }
-                Ok(Rc::new(Fun::Closure(Closure { env: env.into(), ..c.clone() })))
+                Ok(Rc::new(Fun::Closure(Closure { env: env.into(), ..closure.clone() })))
             }
-            Fun::Partial(g, args) if captures(args) => {
-                let Fun::Closure(c) = &**g else { return Ok(f.clone()) };
+            Fun::Partial(callee, args) if captures(args) => {
+                let Fun::Closure(c) = &**callee else { return Ok(fun.clone()) };
                 let mut own = Vec::new();
                 for (k, v) in args.iter().enumerate() {
                     let t = k
@@ -274,21 +274,21 @@ impl Spec<'_> {
                         None => v.clone(),
                     });
                 }
-                Ok(Rc::new(Fun::Partial(self.with_data_captured(g)?, own)))
+                Ok(Rc::new(Fun::Partial(self.with_data_captured(callee)?, own)))
             }
-            _ => Ok(f.clone()),
+            _ => Ok(fun.clone()),
         }
     }
 
     /// Applies a function that is represented as data.
-    pub(crate) fn apply_function_data(&mut self, x: Var, d: DataId, arg: Val) -> Res<Val> {
-        let kind = self.kind(d)?;
+    pub(crate) fn apply_function_data(&mut self, boxed: Var, data_id: DataId, arg: Val) -> Res<Val> {
+        let kind = self.kind(data_id)?;
         let (arg_ty, result_ty) = (kind.arg.clone(), kind.result.clone());
         let id = match kind.apply {
             Some(id) => id,
             None => {
                 let id = self.p.reserve("apply");
-                self.kind(d)?.apply = Some(id);
+                self.kind(data_id)?.apply = Some(id);
                 id
             }
         };
@@ -299,7 +299,7 @@ impl Spec<'_> {
         }
         let target =
             IrTarget { id, globals: Rc::new([]), result: Self::build(&to, &mut |_| Var(u32::MAX)), tys: to.leaves() };
-        self.emit_call(&target, &[Val::fun(Fun::Boxed(x, d)), arg], None, false)
+        self.emit_call(&target, &[Val::fun(Fun::Boxed(boxed, data_id)), arg], None, false)
     }
 
     /// Generates the apply functions until no code is new. Functions whose generation is in progress further out are
@@ -313,8 +313,8 @@ impl Spec<'_> {
         }
     }
 
-    fn write_apply(&mut self, d: DataId) -> Res<()> {
-        let kind = self.kind(d)?;
+    fn write_apply(&mut self, data_id: DataId) -> Res<()> {
+        let kind = self.kind(data_id)?;
         kind.written = Some(kind.codes.len());
         kind.writing = true;
         let (id, arg, result) = (kind.apply, kind.arg.clone(), kind.result.clone());
@@ -323,29 +323,29 @@ impl Spec<'_> {
         self.p.set(id, Function { name: "apply".to_owned(), ..Function::default() });
         let (from, to) = (self.layout(&arg)?, self.layout(&result)?);
         let f = &mut self.b.func;
-        let x = f.fresh(IrTy::Data(d), false);
+        let x = f.fresh(IrTy::Data(data_id), false);
         let arg = Self::build(&from, &mut |t| f.fresh(t, false));
-        let inputs = [Val::fun(Fun::Boxed(x, d)), arg];
+        let inputs = [Val::fun(Fun::Boxed(x, data_id)), arg];
         self.function("apply", id, &inputs, &[], ResultPromise::Layout(to.clone()), &mut |s, vals| {
             let Some(x) = vals[0].leaves().first().copied() else { return Err(s.no("a function without a value")) };
-            s.apply_body(x, d, &vals[1], &result, &to)
+            s.apply_body(x, data_id, &vals[1], &result, &to)
         })?;
         if self.cache.effectful.contains(&id) {
             return Err(self.no("output or input in a function inside data"));
         }
-        self.kind(d)?.writing = false;
+        self.kind(data_id)?.writing = false;
         Ok(())
     }
 
-    fn apply_body(&mut self, x: Var, d: DataId, arg: &Val, result: &Ty, to: &Layout) -> Res<Val> {
-        if self.kind(d)?.codes.is_empty() {
+    fn apply_body(&mut self, boxed: Var, id: DataId, arg: &Val, result: &Ty, to: &Layout) -> Res<Val> {
+        if self.kind(id)?.codes.is_empty() {
             return Ok(self.fail("a function that is not there is applied"));
         }
         let (mut branches, mut params): (Vec<(Block, Val)>, Vec<Vec<Var>>) = (Vec::new(), Vec::new());
         let outer = self.globals.clone();
         // A branch may add codes to this very type. Each gets a branch, so that the body is complete before it is
         // optimised.
-        while let Some(c) = self.kind(d)?.codes.get(branches.len()).cloned() {
+        while let Some(c) = self.kind(id)?.codes.get(branches.len()).cloned() {
             let ps: Vec<Var> = c.fields.iter().map(|t| self.b.func.fresh(t.clone(), false)).collect();
             let mut next = ps.iter().copied();
             let mut field = |v: Var| next.next().unwrap_or(v);
@@ -359,8 +359,8 @@ impl Spec<'_> {
             params.push(ps);
         }
         self.globals = outer;
-        self.kind(d)?.written = Some(branches.len());
-        self.switch(x, branches, params)
+        self.kind(id)?.written = Some(branches.len());
+        self.switch(boxed, branches, params)
     }
 
     /// Freezes the types before a derivative, which needs them complete.

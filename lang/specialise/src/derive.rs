@@ -22,69 +22,73 @@ pub(crate) struct DerivableFunction {
 
 impl Spec<'_> {
     /// The derivative operators (docs/book/src/reference/differentiation.md) and their helpers.
-    pub(crate) fn derivative_prim(&mut self, p: DerivativeFn, reps: Vec<Val>, a: &[Val]) -> Res<Val> {
-        match p {
-            DerivativeFn::Grad => Ok(self.value_and_grad(&a[0], &a[1])?.1),
+    pub(crate) fn derivative_prim(&mut self, prim: DerivativeFn, reps: Vec<Val>, args: &[Val]) -> Res<Val> {
+        match prim {
+            DerivativeFn::Grad => Ok(self.value_and_grad(&args[0], &args[1])?.1),
             // Plans have no effect inside differentiated code: they do not change results.
-            DerivativeFn::GradWith => Ok(self.value_and_grad(&a[1], &a[2])?.1),
+            DerivativeFn::GradWith => Ok(self.value_and_grad(&args[1], &args[2])?.1),
             DerivativeFn::ValueAndGrad | DerivativeFn::ValueAndGradWith => {
-                let k = usize::from(p == DerivativeFn::ValueAndGradWith);
-                let (y, g) = self.value_and_grad(&a[k], &a[k + 1])?;
+                let k = usize::from(prim == DerivativeFn::ValueAndGradWith);
+                let (y, g) = self.value_and_grad(&args[k], &args[k + 1])?;
                 Ok(Val::Tuple(vec![y, g]))
             }
             DerivativeFn::Jvp => {
-                let (y, t) = self.jvp(&a[0], &a[1], &a[2])?;
+                let (y, t) = self.jvp(&args[0], &args[1], &args[2])?;
                 Ok(Val::Tuple(vec![y, t]))
             }
             DerivativeFn::Hvp => {
                 let g = Val::fun(Fun::Partial(
                     Rc::new(Fun::Prim(Prim::Derivative(DerivativeFn::Grad), reps)),
-                    vec![a[0].clone()],
+                    vec![args[0].clone()],
                 ));
-                Ok(self.jvp(&g, &a[1], &a[2])?.1)
+                Ok(self.jvp(&g, &args[1], &args[2])?.1)
             }
             DerivativeFn::Linearize | DerivativeFn::Vjp => {
-                let mut l = self.linear_at(&a[0], &a[1])?;
-                l.transposed = p == DerivativeFn::Vjp;
+                let mut l = self.linear_at(&args[0], &args[1])?;
+                l.transposed = prim == DerivativeFn::Vjp;
                 Ok(Val::Tuple(vec![l.y.clone(), Val::fun(Fun::Linear(l))]))
             }
-            DerivativeFn::Transpose => self.transpose_fun(&a[0], None, &reps),
-            DerivativeFn::TransposeAt => self.transpose_fun(&a[1], Some(&a[0]), &reps),
-            DerivativeFn::Jacobian | DerivativeFn::Jacfwd | DerivativeFn::Jacrev => self.jacobian(p, &a[0], &a[1]),
+            DerivativeFn::Transpose => self.transpose_fun(&args[0], None, &reps),
+            DerivativeFn::TransposeAt => self.transpose_fun(&args[1], Some(&args[0]), &reps),
+            DerivativeFn::Jacobian | DerivativeFn::Jacfwd | DerivativeFn::Jacrev => {
+                self.jacobian(prim, &args[0], &args[1])
+            }
             DerivativeFn::Hessian => {
                 let g = Val::fun(Fun::Partial(
                     Rc::new(Fun::Prim(Prim::Derivative(DerivativeFn::Grad), reps)),
-                    vec![a[0].clone()],
+                    vec![args[0].clone()],
                 ));
-                self.jacobian(DerivativeFn::Jacfwd, &g, &a[1])
+                self.jacobian(DerivativeFn::Jacfwd, &g, &args[1])
             }
-            DerivativeFn::StopGrad if a[0].has_fun() => Err(self.no("`stop_grad` of a function")),
+            DerivativeFn::StopGrad if args[0].has_fun() => Err(self.no("`stop_grad` of a function")),
             DerivativeFn::StopGrad => {
-                Ok(self.leafwise(&a[0], &mut |s, x, t| s.b.prim(DerivativeFn::StopGrad, &[x], t)))
+                Ok(self.leafwise(&args[0], &mut |s, x, t| s.b.prim(DerivativeFn::StopGrad, &[x], t)))
             }
-            DerivativeFn::Checkpoint => Ok(Val::fun(Fun::Checkpoint(a[0].clone()))),
-            DerivativeFn::CustomJvp | DerivativeFn::CustomVjp if self.captures_numbers(a)? => Err(self.no(CAPTURES)),
-            DerivativeFn::CustomJvp | DerivativeFn::CustomVjp => {
-                Ok(Val::fun(Fun::Custom { vjp: p == DerivativeFn::CustomVjp, f: a[0].clone(), rule: a[1].clone() }))
-            }
-            DerivativeFn::Ravel => self.ravel(&a[0]),
-            DerivativeFn::Unravel => self.unravel(&a[0], &a[1]),
+            DerivativeFn::Checkpoint => Ok(Val::fun(Fun::Checkpoint(args[0].clone()))),
+            DerivativeFn::CustomJvp | DerivativeFn::CustomVjp if self.captures_numbers(args)? => Err(self.no(CAPTURES)),
+            DerivativeFn::CustomJvp | DerivativeFn::CustomVjp => Ok(Val::fun(Fun::Custom {
+                vjp: prim == DerivativeFn::CustomVjp,
+                f: args[0].clone(),
+                rule: args[1].clone(),
+            })),
+            DerivativeFn::Ravel => self.ravel(&args[0]),
+            DerivativeFn::Unravel => self.unravel(&args[0], &args[1]),
             DerivativeFn::Engine => Err(self.no("an engine of reverse mode, which is measured while it runs")),
             DerivativeFn::JacobianSparse
             | DerivativeFn::Gradcheck
             | DerivativeFn::ResidualsUnder
             | DerivativeFn::Cost => {
-                Err(self.no(format!("`{}` inside a differentiated function", Prim::from(p).name())))
+                Err(self.no(format!("`{}` inside a differentiated function", Prim::from(prim).name())))
             }
         }
     }
 
-    /// `f` as an IR function of the leaves of `x` and of its captured values.
-    pub(crate) fn known(&mut self, f: &Val, x: &Val) -> Res<DerivableFunction> {
-        if x.has_fun() {
+    /// `f` as an IR function of the leaves of `point` and of its captured values.
+    pub(crate) fn known(&mut self, f: &Val, point: &Val) -> Res<DerivableFunction> {
+        if point.has_fun() {
             return Err(self.no("a derivative with respect to a function"));
         }
-        let inputs = [x.clone(), f.clone()];
+        let inputs = [point.clone(), f.clone()];
         let key = self.key(vec![KeyToken::What("at")], &inputs)?;
         let target = self.outline(key, "fun", &inputs, ResultPromise::Nothing, &mut |s, vals| {
             let f = s.function_of(&vals[1])?;
@@ -97,7 +101,7 @@ impl Spec<'_> {
         for g in target.globals.iter() {
             before += self.globals.get(g).map_or(0, |v| v.leaves().len());
         }
-        let own = before..before + x.leaves().len();
+        let own = before..before + point.leaves().len();
         let wrt = (0..self.p.func(target.id).body.params.len()).map(|k| own.contains(&k)).collect();
         Ok(DerivableFunction { target, inputs, wrt })
     }
@@ -196,8 +200,8 @@ impl Spec<'_> {
 
     /// The transpose of a linear function. For a derivative, this flips its direction. Any other linear function is its
     /// own derivative, taken here at 0.
-    fn transpose_fun(&mut self, f: &Val, like: Option<&Val>, reps: &[Val]) -> Res<Val> {
-        if let Val::Fun(g) = f
+    fn transpose_fun(&mut self, function: &Val, like: Option<&Val>, reps: &[Val]) -> Res<Val> {
+        if let Val::Fun(g) = function
             && let Fun::Linear(l) = &**g
         {
             return Ok(Val::fun(Fun::Linear(Linear { transposed: !l.transposed, ..l.clone() })));
@@ -207,7 +211,7 @@ impl Spec<'_> {
             (None, Some(Val::Rep(r))) if known_shape(r) => self.zero(&Rep::clone(r))?,
             _ => return Err(self.no("`transpose` of a linear function whose input's shape is not known")),
         };
-        let l = self.linear_at(f, &input)?;
+        let l = self.linear_at(function, &input)?;
         Ok(Val::fun(Fun::Linear(Linear { transposed: true, ..l })))
     }
 
@@ -342,20 +346,20 @@ impl Spec<'_> {
         Ok(out)
     }
 
-    fn unravel_leaf(&mut self, all: Var, at: Var, x: Var, t: &IrTy) -> (Var, Var) {
+    fn unravel_leaf(&mut self, all: Var, at: Var, template: Var, ty: &IrTy) -> (Var, Var) {
         let mut size = self.int(1);
-        if t.rank() == 0 {
+        if ty.rank() == 0 {
             let next = self.b.bin(Bin::Add, at, size);
             return (self.b.one(Op::Index { a: all, at: vec![at], shape: None }, IrTy::F64), next);
         }
-        for k in 0..t.rank() {
-            let n = self.b.dim(x, k);
+        for k in 0..ty.rank() {
+            let n = self.b.dim(template, k);
             size = self.b.bin(Bin::Mul, size, n);
         }
         let next = self.b.bin(Bin::Add, at, size);
         let part = self.b.one(Op::Slice { a: all, lo: at, hi: next, shape: None }, IrTy::F64.array(1));
-        let to = self.b.shape(x);
-        (self.b.one(Op::Reshape { a: part, to, from: None }, IrTy::F64.array(t.rank())), next)
+        let to = self.b.shape(template);
+        (self.b.one(Op::Reshape { a: part, to, from: None }, IrTy::F64.array(ty.rank())), next)
     }
 }
 

@@ -32,18 +32,18 @@ impl Spec<'_> {
         })
     }
 
-    fn eval_kind(&mut self, e: &Expr) -> Res<Val> {
-        match &*e.kind {
+    fn eval_kind(&mut self, expr: &Expr) -> Res<Val> {
+        match &*expr.kind {
             ExprKind::Lit(l) => Ok(self.literal(l)),
             ExprKind::IntAt(n, r) => self.number_at(*n as f64, Some(*n), r),
             ExprKind::FloatAt(x, r) => self.number_at(*x, None, r),
-            ExprKind::Local(l) => self.local(*l, &e.ty),
-            ExprKind::Global(g) => self.global(*g, &e.ty),
+            ExprKind::Local(l) => self.local(*l, &expr.ty),
+            ExprKind::Global(g) => self.global(*g, &expr.ty),
             ExprKind::Prim(p, reps) => self.prim_value(*p, reps),
             ExprKind::Abs(ls, inner) => self.abstraction(ls, inner),
             ExprKind::Lam(lam) => self.closure(&[], lam),
-            ExprKind::Inst(..) | ExprKind::App(..) => self.application(e),
-            ExprKind::Con(c, args) => self.construct(c, args, &e.ty),
+            ExprKind::Inst(..) | ExprKind::App(..) => self.application(expr),
+            ExprKind::Con(c, args) => self.construct(c, args, &expr.ty),
             ExprKind::Let(l, name, a, b) => {
                 let v = self.eval(a)?;
                 self.bind(*l, *name, v, b)
@@ -75,9 +75,9 @@ impl Spec<'_> {
                 self.step(&v, Projection::Field(*n))
             }
             ExprKind::Update(r, fs) => self.update(r, fs),
-            ExprKind::Array(es) => self.array(es, &e.ty),
+            ExprKind::Array(es) => self.array(es, &expr.ty),
             ExprKind::Index(a, args) => self.index(a, args),
-            ExprKind::For(kind, vars, body, rep) => self.comprehension(*kind, vars, body, rep, &e.ty),
+            ExprKind::For(kind, vars, body, rep) => self.comprehension(*kind, vars, body, rep, &expr.ty),
             ExprKind::Guard(c, body, rep) => self.choose(c, &mut |s| s.eval(body), &mut |s| s.zero_at(rep)),
             ExprKind::Loop(state, init, kind, body) => self.loop_(*state, init, kind, body),
             ExprKind::Interp(parts) => self.interpolated(parts),
@@ -169,7 +169,7 @@ impl Spec<'_> {
         })
     }
 
-    fn number_at(&mut self, x: f64, int: Option<i64>, rep: &CoreRep) -> Res<Val> {
+    fn number_at(&mut self, number: f64, int: Option<i64>, rep: &CoreRep) -> Res<Val> {
         let rep = self.rep_val(rep);
         let t = match &rep {
             Val::Rep(r) => match &**r {
@@ -180,8 +180,8 @@ impl Spec<'_> {
         };
         Ok(Val::Leaf(match (t, int) {
             (Ty::Int, Some(n)) => self.int(n),
-            (Ty::F32, _) => self.lit(IrLit::F32(x as f32)),
-            _ => self.lit(IrLit::F64(x)),
+            (Ty::F32, _) => self.lit(IrLit::F32(number as f32)),
+            _ => self.lit(IrLit::F64(number)),
         }))
     }
 

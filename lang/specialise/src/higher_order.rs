@@ -49,9 +49,9 @@ impl<'s> Spec<'s> {
     }
 
     /// Higher-order primitives. `ty`: the result type. `here`: the function is a literal at the application.
-    pub(crate) fn higher_prim(&mut self, p: HigherOrderFn, args: &[Val], ty: Option<&Ty>, here: bool) -> Res<Val> {
-        let f = self.function_of(&args[usize::from(p == HigherOrderFn::ReduceByIndex)]);
-        match p {
+    pub(crate) fn higher_prim(&mut self, prim: HigherOrderFn, args: &[Val], ty: Option<&Ty>, here: bool) -> Res<Val> {
+        let f = self.function_of(&args[usize::from(prim == HigherOrderFn::ReduceByIndex)]);
+        match prim {
             HigherOrderFn::Map | HigherOrderFn::Map2 | HigherOrderFn::Map3 => self.map(&f?, &args[1..], here),
             HigherOrderFn::Reduce => self.reduce(&f?, &args[1], &args[2], here),
             HigherOrderFn::Scan => self.scan(SoacKind::Scan, &f?, &args[1], &args[2], here),
@@ -60,7 +60,7 @@ impl<'s> Spec<'s> {
             HigherOrderFn::Fold | HigherOrderFn::Foldr => {
                 let f = f?;
                 let n = self.extent(&args[2], 0)?;
-                let right = p == HigherOrderFn::Foldr;
+                let right = prim == HigherOrderFn::Foldr;
                 let ty = ty.cloned().or_else(|| result_type(&f));
                 self.carry_typed(n, right, (&args[1], ty.as_ref()), &args[2..3], &mut |s, _, acc, e| {
                     let pair = if right { vec![e[0].clone(), acc.clone()] } else { vec![acc.clone(), e[0].clone()] };
@@ -81,13 +81,13 @@ impl<'s> Spec<'s> {
     }
 
     /// Maps straight-line arithmetic by applying it to entire arrays.
-    fn map_entire_arrays(&mut self, f: &Rc<Fun>, arrays: &[Val], n: Var) -> Res<Option<Val>> {
+    fn map_entire_arrays(&mut self, f: &Rc<Fun>, arrays: &[Val], count: Var) -> Res<Option<Val>> {
         let flat =
             |s: &Self, v: &Val| matches!(v, Val::Leaf(x) if matches!(s.b.ty(*x), IrTy::Array(ref e, 1) if e.is_real()));
         if !arrays.iter().all(|a| flat(self, a)) {
             return Ok(None);
         }
-        let v = match &**f {
+        let result = match &**f {
             Fun::Prim(Prim::Un(op), _) if arrays.len() == 1 => self.un(*op, &arrays[0])?,
             Fun::Prim(Prim::Bin(op), _) if arrays.len() == 2 => self.bin(*op, &arrays[0], &arrays[1])?,
             Fun::Closure(c) if c.hidden.is_empty() && c.lam.params.len() == arrays.len() && self.elementwise(c) => {
@@ -99,9 +99,9 @@ impl<'s> Spec<'s> {
             }
             _ => return Ok(None),
         };
-        match &v {
-            Val::Leaf(x) if self.b.ty(*x).rank() == 0 => self.replicate(n, &v).map(Some),
-            _ => Ok(Some(v)),
+        match &result {
+            Val::Leaf(x) if self.b.ty(*x).rank() == 0 => self.replicate(count, &result).map(Some),
+            _ => Ok(Some(result)),
         }
     }
 
@@ -132,11 +132,11 @@ impl<'s> Spec<'s> {
         self.call(&lower, vec![c], None)
     }
 
-    fn reduce(&mut self, f: &Rc<Fun>, e: &Val, xs: &Val, here: bool) -> Res<Val> {
-        if let Some(r) = self.invertible_parts(f) {
+    fn reduce(&mut self, fun: &Rc<Fun>, neutral: &Val, xs: &Val, here: bool) -> Res<Val> {
+        if let Some(r) = self.invertible_parts(fun) {
             let (lift, op, lower) = (self.part(&r, "lift")?, self.part(&r, "op")?, self.part(&r, "lower")?);
             let lifted = self.map(&lift, std::slice::from_ref(xs), false)?;
-            let e = self.call(&lift, vec![e.clone()], None)?;
+            let e = self.call(&lift, vec![neutral.clone()], None)?;
             let inverse = self.part(&r, "inverse")?;
             let plain = |s: &mut Self, v: &[Val]| {
                 let op = s.function_of(&v[2])?;
@@ -149,12 +149,12 @@ impl<'s> Spec<'s> {
             };
             return self.call(&lower, vec![total], None);
         }
-        if let (Some(p), Val::Leaf(x), Val::Leaf(e)) = (operator(f), xs, e)
+        if let (Some(p), Val::Leaf(x), Val::Leaf(e)) = (operator(fun), xs, neutral)
             && self.b.ty(*x).rank() == 1
         {
             return self.reduce_numbers(p, *e, *x);
         }
-        self.soac(SoacKind::Reduce, f, e, xs, here)
+        self.soac(SoacKind::Reduce, fun, neutral, xs, here)
     }
 
     /// A reduction as an IR function of its own together with the inverse of its operator, which derivatives use.
@@ -172,7 +172,7 @@ impl<'s> Spec<'s> {
         }
         let key = self.key(vec![KeyToken::What("inverted"), KeyToken::What(name)], &inputs)?;
         let t = self.outline(key, name, &inputs, ResultPromise::Nothing, body)?;
-        let t = self.without_effects(t, "the operator of a reduction")?;
+        let target = self.without_effects(t, "the operator of a reduction")?;
         let mut fresh = || {
             let b = &mut self.b;
             inputs[0].map(&mut |v| {
@@ -192,32 +192,32 @@ impl<'s> Spec<'s> {
         if rule.tys != tys {
             return Ok(None);
         }
-        self.emit_call(&t, &inputs, Some(Rule { kind: RuleKind::Inverse, func: rule.id }), false).map(Some)
+        self.emit_call(&target, &inputs, Some(Rule { kind: RuleKind::Inverse, func: rule.id }), false).map(Some)
     }
 
-    fn reduce_numbers(&mut self, p: Prim, e: Var, x: Var) -> Res<Val> {
-        let t = self.b.ty(e);
-        let neutral = |s: &Self, n: f64| matches!(s.lits.get(&e), Some(Lit::F64(k)) if *k == n);
-        Ok(Val::Leaf(match p {
+    fn reduce_numbers(&mut self, prim: Prim, initial: Var, array: Var) -> Res<Val> {
+        let t = self.b.ty(initial);
+        let neutral = |s: &Self, n: f64| matches!(s.lits.get(&initial), Some(Lit::F64(k)) if *k == n);
+        Ok(Val::Leaf(match prim {
             Prim::Bin(Bin::Add) => {
-                let total = self.b.one(Op::Sum { a: x, n: None }, t);
-                if neutral(self, 0.0) { total } else { self.b.bin(Bin::Add, e, total) }
+                let total = self.b.one(Op::Sum { a: array, n: None }, t);
+                if neutral(self, 0.0) { total } else { self.b.bin(Bin::Add, initial, total) }
             }
             Prim::Bin(Bin::Mul) => {
-                let total = self.b.prim(ReductionFn::Prod, &[x], t);
-                if neutral(self, 1.0) { total } else { self.b.bin(Bin::Mul, e, total) }
+                let total = self.b.prim(ReductionFn::Prod, &[array], t);
+                if neutral(self, 1.0) { total } else { self.b.bin(Bin::Mul, initial, total) }
             }
             _ => {
-                let (whole, op) = if p == Prim::Bin(Bin::Min) {
+                let (whole, op) = if prim == Prim::Bin(Bin::Min) {
                     (Prim::Reduction(ReductionFn::Minimum), Bin::Min)
                 } else {
                     (Prim::Reduction(ReductionFn::Maximum), Bin::Max)
                 };
-                let (n, zero) = (self.b.dim(x, 0), self.int(0));
+                let (n, zero) = (self.b.dim(array, 0), self.int(0));
                 let empty = self.b.cmp(Cmp::Eq, n, zero);
-                return self.branch_on(empty, &mut |_| Ok(Val::Leaf(e)), &mut |s| {
-                    let best = s.prim(whole, Vec::new(), vec![Val::Leaf(x)], None)?;
-                    s.bin(op, &Val::Leaf(e), &best)
+                return self.branch_on(empty, &mut |_| Ok(Val::Leaf(initial)), &mut |s| {
+                    let best = s.prim(whole, Vec::new(), vec![Val::Leaf(array)], None)?;
+                    s.bin(op, &Val::Leaf(initial), &best)
                 });
             }
         }))
@@ -234,9 +234,9 @@ impl<'s> Spec<'s> {
         self.soac(kind, f, e, xs, here)
     }
 
-    fn soac(&mut self, kind: SoacKind, f: &Rc<Fun>, e: &Val, xs: &Val, here: bool) -> Res<Val> {
-        let op = self.operator_block(f, e, xs, here)?;
-        let (neutral, arrays) = (e.leaves(), xs.leaves());
+    fn soac(&mut self, kind: SoacKind, f: &Rc<Fun>, initial: &Val, xs: &Val, here: bool) -> Res<Val> {
+        let op = self.operator_block(f, initial, xs, here)?;
+        let (neutral, arrays) = (initial.leaves(), xs.leaves());
         let one: Vec<IrTy> = neutral.iter().map(|v| self.b.ty(*v)).collect();
         let many: Vec<IrTy> = arrays.iter().map(|v| self.b.ty(*v)).collect();
         let reduces = kind == SoacKind::Reduce;
@@ -246,11 +246,11 @@ impl<'s> Spec<'s> {
         }
         let tys = if reduces { one } else { many };
         let (outs, _) = self.b.emit(Op::Soac(Box::new(Soac { kind, op, neutral, arrays })), &tys, &[]);
-        Ok(if reduces { e.with(&outs) } else { xs.with(&outs) })
+        Ok(if reduces { initial.with(&outs) } else { xs.with(&outs) })
     }
 
     /// An associative operator as a block.
-    fn operator_block(&mut self, f: &Rc<Fun>, e: &Val, xs: &Val, here: bool) -> Res<Block> {
+    fn operator_block(&mut self, fun: &Rc<Fun>, e: &Val, xs: &Val, here: bool) -> Res<Block> {
         let (span, mark) = (self.b.span, self.sizes.mark());
         self.b.open();
         let b = &mut self.b;
@@ -266,47 +266,56 @@ impl<'s> Spec<'s> {
             return Err(self.no("a reduction whose neutral element is laid out differently from the elements"));
         }
         let effects = self.effects;
-        let v = self.run(f, vec![acc, elem], here)?;
+        let combined = self.run(fun, vec![acc, elem], here)?;
         if self.effects > effects {
             return Err(self.no("output or input in the operator of a reduction"));
         }
         let mut result = Key::new();
-        self.key_val(&v, &mut result);
+        self.key_val(&combined, &mut result);
         if one != result {
             return Err(self.no("an operator whose result is laid out differently from its arguments"));
         }
         self.b.span = span;
         self.sizes.forget(mark);
-        Ok(self.b.close(v.leaves(), Vec::new()))
+        Ok(self.b.close(combined.leaves(), Vec::new()))
     }
 
-    fn reduce_by_index(&mut self, f: &Rc<Fun>, args: &[Val], here: bool) -> Res<Val> {
-        let [dest, _, e, keys, values] = args else { return Err(self.no("`reduce_by_index` without arguments")) };
-        if let Some(r) = self.invertible_parts(f) {
+    fn reduce_by_index(&mut self, fun: &Rc<Fun>, args: &[Val], here: bool) -> Res<Val> {
+        let [dest, _, neutral, keys, values] = args else { return Err(self.no("`reduce_by_index` without arguments")) };
+        if let Some(r) = self.invertible_parts(fun) {
             let (lift, op, lower) = (self.part(&r, "lift")?, self.part(&r, "op")?, self.part(&r, "lower")?);
             let lifted = [dest, values].map(|v| self.map(&lift, std::slice::from_ref(v), false));
             let [dest, values] = lifted;
-            let e = self.call(&lift, vec![e.clone()], None)?;
+            let neutral = self.call(&lift, vec![neutral.clone()], None)?;
             let inverse = self.part(&r, "inverse")?;
             let (dest, values) = (dest?, values?);
             let plain = |s: &mut Self, v: &[Val]| {
                 let op = s.function_of(&v[2])?;
                 s.reduce_by_index(&op, &[v[4].clone(), v[2].clone(), v[0].clone(), v[5].clone(), v[1].clone()], false)
             };
-            let inputs =
-                vec![e.clone(), values.clone(), Val::Fun(op.clone()), Val::Fun(inverse), dest.clone(), keys.clone()];
+            let inputs = vec![
+                neutral.clone(),
+                values.clone(),
+                Val::Fun(op.clone()),
+                Val::Fun(inverse),
+                dest.clone(),
+                keys.clone(),
+            ];
             let made = match self.with_inverse("reduce_by_index", inputs, &mut { plain })? {
                 Some(v) => v,
-                None => self.reduce_by_index(&op, &[dest, Val::Fun(op.clone()), e, keys.clone(), values], false)?,
+                None => {
+                    self.reduce_by_index(&op, &[dest, Val::Fun(op.clone()), neutral, keys.clone(), values], false)?
+                }
             };
             return self.map(&lower, &[made], false);
         }
-        let op = self.operator_block(f, e, values, here)?;
+        let op = self.operator_block(fun, neutral, values, here)?;
         self.same_lengths(&[keys.clone(), values.clone()], "reduce_by_index")?;
         let d = dest.leaves();
         let tys: Vec<IrTy> = d.iter().map(|v| self.b.ty(*v)).collect();
         let keys = self.leaf(keys)?;
-        let op = Op::ReduceByIndex { dest: d, op: Box::new(op), neutral: e.leaves(), keys, values: values.leaves() };
+        let op =
+            Op::ReduceByIndex { dest: d, op: Box::new(op), neutral: neutral.leaves(), keys, values: values.leaves() };
         let (outs, _) = self.b.emit(op, &tys, &[]);
         Ok(dest.with(&outs))
     }

@@ -19,7 +19,7 @@ fn stripped(v: &Val, axes: usize) -> Val {
 
 impl Spec<'_> {
     pub(crate) fn index(&mut self, a: &Expr, args: &[IndexArg]) -> Res<Val> {
-        let (v, args) = match self.read(a, args) {
+        let (array, args) = match self.read(a, args) {
             Some((v, k)) => (v, &args[k..]),
             None => (self.eval(a)?, args),
         };
@@ -44,7 +44,7 @@ impl Spec<'_> {
                 }
             });
         }
-        if matches!(v, Val::Bottom) { Ok(v) } else { self.index_by(&v, &at) }
+        if matches!(array, Val::Bottom) { Ok(array) } else { self.index_by(&array, &at) }
     }
 
     fn int_of(&mut self, e: &Expr) -> Res<Option<Var>> {
@@ -83,9 +83,9 @@ impl Spec<'_> {
         }
     }
 
-    fn slice_open(&mut self, v: &Val, lo: Option<Var>, hi: Option<Var>) -> Res<Val> {
+    fn slice_open(&mut self, val: &Val, lo: Option<Var>, hi: Option<Var>) -> Res<Val> {
         if lo.is_none() && hi.is_none() {
-            return Ok(v.clone());
+            return Ok(val.clone());
         }
         let lo = match lo {
             Some(x) => x,
@@ -93,9 +93,9 @@ impl Spec<'_> {
         };
         let hi = match hi {
             Some(x) => x,
-            None => self.extent(v, 0)?,
+            None => self.extent(val, 0)?,
         };
-        Ok(self.slice(v, lo, hi))
+        Ok(self.slice(val, lo, hi))
     }
 
     /// `v[lo:hi]`.

@@ -88,18 +88,18 @@ impl<'s> Spec<'s> {
     pub(crate) fn join(&mut self, branches: Vec<(Block, Val)>) -> Res<(Vec<Block>, Val, Vec<IrTy>)> {
         let vals: Vec<Option<Val>> =
             branches.iter().map(|(_, v)| if matches!(v, Val::Bottom) { None } else { Some(v.clone()) }).collect();
-        let mut j = JoinedResults::default();
+        let mut joined_results = JoinedResults::default();
         let refs: Vec<Option<&Val>> = vals.iter().map(Option::as_ref).collect();
-        let template = self.unify(&refs, &mut j)?;
+        let template = self.unify(&refs, &mut joined_results)?;
         let mut blocks = Vec::new();
         for (k, (mut block, _)) in branches.into_iter().enumerate() {
-            for (ty, src) in j.tys.iter().zip(&j.src) {
+            for (ty, src) in joined_results.tys.iter().zip(&joined_results.src) {
                 let v = self.source(&mut block, ty, &src[k]);
                 block.results.push(v);
             }
             blocks.push(block);
         }
-        Ok((blocks, template, j.tys))
+        Ok((blocks, template, joined_results.tys))
     }
 
     fn append(&mut self, block: &mut Block, op: Op, ty: IrTy) -> Var {
@@ -131,16 +131,16 @@ impl<'s> Spec<'s> {
     }
 
     /// The common layout of some values (`None` for a branch without a value).
-    fn unify(&mut self, vs: &[Option<&Val>], j: &mut JoinedResults) -> Res<Val> {
+    fn unify(&mut self, vs: &[Option<&Val>], joined_results: &mut JoinedResults) -> Res<Val> {
         let Some(first) = vs.iter().flatten().next().copied() else { return Ok(Val::Bottom) };
         match first {
             Val::Unit | Val::Bottom => Ok(first.clone()),
             Val::Rep(r) => Ok(Val::Rep(Rc::new(unsized_rep(r)))),
-            Val::Leaf(x) => self.unify_leaf(*x, vs, j).map(Val::Leaf),
-            Val::Data(x, d) => self.unify_leaf(*x, vs, j).map(|v| Val::Data(v, *d)),
+            Val::Leaf(x) => self.unify_leaf(*x, vs, joined_results).map(Val::Leaf),
+            Val::Data(x, d) => self.unify_leaf(*x, vs, joined_results).map(|v| Val::Data(v, *d)),
             Val::Tuple(ts) => {
                 let parts = (0..ts.len()).map(|i| {
-                    self.unify_part(vs, j, &|v| match v {
+                    self.unify_part(vs, joined_results, &|v| match v {
                         Val::Tuple(ts) => ts.get(i),
                         _ => None,
                     })
@@ -149,7 +149,7 @@ impl<'s> Spec<'s> {
             }
             Val::Record(fs) => {
                 let parts = (0..fs.len()).map(|i| {
-                    let v = self.unify_part(vs, j, &|v| match v {
+                    let v = self.unify_part(vs, joined_results, &|v| match v {
                         Val::Record(gs) => gs.get(i).map(|f| &f.1),
                         _ => None,
                     });
@@ -157,22 +157,22 @@ impl<'s> Spec<'s> {
                 });
                 Ok(Val::Record(parts.collect::<Res<_>>()?))
             }
-            Val::Array(e) if e.has_fun() => self.unify_functions(first, vs, j),
+            Val::Array(e) if e.has_fun() => self.unify_functions(first, vs, joined_results),
             Val::Array(_) => {
-                let e = self.unify_part(vs, j, &|v| match v {
+                let e = self.unify_part(vs, joined_results, &|v| match v {
                     Val::Array(e) => Some(e),
                     _ => None,
                 })?;
                 Ok(Val::Array(Box::new(e)))
             }
-            Val::Fun(_) => self.unify_fun(vs, j),
+            Val::Fun(_) => self.unify_fun(vs, joined_results),
         }
     }
 
     fn unify_part<'v>(
         &mut self,
         vs: &[Option<&'v Val>],
-        j: &mut JoinedResults,
+        joined_results: &mut JoinedResults,
         part: &dyn Fn(&'v Val) -> Option<&'v Val>,
     ) -> Res<Val> {
         let mut parts = Vec::new();
@@ -185,11 +185,11 @@ impl<'s> Spec<'s> {
                 },
             });
         }
-        self.unify(&parts, j)
+        self.unify(&parts, joined_results)
     }
 
     /// Zeros of functions can be joined if they have the same candidates.
-    fn unify_functions(&mut self, first: &Val, vs: &[Option<&Val>], j: &mut JoinedResults) -> Res<Val> {
+    fn unify_functions(&mut self, first: &Val, vs: &[Option<&Val>], joined_results: &mut JoinedResults) -> Res<Val> {
         let mut keys = Vec::new();
         for v in vs.iter().flatten() {
             let mut key = Key::new();
@@ -205,27 +205,27 @@ impl<'s> Spec<'s> {
             k += 1;
             let src =
                 leaves.iter().map(|l| l.as_ref().map_or(ResultSource::Zero, |l| ResultSource::Var(l[k - 1]))).collect();
-            j.leaf(self.b.ty(x), src)
+            joined_results.leaf(self.b.ty(x), src)
         }))
     }
 
     /// An array of elements that contain functions: for each element the candidate's number, and the values that the
     /// candidates capture.
     pub(crate) fn stack_tagged_functions(&mut self, vals: &[Val], elem: Option<&Ty>) -> Res<Val> {
-        let mut j = JoinedResults { always: true, ..JoinedResults::default() };
+        let mut joined_results = JoinedResults { always: true, ..JoinedResults::default() };
         let refs: Vec<Option<&Val>> = vals.iter().map(Some).collect();
-        let made = self.unify(&refs, &mut j);
+        let made = self.unify(&refs, &mut joined_results);
         let arrays = |(ty, src): (&IrTy, &Vec<ResultSource>)| {
             ty.rank() > 0 && src.iter().any(|s| matches!(s, ResultSource::Zero))
         };
         let template = match (made, elem) {
-            (Ok(t), _) if !j.tys.iter().zip(&j.src).any(arrays) => t,
+            (Ok(t), _) if !joined_results.tys.iter().zip(&joined_results.src).any(arrays) => t,
             (_, Some(t)) if crate::types::closed(t) => return self.stack_function_data(vals, t),
             (Err(e), _) => return Err(e),
             _ => return Err(self.no("an array of functions that capture arrays")),
         };
         let mut outs = Vec::new();
-        for (ty, src) in j.tys.iter().zip(&j.src) {
+        for (ty, src) in joined_results.tys.iter().zip(&joined_results.src) {
             let mut made = Block::default();
             let elems = src.iter().map(|s| self.source(&mut made, ty, s)).collect();
             made.stmts.into_iter().for_each(|s| self.b.push(s));
@@ -263,7 +263,7 @@ impl<'s> Spec<'s> {
         Ok(j.leaf(ty, src))
     }
 
-    fn unify_fun(&mut self, vs: &[Option<&Val>], j: &mut JoinedResults) -> Res<Val> {
+    fn unify_fun(&mut self, vs: &[Option<&Val>], joined_results: &mut JoinedResults) -> Res<Val> {
         let mut cands: Vec<(Key, Rc<Fun>)> = Vec::new();
         let mut choices = Vec::new();
         for v in vs {
@@ -279,8 +279,8 @@ impl<'s> Spec<'s> {
                 Some(_) => return Err(self.no("branches whose values are laid out differently")),
             });
         }
-        let one = cands.len() == 1 && !j.always;
-        let tag = if one { None } else { Some(j.leaf(IrTy::I64, choices.iter().map(number).collect())) };
+        let one = cands.len() == 1 && !joined_results.always;
+        let tag = if one { None } else { Some(joined_results.leaf(IrTy::I64, choices.iter().map(number).collect())) };
         let mut funs = Vec::new();
         for (k, (_, f)) in cands.iter().enumerate() {
             let leaves: Vec<Option<Vec<Var>>> = choices.iter().map(|c| chosen(c, k).map(|f| f.leaves())).collect();
@@ -292,7 +292,7 @@ impl<'s> Spec<'s> {
                     .iter()
                     .map(|l| l.as_ref().map_or(ResultSource::Zero, |l| ResultSource::Var(l[i - 1])))
                     .collect();
-                j.leaf(tys[i - 1].clone(), src)
+                joined_results.leaf(tys[i - 1].clone(), src)
             })));
         }
         Ok(Val::Fun(match (tag, funs.len()) {

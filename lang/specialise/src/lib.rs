@@ -179,22 +179,22 @@ pub fn specialise(
 ) -> Result<Entry, Unsupported> {
     let mut boxes = defunctionalise::FunctionData::default();
     for attempt in 1.. {
-        let mut s = Spec::new(world, t, p, cache, boxes);
-        let mut out = s.entry(args);
-        if s.boxes.late && attempt < ATTEMPTS {
+        let mut spec = Spec::new(world, t, p, cache, boxes);
+        let mut out = spec.entry(args);
+        if spec.boxes.late && attempt < ATTEMPTS {
             // Derivatives have used incomplete types of functions. Those of the next attempt have all codes.
-            s.discard_new();
-            s.t.forget_data(s.p, &s.boxes.types());
-            boxes = s.boxes.again();
+            spec.discard_new();
+            spec.t.forget_data(spec.p, &spec.boxes.types());
+            boxes = spec.boxes.again();
             continue;
         }
-        if s.boxes.late {
-            out = Err(s.no("functions inside data that derivatives make without end"));
+        if spec.boxes.late {
+            out = Err(spec.no("functions inside data that derivatives make without end"));
         }
         if out.is_err() {
-            s.discard_new();
+            spec.discard_new();
         }
-        s.discard_function_data();
+        spec.discard_function_data();
         return out;
     }
     Err(Unsupported::new("nothing was specialised", Span::default()))

@@ -91,18 +91,18 @@ fn leading(args: &[IndexArg]) -> Vec<Local> {
 fn reads(body: &Expr) -> Vec<ArrayRead> {
     let mut out = Vec::new();
     let mut todo = vec![(body, true)];
-    while let Some((e, always)) = todo.pop() {
-        if let ExprKind::Index(a, args) = &*e.kind
+    while let Some((expr, always)) = todo.pop() {
+        if let ExprKind::Index(a, args) = &*expr.kind
             && let (Some(path), at) = (path(a), leading(args))
         {
             out.push(ArrayRead { path, at, always });
         }
-        let inside = |i: usize| match &*e.kind {
+        let inside = |i: usize| match &*expr.kind {
             ExprKind::If(..) | ExprKind::Match(..) | ExprKind::Guard(..) => always && i == 0,
             ExprKind::Lam(_) | ExprKind::LetRec(..) | ExprKind::Loop(..) => false,
             _ => always,
         };
-        todo.extend(adl_typing::walk::children(e).into_iter().enumerate().map(|(i, c)| (c, inside(i))));
+        todo.extend(adl_typing::walk::children(expr).into_iter().enumerate().map(|(i, c)| (c, inside(i))));
     }
     out
 }
@@ -172,11 +172,11 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// The loop over index `k` and the loops inside it.
-    fn nest(&mut self, comp: &Comprehension, k: usize) -> Res<Val> {
-        let l = comp.vars[k].0;
-        let sources = self.sources(comp, k)?;
-        let n = comp.extents[k].0;
+    /// The loop over index `level` and the loops inside it.
+    fn nest(&mut self, comp: &Comprehension, level: usize) -> Res<Val> {
+        let local = comp.vars[level].0;
+        let sources = self.sources(comp, level)?;
+        let n = comp.extents[level].0;
         let out = match comp.kind {
             ForKind::Reduce(ReductionFn::Sum | ReductionFn::Mean) => Out::Sum,
             _ => Out::Collect,
@@ -184,13 +184,13 @@ impl<'s> Spec<'s> {
         let arrays: Vec<Val> = sources.iter().map(|s| s.2.clone()).collect();
         let depth = self.elems.len();
         let v = self.each(n, &arrays, out, &mut |s, i, elems| {
-            s.env.insert(l, Val::Leaf(i));
+            s.env.insert(local, Val::Leaf(i));
             s.learn_index_extent(i, n);
             for ((path, at, _), val) in sources.iter().zip(elems) {
-                let at = at.iter().copied().chain([l]).collect();
+                let at = at.iter().copied().chain([local]).collect();
                 s.elems.push(LoopElement { path: path.clone(), at, val: val.clone() });
             }
-            if k + 1 == comp.vars.len() { s.eval(comp.body) } else { s.nest(comp, k + 1) }
+            if level + 1 == comp.vars.len() { s.eval(comp.body) } else { s.nest(comp, level + 1) }
         });
         self.elems.truncate(depth);
         v
@@ -199,21 +199,21 @@ impl<'s> Spec<'s> {
     /// Zeros that the loop over index `k` reads one element per iteration: path, preceding indices, value.
     fn sources(&mut self, comp: &Comprehension, k: usize) -> Res<Vec<(Path, Vec<Local>, Val)>> {
         let l = comp.vars[k].0;
-        let (n, axes) = &comp.extents[k];
+        let (extent, axes) = &comp.extents[k];
         let mut out: Vec<(Path, Vec<Local>, Val)> = Vec::new();
-        for r in &comp.reads {
-            let Some(p) = r.at.iter().position(|x| *x == l) else { continue };
-            let before = &r.at[..p];
-            if out.iter().any(|o| o.0 == r.path && o.1 == before) {
+        for read in &comp.reads {
+            let Some(position) = read.at.iter().position(|x| *x == l) else { continue };
+            let before = &read.at[..position];
+            if out.iter().any(|o| o.0 == read.path && o.1 == before) {
                 continue;
             }
-            if matches!(r.path.0, PathBase::Local(l) if !comp.free.contains(&l)) {
+            if matches!(read.path.0, PathBase::Local(l) if !comp.free.contains(&l)) {
                 continue;
             }
-            let Some(whole) = self.at_path(&r.path) else { continue };
-            let base = match p {
+            let Some(whole) = self.at_path(&read.path) else { continue };
+            let base = match position {
                 0 => whole.clone(),
-                _ => match self.elems.iter().rev().find(|e| e.path == r.path && e.at == before) {
+                _ => match self.elems.iter().rev().find(|e| e.path == read.path && e.at == before) {
                     Some(e) => e.val.clone(),
                     None => continue,
                 },
@@ -221,17 +221,17 @@ impl<'s> Spec<'s> {
             let Some(first) = whole.leaves().first().copied() else { continue };
             // Elements of a diagonal matrix are read by position: then they are recognised as zero or diagonal
             // elements.
-            if self.b.ty(first).rank() <= p as u32 || self.diagonal(first).is_some() {
+            if self.b.ty(first).rank() <= position as u32 || self.diagonal(first).is_some() {
                 continue;
             }
-            let all = axes.iter().any(|a| a.0 == r.path && a.1 == p as u32)
-                || self.sizes.equals(self.known_extent(*n), SizeOf::Axis(first, p as u32));
+            let all = axes.iter().any(|a| a.0 == read.path && a.1 == position as u32)
+                || self.sizes.equals(self.known_extent(*extent), SizeOf::Axis(first, position as u32));
             if all {
-                out.push((r.path.clone(), before.to_vec(), base));
-            } else if r.always && p == 0 {
+                out.push((read.path.clone(), before.to_vec(), base));
+            } else if read.always && position == 0 {
                 let zero = self.int(0);
-                let part = self.slice(&base, zero, *n);
-                out.push((r.path.clone(), Vec::new(), part));
+                let part = self.slice(&base, zero, *extent);
+                out.push((read.path.clone(), Vec::new(), part));
             }
         }
         Ok(out)
@@ -260,19 +260,19 @@ impl<'s> Spec<'s> {
         known.max_by_key(|e| e.at.len()).map(|e| (e.val.clone(), e.at.len()))
     }
 
-    fn finish_reduction(&mut self, p: ReductionFn, v: Val, extents: &[Var]) -> Res<Val> {
-        match p {
+    fn finish_reduction(&mut self, reduction: ReductionFn, val: Val, extents: &[Var]) -> Res<Val> {
+        match reduction {
             ReductionFn::Mean => {
                 let mut total = extents[0];
                 for n in &extents[1..] {
                     total = self.b.bin(Bin::Mul, total, *n);
                 }
-                self.divide_by_count(&v, total)
+                self.divide_by_count(&val, total)
             }
-            ReductionFn::Sum => Ok(v),
+            ReductionFn::Sum => Ok(val),
             _ => {
-                let flat = if extents.len() > 1 { self.flat(&v)? } else { v };
-                self.reduce_prim(p, &[flat])
+                let flat = if extents.len() > 1 { self.flat(&val)? } else { val };
+                self.reduce_prim(reduction, &[flat])
             }
         }
     }
@@ -290,7 +290,7 @@ impl<'s> Spec<'s> {
     /// A loop with independent iterations over the elements of some arrays. `f` gets the index and the elements.
     pub(crate) fn each(
         &mut self,
-        n: Var,
+        count: Var,
         xs: &[Val],
         out: Out,
         f: &mut dyn FnMut(&mut Self, Var, &[Val]) -> Res<Val>,
@@ -306,16 +306,16 @@ impl<'s> Spec<'s> {
         if matches!(v, Val::Bottom) {
             return Err(self.no("a loop that always stops with an error"));
         }
-        let v = self.tagged(&v);
-        if v.leaves().is_empty() {
+        let value = self.tagged(&v);
+        if value.leaves().is_empty() {
             return Err(self.no("an array of `()`"));
         }
-        let leaves = v.leaves();
+        let leaves = value.leaves();
         let tys = leaves.iter().map(|x| self.out_ty(*x, out)).collect::<Res<Vec<_>>>()?;
         let body = self.b.close(leaves.clone(), Vec::new());
         let (xs, outs) = (xs.iter().flat_map(Val::leaves).collect(), vec![out; leaves.len()]);
-        let l = Loop {
-            trip: Trip::Count(n),
+        let ir_loop = Loop {
+            trip: Trip::Count(count),
             reverse: false,
             init: Vec::new(),
             lin_init: Vec::new(),
@@ -326,15 +326,15 @@ impl<'s> Spec<'s> {
             body,
         };
         let all: Vec<IrTy> = tys.into_iter().chain([IrTy::I64]).collect();
-        let (mut outs, _) = self.b.emit(Op::Loop(Box::new(l)), &all, &[]);
+        let (mut outs, _) = self.b.emit(Op::Loop(Box::new(ir_loop)), &all, &[]);
         if out != Out::Sum {
-            self.assert_rows_known(n, &leaves, &rows, &mut outs)?;
+            self.assert_rows_known(count, &leaves, &rows, &mut outs)?;
         }
-        let made = v.with(&outs);
+        let made = value.with(&outs);
         if out == Out::Sum {
             return Ok(made);
         }
-        self.learn_length(&made, n);
+        self.learn_length(&made, count);
         Ok(Val::array_of(made))
     }
 
@@ -354,12 +354,12 @@ impl<'s> Spec<'s> {
     /// `outs` get them.
     pub(crate) fn assert_rows_known(
         &mut self,
-        n: Var,
+        count: Var,
         rows: &[Var],
         extents: &HashMap<Var, Vec<SizeOf>>,
         outs: &mut [Var],
     ) -> Res<()> {
-        if matches!(self.known_extent(n), SizeOf::Const(k) if k > 0) {
+        if matches!(self.known_extent(count), SizeOf::Const(k) if k > 0) {
             return Ok(());
         }
         let mut open = false;
@@ -368,7 +368,7 @@ impl<'s> Spec<'s> {
             match extents.get(x).filter(|_| ty.scalar().is_flat()) {
                 _ if self.b.ty(*x).rank() == 0 => {}
                 Some(inner) => {
-                    let mut elems = vec![n];
+                    let mut elems = vec![count];
                     for e in inner {
                         elems.push(match e {
                             SizeOf::Const(k) => self.int(*k),
@@ -384,7 +384,7 @@ impl<'s> Spec<'s> {
         }
         if open {
             let zero = self.int(0);
-            let c = self.b.cmp(Cmp::Ne, n, zero);
+            let c = self.b.cmp(Cmp::Ne, count, zero);
             self.assert(c, "an array of no rows");
         }
         Ok(())
@@ -419,18 +419,18 @@ impl<'s> Spec<'s> {
     /// data.
     pub(crate) fn carry_typed(
         &mut self,
-        n: Var,
+        count: Var,
         reverse: bool,
         (init, ty): (&Val, Option<&Ty>),
         xs: &[Val],
         f: Iteration<'_, 's>,
     ) -> Res<Val> {
-        let made = self.carried(Trip::Count(n), reverse, init, xs, f)?;
+        let made = self.carried(Trip::Count(count), reverse, init, xs, f)?;
         match (made, ty) {
             (Some(v), _) => Ok(v),
             (None, Some(t)) if init.has_fun() && closed(t) => {
                 let init = self.functions_as_data(init.clone(), t)?;
-                let made = self.carried(Trip::Count(n), reverse, &init, xs, &mut |s, i, v, e| {
+                let made = self.carried(Trip::Count(count), reverse, &init, xs, &mut |s, i, v, e| {
                     let next = f(s, i, v, e)?;
                     s.functions_as_data(next, t)
                 })?;
@@ -461,7 +461,7 @@ impl<'s> Spec<'s> {
         let init_leaves = init.leaves();
         let tys: Vec<IrTy> = init_leaves.iter().map(|x| self.b.ty(*x)).chain([IrTy::I64]).collect();
         let xs = xs.iter().flat_map(Val::leaves).collect();
-        let l = Loop {
+        let ir_loop = Loop {
             trip,
             reverse,
             init: init_leaves,
@@ -472,7 +472,7 @@ impl<'s> Spec<'s> {
             lin_outs: Vec::new(),
             body,
         };
-        let (outs, _) = self.b.emit(Op::Loop(Box::new(l)), &tys, &[]);
+        let (outs, _) = self.b.emit(Op::Loop(Box::new(ir_loop)), &tys, &[]);
         Ok(Some(init.with(&outs)))
     }
 
@@ -505,8 +505,8 @@ impl<'s> Spec<'s> {
                 })
             }
             LoopKind::While(c) => {
-                let t = self.ty(&init.ty);
-                let start = if start.has_fun() && closed(&t) { self.functions_as_data(start, &t)? } else { start };
+                let ty = self.ty(&init.ty);
+                let start = if start.has_fun() && closed(&ty) { self.functions_as_data(start, &ty)? } else { start };
                 let mark = self.sizes.mark();
                 self.b.open();
                 let v = self.params_like(&start);
@@ -520,7 +520,7 @@ impl<'s> Spec<'s> {
                 let made = self.carried(Trip::While(cond), false, &start, &[], &mut |s, _, v, _| {
                     s.env.insert(state, v.clone());
                     let next = s.eval(body)?;
-                    if closed(&t) { s.functions_as_data(next, &t) } else { Ok(next) }
+                    if closed(&ty) { s.functions_as_data(next, &ty) } else { Ok(next) }
                 })?;
                 made.ok_or_else(|| self.no("a loop whose state changes its layout"))
             }

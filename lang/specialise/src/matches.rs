@@ -33,17 +33,17 @@ impl Spec<'_> {
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.tree_inner(t, a))
     }
 
-    fn tree_inner(&mut self, t: &Tree, a: &Arms) -> Res<Val> {
+    fn tree_inner(&mut self, t: &Tree, arms: &Arms) -> Res<Val> {
         match t {
             Tree::Leaf(arm, binds) => {
-                self.assign(&a.arms[*arm], binds)?;
-                self.arm(*arm, a)
+                self.assign(&arms.arms[*arm], binds)?;
+                self.arm(*arm, arms)
             }
             Tree::Guard(arm, binds, rest) => {
-                self.assign(&a.arms[*arm], binds)?;
-                match &a.arms[*arm].guard {
-                    None => self.arm(*arm, a),
-                    Some(g) => self.choose(g, &mut |s| s.arm(*arm, a), &mut |s| s.tree(rest, a)),
+                self.assign(&arms.arms[*arm], binds)?;
+                match &arms.arms[*arm].guard {
+                    None => self.arm(*arm, arms),
+                    Some(g) => self.choose(g, &mut |s| s.arm(*arm, arms), &mut |s| s.tree(rest, arms)),
                 }
             }
             Tree::Parts(parts, rest) => {
@@ -52,11 +52,11 @@ impl Spec<'_> {
                     let part = self.step(&v, *step)?;
                     self.env.insert(*l, part);
                 }
-                self.tree(rest, a)
+                self.tree(rest, arms)
             }
-            Tree::Con(on, cases, default) => self.con_tree(*on, cases, default.as_deref(), a),
-            Tree::Lit(on, cases, default) => self.lit_tree(*on, cases, default, a),
-            Tree::Len(on, cases, default) => self.len_tree(*on, cases, default, a),
+            Tree::Con(on, cases, default) => self.con_tree(*on, cases, default.as_deref(), arms),
+            Tree::Lit(on, cases, default) => self.lit_tree(*on, cases, default, arms),
+            Tree::Len(on, cases, default) => self.len_tree(*on, cases, default, arms),
             Tree::Fail => Ok(self.fail("no arm of this `match` fits the value")),
         }
     }
@@ -91,8 +91,8 @@ impl Spec<'_> {
     }
 
     /// Calls code without parameters as a function of its captured values.
-    fn shared(&mut self, c: &Closure, ty: &Ty) -> Res<Val> {
-        let inputs = [Val::fun(Fun::Closure(c.clone()))];
+    fn shared(&mut self, closure: &Closure, ty: &Ty) -> Res<Val> {
+        let inputs = [Val::fun(Fun::Closure(closure.clone()))];
         let key = self.key(vec![KeyToken::What("arm")], &inputs)?;
         let result = self.ty(ty);
         let t = self.outline(key, "arm", &inputs, ResultPromise::Ty(result), &mut |s, vals| {
@@ -102,18 +102,24 @@ impl Spec<'_> {
                 _ => Err(s.no("code without a function")),
             }
         })?;
-        if self.has_effects(&t) { self.enter(c, &[]) } else { self.emit_call(&t, &inputs, None, false) }
+        if self.has_effects(&t) { self.enter(closure, &[]) } else { self.emit_call(&t, &inputs, None, false) }
     }
 
-    fn con_tree(&mut self, on: Local, cases: &[(Con, Vec<Local>, Tree)], default: Option<&Tree>, a: &Arms) -> Res<Val> {
-        let Val::Data(x, d) = self.bound_local(on)? else {
+    fn con_tree(
+        &mut self,
+        on: Local,
+        cases: &[(Con, Vec<Local>, Tree)],
+        default: Option<&Tree>,
+        arms: &Arms,
+    ) -> Res<Val> {
+        let Val::Data(data, d) = self.bound_local(on)? else {
             return Err(self.no("a constructor pattern on something that is no data"));
         };
         let layouts = self.constructors_of(d)?;
         if let ([(con, fields, sub)], 1) = (cases, layouts.len()) {
-            let vals = self.fields(x, d, con.tag)?;
+            let vals = self.fields(data, d, con.tag)?;
             self.env.extend(fields.iter().copied().zip(vals));
-            return self.tree(sub, a);
+            return self.tree(sub, arms);
         }
         let others = layouts.len() - cases.len().min(layouts.len());
         let mut branches = Vec::new();
@@ -132,40 +138,40 @@ impl Spec<'_> {
             let branch = self.block(&mut |s| match cases.iter().find(|c| c.0.tag as usize == tag) {
                 Some((_, locals, sub)) => {
                     s.env.extend(locals.iter().copied().zip(vals.iter().cloned()));
-                    s.tree(sub, a)
+                    s.tree(sub, arms)
                 }
                 None => match default {
-                    Some(t) if others > 1 => s.shared_tree(t, a),
-                    Some(t) => s.tree(t, a),
+                    Some(t) if others > 1 => s.shared_tree(t, arms),
+                    Some(t) => s.tree(t, arms),
                     None => Ok(s.fail("no arm of this `match` fits the value")),
                 },
             })?;
             params.push(ps);
             branches.push(branch);
         }
-        self.switch(x, branches, params)
+        self.switch(data, branches, params)
     }
 
     /// A default that several constructors reach becomes a function of its own, unless it consists of a single arm.
-    fn shared_tree(&mut self, t: &Tree, a: &Arms) -> Res<Val> {
-        if matches!(t, Tree::Leaf(..) | Tree::Fail) {
-            return self.tree(t, a);
+    fn shared_tree(&mut self, tree: &Tree, arms: &Arms) -> Res<Val> {
+        if matches!(tree, Tree::Leaf(..) | Tree::Fail) {
+            return self.tree(tree, arms);
         }
         let mut locals = Vec::new();
-        reads(t, a.arms, &mut locals);
+        reads(tree, arms.arms, &mut locals);
         locals.sort();
         locals.dedup();
         locals.retain(|l| self.env.contains_key(l));
         let inputs: Vec<Val> = locals.iter().map(|l| self.env[l].clone()).collect();
-        let at: *const Tree = t;
+        let at: *const Tree = tree;
         let key = self.key(vec![KeyToken::What("default"), KeyToken::Code(at as usize)], &inputs)?;
         // `CodeInfo` keeps the function alive whose code this is.
-        let result = ResultPromise::of(a.arms.first().map(|arm| self.ty(&arm.body.ty)));
+        let result = ResultPromise::of(arms.arms.first().map(|arm| self.ty(&arm.body.ty)));
         let target = self.outline(key, "default", &inputs, result, &mut |s, vals| {
             s.env = locals.iter().copied().zip(vals.iter().cloned()).collect();
-            s.tree(t, a)
+            s.tree(tree, arms)
         })?;
-        if self.has_effects(&target) { self.tree(t, a) } else { self.emit_call(&target, &inputs, None, false) }
+        if self.has_effects(&target) { self.tree(tree, arms) } else { self.emit_call(&target, &inputs, None, false) }
     }
 
     /// A switch over branches whose parameters are the leaves of the fields.
@@ -205,8 +211,8 @@ impl Spec<'_> {
     }
 
     /// Builds data from its constructor and fields.
-    pub(crate) fn con(&mut self, d: adl_ir::DataId, tag: u32, vals: &[Val]) -> Res<Val> {
-        let layouts = self.constructors_of(d)?;
+    pub(crate) fn con(&mut self, id: adl_ir::DataId, tag: u32, vals: &[Val]) -> Res<Val> {
+        let layouts = self.constructors_of(id)?;
         let mut shaped = Vec::new();
         for (l, v) in layouts[tag as usize].1.iter().zip(vals) {
             shaped.push(self.shaped(v.clone(), l)?);
@@ -218,25 +224,25 @@ impl Spec<'_> {
             }
         }
         let fields = vals.iter().flat_map(Val::leaves).collect();
-        let x = self.b.one(Op::Construct { data: d, tag, fields }, IrTy::Data(d));
-        Ok(Val::Data(x, d))
+        let x = self.b.one(Op::Construct { data: id, tag, fields }, IrTy::Data(id));
+        Ok(Val::Data(x, id))
     }
 
-    fn lit_tree(&mut self, on: Local, cases: &[(Lit, Tree)], default: &Tree, a: &Arms) -> Res<Val> {
-        let Some(((lit, sub), rest)) = cases.split_first() else { return self.tree(default, a) };
+    fn lit_tree(&mut self, on: Local, cases: &[(Lit, Tree)], default: &Tree, arms: &Arms) -> Res<Val> {
+        let Some(((lit, sub), rest)) = cases.split_first() else { return self.tree(default, arms) };
         let v = self.bound_local(on)?;
         if matches!(lit, Lit::Unit) {
-            return self.tree(sub, a);
+            return self.tree(sub, arms);
         }
         let x = self.leaf(&v)?;
         if let Lit::Bool(b) = lit {
-            let mut yes = |s: &mut Self| s.tree(sub, a);
-            let mut no = |s: &mut Self| s.lit_tree(on, rest, default, a);
+            let mut yes = |s: &mut Self| s.tree(sub, arms);
+            let mut no = |s: &mut Self| s.lit_tree(on, rest, default, arms);
             return if *b { self.branch_on(x, &mut yes, &mut no) } else { self.branch_on(x, &mut no, &mut yes) };
         }
         let k = self.literal_like(lit, x);
         let c = self.b.cmp(Cmp::Eq, x, k);
-        self.branch_on(c, &mut |s| s.tree(sub, a), &mut |s| s.lit_tree(on, rest, default, a))
+        self.branch_on(c, &mut |s| s.tree(sub, arms), &mut |s| s.lit_tree(on, rest, default, arms))
     }
 
     /// An Int literal in a pattern matches numbers of every type.
@@ -256,8 +262,8 @@ impl Spec<'_> {
         }
     }
 
-    fn len_tree(&mut self, on: Local, cases: &[(u64, Vec<Local>, Tree)], default: &Tree, a: &Arms) -> Res<Val> {
-        let Some(((len, elems, sub), rest)) = cases.split_first() else { return self.tree(default, a) };
+    fn len_tree(&mut self, on: Local, cases: &[(u64, Vec<Local>, Tree)], default: &Tree, arms: &Arms) -> Res<Val> {
+        let Some(((len, elems, sub), rest)) = cases.split_first() else { return self.tree(default, arms) };
         let v = self.bound_local(on)?;
         let n = self.extent(&v, 0)?;
         let k = self.int(*len as i64);
@@ -268,9 +274,9 @@ impl Spec<'_> {
                 let e = s.element(&v, &[i])?;
                 s.env.insert(*l, e);
             }
-            s.tree(sub, a)
+            s.tree(sub, arms)
         };
-        self.branch_on(c, &mut yes, &mut |s| s.len_tree(on, rest, default, a))
+        self.branch_on(c, &mut yes, &mut |s| s.len_tree(on, rest, default, arms))
     }
 }
 

@@ -39,7 +39,7 @@ impl Spec<'_> {
 
     /// Converts data of polymorphic type to an instance. A constructor with a field of uninstantiated type has no
     /// values.
-    fn converted(&mut self, x: Var, from: DataId, to: DataId) -> Res<Val> {
+    fn converted(&mut self, data: Var, from: DataId, to: DataId) -> Res<Val> {
         let (old, new) = (self.constructors_of(from)?, self.constructors_of(to)?);
         let (mut branches, mut params) = (Vec::new(), Vec::new());
         for (tag, ((_, before), (_, after))) in old.iter().zip(new.iter()).enumerate() {
@@ -67,7 +67,7 @@ impl Spec<'_> {
             branches.push(self.block(make)?);
             params.push(ps);
         }
-        self.switch(x, branches, params)
+        self.switch(data, branches, params)
     }
 
     /// Whether a constructor has a field whose type is an uninstantiated variable.

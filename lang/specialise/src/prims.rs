@@ -12,8 +12,8 @@ use std::rc::Rc;
 
 impl Spec<'_> {
     /// A primitive applied to any number of arguments, as Core has it.
-    pub(crate) fn prim_app(&mut self, p: Prim, reps: Vec<Val>, args: &[&Expr], ty: Ty, span: Span) -> Res<Val> {
-        if let (Prim::General(GeneralFn::Error), [text]) = (p, args) {
+    pub(crate) fn prim_app(&mut self, prim: Prim, reps: Vec<Val>, args: &[&Expr], ty: Ty, span: Span) -> Res<Val> {
+        if let (Prim::General(GeneralFn::Error), [text]) = (prim, args) {
             // The text of an `error` may be dropped: after a failure the interpreter repeats the call and reports it.
             let text = match &*text.kind {
                 ExprKind::Lit(Lit::Str(s)) => s.to_string(),
@@ -24,14 +24,14 @@ impl Spec<'_> {
         let here = args.iter().any(|a| matches!(&*a.kind, ExprKind::Lam(_)));
         let Some(mut vals) = self.all(args.iter().copied())? else { return Ok(Val::Bottom) };
         self.b.span = span;
-        let arity = p.row().arity as usize;
+        let arity = prim.row().arity as usize;
         if vals.len() < arity {
-            let f = Rc::new(Fun::Prim(p, reps));
+            let f = Rc::new(Fun::Prim(prim, reps));
             return Ok(if vals.is_empty() { Val::Fun(f) } else { Val::fun(Fun::Partial(f, vals)) });
         }
         let rest = vals.split_off(arity);
         let known = rest.is_empty().then(|| ty.clone());
-        let v = self.prim_here(p, reps, vals, known, here)?;
+        let v = self.prim_here(prim, reps, vals, known, here)?;
         match v {
             v if rest.is_empty() => Ok(v),
             Val::Fun(f) => self.call(&f, rest, Some(ty)),
@@ -82,9 +82,9 @@ impl Spec<'_> {
         }
     }
 
-    fn text_prim(&mut self, p: TextFn, args: &[Val]) -> Res<Val> {
-        let ty = match p {
-            TextFn::Show => return self.host_call(p, args, crate::Layout::Leaf(IrTy::Str)),
+    fn text_prim(&mut self, prim: TextFn, args: &[Val]) -> Res<Val> {
+        let ty = match prim {
+            TextFn::Show => return self.host_call(prim, args, crate::Layout::Leaf(IrTy::Str)),
             TextFn::StrLen | TextFn::StrFind => IrTy::I64,
             TextFn::StrSlice
             | TextFn::StrJoin
@@ -96,11 +96,11 @@ impl Spec<'_> {
             TextFn::ParseFloat => IrTy::F64.array(1),
             TextFn::ParseInt => IrTy::I64.array(1),
         };
-        self.leaf_prim(p, args, ty)
+        self.leaf_prim(prim, args, ty)
     }
 
-    fn io_prim(&mut self, p: IoFn, args: &[Val]) -> Res<Val> {
-        let result = match p {
+    fn io_prim(&mut self, prim: IoFn, args: &[Val]) -> Res<Val> {
+        let result = match prim {
             IoFn::Print
             | IoFn::Warn
             | IoFn::Display
@@ -114,10 +114,10 @@ impl Spec<'_> {
             IoFn::Input | IoFn::ReadText => crate::Layout::Leaf(IrTy::Str),
             IoFn::Args => crate::Layout::Leaf(IrTy::Str.array(1)),
             IoFn::ReadCsv | IoFn::ReadNpy | IoFn::ReadJson | IoFn::Env | IoFn::Time => {
-                return Err(self.no(format!("`{}` inside a differentiated function", Prim::from(p).name())));
+                return Err(self.no(format!("`{}` inside a differentiated function", Prim::from(prim).name())));
             }
         };
-        self.host_call(p, args, result)
+        self.host_call(prim, args, result)
     }
 
     /// `++`.
@@ -131,9 +131,9 @@ impl Spec<'_> {
         }
     }
 
-    fn matrix_prim(&mut self, p: LinalgFn, args: &[Val]) -> Res<Val> {
+    fn matrix_prim(&mut self, prim: LinalgFn, args: &[Val]) -> Res<Val> {
         let (vector, matrix) = (IrTy::F64.array(1), IrTy::F64.array(2));
-        let tys = match p {
+        let tys = match prim {
             LinalgFn::LinSolve => {
                 let b = self.leaf(&args[1])?;
                 let t = self.b.ty(b);
@@ -149,7 +149,7 @@ impl Spec<'_> {
             LinalgFn::Eigh => vec![vector, matrix],
             LinalgFn::Cholesky | LinalgFn::Inv => vec![matrix],
         };
-        self.several(p, args, &tys)
+        self.several(prim, args, &tys)
     }
 
     /// A built-in with several results, which become the components of a tuple.
@@ -160,21 +160,21 @@ impl Spec<'_> {
         Ok(if vals.len() == 1 { vals.swap_remove(0) } else { Val::Tuple(vals) })
     }
 
-    fn random_prim(&mut self, p: RandomFn, args: &[Val], ty: Option<Ty>) -> Res<Val> {
-        match p {
-            RandomFn::RandKey => self.several(p, args, &[IrTy::I64, IrTy::I64]),
+    fn random_prim(&mut self, prim: RandomFn, args: &[Val], ty: Option<Ty>) -> Res<Val> {
+        match prim {
+            RandomFn::RandKey => self.several(prim, args, &[IrTy::I64, IrTy::I64]),
             RandomFn::RandSplit => {
                 let ints = IrTy::I64.array(1);
-                match self.several(p, args, &[ints.clone(), ints])? {
+                match self.several(prim, args, &[ints.clone(), ints])? {
                     Val::Tuple(cols) => Ok(Val::Array(Box::new(Val::Tuple(cols)))),
                     other => Ok(other),
                 }
             }
-            RandomFn::RandPermutation => self.leaf_prim(p, args, IrTy::I64.array(1)),
+            RandomFn::RandPermutation => self.leaf_prim(prim, args, IrTy::I64.array(1)),
             RandomFn::RandUniform | RandomFn::RandNormal | RandomFn::RandInt => {
                 let Some(t) = ty else { return Err(self.no("random numbers of a shape that is not known")) };
                 match self.layout(&t)? {
-                    crate::Layout::Leaf(t) => self.leaf_prim(p, args, t),
+                    crate::Layout::Leaf(t) => self.leaf_prim(prim, args, t),
                     _ => Err(self.no("random numbers of a shape that is not known")),
                 }
             }

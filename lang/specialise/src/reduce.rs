@@ -8,61 +8,67 @@ use adl_prim::{Bin, Prim, ReductionFn, Un};
 
 impl Spec<'_> {
     /// Primitives that reduce arrays.
-    pub(crate) fn reduce_prim(&mut self, p: ReductionFn, args: &[Val]) -> Res<Val> {
-        let v = &args[0];
-        match p {
-            ReductionFn::Sum => self.sum(v),
+    fn largest_or_smallest(&mut self, reduction: ReductionFn, args: &[Val]) -> Res<Val> {
+        match &args[0] {
+            Val::Leaf(x) if self.b.ty(*x).rank() == 1 && self.b.ty(*x).scalar().is_real() => {
+                let t = self.b.ty(*x).elem();
+                self.leaf_prim(reduction, args, t)
+            }
+            val => {
+                let at = self.extreme(reduction == ReductionFn::Maximum, val)?;
+                self.element(val, &[at])
+            }
+        }
+    }
+
+    pub(crate) fn reduce_prim(&mut self, reduction: ReductionFn, args: &[Val]) -> Res<Val> {
+        let val = &args[0];
+        match reduction {
+            ReductionFn::Sum => self.sum(val),
             ReductionFn::Mean => {
-                let (s, n) = (self.sum(v)?, self.extent(v, 0)?);
+                let (s, n) = (self.sum(val)?, self.extent(val, 0)?);
                 self.divide_by_count(&s, n)
             }
-            ReductionFn::Variance => self.variance(v),
-            ReductionFn::Prod => self.prod(v),
-            ReductionFn::Maximum | ReductionFn::Minimum => match v {
-                Val::Leaf(x) if self.b.ty(*x).rank() == 1 && self.b.ty(*x).scalar().is_real() => {
-                    let t = self.b.ty(*x).elem();
-                    self.leaf_prim(p, args, t)
-                }
-                _ => {
-                    let at = self.extreme(p == ReductionFn::Maximum, v)?;
-                    self.element(v, &[at])
-                }
-            },
-            ReductionFn::Argmax | ReductionFn::Argmin => self.extreme(p == ReductionFn::Argmax, v).map(Val::Leaf),
-            ReductionFn::Argsort => self.sorted(v).map(Val::Leaf),
-            ReductionFn::Sort => {
-                let at = self.sorted(v)?;
-                Ok(self.gather(v, at))
+            ReductionFn::Variance => self.variance(val),
+            ReductionFn::Prod => self.prod(val),
+            ReductionFn::Maximum | ReductionFn::Minimum => self.largest_or_smallest(reduction, args),
+            ReductionFn::Argmax | ReductionFn::Argmin => {
+                self.extreme(reduction == ReductionFn::Argmax, val).map(Val::Leaf)
             }
-            ReductionFn::Any | ReductionFn::All => self.leaf_prim(p, args, IrTy::Bool),
+            ReductionFn::Argsort => self.sorted(val).map(Val::Leaf),
+            ReductionFn::Sort => {
+                let at = self.sorted(val)?;
+                Ok(self.gather(val, at))
+            }
+            ReductionFn::Any | ReductionFn::All => self.leaf_prim(reduction, args, IrTy::Bool),
             ReductionFn::Cumsum => {
-                let x = self.leaf(v)?;
+                let x = self.leaf(val)?;
                 let t = self.b.ty(x);
                 Ok(Val::Leaf(self.b.one(Op::Cumsum { a: x, reverse: false }, t)))
             }
             ReductionFn::Cumprod => {
-                let x = self.leaf(v)?;
+                let x = self.leaf(val)?;
                 let t = self.b.ty(x);
                 if t.rank() != 1 {
                     return Err(self.no("`cumprod` of a matrix"));
                 }
-                self.leaf_prim(p, args, t)
+                self.leaf_prim(reduction, args, t)
             }
             ReductionFn::Dot => self.dot(args),
             ReductionFn::Outer => {
-                let (x, y) = (self.leaf(v)?, self.leaf(&args[1])?);
+                let (x, y) = (self.leaf(val)?, self.leaf(&args[1])?);
                 let t = self.b.ty(x).scalar().array(2);
                 Ok(Val::Leaf(self.b.one(Op::Outer(x, y), t)))
             }
             ReductionFn::MatMul | ReductionFn::Matmul => {
-                let (x, y) = (self.leaf(v)?, self.leaf(&args[1])?);
+                let (x, y) = (self.leaf(val)?, self.leaf(&args[1])?);
                 let (tx, ty) = (self.b.ty(x), self.b.ty(y));
                 let rank = (tx.rank() + ty.rank()).saturating_sub(2);
                 Ok(Val::Leaf(self.b.one(Op::MatMul(x, y), tx.scalar().array(rank))))
             }
-            ReductionFn::Norm => self.norm(v),
+            ReductionFn::Norm => self.norm(val),
             ReductionFn::Trace => {
-                let d = self.diag(v)?;
+                let d = self.diag(val)?;
                 self.sum(&d)
             }
         }
@@ -88,11 +94,11 @@ impl Spec<'_> {
         self.divide_by_count(&s, n)
     }
 
-    fn prod(&mut self, v: &Val) -> Res<Val> {
-        let x = self.leaf(v)?;
+    fn prod(&mut self, val: &Val) -> Res<Val> {
+        let x = self.leaf(val)?;
         let t = self.b.ty(x);
         if t.rank() == 1 {
-            return self.leaf_prim(ReductionFn::Prod, std::slice::from_ref(v), t.elem());
+            return self.leaf_prim(ReductionFn::Prod, std::slice::from_ref(val), t.elem());
         }
         let one = match t.scalar() {
             IrTy::I64 => self.int(1),
@@ -100,28 +106,28 @@ impl Spec<'_> {
             _ => self.lit(Lit::F64(1.0)),
         };
         let dims = (1..t.rank()).map(|k| self.b.dim(x, k)).collect();
-        let (start, n) = (self.spread(one, dims), self.extent(v, 0)?);
-        self.carry(n, false, &Val::Leaf(start), std::slice::from_ref(v), &mut |s, _, acc, e| {
+        let (start, n) = (self.spread(one, dims), self.extent(val, 0)?);
+        self.carry(n, false, &Val::Leaf(start), std::slice::from_ref(val), &mut |s, _, acc, e| {
             s.bin(Bin::Mul, acc, &e[0])
         })
     }
 
     /// The first position of the largest (or smallest) element. Compound elements are compared one after the other.
-    fn extreme(&mut self, greatest: bool, v: &Val) -> Res<Var> {
-        if let Val::Leaf(x) = v {
+    fn extreme(&mut self, greatest: bool, val: &Val) -> Res<Var> {
+        if let Val::Leaf(x) = val {
             return Ok(self.b.prim(
                 if greatest { Prim::Reduction(ReductionFn::Argmax) } else { Prim::Reduction(ReductionFn::Argmin) },
                 &[*x],
                 IrTy::I64,
             ));
         }
-        let (n, zero) = (self.extent(v, 0)?, self.int(0));
+        let (n, zero) = (self.extent(val, 0)?, self.int(0));
         // An empty array has no extremum: reading its first element reports that.
-        self.element(v, &[zero])?;
+        self.element(val, &[zero])?;
         let op = if greatest { Cmp::Gt } else { Cmp::Lt };
-        let best = self.carry(n, false, &Val::Leaf(zero), std::slice::from_ref(v), &mut |s, i, best, e| {
+        let best = self.carry(n, false, &Val::Leaf(zero), std::slice::from_ref(val), &mut |s, i, best, e| {
             let at = s.leaf(best)?;
-            let so_far = s.element(v, &[at])?;
+            let so_far = s.element(val, &[at])?;
             let better = s.compare(op, &e[0], &so_far)?;
             let better = s.leaf(&better)?;
             Ok(Val::Leaf(s.b.one(Op::Select(better, i, at), IrTy::I64)))
@@ -167,24 +173,28 @@ impl Spec<'_> {
     /// before they are squared if their squares would overflow or underflow. The scale is a factor (usually 1) rather
     /// than a branch, because a branch would prevent the vectorisation of loops over rows.
     fn norm(&mut self, v: &Val) -> Res<Val> {
-        let x = self.leaf(v)?;
-        let t = self.b.ty(x).scalar().clone();
-        let plain = self.sum_of_squares(x);
-        let (range, up) = norm_range(t == IrTy::F32);
-        let (zero, one, up, down) =
-            (self.b.real(0.0, x), self.b.real(1.0, x), self.b.real(up, x), self.b.real(1.0 / up, x));
-        let (least, most) = (self.b.real(range.start, x), self.b.real(range.end, x));
+        let vector = self.leaf(v)?;
+        let ty = self.b.ty(vector).scalar().clone();
+        let plain = self.sum_of_squares(vector);
+        let (range, up) = norm_range(ty == IrTy::F32);
+        let (zero, one, up, down) = (
+            self.b.real(0.0, vector),
+            self.b.real(1.0, vector),
+            self.b.real(up, vector),
+            self.b.real(1.0 / up, vector),
+        );
+        let (least, most) = (self.b.real(range.start, vector), self.b.real(range.end, vector));
         let large = self.b.cmp(Cmp::Ge, plain, most);
         let small = self.b.cmp(Cmp::Lt, plain, least);
-        let unit = self.b.one(Op::Select(large, down, one), t.clone());
-        let unit = self.b.one(Op::Select(small, up, unit), t.clone());
-        let scaled = self.b.bin(Bin::Mul, x, unit);
+        let unit = self.b.one(Op::Select(large, down, one), ty.clone());
+        let unit = self.b.one(Op::Select(small, up, unit), ty.clone());
+        let scaled = self.b.bin(Bin::Mul, vector, unit);
         let s = self.sum_of_squares(scaled);
         let at_zero = self.b.cmp(Cmp::Eq, s, zero);
-        let safe = self.b.one(Op::Select(at_zero, one, s), t.clone());
+        let safe = self.b.one(Op::Select(at_zero, one, s), ty.clone());
         let r = self.b.un(Un::Sqrt, safe);
         let r = self.b.bin(Bin::Div, r, unit);
-        Ok(Val::Leaf(self.b.one(Op::Select(at_zero, zero, r), t)))
+        Ok(Val::Leaf(self.b.one(Op::Select(at_zero, zero, r), ty)))
     }
 
     fn sum_of_squares(&mut self, x: Var) -> Var {

@@ -40,26 +40,26 @@ impl Spec<'_> {
 
     /// The element at an index of a matrix known to be diagonal, if the index is known well enough.
     pub(crate) fn diagonal_element(&mut self, m: Var, at: &[Var]) -> Option<Var> {
-        let (Some(d), [i, j]) = (self.diagonal(m), at) else { return None };
-        let inside: Vec<bool> = [i, j]
+        let (Some(diagonal), [row, col]) = (self.diagonal(m), at) else { return None };
+        let inside: Vec<bool> = [row, col]
             .into_iter()
             .map(|v| {
                 let n = self.sparse.trip.get(v).copied()?;
                 let n = self.known_extent(n);
-                Some(self.sizes.equals(n, Extent::Axis(d, 0)))
+                Some(self.sizes.equals(n, Extent::Axis(diagonal, 0)))
             })
             .map(|x| x == Some(true))
             .collect();
         if inside == [false, false] {
             return None;
         }
-        let ty = self.b.ty(d).elem();
-        for v in [i, j].into_iter().zip(&inside).filter(|(_, inside)| !**inside).map(|(v, _)| *v) {
-            self.within(v, d);
+        let ty = self.b.ty(diagonal).elem();
+        for v in [row, col].into_iter().zip(&inside).filter(|(_, inside)| !**inside).map(|(v, _)| *v) {
+            self.within(v, diagonal);
         }
-        let same = self.b.cmp(Cmp::Eq, *i, *j);
+        let same = self.b.cmp(Cmp::Eq, *row, *col);
         self.b.open();
-        let here = self.b.one(Op::Index { a: d, at: vec![*i], shape: None }, ty.clone());
+        let here = self.b.one(Op::Index { a: diagonal, at: vec![*row], shape: None }, ty.clone());
         let some = self.b.close(vec![here], Vec::new());
         self.b.open();
         let zero = self.zero_of(&ty);

@@ -60,25 +60,25 @@ impl Spec<'_> {
         Ok(out)
     }
 
-    pub(crate) fn tangent_in(&mut self, x: Var) -> Res<Option<Var>> {
-        let Some(t) = self.tangent_ty(x) else { return Ok(None) };
-        if let (Some(d), IrTy::Array(to, _)) = (self.elements_of(x), &t) {
-            let IrTy::Data(to) = **to else { return Ok(Some(x)) };
+    pub(crate) fn tangent_in(&mut self, primal: Var) -> Res<Option<Var>> {
+        let Some(ty) = self.tangent_ty(primal) else { return Ok(None) };
+        if let (Some(d), IrTy::Array(to, _)) = (self.elements_of(primal), &ty) {
+            let IrTy::Data(to) = **to else { return Ok(Some(primal)) };
             if d == to {
-                return Ok(Some(x));
+                return Ok(Some(primal));
             }
-            let out = self.each_element(&[(x, d)], &mut |s, e| match s.tangent_in(e[0])? {
+            let out = self.each_element(&[(primal, d)], &mut |s, e| match s.tangent_in(e[0])? {
                 Some(t) => Ok(Val::Data(t, to)),
                 None => Err(s.no("data without a tangent")),
             })?;
             return Ok(Some(out));
         }
-        let (IrTy::Data(d), IrTy::Data(to)) = (self.b.ty(x), &t) else { return Ok(Some(x)) };
+        let (IrTy::Data(d), IrTy::Data(to)) = (self.b.ty(primal), &ty) else { return Ok(Some(primal)) };
         let to = *to;
         if d == to {
-            return Ok(Some(x));
+            return Ok(Some(primal));
         }
-        let inputs = [Val::Data(x, d)];
+        let inputs = [Val::Data(primal, d)];
         let key = self.key(vec![KeyToken::What("tangent")], &inputs)?;
         let target =
             self.outline(key, "tangent", &inputs, ResultPromise::Layout(Layout::Data(to)), &mut |s, vals| {
@@ -120,28 +120,28 @@ impl Spec<'_> {
     }
 
     /// Combines a tangent with its primal. Symbolic zeros become zeros of the primal's shape.
-    pub(crate) fn merge(&mut self, x: Var, t: Var) -> Res<Var> {
-        match (self.b.ty(x), self.b.ty(t)) {
-            (IrTy::Data(d), IrTy::Data(from)) => self.merge_data(x, d, t, from),
+    pub(crate) fn merge(&mut self, x: Var, tangent: Var) -> Res<Var> {
+        match (self.b.ty(x), self.b.ty(tangent)) {
+            (IrTy::Data(d), IrTy::Data(from)) => self.merge_data(x, d, tangent, from),
             (IrTy::Array(..), IrTy::Array(from, _)) if self.elements_of(x).is_some() => {
-                let (Some(d), IrTy::Data(from)) = (self.elements_of(x), &*from) else { return Ok(t) };
+                let (Some(d), IrTy::Data(from)) = (self.elements_of(x), &*from) else { return Ok(tangent) };
                 let from = *from;
-                self.each_element(&[(x, d), (t, from)], &mut |s, e| Ok(Val::Data(s.merge(e[0], e[1])?, d)))
+                self.each_element(&[(x, d), (tangent, from)], &mut |s, e| Ok(Val::Data(s.merge(e[0], e[1])?, d)))
             }
             (IrTy::Array(..), _) => {
                 let zero = self.zero_like(x);
-                Ok(self.b.bin(Bin::Add, zero, t))
+                Ok(self.b.bin(Bin::Add, zero, tangent))
             }
-            _ => Ok(t),
+            _ => Ok(tangent),
         }
     }
 
-    fn merge_data(&mut self, x: Var, d: DataId, t: Var, from: DataId) -> Res<Var> {
-        let inputs = [Val::Data(x, d), Val::Data(t, from)];
+    fn merge_data(&mut self, x: Var, id: DataId, t: Var, from: DataId) -> Res<Var> {
+        let inputs = [Val::Data(x, id), Val::Data(t, from)];
         let key = self.key(vec![KeyToken::What("merge")], &inputs)?;
-        let target = self.outline(key, "merge", &inputs, ResultPromise::Layout(Layout::Data(d)), &mut |s, vals| {
+        let target = self.outline(key, "merge", &inputs, ResultPromise::Layout(Layout::Data(id)), &mut |s, vals| {
             let (x, t) = (s.leaf(&vals[0])?, s.leaf(&vals[1])?);
-            s.switch_constructors(x, d, &mut |s, tag, fields| {
+            s.switch_constructors(x, id, &mut |s, tag, fields| {
                 let tys = s.p.data(from).cons[tag as usize].1.clone();
                 let (given, _) = s.b.emit(Op::Destruct { a: t, data: from, tag }, &tys, &[]);
                 let mut given = given.into_iter();
@@ -149,7 +149,7 @@ impl Spec<'_> {
                 for f in fields {
                     parts.push(s.tangent_of(f, &|_| true, &mut given)?);
                 }
-                s.con(d, tag, &parts)
+                s.con(id, tag, &parts)
             })
         })?;
         let v = self.emit_call(&target, &inputs, None, false)?;

@@ -16,10 +16,10 @@ const MAX_ARGUMENT_SIZE: usize = 2000;
 
 /// The number of parts of a type, counted up to a limit.
 fn size(t: &Ty) -> usize {
-    let (mut todo, mut n) = (vec![t], 0);
+    let (mut todo, mut count) = (vec![t], 0);
     while let Some(t) = todo.pop() {
-        n += 1;
-        if n > MAX_ARGUMENT_SIZE {
+        count += 1;
+        if count > MAX_ARGUMENT_SIZE {
             break;
         }
         match t {
@@ -30,7 +30,7 @@ fn size(t: &Ty) -> usize {
             Ty::Record(r) => todo.extend(r.fields.iter().map(|f| &f.1)),
         }
     }
-    n
+    count
 }
 
 /// Applies a substitution to a type and removes its sizes.
@@ -70,19 +70,19 @@ pub(crate) fn closed(t: &Ty) -> bool {
 }
 
 /// Extends a substitution so that it maps `generic` to its instance `t`.
-pub(crate) fn bind(generic: &Ty, t: &Ty, s: &mut BTreeMap<TyVar, Ty>) {
+pub(crate) fn bind(generic: &Ty, t: &Ty, bindings: &mut BTreeMap<TyVar, Ty>) {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || match (generic, t) {
-        (Ty::Var(v), t) if !s.contains_key(v) && closed(t) => {
-            s.insert(*v, apply(&BTreeMap::new(), t));
+        (Ty::Var(v), t) if !bindings.contains_key(v) && closed(t) => {
+            bindings.insert(*v, apply(&BTreeMap::new(), t));
         }
         (Ty::Fun(a, b) | Ty::Lin(a, b), Ty::Fun(c, d) | Ty::Lin(c, d)) => {
-            bind(a, c, s);
-            bind(b, d, s);
+            bind(a, c, bindings);
+            bind(b, d, bindings);
         }
-        (Ty::Tuple(xs), Ty::Tuple(ys)) => xs.iter().zip(ys.iter()).for_each(|(x, y)| bind(x, y, s)),
-        (Ty::Data(_, xs), Ty::Data(_, ys)) => xs.iter().zip(ys.iter()).for_each(|(x, y)| bind(x, y, s)),
-        (Ty::Array(_, x), Ty::Array(_, y)) => bind(x, y, s),
-        (Ty::Record(x), Ty::Record(y)) => bind_record(x, y, s),
+        (Ty::Tuple(xs), Ty::Tuple(ys)) => xs.iter().zip(ys.iter()).for_each(|(x, y)| bind(x, y, bindings)),
+        (Ty::Data(_, xs), Ty::Data(_, ys)) => xs.iter().zip(ys.iter()).for_each(|(x, y)| bind(x, y, bindings)),
+        (Ty::Array(_, x), Ty::Array(_, y)) => bind(x, y, bindings),
+        (Ty::Record(x), Ty::Record(y)) => bind_record(x, y, bindings),
         _ => {}
     });
 }
@@ -111,8 +111,8 @@ impl Spec<'_> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.layout_of(t))
     }
 
-    fn layout_of(&mut self, t: &Ty) -> Result<Layout, Unsupported> {
-        Ok(match t {
+    fn layout_of(&mut self, ty: &Ty) -> Result<Layout, Unsupported> {
+        Ok(match ty {
             Ty::Unit => Layout::Unit,
             Ty::Bool => Layout::Leaf(IrTy::Bool),
             Ty::Int => Layout::Leaf(IrTy::I64),
@@ -134,7 +134,7 @@ impl Spec<'_> {
                 }
             },
             Ty::Data(id, args) => Layout::Data(self.data(*id, args)?),
-            Ty::Fun(..) | Ty::Lin(..) => Layout::Fun(self.function_data(t)?),
+            Ty::Fun(..) | Ty::Lin(..) => Layout::Fun(self.function_data(ty)?),
             // A type variable without an instance has no values, such as the elements of `Nil` where nothing reads
             // them.
             Ty::Var(_) | Ty::Meta(_) => Layout::Leaf(IrTy::I64),

@@ -169,46 +169,46 @@ impl Val {
 }
 
 impl Rep {
-    fn map(&self, f: &mut dyn FnMut(Var) -> Var) -> Rep {
+    fn map(&self, rename: &mut dyn FnMut(Var) -> Var) -> Rep {
         match self {
             Rep::Base(t) => Rep::Base(t.clone()),
             Rep::Other => Rep::Other,
             Rep::Array(n, e) => {
                 let n = match n {
-                    Size::Var(v) => Size::Var(f(*v)),
+                    Size::Var(v) => Size::Var(rename(*v)),
                     other => *other,
                 };
-                Rep::Array(n, Rc::new(e.map(f)))
+                Rep::Array(n, Rc::new(e.map(rename)))
             }
-            Rep::Tuple(ps) => Rep::Tuple(ps.iter().map(|p| Rc::new(p.map(f))).collect()),
-            Rep::Record(fs) => Rep::Record(fs.iter().map(|(n, p)| (*n, Rc::new(p.map(f)))).collect()),
+            Rep::Tuple(ps) => Rep::Tuple(ps.iter().map(|p| Rc::new(p.map(rename))).collect()),
+            Rep::Record(fs) => Rep::Record(fs.iter().map(|(n, p)| (*n, Rc::new(p.map(rename)))).collect()),
         }
     }
 }
 
 impl Fun {
     /// Replaces each leaf of the captured values.
-    pub fn map(&self, f: &mut dyn FnMut(Var) -> Var) -> Fun {
-        let mut all = |vs: &[Val]| -> Vec<Val> { vs.iter().map(|v| v.map(f)).collect() };
+    pub fn map(&self, rename: &mut dyn FnMut(Var) -> Var) -> Fun {
+        let mut all = |vs: &[Val]| -> Vec<Val> { vs.iter().map(|v| v.map(rename)).collect() };
         match self {
             Fun::Closure(c) => {
-                Fun::Closure(Closure { env: c.env.iter().map(|(l, v)| (*l, v.map(f))).collect(), ..c.clone() })
+                Fun::Closure(Closure { env: c.env.iter().map(|(l, v)| (*l, v.map(rename))).collect(), ..c.clone() })
             }
             Fun::Prim(p, reps) => Fun::Prim(*p, all(reps)),
             Fun::Partial(g, args) => {
-                let g = Rc::new(g.map(f));
-                Fun::Partial(g, args.iter().map(|v| v.map(f)).collect())
+                let g = Rc::new(g.map(rename));
+                Fun::Partial(g, args.iter().map(|v| v.map(rename)).collect())
             }
-            Fun::Custom { vjp, f: g, rule } => Fun::Custom { vjp: *vjp, f: g.map(f), rule: rule.map(f) },
-            Fun::Checkpoint(g) => Fun::Checkpoint(g.map(f)),
-            Fun::Boxed(x, d) => Fun::Boxed(f(*x), *d),
+            Fun::Custom { vjp, f: g, rule } => Fun::Custom { vjp: *vjp, f: g.map(rename), rule: rule.map(rename) },
+            Fun::Checkpoint(g) => Fun::Checkpoint(g.map(rename)),
+            Fun::Boxed(x, d) => Fun::Boxed(rename(*x), *d),
             Fun::Linear(l) => {
-                let (x, y) = (l.x.map(f), l.y.map(f));
-                Fun::Linear(Linear { x, y, residuals: l.residuals.iter().map(|v| f(*v)).collect(), ..l.clone() })
+                let (x, y) = (l.x.map(rename), l.y.map(rename));
+                Fun::Linear(Linear { x, y, residuals: l.residuals.iter().map(|v| rename(*v)).collect(), ..l.clone() })
             }
             Fun::Tagged(tag, gs) => {
-                let tag = f(*tag);
-                Fun::Tagged(tag, gs.iter().map(|g| Rc::new(g.map(f))).collect())
+                let tag = rename(*tag);
+                Fun::Tagged(tag, gs.iter().map(|g| Rc::new(g.map(rename))).collect())
             }
         }
     }

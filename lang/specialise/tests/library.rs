@@ -27,7 +27,7 @@ fn examples(source: &str) -> Vec<String> {
 fn examples_of_the_standard_modules() {
     let (mut wrong, mut refused, mut good) = (Vec::new(), 0, 0);
     for (module, source) in adl_std::MODULES {
-        for e in examples(source) {
+        for example in examples(source) {
             // The module's own names are in scope in its documentation.
             let names =
                 source.lines().filter_map(|l| l.strip_prefix("let ")).map(|l| l.strip_prefix("rec ").unwrap_or(l));
@@ -36,15 +36,15 @@ fn examples_of_the_standard_modules() {
                 .collect();
             let lets: String = names
                 .iter()
-                .filter(|n| e.contains(**n) && !e.contains(&format!("{module}.{n}")))
+                .filter(|n| example.contains(**n) && !example.contains(&format!("{module}.{n}")))
                 .map(|n| format!("let {n} = {module}.{n}\n"))
                 .collect();
-            let text = format!("{lets}let it = {e}\nlet main () = it");
+            let text = format!("{lets}let it = {example}\nlet main () = it");
             let Ok(want) = common::by_vm(&text) else { continue };
             match common::by_ir(&text) {
                 Ok(got) if common::agree(&got, &want) => good += 1,
                 Err(why) if REFUSED.iter().any(|r| why.contains(r)) => refused += 1,
-                got => wrong.push(format!("{module}: {e}\n    specialised {got:?}\n    ordinary    {want}")),
+                got => wrong.push(format!("{module}: {example}\n    specialised {got:?}\n    ordinary    {want}")),
             }
         }
     }

@@ -48,31 +48,31 @@ fn folded(text: &str, columns: usize) -> String {
 }
 
 /// Renders as text in a style.
-pub fn styled(d: &Diagnostic, sources: &SourceMap, style: Style) -> String {
+pub fn styled(diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> String {
     let room = |lead: usize| if style.columns == 0 { 0 } else { style.columns.saturating_sub(lead) };
-    let title = folded(&d.message, room("warning[E0000]: ".len()));
-    let notes: Vec<String> = d.notes.iter().map(|n| folded(n, room("  = note: ".len() + 2))).collect();
-    let hint = d.hint.as_ref().map(|h| folded(h, room("  = help: ".len() + 2)));
-    let level = if d.is_error() { Level::ERROR } else { Level::WARNING };
-    let title = level.primary_title(title.as_str()).id(d.code);
+    let title = folded(&diagnostic.message, room("warning[E0000]: ".len()));
+    let notes: Vec<String> = diagnostic.notes.iter().map(|n| folded(n, room("  = note: ".len() + 2))).collect();
+    let hint = diagnostic.hint.as_ref().map(|h| folded(h, room("  = help: ".len() + 2)));
+    let level = if diagnostic.is_error() { Level::ERROR } else { Level::WARNING };
+    let title = level.primary_title(title.as_str()).id(diagnostic.code);
     let mut group = Group::with_title(title);
-    let mut files = vec![d.primary.span.file];
-    for l in &d.secondary {
+    let mut files = vec![diagnostic.primary.span.file];
+    for l in &diagnostic.secondary {
         if !files.contains(&l.span.file) {
             files.push(l.span.file);
         }
     }
-    if let Some(x) = &d.excerpt {
+    if let Some(x) = &diagnostic.excerpt {
         let mark = AnnotationKind::Primary.span(x.lo..x.hi);
         group =
             group.element(Snippet::source(x.text.as_str()).line_start(x.line).path(x.path.as_str()).annotation(mark));
     }
     // If the message shows a line of a data file, the place in the program is only context.
-    let primary = if d.excerpt.is_some() { AnnotationKind::Context } else { AnnotationKind::Primary };
+    let primary = if diagnostic.excerpt.is_some() { AnnotationKind::Context } else { AnnotationKind::Primary };
     for id in files {
         let Some(file) = sources.get(id) else { continue };
-        let labels = std::iter::once((primary, &d.primary));
-        let labels = labels.chain(d.secondary.iter().map(|l| (AnnotationKind::Context, l)));
+        let labels = std::iter::once((primary, &diagnostic.primary));
+        let labels = labels.chain(diagnostic.secondary.iter().map(|l| (AnnotationKind::Context, l)));
         group = group.element(snippet(file, labels.filter(|(_, l)| l.span.file == id)));
     }
     for note in &notes {
@@ -83,7 +83,7 @@ pub fn styled(d: &Diagnostic, sources: &SourceMap, style: Style) -> String {
     }
     let renderer = if style.color { Renderer::styled() } else { Renderer::plain() };
     let mut out = renderer.term_width(if style.columns == 0 { 120 } else { style.columns }).render(&[group]).clone();
-    write_stack(d, sources, style.full_stack, &mut out);
+    write_stack(diagnostic, sources, style.full_stack, &mut out);
     out
 }
 
@@ -166,26 +166,33 @@ pub fn place(span: Span, sources: &SourceMap) -> String {
 }
 
 /// Renders as one JSON object on one line.
-pub fn json(d: &Diagnostic, sources: &SourceMap) -> String {
-    let severity = match d.severity {
+pub fn json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
+    let severity = match diagnostic.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
     };
-    let mut out = format!("{{\"code\":\"{}\",\"severity\":\"{severity}\",\"message\":{}", d.code, quote(&d.message));
-    let _ = write!(out, ",{}", json_place(d.primary.span, sources));
-    if !d.primary.text.is_empty() {
-        let _ = write!(out, ",\"label\":{}", quote(&d.primary.text));
+    let mut out = format!(
+        "{{\"code\":\"{}\",\"severity\":\"{severity}\",\"message\":{}",
+        diagnostic.code,
+        quote(&diagnostic.message)
+    );
+    let _ = write!(out, ",{}", json_place(diagnostic.primary.span, sources));
+    if !diagnostic.primary.text.is_empty() {
+        let _ = write!(out, ",\"label\":{}", quote(&diagnostic.primary.text));
     }
-    let labels: Vec<String> = d
+    let labels: Vec<String> = diagnostic
         .secondary
         .iter()
         .map(|l| format!("{{\"text\":{},{}}}", quote(&l.text), json_place(l.span, sources)))
         .collect();
-    let notes: Vec<String> = d.notes.iter().map(|n| quote(n)).collect();
-    let stack: Vec<String> =
-        d.stack.iter().map(|(n, s)| format!("{{\"function\":{},{}}}", quote(n), json_place(*s, sources))).collect();
-    let hint = d.hint.as_ref().map_or("null".into(), |h| quote(h));
-    let fix: Vec<String> = d
+    let notes: Vec<String> = diagnostic.notes.iter().map(|n| quote(n)).collect();
+    let stack: Vec<String> = diagnostic
+        .stack
+        .iter()
+        .map(|(n, s)| format!("{{\"function\":{},{}}}", quote(n), json_place(*s, sources)))
+        .collect();
+    let hint = diagnostic.hint.as_ref().map_or("null".into(), |h| quote(h));
+    let fix: Vec<String> = diagnostic
         .fix
         .iter()
         .map(|e| {
@@ -198,7 +205,7 @@ pub fn json(d: &Diagnostic, sources: &SourceMap) -> String {
             )
         })
         .collect();
-    if let Some(x) = &d.excerpt {
+    if let Some(x) = &diagnostic.excerpt {
         let _ =
             write!(out, ",\"data\":{{\"file\":{},\"line\":{},\"text\":{}}}", quote(&x.path), x.line, quote(&x.text));
     }

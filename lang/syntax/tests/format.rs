@@ -161,18 +161,18 @@ fn count(few: usize) -> usize {
 /// `text` with comments inserted at line ends and between lines.
 fn commented(text: &str, random: &mut Random) -> String {
     let mut out = String::new();
-    for (i, line) in text.lines().enumerate() {
+    for (index, line) in text.lines().enumerate() {
         let indent = line.len() - line.trim_start().len();
         match random.below(8) {
-            0 => out += &format!("{}-- above {i}\n", " ".repeat(indent)),
-            1 => out += &format!("{}-- further right of {i}\n", " ".repeat(indent + 3)),
-            2 => out += &format!("\n-- in column 0, {i}\n"),
+            0 => out += &format!("{}-- above {index}\n", " ".repeat(indent)),
+            1 => out += &format!("{}-- further right of {index}\n", " ".repeat(indent + 3)),
+            2 => out += &format!("\n-- in column 0, {index}\n"),
             _ => {}
         }
         out += line;
         match random.below(6) {
-            0 => out += &format!("   -- behind {i}"),
-            1 => out += &format!(" (* in a block {i} *)"),
+            0 => out += &format!("   -- behind {index}"),
+            1 => out += &format!(" (* in a block {index} *)"),
             _ => {}
         }
         out.push('\n');

@@ -19,19 +19,19 @@ fn map(text: &str) -> SourceMap {
 #[test]
 fn two_places_a_note_and_a_hint() {
     let map = map("let a = [1.0, 2.0, 3.0]\nlet b = [1.0]\n\n\n\n\nlet c = a + b\n");
-    let d = Diagnostic::error("E0301", at(&map, "a + b"), "[3]Float does not match [1]Float")
+    let diagnostic = Diagnostic::error("E0301", at(&map, "a + b"), "[3]Float does not match [1]Float")
         .label("these are added")
         .also(at(&map, "[1.0, 2.0, 3.0]"), "size 3 is from here")
         .note("sizes are checked before anything runs")
         .hint("take the first 1 of `a`");
-    let text = render::text(&d, &map, false);
+    let text = render::text(&diagnostic, &map, false);
     println!("{text}");
     for part in
         ["error[E0301]", "train.adl:7:9", "^^^^^ these are added", "size 3 is from here", "note", "take the first 1"]
     {
         assert!(text.contains(part), "{part}\n{text}");
     }
-    assert!(render::text(&d, &map, true).contains("\x1b["));
+    assert!(render::text(&diagnostic, &map, true).contains("\x1b["));
 }
 
 #[test]

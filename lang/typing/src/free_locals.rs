@@ -123,7 +123,7 @@ impl Free {
         self.all(bs.iter().map(|b| &b.2).chain([e]));
     }
 
-    fn sizes(&mut self, s: &Sizes, e: &Expr) {
+    fn sizes(&mut self, s: &Sizes, expr: &Expr) {
         for (at, want, _) in &s.checks {
             self.local(at.from);
             match want {
@@ -135,7 +135,7 @@ impl Free {
             self.local(b.3.from);
             self.bound.insert(b.1);
         }
-        self.expr(e);
+        self.expr(expr);
     }
 
     fn matching(&mut self, s: &Expr, root: Local, tree: &Tree, arms: &[Arm]) {

@@ -77,8 +77,8 @@ fn discrete(t: &Ty) -> bool {
 
 impl Checker {
     /// Whether an expression is zero, or data whose numbers are all zero.
-    fn is_zero(&self, e: &Expr) -> bool {
-        match &*e.kind {
+    fn is_zero(&self, expr: &Expr) -> bool {
+        match &*expr.kind {
             ExprKind::Lit(Lit::Float(x)) => *x == 0.0,
             ExprKind::Lit(Lit::F32(x)) => *x == 0.0,
             ExprKind::Lit(Lit::Int(0)) | ExprKind::IntAt(0, _) => true,
@@ -98,7 +98,7 @@ impl Checker {
             ExprKind::Record(fs) => fs.iter().all(|(_, e)| self.is_zero(e) || discrete(&e.ty)),
             ExprKind::If(_, a, b) => self.is_zero(a) && self.is_zero(b),
             ExprKind::Let(_, _, _, b) | ExprKind::For(_, _, b, _) | ExprKind::Sizes(_, b) => self.is_zero(b),
-            _ => discrete(&e.ty),
+            _ => discrete(&expr.ty),
         }
     }
 
@@ -144,8 +144,8 @@ impl Checker {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.expr_inner(e))
     }
 
-    fn expr_inner(&mut self, e: &Expr) -> Out<Dependence> {
-        match &*e.kind {
+    fn expr_inner(&mut self, expr: &Expr) -> Out<Dependence> {
+        match &*expr.kind {
             ExprKind::Lit(_)
             | ExprKind::IntAt(..)
             | ExprKind::FloatAt(..)
@@ -154,18 +154,18 @@ impl Checker {
             ExprKind::Local(l) => {
                 // Numbers of the input that have no tangent (sizes, indices) count as free.
                 let k = self.kinds.get(l).copied().unwrap_or(Free);
-                Ok(if discrete(&e.ty) { Free } else { k })
+                Ok(if discrete(&expr.ty) { Free } else { k })
             }
             ExprKind::Abs(_, e) | ExprKind::Inst(e, _) => self.expr(e),
             ExprKind::Lam(l) => {
                 // A function is checked where it is applied. A returned function must not capture linear variables.
                 let inner = self.lambda(l, &vec![Free; l.params.len()])?;
                 if inner == Linear {
-                    return Err(self.fault(Fault::Captured, e.span));
+                    return Err(self.fault(Fault::Captured, expr.span));
                 }
                 Ok(Free)
             }
-            ExprKind::App(f, args) => self.apply(f, args, e),
+            ExprKind::App(f, args) => self.apply(f, args, expr),
             ExprKind::Con(_, args) | ExprKind::Tuple(args) | ExprKind::Array(args) => {
                 self.joint(&args.iter().collect::<Vec<_>>(), "this")
             }
@@ -175,7 +175,7 @@ impl Checker {
             }
             ExprKind::Item(a, _) | ExprKind::Field(a, _) => {
                 let k = self.expr(a)?;
-                Ok(if discrete(&e.ty) { Free } else { k })
+                Ok(if discrete(&expr.ty) { Free } else { k })
             }
             ExprKind::Let(l, _, a, b) => {
                 if let ExprKind::Lam(lam) = &*a.kind {
@@ -226,7 +226,7 @@ impl Checker {
                     }
                 }
                 let k = self.expr(a)?;
-                Ok(if discrete(&e.ty) { Free } else { k })
+                Ok(if discrete(&expr.ty) { Free } else { k })
             }
             ExprKind::For(kind, vars, body, _) => {
                 for (l, _, extent) in vars {
@@ -238,7 +238,7 @@ impl Checker {
                 let k = self.expr(body)?;
                 match kind {
                     ForKind::Build | ForKind::Reduce(ReductionFn::Sum | ReductionFn::Mean) => Ok(k),
-                    ForKind::Reduce(p) if k == Linear => Err(self.not_linear(p.row().name, e.span)),
+                    ForKind::Reduce(p) if k == Linear => Err(self.not_linear(p.row().name, expr.span)),
                     ForKind::Reduce(_) => Ok(Free),
                 }
             }
@@ -259,20 +259,20 @@ impl Checker {
     /// The state of a loop is linear if its initial value or its next value is. Both must then map zero to zero.
     fn loop_(&mut self, state: Local, init: &Expr, kind: &LoopKind, body: &Expr) -> Out<Dependence> {
         let first = self.expr(init)?;
-        let mut k = first;
-        let mut next = self.turn(state, k, kind, body);
+        let mut dependence = first;
+        let mut next = self.turn(state, dependence, kind, body);
         // A state that starts free may become linear; zero counts as both.
-        if k == Free && (next.as_ref().is_ok_and(|n| *n == Linear) || next.is_err() && self.is_zero(init)) {
-            k = Linear;
-            next = self.turn(state, k, kind, body);
+        if dependence == Free && (next.as_ref().is_ok_and(|n| *n == Linear) || next.is_err() && self.is_zero(init)) {
+            dependence = Linear;
+            next = self.turn(state, dependence, kind, body);
         }
         let next = next?;
         for (part, is) in [(init, first), (body, next)] {
-            if k == Linear && is == Free && !self.is_zero(part) {
+            if dependence == Linear && is == Free && !self.is_zero(part) {
                 return Err(self.fault(Fault::Constant("this loop"), part.span));
             }
         }
-        Ok(k)
+        Ok(dependence)
     }
 
     /// The kind of the next state after one iteration.
@@ -289,19 +289,19 @@ impl Checker {
     }
 
     /// The parts that a tree binds have the scrutinee's kind. Branching requires a free (or discrete) scrutinee.
-    fn tree(&mut self, t: &Tree, k: Dependence, s: &Expr) -> Out<()> {
-        let branching = |me: &Self| match k {
+    fn tree(&mut self, t: &Tree, dependence: Dependence, expr: &Expr) -> Out<()> {
+        let branching = |me: &Self| match dependence {
             Free => Ok(()),
-            Linear => Err(me.fault(Fault::Branches, s.span)),
+            Linear => Err(me.fault(Fault::Branches, expr.span)),
         };
         match t {
             Tree::Leaf(..) | Tree::Fail => Ok(()),
-            Tree::Guard(_, _, rest) => self.tree(rest, k, s),
+            Tree::Guard(_, _, rest) => self.tree(rest, dependence, expr),
             Tree::Parts(parts, rest) => {
                 for (l, _, _) in parts {
-                    self.bind(*l, k);
+                    self.bind(*l, dependence);
                 }
-                self.tree(rest, k, s)
+                self.tree(rest, dependence, expr)
             }
             Tree::Con(_, cases, default) => {
                 // A match with a single constructor does not branch.
@@ -310,21 +310,21 @@ impl Checker {
                 }
                 for (_, fields, sub) in cases {
                     for l in fields {
-                        self.bind(*l, k);
+                        self.bind(*l, dependence);
                     }
-                    self.tree(sub, k, s)?;
+                    self.tree(sub, dependence, expr)?;
                 }
-                default.iter().try_for_each(|d| self.tree(d, k, s))
+                default.iter().try_for_each(|d| self.tree(d, dependence, expr))
             }
             Tree::Lit(_, _, _) => branching(self),
             Tree::Len(_, cases, default) => {
                 for (_, elems, sub) in cases {
                     for l in elems {
-                        self.bind(*l, k);
+                        self.bind(*l, dependence);
                     }
-                    self.tree(sub, k, s)?;
+                    self.tree(sub, dependence, expr)?;
                 }
-                self.tree(default, k, s)
+                self.tree(default, dependence, expr)
             }
         }
     }
@@ -356,29 +356,29 @@ impl Checker {
         }
     }
 
-    fn apply(&mut self, f: &Expr, args: &[Expr], whole: &Expr) -> Out<Dependence> {
-        if let ExprKind::Prim(p, _) = &*f.kind {
+    fn apply(&mut self, expr: &Expr, args: &[Expr], whole: &Expr) -> Out<Dependence> {
+        if let ExprKind::Prim(p, _) = &*expr.kind {
             return self.primitive(*p, args, whole);
         }
-        if let Some(l) = self.as_lambda(f)
+        if let Some(l) = self.as_lambda(expr)
             && l.params.len() == args.len()
         {
             let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Dependence>>>()?;
             return self.lambda(&l, &kinds);
         }
-        let callee = self.expr(f)?;
+        let callee = self.expr(expr)?;
         let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Dependence>>>()?;
         if callee == Free && kinds.iter().all(|k| *k == Free) {
             return Ok(Free);
         }
         // In `h a x` only the arrow of the linear argument must be `-o`.
-        let mut t = &f.ty;
+        let mut t = &expr.ty;
         for k in &kinds {
             match t {
                 Ty::Lin(_, r) => t = r,
                 Ty::Fun(_, r) => {
                     if *k == Linear {
-                        return Err(self.fault(Fault::PlainFunction, f.span));
+                        return Err(self.fault(Fault::PlainFunction, expr.span));
                     }
                     t = r;
                 }
@@ -388,9 +388,9 @@ impl Checker {
         Ok(if discrete(&whole.ty) { Free } else { Linear })
     }
 
-    fn primitive(&mut self, p: Prim, args: &[Expr], whole: &Expr) -> Out<Dependence> {
-        let row = p.row();
-        let op = spelled(p);
+    fn primitive(&mut self, prim: Prim, args: &[Expr], whole: &Expr) -> Out<Dependence> {
+        let row = prim.row();
+        let op = spelled(prim);
         match row.linearity {
             Linearity::Mapped => return self.mapped(args),
             Linearity::Folded(f) => return self.folded(f, op, args, whole),
@@ -400,7 +400,7 @@ impl Checker {
         if kinds.iter().all(|k| *k == Free) {
             return Ok(Free);
         }
-        if matches!(p, Prim::Array(ArrayFn::Len | ArrayFn::Shape | ArrayFn::Rank)) {
+        if matches!(prim, Prim::Array(ArrayFn::Len | ArrayFn::Shape | ArrayFn::Rank)) {
             return Ok(Free);
         }
         match row.linearity {
@@ -443,17 +443,17 @@ impl Checker {
     }
 
     /// The kind of the result of a function applied to elements of these kinds.
-    fn applied(&mut self, f: &Expr, kinds: &[Dependence]) -> Out<Dependence> {
-        if let Some(l) = self.as_lambda(f)
+    fn applied(&mut self, expr: &Expr, kinds: &[Dependence]) -> Out<Dependence> {
+        if let Some(l) = self.as_lambda(expr)
             && l.params.len() == kinds.len()
         {
             return self.lambda(&l, kinds);
         }
         if kinds.iter().all(|k| *k == Free) {
-            return self.expr(f);
+            return self.expr(expr);
         }
         let linear = kinds.iter().filter(|k| **k == Linear).count();
-        if let ExprKind::Prim(p, _) = &*f.kind {
+        if let ExprKind::Prim(p, _) = &*expr.kind {
             let fits = match p.row().linearity {
                 Linearity::Joint => linear == kinds.len(),
                 Linearity::Bilinear => linear == 1,
@@ -461,11 +461,11 @@ impl Checker {
                 Linearity::In([at]) => linear == 1 && kinds.get(*at as usize) == Some(&Linear),
                 Linearity::In(_) | Linearity::None | Linearity::Mapped | Linearity::Folded(_) => false,
             };
-            return if fits { Ok(Linear) } else { Err(self.not_linear(spelled(*p), f.span)) };
+            return if fits { Ok(Linear) } else { Err(self.not_linear(spelled(*p), expr.span)) };
         }
         // A function of several arguments is only known to be linear in each `-o` argument while the others are free.
         let arrow = kinds.iter().position(|k| *k == Linear).unwrap_or_default();
-        let mut t = &f.ty;
+        let mut t = &expr.ty;
         for _ in 0..arrow {
             if let Ty::Fun(_, r) | Ty::Lin(_, r) = t {
                 t = r;
@@ -473,7 +473,7 @@ impl Checker {
         }
         match t {
             Ty::Lin(..) if linear == 1 => Ok(Linear),
-            _ => Err(self.fault(Fault::PlainMapped, f.span)),
+            _ => Err(self.fault(Fault::PlainMapped, expr.span)),
         }
     }
 
@@ -492,7 +492,7 @@ impl Checker {
     /// A fold is linear, like a loop, if an initial state or a step is. Free initial states must then be zero.
     fn folded(&mut self, fold: Fold, op: &str, args: &[Expr], whole: &Expr) -> Out<Dependence> {
         let at = |i: u8| args.get(i as usize);
-        let (Some(f), Some(elements)) = (at(fold.function), at(fold.elements)) else {
+        let (Some(function), Some(elements)) = (at(fold.function), at(fold.elements)) else {
             // A partial application: the arguments must be free.
             args.iter()
                 .try_for_each(|a| self.free(a, "an argument of a function that is not applied to all of them"))?;
@@ -502,8 +502,9 @@ impl Checker {
         let of = |i: u8| kinds.get(i as usize).copied().unwrap_or(Free);
         let element = if discrete(&elements.ty) { Free } else { of(fold.elements) };
         let mut state = if fold.states.iter().any(|i| of(*i) == Linear) { Linear } else { Free };
-        let step =
-            |me: &mut Self, state| me.applied(f, &if fold.element_first { [element, state] } else { [state, element] });
+        let step = |me: &mut Self, state| {
+            me.applied(function, &if fold.element_first { [element, state] } else { [state, element] })
+        };
         let mut next = step(self, state);
         // An initial state of zero counts as linear.
         let zero = |me: &Self, i: &u8| of(*i) == Linear || at(*i).is_none_or(|e| me.is_zero(e));
@@ -523,7 +524,7 @@ impl Checker {
         match next {
             Linear => Ok(Linear),
             // A step that ignores the state and is free must return zero.
-            Free => match self.as_lambda(f) {
+            Free => match self.as_lambda(function) {
                 Some(l) if self.is_zero(&l.body) => Ok(Linear),
                 _ => Err(self.not_linear(op, whole.span)),
             },

@@ -128,7 +128,7 @@ pub fn compile(root: Local, arms: &[(TPat, bool)], fresh: &mut dyn FnMut() -> Lo
     let rows = rows.collect();
     let reached = vec![false; arms.len()];
     let (nodes_left, rows_left) = (MAX_NODES + 8 * parts, MAX_ROWS + 64 * parts);
-    let mut c = Compiler {
+    let mut compiler = Compiler {
         fresh,
         root,
         known: HashMap::new(),
@@ -138,8 +138,8 @@ pub fn compile(root: Local, arms: &[(TPat, bool)], fresh: &mut dyn FnMut() -> Lo
         rows_left,
         too_large: false,
     };
-    let tree = c.rows(rows);
-    Compiled { tree, missing: c.missing, reached: c.reached, too_large: c.too_large }
+    let tree = compiler.rows(rows);
+    Compiled { tree, missing: compiler.missing, reached: compiler.reached, too_large: compiler.too_large }
 }
 
 /// The number of parts of a pattern.
@@ -160,18 +160,18 @@ struct CaseSplit<'p, K> {
 
 impl<'p> ArmRow<'p> {
     /// Adds a column that is tested next. Variables are bound immediately.
-    fn add(&mut self, on: Local, mut p: &'p TPat) {
+    fn add(&mut self, on: Local, mut pat: &'p TPat) {
         loop {
-            match p {
+            match pat {
                 TPat::Wild => return,
                 TPat::Var(x) => return self.binds.push((*x, on)),
                 TPat::As(inner, x) => {
                     self.binds.push((*x, on));
-                    p = inner;
+                    pat = inner;
                 }
                 TPat::Or(alts) if fits_all(alts) => return,
                 TPat::Or(_) | TPat::Lit(_) | TPat::Parts(_) | TPat::Con(..) | TPat::Array(..) => {
-                    return self.cols.push((on, p));
+                    return self.cols.push((on, pat));
                 }
             }
         }

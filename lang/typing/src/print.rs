@@ -19,31 +19,31 @@ pub struct Printer {
 }
 
 /// A scheme as text.
-pub fn scheme(s: &Scheme) -> String {
-    let mut p = Printer::default();
+pub fn scheme(scheme: &Scheme) -> String {
+    let mut printer = Printer::default();
     // Variables with source names are printed first, then the others in order of appearance.
-    let (written, others): (Vec<_>, Vec<_>) = s.vars.iter().partition(|v| !v.2.as_str().is_empty());
+    let (written, others): (Vec<_>, Vec<_>) = scheme.vars.iter().partition(|v| !v.2.as_str().is_empty());
     for (v, _, name) in written.into_iter().chain(others) {
-        p.name_var(*v, name.as_str());
+        printer.name_var(*v, name.as_str());
     }
-    for (v, name) in s.sizes.iter().filter(|(_, name)| !name.as_str().is_empty()) {
-        p.name_size(*v, name.as_str());
+    for (v, name) in scheme.sizes.iter().filter(|(_, name)| !name.as_str().is_empty()) {
+        printer.name_size(*v, name.as_str());
     }
-    let ty = p.ty(&s.ty);
+    let ty = printer.ty(&scheme.ty);
     let mut constraints = Vec::new();
-    for (v, classes, _) in &s.vars {
+    for (v, classes, _) in &scheme.vars {
         for c in minimal(classes) {
-            constraints.push(format!("{c:?} {}", p.vars[v]));
+            constraints.push(format!("{c:?} {}", printer.vars[v]));
         }
     }
-    for c in s.constraints.iter().filter(|c| !is_implied(s, c)) {
-        let text = p.constraint(c);
+    for c in scheme.constraints.iter().filter(|c| !is_implied(scheme, c)) {
+        let text = printer.constraint(c);
         if !constraints.contains(&text) {
             constraints.push(text);
         }
     }
-    for (v, classes) in &s.determined {
-        if let Some(name) = p.vars.get(v) {
+    for (v, classes) in &scheme.determined {
+        if let Some(name) = printer.vars.get(v) {
             constraints.extend(minimal(classes).iter().map(|c| format!("{c:?} {name}")));
         }
     }
@@ -166,8 +166,8 @@ impl Printer {
         format!("{{{}{tail}}}", text.join(", "))
     }
 
-    fn parts(&mut self, t: &Ty, level: u8) -> String {
-        match t {
+    fn parts(&mut self, ty: &Ty, level: u8) -> String {
+        match ty {
             Ty::Unit => "()".into(),
             Ty::Bool => "Bool".into(),
             Ty::Int => "Int".into(),
@@ -188,7 +188,7 @@ impl Printer {
                 self.metas[m].clone()
             }
             Ty::Fun(a, b) | Ty::Lin(a, b) => {
-                let arrow = if matches!(t, Ty::Lin(..)) { "-o" } else { "->" };
+                let arrow = if matches!(ty, Ty::Lin(..)) { "-o" } else { "->" };
                 let text = format!("{} {arrow} {}", self.at(a, 1), self.at(b, 0));
                 if level > 0 { format!("({text})") } else { text }
             }

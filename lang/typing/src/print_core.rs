@@ -53,9 +53,9 @@ impl Printer {
     }
 
     /// An operand, in parentheses unless it is atomic.
-    fn atom(&mut self, e: &Expr) {
+    fn atom(&mut self, expr: &Expr) {
         let plain = matches!(
-            *e.kind,
+            *expr.kind,
             ExprKind::Lit(_)
                 | ExprKind::Local(_)
                 | ExprKind::Global(_)
@@ -65,7 +65,7 @@ impl Printer {
                 | ExprKind::Array(_)
         );
         self.put(if plain { "" } else { "(" });
-        self.expr(e);
+        self.expr(expr);
         self.put(if plain { "" } else { ")" });
     }
 
@@ -207,7 +207,7 @@ impl Printer {
         self.under(" ->", b);
     }
 
-    fn looping(&mut self, l: Local, init: &Expr, kind: &LoopKind, b: &Expr) {
+    fn looping(&mut self, l: Local, init: &Expr, kind: &LoopKind, expr: &Expr) {
         self.put(&format!("loop {} = ", local(l)));
         self.expr(init);
         let bound = match kind {
@@ -221,7 +221,7 @@ impl Printer {
             }
         };
         self.expr(bound);
-        self.under(" do", b);
+        self.under(" do", expr);
     }
 
     fn fields(&mut self, open: &str, fs: &[(Symbol, Expr)]) {

@@ -50,21 +50,21 @@ impl LayerMarks<'_> {
         }
     }
 
-    fn one(&self, at: f64, s: &Summary) -> Vec<Shape> {
+    fn one(&self, at: f64, summary: &Summary) -> Vec<Shape> {
         let (x, y) = (&self.panel.x, &self.panel.y);
         let place = |dx: f64, v: f64| Some((x.at(at + dx)?, y.at(v)?));
-        let [low, q1, median, q3, high] = s.five;
-        let f = self.panel.frame;
+        let [low, q1, median, q3, high] = summary.five;
+        let area = self.panel.frame;
         let line = |a: Option<Point>, b: Option<Point>, width: f64| -> Vec<Shape> {
             let (Some(a), Some(b)) = (a, b) else { return Vec::new() };
-            clip::line(&[a, b], f)
+            clip::line(&[a, b], area)
                 .into_iter()
                 .map(|points| Shape::Line { points, colour: self.colour, width, dashed: false, opacity: 1.0 })
                 .collect()
         };
         let mut out = Vec::new();
         if let (Some(a), Some(b), false) = (place(-HALF, q3), place(HALF, q1), self.panel.coarse) {
-            let (top, bottom) = (a.1.clamp(f.y, f.bottom()), b.1.clamp(f.y, f.bottom()));
+            let (top, bottom) = (a.1.clamp(area.y, area.bottom()), b.1.clamp(area.y, area.bottom()));
             let frame = Frame { x: a.0, y: top, w: b.0 - a.0, h: bottom - top };
             out.push(Shape::Rect { frame, fill: self.colour, opacity: opacity(self.layer.kind) });
         }
@@ -79,7 +79,8 @@ impl LayerMarks<'_> {
             out.extend(line(place(0.0, from), place(0.0, to), 1.5));
             out.extend(line(place(-HALF / 2.0, to), place(HALF / 2.0, to), 1.5));
         }
-        let beyond: Vec<Point> = s.beyond.iter().filter_map(|v| place(0.0, *v)).filter(|p| f.holds(*p)).collect();
+        let beyond: Vec<Point> =
+            summary.beyond.iter().filter_map(|v| place(0.0, *v)).filter(|p| area.holds(*p)).collect();
         if !beyond.is_empty() {
             out.push(Shape::Dots { at: clip::distinct(beyond, 2000), radius: 2.5, fill: self.colour, opacity: 1.0 });
         }

@@ -12,16 +12,16 @@ type Edge = (usize, usize, bool);
 
 impl LayerMarks<'_> {
     pub(super) fn contour(&mut self) -> Vec<Shape> {
-        let l = self.layer;
-        self.missing += l.z.data.iter().filter(|v| !v.is_finite()).count();
+        let layer = self.layer;
+        self.missing += layer.z.data.iter().filter(|v| !v.is_finite()).count();
         let Some((low, high)) = self.panel.heights else { return Vec::new() };
         let levels = Axis::new((low, high), false, (0.0, 1.0)).levels(if self.panel.coarse { 3.0 } else { 8.0 });
         let mut out = Vec::new();
         for level in levels {
-            for line in lines(&l.z, level) {
+            for line in lines(&layer.z, level) {
                 let points: Option<Vec<Point>> = line.iter().map(|e| self.crossing(*e, level)).collect();
                 let Some(points) = points else { continue };
-                let colour = if l.colour.is_empty() {
+                let colour = if layer.colour.is_empty() {
                     self.panel.contour_colour(level).unwrap_or(self.colour)
                 } else {
                     self.colour
@@ -31,7 +31,7 @@ impl LayerMarks<'_> {
                     points,
                     colour,
                     width,
-                    dashed: l.dashed,
+                    dashed: layer.dashed,
                     opacity: 1.0,
                 }));
             }

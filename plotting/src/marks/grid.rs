@@ -49,21 +49,21 @@ impl LayerMarks<'_> {
     }
 
     fn uneven_cells(&self, across: &[f64], up: &[f64]) -> Vec<Shape> {
-        let g = &self.layer.z;
-        let (di, dj) = (g.rows.div_ceil(UNEVEN), g.columns.div_ceil(UNEVEN));
+        let grid = &self.layer.z;
+        let (di, dj) = (grid.rows.div_ceil(UNEVEN), grid.columns.div_ceil(UNEVEN));
         let mut out = Vec::new();
-        for i in (0..g.rows).step_by(di) {
-            for j in (0..g.columns).step_by(dj) {
-                let (i1, j1) = ((i + di).min(g.rows), (j + dj).min(g.columns));
+        for row in (0..grid.rows).step_by(di) {
+            for j in (0..grid.columns).step_by(dj) {
+                let (i1, j1) = ((row + di).min(grid.rows), (j + dj).min(grid.columns));
                 let corners = (
                     self.panel.x.at(across[j]),
                     self.panel.x.at(across[j1]),
-                    self.panel.y.at(up[i]),
+                    self.panel.y.at(up[row]),
                     self.panel.y.at(up[i1]),
                 );
                 let (Some(x0), Some(x1), Some(y0), Some(y1)) = corners else { continue };
                 let frame = Frame { x: x0.min(x1), y: y0.min(y1), w: (x1 - x0).abs(), h: (y1 - y0).abs() };
-                out.extend(self.panel.height(mean(g, (i, i1), (j, j1))).and_then(|c| self.cell(frame, c)));
+                out.extend(self.panel.height(mean(grid, (row, i1), (j, j1))).and_then(|c| self.cell(frame, c)));
             }
         }
         out

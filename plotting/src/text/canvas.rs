@@ -110,8 +110,8 @@ impl Canvas {
         if !low.is_finite() {
             return;
         }
-        for y in low.max(0.0) as usize..=(high as usize).min(self.rows * DOWN) {
-            let at = y as f64 + 0.5;
+        for row in low.max(0.0) as usize..=(high as usize).min(self.rows * DOWN) {
+            let at = row as f64 + 0.5;
             let mut hits: Vec<f64> = (0..points.len())
                 .filter_map(|k| {
                     let (a, b) = (points[k], points[(k + 1) % points.len()]);
@@ -122,7 +122,7 @@ impl Canvas {
             for pair in hits.chunks_exact(2) {
                 for x in pair[0].max(0.0).round() as usize..(pair[1].max(0.0).round() as usize).min(self.columns * OVER)
                 {
-                    self.fill(x, y, fill, opacity);
+                    self.fill(x, row, fill, opacity);
                 }
             }
         }
@@ -145,19 +145,19 @@ impl Canvas {
     }
 
     /// Each character takes the grid cell at its centre.
-    fn shades(&mut self, f: Frame, columns: usize, colours: &[Option<Colour>]) {
+    fn shades(&mut self, frame: Frame, columns: usize, colours: &[Option<Colour>]) {
         let rows = colours.len() / columns.max(1);
-        if rows == 0 || f.w <= 0.0 || f.h <= 0.0 {
+        if rows == 0 || frame.w <= 0.0 || frame.h <= 0.0 {
             return;
         }
         for row in 0..self.rows {
             for column in 0..self.columns {
                 let (x, y) = ((column * OVER) as f64 + 0.5 * OVER as f64, (row * DOWN) as f64 + 0.5 * DOWN as f64);
-                if !f.holds((x, y)) {
+                if !frame.holds((x, y)) {
                     continue;
                 }
-                let j = (((x - f.x) / f.w * columns as f64) as usize).min(columns - 1);
-                let i = (((y - f.y) / f.h * rows as f64) as usize).min(rows - 1);
+                let j = (((x - frame.x) / frame.w * columns as f64) as usize).min(columns - 1);
+                let i = (((y - frame.y) / frame.h * rows as f64) as usize).min(rows - 1);
                 if let (Some(Some(colour)), Some(c)) = (colours.get(i * columns + j), self.cell(column, row)) {
                     (c.shade, c.colour) = (Some(colour.lightness()), Some(*colour));
                 }

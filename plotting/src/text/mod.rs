@@ -139,21 +139,24 @@ fn body(p: &Panel, canvas: &Canvas, up: &Ticks, left: usize, colour: bool) -> Ve
 }
 
 /// The x axis, its tick labels or categories, and its label.
-fn below(p: &Panel, left: usize, wide: usize) -> Vec<String> {
+fn below(panel: &Panel, left: usize, wide: usize) -> Vec<String> {
     let mut rule: Vec<char> = vec!['─'; wide];
     let mut marks: Vec<char> = vec![' '; wide + left + 2];
     let mut free = 0;
-    let ticks = if p.categories.is_empty() {
-        p.x.ticks(wide / 10)
+    let ticks = if panel.categories.is_empty() {
+        panel.x.ticks(wide / 10)
     } else {
-        Ticks { at: p.categories.iter().enumerate().map(|(k, c)| (k as f64, c.clone())).collect(), note: String::new() }
+        Ticks {
+            at: panel.categories.iter().enumerate().map(|(k, c)| (k as f64, c.clone())).collect(),
+            note: String::new(),
+        }
     };
     let room = wide / ticks.at.len().max(1);
     for (v, text) in &ticks.at {
-        let Some(x) = p.x.at(*v).filter(|x| *x >= 0.0) else { continue };
+        let Some(x) = panel.x.at(*v).filter(|x| *x >= 0.0) else { continue };
         let column = (x as usize / OVER).min(wide - 1);
         let text: Vec<char> =
-            cut(text, if p.categories.is_empty() { 12 } else { room.saturating_sub(1).max(3) }).chars().collect();
+            cut(text, if panel.categories.is_empty() { 12 } else { room.saturating_sub(1).max(3) }).chars().collect();
         let at = (left + 2 + column).saturating_sub(text.len() / 2).min(marks.len().saturating_sub(text.len()));
         if at < free {
             continue;
@@ -166,7 +169,7 @@ fn below(p: &Panel, left: usize, wide: usize) -> Vec<String> {
         format!("{:left$} └{}", "", rule.into_iter().collect::<String>()),
         marks.into_iter().collect::<String>().trim_end().to_owned(),
     ];
-    let label = [p.chart.labels.0.as_str(), ticks.note.as_str()].join(" ");
+    let label = [panel.chart.labels.0.as_str(), ticks.note.as_str()].join(" ");
     if !label.trim().is_empty() {
         let label = cut(label.trim(), wide);
         out.push(format!("{:1$}{label}", "", left + 2 + (wide - label.chars().count()) / 2));

@@ -17,20 +17,20 @@ fn value(shape: &[usize], buf: Buf) -> Value {
 }
 
 /// The elements, lent if they are many and `lend` is set.
-fn take<T: Element + Copy>(a: &Bound<'_, PyArrayDyn<T>>, lend: bool, of: fn(Vec<T>) -> Buf) -> PyResult<Value> {
-    let (n, shape) = (a.len(), a.shape().to_vec());
-    if lend && n >= LENT && a.is_c_contiguous() && (a.data() as usize).is_multiple_of(align_of::<T>()) {
-        // SAFETY: the array has `n` aligned elements of `T` in one piece, and `owner` keeps them alive. `Array::borrowed`
+fn take<T: Element + Copy>(array: &Bound<'_, PyArrayDyn<T>>, lend: bool, of: fn(Vec<T>) -> Buf) -> PyResult<Value> {
+    let (count, shape) = (array.len(), array.shape().to_vec());
+    if lend && count >= LENT && array.is_c_contiguous() && (array.data() as usize).is_multiple_of(align_of::<T>()) {
+        // SAFETY: the array has `count` aligned elements of `T` in one piece, and `owner` keeps them alive. `Array::borrowed`
         // forgets the vector: it is only read, so that no allocator sees an address that it does not know.
-        let buf = of(unsafe { Vec::from_raw_parts(a.data(), n, n) });
-        let owner: Py<PyAny> = a.clone().into_any().unbind();
+        let buf = of(unsafe { Vec::from_raw_parts(array.data(), count, count) });
+        let owner: Py<PyAny> = array.clone().into_any().unbind();
         return Ok(Value::Array(Rc::new(Array::borrowed(Shape::from_slice(&shape), buf, Box::new(owner)))));
     }
-    let read: PyReadonlyArrayDyn<'_, T> = a.try_readonly().map_err(|e| PyTypeError::new_err(e.to_string()))?;
+    let read: PyReadonlyArrayDyn<'_, T> = array.try_readonly().map_err(|e| PyTypeError::new_err(e.to_string()))?;
     let all = match read.as_slice() {
         Ok(s) => s.to_vec(),
         Err(_) => {
-            warn(a.as_any(), n * size_of::<T>(), "its elements are not in one piece")?;
+            warn(array.as_any(), count * size_of::<T>(), "its elements are not in one piece")?;
             read.as_array().iter().copied().collect()
         }
     };
@@ -50,8 +50,8 @@ fn warn(a: &Bound<'_, PyAny>, bytes: usize, why: &str) -> PyResult<()> {
 }
 
 /// The value of an array of NumPy with at least one axis. `float` asks for Floats in place of other real numbers.
-pub fn from_numpy(a: &Bound<'_, PyUntypedArray>, lend: bool) -> PyResult<Value> {
-    let any = a.as_any();
+pub fn from_numpy(array: &Bound<'_, PyUntypedArray>, lend: bool) -> PyResult<Value> {
+    let any = array.as_any();
     if let Ok(a) = any.cast::<PyArrayDyn<f64>>() {
         return take(a, lend, Buf::F64);
     }
@@ -65,20 +65,25 @@ pub fn from_numpy(a: &Bound<'_, PyUntypedArray>, lend: bool) -> PyResult<Value> 
         // Bytes of a Bool that NumPy reinterprets may be other than 0 and 1, so they are never lent.
         return take(a, false, Buf::Bool);
     }
-    let kind: String = a.dtype().getattr("kind")?.str()?.extract()?;
+    let kind: String = array.dtype().getattr("kind")?.str()?.extract()?;
     let to = match kind.as_str() {
         "i" | "u" => "int64",
         "f" => "float64",
         "b" => "bool",
         _ => {
-            let found = a.dtype().str()?.to_string();
+            let found = array.dtype().str()?.to_string();
             let text = format!("expected an array of numbers or Bools, found an array of dtype {found}");
-            return Err(crate::errors::plain(a.py(), "E0201", &text, "convert it by `astype`, or pass its columns"));
+            return Err(crate::errors::plain(
+                array.py(),
+                "E0201",
+                &text,
+                "convert it by `astype`, or pass its columns",
+            ));
         }
     };
     let size = any.getattr("nbytes")?.extract()?;
-    warn(any, size, &format!("its dtype is {}, not {to}", a.dtype().str()?))?;
-    let options = pyo3::types::PyDict::new(a.py());
+    warn(any, size, &format!("its dtype is {}, not {to}", array.dtype().str()?))?;
+    let options = pyo3::types::PyDict::new(array.py());
     options.set_item("casting", "same_kind")?;
     let same = any.call_method("astype", (to,), (kind != "u").then_some(&options))?;
     from_numpy(same.cast::<PyUntypedArray>()?, true)

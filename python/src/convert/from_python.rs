@@ -73,85 +73,85 @@ fn wrong(o: &Bound<'_, PyAny>, expected: &str, hint: &str) -> PyErr {
 
 impl FromPython<'_> {
     /// The value of an object, and its type. `want`: the type of the parameter, whose variables are open.
-    pub fn of(&mut self, o: &Bound<'_, PyAny>, want: Option<&Ty>) -> Typed {
+    pub fn of(&mut self, object: &Bound<'_, PyAny>, want: Option<&Ty>) -> Typed {
         if let Some(Ty::Data(id, args)) = want
-            && let Some(out) = self.prelude(o, *id, args)?
+            && let Some(out) = self.prelude(object, *id, args)?
         {
             return Ok(out);
         }
-        if let Ok(x) = o.cast_exact::<PyFloat>() {
+        if let Ok(x) = object.cast_exact::<PyFloat>() {
             return Ok(float(x.value(), want));
         }
-        if o.is_instance_of::<PyBool>() {
-            return Ok((Value::Bool(o.extract()?), Ty::Bool));
+        if object.is_instance_of::<PyBool>() {
+            return Ok((Value::Bool(object.extract()?), Ty::Bool));
         }
-        if o.is_instance_of::<PyInt>() {
-            return int(o, want);
+        if object.is_instance_of::<PyInt>() {
+            return int(object, want);
         }
-        if o.is_instance_of::<PyFloat>() {
-            return Ok(float(o.extract()?, want));
+        if object.is_instance_of::<PyFloat>() {
+            return Ok(float(object.extract()?, want));
         }
-        if o.is_none() {
+        if object.is_none() {
             return Ok((Value::Unit, Ty::Unit));
         }
-        if let Ok(s) = o.cast::<PyString>() {
+        if let Ok(s) = object.cast::<PyString>() {
             return Ok((Value::Str(Rc::new(s.to_cow()?.into())), Ty::Str));
         }
-        self.compound(o, want)
+        self.compound(object, want)
     }
 
-    fn compound(&mut self, o: &Bound<'_, PyAny>, want: Option<&Ty>) -> Typed {
-        if let Ok(d) = o.cast::<PyDict>() {
+    fn compound(&mut self, object: &Bound<'_, PyAny>, want: Option<&Ty>) -> Typed {
+        if let Ok(d) = object.cast::<PyDict>() {
             return self.record(d, want);
         }
-        if let Ok(t) = o.cast::<PyTuple>() {
-            if o.hasattr("_asdict")? {
-                return self.record(o.call_method0("_asdict")?.cast::<PyDict>()?, want);
+        if let Ok(t) = object.cast::<PyTuple>() {
+            if object.hasattr("_asdict")? {
+                return self.record(object.call_method0("_asdict")?.cast::<PyDict>()?, want);
             }
             return self.tuple(t, want);
         }
-        if let Ok(l) = o.cast::<PyList>() {
+        if let Ok(l) = object.cast::<PyList>() {
             return self.list(l, want);
         }
-        if let Ok(f) = o.cast_exact::<Function>() {
+        if let Ok(f) = object.cast_exact::<Function>() {
             return self.function(f);
         }
-        if let Ok(v) = o.cast_exact::<Opaque>() {
+        if let Ok(v) = object.cast_exact::<Opaque>() {
             let slot = self.engine.as_ref().and_then(|e| e.slot(&v.get().held).cloned());
             return match slot {
                 Some(Slot::Opaque(v, t)) => Ok((v, t)),
-                _ => Err(wrong(o, "a value of adl", "pass it to a function of adl directly")),
+                _ => Err(wrong(object, "a value of adl", "pass it to a function of adl directly")),
             };
         }
-        self.foreign(o, want)
+        self.foreign(object, want)
     }
 
     /// Objects of other libraries, of classes, and functions.
-    fn foreign(&mut self, o: &Bound<'_, PyAny>, want: Option<&Ty>) -> Typed {
-        if let Ok(con) = o.getattr("__adl_con__") {
-            return self.data(o, con.extract()?, want);
+    fn foreign(&mut self, object: &Bound<'_, PyAny>, want: Option<&Ty>) -> Typed {
+        if let Ok(con) = object.getattr("__adl_con__") {
+            return self.data(object, con.extract()?, want);
         }
-        if let Some(numbers) = numpy(o)? {
+        if let Some(numbers) = numpy(object)? {
             return self.numbers(&numbers, want);
         }
-        if o.hasattr("__dataclass_fields__")? {
-            let dict = o.py().import("adl._data")?.getattr("fields")?.call1((o,))?;
+        if object.hasattr("__dataclass_fields__")? {
+            let dict = object.py().import("adl._data")?.getattr("fields")?.call1((object,))?;
             return self.record(dict.cast::<PyDict>()?, want);
         }
-        if let (Some(t @ Ty::Fun(..)), true, true) = (want, o.is_callable(), self.engine.is_some())
+        if let (Some(t @ Ty::Fun(..)), true, true) = (want, object.is_callable(), self.engine.is_some())
             && let Some(t) = crate::callback::open(t)
         {
-            return Ok((crate::callback::function(o, &t), t));
+            return Ok((crate::callback::function(object, &t), t));
         }
         Err(wrong(
-            o,
+            object,
             "numbers, arrays, texts, tuples, dicts, lists or values of adl",
             "convert it first; a function of Python may be passed where the parameter's type is a function without type variables",
         ))
     }
 
     /// A list or an option, where one is wanted.
-    fn prelude(&mut self, o: &Bound<'_, PyAny>, id: DataId, args: &[Ty]) -> PyResult<Option<(Value, Ty)>> {
+    fn prelude(&mut self, object: &Bound<'_, PyAny>, id: DataId, args: &[Ty]) -> PyResult<Option<(Value, Ty)>> {
         let Some(engine) = &self.engine else { return Ok(None) };
         let option = is_prelude(engine, id, "Option");
         if !option && !is_prelude(engine, id, "List") {
@@ -160,14 +160,14 @@ impl FromPython<'_> {
         let Some(decl) = prelude_type(engine, id.1.as_str()) else { return Ok(None) };
         let element = args.first().cloned().unwrap_or(Ty::Unit);
         if option {
-            if o.is_none() {
+            if object.is_none() {
                 return Ok(Some((construct(&decl, 0, Vec::new()), Ty::Data(id, Rc::new([element])))));
             }
-            let (v, t) = self.of(o, Some(&element))?;
+            let (v, t) = self.of(object, Some(&element))?;
             return Ok(Some((construct(&decl, 1, vec![v]), Ty::Data(id, Rc::new([t])))));
         }
         let (mut all, mut ty) = (Vec::new(), element.clone());
-        for item in o.try_iter()? {
+        for item in object.try_iter()? {
             let (v, t) = self.of(&item?, Some(&element))?;
             all.push(v);
             ty = t;
@@ -177,20 +177,20 @@ impl FromPython<'_> {
         Ok(Some((v, Ty::Data(id, Rc::new([ty])))))
     }
 
-    fn tuple(&mut self, t: &Bound<'_, PyTuple>, want: Option<&Ty>) -> Typed {
+    fn tuple(&mut self, tuple: &Bound<'_, PyTuple>, want: Option<&Ty>) -> Typed {
         let wants: Vec<Option<&Ty>> = match want {
-            Some(Ty::Tuple(ts)) if ts.len() == t.len() => ts.iter().map(Some).collect(),
-            _ => vec![None; t.len()],
+            Some(Ty::Tuple(ts)) if ts.len() == tuple.len() => ts.iter().map(Some).collect(),
+            _ => vec![None; tuple.len()],
         };
         let (mut vals, mut types) = (Vec::new(), Vec::new());
-        for (o, want) in t.iter().zip(wants) {
+        for (o, want) in tuple.iter().zip(wants) {
             let (v, t) = self.of(&o, want)?;
             vals.push(v);
             types.push(t);
         }
         match vals.len() {
             0 => Ok((Value::Unit, Ty::Unit)),
-            1 => Err(wrong(t.as_any(), "a tuple of two or more components", "pass the component itself")),
+            1 => Err(wrong(tuple.as_any(), "a tuple of two or more components", "pass the component itself")),
             _ => Ok((Value::Tuple(Rc::new(Tuple(vals))), Ty::Tuple(types.into()))),
         }
     }
@@ -214,15 +214,15 @@ impl FromPython<'_> {
     }
 
     /// A list of Python where no `List` is wanted: an array.
-    fn list(&mut self, l: &Bound<'_, PyList>, want: Option<&Ty>) -> Typed {
+    fn list(&mut self, list: &Bound<'_, PyList>, want: Option<&Ty>) -> Typed {
         let element = match want {
             Some(Ty::Array(_, e)) => Some(&**e),
             _ => None,
         };
-        let (mut vals, mut ty) = (Vec::with_capacity(l.len()), None);
-        for o in l.iter() {
+        let (mut vals, mut ty) = (Vec::with_capacity(list.len()), None);
+        for o in list.iter() {
             let (v, t) = self.of(&o, element)?;
-            ty = Some(joined(l, ty, t)?);
+            ty = Some(joined(list, ty, t)?);
             vals.push(v);
         }
         let ty = ty.or_else(|| element.cloned()).unwrap_or(Ty::Float);
@@ -240,7 +240,7 @@ impl FromPython<'_> {
             (Some(e), false, _) => e
                 .session
                 .packed(vals)
-                .map_err(|d| errors::plain(l.py(), d.code, &d.message, "the elements of an array have one shape"))?,
+                .map_err(|d| errors::plain(list.py(), d.code, &d.message, "the elements of an array have one shape"))?,
             _ => array::boxed(vals),
         };
         Ok((made, Ty::Array(size(n), Rc::new(ty))))
@@ -325,18 +325,18 @@ fn int(o: &Bound<'_, PyAny>, want: Option<&Ty>) -> Typed {
 }
 
 /// The object as an array of NumPy, if it is one or offers to become one.
-fn numpy<'py>(o: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    if o.cast::<PyUntypedArray>().is_ok() {
-        return Ok(Some(o.clone()));
+fn numpy<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if object.cast::<PyUntypedArray>().is_ok() {
+        return Ok(Some(object.clone()));
     }
-    if o.hasattr("__array__")? {
-        return Ok(Some(o.py().import("numpy")?.getattr("asarray")?.call1((o,))?));
+    if object.hasattr("__array__")? {
+        return Ok(Some(object.py().import("numpy")?.getattr("asarray")?.call1((object,))?));
     }
-    if o.hasattr("__dlpack__")? {
-        return Ok(Some(o.py().import("numpy")?.getattr("from_dlpack")?.call1((o,))?));
+    if object.hasattr("__dlpack__")? {
+        return Ok(Some(object.py().import("numpy")?.getattr("from_dlpack")?.call1((object,))?));
     }
-    if o.hasattr("__arrow_c_array__")? || o.hasattr("__index__")? {
-        return Ok(Some(o.py().import("adl._data")?.getattr("as_array")?.call1((o,))?));
+    if object.hasattr("__arrow_c_array__")? || object.hasattr("__index__")? {
+        return Ok(Some(object.py().import("adl._data")?.getattr("as_array")?.call1((object,))?));
     }
     Ok(None)
 }

@@ -75,31 +75,31 @@ impl ToPython<'_> {
         Ok(list.into_any())
     }
 
-    fn data<'py>(&mut self, py: Python<'py>, d: Rc<Data>, ty: Option<&Ty>) -> Object<'py> {
+    fn data<'py>(&mut self, py: Python<'py>, data: Rc<Data>, ty: Option<&Ty>) -> Object<'py> {
         let args: Rc<[Ty]> = match ty {
             Some(Ty::Data(_, args)) => args.clone(),
             _ => Rc::new([]),
         };
         let Some(engine) = &mut self.engine else {
-            return Ok(PyString::new(py, &show::show(&Value::Data(d))).into_any());
+            return Ok(PyString::new(py, &show::show(&Value::Data(data))).into_any());
         };
-        let id = d.con.data;
+        let id = data.con.data;
         if is_prelude(engine, id, "List") {
-            return self.list(py, d, args.first());
+            return self.list(py, data, args.first());
         }
         if is_prelude(engine, id, "Option") {
-            return match d.fields.first() {
+            return match data.fields.first() {
                 Some(v) => self.of(py, v.clone(), args.first()),
                 None => Ok(py.None().into_bound(py)),
             };
         }
         if engine.session.is_library_type(id) {
-            return self.held(py, Value::Data(d), ty);
+            return self.held(py, Value::Data(data), ty);
         }
-        let types = engine.session.declared_type(id).map(|t| field_types(&t, d.con.tag, &args)).unwrap_or_default();
-        let class = constructor(py, engine, id, d.con.tag)?;
+        let types = engine.session.declared_type(id).map(|t| field_types(&t, data.con.tag, &args)).unwrap_or_default();
+        let class = constructor(py, engine, id, data.con.tag)?;
         let mut fields = Vec::new();
-        for (i, v) in d.fields.iter().enumerate() {
+        for (i, v) in data.fields.iter().enumerate() {
             fields.push(self.of(py, v.clone(), types.get(i))?);
         }
         class.bind(py).call1(PyTuple::new(py, fields)?)

@@ -80,17 +80,22 @@ fn diff(name: &str, old: &str, new: &str) -> String {
         steps[k.saturating_sub(CONTEXT)..(k + CONTEXT + 1).min(steps.len())].iter().any(|s| s.0 != DiffLine::Both)
     };
     let mut out = format!("--- {name}\n+++ {name} (formatted)\n");
-    let (mut i, mut j, mut k) = (0, 0, 0);
-    while k < steps.len() {
-        if !near(k) {
-            (i, j, k) = (i + 1, j + 1, k + 1);
+    let (mut old_index, mut new_index, mut index) = (0, 0, 0);
+    while index < steps.len() {
+        if !near(index) {
+            (old_index, new_index, index) = (old_index + 1, new_index + 1, index + 1);
             continue;
         }
-        let end = (k..steps.len()).find(|k| !near(*k)).unwrap_or(steps.len());
-        let count = |side: DiffLine| steps[k..end].iter().filter(|s| s.0 != side).count();
+        let end = (index..steps.len()).find(|k| !near(*k)).unwrap_or(steps.len());
+        let count = |side: DiffLine| steps[index..end].iter().filter(|s| s.0 != side).count();
         let (from, to) = (count(DiffLine::New), count(DiffLine::Old));
-        let _ = writeln!(out, "@@ -{},{from} +{},{to} @@", i + usize::from(from > 0), j + usize::from(to > 0));
-        for (side, line) in &steps[k..end] {
+        let _ = writeln!(
+            out,
+            "@@ -{},{from} +{},{to} @@",
+            old_index + usize::from(from > 0),
+            new_index + usize::from(to > 0)
+        );
+        for (side, line) in &steps[index..end] {
             let mark = match side {
                 DiffLine::Both => ' ',
                 DiffLine::Old => '-',
@@ -98,7 +103,7 @@ fn diff(name: &str, old: &str, new: &str) -> String {
             };
             let _ = writeln!(out, "{mark}{line}");
         }
-        (i, j, k) = (i + from, j + to, end);
+        (old_index, new_index, index) = (old_index + from, new_index + to, end);
     }
     out
 }
@@ -120,32 +125,32 @@ fn compared<'t>(a: &[&'t str], b: &[&'t str]) -> Vec<(DiffLine, &'t str)> {
 
 fn middle<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<(DiffLine, &'t str)> {
     let mut out = Vec::new();
-    let (n, m) = (old.len(), new.len());
-    let (mut i, mut j) = (0, 0);
-    if n.saturating_mul(m) <= CELLS {
+    let (old_len, new_len) = (old.len(), new.len());
+    let (mut old_index, mut new_index) = (0, 0);
+    if old_len.saturating_mul(new_len) <= CELLS {
         // The length of the longest common subsequence of the suffixes from each pair of positions.
-        let mut common = vec![vec![0u32; m + 1]; n + 1];
-        for i in (0..n).rev() {
-            for j in (0..m).rev() {
+        let mut common = vec![vec![0u32; new_len + 1]; old_len + 1];
+        for i in (0..old_len).rev() {
+            for j in (0..new_len).rev() {
                 common[i][j] =
                     if old[i] == new[j] { common[i + 1][j + 1] + 1 } else { common[i + 1][j].max(common[i][j + 1]) };
             }
         }
-        while i < n && j < m {
-            if old[i] == new[j] {
-                out.push((DiffLine::Both, old[i]));
-                (i, j) = (i + 1, j + 1);
-            } else if common[i + 1][j] >= common[i][j + 1] {
-                out.push((DiffLine::Old, old[i]));
-                i += 1;
+        while old_index < old_len && new_index < new_len {
+            if old[old_index] == new[new_index] {
+                out.push((DiffLine::Both, old[old_index]));
+                (old_index, new_index) = (old_index + 1, new_index + 1);
+            } else if common[old_index + 1][new_index] >= common[old_index][new_index + 1] {
+                out.push((DiffLine::Old, old[old_index]));
+                old_index += 1;
             } else {
-                out.push((DiffLine::New, new[j]));
-                j += 1;
+                out.push((DiffLine::New, new[new_index]));
+                new_index += 1;
             }
         }
     }
-    out.extend(old[i..].iter().map(|l| (DiffLine::Old, *l)));
-    out.extend(new[j..].iter().map(|l| (DiffLine::New, *l)));
+    out.extend(old[old_index..].iter().map(|l| (DiffLine::Old, *l)));
+    out.extend(new[new_index..].iter().map(|l| (DiffLine::New, *l)));
     out
 }
 

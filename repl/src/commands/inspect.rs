@@ -22,12 +22,12 @@ pub fn cost(global: &Global, svg: Option<&str>, file: &str, name: &str, args: &[
     let Some((last, first)) = args.split_last() else {
         return super::usage("`adl cost` needs the function's arguments: adl cost FILE NAME ARGS");
     };
-    let mut s = match loaded(global, file) {
+    let mut session = match loaded(global, file) {
         Ok(s) => s,
         Err(code) => return code,
     };
     let first: String = first.iter().map(|a| format!(" ({a})")).collect();
-    match s.value_of(&format!("cost ({name}{first}) ({last})")) {
+    match session.value_of(&format!("cost ({name}{first}) ({last})")) {
         Ok(v) => {
             if let Some(path) = svg {
                 return picture(global, path, &v);
@@ -37,7 +37,7 @@ pub fn cost(global: &Global, svg: Option<&str>, file: &str, name: &str, args: &[
             0
         }
         Err(diags) => {
-            report(global, &mut s, &diags);
+            report(global, &mut session, &diags);
             code_of(&diags)
         }
     }

@@ -15,23 +15,23 @@ pub fn test(global: &Global, filter: &str, verbose: bool, files: &[String]) -> u
     let files = if files.is_empty() && !global.stdin { &here[..] } else { files };
     let (mut passed, mut failed) = (0, 0);
     let code = each(global, "test", files, |f, bytes| {
-        let mut s = batch(global, Vec::new());
-        let r = s.run_tests_matching(shown(f), bytes, filter);
-        s.host().flush();
-        r.names.iter().filter(|_| verbose || global.json).for_each(|name| {
+        let mut session = batch(global, Vec::new());
+        let outcome = session.run_tests_matching(shown(f), bytes, filter);
+        session.host().flush();
+        outcome.names.iter().filter(|_| verbose || global.json).for_each(|name| {
             say(&if global.json { result(f, name, None) } else { format!("{}: {name} holds\n", shown(f)) });
         });
-        for t in &r.failed {
+        for t in &outcome.failed {
             say(&if global.json {
                 result(f, &t.what, Some(t))
             } else {
                 format!("{}: {}\n    {}\n", t.place, t.what, t.why.replace('\n', "\n    "))
             });
         }
-        report(global, &mut s, &r.diags);
-        passed += r.passed;
-        failed += r.failed.len();
-        code_of(&r.diags).max(u8::from(!r.failed.is_empty()))
+        report(global, &mut session, &outcome.diags);
+        passed += outcome.passed;
+        failed += outcome.failed.len();
+        code_of(&outcome.diags).max(u8::from(!outcome.failed.is_empty()))
     });
     if !global.json {
         say(&format!("{passed} passed, {failed} failed\n"));
@@ -52,9 +52,9 @@ pub fn bench(global: &Global, filter: &str, stored: Stored, files: &[String]) ->
         Err(e) => return wrong(&e),
     };
     let mut lines = String::new();
-    let code = each(global, "bench", files, |f, bytes| {
-        let mut s = batch(global, Vec::new());
-        let diags = s.run_benches(shown(f), bytes, filter, Effort::NORMAL, |t| {
+    let code = each(global, "bench", files, |file, bytes| {
+        let mut session = batch(global, Vec::new());
+        let diags = session.run_benches(shown(file), bytes, filter, Effort::NORMAL, |timing| {
             if !global.json && lines.is_empty() {
                 let more = if then.is_some() { "  change" } else { "" };
                 say(&format!(
@@ -63,13 +63,14 @@ pub fn bench(global: &Global, filter: &str, stored: Stored, files: &[String]) ->
                 ));
             }
             let change = then.as_ref().map(|all| {
-                all.get(&(f.to_owned(), t.name.clone())).map_or("new".to_owned(), |then| stored::compared(t, *then))
+                all.get(&(file.to_owned(), timing.name.clone()))
+                    .map_or("new".to_owned(), |then| stored::compared(timing, *then))
             });
-            let object = json(f, t);
-            say(&if global.json { object.clone() } else { line(t, change.as_deref()) });
+            let object = json(file, timing);
+            say(&if global.json { object.clone() } else { line(timing, change.as_deref()) });
             lines += &object;
         });
-        report(global, &mut s, &diags);
+        report(global, &mut session, &diags);
         code_of(&diags)
     });
     if lines.is_empty() && code == 0 && !global.json {
@@ -114,20 +115,20 @@ fn json(file: &str, t: &Timing) -> String {
 
 /// A duration in a suitable unit.
 pub fn duration(seconds: f64) -> String {
-    let (x, unit) = match seconds {
+    let (scaled, unit) = match seconds {
         s if s < 1e-6 => (s * 1e9, "ns"),
         s if s < 1e-3 => (s * 1e6, "us"),
         s if s < 1.0 => (s * 1e3, "ms"),
         s => (s, "s"),
     };
-    let digits = if x < 10.0 {
+    let digits = if scaled < 10.0 {
         2
-    } else if x < 100.0 {
+    } else if scaled < 100.0 {
         1
     } else {
         0
     };
-    format!("{x:.digits$} {unit}")
+    format!("{scaled:.digits$} {unit}")
 }
 
 #[cfg(test)]

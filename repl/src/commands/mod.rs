@@ -19,21 +19,21 @@ use std::path::{Path, PathBuf};
 
 /// A session with the given host, configured by the flags.
 pub fn configured(global: &Global, host: Box<dyn Host>) -> Session {
-    let mut s = Session::new(host);
-    s.set_stack((global.stack as usize).saturating_mul(1 << 20));
-    s.set_compiled_ad(global.ad != "taped");
-    s.set_jit(!global.no_jit);
-    s.set_check_nan(global.check_nan);
-    s.set_threads(global.threads as usize);
+    let mut session = Session::new(host);
+    session.set_stack((global.stack as usize).saturating_mul(1 << 20));
+    session.set_compiled_ad(global.ad != "taped");
+    session.set_jit(!global.no_jit);
+    session.set_check_nan(global.check_nan);
+    session.set_threads(global.threads as usize);
     // The flag was validated during parsing.
-    let _ = s.set_plan(&global.plan);
+    let _ = session.set_plan(&global.plan);
     inject_panic();
     // For tests of release builds.
     if std::env::var_os("ADL_VERIFY").is_some() {
         adl_interp::ir::verify_always();
     }
-    crate::memory::guard(&s.out_of_memory(), global.memory.map(|mib| mib << 20));
-    s
+    crate::memory::guard(&session.out_of_memory(), global.memory.map(|mib| mib << 20));
+    session
 }
 
 /// For tests: makes the first session of the process panic at the point that `ADL_TEST_PANIC` names.
@@ -221,7 +221,7 @@ fn shown(file: &str) -> &str {
 pub fn script(global: &Global, file: &str, args: Vec<String>) -> u8 {
     let bytes = match read(file) {
         Ok(b) => b,
-        Err(e) => {
+        Err(error) => {
             let commands = [
                 "check",
                 "fmt",
@@ -242,7 +242,7 @@ pub fn script(global: &Global, file: &str, args: Vec<String>) -> u8 {
             ];
             let near = adl_session::docs::nearest(file, commands.into_iter())
                 .map(|c| format!("did you mean `adl {c}`? `adl help` lists the commands"));
-            return unreadable(global, file, &io_text(&e), near.as_deref());
+            return unreadable(global, file, &io_text(&error), near.as_deref());
         }
     };
     let mut s = batch(global, args);
@@ -372,20 +372,20 @@ pub fn doc(global: &Global, name: Option<&str>) -> u8 {
     if let Some(file) = name.filter(|n| n.ends_with(".adl") || Path::new(n).is_file()) {
         return doc_of_file(global, file);
     }
-    let mut s = session(global, Vec::new());
+    let mut engine = session(global, Vec::new());
     let Some(name) = name else {
-        let all = s.complete("");
-        all.iter().filter(|c| c.ty != "keyword").for_each(|c| s.host().print(&format!("{} : {}\n", c.text, c.ty)));
-        s.host().flush();
+        let all = engine.complete("");
+        all.iter().filter(|c| c.ty != "keyword").for_each(|c| engine.host().print(&format!("{} : {}\n", c.text, c.ty)));
+        engine.host().flush();
         return 0;
     };
-    match s.doc(name) {
+    match engine.doc(name) {
         Some(text) => {
             say(&(text + "\n"));
             0
         }
         None => {
-            let near = s.nearest(name).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+            let near = engine.nearest(name).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
             let _ = writeln!(std::io::stderr(), "error: unknown name `{name}`{near}");
             1
         }

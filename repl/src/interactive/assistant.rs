@@ -98,8 +98,8 @@ impl Assistant {
         if !self.live.get() || line.starts_with([':', '?']) || line.len() > LONG {
             return None;
         }
-        let mut s = self.session.try_borrow_mut().ok()?;
-        self.check(&mut s, line);
+        let mut session = self.session.try_borrow_mut().ok()?;
+        self.check(&mut session, line);
         let checked = self.checked.borrow();
         let probe = &checked.probe;
         if let Some((_, message)) = errors_of(probe, pos).next() {
@@ -109,7 +109,7 @@ impl Assistant {
         let ty = probe.ty.as_ref().map(|t| clip(&format!(": {t}"), columns));
         drop(checked);
         let Some((name, nth)) = signature::called(&line[..pos]).filter(|_| open) else { return ty };
-        let Some((head, about)) = s.signature(name) else { return ty };
+        let Some((head, about)) = session.signature(name) else { return ty };
         let head = head.lines().next().unwrap_or("");
         let Some(of) = head.strip_prefix(name).and_then(|h| h.strip_prefix(" : ")) else {
             return Some(clip(head, columns));
@@ -183,18 +183,18 @@ impl Highlighter for Assistant {
             return Cow::Borrowed(hint);
         }
         let (rest, below) = hint.split_once('\n').map_or((hint, None), |(r, b)| (r, Some(b)));
-        let below = below.map_or(String::new(), |b| {
-            let colour = if b.trim_start().starts_with(WRONG) { "31" } else { "90" };
+        let below = below.map_or(String::new(), |line| {
+            let colour = if line.trim_start().starts_with(WRONG) { "31" } else { "90" };
             let parts = self.checked.borrow().parameter.as_ref().and_then(|r| {
                 Some((
-                    b.get(..BELOW.len() + r.start)?,
-                    b.get(BELOW.len() + r.start..BELOW.len() + r.end)?,
-                    b.get(BELOW.len() + r.end..)?,
+                    line.get(..BELOW.len() + r.start)?,
+                    line.get(BELOW.len() + r.start..BELOW.len() + r.end)?,
+                    line.get(BELOW.len() + r.end..)?,
                 ))
             });
             match parts {
                 Some((before, here, after)) => format!("\n\x1b[90m{before}\x1b[0;1m{here}\x1b[0;90m{after}\x1b[0m"),
-                None => format!("\n\x1b[{colour}m{b}\x1b[0m"),
+                None => format!("\n\x1b[{colour}m{line}\x1b[0m"),
             }
         });
         Cow::Owned(format!("\x1b[90m{rest}\x1b[0m{below}"))
@@ -346,34 +346,34 @@ mod tests {
 
     #[test]
     fn candidates_by_place() {
-        let mut s = Session::new(Box::new(crate::host::Terminal::new(Vec::new())));
-        s.eval("let point = {x = 1.0, y = {z = 2}}");
+        let mut session = Session::new(Box::new(crate::host::Terminal::new(Vec::new())));
+        session.eval("let point = {x = 1.0, y = {z = 2}}");
         let texts = |s: &mut Session, before: &str| {
             candidates(s, before).1.into_iter().map(|p| p.replacement).collect::<Vec<_>>()
         };
-        assert_eq!(texts(&mut s, "2 * point."), ["point.x", "point.y"]);
-        assert_eq!(texts(&mut s, "point.y."), ["point.y.z"]);
-        assert_eq!(texts(&mut s, "poi"), ["point"]);
-        assert_eq!(texts(&mut s, "")[..2], ["point", "let"]);
-        assert_eq!(texts(&mut s, "2.0 * "), ["point"]);
-        s.eval("type Shape = Circle Float | Dot");
+        assert_eq!(texts(&mut session, "2 * point."), ["point.x", "point.y"]);
+        assert_eq!(texts(&mut session, "point.y."), ["point.y.z"]);
+        assert_eq!(texts(&mut session, "poi"), ["point"]);
+        assert_eq!(texts(&mut session, "")[..2], ["point", "let"]);
+        assert_eq!(texts(&mut session, "2.0 * "), ["point"]);
+        session.eval("type Shape = Circle Float | Dot");
         let display = |s: &mut Session, before: &str| {
             candidates(s, before).1.into_iter().map(|p| p.display.trim_end().to_owned()).collect::<Vec<_>>()
         };
-        let circle = display(&mut s, "Circ").concat();
+        let circle = display(&mut session, "Circ").concat();
         assert!(
             circle.starts_with("Circle : Float -> Shape ") && circle.ends_with("type Shape = Circle Float | Dot"),
             "{circle}"
         );
-        let of_entry = display(&mut s, "let f (side : Float) = let sides = [side] in sum si");
+        let of_entry = display(&mut session, "let f (side : Float) = let sides = [side] in sum si");
         assert!(of_entry[0] == "sides : [1]Float" && of_entry.contains(&"side : Float".to_owned()), "{of_entry:?}");
-        assert_eq!(texts(&mut s, "\\alpha"), ["α"]);
-        assert_eq!(texts(&mut s, ":re"), [":reload", ":restore", ":residuals", ":recompute", ":reset"]);
-        assert_eq!(texts(&mut s, ":type poi"), ["point"]);
-        assert!(texts(&mut s, "optim.").contains(&"optim.adam".to_owned()));
-        assert!(texts(&mut s, "import \"sr").contains(&"src/".to_owned()));
-        assert!(texts(&mut s, ":load src/ma").contains(&"main.rs".to_owned()));
-        let displays: Vec<String> = candidates(&mut s, "point.x").1.into_iter().map(|p| p.display).collect();
+        assert_eq!(texts(&mut session, "\\alpha"), ["α"]);
+        assert_eq!(texts(&mut session, ":re"), [":reload", ":restore", ":residuals", ":recompute", ":reset"]);
+        assert_eq!(texts(&mut session, ":type poi"), ["point"]);
+        assert!(texts(&mut session, "optim.").contains(&"optim.adam".to_owned()));
+        assert!(texts(&mut session, "import \"sr").contains(&"src/".to_owned()));
+        assert!(texts(&mut session, ":load src/ma").contains(&"main.rs".to_owned()));
+        let displays: Vec<String> = candidates(&mut session, "point.x").1.into_iter().map(|p| p.display).collect();
         assert_eq!(displays, ["point.x : Float"]);
     }
 }

@@ -169,17 +169,17 @@ mod tests {
     #[test]
     fn entries_are_narrowed_and_chosen() {
         let all: Vec<String> = ["let f x = x", "sin 1.0", "let g x =\n  sin x"].map(String::from).to_vec();
-        let mut m = Menu::new(&all, "");
-        assert_eq!(m.lines(80).0.len(), 4);
-        m.press(MenuKey::Text("sin".into()));
+        let mut menu = Menu::new(&all, "");
+        assert_eq!(menu.lines(80).0.len(), 4);
+        menu.press(MenuKey::Text("sin".into()));
         assert_eq!(
-            m.lines(80),
+            menu.lines(80),
             (vec!["search: sin   (2 of 3)".into(), "  sin 1.0".into(), "  let g x = ⏎ sin x".into()], 1)
         );
-        m.press(MenuKey::Older);
-        assert_eq!(m.press(MenuKey::Accept), Some(Some("let g x =\n  sin x".into())));
-        m.press(MenuKey::Text("zzz".into()));
-        assert_eq!((m.press(MenuKey::Accept), m.press(MenuKey::Cancel)), (Some(None), Some(None)));
-        assert!(m.lines(10).0.iter().all(|l| width(l) <= 10));
+        menu.press(MenuKey::Older);
+        assert_eq!(menu.press(MenuKey::Accept), Some(Some("let g x =\n  sin x".into())));
+        menu.press(MenuKey::Text("zzz".into()));
+        assert_eq!((menu.press(MenuKey::Accept), menu.press(MenuKey::Cancel)), (Some(None), Some(None)));
+        assert!(menu.lines(10).0.iter().all(|l| width(l) <= 10));
     }
 }

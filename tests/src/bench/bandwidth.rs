@@ -21,10 +21,10 @@ const OPERATIONS: &[(&str, &str, usize)] = &[
 
 /// Prints GB/s of each operation and of a copy.
 pub fn report(seconds: f64) -> Result<(), String> {
-    let x: Vec<f64> = (0..NUMBERS).map(|i| (i % 1000) as f64 / 1000.0).collect();
+    let source: Vec<f64> = (0..NUMBERS).map(|i| (i % 1000) as f64 / 1000.0).collect();
     let mut to = vec![0.0; NUMBERS];
     let copy = || {
-        to.copy_from_slice(std::hint::black_box(&x));
+        to.copy_from_slice(std::hint::black_box(&source));
         std::hint::black_box(&mut to);
         Ok::<(), String>(())
     };
@@ -32,7 +32,7 @@ pub fn report(seconds: f64) -> Result<(), String> {
     let copied = bytes(2) / time(seconds, copy)?.least;
     println!("{:32} {:>10} {:>10}", "bandwidth", "GB/s", "of a copy");
     println!("{:32} {copied:>10.1} {:>10}", "copy", "100%");
-    let args: [Value; 2] = [x.clone(), x].map(|x| array::make([NUMBERS].as_slice().into(), Buf::F64(x)));
+    let args: [Value; 2] = [source.clone(), source].map(|x| array::make([NUMBERS].as_slice().into(), Buf::F64(x)));
     for (name, text, arrays) in OPERATIONS {
         let mut s = crate::timed_session().0;
         let f = s.value(text).map_err(|d| d.first().map_or_else(String::new, |d| d.message.clone()))?;

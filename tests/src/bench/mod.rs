@@ -84,7 +84,7 @@ impl Row {
 }
 
 impl std::fmt::Display for Row {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let number = |x: Option<f64>, digits: usize| x.map_or("-".to_owned(), |x| format!("{x:.digits$}"));
         let half = |ours: Option<Times>, hand: Option<Times>| {
             let times = ours.zip(hand).map(|(o, h)| o.least / h.least);
@@ -101,7 +101,7 @@ impl std::fmt::Display for Row {
         let (primal, gradient) =
             (half(self.primal, self.by_hand.map(|h| h.0)), half(self.gradient, self.by_hand.map(|h| h.1)));
         write!(
-            f,
+            formatter,
             "{:32} {:22} {primal} | {gradient} {:>6} {:>8}",
             self.name,
             self.size,

@@ -201,28 +201,28 @@ impl Run {
 }
 
 /// Measures a program in all styles, at `size` or at its default size.
-pub fn measure(p: &Program, size: Option<usize>, seconds: f64, row: &mut dyn FnMut(Row)) -> Result<(), String> {
-    let n = size.unwrap_or(p.size);
-    let given = Run::new(p, n)?.floats(p.given)?;
-    let hand = (p.by_hand)(given, n);
-    for (style, argument, primal, gradient) in p.styles {
-        let mut r = Run::new(p, n)?;
-        r.value(&format!("let i = {argument}"))?;
-        let wanted = r.value(p.wrt)?;
-        let (f, g) = (r.value(primal)?, r.value(gradient)?);
+pub fn measure(program: &Program, size: Option<usize>, seconds: f64, row: &mut dyn FnMut(Row)) -> Result<(), String> {
+    let count = size.unwrap_or(program.size);
+    let given = Run::new(program, count)?.floats(program.given)?;
+    let hand = (program.by_hand)(given, count);
+    for (style, argument, primal, gradient) in program.styles {
+        let mut run = Run::new(program, count)?;
+        run.value(&format!("let i = {argument}"))?;
+        let wanted = run.value(program.wrt)?;
+        let (f, g) = (run.value(primal)?, run.value(gradient)?);
         compare(
             style,
-            &[r.floats(&format!("sum (ravel (({primal}) {}))", p.wrt))?[0]],
+            &[run.floats(&format!("sum (ravel (({primal}) {}))", program.wrt))?[0]],
             &[(hand.value)().iter().sum()],
         )?;
-        let (made, held) = memory(|| r.floats(&format!("ravel (({gradient}) {})", p.wrt)));
+        let (made, held) = memory(|| run.floats(&format!("ravel (({gradient}) {})", program.wrt)));
         compare(style, &made?, &(hand.gradient)())?;
-        let primal = time(seconds, || r.call(&f, &wanted))?;
-        let gradient = time(seconds, || r.call(&g, &wanted))?;
+        let primal = time(seconds, || run.call(&f, &wanted))?;
+        let gradient = time(seconds, || run.call(&g, &wanted))?;
         let by_hand = time_by_hand(&hand, seconds);
         row(Row {
-            name: format!("{}: {style}", p.name),
-            size: n.to_string(),
+            name: format!("{}: {style}", program.name),
+            size: count.to_string(),
             primal: Some(primal),
             gradient: Some(gradient),
             by_hand: Some(by_hand),

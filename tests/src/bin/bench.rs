@@ -20,25 +20,25 @@ struct Wanted {
 }
 
 fn wanted() -> Wanted {
-    let (mut w, mut threads) = (Wanted { seconds: 0.3, size: None, small: false, names: Vec::new() }, 1);
+    let (mut options, mut threads) = (Wanted { seconds: 0.3, size: None, small: false, names: Vec::new() }, 1);
     let mut args = std::env::args().skip(1);
     while let Some(a) = args.next() {
         let mut number = || args.next().and_then(|n| n.parse::<f64>().ok());
         match a.as_str() {
-            "--seconds" => w.seconds = number().unwrap_or(w.seconds),
-            "--size" => w.size = number().map(|n| n as usize),
+            "--seconds" => options.seconds = number().unwrap_or(options.seconds),
+            "--size" => options.size = number().map(|n| n as usize),
             "--threads" => threads = number().map_or(1, |n| n as usize),
-            "--small" => w.small = true,
-            _ => w.names.push(a),
+            "--small" => options.small = true,
+            _ => options.names.push(a),
         }
     }
     adl_interp::ops::parallel::set_threads(threads);
-    w
+    options
 }
 
 fn main() -> ExitCode {
-    let w = wanted();
-    let asked = |name: &str| w.names.is_empty() || w.names.iter().any(|n| n == name);
+    let options = wanted();
+    let asked = |name: &str| options.names.is_empty() || options.names.iter().any(|n| n == name);
     let mut failed = false;
     let mut ended = |name: &str, made: Result<(), String>| {
         if let Err(e) = made {
@@ -48,15 +48,15 @@ fn main() -> ExitCode {
     };
     println!("{}", Row::head());
     for p in programs::PROGRAMS.iter().filter(|p| asked(p.name)) {
-        ended(p.name, programs::measure(p, w.size, w.seconds, &mut |row| println!("{row}")));
+        ended(p.name, programs::measure(p, options.size, options.seconds, &mut |row| println!("{row}")));
     }
-    let small = problems().iter().filter(|_| w.small).flat_map(|p| suite::small(p.name));
+    let small = problems().iter().filter(|_| options.small).flat_map(|p| suite::small(p.name));
     for case in small.chain(suite::large()).filter(|c| asked(c.module)) {
-        ended(case.module, suite::measure(&case, w.seconds, &mut |row| println!("{row}")));
+        ended(case.module, suite::measure(&case, options.seconds, &mut |row| println!("{row}")));
     }
     if asked("bandwidth") {
         println!();
-        ended("bandwidth", bandwidth::report(w.seconds));
+        ended("bandwidth", bandwidth::report(options.seconds));
     }
     if asked("latency") {
         println!();
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     }
     if asked("checking") {
         println!();
-        ended("checking", checking::report(w.seconds));
+        ended("checking", checking::report(options.seconds));
     }
     ExitCode::from(u8::from(failed))
 }

@@ -166,10 +166,10 @@ impl Bench {
     /// A histogram of sums. Accepted error: 1,200 roundings of the sum of a bin's absolute values.
     fn histograms(&self, ty: Scalar, xs: &[f64], bins: usize) -> Result<(), String> {
         let t = name(ty);
-        let p = program(&format!(
+        let parsed = program(&format!(
             "fn f0 t (v0: []{t}, v1: {t}, v2: []i64, v3: []{t}) -> ([]{t}) {{ v4: []{t} = reduce_by_index (v0) neutral (v1) keys v2 values (v3) (v5: {t}, v6: {t}) {{ v7: {t} = add v5 v6 return v7 }} return v4 }}"
         ))?;
-        let Op::ReduceByIndex { op, neutral, .. } = &p.funcs[0].body.stmts[0].op else {
+        let Op::ReduceByIndex { op, neutral, .. } = &parsed.funcs[0].body.stmts[0].op else {
             return Err("no histogram".to_owned());
         };
         let ks: Vec<i64> = (0..self.n as u64).map(|i| (mixed(!i) % bins as u64) as i64).collect();
@@ -181,7 +181,7 @@ impl Bench {
         let zero = move |v: Var| (v.0 == 1).then(|| Operand::Number(lit(ty, 0.0)));
         let x = ByIndex { dest: &[dest], op, neutral, keys: &keys, values: &[values] };
         let (time, made) =
-            self.time(&|| index::reduce_by_index(&self.gpu, &p, &p.funcs[0], &x, &zero).map_err(words))?;
+            self.time(&|| index::reduce_by_index(&self.gpu, &parsed, &parsed.funcs[0], &x, &zero).map_err(words))?;
         let (mut sums, mut sizes) = (vec![Sum::default(); bins], vec![0.0; bins]);
         for (k, x) in ks.iter().zip(xs) {
             sums[*k as usize].add(*x);
@@ -204,18 +204,20 @@ impl Bench {
     }
 
     /// A product of square matrices of small integers, which is exact; a thousand elements are checked.
-    fn products(&self, ty: Scalar, m: usize) -> Result<(), String> {
-        let whole =
-            |seed: u64| (0..(m * m) as u64).map(|i| (mixed(i ^ (seed << 50)) % 9) as f64 - 4.0).collect::<Vec<_>>();
+    fn products(&self, ty: Scalar, side: usize) -> Result<(), String> {
+        let whole = |seed: u64| {
+            (0..(side * side) as u64).map(|i| (mixed(i ^ (seed << 50)) % 9) as f64 - 4.0).collect::<Vec<_>>()
+        };
         let (x, y) = (whole(1), whole(2));
-        let on = |v: &[f64]| self.gpu.array(&data(ty, v), vec![m, m]).map_err(words);
+        let on = |v: &[f64]| self.gpu.array(&data(ty, v), vec![side, side]).map_err(words);
         let (a, b) = (on(&x)?, on(&y)?);
         let (time, made) = self.time(&|| gemm::matmul(&self.gpu, &a, &b).map(|a| vec![a]).map_err(words))?;
         let got = self.read(&made[0])?;
-        let at: Vec<usize> = (0..1000).map(|i| (mixed(i) % (m * m) as u64) as usize).collect();
-        let want: Vec<f64> = at.iter().map(|i| (0..m).map(|k| x[i / m * m + k] * y[k * m + i % m]).sum()).collect();
+        let at: Vec<usize> = (0..1000).map(|i| (mixed(i) % (side * side) as u64) as usize).collect();
+        let want: Vec<f64> =
+            at.iter().map(|i| (0..side).map(|k| x[i / side * side + k] * y[k * side + i % side]).sum()).collect();
         check("product", &at.iter().map(|i| got[*i]).collect::<Vec<_>>(), &want, |_| 0.0)?;
-        self.row("matrix product", ty, m, time, (2.0 * (m as f64).powi(3) / time / 1e9, "GFLOP/s"));
+        self.row("matrix product", ty, side, time, (2.0 * (side as f64).powi(3) / time / 1e9, "GFLOP/s"));
         Ok(())
     }
 }
@@ -261,38 +263,38 @@ fn check(what: &str, got: &[f64], want: &[f64], most: impl Fn(usize) -> f64) -> 
 fn run(n: usize, json: bool) -> Result<(), String> {
     let gpu = Gpu::open(std::env::var("ADL_GPU").ok().as_deref()).map_err(words)?;
     eprintln!("{}", gpu.caps.name);
-    let mut b = Bench { gpu, n, json, copy: 1.0 };
+    let mut bench = Bench { gpu, n, json, copy: 1.0 };
     let xs = numbers(n);
     let edge = if n >= 10_000_000 { 4096 } else { 256 };
-    let kinds = if b.gpu.caps.f64 { &[Scalar::F32, Scalar::F64][..] } else { &[Scalar::F32] };
+    let kinds = if bench.gpu.caps.f64 { &[Scalar::F32, Scalar::F64][..] } else { &[Scalar::F32] };
     for ty in kinds {
-        b.copies(*ty, &xs)?;
-        b.maps(*ty, &xs)?;
-        b.folds(*ty, &xs, "reduce")?;
-        b.folds(*ty, &xs, "scan")?;
-        if b.gpu.caps.i64 {
-            [31, 401, 500_000].into_iter().try_for_each(|bins| b.histograms(*ty, &xs, bins))?;
+        bench.copies(*ty, &xs)?;
+        bench.maps(*ty, &xs)?;
+        bench.folds(*ty, &xs, "reduce")?;
+        bench.folds(*ty, &xs, "scan")?;
+        if bench.gpu.caps.i64 {
+            [31, 401, 500_000].into_iter().try_for_each(|bins| bench.histograms(*ty, &xs, bins))?;
         }
-        b.sorts(*ty, &xs)?;
-        b.products(*ty, edge)?;
+        bench.sorts(*ty, &xs)?;
+        bench.products(*ty, edge)?;
     }
     Ok(())
 }
 
 fn main() -> ExitCode {
-    let (mut n, mut json, mut args) = (1_000_000, false, std::env::args().skip(1));
+    let (mut count, mut json, mut args) = (1_000_000, false, std::env::args().skip(1));
     while let Some(a) = args.next() {
         let number = if a == "--n" { args.next().and_then(|k| k.parse().ok()) } else { None };
         match (a.as_str(), number) {
             ("--json", _) => json = true,
-            ("--n", Some(k)) if k > 0 => n = k,
+            ("--n", Some(k)) if k > 0 => count = k,
             _ => {
                 eprintln!("gpu [--n N] [--json]");
                 return ExitCode::FAILURE;
             }
         }
     }
-    match run(n, json) {
+    match run(count, json) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("{why}");

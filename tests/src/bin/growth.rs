@@ -78,14 +78,14 @@ fn times(s: &mut Session, program: &str, n: usize) -> Result<(f64, f64), String>
 
 fn main() -> std::process::ExitCode {
     let mut args = std::env::args().skip_while(|a| a != "--size").skip(1);
-    let n: usize = args.next().and_then(|n| n.parse().ok()).unwrap_or(1000);
-    let mut s = timed_session().0;
-    let mut failed = !s.eval(SHARED).ok();
+    let size: usize = args.next().and_then(|n| n.parse().ok()).unwrap_or(1000);
+    let mut session = timed_session().0;
+    let mut failed = !session.eval(SHARED).ok();
     println!(
         "{:38} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7} {:>7}",
         "program",
-        format!("f {n}"),
-        format!("f {}", 4 * n),
+        format!("f {size}"),
+        format!("f {}", 4 * size),
         "growth",
         "grad",
         "grad 4n",
@@ -93,7 +93,7 @@ fn main() -> std::process::ExitCode {
         "ratio"
     );
     for (name, program) in PROGRAMS {
-        match (times(&mut s, program, n), times(&mut s, program, 4 * n)) {
+        match (times(&mut session, program, size), times(&mut session, program, 4 * size)) {
             (Ok((f, g)), Ok((f4, g4))) => {
                 println!("{name:38} {f:9.3} {f4:9.3} {:7.1} {g:9.3} {g4:9.3} {:7.1} {:7.1}", f4 / f, g4 / g, g4 / f4);
             }

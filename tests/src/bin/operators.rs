@@ -181,19 +181,25 @@ impl Bench {
         Ok(least * 1e3)
     }
 
-    /// The minimal time in milliseconds of a hand-written gradient, if there is one; it must agree with `g`.
-    fn by_hand(&mut self, construct: Construct, o: &Operator, g: &Value, x: &Value) -> Result<Option<f64>, String> {
+    /// The minimal time in milliseconds of a hand-written gradient, if there is one; it must agree with `gradient`.
+    fn by_hand(
+        &mut self,
+        construct: Construct,
+        operator: &Operator,
+        gradient: &Value,
+        input: &Value,
+    ) -> Result<Option<f64>, String> {
         let keys = self.value("keys")?;
-        let (Value::Array(a), Value::Array(k)) = (x, &keys) else { return Ok(None) };
+        let (Value::Array(a), Value::Array(k)) = (input, &keys) else { return Ok(None) };
         let (Buf::F64(xs), Buf::I64(keys)) = (a.buf(), k.buf()) else { return Ok(None) };
         let (name, bins) = match construct {
             Construct::Histogram(bins) => ("reduce_by_index", bins),
             Construct::Reduce => ("reduce", 1),
             Construct::Scan => ("scan", 1),
         };
-        let run = || value_and_gradient(name, o.name, xs, keys, bins);
+        let run = || value_and_gradient(name, operator.name, xs, keys, bins);
         let Some((_, wanted)) = run() else { return Ok(None) };
-        let made = self.session.call(g, std::slice::from_ref(x)).map_err(|d| self.text(&[*d]))?;
+        let made = self.session.call(gradient, std::slice::from_ref(input)).map_err(|d| self.text(&[*d]))?;
         let same = matches!(&made, Value::Array(m) if matches!(m.buf(), Buf::F64(m) if m.len() == wanted.len() && m.iter().zip(&wanted).all(|(a, b)| (a - b).abs() <= 1e-6 * (1.0 + b.abs()))));
         if !same {
             return Err("the gradient is not the one that is written by hand".to_owned());
@@ -230,49 +236,49 @@ impl Bench {
         self.session.set_device(device).map_err(|d| self.text(&[*d]))
     }
 
-    fn row(&mut self, construct: Construct, o: &Operator, numbers: usize) -> Result<(), String> {
-        let n = numbers / o.width;
+    fn row(&mut self, construct: Construct, operator: &Operator, numbers: usize) -> Result<(), String> {
+        let count = numbers / operator.width;
         let (single, ty) = (self.ty == "F32", self.ty);
         let bins = if let Construct::Histogram(bins) = construct { bins } else { 1 };
         // Values near 1, so that products stay finite. Products of matrices of ones grow by the matrix size.
-        let side = if o.name.contains("matrices") { (o.width as f64).sqrt() } else { 1.0 };
-        let x = self.value(&format!(
+        let side = if operator.name.contains("matrices") { (operator.width as f64).sqrt() } else { 1.0 };
+        let input = self.value(&format!(
             "map (fun v -> {}((0.99 + 0.02 * v) / {side:?})) (random.uniform (random.key 7) [{}])",
             if single { "to_f32 " } else { "" },
-            n * o.width
+            count * operator.width
         ))?;
-        self.value(&format!("let keys = random.int (random.key 8) 0 {bins} [{n}]"))?;
-        let body = if single { of_f32(&construct.function(o)) } else { construct.function(o) };
-        let (f, g) = (
+        self.value(&format!("let keys = random.int (random.key 8) 0 {bins} [{count}]"))?;
+        let body = if single { of_f32(&construct.function(operator)) } else { construct.function(operator) };
+        let (f, gradient) = (
             self.value(&format!("fun (x : [n]{ty}) -> {body}"))?,
             self.value(&format!("grad (fun (x : [n]{ty}) -> {body})"))?,
         );
-        let (primal, both) = (self.time(&f, &x)?, self.time(&g, &x)?);
-        let (on, on_both) = (self.moved(&f, &x)?, self.moved(&g, &x)?);
+        let (primal, both) = (self.time(&f, &input)?, self.time(&gradient, &input)?);
+        let (on, on_both) = (self.moved(&f, &input)?, self.moved(&gradient, &input)?);
         let last = match (on, on_both) {
             (Some(a), Some(b)) => {
-                self.agrees(&g, &x)?;
-                let bytes = (n * o.width * if single { 4 } else { 8 }) as f64;
+                self.agrees(&gradient, &input)?;
+                let bytes = (count * operator.width * if single { 4 } else { 8 }) as f64;
                 (
                     format!("{} + {}", a.kernels, b.kernels),
                     format!("{:.1} + {:.1}", a.bytes as f64 / bytes, b.bytes as f64 / bytes),
                 )
             }
             _ => self
-                .by_hand(construct, o, &g, &x)?
+                .by_hand(construct, operator, &gradient, &input)?
                 .map_or((String::new(), String::new()), |h| (format!("{h:.3}"), format!("{:.1}", both / h))),
         };
         if self.json {
-            let (c, o) = (construct.name(), o.name);
+            let (c, o) = (construct.name(), operator.name);
             println!(
-                "{{\"tool\": \"adl\", \"construct\": \"{c}\", \"operator\": \"{o}\", \"type\": \"{ty}\", \"n\": {n}, \"primal_ms\": {primal:.4}, \"gradient_ms\": {both:.4}, \"ratio\": {:.2}}}",
+                "{{\"tool\": \"adl\", \"construct\": \"{c}\", \"operator\": \"{o}\", \"type\": \"{ty}\", \"n\": {count}, \"primal_ms\": {primal:.4}, \"gradient_ms\": {both:.4}, \"ratio\": {:.2}}}",
                 both / primal
             );
         } else {
             println!(
-                "{:22} {:26} {n:>9} {primal:>11.3} {both:>11.3} {:>7.1} {:>11} {:>11}",
+                "{:22} {:26} {count:>9} {primal:>11.3} {both:>11.3} {:>7.1} {:>11} {:>11}",
                 construct.name(),
-                o.name,
+                operator.name,
                 both / primal,
                 last.0,
                 last.1
@@ -322,8 +328,8 @@ struct Asked {
 fn asked(bench: &mut Bench) -> Result<Asked, String> {
     let mut asked = Asked { numbers: 1_000_000, bins: vec![31, 1023], only: Vec::new() };
     let mut args = std::env::args().skip(1);
-    while let Some(a) = args.next() {
-        match a.as_str() {
+    while let Some(argument) = args.next() {
+        match argument.as_str() {
             "--f32" => bench.ty = "F32",
             "--json" => bench.json = true,
             option if option.starts_with("--") => {
@@ -343,7 +349,7 @@ fn asked(bench: &mut Bench) -> Result<Asked, String> {
                     _ => return Err(format!("there is no option `{option}`")),
                 }
             }
-            _ => asked.only.push(a),
+            _ => asked.only.push(argument),
         }
     }
     Ok(asked)

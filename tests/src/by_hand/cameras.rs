@@ -72,27 +72,27 @@ fn error(cam: &[f64; 11], x: Vec3, w: f64, feat: [f64; 2]) -> [f64; 2] {
 }
 
 /// The two Jacobian rows of an observation: by its camera, its point and its weight.
-fn rows(cam: &[f64; 11], x: Vec3, w: f64, feat: [f64; 2]) -> [[f64; 15]; 2] {
+fn rows(cam: &[f64; 11], x: Vec3, weight: f64, feat: [f64; 2]) -> [[f64; 15]; 2] {
     let (z, flat, r2, lens) = seen(cam, x);
     let turn = Turn::new([cam[0], cam[1], cam[2]]);
     let slopes = turn.slopes([x[0] - cam[3], x[1] - cam[4], x[2] - cam[5]]);
     let columns: [Vec3; 3] = std::array::from_fn(|k| turn.of(std::array::from_fn(|i| f64::from(u8::from(i == k)))));
     let bend = 2.0 * cam[9] + 4.0 * cam[10] * r2;
-    std::array::from_fn(|r| {
+    std::array::from_fn(|axis| {
         let by_flat: [f64; 2] =
-            std::array::from_fn(|k| cam[6] * (f64::from(u8::from(k == r)) * lens + flat[r] * bend * flat[k]));
+            std::array::from_fn(|k| cam[6] * (f64::from(u8::from(k == axis)) * lens + flat[axis] * bend * flat[k]));
         let by_z = [by_flat[0] / z[2], by_flat[1] / z[2], -(by_flat[0] * flat[0] + by_flat[1] * flat[1]) / z[2]];
         let mut row = [0.0; 15];
         for k in 0..3 {
-            row[k] = w * dot(by_z, slopes[k]);
-            row[11 + k] = w * dot(by_z, columns[k]);
+            row[k] = weight * dot(by_z, slopes[k]);
+            row[11 + k] = weight * dot(by_z, columns[k]);
             row[3 + k] = -row[11 + k];
         }
-        row[6] = w * lens * flat[r];
-        row[7 + r] = w;
-        row[9] = w * cam[6] * r2 * flat[r];
-        row[10] = w * cam[6] * r2 * r2 * flat[r];
-        row[14] = flat[r] * lens * cam[6] + cam[7 + r] - feat[r];
+        row[6] = weight * lens * flat[axis];
+        row[7 + axis] = weight;
+        row[9] = weight * cam[6] * r2 * flat[axis];
+        row[10] = weight * cam[6] * r2 * r2 * flat[axis];
+        row[14] = flat[axis] * lens * cam[6] + cam[7 + axis] - feat[axis];
         row
     })
 }

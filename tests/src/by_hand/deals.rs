@@ -11,28 +11,32 @@ const STRIP: usize = 512;
 /// The cumulative normal distribution by Hart's approximation, which has 15 digits in the central range; without
 /// branches, so that it can be vectorised.
 #[inline(always)]
-fn normal(x: f64) -> f64 {
-    let z = x.abs();
-    let e = exp(-0.5 * z * z);
+fn normal(input: f64) -> f64 {
+    let magnitude = input.abs();
+    let decay = exp(-0.5 * magnitude * magnitude);
     let p = 0.035_262_496_599_891_1;
-    let n = (((((p * z + 0.700_383_064_443_688) * z + 6.373_962_203_531_65) * z + 33.912_866_078_383) * z
+    let numerator = (((((p * magnitude + 0.700_383_064_443_688) * magnitude + 6.373_962_203_531_65) * magnitude
+        + 33.912_866_078_383)
+        * magnitude
         + 112.079_291_497_871)
-        * z
+        * magnitude
         + 221.213_596_169_931)
-        * z
+        * magnitude
         + 220.206_867_912_376;
-    let d = ((((((0.088_388_347_648_318_4 * z + 1.755_667_163_182_64) * z + 16.064_177_579_207) * z
+    let denominator = ((((((0.088_388_347_648_318_4 * magnitude + 1.755_667_163_182_64) * magnitude
+        + 16.064_177_579_207)
+        * magnitude
         + 86.780_732_202_946_1)
-        * z
+        * magnitude
         + 296.564_248_779_674)
-        * z
+        * magnitude
         + 637.333_633_378_831)
-        * z
+        * magnitude
         + 793.826_512_519_948)
-        * z
+        * magnitude
         + 440.413_735_824_752;
-    let tail = e * n / d;
-    if x > 0.0 { 1.0 - tail } else { tail }
+    let tail = decay * numerator / denominator;
+    if input > 0.0 { 1.0 - tail } else { tail }
 }
 
 #[inline(always)]

@@ -35,34 +35,34 @@ impl<F: Fn(Range<usize>, Range<usize>) -> Range<usize>> WithSimd for Tiles<'_, F
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(mut self, s: S) {
-        let ((n, k, c), w) = (self.size, S::F64_LANES);
-        let mut panel = vec![s.splat_f64s(0.0); INNER.min(k)];
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let ((height, k, c), w) = (self.size, S::F64_LANES);
+        let mut panel = vec![simd.splat_f64s(0.0); INNER.min(k)];
         for l0 in (0..k).step_by(INNER) {
             let l1 = (l0 + INNER).min(k);
-            for j in (0..c).step_by(w) {
-                let some = w.min(c - j);
+            for column in (0..c).step_by(w) {
+                let some = w.min(c - column);
                 for (l, to) in (l0..l1).zip(&mut panel) {
-                    *to = s.partial_load_f64s(&self.y[l * c + j..][..some]);
+                    *to = simd.partial_load_f64s(&self.y[l * c + column..][..some]);
                 }
-                let mut i = 0;
-                while i < n {
-                    let rows = match n - i {
+                let mut row = 0;
+                while row < height {
+                    let rows = match height - row {
                         8.. => 8,
                         4.. => 4,
                         _ => 1,
                     };
-                    let all = (self.inner)(i..i + rows, j..j + some);
+                    let all = (self.inner)(row..row + rows, column..column + some);
                     let part = all.start.max(l0)..all.end.min(l1);
                     if !part.is_empty() {
                         let from = &panel[part.start - l0..part.end - l0];
                         match rows {
-                            8 => self.tile::<S, 8>(s, from, (i, part.start, j)),
-                            4 => self.tile::<S, 4>(s, from, (i, part.start, j)),
-                            _ => self.tile::<S, 1>(s, from, (i, part.start, j)),
+                            8 => self.tile::<S, 8>(simd, from, (row, part.start, column)),
+                            4 => self.tile::<S, 4>(simd, from, (row, part.start, column)),
+                            _ => self.tile::<S, 1>(simd, from, (row, part.start, column)),
                         }
                     }
-                    i += rows;
+                    row += rows;
                 }
             }
         }
@@ -71,18 +71,19 @@ impl<F: Fn(Range<usize>, Range<usize>) -> Range<usize>> WithSimd for Tiles<'_, F
 
 impl<F> Tiles<'_, F> {
     #[inline(always)]
-    fn tile<S: Simd, const R: usize>(&mut self, s: S, panel: &[S::f64s], (i, l, j): (usize, usize, usize)) {
-        let (_, k, c) = self.size;
-        let some = S::F64_LANES.min(c - j);
-        let left: [&[f64]; R] = std::array::from_fn(|r| &self.x[(i + r) * k + l..][..panel.len()]);
-        let mut acc: [S::f64s; R] = std::array::from_fn(|r| s.partial_load_f64s(&self.out[(i + r) * c + j..][..some]));
+    fn tile<S: Simd, const R: usize>(&mut self, simd: S, panel: &[S::f64s], (row, l, column): (usize, usize, usize)) {
+        let (_, k, columns) = self.size;
+        let some = S::F64_LANES.min(columns - column);
+        let left: [&[f64]; R] = std::array::from_fn(|r| &self.x[(row + r) * k + l..][..panel.len()]);
+        let mut acc: [S::f64s; R] =
+            std::array::from_fn(|r| simd.partial_load_f64s(&self.out[(row + r) * columns + column..][..some]));
         for (l, right) in panel.iter().enumerate() {
             for (acc, left) in acc.iter_mut().zip(&left) {
-                *acc = s.mul_add_e_f64s(s.splat_f64s(left[l]), *right, *acc);
+                *acc = simd.mul_add_e_f64s(simd.splat_f64s(left[l]), *right, *acc);
             }
         }
         for (r, acc) in acc.into_iter().enumerate() {
-            s.partial_store_f64s(&mut self.out[(i + r) * c + j..][..some], acc);
+            simd.partial_store_f64s(&mut self.out[(row + r) * columns + column..][..some], acc);
         }
     }
 }

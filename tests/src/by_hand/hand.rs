@@ -51,44 +51,53 @@ impl Hand {
     fn pose(&self, derive: bool) -> Pose {
         let (mut absolute, mut bones): (Vec<Mat>, Vec<Mat>) = (Vec::new(), Vec::new());
         let mut slopes: Vec<(usize, usize, Mat)> = Vec::new();
-        for b in 0..BONES {
-            let (finger, at) = (b.wrapping_sub(2) / 4, b.wrapping_sub(2) % 4);
-            let (bends, t) = (b >= 2 && at < 3, if b >= 2 { 6 + 4 * finger } else { 0 });
+        for bone in 0..BONES {
+            let (finger, at) = (bone.wrapping_sub(2) / 4, bone.wrapping_sub(2) % 4);
+            let (bends, base) = (bone >= 2 && at < 3, if bone >= 2 { 6 + 4 * finger } else { 0 });
             let angle = |k: usize| self.theta[k];
             let first = bends && at == 0;
-            let k = if first { t } else { t + at + 1 };
+            let index = if first { base } else { base + at + 1 };
             let relative = match (bends, first) {
                 (true, true) => {
-                    times(&self.relatives[b], &times(&about_z(angle(t + 1), false), &about_x(angle(t), false)))
+                    times(&self.relatives[bone], &times(&about_z(angle(base + 1), false), &about_x(angle(base), false)))
                 }
-                (true, false) => times(&self.relatives[b], &about_x(angle(k), false)),
-                _ => self.relatives[b],
+                (true, false) => times(&self.relatives[bone], &about_x(angle(index), false)),
+                _ => self.relatives[bone],
             };
-            let parent = usize::try_from(self.parents[b]).ok();
+            let parent = usize::try_from(self.parents[bone]).ok();
             let up = |m: &Mat| parent.map_or(*m, |p| times(&absolute[p], m));
             let mut mine = Vec::new();
             if derive {
                 if first {
                     mine.push((
-                        b,
-                        t,
-                        up(&times(&self.relatives[b], &times(&about_z(angle(t + 1), false), &about_x(angle(t), true)))),
+                        bone,
+                        base,
+                        up(&times(
+                            &self.relatives[bone],
+                            &times(&about_z(angle(base + 1), false), &about_x(angle(base), true)),
+                        )),
                     ));
                     mine.push((
-                        b,
-                        t + 1,
-                        up(&times(&self.relatives[b], &times(&about_z(angle(t + 1), true), &about_x(angle(t), false)))),
+                        bone,
+                        base + 1,
+                        up(&times(
+                            &self.relatives[bone],
+                            &times(&about_z(angle(base + 1), true), &about_x(angle(base), false)),
+                        )),
                     ));
                 } else if bends {
-                    mine.push((b, k, up(&times(&self.relatives[b], &about_x(angle(k), true)))));
+                    mine.push((bone, index, up(&times(&self.relatives[bone], &about_x(angle(index), true)))));
                 }
                 mine.extend(
-                    slopes.iter().filter(|(p, _, _)| Some(*p) == parent).map(|(_, k, m)| (b, *k, times(m, &relative))),
+                    slopes
+                        .iter()
+                        .filter(|(p, _, _)| Some(*p) == parent)
+                        .map(|(_, k, m)| (bone, *k, times(m, &relative))),
                 );
             }
             let here = up(&relative);
             absolute.push(here);
-            bones.push(times(&here, &self.inverses[b]));
+            bones.push(times(&here, &self.inverses[bone]));
             slopes.extend(mine);
         }
         slopes.iter_mut().for_each(|(b, _, m)| *m = times(m, &self.inverses[*b]));
@@ -126,9 +135,9 @@ impl Hand {
         let skin: Vec<Vec3> = (0..self.positions.len()).map(|v| self.bent(&pose, v)).collect();
         let mut out = vec![0.0; 28 * 3 * self.corners.len()];
         for (c, rows) in out.chunks_exact_mut(3 * 28).enumerate() {
-            let (corners, u) = self.blend(c);
+            let (corners, weights) = self.blend(c);
             let vertex = |k: usize| skin[corners[k]];
-            let at: Vec3 = std::array::from_fn(|i| (0..3).map(|k| u[k] * vertex(k)[i]).sum());
+            let at: Vec3 = std::array::from_fn(|i| (0..3).map(|k| weights[k] * vertex(k)[i]).sum());
             let mut put = |column: usize, v: Vec3| (0..3).for_each(|i| rows[28 * i + column] -= v[i]);
             for k in 0..2 {
                 put(k, turn.of(std::array::from_fn(|i| vertex(k)[i] - vertex(2)[i])));
@@ -139,7 +148,7 @@ impl Hand {
             }
             let mut by_angle = [[0.0; 3]; 26];
             for (b, k, m) in &pose.slopes {
-                for (v, u) in corners.iter().zip(u) {
+                for (v, u) in corners.iter().zip(weights) {
                     let (p, w) = (&self.positions[*v], u * self.weights[*v][*b]);
                     (0..3).for_each(|i| {
                         by_angle[*k][i] += w * (m[i][0] * p[0] + m[i][1] * p[1] + m[i][2] * p[2] + m[i][3] * p[3]);

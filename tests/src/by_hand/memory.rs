@@ -54,11 +54,11 @@ fn layer(p: &[Bits; 8], [hidden, cell]: [Bits; 2], v: Bits) -> ([Bits; 2], Kept)
 
 /// Adds the cotangents of the parameters; returns those of the previous state and of the input.
 #[inline(always)]
-fn layer_back(p: &[Bits; 8], k: &Kept, dh: Bits, dc: Bits, dp: &mut [Bits; 8]) -> ([Bits; 2], Bits) {
-    let [f, i, o, g] = k.gates;
+fn layer_back(weights: &[Bits; 8], k: &Kept, dh: Bits, dc: Bits, dp: &mut [Bits; 8]) -> ([Bits; 2], Bits) {
+    let [forget, i, o, g] = k.gates;
     let dnext = each(|j| dc[j] + dh[j] * o[j] * (1.0 - k.top[j] * k.top[j]));
-    let d = [
-        each(|j| dnext[j] * k.cell[j] * f[j] * (1.0 - f[j])),
+    let slopes = [
+        each(|j| dnext[j] * k.cell[j] * forget[j] * (1.0 - forget[j])),
         each(|j| dnext[j] * g[j] * i[j] * (1.0 - i[j])),
         each(|j| dh[j] * k.top[j] * o[j] * (1.0 - o[j])),
         each(|j| dnext[j] * i[j] * (1.0 - g[j] * g[j])),
@@ -66,12 +66,13 @@ fn layer_back(p: &[Bits; 8], k: &Kept, dh: Bits, dc: Bits, dp: &mut [Bits; 8]) -
     for a in 0..4 {
         let input = if a % 2 == 0 { &k.v } else { &k.hidden };
         for j in 0..B {
-            dp[a][j] += d[a][j] * input[j];
-            dp[a + 4][j] += d[a][j];
+            dp[a][j] += slopes[a][j] * input[j];
+            dp[a + 4][j] += slopes[a][j];
         }
     }
-    let before = [each(|j| d[1][j] * p[1][j] + d[3][j] * p[3][j]), each(|j| dnext[j] * f[j])];
-    (before, each(|j| d[0][j] * p[0][j] + d[2][j] * p[2][j]))
+    let before =
+        [each(|j| slopes[1][j] * weights[1][j] + slopes[3][j] * weights[3][j]), each(|j| dnext[j] * forget[j])];
+    (before, each(|j| slopes[0][j] * weights[0][j] + slopes[2][j] * weights[2][j]))
 }
 
 impl Model {
@@ -80,21 +81,21 @@ impl Model {
     fn run(&self, mut seen: impl FnMut(&[Kept], Bits, Bits, f64)) -> f64 {
         let (mut state, mut total) = (self.state.clone(), 0.0);
         let mut kept = Vec::with_capacity(self.layers);
-        for t in 0..self.sequence.len() - 1 {
-            let mut v = each(|j| self.sequence[t][j] * self.extra[0][j]);
+        for step in 0..self.sequence.len() - 1 {
+            let mut signal = each(|j| self.sequence[step][j] * self.extra[0][j]);
             kept.clear();
             for (p, s) in self.main.iter().zip(&mut state) {
-                let (next, k) = layer(p, *s, v);
+                let (next, k) = layer(p, *s, signal);
                 *s = next;
-                v = next[0];
+                signal = next[0];
                 kept.push(k);
             }
-            let y = each(|j| v[j] * self.extra[1][j] + self.extra[2][j]);
+            let y = each(|j| signal[j] * self.extra[1][j] + self.extra[2][j]);
             let e = each(|j| exp(y[j]));
             let sum = 2.0 + e.iter().sum::<f64>();
             let log = sum.ln();
-            total += (0..B).map(|j| self.sequence[t + 1][j] * (y[j] - log)).sum::<f64>();
-            seen(&kept, v, e, sum);
+            total += (0..B).map(|j| self.sequence[step + 1][j] * (y[j] - log)).sum::<f64>();
+            seen(&kept, signal, e, sum);
         }
         -total / (B * (self.sequence.len() - 1)) as f64
     }
@@ -110,8 +111,8 @@ impl Model {
         let mut dmain = vec![[[0.0; B]; 8]; self.layers];
         let mut dextra = [[0.0; B]; 3];
         let mut dstate = vec![[[0.0; B]; 2]; self.layers];
-        for (t, (v, e, sum)) in ends.iter().enumerate().rev() {
-            let wanted = &self.sequence[t + 1];
+        for (step, (v, e, sum)) in ends.iter().enumerate().rev() {
+            let wanted = &self.sequence[step + 1];
             let all = scale * wanted.iter().sum::<f64>() / sum;
             let dy = each(|j| scale * wanted[j] - all * e[j]);
             for j in 0..B {
@@ -122,9 +123,9 @@ impl Model {
             for l in (0..self.layers).rev() {
                 let dh = each(|j| dv[j] + dstate[l][0][j]);
                 (dstate[l], dv) =
-                    layer_back(&self.main[l], &kept[t * self.layers + l], dh, dstate[l][1], &mut dmain[l]);
+                    layer_back(&self.main[l], &kept[step * self.layers + l], dh, dstate[l][1], &mut dmain[l]);
             }
-            (0..B).for_each(|j| dextra[0][j] += dv[j] * self.sequence[t][j]);
+            (0..B).for_each(|j| dextra[0][j] += dv[j] * self.sequence[step][j]);
         }
         dmain.iter().flatten().chain(&dextra).flatten().copied().collect()
     }

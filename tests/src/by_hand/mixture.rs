@@ -68,85 +68,83 @@ impl Mixture {
 
     /// Converts log densities to weights; returns the sum of the points' log-sum-exps.
     #[inline(always)]
-    fn weights(&self, b: &mut [f64]) -> f64 {
+    fn weights(&self, betas: &mut [f64]) -> f64 {
         let n = self.n;
         let mut top = vec![f64::NEG_INFINITY; n];
-        b.chunks_exact(n).for_each(|row| top.iter_mut().zip(row).for_each(|(t, v)| *t = t.max(*v)));
+        betas.chunks_exact(n).for_each(|row| top.iter_mut().zip(row).for_each(|(t, v)| *t = t.max(*v)));
         let mut sum = vec![0.0; n];
-        for row in b.chunks_exact_mut(n) {
+        for row in betas.chunks_exact_mut(n) {
             for i in 0..n {
                 row[i] = exp(row[i] - top[i]);
                 sum[i] += row[i];
             }
         }
-        b.chunks_exact_mut(n).for_each(|row| row.iter_mut().zip(&sum).for_each(|(v, s)| *v /= s));
+        betas.chunks_exact_mut(n).for_each(|row| row.iter_mut().zip(&sum).for_each(|(v, s)| *v /= s));
         top.iter().zip(&sum).map(|(t, s)| t + s.ln()).sum()
     }
 
     fn objective(&self) -> f64 {
-        let (d, n) = (self.d as f64, self.n as f64);
+        let (dim, count) = (self.d as f64, self.n as f64);
         let mut b = wide(|| self.betas());
         let likelihood = wide(|| self.weights(&mut b));
         let top = self.alpha.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let alphas = top + self.alpha.iter().map(|a| (a - top).exp()).sum::<f64>().ln();
-        let nu = d + self.m + 1.0;
+        let nu = dim + self.m + 1.0;
         let lgamma = |x: f64| adl_prim::Un::Lgamma.eval(x);
-        let log_gamma = 0.25 * d * (d - 1.0) * std::f64::consts::PI.ln()
+        let log_gamma = 0.25 * dim * (dim - 1.0) * std::f64::consts::PI.ln()
             + (0..self.d).map(|j| lgamma(0.5 * nu - 0.5 * j as f64)).sum::<f64>();
-        let normal = nu * d * (self.gamma / std::f64::consts::SQRT_2).ln() - log_gamma;
+        let normal = nu * dim * (self.gamma / std::f64::consts::SQRT_2).ln() - log_gamma;
         let squares: f64 = self.q.iter().map(|q| (2.0 * q).exp()).sum::<f64>() + square(&self.l);
         let prior =
             self.k as f64 * normal + self.m * self.q.iter().sum::<f64>() - 0.5 * self.gamma * self.gamma * squares;
-        likelihood - n * (0.5 * d * std::f64::consts::TAU.ln() + alphas) + prior
+        likelihood - count * (0.5 * dim * std::f64::consts::TAU.ln() + alphas) + prior
     }
 
     /// `alpha`, then `mu`, `q` and `l` of each component.
     #[inline(always)]
     fn gradient(&self) -> Vec<f64> {
-        let (d, n) = (self.d, self.n);
-        let mut w = self.betas();
-        self.weights(&mut w);
+        let (dim, count) = (self.d, self.n);
+        let mut weights = self.betas();
+        self.weights(&mut weights);
         let top = self.alpha.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let all: f64 = self.alpha.iter().map(|a| (a - top).exp()).sum();
         let mut out: Vec<f64> = (0..self.k)
-            .map(|c| w[c * n..][..n].iter().sum::<f64>() - n as f64 * (self.alpha[c] - top).exp() / all)
+            .map(|c| {
+                weights[c * count..][..count].iter().sum::<f64>() - count as f64 * (self.alpha[c] - top).exp() / all
+            })
             .collect();
-        let (mut diff, mut z, mut left) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut diff, mut whitened, mut left) = (Vec::new(), Vec::new(), Vec::new());
         for c in 0..self.k {
-            let f = self.factor(c);
-            let (mut df, mut dmu, mut total) = (vec![0.0; d * d], vec![0.0; d], 0.0);
-            let mut zs = vec![0.0; d];
-            for start in (0..n).step_by(BLOCK) {
-                let rows = self.block((c, start), &f, &mut diff, &mut z);
-                let w = &w[c * n + start..][..rows];
+            let factor = self.factor(c);
+            let (mut df, mut dmu, mut total) = (vec![0.0; dim * dim], vec![0.0; dim], 0.0);
+            let mut zs = vec![0.0; dim];
+            for start in (0..count).step_by(BLOCK) {
+                let rows = self.block((c, start), &factor, &mut diff, &mut whitened);
+                let w = &weights[c * count + start..][..rows];
                 total += w.iter().sum::<f64>();
-                z.chunks_exact_mut(d).zip(w).for_each(|(z, w)| {
+                whitened.chunks_exact_mut(dim).zip(w).for_each(|(z, w)| {
                     z.iter_mut().zip(&mut zs).for_each(|(z, s)| {
                         *z *= w;
                         *s += *z;
                     });
                 });
                 left.clear();
-                left.resize(rows * d, 0.0);
-                (0..rows).for_each(|r| (0..d).for_each(|i| left[i * rows + r] = z[r * d + i]));
-                add_some(
-                    &left,
-                    &diff,
-                    (d, rows, d),
-                    &mut df,
-                    |some, columns| if columns.start < some.end { 0..rows } else { 0..0 },
-                );
+                left.resize(rows * dim, 0.0);
+                (0..rows).for_each(|r| (0..dim).for_each(|i| left[i * rows + r] = whitened[r * dim + i]));
+                add_some(&left, &diff, (dim, rows, dim), &mut df, |some, columns| {
+                    if columns.start < some.end { 0..rows } else { 0..0 }
+                });
             }
-            for j in 0..d {
-                dmu[j] = f[j * d..][..d].iter().zip(&zs).map(|(f, z)| f * z).sum();
+            for j in 0..dim {
+                dmu[j] = factor[j * dim..][..dim].iter().zip(&zs).map(|(f, z)| f * z).sum();
             }
             out.extend(dmu);
             let g2 = self.gamma * self.gamma;
-            out.extend(
-                (0..d).map(|i| total - df[i * d + i] * f[i * d + i] + self.m - g2 * f[i * d + i] * f[i * d + i]),
-            );
-            for j in 0..d {
-                out.extend((j + 1..d).map(|i| -df[i * d + j] - g2 * f[j * d + i]));
+            out.extend((0..dim).map(|i| {
+                total - df[i * dim + i] * factor[i * dim + i] + self.m - g2 * factor[i * dim + i] * factor[i * dim + i]
+            }));
+            for j in 0..dim {
+                out.extend((j + 1..dim).map(|i| -df[i * dim + j] - g2 * factor[j * dim + i]));
             }
         }
         out

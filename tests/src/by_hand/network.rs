@@ -51,29 +51,29 @@ impl Batch {
 
     #[inline(always)]
     fn gradient(&self) -> Vec<f64> {
-        let (n, all) = (self.labels.len(), self.forward());
-        let mut d = all[3].clone();
-        for (row, label) in d.chunks_exact_mut(10).zip(&self.labels) {
+        let (count, all) = (self.labels.len(), self.forward());
+        let mut cotangent = all[3].clone();
+        for (row, label) in cotangent.chunks_exact_mut(10).zip(&self.labels) {
             let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             row.iter_mut().for_each(|s| *s = (*s - top).exp());
-            let sum = row.iter().sum::<f64>() * n as f64;
+            let sum = row.iter().sum::<f64>() * count as f64;
             row.iter_mut().for_each(|s| *s /= sum);
-            row[*label] -= 1.0 / n as f64;
+            row[*label] -= 1.0 / count as f64;
         }
         let mut parts = Vec::new();
-        for l in (0..3).rev() {
-            let (k, c) = (SIZES[l], SIZES[l + 1]);
+        for layer in (0..3).rev() {
+            let (k, c) = (SIZES[layer], SIZES[layer + 1]);
             let mut b = vec![0.0; c];
-            d.chunks_exact(c).for_each(|row| b.iter_mut().zip(row).for_each(|(b, v)| *b += v));
+            cotangent.chunks_exact(c).for_each(|row| b.iter_mut().zip(row).for_each(|(b, v)| *b += v));
             let mut w = vec![0.0; k * c];
-            add_product(&transposed(&all[l], (n, k)), &d, (k, n, c), &mut w);
+            add_product(&transposed(&all[layer], (count, k)), &cotangent, (k, count, c), &mut w);
             parts.push([b, w].concat());
             // The derivative with respect to the images is not needed.
-            if l > 0 {
-                let mut before = vec![0.0; n * k];
-                add_product(&d, &transposed(&self.w[l], (k, c)), (n, c, k), &mut before);
-                before.iter_mut().zip(&all[l]).for_each(|(v, x)| *v *= f64::from(u8::from(*x > 0.0)));
-                d = before;
+            if layer > 0 {
+                let mut before = vec![0.0; count * k];
+                add_product(&cotangent, &transposed(&self.w[layer], (k, c)), (count, c, k), &mut before);
+                before.iter_mut().zip(&all[layer]).for_each(|(v, x)| *v *= f64::from(u8::from(*x > 0.0)));
+                cotangent = before;
             }
         }
         parts.into_iter().rev().flatten().collect()
@@ -81,8 +81,8 @@ impl Batch {
 }
 
 /// From the layers (biases, then weights), the images and the labels.
-pub fn layers(x: Vec<f64>) -> ByHand {
-    let mut rest = &x[..];
+pub fn layers(input: Vec<f64>) -> ByHand {
+    let mut rest = &input[..];
     let mut take = |n: usize| {
         let (part, after) = rest.split_at(n);
         rest = after;
@@ -93,7 +93,7 @@ pub fn layers(x: Vec<f64>) -> ByHand {
         b.push(take(SIZES[l + 1]));
         w.push(take(SIZES[l] * SIZES[l + 1]));
     }
-    let n = (x.len() - b.iter().chain(&w).map(Vec::len).sum::<usize>()) / 785;
+    let n = (input.len() - b.iter().chain(&w).map(Vec::len).sum::<usize>()) / 785;
     let (pictures, labels) = (take(784 * n), take(n).into_iter().map(|v| v as usize).collect());
     let data = Batch { b, w, x: pictures, labels };
     ByHand::of(data, |d| wide(|| vec![d.loss(&d.forward()[3])]), |d| wide(|| d.gradient()))

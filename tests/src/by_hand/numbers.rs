@@ -63,7 +63,7 @@ fn rotated_back([x, y, z, w]: [f64; 4], v: Vec3) -> ([f64; 4], Vec3) {
 }
 
 /// Rotations of vectors, which follow their quaternions.
-pub fn quaternions(x: Vec<f64>) -> ByHand {
+pub fn quaternions(input: Vec<f64>) -> ByHand {
     let parts = |x: &[f64]| {
         let n = x.len() / 7;
         (x[..4 * n].as_chunks::<4>().0.to_vec(), x[4 * n..].as_chunks::<3>().0.to_vec())
@@ -78,7 +78,7 @@ pub fn quaternions(x: Vec<f64>) -> ByHand {
         wide(|| outs.zip(q.iter().zip(v)).for_each(|((dq, dv), (q, v))| (*dq, *dv) = rotated_back(*q, *v)));
         out
     };
-    ByHand::of(parts(&x), value, gradient)
+    ByHand::of(parts(&input), value, gradient)
 }
 
 fn root(a: f64) -> f64 {
@@ -94,12 +94,12 @@ fn root(a: f64) -> f64 {
 }
 
 /// The derivative of `root`, by reverse iteration over its recorded steps.
-fn root_slope(a: f64, kept: &mut Vec<f64>) -> f64 {
+fn root_slope(radicand: f64, kept: &mut Vec<f64>) -> f64 {
     kept.clear();
-    let mut x = a;
+    let mut x = radicand;
     loop {
         kept.push(x);
-        let next = 0.5 * (x + a / x);
+        let next = 0.5 * (x + radicand / x);
         let change = (next - x).abs();
         x = next;
         if change <= 1e-12 {
@@ -109,7 +109,7 @@ fn root_slope(a: f64, kept: &mut Vec<f64>) -> f64 {
     let (mut da, mut dx) = (0.0, 1.0);
     for x in kept.iter().rev() {
         da += 0.5 * dx / x;
-        dx *= 0.5 * (1.0 - a / (x * x));
+        dx *= 0.5 * (1.0 - radicand / (x * x));
     }
     da + dx
 }

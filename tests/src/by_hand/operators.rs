@@ -5,22 +5,22 @@
 pub fn value_and_gradient(
     construct: &str,
     operator: &str,
-    x: &[f64],
+    input: &[f64],
     keys: &[i64],
     bins: usize,
 ) -> Option<(f64, Vec<f64>)> {
     match (construct, operator) {
-        ("reduce", "+") => Some((x.iter().sum(), vec![1.0; x.len()])),
-        ("reduce", "min") => Some(least(x)),
-        ("reduce", "*") => Some(product(x)),
-        ("reduce", "linear functions") => Some(composed(x, false)),
-        ("scan", "+") => Some(running_sums(x)),
-        ("scan", "min") => Some(running_minima(x)),
-        ("scan", "*") => Some(running_products(x)),
-        ("scan", "linear functions") => Some(composed(x, true)),
-        ("reduce_by_index", "+") => Some(counted(x, keys, bins)),
-        ("reduce_by_index", "min") => Some(least_of_bins(x, keys, bins)),
-        ("reduce_by_index", "*") => Some(products_of_bins(x, keys, bins)),
+        ("reduce", "+") => Some((input.iter().sum(), vec![1.0; input.len()])),
+        ("reduce", "min") => Some(least(input)),
+        ("reduce", "*") => Some(product(input)),
+        ("reduce", "linear functions") => Some(composed(input, false)),
+        ("scan", "+") => Some(running_sums(input)),
+        ("scan", "min") => Some(running_minima(input)),
+        ("scan", "*") => Some(running_products(input)),
+        ("scan", "linear functions") => Some(composed(input, true)),
+        ("reduce_by_index", "+") => Some(counted(input, keys, bins)),
+        ("reduce_by_index", "min") => Some(least_of_bins(input, keys, bins)),
+        ("reduce_by_index", "*") => Some(products_of_bins(input, keys, bins)),
         _ => None,
     }
 }
@@ -65,41 +65,41 @@ fn running_minima(x: &[f64]) -> (f64, Vec<f64>) {
 }
 
 fn running_products(x: &[f64]) -> (f64, Vec<f64>) {
-    let (mut so_far, mut total, mut g) = (1.0, 0.0, Vec::with_capacity(x.len()));
+    let (mut so_far, mut total, mut gradient) = (1.0, 0.0, Vec::with_capacity(x.len()));
     for v in x {
-        g.push(so_far);
+        gradient.push(so_far);
         so_far *= v;
         total += so_far;
     }
     let mut after = 0.0;
-    for (v, g) in x.iter().zip(&mut g).rev() {
+    for (v, g) in x.iter().zip(&mut gradient).rev() {
         let all = 1.0 + after;
         *g *= all;
         after = v * all;
     }
-    (total, g)
+    (total, gradient)
 }
 
-/// Composes the functions `b + c · t`: the first half of `x` holds the `b`, the second the `c`.
+/// Composes the functions `b + factors · t`: the first half of `x` holds the `b`, the second the `factors`.
 fn composed(x: &[f64], each: bool) -> (f64, Vec<f64>) {
-    let n = x.len() / 2;
-    let (b, c) = x.split_at(n);
+    let count = x.len() / 2;
+    let (b, factors) = x.split_at(count);
     let (mut so_far, mut total) = ((0.0, 1.0), 0.0);
-    let mut before = Vec::with_capacity(n);
-    for i in 0..n {
+    let mut before = Vec::with_capacity(count);
+    for i in 0..count {
         before.push(so_far);
-        so_far = (b[i] + c[i] * so_far.0, c[i] * so_far.1);
+        so_far = (b[i] + factors[i] * so_far.0, factors[i] * so_far.1);
         total += so_far.0 + so_far.1;
     }
-    let mut g = vec![0.0; 2 * n];
+    let mut g = vec![0.0; 2 * count];
     let (mut p, mut q) = (0.0, 0.0);
-    for i in (0..n).rev() {
-        if each || i + 1 == n {
+    for i in (0..count).rev() {
+        if each || i + 1 == count {
             (p, q) = (p + 1.0, q + 1.0);
         }
         g[i] = p;
-        g[n + i] = p * before[i].0 + q * before[i].1;
-        (p, q) = (p * c[i], q * c[i]);
+        g[count + i] = p * before[i].0 + q * before[i].1;
+        (p, q) = (p * factors[i], q * factors[i]);
     }
     (if each { total } else { so_far.0 + so_far.1 }, g)
 }

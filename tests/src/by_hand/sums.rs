@@ -19,14 +19,14 @@ fn whole(v: &Json) -> usize {
 /// The number of points whose powers are computed together.
 const LANES: usize = 32;
 
-/// Calls `f` with each strip of points and the polynomial's errors there (0 for padding).
+/// Calls `visit` with each strip of points and the polynomial's errors there (0 for padding).
 #[inline(always)]
-fn errors((x, n): &(Vec<f64>, usize), mut f: impl FnMut(&[f64; LANES], &[f64; LANES])) {
-    for start in (0..*n).step_by(LANES) {
-        let (mut t, mut y) = ([0.0; LANES], [0.0; LANES]);
-        (0..LANES).for_each(|k| t[k] = -1.0 + 2.0 * (start + k) as f64 / (n - 1) as f64);
+fn errors((x, count): &(Vec<f64>, usize), mut visit: impl FnMut(&[f64; LANES], &[f64; LANES])) {
+    for start in (0..*count).step_by(LANES) {
+        let (mut points, mut values) = ([0.0; LANES], [0.0; LANES]);
+        (0..LANES).for_each(|k| points[k] = -1.0 + 2.0 * (start + k) as f64 / (count - 1) as f64);
         for c in x.iter().rev() {
-            (0..LANES).for_each(|k| y[k] = c + t[k] * y[k]);
+            (0..LANES).for_each(|k| values[k] = c + points[k] * values[k]);
         }
         let sign = |t: f64| {
             if t > 0.0 {
@@ -37,8 +37,8 @@ fn errors((x, n): &(Vec<f64>, usize), mut f: impl FnMut(&[f64; LANES], &[f64; LA
                 0.0
             }
         };
-        (0..LANES).for_each(|k| y[k] = if start + k < *n { sign(t[k]) - y[k] } else { 0.0 });
-        f(&t, &y);
+        (0..LANES).for_each(|k| values[k] = if start + k < *count { sign(points[k]) - values[k] } else { 0.0 });
+        visit(&points, &values);
     }
 }
 
@@ -161,26 +161,29 @@ fn states((x, s): &Chain) -> Vec<Vec<f64>> {
     all
 }
 
-fn chain_gradient((x, s): &Chain) -> Vec<f64> {
-    let (n, h) = (x.len(), 2.0 / *s as f64);
-    let all = states(&(x.clone(), *s));
+fn chain_gradient((chain, s): &Chain) -> Vec<f64> {
+    let (n, interval) = (chain.len(), 2.0 / *s as f64);
+    let all = states(&(chain.clone(), *s));
     let mut at: [Vec<f64>; 4] = std::array::from_fn(|_| vec![0.0; n]);
     let (mut k, mut next) = (vec![0.0; n], vec![0.0; n]);
-    let (mut dx, mut d, mut dk, mut ds) = (vec![0.0; n], vec![0.0; n], vec![0.0; n], vec![0.0; n]);
-    d[n - 1] = 1.0;
+    let (mut dx, mut cotangent, mut dk, mut ds) = (vec![0.0; n], vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+    cotangent[n - 1] = 1.0;
     for before in all[..*s].iter().rev() {
         wide(|| {
             at[0].copy_from_slice(before);
-            step(x, h, &mut at, &mut k, &mut next);
-            next.copy_from_slice(&d);
+            step(chain, interval, &mut at, &mut k, &mut next);
+            next.copy_from_slice(&cotangent);
             ds.fill(0.0);
             for i in (0..4).rev() {
-                let (weight, reach) = ([h / 6.0, h / 3.0, h / 3.0, h / 6.0][i], [0.5 * h, 0.5 * h, h, 0.0][i]);
-                dk.iter_mut().zip(&d).zip(&ds).for_each(|((k, d), s)| *k = weight * d + reach * s);
-                chain_back((x, &at[i]), &dk, &mut dx, &mut ds);
+                let (weight, reach) = (
+                    [interval / 6.0, interval / 3.0, interval / 3.0, interval / 6.0][i],
+                    [0.5 * interval, 0.5 * interval, interval, 0.0][i],
+                );
+                dk.iter_mut().zip(&cotangent).zip(&ds).for_each(|((k, d), s)| *k = weight * d + reach * s);
+                chain_back((chain, &at[i]), &dk, &mut dx, &mut ds);
                 next.iter_mut().zip(&ds).for_each(|(n, s)| *n += s);
             }
-            d.copy_from_slice(&next);
+            cotangent.copy_from_slice(&next);
         });
     }
     dx
@@ -195,20 +198,20 @@ pub fn ode(input: &Json) -> ByHand {
 /// Points, centroids and dimensions.
 type Clusters = (Vec<f64>, Vec<f64>, usize);
 
-/// Calls `f` for each point with its nearest centroid and the squared distance.
+/// Calls `visit` for each point with its nearest centroid and the squared distance.
 #[inline(always)]
-fn nearest((points, centroids, d): &Clusters, mut f: impl FnMut(usize, &[f64], usize, f64)) {
+fn nearest((points, centroids, d): &Clusters, mut visit: impl FnMut(usize, &[f64], usize, f64)) {
     let k = centroids.len() / d;
     // The centroids interleaved, eight at a time.
     let mut lanes = vec![[f64::INFINITY; 8]; k.div_ceil(8) * d];
     for c in 0..k {
         (0..*d).for_each(|j| lanes[c / 8 * d + j][c % 8] = centroids[c * d + j]);
     }
-    for (i, p) in points.chunks_exact(*d).enumerate() {
+    for (index, point) in points.chunks_exact(*d).enumerate() {
         let (mut best, mut at) = (f64::INFINITY, 0);
         for (b, group) in lanes.chunks_exact(*d).enumerate() {
             let mut acc = [0.0; 8];
-            for (x, c) in p.iter().zip(group) {
+            for (x, c) in point.iter().zip(group) {
                 for l in 0..8 {
                     let v = x - c[l];
                     acc[l] += v * v;
@@ -220,13 +223,13 @@ fn nearest((points, centroids, d): &Clusters, mut f: impl FnMut(usize, &[f64], u
                 }
             }
         }
-        f(i, p, at, best);
+        visit(index, point, at, best);
     }
 }
 
 /// Distances to the nearest centroids, and the Newton direction.
 pub fn kmeans(input: &Json) -> ByHand {
-    let d = input["points"][0].as_array().map_or(1, Vec::len);
+    let dim = input["points"][0].as_array().map_or(1, Vec::len);
     let value = |c: &Clusters| {
         let mut total = 0.0;
         wide(|| nearest(c, |_, _, _, x| total += x));
@@ -242,5 +245,5 @@ pub fn kmeans(input: &Json) -> ByHand {
         });
         (0..sums.len()).map(|i| c.1[i] - sums[i] / counts[i / d]).collect()
     };
-    ByHand::of((numbers(&input["points"]), numbers(&input["centroids"]), d), value, direction)
+    ByHand::of((numbers(&input["points"]), numbers(&input["centroids"]), dim), value, direction)
 }

@@ -55,8 +55,8 @@ impl Oscillator {
     }
 }
 
-/// The Runge-Kutta method for `n` steps from `mu`, `v`, `x`.
-pub fn rk4(x: Vec<f64>, n: usize) -> ByHand {
+/// The Runge-Kutta method for `steps` steps from `mu`, `v`, `input`.
+pub fn rk4(input: Vec<f64>, steps: usize) -> ByHand {
     let begin = |(x, n): &(Vec<f64>, usize)| (Oscillator { mu: x[0], h: 20.0 / *n as f64 }, [x[2], x[1]]);
     let value = move |data: &(Vec<f64>, usize)| {
         let (o, mut s) = begin(data);
@@ -74,7 +74,7 @@ pub fn rk4(x: Vec<f64>, n: usize) -> ByHand {
         kept.iter().rev().for_each(|s| d = o.step_back(*s, d, &mut mu));
         vec![mu, d[1], d[0]]
     };
-    let (data, again) = ((x.clone(), n), (x, n));
+    let (data, again) = ((input.clone(), steps), (input, steps));
     ByHand { value: Box::new(move || value(&data)), gradient: Box::new(move || gradient(&again)) }
 }
 
@@ -182,7 +182,7 @@ impl Filter {
 }
 
 /// Kalman filter: `q`, `r`, the initial state, the measurements.
-pub fn kalman(p: Vec<f64>) -> ByHand {
+pub fn kalman(params: Vec<f64>) -> ByHand {
     const START: [f64; 3] = [1.0, 0.0, 1.0];
     let begin = |p: &[f64]| Filter { x: p[2], v: p[3], a: START[0], b: START[1], c: START[2] };
     let value = move |p: &[f64]| {
@@ -193,29 +193,29 @@ pub fn kalman(p: Vec<f64>) -> ByHand {
         }
         vec![total]
     };
-    let gradient = move |p: &[f64]| {
-        let (mut f, mut kept) = (begin(p), Vec::with_capacity(p.len()));
-        for z in &p[4..] {
-            let before = f.predicted(p[0]);
+    let gradient = move |params: &[f64]| {
+        let (mut f, mut kept) = (begin(params), Vec::with_capacity(params.len()));
+        for z in &params[4..] {
+            let before = f.predicted(params[0]);
             kept.push(before);
-            f = before.corrected(p[1], *z).0;
+            f = before.corrected(params[1], *z).0;
         }
-        let mut out = vec![0.0; p.len()];
-        let mut d = Filter { x: 0.0, v: 0.0, a: 0.0, b: 0.0, c: 0.0 };
+        let mut out = vec![0.0; params.len()];
+        let mut cotangent = Filter { x: 0.0, v: 0.0, a: 0.0, b: 0.0, c: 0.0 };
         for (i, before) in kept.iter().enumerate().rev() {
-            let x = d.x;
-            let (before, r) = before.corrected_back(p[1], p[4 + i], d);
+            let x = cotangent.x;
+            let (before, r) = before.corrected_back(params[1], params[4 + i], cotangent);
             out[1] += r;
             // A measurement only affects the difference from the prediction.
             out[4 + i] = x - before.x;
             let q;
-            (d, q) = before.predicted_back();
+            (cotangent, q) = before.predicted_back();
             out[0] += q;
         }
-        (out[2], out[3]) = (d.x, d.v);
+        (out[2], out[3]) = (cotangent.x, cotangent.v);
         out
     };
-    let (p, again) = (std::rc::Rc::new(p.clone()), p);
+    let (p, again) = (std::rc::Rc::new(params.clone()), params);
     ByHand { value: Box::new(move || value(&p)), gradient: Box::new(move || gradient(&again)) }
 }
 

@@ -19,8 +19,8 @@ impl Reference {
     }
 
     /// Tangents in all directions.
-    fn columns<'a>(&mut self, f: &Val<'a>, x: &Val<'a>) -> Result<(Val<'a>, Vec<Vec<Num>>), NoAnswer> {
-        let n = x.numbers().len();
+    fn columns<'a>(&mut self, func: &Val<'a>, point: &Val<'a>) -> Result<(Val<'a>, Vec<Vec<Num>>), NoAnswer> {
+        let n = point.numbers().len();
         if n > 16 {
             return Err(NoAnswer::Fuel);
         }
@@ -28,17 +28,22 @@ impl Reference {
         let mut value = None;
         let mut columns = Vec::new();
         for k in 0..n {
-            let (y, t) = self.forward(f, x, &unit(k))?;
+            let (y, t) = self.forward(func, point, &unit(k))?;
             value = Some(y);
             columns.push(t.numbers());
         }
-        let value = if let Some(v) = value { v } else { self.apply(f, x.clone())? };
+        let value = if let Some(v) = value { v } else { self.apply(func, point.clone())? };
         Ok((value, columns))
     }
 
     /// The value, and the cotangent of the point for a cotangent of the result.
-    fn backward<'a>(&mut self, f: &Val<'a>, x: &Val<'a>, cotangent: &[Num]) -> Result<(Val<'a>, Val<'a>), NoAnswer> {
-        let (value, columns) = self.columns(f, x)?;
+    fn backward<'a>(
+        &mut self,
+        f: &Val<'a>,
+        point: &Val<'a>,
+        cotangent: &[Num],
+    ) -> Result<(Val<'a>, Val<'a>), NoAnswer> {
+        let (value, columns) = self.columns(f, point)?;
         let mut numbers = Vec::new();
         for column in columns {
             if column.len() != cotangent.len() {
@@ -51,7 +56,7 @@ impl Reference {
             self.number(s.clone())?;
             numbers.push(s);
         }
-        Ok((value, x.with(&numbers)))
+        Ok((value, point.with(&numbers)))
     }
 
     fn jacobian<'a>(&mut self, f: &Val<'a>, x: &Val<'a>) -> Outcome<'a> {

@@ -60,9 +60,9 @@ impl Reference {
     }
 
     /// The value of an expression.
-    pub fn eval<'a>(&mut self, e: &'a Expr, env: &Env<'a>) -> Outcome<'a> {
+    pub fn eval<'a>(&mut self, expr: &'a Expr, env: &Env<'a>) -> Outcome<'a> {
         self.spend(1)?;
-        let Expr { op, kids, .. } = e;
+        let Expr { op, kids, .. } = expr;
         Ok(match op {
             Op::Var(x) => find(env, x).unwrap_or_else(|| Val::Fun(Rc::new(Fun::Library(x, vec![])))),
             Op::Float(x) => Val::flat(*x),
@@ -76,12 +76,12 @@ impl Reference {
             }
             Op::Call(name) if kids.is_empty() || name == "full" => {
                 let x = kids.first().map_or(Ok(Val::flat(f64::from(name == "ones"))), |k| self.eval(k, env))?;
-                filled(name, &e.ty, &x)
+                filled(name, &expr.ty, &x)
             }
             Op::Call(name) => {
                 let args = kids.iter().map(|k| self.eval(k, env)).collect::<Result<Vec<_>, _>>()?;
                 // A derivative operator without its point is a function of the point.
-                if matches!(e.ty, Ty::Fun(..)) && features::is_derivative(e) {
+                if matches!(expr.ty, Ty::Fun(..)) && features::is_derivative(expr) {
                     Val::Fun(Rc::new(Fun::Library(name, args)))
                 } else {
                     self.library(name, args)?
@@ -106,7 +106,7 @@ impl Reference {
                 self.part(&v, *i)?
             }
             Op::Index | Op::Slice(..) => self.element(op, kids, env)?,
-            _ => self.binding(e, env)?,
+            _ => self.binding(expr, env)?,
         })
     }
 
@@ -140,9 +140,9 @@ impl Reference {
     }
 
     /// Expressions that bind names.
-    fn binding<'a>(&mut self, e: &'a Expr, env: &Env<'a>) -> Outcome<'a> {
-        let kids = &e.kids;
-        match &e.op {
+    fn binding<'a>(&mut self, expr: &'a Expr, env: &Env<'a>) -> Outcome<'a> {
+        let kids = &expr.kids;
+        match &expr.op {
             Op::Let(x) => {
                 let v = self.eval(&kids[0], env)?;
                 self.eval(&kids[1], &bind(env, x, v))
@@ -168,9 +168,9 @@ impl Reference {
                 let items = (0..*n)
                     .map(|k| self.eval(&kids[0], &bind(env, i, Val::Int(k as i64))))
                     .collect::<Result<Vec<_>, _>>()?;
-                if matches!(e.op, Op::For(..)) { Ok(Val::array(items)) } else { self.total(&items) }
+                if matches!(expr.op, Op::For(..)) { Ok(Val::array(items)) } else { self.total(&items) }
             }
-            _ => self.repeated(e, env),
+            _ => self.repeated(expr, env),
         }
     }
 
@@ -203,7 +203,7 @@ impl Reference {
 
     fn descend<'a>(
         &mut self,
-        (n, s, r): (&'a Name, &'a Name, &'a Name),
+        (counter, carried, result): (&'a Name, &'a Name, &'a Name),
         kids: &'a [Expr],
         count: usize,
         state: Val<'a>,
@@ -212,10 +212,10 @@ impl Reference {
         if count == 0 {
             return Ok(state);
         }
-        let inner = bind(&bind(env, n, Val::Int(count as i64)), s, state);
+        let inner = bind(&bind(env, counter, Val::Int(count as i64)), carried, state);
         let next = self.eval(&kids[1], &inner)?;
-        let below = self.descend((n, s, r), kids, count - 1, next, env)?;
-        self.eval(&kids[2], &bind(&inner, r, below))
+        let below = self.descend((counter, carried, result), kids, count - 1, next, env)?;
+        self.eval(&kids[2], &bind(&inner, result, below))
     }
 
     /// The index of the arm that matches a value, and the environment with its fields.
@@ -240,18 +240,18 @@ impl Reference {
     }
 
     /// A function applied.
-    pub fn apply<'a>(&mut self, f: &Val<'a>, x: Val<'a>) -> Outcome<'a> {
+    pub fn apply<'a>(&mut self, f: &Val<'a>, argument: Val<'a>) -> Outcome<'a> {
         let Val::Fun(f) = f else { return Err(NoAnswer::Invalid) };
         match &**f {
-            Fun::Closure(name, body, env) => self.eval(body, &bind(env, name, x)),
+            Fun::Closure(name, body, env) => self.eval(body, &bind(env, name, argument)),
             Fun::Compose(f, g) => {
-                let y = self.apply(f, x)?;
+                let y = self.apply(f, argument)?;
                 self.apply(g, y)
             }
-            Fun::Same(f) => self.apply(f, x),
+            Fun::Same(f) => self.apply(f, argument),
             Fun::Library(name, args) => {
                 let mut args = args.clone();
-                args.push(x);
+                args.push(argument);
                 // The only library functions of two arguments that occur as values are operators of reductions.
                 if args.len() == 1 && (["min", "max"].contains(name) || name.starts_with("(")) {
                     return Ok(Val::Fun(Rc::new(Fun::Library(name, args))));

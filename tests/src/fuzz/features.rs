@@ -62,7 +62,7 @@ impl Counts {
 }
 
 /// Whether an expression is a derivative operator.
-pub fn is_derivative(e: &Expr) -> bool {
+pub fn is_derivative(expr: &Expr) -> bool {
     const OPERATORS: [&str; 14] = [
         "grad",
         "grad_with",
@@ -79,11 +79,11 @@ pub fn is_derivative(e: &Expr) -> bool {
         "hvp",
         "vjp",
     ];
-    matches!(&e.op, Op::Call(f) if OPERATORS.contains(&f.split(' ').next().unwrap_or("")))
+    matches!(&expr.op, Op::Call(f) if OPERATORS.contains(&f.split(' ').next().unwrap_or("")))
 }
 
-fn nested(e: &Expr, depth: usize, seen: &mut Vec<&'static str>) {
-    let here = depth + usize::from(is_derivative(e));
+fn nested(expr: &Expr, depth: usize, seen: &mut Vec<&'static str>) {
+    let here = depth + usize::from(is_derivative(expr));
     seen.push(
         [
             "no derivative inside",
@@ -92,14 +92,14 @@ fn nested(e: &Expr, depth: usize, seen: &mut Vec<&'static str>) {
             "derivatives nested three times or more inside",
         ][here.min(3)],
     );
-    if is_derivative(e) && depth > 0 && matches!(&e.op, Op::Call(f) if f.starts_with("jac") || f == "hessian") {
+    if is_derivative(expr) && depth > 0 && matches!(&expr.op, Op::Call(f) if f.starts_with("jac") || f == "hessian") {
         seen.push("nested Jacobians");
     }
-    e.kids.iter().for_each(|k| nested(k, here, seen));
+    expr.kids.iter().for_each(|k| nested(k, here, seen));
 }
 
-fn of(e: &Expr, seen: &mut Vec<&'static str>) {
-    match &e.ty {
+fn of(expr: &Expr, seen: &mut Vec<&'static str>) {
+    match &expr.ty {
         Ty::Array(t, _) if t.has_function() => seen.push("arrays of functions"),
         t @ (Ty::Option(_) | Ty::List(_) | Ty::Data(_)) => {
             seen.push(if t.has_function() { "functions in data" } else { "data" });
@@ -107,15 +107,15 @@ fn of(e: &Expr, seen: &mut Vec<&'static str>) {
         Ty::Tuple(ts) | Ty::Record(ts) if ts.iter().any(Ty::has_function) => {
             seen.push("functions in tuples or records");
         }
-        Ty::Fun(..) if matches!(e.op, Op::Loop(..) | Op::While(..) | Op::Rec { .. } | Op::Mutual { .. }) => {
+        Ty::Fun(..) if matches!(expr.op, Op::Loop(..) | Op::While(..) | Op::Rec { .. } | Op::Mutual { .. }) => {
             seen.push("functions made by loops or recursion");
         }
-        Ty::Fun(..) if matches!(e.op, Op::If | Op::Match(_)) => seen.push("functions chosen at run time"),
+        Ty::Fun(..) if matches!(expr.op, Op::If | Op::Match(_)) => seen.push("functions chosen at run time"),
         _ => {}
     }
-    match &e.op {
-        Op::Let(x) if !reads(&e.kids[1], x) => seen.push("results of which nothing is read"),
-        Op::LetTuple(xs) if xs.iter().any(|x| !reads(&e.kids[1], x)) => seen.push("results of which a part is read"),
+    match &expr.op {
+        Op::Let(x) if !reads(&expr.kids[1], x) => seen.push("results of which nothing is read"),
+        Op::LetTuple(xs) if xs.iter().any(|x| !reads(&expr.kids[1], x)) => seen.push("results of which a part is read"),
         Op::Loop(..) | Op::While(..) => seen.push("loops"),
         Op::Rec { .. } => seen.push("recursion"),
         Op::Mutual { .. } => seen.push("mutual recursion"),
@@ -128,13 +128,13 @@ fn of(e: &Expr, seen: &mut Vec<&'static str>) {
         Op::Infix("^") => seen.push("powers"),
         Op::Infix(op)
             if *op != "@"
-                && rank(&e.kids[0].ty) > 0
-                && rank(&e.kids[1].ty) > 0
-                && rank(&e.kids[0].ty) != rank(&e.kids[1].ty) =>
+                && rank(&expr.kids[0].ty) > 0
+                && rank(&expr.kids[1].ty) > 0
+                && rank(&expr.kids[0].ty) != rank(&expr.kids[1].ty) =>
         {
             seen.push("broadcasting by rank");
         }
-        Op::LetTuple(_) if rank(&e.kids[0].ty) > 0 => seen.push("array patterns"),
+        Op::LetTuple(_) if rank(&expr.kids[0].ty) > 0 => seen.push("array patterns"),
         _ => {}
     }
 }

@@ -180,44 +180,44 @@ fn file(random: &mut Random) -> String {
 /// REPL entries that repeatedly redefine a few names, run other programs in between, and sometimes fail. Functions keep
 /// the earlier meaning of the names inside them. This is compared with a model in which each function is its value.
 fn entries(random: &mut Random, sources: &[String]) -> String {
-    let (mut s, _) = crate::session();
+    let (mut session, _) = crate::session();
     let mut values: [Option<f64>; 3] = [None; 3];
     let mut functions: [Option<(f64, f64)>; 3] = [None; 3];
     for _ in 0..30 {
-        let (a, b, k) = (random.below(3), random.below(3), random.below(9) as f64 + 1.0);
+        let (target, source, factor) = (random.below(3), random.below(3), random.below(9) as f64 + 1.0);
         match random.below(6) {
             0 | 1 => {
-                s.eval(&format!("let v{a} = {k:.1}"));
-                values[a] = Some(k);
+                session.eval(&format!("let v{target} = {factor:.1}"));
+                values[target] = Some(factor);
             }
             2 => {
-                if let Some(v) = values[b] {
-                    s.eval(&format!("let f{a} (x : Float) : Float = v{b} * x * x + {k:.1} * x"));
-                    functions[a] = Some((v, k));
+                if let Some(v) = values[source] {
+                    session.eval(&format!("let f{target} (x : Float) : Float = v{source} * x * x + {factor:.1} * x"));
+                    functions[target] = Some((v, factor));
                 }
             }
             3 => {
-                if let (Some((p, q)), true) = (functions[b], a != b) {
-                    s.eval(&format!("let f{a} (x : Float) : Float = {k:.1} * f{b} x"));
-                    functions[a] = Some((k * p, k * q));
+                if let (Some((p, q)), true) = (functions[source], target != source) {
+                    session.eval(&format!("let f{target} (x : Float) : Float = {factor:.1} * f{source} x"));
+                    functions[target] = Some((factor * p, factor * q));
                 }
             }
             4 => {
                 let text = broken(random, sources);
                 // A mutated text may define anything except these names.
                 if !text.contains("v0") && !text.contains("f0") && !text.contains("loop") && !text.contains("rec") {
-                    let _ = s.type_of(&text);
+                    let _ = session.type_of(&text);
                 }
             }
             _ => {
-                if let Some((p, q)) = functions[a] {
-                    let have = s.eval(&format!("(f{a} 2.0, grad f{a} 2.0)"));
+                if let Some((p, q)) = functions[target] {
+                    let have = session.eval(&format!("(f{target} 2.0, grad f{target} 2.0)"));
                     let have = have.echoes.last().map_or("an error".into(), adl_session::Echo::value);
                     let want = format!("({:?}, {:?})", p * 4.0 + q * 2.0, p * 4.0 + q);
                     if have != want {
                         return format!(
-                            "(f{a} 2.0, grad f{a} 2.0) is {have}, not {want}, after\n{}",
-                            s.history.iter().map(|e| e.text.as_str()).collect::<Vec<_>>().join("\n")
+                            "(f{target} 2.0, grad f{target} 2.0) is {have}, not {want}, after\n{}",
+                            session.history.iter().map(|e| e.text.as_str()).collect::<Vec<_>>().join("\n")
                         );
                     }
                 }

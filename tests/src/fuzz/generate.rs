@@ -162,9 +162,9 @@ impl Generator {
     }
 
     /// Any type.
-    pub fn any_type(&mut self, d: usize) -> Ty {
+    pub fn any_type(&mut self, depth: usize) -> Ty {
         let size = 1 + self.random.below(3);
-        if d == 0 {
+        if depth == 0 {
             return self.random.of(&[Ty::Float, Ty::Float, Ty::Int, Ty::vector(2), Ty::scalar()]).clone();
         }
         let at = self.random.below(self.habit.types.len());
@@ -174,32 +174,32 @@ impl Generator {
             6 => Ty::Int,
             7 => Ty::Bool,
             8 => Ty::matrix(2, size),
-            9..11 => Ty::Tuple(vec![self.any_type(d - 1), self.any_type(d - 1)]),
-            11 => Ty::Record(vec![self.any_type(d - 1), self.any_type(d - 1)]),
+            9..11 => Ty::Tuple(vec![self.any_type(depth - 1), self.any_type(depth - 1)]),
+            11 => Ty::Record(vec![self.any_type(depth - 1), self.any_type(depth - 1)]),
             12 => Ty::Array(Box::new(Ty::scalar()), 1 + self.random.below(2)),
             13 => Ty::Array(Box::new(Ty::Tuple(vec![Ty::Float, self.any_type(0)])), size),
-            14 => Ty::Option(Box::new(self.any_type(d - 1))),
-            15 => Ty::List(Box::new(self.any_type(d - 1))),
+            14 => Ty::Option(Box::new(self.any_type(depth - 1))),
+            15 => Ty::List(Box::new(self.any_type(depth - 1))),
             16..18 => Ty::Data(*self.random.of(&DECLS)),
             _ => self.function_type(),
         }
     }
 
     /// A type that can be differentiated.
-    pub fn differentiable(&mut self, d: usize) -> Ty {
+    pub fn differentiable(&mut self, depth: usize) -> Ty {
         let size = 1 + self.random.below(3);
-        match self.random.below(if d == 0 { 6 } else { 14 }) {
+        match self.random.below(if depth == 0 { 6 } else { 14 }) {
             0..3 => Ty::Float,
             3..6 => Ty::vector(size),
             6 => Ty::matrix(2, size),
             7 | 8 => Ty::Tuple(vec![Ty::Float, Ty::vector(2)]),
             9 => Ty::Tuple(vec![
-                self.differentiable(d - 1),
-                if self.random.once_in(4) { Ty::Int } else { self.differentiable(d - 1) },
+                self.differentiable(depth - 1),
+                if self.random.once_in(4) { Ty::Int } else { self.differentiable(depth - 1) },
             ]),
-            10 => Ty::Record(vec![self.differentiable(d - 1), self.differentiable(d - 1)]),
-            11 => Ty::Option(Box::new(self.differentiable(d - 1))),
-            12 => Ty::List(Box::new(self.differentiable(d - 1))),
+            10 => Ty::Record(vec![self.differentiable(depth - 1), self.differentiable(depth - 1)]),
+            11 => Ty::Option(Box::new(self.differentiable(depth - 1))),
+            12 => Ty::List(Box::new(self.differentiable(depth - 1))),
             _ => Ty::Data(if self.random.once_in(2) { Decl::Tree } else { Decl::Shape }),
         }
     }
@@ -221,21 +221,25 @@ impl Generator {
     }
 
     /// Productions for any type.
-    fn any(&mut self, t: &Ty, d: usize) -> Expr {
+    fn any(&mut self, ty: &Ty, depth: usize) -> Expr {
         let at = self.random.below(self.habit.productions.len());
         match self.habit.productions[at] {
-            0 | 1 => self.local(t, d),
-            2 => self.local_function(t, d),
-            3 => self.local_tuple(t, d),
-            4 => Expr::new(Op::If, t.clone(), vec![self.expr(&Ty::Bool, d.min(2)), self.expr(t, d), self.expr(t, d)]),
-            5 | 6 => self.matched(t, d),
-            7 | 8 => self.applied(t, d),
-            9 => self.part_of(t, d),
-            10 | 11 => self.looped(t, d),
-            12 => self.recursion(t, d),
-            13 => self.walk(t, d),
-            14 => self.folded(t, d),
-            _ => self.passed(t, d),
+            0 | 1 => self.local(ty, depth),
+            2 => self.local_function(ty, depth),
+            3 => self.local_tuple(ty, depth),
+            4 => Expr::new(
+                Op::If,
+                ty.clone(),
+                vec![self.expr(&Ty::Bool, depth.min(2)), self.expr(ty, depth), self.expr(ty, depth)],
+            ),
+            5 | 6 => self.matched(ty, depth),
+            7 | 8 => self.applied(ty, depth),
+            9 => self.part_of(ty, depth),
+            10 | 11 => self.looped(ty, depth),
+            12 => self.recursion(ty, depth),
+            13 => self.walk(ty, depth),
+            14 => self.folded(ty, depth),
+            _ => self.passed(ty, depth),
         }
     }
 
@@ -257,7 +261,7 @@ impl Generator {
         Expr::new(Op::Let(f), t.clone(), vec![value, body])
     }
 
-    fn local_tuple(&mut self, t: &Ty, d: usize) -> Expr {
+    fn local_tuple(&mut self, ty: &Ty, depth: usize) -> Expr {
         let mut ts: Vec<Ty> = (0..2 + self.random.below(2)).map(|_| self.any_type(1)).collect();
         // An array pattern, whose length is checked at run time.
         let whole = if self.random.once_in(4) {
@@ -266,11 +270,11 @@ impl Generator {
         } else {
             Ty::Tuple(ts.clone())
         };
-        let value = self.expr(&whole, d);
+        let value = self.expr(&whole, depth);
         let bound: Vec<(Name, Ty)> = ts.into_iter().map(|t| (self.name("x"), t)).collect();
         bound.iter().for_each(|b| self.inherit(&b.0, &value));
-        let body = self.reading(&bound, t, d);
-        Expr::new(Op::LetTuple(bound.into_iter().map(|b| b.0).collect()), t.clone(), vec![value, body])
+        let body = self.reading(&bound, ty, depth);
+        Expr::new(Op::LetTuple(bound.into_iter().map(|b| b.0).collect()), ty.clone(), vec![value, body])
     }
 
     /// Data of any kind.
@@ -282,18 +286,18 @@ impl Generator {
         }
     }
 
-    fn matched(&mut self, t: &Ty, d: usize) -> Expr {
+    fn matched(&mut self, ty: &Ty, d: usize) -> Expr {
         let u = self.data_type();
         let mut kids = vec![self.expr(&u, d)];
         let mut arms = Vec::new();
         for (con, fields) in u.constructors() {
             let bound: Vec<(Name, Ty)> = fields.into_iter().map(|t| (self.name("x"), t)).collect();
             bound.iter().for_each(|b| self.inherit(&b.0, &kids[0]));
-            let body = self.reading(&bound, t, d);
+            let body = self.reading(&bound, ty, d);
             kids.push(body);
             arms.push(Arm { con, fields: bound.into_iter().map(|b| b.0).collect(), results: vec![] });
         }
-        Expr::new(Op::Match(arms), t.clone(), kids)
+        Expr::new(Op::Match(arms), ty.clone(), kids)
     }
 
     /// An application: direct, by a pipe, or of a lambda.
@@ -334,60 +338,60 @@ impl Generator {
         if self.random.once_in(6) { Expr::int(-1 - self.random.below(n) as i64) } else { self.index(n) }
     }
 
-    fn looped(&mut self, t: &Ty, d: usize) -> Expr {
-        let init = self.expr(t, d);
+    fn looped(&mut self, ty: &Ty, d: usize) -> Expr {
+        let init = self.expr(ty, d);
         let (s, i) = (self.name("s"), self.name("i"));
         let n = self.random.below(4);
-        let bound = [(i.clone(), Ty::Int), (s.clone(), t.clone())];
+        let bound = [(i.clone(), Ty::Int), (s.clone(), ty.clone())];
         self.activate(&s);
-        let body = self.reading(&bound, t, d);
+        let body = self.reading(&bound, ty, d);
         if self.random.once_in(4) {
             let cond = self.under(&bound[1..], |g| g.expr(&Ty::Bool, 1));
-            return Expr::new(Op::While(s, i, n), t.clone(), vec![init, body, cond]);
+            return Expr::new(Op::While(s, i, n), ty.clone(), vec![init, body, cond]);
         }
-        Expr::new(Op::Loop(s, i, n), t.clone(), vec![init, body])
+        Expr::new(Op::Loop(s, i, n), ty.clone(), vec![init, body])
     }
 
-    fn recursion(&mut self, t: &Ty, d: usize) -> Expr {
-        let (n, s, r) = (self.name("n"), self.name("s"), self.name("r"));
+    fn recursion(&mut self, ty: &Ty, depth: usize) -> Expr {
+        let (counter, state, result) = (self.name("n"), self.name("s"), self.name("r"));
         let count = self.random.below(4);
-        let init = self.expr(t, d);
-        let bound = [(n.clone(), Ty::Int), (s.clone(), t.clone()), (r.clone(), t.clone())];
-        self.activate(&s);
-        self.activate(&r);
-        let step = self.reading(&bound[..2], t, d);
+        let init = self.expr(ty, depth);
+        let bound = [(counter.clone(), Ty::Int), (state.clone(), ty.clone()), (result.clone(), ty.clone())];
+        self.activate(&state);
+        self.activate(&result);
+        let step = self.reading(&bound[..2], ty, depth);
         if self.random.once_in(4) {
-            let other = self.reading(&bound[..2], t, d);
+            let other = self.reading(&bound[..2], ty, depth);
             let names = [self.name("f"), self.name("f")];
-            return Expr::new(Op::Mutual { names, n, s, count }, t.clone(), vec![init, step, other]);
+            return Expr::new(Op::Mutual { names, n: counter, s: state, count }, ty.clone(), vec![init, step, other]);
         }
-        let after = if self.random.once_in(2) { Expr::var(&r, t) } else { self.reading(&bound, t, d) };
+        let after = if self.random.once_in(2) { Expr::var(&result, ty) } else { self.reading(&bound, ty, depth) };
         let go = self.name("f");
-        Expr::new(Op::Rec { go, n, s, r, count }, t.clone(), vec![init, step, after])
+        Expr::new(Op::Rec { go, n: counter, s: state, r: result, count }, ty.clone(), vec![init, step, after])
     }
 
     /// A recursion over data.
-    fn walk(&mut self, t: &Ty, d: usize) -> Expr {
-        let u = match self.random.below(4) {
+    fn walk(&mut self, ty: &Ty, depth: usize) -> Expr {
+        let data = match self.random.below(4) {
             0 => Ty::List(Box::new(self.any_type(0))),
             1 => Ty::Data(Decl::Tree),
             2 => Ty::Data(Decl::Net),
             _ => Ty::List(Box::new(Ty::scalar())),
         };
-        let mut kids = vec![self.expr(&u, d)];
+        let mut kids = vec![self.expr(&data, depth)];
         let mut arms = Vec::new();
-        for (con, fields) in u.constructors() {
+        for (con, fields) in data.constructors() {
             let mut bound: Vec<(Name, Ty)> = fields.iter().map(|t| (self.name("x"), t.clone())).collect();
             let names = bound.iter().map(|b| b.0.clone()).collect();
             let results: Vec<(usize, Name)> =
-                (0..fields.len()).filter(|i| fields[*i] == u).map(|i| (i, self.name("r"))).collect();
-            bound.extend(results.iter().map(|r| (r.1.clone(), t.clone())));
+                (0..fields.len()).filter(|i| fields[*i] == data).map(|i| (i, self.name("r"))).collect();
+            bound.extend(results.iter().map(|r| (r.1.clone(), ty.clone())));
             results.iter().for_each(|r| self.activate(&r.1));
-            let body = self.reading(&bound, t, d);
+            let body = self.reading(&bound, ty, depth);
             kids.push(body);
             arms.push(Arm { con, fields: names, results });
         }
-        Expr::new(Op::Walk { go: self.name("f"), t: self.name("t"), arms }, t.clone(), kids)
+        Expr::new(Op::Walk { go: self.name("f"), t: self.name("t"), arms }, ty.clone(), kids)
     }
 
     fn folded(&mut self, t: &Ty, d: usize) -> Expr {
@@ -409,25 +413,25 @@ impl Generator {
     }
 
     /// An expression in the scope of bound names, which usually uses the last one.
-    pub fn reading(&mut self, bound: &[(Name, Ty)], t: &Ty, d: usize) -> Expr {
-        self.under(bound, |g| {
-            let body = g.expr(t, d);
+    pub fn reading(&mut self, bound: &[(Name, Ty)], ty: &Ty, d: usize) -> Expr {
+        self.under(bound, |generator| {
+            let body = generator.expr(ty, d);
             let Some((x, u)) = bound.last() else { return body };
-            if *t != Ty::Float || g.random.once_in(4) || features::reads(&body, x) {
+            if *ty != Ty::Float || generator.random.once_in(4) || features::reads(&body, x) {
                 return body;
             }
             let mut found = Vec::new();
             if *u == Ty::scalar() {
-                let at = g.leaf(&Ty::Float);
+                let at = generator.leaf(&Ty::Float);
                 found.push(Expr::new(Op::Apply, Ty::Float, vec![Expr::var(x, u), at]));
             } else {
-                reach(Expr::var(x, u), t, 2, &mut found);
+                reach(Expr::var(x, u), ty, 2, &mut found);
             }
             if found.is_empty() {
                 return body;
             }
-            let at = g.random.below(found.len());
-            let op = *g.random.of(&["+", "*", "-"]);
+            let at = generator.random.below(found.len());
+            let op = *generator.random.of(&["+", "*", "-"]);
             Expr::new(Op::Infix(op), Ty::Float, vec![body, found.swap_remove(at)])
         })
     }
@@ -446,22 +450,23 @@ impl Generator {
     }
 
     /// A literal of a type; for a function type, a small lambda.
-    pub fn literal(&mut self, t: &Ty, d: usize) -> Expr {
-        match t {
+    pub fn literal(&mut self, ty: &Ty, depth: usize) -> Expr {
+        match ty {
             Ty::Float => Expr::float(self.random.float()),
             Ty::Int => Expr::int(self.random.below(4) as i64),
             Ty::Bool => Expr::new(Op::Bool(self.random.once_in(2)), Ty::Bool, vec![]),
-            Ty::Array(u, n) => Expr::new(Op::Array, t.clone(), (0..*n).map(|_| self.literal(u, d)).collect()),
-            Ty::Tuple(ts) => Expr::new(Op::Tuple, t.clone(), ts.iter().map(|t| self.literal(t, d)).collect()),
-            Ty::Record(ts) => Expr::new(Op::Record, t.clone(), ts.iter().map(|t| self.literal(t, d)).collect()),
-            Ty::Fun(..) if *t == Ty::scalar() && self.random.once_in(2) => self.library_function(),
-            Ty::Fun(..) => self.lambda(t, d),
+            Ty::Array(u, n) => Expr::new(Op::Array, ty.clone(), (0..*n).map(|_| self.literal(u, depth)).collect()),
+            Ty::Tuple(ts) => Expr::new(Op::Tuple, ty.clone(), ts.iter().map(|t| self.literal(t, depth)).collect()),
+            Ty::Record(ts) => Expr::new(Op::Record, ty.clone(), ts.iter().map(|t| self.literal(t, depth)).collect()),
+            Ty::Fun(..) if *ty == Ty::scalar() && self.random.once_in(2) => self.library_function(),
+            Ty::Fun(..) => self.lambda(ty, depth),
             Ty::Option(_) | Ty::List(_) | Ty::Data(_) => {
-                let all = t.constructors();
+                let all = ty.constructors();
                 // Recursive types end at the fourth level.
-                let ends: Vec<_> = all.iter().filter(|c| !c.1.contains(t)).cloned().collect();
-                let (con, fields) = if d > 3 { self.random.of(&ends).clone() } else { self.random.of(&all).clone() };
-                Expr::new(Op::Con(con), t.clone(), fields.iter().map(|t| self.literal(t, d + 1)).collect())
+                let ends: Vec<_> = all.iter().filter(|c| !c.1.contains(ty)).cloned().collect();
+                let (con, fields) =
+                    if depth > 3 { self.random.of(&ends).clone() } else { self.random.of(&all).clone() };
+                Expr::new(Op::Con(con), ty.clone(), fields.iter().map(|t| self.literal(t, depth + 1)).collect())
             }
         }
     }
@@ -473,10 +478,10 @@ impl Generator {
     }
 
     /// A smallest expression of a type: a name, a component of one, a function applied to one, or a literal.
-    pub fn leaf(&mut self, t: &Ty) -> Expr {
+    pub fn leaf(&mut self, ty: &Ty) -> Expr {
         let mut found = Vec::new();
         for (x, u) in &self.scope {
-            reach(Expr::var(x, u), t, 2, &mut found);
+            reach(Expr::var(x, u), ty, 2, &mut found);
         }
         if self.random.below(3) > 0 && found.iter().any(|e| self.is_active(e)) {
             found.retain(|e| self.is_active(e));
@@ -487,10 +492,10 @@ impl Generator {
             let at = if self.random.once_in(2) { n - 1 - self.random.below(n.min(4)) } else { self.random.below(n) };
             return found.swap_remove(at);
         }
-        match t {
-            Ty::Array(..) | Ty::Tuple(_) | Ty::Record(_) if self.random.once_in(2) => self.of_leaves(t),
-            Ty::Fun(..) if self.random.once_in(2) => self.lambda(t, 0),
-            _ => self.literal(t, 1),
+        match ty {
+            Ty::Array(..) | Ty::Tuple(_) | Ty::Record(_) if self.random.once_in(2) => self.of_leaves(ty),
+            Ty::Fun(..) if self.random.once_in(2) => self.lambda(ty, 0),
+            _ => self.literal(ty, 1),
         }
     }
 
@@ -506,31 +511,36 @@ impl Generator {
 }
 
 /// All paths from a value to components of the wanted type.
-fn reach(e: Expr, want: &Ty, depth: usize, out: &mut Vec<Expr>) {
-    if e.ty == *want {
-        return out.push(e);
+fn reach(expr: Expr, want: &Ty, depth: usize, out: &mut Vec<Expr>) {
+    if expr.ty == *want {
+        return out.push(expr);
     }
     if depth == 0 {
         return;
     }
-    match &e.ty.clone() {
+    match &expr.ty.clone() {
         Ty::Tuple(ts) if ts.len() == 2 => {
             for (t, f) in ts.iter().zip(["fst", "snd"]) {
-                reach(Expr::call(f, t.clone(), vec![e.clone()]), want, depth - 1, out);
+                reach(Expr::call(f, t.clone(), vec![expr.clone()]), want, depth - 1, out);
             }
         }
         Ty::Record(ts) => {
             for (i, t) in ts.iter().enumerate() {
-                reach(Expr::new(Op::Field(i), t.clone(), vec![e.clone()]), want, depth - 1, out);
+                reach(Expr::new(Op::Field(i), t.clone(), vec![expr.clone()]), want, depth - 1, out);
             }
         }
         Ty::Array(t, n) => {
             for i in 0..*n {
-                reach(Expr::new(Op::Index, (**t).clone(), vec![e.clone(), Expr::int(i as i64)]), want, depth - 1, out);
+                reach(
+                    Expr::new(Op::Index, (**t).clone(), vec![expr.clone(), Expr::int(i as i64)]),
+                    want,
+                    depth - 1,
+                    out,
+                );
             }
         }
-        Ty::Fun(a, b) if **a == Ty::Float && !matches!(e.op, Op::Call(_)) => {
-            reach(Expr::new(Op::Apply, (**b).clone(), vec![e.clone(), Expr::float(0.7)]), want, depth - 1, out);
+        Ty::Fun(a, b) if **a == Ty::Float && !matches!(expr.op, Op::Call(_)) => {
+            reach(Expr::new(Op::Apply, (**b).clone(), vec![expr.clone(), Expr::float(0.7)]), want, depth - 1, out);
         }
         _ => {}
     }

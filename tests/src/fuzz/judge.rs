@@ -177,18 +177,18 @@ fn narrowed(ways: &[SessionRun], worker: &mut Worker) -> std::io::Result<Vec<Fau
         Answer::Died(how) => format!("died: {how}"),
         Answer::Echoes(_) => "no answer".to_owned(),
     };
-    for w in ways {
-        let alone = worker.run(&[w.run()])?;
+    for way in ways {
+        let alone = worker.run(&[way.run()])?;
         if matches!(alone, Answer::Echoes(_)) {
             continue;
         }
         // The first entry without an answer.
-        for n in 1..=w.steps.len() {
-            let mut part = w.clone();
+        for n in 1..=way.steps.len() {
+            let mut part = way.clone();
             part.steps.truncate(n);
             let alone = worker.run(&[part.run()])?;
             if !matches!(alone, Answer::Echoes(_)) {
-                return Ok(vec![fault(kind(&alone), &w.steps[n - 1], "an answer".into(), "")]);
+                return Ok(vec![fault(kind(&alone), &way.steps[n - 1], "an answer".into(), "")]);
             }
         }
     }

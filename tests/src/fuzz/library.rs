@@ -30,13 +30,13 @@ fn near(x: f64, y: f64) -> bool {
 
 impl Reference {
     /// An operator between two values.
-    pub fn infix<'a>(&mut self, f: &str, a: &Val<'a>, b: &Val<'a>) -> Outcome<'a> {
-        match (f, a, b) {
+    pub fn infix<'a>(&mut self, operator: &str, left: &Val<'a>, right: &Val<'a>) -> Outcome<'a> {
+        match (operator, left, right) {
             ("++", Val::Array(x), Val::Array(y)) => Ok(Val::array(x.iter().chain(y.iter()).cloned().collect())),
-            ("@", ..) => self.product(a, b),
-            ("<" | "<=" | ">" | ">=" | "==" | "!=", ..) => self.compare(f, a, b),
-            (_, Val::Num(x), Val::Num(y)) => self.binary(f, x, y),
-            (_, Val::Int(x), Val::Int(y)) => match f {
+            ("@", ..) => self.product(left, right),
+            ("<" | "<=" | ">" | ">=" | "==" | "!=", ..) => self.compare(operator, left, right),
+            (_, Val::Num(x), Val::Num(y)) => self.binary(operator, x, y),
+            (_, Val::Int(x), Val::Int(y)) => match operator {
                 "+" => x.checked_add(*y),
                 "-" => x.checked_sub(*y),
                 "*" => x.checked_mul(*y),
@@ -53,19 +53,19 @@ impl Reference {
             .map(Val::Int)
             .ok_or(NoAnswer::Invalid),
             // The operand of lower rank is combined with every row of the other.
-            (_, Val::Array(x), Val::Array(_)) if rank(a) > rank(b) => {
-                Ok(Val::array(x.iter().map(|x| self.infix(f, x, b)).collect::<Result<_, _>>()?))
+            (_, Val::Array(x), Val::Array(_)) if rank(left) > rank(right) => {
+                Ok(Val::array(x.iter().map(|x| self.infix(operator, x, right)).collect::<Result<_, _>>()?))
             }
-            (_, Val::Array(_), Val::Array(y)) if rank(a) < rank(b) => {
-                Ok(Val::array(y.iter().map(|y| self.infix(f, a, y)).collect::<Result<_, _>>()?))
+            (_, Val::Array(_), Val::Array(y)) if rank(left) < rank(right) => {
+                Ok(Val::array(y.iter().map(|y| self.infix(operator, left, y)).collect::<Result<_, _>>()?))
             }
-            (_, Val::Array(x), Val::Array(y)) if x.len() == y.len() => self.pairwise(f, x, y).map(Val::array),
-            (_, Val::Tuple(x), Val::Tuple(y)) => Ok(Val::Tuple(Rc::new(self.pairwise(f, x, y)?))),
+            (_, Val::Array(x), Val::Array(y)) if x.len() == y.len() => self.pairwise(operator, x, y).map(Val::array),
+            (_, Val::Tuple(x), Val::Tuple(y)) => Ok(Val::Tuple(Rc::new(self.pairwise(operator, x, y)?))),
             (_, Val::Num(_), Val::Array(y)) => {
-                Ok(Val::array(y.iter().map(|y| self.infix(f, a, y)).collect::<Result<_, _>>()?))
+                Ok(Val::array(y.iter().map(|y| self.infix(operator, left, y)).collect::<Result<_, _>>()?))
             }
             (_, Val::Array(x), Val::Num(_)) => {
-                Ok(Val::array(x.iter().map(|x| self.infix(f, x, b)).collect::<Result<_, _>>()?))
+                Ok(Val::array(x.iter().map(|x| self.infix(operator, x, right)).collect::<Result<_, _>>()?))
             }
             _ => Err(NoAnswer::Invalid),
         }
@@ -206,18 +206,18 @@ impl Reference {
         }
     }
 
-    fn of_one<'a>(&mut self, word: &str, n: usize, x: &Val<'a>) -> Outcome<'a> {
+    fn of_one<'a>(&mut self, word: &str, count: usize, operand: &Val<'a>) -> Outcome<'a> {
         match word {
-            "not" => return if let Val::Bool(b) = x { Ok(Val::Bool(!b)) } else { Err(NoAnswer::Invalid) },
-            "float" => return Ok(Val::flat(int(x)? as f64)),
-            "fst" => return self.part(x, 0),
-            "snd" => return self.part(x, 1),
-            "stop_grad" => return Ok(x.map(&mut |n| Num::Flat(n.value()))),
-            "checkpoint" => return Ok(Val::Fun(Rc::new(Fun::Same(x.clone())))),
-            "replicate" => return Ok(Val::array(vec![x.clone(); n])),
+            "not" => return if let Val::Bool(b) = operand { Ok(Val::Bool(!b)) } else { Err(NoAnswer::Invalid) },
+            "float" => return Ok(Val::flat(int(operand)? as f64)),
+            "fst" => return self.part(operand, 0),
+            "snd" => return self.part(operand, 1),
+            "stop_grad" => return Ok(operand.map(&mut |n| Num::Flat(n.value()))),
+            "checkpoint" => return Ok(Val::Fun(Rc::new(Fun::Same(operand.clone())))),
+            "replicate" => return Ok(Val::array(vec![operand.clone(); count])),
             _ => {}
         }
-        let vs = items(x)?;
+        let vs = items(operand)?;
         let slice = |a: usize, b: usize| vs.get(a..b).map(|s| Val::array(s.to_vec())).ok_or(NoAnswer::Invalid);
         match word {
             "len" => Ok(Val::Int(vs.len() as i64)),
@@ -228,7 +228,7 @@ impl Reference {
             }
             "prod" => vs.iter().try_fold(Val::flat(1.0), |s, v| self.infix("*", &s, v)),
             "norm" => {
-                let s = self.product(x, x)?;
+                let s = self.product(operand, operand)?;
                 self.elementwise("sqrt", &s)
             }
             "maximum" | "minimum" => {
@@ -240,11 +240,11 @@ impl Reference {
             "every" => Ok(Val::array(vs.iter().step_by(2).cloned().collect())),
             "reverse" => Ok(Val::array(vs.iter().rev().cloned().collect())),
             "sort" => self.sorted(vs),
-            "first" => self.part(x, 0),
+            "first" => self.part(operand, 0),
             "last" => vs.last().cloned().ok_or(NoAnswer::Invalid),
-            "take" => slice(0, n),
-            "drop" => slice(n.min(vs.len()), vs.len()),
-            "rotate" => Ok(Val::array((0..vs.len()).map(|i| vs[(i + n) % vs.len()].clone()).collect())),
+            "take" => slice(0, count),
+            "drop" => slice(count.min(vs.len()), vs.len()),
+            "rotate" => Ok(Val::array((0..vs.len()).map(|i| vs[(i + count) % vs.len()].clone()).collect())),
             "flatten" => Ok(Val::array(
                 vs.iter()
                     .map(items)
@@ -253,8 +253,8 @@ impl Reference {
                     .flat_map(|r| r.iter().cloned())
                     .collect(),
             )),
-            "T" => self.transposed(x),
-            "column" => Ok(Val::array(vs.iter().map(|r| self.part(r, n)).collect::<Result<_, _>>()?)),
+            "T" => self.transposed(operand),
+            "column" => Ok(Val::array(vs.iter().map(|r| self.part(r, count)).collect::<Result<_, _>>()?)),
             "trace" => {
                 let diagonal = vs.iter().enumerate().map(|(i, r)| self.part(r, i)).collect::<Result<Vec<_>, _>>()?;
                 self.total(&diagonal)

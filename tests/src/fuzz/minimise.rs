@@ -46,13 +46,13 @@ fn put(e: &Expr, at: &[usize], new: &Expr) -> Expr {
 }
 
 /// Smaller programs, by one replacement at a path.
-fn smaller(p: &Program, r: Root, at: &[usize], seed: u64) -> Vec<Program> {
-    let here = get(root(p, r), at);
+fn smaller(program: &Program, start: Root, at: &[usize], seed: u64) -> Vec<Program> {
+    let here = get(root(program, start), at);
     let mut out: Vec<Expr> = Vec::new();
     if here.size() > 1 {
         out.push(Generator::beside(seed).literal(&here.ty, 4));
         out.push(Generator::beside(seed + 1).literal(&here.ty, 4));
-        for (x, t) in scope(p, r, at).iter().rev() {
+        for (x, t) in scope(program, start, at).iter().rev() {
             if *t == here.ty {
                 out.push(Expr::var(x, t));
             }
@@ -66,7 +66,10 @@ fn smaller(p: &Program, r: Root, at: &[usize], seed: u64) -> Vec<Program> {
     } else if let Op::Float(x) = here.op {
         out.extend([0.5, 1.0, 2.0].into_iter().filter(|y| x != *y && ![0.5, 1.0].contains(&x)).map(Expr::float));
     }
-    out.into_iter().map(|e| with(p, r, put(root(p, r), at, &e))).filter(Program::is_closed).collect()
+    out.into_iter()
+        .map(|e| with(program, start, put(root(program, start), at, &e)))
+        .filter(Program::is_closed)
+        .collect()
 }
 
 fn with(p: &Program, r: Root, e: Expr) -> Program {
@@ -79,9 +82,9 @@ fn with(p: &Program, r: Root, e: Expr) -> Program {
 }
 
 /// The same construct with fewer parts.
-fn simpler(e: &Expr) -> Vec<Expr> {
-    let with = |op: Op| Expr { op, ..e.clone() };
-    match &e.op {
+fn simpler(expr: &Expr) -> Vec<Expr> {
+    let with = |op: Op| Expr { op, ..expr.clone() };
+    match &expr.op {
         Op::Loop(s, i, n) if *n > 1 => vec![with(Op::Loop(s.clone(), i.clone(), n - 1))],
         Op::Rec { go, n, s, r, count } if *count > 1 => {
             vec![with(Op::Rec { go: go.clone(), n: n.clone(), s: s.clone(), r: r.clone(), count: count - 1 })]
@@ -91,7 +94,7 @@ fn simpler(e: &Expr) -> Vec<Expr> {
             vec![with(Op::Call("grad".into()))]
         }
         // A library function in place of a lambda.
-        Op::Fun(_) if e.ty == Ty::scalar() => {
+        Op::Fun(_) if expr.ty == Ty::scalar() => {
             ["sin", "id"].iter().map(|f| Expr::new(Op::Var((*f).into()), Ty::scalar(), vec![])).collect()
         }
         _ => vec![],
@@ -105,18 +108,18 @@ fn scope(p: &Program, r: Root, at: &[usize]) -> Vec<(Name, Ty)> {
     if let Root::Body = r {
         out.push((p.param.clone(), p.input.clone()));
     }
-    let mut e = root(p, r);
+    let mut expr = root(p, r);
     for i in at {
-        match &e.op {
-            Op::Let(x) if *i == 1 => out.push((x.clone(), e.kids[0].ty.clone())),
+        match &expr.op {
+            Op::Let(x) if *i == 1 => out.push((x.clone(), expr.kids[0].ty.clone())),
             Op::Fun(x) => {
-                if let Ty::Fun(a, _) = &e.ty {
+                if let Ty::Fun(a, _) = &expr.ty {
                     out.push((x.clone(), (**a).clone()));
                 }
             }
             _ => {}
         }
-        e = &e.kids[*i];
+        expr = &expr.kids[*i];
     }
     out
 }
@@ -157,11 +160,11 @@ fn candidates(p: &Program) -> Vec<(Root, ExprPath)> {
 fn improve(
     best: &mut Program,
     fault: &mut Fault,
-    (r, at): (Root, ExprPath),
+    (origin, at): (Root, ExprPath),
     seed: u64,
     worker: &mut Worker,
 ) -> std::io::Result<()> {
-    if let Root::Global(i) = r {
+    if let Root::Global(i) = origin {
         if i >= best.globals.len() {
             return Ok(());
         }
@@ -177,13 +180,13 @@ fn improve(
         }
     }
     // Earlier replacements may have removed this expression.
-    let mut e = root(best, r);
+    let mut e = root(best, origin);
     for i in &at {
         let Some(k) = e.kids.get(*i) else { return Ok(()) };
         e = k;
     }
     let size = weight(best);
-    for p in smaller(best, r, &at, seed) {
+    for p in smaller(best, origin, &at, seed) {
         if weight(&p) < size
             && let Some(f) = fails(&p, fault, worker)?
         {
@@ -195,9 +198,9 @@ fn improve(
 }
 
 /// The size to minimise: first nodes, then repetition counts, then numbers.
-fn weight(p: &Program) -> usize {
+fn weight(program: &Program) -> usize {
     let mut extra = 0;
-    for e in p.globals.iter().map(|g| &g.1).chain([&p.body]) {
+    for e in program.globals.iter().map(|g| &g.1).chain([&program.body]) {
         e.each(&mut |e| {
             extra += match &e.op {
                 Op::Loop(_, _, n) | Op::Rec { count: n, .. } => *n,
@@ -209,22 +212,22 @@ fn weight(p: &Program) -> usize {
             }
         });
     }
-    p.size() * 16 + extra
+    program.size() * 16 + extra
 }
 
 /// Tries rounder numbers in the points.
-fn points(p: Program, fault: &mut Fault, worker: &mut Worker) -> std::io::Result<Program> {
-    let mut rounder = p.clone();
+fn points(program: Program, fault: &mut Fault, worker: &mut Worker) -> std::io::Result<Program> {
+    let mut rounder = program.clone();
     let short = |e: &Expr| rounded(e);
-    rounder.points = [short(&p.points[0]), short(&p.points[1])];
-    rounder.direction = short(&p.direction);
-    rounder.cotangent = short(&p.cotangent);
+    rounder.points = [short(&program.points[0]), short(&program.points[1])];
+    rounder.direction = short(&program.direction);
+    rounder.cotangent = short(&program.cotangent);
     Ok(match fails(&rounder, fault, worker)? {
         Some(f) => {
             *fault = f;
             rounder
         }
-        None => p,
+        None => program,
     })
 }
 

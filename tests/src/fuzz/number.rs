@@ -78,50 +78,50 @@ impl Num {
     }
 }
 
-fn flat_unary(f: &str, x: f64) -> f64 {
+fn flat_unary(f: &str, input: f64) -> f64 {
     match f {
-        "-" => -x,
-        "sin" => x.sin(),
-        "cos" => x.cos(),
-        "tan" => x.tan(),
-        "asin" => x.asin(),
-        "acos" => x.acos(),
-        "atan" => x.atan(),
-        "sinh" => x.sinh(),
-        "cosh" => x.cosh(),
-        "tanh" => x.tanh(),
-        "exp" => x.exp(),
-        "expm1" => x.exp_m1(),
-        "log" => x.ln(),
-        "log1p" => x.ln_1p(),
-        "sqrt" => x.sqrt(),
-        "cbrt" => x.cbrt(),
-        "abs" => x.abs(),
-        "sigmoid" => 1.0 / (1.0 + (-x).exp()),
-        "relu" => x.max(0.0),
-        "softplus" => x.max(0.0) + (-x.abs()).exp().ln_1p(),
-        "erf" => erf(x),
-        "id" => x,
+        "-" => -input,
+        "sin" => input.sin(),
+        "cos" => input.cos(),
+        "tan" => input.tan(),
+        "asin" => input.asin(),
+        "acos" => input.acos(),
+        "atan" => input.atan(),
+        "sinh" => input.sinh(),
+        "cosh" => input.cosh(),
+        "tanh" => input.tanh(),
+        "exp" => input.exp(),
+        "expm1" => input.exp_m1(),
+        "log" => input.ln(),
+        "log1p" => input.ln_1p(),
+        "sqrt" => input.sqrt(),
+        "cbrt" => input.cbrt(),
+        "abs" => input.abs(),
+        "sigmoid" => 1.0 / (1.0 + (-input).exp()),
+        "relu" => input.max(0.0),
+        "softplus" => input.max(0.0) + (-input.abs()).exp().ln_1p(),
+        "erf" => erf(input),
+        "id" => input,
         _ => f64::NAN,
     }
 }
 
 /// The error function by its series (up to 3) or by a continued fraction, independent of rational approximations.
-fn erf(x: f64) -> f64 {
-    let a = x.abs();
-    let value = if a < 3.0 {
-        let (mut term, mut sum, mut n) = (a, a, 0.0);
+fn erf(input: f64) -> f64 {
+    let magnitude = input.abs();
+    let value = if magnitude < 3.0 {
+        let (mut term, mut sum, mut n) = (magnitude, magnitude, 0.0);
         while term.abs() > 1e-18 * sum.abs() && n < 200.0 {
             n += 1.0;
-            term *= 2.0 * a * a / (2.0 * n + 1.0);
+            term *= 2.0 * magnitude * magnitude / (2.0 * n + 1.0);
             sum += term;
         }
-        2.0 / std::f64::consts::PI.sqrt() * (-a * a).exp() * sum
+        2.0 / std::f64::consts::PI.sqrt() * (-magnitude * magnitude).exp() * sum
     } else {
-        let tail = (1..60).rev().fold(0.0, |t, k| f64::from(k) / 2.0 / (a + t));
-        1.0 - (-a * a).exp() / std::f64::consts::PI.sqrt() / (a + tail)
+        let tail = (1..60).rev().fold(0.0, |t, k| f64::from(k) / 2.0 / (magnitude + t));
+        1.0 - (-magnitude * magnitude).exp() / std::f64::consts::PI.sqrt() / (magnitude + tail)
     };
-    value.copysign(x)
+    value.copysign(input)
 }
 
 fn constant(x: f64) -> Num {
@@ -129,35 +129,35 @@ fn constant(x: f64) -> Num {
 }
 
 /// The derivative of a function at a number.
-fn slope(f: &str, x: &Num) -> Num {
+fn slope(f: &str, input: &Num) -> Num {
     let one = constant(1.0);
     let square = |x: &Num| binary("*", x, x);
     let over = |x: &Num| binary("/", &constant(1.0), x);
     match f {
         "-" => constant(-1.0),
         "id" => one,
-        "sin" => unary("cos", x),
-        "cos" => unary("-", &unary("sin", x)),
-        "tan" => binary("+", &one, &square(&unary("tan", x))),
-        "asin" => over(&unary("sqrt", &binary("-", &one, &square(x)))),
-        "acos" => unary("-", &slope("asin", x)),
-        "atan" => over(&binary("+", &one, &square(x))),
-        "sinh" => unary("cosh", x),
-        "cosh" => unary("sinh", x),
-        "tanh" => over(&square(&unary("cosh", x))),
-        "exp" | "expm1" => unary("exp", x),
-        "log" => over(x),
-        "log1p" => over(&binary("+", &one, x)),
-        "sqrt" => binary("/", &constant(0.5), &unary("sqrt", x)),
-        "cbrt" => over(&binary("*", &constant(3.0), &square(&unary("cbrt", x)))),
-        "abs" => constant(if x.value() == 0.0 { 0.0 } else { x.value().signum() }),
-        "relu" => constant(f64::from(x.value() > 0.0)),
+        "sin" => unary("cos", input),
+        "cos" => unary("-", &unary("sin", input)),
+        "tan" => binary("+", &one, &square(&unary("tan", input))),
+        "asin" => over(&unary("sqrt", &binary("-", &one, &square(input)))),
+        "acos" => unary("-", &slope("asin", input)),
+        "atan" => over(&binary("+", &one, &square(input))),
+        "sinh" => unary("cosh", input),
+        "cosh" => unary("sinh", input),
+        "tanh" => over(&square(&unary("cosh", input))),
+        "exp" | "expm1" => unary("exp", input),
+        "log" => over(input),
+        "log1p" => over(&binary("+", &one, input)),
+        "sqrt" => binary("/", &constant(0.5), &unary("sqrt", input)),
+        "cbrt" => over(&binary("*", &constant(3.0), &square(&unary("cbrt", input)))),
+        "abs" => constant(if input.value() == 0.0 { 0.0 } else { input.value().signum() }),
+        "relu" => constant(f64::from(input.value() > 0.0)),
         "sigmoid" => {
-            let s = unary("sigmoid", x);
+            let s = unary("sigmoid", input);
             binary("*", &s, &binary("-", &one, &s))
         }
-        "softplus" => unary("sigmoid", x),
-        "erf" => binary("*", &constant(2.0 / std::f64::consts::PI.sqrt()), &unary("exp", &unary("-", &square(x)))),
+        "softplus" => unary("sigmoid", input),
+        "erf" => binary("*", &constant(2.0 / std::f64::consts::PI.sqrt()), &unary("exp", &unary("-", &square(input)))),
         _ => constant(f64::NAN),
     }
 }
@@ -170,53 +170,53 @@ pub fn unary(f: &str, x: &Num) -> Num {
     }
 }
 
-fn flat_binary(f: &str, x: f64, y: f64) -> f64 {
+fn flat_binary(f: &str, left: f64, right: f64) -> f64 {
     match f {
-        "+" => x + y,
-        "-" => x - y,
-        "*" => x * y,
-        "/" => x / y,
-        "^" => x.powf(y),
+        "+" => left + right,
+        "-" => left - right,
+        "*" => left * right,
+        "/" => left / right,
+        "^" => left.powf(right),
         "min" => {
-            if y < x {
-                y
+            if right < left {
+                right
             } else {
-                x
+                left
             }
         }
         "max" => {
-            if y > x {
-                y
+            if right > left {
+                right
             } else {
-                x
+                left
             }
         }
         // On the negative half of the axis the sign of a zero selects -π or π, and sums do not keep that sign.
-        "atan2" if x == 0.0 && y.is_sign_negative() => f64::NAN,
-        "atan2" => x.atan2(y),
-        "hypot" => x.hypot(y),
+        "atan2" if left == 0.0 && right.is_sign_negative() => f64::NAN,
+        "atan2" => left.atan2(right),
+        "hypot" => left.hypot(right),
         _ => f64::NAN,
     }
 }
 
 /// A partial derivative of a function of two numbers; only the requested one is computed.
-fn slopes(f: &str, x: &Num, y: &Num, first: bool) -> Num {
-    let first_wins = if f == "min" { x.value() <= y.value() } else { x.value() >= y.value() };
+fn slopes(f: &str, left: &Num, right: &Num, first: bool) -> Num {
+    let first_wins = if f == "min" { left.value() <= right.value() } else { left.value() >= right.value() };
     match (f, first) {
         ("+", _) | ("-", true) => constant(1.0),
         ("-", false) => constant(-1.0),
-        ("*", true) => y.clone(),
-        ("*", false) => x.clone(),
-        ("/", true) => binary("/", &constant(1.0), y),
-        ("/", false) => unary("-", &binary("/", &binary("/", x, y), y)),
-        ("^", true) => binary("*", y, &binary("^", x, &binary("-", y, &constant(1.0)))),
-        ("^", false) => binary("*", &unary("log", x), &binary("^", x, y)),
+        ("*", true) => right.clone(),
+        ("*", false) => left.clone(),
+        ("/", true) => binary("/", &constant(1.0), right),
+        ("/", false) => unary("-", &binary("/", &binary("/", left, right), right)),
+        ("^", true) => binary("*", right, &binary("^", left, &binary("-", right, &constant(1.0)))),
+        ("^", false) => binary("*", &unary("log", left), &binary("^", left, right)),
         ("min" | "max", _) => constant(f64::from(first_wins == first)),
         ("atan2", _) => {
-            let r = binary("+", &binary("*", x, x), &binary("*", y, y));
-            if first { binary("/", y, &r) } else { unary("-", &binary("/", x, &r)) }
+            let r = binary("+", &binary("*", left, left), &binary("*", right, right));
+            if first { binary("/", right, &r) } else { unary("-", &binary("/", left, &r)) }
         }
-        ("hypot", _) => binary("/", if first { x } else { y }, &binary("hypot", x, y)),
+        ("hypot", _) => binary("/", if first { left } else { right }, &binary("hypot", left, right)),
         _ => constant(f64::NAN),
     }
 }
@@ -247,19 +247,20 @@ mod tests {
     /// Compares tangents with central differences of the values, for every function.
     #[test]
     fn rules_are_the_slopes_of_the_values() {
-        let h = 1e-6;
+        let step = 1e-6;
         for f in UNARY {
             for x in [0.37, 0.61] {
                 let d = unary(f, &Num::dual(1, Flat(x), Flat(1.0))).parts(1).1.value();
-                let want = (flat_unary(f, x + h) - flat_unary(f, x - h)) / (2.0 * h);
+                let want = (flat_unary(f, x + step) - flat_unary(f, x - step)) / (2.0 * step);
                 assert!((d - want).abs() < 1e-8 * (1.0 + want.abs()), "{f} {x}: {d} {want}");
             }
         }
         for f in BINARY {
             let (x, y) = (0.7, 1.3);
             let d = binary(f, &Num::dual(1, Flat(x), Flat(0.5)), &Num::dual(1, Flat(y), Flat(2.0))).parts(1).1.value();
-            let want =
-                (flat_binary(f, x + 0.5 * h, y + 2.0 * h) - flat_binary(f, x - 0.5 * h, y - 2.0 * h)) / (2.0 * h);
+            let want = (flat_binary(f, x + 0.5 * step, y + 2.0 * step)
+                - flat_binary(f, x - 0.5 * step, y - 2.0 * step))
+                / (2.0 * step);
             assert!((d - want).abs() < 1e-8 * (1.0 + want.abs()), "{f}: {d} {want}");
         }
     }

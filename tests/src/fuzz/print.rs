@@ -39,78 +39,81 @@ fn list(es: &[Expr]) -> String {
 }
 
 /// An expression as text.
-pub fn expr(e: &Expr) -> String {
-    let k = |i: usize| expr(&e.kids[i]);
-    let t = |i: usize| ty(&e.kids[i].ty);
-    match &e.op {
+pub fn expr(node: &Expr) -> String {
+    let kid = |i: usize| expr(&node.kids[i]);
+    let kid_ty = |i: usize| ty(&node.kids[i].ty);
+    match &node.op {
         Op::Var(x) => x.to_string(),
         Op::Float(x) => number(*x),
         Op::Int(i) if *i < 0 => format!("({i})"),
         Op::Int(i) => i.to_string(),
         Op::Bool(b) => b.to_string(),
-        Op::Infix(op) => format!("({} {op} {})", k(0), k(1)),
-        Op::Call(name) => call(name, e),
-        Op::Let(x) => format!("(let {x} : {} = {} in {})", t(0), k(0), k(1)),
-        Op::LetTuple(xs) if matches!(e.kids[0].ty, Ty::Array(..)) => {
-            format!("(let [{}] = {} in {})", xs.join(", "), k(0), k(1))
+        Op::Infix(op) => format!("({} {op} {})", kid(0), kid(1)),
+        Op::Call(name) => call(name, node),
+        Op::Let(x) => format!("(let {x} : {} = {} in {})", kid_ty(0), kid(0), kid(1)),
+        Op::LetTuple(xs) if matches!(node.kids[0].ty, Ty::Array(..)) => {
+            format!("(let [{}] = {} in {})", xs.join(", "), kid(0), kid(1))
         }
-        Op::LetTuple(xs) => format!("(let ({}) = {} in {})", xs.join(", "), k(0), k(1)),
-        Op::Fun(_) => function(e),
-        Op::Apply => format!("({} {})", k(0), k(1)),
-        Op::Pipe => format!("({} |> {})", k(1), k(0)),
-        Op::Compose => format!("({} >> {})", k(0), k(1)),
-        Op::If => format!("(if {} then {} else {})", k(0), k(1), k(2)),
-        Op::Tuple => format!("({})", list(&e.kids)),
+        Op::LetTuple(xs) => format!("(let ({}) = {} in {})", xs.join(", "), kid(0), kid(1)),
+        Op::Fun(_) => function(node),
+        Op::Apply => format!("({} {})", kid(0), kid(1)),
+        Op::Pipe => format!("({} |> {})", kid(1), kid(0)),
+        Op::Compose => format!("({} >> {})", kid(0), kid(1)),
+        Op::If => format!("(if {} then {} else {})", kid(0), kid(1), kid(2)),
+        Op::Tuple => format!("({})", list(&node.kids)),
         Op::Record => format!(
             "{{{}}}",
-            e.kids.iter().zip(FIELDS).map(|(v, f)| format!("{f} = {}", expr(v))).collect::<Vec<_>>().join(", ")
+            node.kids.iter().zip(FIELDS).map(|(v, f)| format!("{f} = {}", expr(v))).collect::<Vec<_>>().join(", ")
         ),
-        Op::Field(i) => format!("{}.{}", k(0), FIELDS[*i]),
+        Op::Field(i) => format!("{}.{}", kid(0), FIELDS[*i]),
         // Operators infer numbers as the elements of `[]`.
-        Op::Array if e.kids.is_empty() => format!("([] : {})", ty(&e.ty)),
-        Op::Array => format!("[{}]", list(&e.kids)),
-        Op::Index => format!("{}[{}]", k(0), k(1)),
-        Op::Slice(a, b) => format!("{}[{a}:{b}]", k(0)),
-        Op::Con(c) if e.kids.is_empty() => format!("({c} : {})", ty(&e.ty)),
-        Op::Con(c) => format!("({c} {})", e.kids.iter().map(expr).collect::<Vec<_>>().join(" ")),
-        Op::Match(arms) => format!("(match {} with{})", k(0), branches(arms, &e.kids, None)),
-        Op::For(i, n) => format!("(for {i} < {n} -> {})", k(0)),
-        Op::SumFor(i, n) => format!("(sum for {i} < {n} -> {})", k(0)),
-        Op::Loop(s, i, n) => format!("(loop ({s} : {}) = {} for {i} < {n} do {})", t(0), k(0), k(1)),
+        Op::Array if node.kids.is_empty() => format!("([] : {})", ty(&node.ty)),
+        Op::Array => format!("[{}]", list(&node.kids)),
+        Op::Index => format!("{}[{}]", kid(0), kid(1)),
+        Op::Slice(a, b) => format!("{}[{a}:{b}]", kid(0)),
+        Op::Con(c) if node.kids.is_empty() => format!("({c} : {})", ty(&node.ty)),
+        Op::Con(c) => format!("({c} {})", node.kids.iter().map(expr).collect::<Vec<_>>().join(" ")),
+        Op::Match(arms) => format!("(match {} with{})", kid(0), branches(arms, &node.kids, None)),
+        Op::For(i, n) => format!("(for {i} < {n} -> {})", kid(0)),
+        Op::SumFor(i, n) => format!("(sum for {i} < {n} -> {})", kid(0)),
+        Op::Loop(s, i, n) => format!("(loop ({s} : {}) = {} for {i} < {n} do {})", kid_ty(0), kid(0), kid(1)),
         Op::While(s, i, n) => format!(
             "(fst (loop ({s} : {}, {i} : Int) = ({}, 0) while {i} < {n} && {} do ({}, {i} + 1)))",
-            t(0),
-            k(0),
-            k(2),
-            k(1)
+            kid_ty(0),
+            kid(0),
+            kid(2),
+            kid(1)
         ),
         Op::Rec { go, n, s, r, count } => {
-            let again = format!("{go} ({n} - 1) {}", k(1));
-            let next = if matches!(&e.kids[2].op, Op::Var(x) if x == r) {
+            let again = format!("{go} ({n} - 1) {}", kid(1));
+            let next = if matches!(&node.kids[2].op, Op::Var(x) if x == r) {
                 again
             } else {
-                format!("(let {r} : {} = {again} in {})", t(0), k(2))
+                format!("(let {r} : {} = {again} in {})", kid_ty(0), kid(2))
             };
             format!(
                 "(let rec {go} ({n} : Int) ({s} : {0}) : {0} = (if {n} <= 0 then {s} else {next}) in {go} {count} {1})",
-                t(0),
-                k(0)
+                kid_ty(0),
+                kid(0)
             )
         }
         Op::Mutual { names: [a, b], n, s, count } => {
             let one = |f: &str, g: &str, step: String| {
-                format!("{f} ({n} : Int) ({s} : {0}) : {0} = (if {n} <= 0 then {s} else {g} ({n} - 1) {step})", t(0))
+                format!(
+                    "{f} ({n} : Int) ({s} : {0}) : {0} = (if {n} <= 0 then {s} else {g} ({n} - 1) {step})",
+                    kid_ty(0)
+                )
             };
-            format!("(let rec {} and {} in {a} {count} {})", one(a, b, k(1)), one(b, a, k(2)), k(0))
+            format!("(let rec {} and {} in {a} {count} {})", one(a, b, kid(1)), one(b, a, kid(2)), kid(0))
         }
         Op::Walk { go, t: x, arms } => format!(
             "(let rec {go} ({x} : {}) : {} = (match {x} with{}) in {go} {})",
-            t(0),
-            ty(&e.ty),
-            branches(arms, &e.kids, Some(go)),
-            k(0)
+            kid_ty(0),
+            ty(&node.ty),
+            branches(arms, &node.kids, Some(go)),
+            kid(0)
         ),
-        Op::Custom { forward, x, y, d, c } => custom(*forward, [x, y, d, c], &k(0)),
+        Op::Custom { forward, x, y, d, c } => custom(*forward, [x, y, d, c], &kid(0)),
     }
 }
 
@@ -157,28 +160,28 @@ fn sized(t: &Ty) -> String {
 }
 
 /// Library functions, and abbreviations of some combinations.
-fn call(name: &str, e: &Expr) -> String {
-    let k = |i: usize| expr(&e.kids[i]);
+fn call(name: &str, node: &Expr) -> String {
+    let kid = |i: usize| expr(&node.kids[i]);
     match name {
-        "pull" => format!("((snd (vjp {} {})) {})", k(0), k(1), k(2)),
-        "push" => format!("((snd (linearize {} {})) {})", k(0), k(1), k(2)),
-        "pull_linear" => format!("((transpose_at {1} (snd (linearize {0} {1}))) {2})", k(0), k(1), k(2)),
-        "sum filter" => format!("(sum (filter {} {}))", k(0), k(1)),
-        "T" => format!("{}.T", k(0)),
-        "column 0" => format!("{}[:, 0]", k(0)),
-        "every" => format!("{}[::2]", k(0)),
-        "mask" => format!("{0}[{0} .< {1}]", k(0), k(1)),
-        "where below" => format!("(where ({0} .< {1}) {0} {2})", k(0), k(1), k(2)),
-        "full" => format!("(full {} {})", sized(&e.ty), k(0)),
-        "zeros" | "ones" => format!("({name} {})", sized(&e.ty)),
-        "float arange" => format!("(map float (arange {}))", sized(&e.ty)),
-        "histogram" => format!("(reduce_by_index {} {} {} {} {})", k(0), k(1), k(2), k(3), k(4)),
-        "-" => format!("(-{})", k(0)),
-        _ if name.starts_with("update ") => format!("{{{} with [{}] = {}}}", k(0), &name[7..], k(1)),
-        _ if name.starts_with("along ") => format!("({name} {})", k(0)),
-        _ if name.starts_with("^ ") => format!("({} {name})", k(0)),
-        _ if e.kids.is_empty() => name.to_owned(),
-        _ => format!("({name} {})", e.kids.iter().map(expr).collect::<Vec<_>>().join(" ")),
+        "pull" => format!("((snd (vjp {} {})) {})", kid(0), kid(1), kid(2)),
+        "push" => format!("((snd (linearize {} {})) {})", kid(0), kid(1), kid(2)),
+        "pull_linear" => format!("((transpose_at {1} (snd (linearize {0} {1}))) {2})", kid(0), kid(1), kid(2)),
+        "sum filter" => format!("(sum (filter {} {}))", kid(0), kid(1)),
+        "T" => format!("{}.T", kid(0)),
+        "column 0" => format!("{}[:, 0]", kid(0)),
+        "every" => format!("{}[::2]", kid(0)),
+        "mask" => format!("{0}[{0} .< {1}]", kid(0), kid(1)),
+        "where below" => format!("(where ({0} .< {1}) {0} {2})", kid(0), kid(1), kid(2)),
+        "full" => format!("(full {} {})", sized(&node.ty), kid(0)),
+        "zeros" | "ones" => format!("({name} {})", sized(&node.ty)),
+        "float arange" => format!("(map float (arange {}))", sized(&node.ty)),
+        "histogram" => format!("(reduce_by_index {} {} {} {} {})", kid(0), kid(1), kid(2), kid(3), kid(4)),
+        "-" => format!("(-{})", kid(0)),
+        _ if name.starts_with("update ") => format!("{{{} with [{}] = {}}}", kid(0), &name[7..], kid(1)),
+        _ if name.starts_with("along ") => format!("({name} {})", kid(0)),
+        _ if name.starts_with("^ ") => format!("({} {name})", kid(0)),
+        _ if node.kids.is_empty() => name.to_owned(),
+        _ => format!("({name} {})", node.kids.iter().map(expr).collect::<Vec<_>>().join(" ")),
     }
 }
 

@@ -5,24 +5,24 @@ use super::generate::{Generator, NESTING};
 
 impl Generator {
     /// Operations of a specific type.
-    pub fn own(&mut self, t: &Ty, d: usize) -> Expr {
+    pub fn own(&mut self, ty: &Ty, depth: usize) -> Expr {
         if self.nesting < NESTING
-            && !t.has_function()
+            && !ty.has_function()
             && self.differentiates()
-            && let Some(e) = self.derivative(t, d)
+            && let Some(e) = self.derivative(ty, depth)
         {
             return e;
         }
-        match t {
-            Ty::Float => self.float(d),
-            Ty::Int => self.int(d),
-            Ty::Bool => self.truth(d),
-            Ty::Array(u, n) if **u == Ty::Float => self.vector(*n, d),
-            Ty::Array(u, n) => self.array(u, *n, d),
-            Ty::Tuple(ts) => self.tuple(t, ts, d),
-            Ty::Record(ts) => Expr::new(Op::Record, t.clone(), ts.iter().map(|t| self.expr(t, d)).collect()),
-            Ty::Fun(a, b) => self.function(t, a, b, d),
-            Ty::Option(_) | Ty::List(_) | Ty::Data(_) => self.constructed(t, d),
+        match ty {
+            Ty::Float => self.float(depth),
+            Ty::Int => self.int(depth),
+            Ty::Bool => self.truth(depth),
+            Ty::Array(u, n) if **u == Ty::Float => self.vector(*n, depth),
+            Ty::Array(u, n) => self.array(u, *n, depth),
+            Ty::Tuple(ts) => self.tuple(ty, ts, depth),
+            Ty::Record(ts) => Expr::new(Op::Record, ty.clone(), ts.iter().map(|t| self.expr(t, depth)).collect()),
+            Ty::Fun(a, b) => self.function(ty, a, b, depth),
+            Ty::Option(_) | Ty::List(_) | Ty::Data(_) => self.constructed(ty, depth),
         }
     }
 
@@ -52,27 +52,29 @@ impl Generator {
         Expr::new(Op::Tuple, t.clone(), ts.iter().map(|t| self.expr(t, d)).collect())
     }
 
-    fn function(&mut self, t: &Ty, a: &Ty, b: &Ty, d: usize) -> Expr {
-        let scalar = *t == Ty::scalar();
+    fn function(&mut self, ty: &Ty, from: &Ty, to: &Ty, depth: usize) -> Expr {
+        let scalar = *ty == Ty::scalar();
         match self.random.below(12) {
             0 if scalar => self.library_function(),
             1 if self.nesting < NESTING && scalar => {
-                let f = self.differentiated(&Ty::Float, &Ty::Float, d);
+                let f = self.differentiated(&Ty::Float, &Ty::Float, depth);
                 Expr::call(
                     *self.random.of(&["grad", "grad", "grad", "engine.grad Taped", "grad_with RecomputeAll"]),
-                    t.clone(),
+                    ty.clone(),
                     vec![f],
                 )
             }
             2 | 3 => {
                 let middle = self.any_type(0);
-                let (f, g) =
-                    (self.expr(&Ty::fun(a.clone(), middle.clone()), d), self.expr(&Ty::fun(middle, b.clone()), d));
-                Expr::new(Op::Compose, t.clone(), vec![f, g])
+                let (f, g) = (
+                    self.expr(&Ty::fun(from.clone(), middle.clone()), depth),
+                    self.expr(&Ty::fun(middle, to.clone()), depth),
+                );
+                Expr::new(Op::Compose, ty.clone(), vec![f, g])
             }
-            4 => Expr::call("checkpoint", t.clone(), vec![self.expr(t, d)]),
+            4 => Expr::call("checkpoint", ty.clone(), vec![self.expr(ty, depth)]),
             5 if scalar => self.custom(),
-            _ => self.lambda(t, d),
+            _ => self.lambda(ty, depth),
         }
     }
 
@@ -87,59 +89,59 @@ impl Generator {
         Expr::new(op, Ty::scalar(), vec![f])
     }
 
-    fn float(&mut self, d: usize) -> Expr {
-        let t = Ty::Float;
-        let n = 1 + self.random.below(3);
-        let v = Ty::vector(n);
+    fn float(&mut self, depth: usize) -> Expr {
+        let ty = Ty::Float;
+        let len = 1 + self.random.below(3);
+        let vector = Ty::vector(len);
         match self.random.below(22) {
             0..3 => {
                 let f = *self.random.of(&[
                     "sin", "cos", "tanh", "atan", "sigmoid", "exp", "-", "abs", "relu", "softplus", "erf", "sqrt",
                     "log", "cbrt", "expm1", "sinh",
                 ]);
-                Expr::call(f, t, vec![self.safe(f, d)])
+                Expr::call(f, ty, vec![self.safe(f, depth)])
             }
             3..8 => {
                 let op = *self.random.of(&["+", "-", "*", "*", "+"]);
-                Expr::new(Op::Infix(op), t, vec![self.expr(&Ty::Float, d), self.expr(&Ty::Float, d)])
+                Expr::new(Op::Infix(op), ty, vec![self.expr(&Ty::Float, depth), self.expr(&Ty::Float, depth)])
             }
-            8 => self.quotient(d),
-            9 => self.power(d),
+            8 => self.quotient(depth),
+            9 => self.power(depth),
             10 => {
                 let f = *self.random.of(&["min", "max", "hypot", "atan2"]);
-                Expr::call(f, t, vec![self.expr(&Ty::Float, d), self.expr(&Ty::Float, d)])
+                Expr::call(f, ty, vec![self.expr(&Ty::Float, depth), self.expr(&Ty::Float, depth)])
             }
             11 | 12 => {
                 let f = *self.random.of(&["sum", "sum", "prod", "mean", "maximum", "minimum", "norm", "first", "last"]);
-                Expr::call(f, t, vec![self.expr(&v, d)])
+                Expr::call(f, ty, vec![self.expr(&vector, depth)])
             }
-            13 => Expr::call("dot", t, vec![self.expr(&v, d), self.expr(&v, d)]),
+            13 => Expr::call("dot", ty, vec![self.expr(&vector, depth), self.expr(&vector, depth)]),
             14 => {
                 let i = self.name("i");
-                let body = self.under(&[(i.clone(), Ty::Int)], |g| g.expr(&Ty::Float, d));
-                Expr::new(Op::SumFor(i, n), t, vec![body])
+                let body = self.under(&[(i.clone(), Ty::Int)], |g| g.expr(&Ty::Float, depth));
+                Expr::new(Op::SumFor(i, len), ty, vec![body])
             }
-            15 => Expr::call("float", t, vec![self.expr(&Ty::Int, d.min(2))]),
+            15 => Expr::call("float", ty, vec![self.expr(&Ty::Int, depth.min(2))]),
             16 => {
-                let p = self.lambda(&Ty::fun(Ty::Float, Ty::Bool), d.min(2));
-                Expr::call("sum filter", t, vec![p, self.expr(&v, d)])
+                let p = self.lambda(&Ty::fun(Ty::Float, Ty::Bool), depth.min(2));
+                Expr::call("sum filter", ty, vec![p, self.expr(&vector, depth)])
             }
-            17 => self.reduced(&v, d),
-            18 => Expr::call(format!("^ {}", self.random.below(4)), t, vec![self.expr(&Ty::Float, d)]),
+            17 => self.reduced(&vector, depth),
+            18 => Expr::call(format!("^ {}", self.random.below(4)), ty, vec![self.expr(&Ty::Float, depth)]),
             20 => match self.random.below(4) {
-                0 => Expr::call("weighed", t, vec![self.expr(&v, d), self.expr(&v, d)]),
-                1 => Expr::call("weighed", t, vec![self.expr(&Ty::Float, d), self.expr(&v, d)]),
-                _ => self.helped(&t, &t, &t, d),
+                0 => Expr::call("weighed", ty, vec![self.expr(&vector, depth), self.expr(&vector, depth)]),
+                1 => Expr::call("weighed", ty, vec![self.expr(&Ty::Float, depth), self.expr(&vector, depth)]),
+                _ => self.helped(&ty, &ty, &ty, depth),
             },
             // The masked operand is written twice.
             19 => {
-                let kept = Expr::call("mask", v.clone(), vec![self.leaf(&v), self.leaf(&Ty::Float)]);
-                Expr::call("sum", t, vec![kept])
+                let kept = Expr::call("mask", vector.clone(), vec![self.leaf(&vector), self.leaf(&Ty::Float)]);
+                Expr::call("sum", ty, vec![kept])
             }
             _ => match self.random.below(3) {
-                0 => Expr::call("trace", t, vec![self.expr(&Ty::matrix(2, 2), d)]),
-                1 => Expr::call("stop_grad", t, vec![self.expr(&Ty::Float, d)]),
-                _ => Expr::new(Op::Index, t, vec![self.expr(&v, d), self.place(n)]),
+                0 => Expr::call("trace", ty, vec![self.expr(&Ty::matrix(2, 2), depth)]),
+                1 => Expr::call("stop_grad", ty, vec![self.expr(&Ty::Float, depth)]),
+                _ => Expr::new(Op::Index, ty, vec![self.expr(&vector, depth), self.place(len)]),
             },
         }
     }
@@ -241,20 +243,20 @@ impl Generator {
     }
 
     fn truth(&mut self, d: usize) -> Expr {
-        let d = d.min(2);
+        let depth = d.min(2);
         match self.random.below(6) {
             0..3 => {
                 let op = *self.random.of(&["<", ">", "<=", ">="]);
-                Expr::new(Op::Infix(op), Ty::Bool, vec![self.expr(&Ty::Float, d), self.expr(&Ty::Float, d)])
+                Expr::new(Op::Infix(op), Ty::Bool, vec![self.expr(&Ty::Float, depth), self.expr(&Ty::Float, depth)])
             }
             3 => {
                 let op = *self.random.of(&["<", "==", "!="]);
-                Expr::new(Op::Infix(op), Ty::Bool, vec![self.leaf(&Ty::Int), self.expr(&Ty::Int, d)])
+                Expr::new(Op::Infix(op), Ty::Bool, vec![self.leaf(&Ty::Int), self.expr(&Ty::Int, depth)])
             }
-            4 => Expr::call("not", Ty::Bool, vec![self.expr(&Ty::Bool, d)]),
+            4 => Expr::call("not", Ty::Bool, vec![self.expr(&Ty::Bool, depth)]),
             _ => {
                 let op = *self.random.of(&["&&", "||"]);
-                Expr::new(Op::Infix(op), Ty::Bool, vec![self.expr(&Ty::Bool, d), self.expr(&Ty::Bool, d)])
+                Expr::new(Op::Infix(op), Ty::Bool, vec![self.expr(&Ty::Bool, depth), self.expr(&Ty::Bool, depth)])
             }
         }
     }
@@ -277,31 +279,35 @@ impl Generator {
     }
 
     /// A derivative operator with a result of the given type.
-    fn derivative(&mut self, t: &Ty, d: usize) -> Option<Expr> {
-        if !has_real(t) {
+    fn derivative(&mut self, ty: &Ty, depth: usize) -> Option<Expr> {
+        if !has_real(ty) {
             return None;
         }
-        if let Ty::Array(row, n) = t
+        if let Ty::Array(row, n) = ty
             && let (Ty::Array(e, m), true) = (&**row, self.random.below(4) > 0)
         {
-            return (**e == Ty::Float).then(|| self.matrix_of_partials(t, *n, *m, d));
+            return (**e == Ty::Float).then(|| self.matrix_of_partials(ty, *n, *m, depth));
         }
         let point = match self.random.below(3) {
             0 => Ty::Float,
             1 => Ty::vector(1 + self.random.below(3)),
             _ => Ty::Tuple(vec![Ty::Float, Ty::vector(2)]),
         };
-        if *t == Ty::Float && self.random.once_in(4) {
+        if *ty == Ty::Float && self.random.once_in(4) {
             let (n, m) = (1 + self.random.below(2), 1 + self.random.below(2));
-            let partials = self.matrix_of_partials(&Ty::matrix(n, m), n, m, d);
+            let partials = self.matrix_of_partials(&Ty::matrix(n, m), n, m, depth);
             let row = Expr::new(Op::Index, Ty::vector(m), vec![partials, self.index(n)]);
             return Some(Expr::new(Op::Index, Ty::Float, vec![row, self.index(m)]));
         }
-        if let (Some((from, to)), true) = (partial(t, &point), self.random.once_in(4)) {
+        if let (Some((from, to)), true) = (partial(ty, &point), self.random.once_in(4)) {
             let way = *self.random.of(&["jacobian", "jacfwd", "jacrev"]);
-            return Some(Expr::call(way, t.clone(), vec![self.differentiated(&from, &to, d), self.expr(&from, d)]));
+            return Some(Expr::call(
+                way,
+                ty.clone(),
+                vec![self.differentiated(&from, &to, depth), self.expr(&from, depth)],
+            ));
         }
-        let has_data = contains_data(t);
+        let has_data = contains_data(ty);
         Some(match self.random.below(if has_data { 4 } else { 9 }) {
             0..3 => {
                 let way = *self.random.of(&[
@@ -316,39 +322,42 @@ impl Generator {
                     "grad_with Sqrt",
                     "grad_with (Revolve 1)",
                 ]);
-                Expr::call(way, t.clone(), vec![self.differentiated(t, &Ty::Float, d), self.expr(t, d)])
+                Expr::call(way, ty.clone(), vec![self.differentiated(ty, &Ty::Float, depth), self.expr(ty, depth)])
             }
             3 => {
                 let pair = Expr::call(
                     "value_and_grad",
-                    Ty::Tuple(vec![Ty::Float, t.clone()]),
-                    vec![self.differentiated(t, &Ty::Float, d), self.expr(t, d)],
+                    Ty::Tuple(vec![Ty::Float, ty.clone()]),
+                    vec![self.differentiated(ty, &Ty::Float, depth), self.expr(ty, depth)],
                 );
-                Expr::call("snd", t.clone(), vec![pair])
+                Expr::call("snd", ty.clone(), vec![pair])
             }
             4 => {
                 let pair = Expr::call(
                     "jvp",
-                    Ty::Tuple(vec![t.clone(), t.clone()]),
-                    vec![self.differentiated(&point, t, d), self.expr(&point, d), self.expr(&point, d)],
+                    Ty::Tuple(vec![ty.clone(), ty.clone()]),
+                    vec![self.differentiated(&point, ty, depth), self.expr(&point, depth), self.expr(&point, depth)],
                 );
-                Expr::call(if self.random.once_in(3) { "fst" } else { "snd" }, t.clone(), vec![pair])
+                Expr::call(if self.random.once_in(3) { "fst" } else { "snd" }, ty.clone(), vec![pair])
             }
             5 => Expr::call(
                 "push",
-                t.clone(),
-                vec![self.differentiated(&point, t, d), self.expr(&point, d), self.expr(&point, d)],
+                ty.clone(),
+                vec![self.differentiated(&point, ty, depth), self.expr(&point, depth), self.expr(&point, depth)],
             ),
             6 | 7 => {
                 // The point of `pull_linear` is written twice.
-                let (way, x) =
-                    if self.random.once_in(4) { ("pull_linear", self.leaf(t)) } else { ("pull", self.expr(t, d)) };
-                Expr::call(way, t.clone(), vec![self.differentiated(t, &point, d), x, self.expr(&point, d)])
+                let (way, x) = if self.random.once_in(4) {
+                    ("pull_linear", self.leaf(ty))
+                } else {
+                    ("pull", self.expr(ty, depth))
+                };
+                Expr::call(way, ty.clone(), vec![self.differentiated(ty, &point, depth), x, self.expr(&point, depth)])
             }
             _ => Expr::call(
                 "hvp",
-                t.clone(),
-                vec![self.differentiated(t, &Ty::Float, d), self.expr(t, d), self.expr(t, d)],
+                ty.clone(),
+                vec![self.differentiated(ty, &Ty::Float, depth), self.expr(ty, depth), self.expr(ty, depth)],
             ),
         })
     }

@@ -169,11 +169,11 @@ pub fn programs(plan: &FuzzPlan, seeds: impl Iterator<Item = u64>) -> std::io::R
         if plan.verbose && out.compared > 0 && out.compared.is_multiple_of(500) {
             println!("{} programs compared, at seed {seed}", out.compared);
         }
-        let p = Generator::new(seed).program();
-        if !plan.skip.is_empty() && p.entries().iter().any(|e| plan.skip.iter().any(|w| e.contains(w))) {
+        let candidate = Generator::new(seed).program();
+        if !plan.skip.is_empty() && candidate.entries().iter().any(|e| plan.skip.iter().any(|w| e.contains(w))) {
             continue;
         }
-        match judge(&p, &mut worker)? {
+        match judge(&candidate, &mut worker)? {
             Verdict::Skipped(why) => {
                 if why == NoAnswer::Invalid {
                     // A fault of the generator or of the reference: every program is valid.
@@ -183,19 +183,19 @@ pub fn programs(plan: &FuzzPlan, seeds: impl Iterator<Item = u64>) -> std::io::R
             }
             Verdict::Fine { active } => {
                 out.compared += 1;
-                out.counts.program(&p);
+                out.counts.program(&candidate);
                 if active {
                     out.counts.add("gradients that are not 0");
                 }
             }
             Verdict::Wrong(faults) => {
                 out.compared += 1;
-                out.counts.program(&p);
+                out.counts.program(&candidate);
                 let fault = &faults[0];
                 let seen = kinds.entry((fault.kind.clone(), fault.way)).or_insert(0);
                 *seen += 1;
                 if *seen <= plan.of_a_kind {
-                    let (program, fault) = minimise(&p, fault, &mut worker, plan.minimise)?;
+                    let (program, fault) = minimise(&candidate, fault, &mut worker, plan.minimise)?;
                     let failure = Failure { seed, fault, program };
                     if let Some(same) = out.failures.iter_mut().find(|f| f.0.shape() == failure.shape()) {
                         same.1 += 1;

@@ -63,28 +63,32 @@ const FUEL: usize = 60_000;
 fn questions(p: &Program) -> Vec<Expr> {
     let (input, output) = (&p.input, &p.body.ty);
     let var = |x: &str, t: &Ty| Expr::var(&Name::from(x), t);
-    let f = var("f0", &Ty::fun(input.clone(), output.clone()));
-    let (x, d) = (var("x0", input), var("d0", input));
-    let value = Expr::new(Op::Apply, output.clone(), vec![f.clone(), x.clone()]);
+    let func = var("f0", &Ty::fun(input.clone(), output.clone()));
+    let (point, direction) = (var("x0", input), var("d0", input));
+    let value = Expr::new(Op::Apply, output.clone(), vec![func.clone(), point.clone()]);
     let mut out = vec![value];
-    let points = Expr::new(Op::Array, Ty::Array(Box::new(input.clone()), 2), vec![x.clone(), var("x1", input)]);
-    let z = Name::from("z0");
+    let points = Expr::new(Op::Array, Ty::Array(Box::new(input.clone()), 2), vec![point.clone(), var("x1", input)]);
+    let bound = Name::from("z0");
     let each = |body: Expr| {
         let t = Ty::Array(Box::new(body.ty.clone()), 2);
-        let f = Expr::new(Op::Fun(z.clone()), Ty::fun(input.clone(), body.ty.clone()), vec![body]);
+        let f = Expr::new(Op::Fun(bound.clone()), Ty::fun(input.clone(), body.ty.clone()), vec![body]);
         Expr::call("map", t, vec![f, points.clone()])
     };
     if *output == Ty::Float {
         let pair = Ty::Tuple(vec![Ty::Float, input.clone()]);
-        out.push(Expr::call("grad", input.clone(), vec![f.clone(), x.clone()]));
-        out.push(Expr::call("value_and_grad", pair, vec![f.clone(), x.clone()]));
-        out.push(Expr::call("jvp", Ty::Tuple(vec![Ty::Float, Ty::Float]), vec![f.clone(), x.clone(), d.clone()]));
-        out.push(Expr::call("hvp", input.clone(), vec![f.clone(), x.clone(), d]));
-        out.push(each(Expr::call("grad", input.clone(), vec![f.clone(), Expr::var(&z, input)])));
+        out.push(Expr::call("grad", input.clone(), vec![func.clone(), point.clone()]));
+        out.push(Expr::call("value_and_grad", pair, vec![func.clone(), point.clone()]));
+        out.push(Expr::call(
+            "jvp",
+            Ty::Tuple(vec![Ty::Float, Ty::Float]),
+            vec![func.clone(), point.clone(), direction.clone()],
+        ));
+        out.push(Expr::call("hvp", input.clone(), vec![func.clone(), point.clone(), direction]));
+        out.push(each(Expr::call("grad", input.clone(), vec![func.clone(), Expr::var(&bound, input)])));
         if let Ty::Array(e, n) = input
             && **e == Ty::Float
         {
-            out.push(Expr::call("hessian", Ty::matrix(*n, *n), vec![f, x]));
+            out.push(Expr::call("hessian", Ty::matrix(*n, *n), vec![func, point]));
         }
         return out;
     }
@@ -93,20 +97,24 @@ fn questions(p: &Program) -> Vec<Expr> {
         if is_plain(output) {
             var("c0", output)
         } else {
-            Expr::new(Op::Apply, output.clone(), vec![f.clone(), x.clone()])
+            Expr::new(Op::Apply, output.clone(), vec![func.clone(), x.clone()])
         }
     };
-    let c = cotangent(&x);
-    out.push(Expr::call("jvp", Ty::Tuple(vec![output.clone(), output.clone()]), vec![f.clone(), x.clone(), d]));
-    out.push(Expr::call("pull", input.clone(), vec![f.clone(), x.clone(), c]));
-    let at = Expr::var(&z, input);
-    out.push(each(Expr::call("pull", input.clone(), vec![f.clone(), at.clone(), cotangent(&at)])));
+    let c = cotangent(&point);
+    out.push(Expr::call(
+        "jvp",
+        Ty::Tuple(vec![output.clone(), output.clone()]),
+        vec![func.clone(), point.clone(), direction],
+    ));
+    out.push(Expr::call("pull", input.clone(), vec![func.clone(), point.clone(), c]));
+    let at = Expr::var(&bound, input);
+    out.push(each(Expr::call("pull", input.clone(), vec![func.clone(), at.clone(), cotangent(&at)])));
     if let (Ty::Array(a, n), Ty::Array(b, m)) = (input, output)
         && **a == Ty::Float
         && **b == Ty::Float
     {
         for way in ["jacobian", "jacfwd", "jacrev"] {
-            out.push(Expr::call(way, Ty::matrix(*m, *n), vec![f.clone(), x.clone()]));
+            out.push(Expr::call(way, Ty::matrix(*m, *n), vec![func.clone(), point.clone()]));
         }
     }
     out
@@ -114,26 +122,26 @@ fn questions(p: &Program) -> Vec<Expr> {
 
 /// The reference's answer to a question, and its number of steps.
 pub fn answer(p: &Program, question: &Expr) -> Result<(Query, usize), NoAnswer> {
-    let mut r = Reference::new(FUEL);
+    let mut reference = Reference::new(FUEL);
     let mut env = None;
     for (x, e) in &p.globals {
-        let v = r.eval(e, &env)?;
+        let v = reference.eval(e, &env)?;
         env = bind(&env, x, v);
     }
     let function = p.function();
     let names: Vec<Name> = p.places().iter().map(|(x, _)| Name::from(*x)).collect();
     let f0 = Name::from("f0");
     let places = p.places();
-    let f = r.eval(&function, &env)?;
+    let f = reference.eval(&function, &env)?;
     let mut env = bind(&env, &f0, f);
     for (x, (_, e)) in names.iter().zip(&places) {
-        let v = r.eval(e, &env)?;
+        let v = reference.eval(e, &env)?;
         env = bind(&env, x, v);
     }
-    let v = r.eval(question, &env)?;
+    let v = reference.eval(question, &env)?;
     let mut words = Vec::new();
     v.words(&mut words);
-    Ok((Query { text: expr(question), words, slack: 1e-11 * r.largest }, FUEL - r.fuel))
+    Ok((Query { text: expr(question), words, slack: 1e-11 * reference.largest }, FUEL - reference.fuel))
 }
 
 /// The engines of module `engine`.
@@ -142,12 +150,12 @@ const PLANS: [&str; 7] =
     ["StoreAll", "RecomputeAll", "Sqrt", "Revolve 1", "Revolve 3", "Budget 100_000_000", "ByHand ([] : [_]Int)"];
 
 /// All execution modes of a program, or the reason why it cannot be judged. The first is the default mode.
-pub fn ways(p: &Program) -> Result<Vec<SessionRun>, NoAnswer> {
-    let questions = questions(p);
+pub fn ways(program: &Program) -> Result<Vec<SessionRun>, NoAnswer> {
+    let questions = questions(program);
     let mut queries = Vec::new();
     let mut steps = 1;
     for (i, q) in questions.iter().enumerate() {
-        match answer(p, q) {
+        match answer(program, q) {
             Ok((a, spent)) => {
                 steps = if i == 0 { spent } else { steps };
                 queries.push(a);
@@ -161,7 +169,7 @@ pub fn ways(p: &Program) -> Result<Vec<SessionRun>, NoAnswer> {
         .map(|(jit, compiled)| SessionRun { jit, compiled, threads: 2, steps: vec![] })
         .collect();
     for w in &mut sessions {
-        p.entries().into_iter().for_each(|e| w.ask("definitions", e, Check::Defines));
+        program.entries().into_iter().for_each(|e| w.ask("definitions", e, Check::Defines));
     }
     let [plain, interpreted, taped] = &mut sessions[..] else { return Err(NoAnswer::Invalid) };
     for q in &queries {
@@ -172,8 +180,8 @@ pub fn ways(p: &Program) -> Result<Vec<SessionRun>, NoAnswer> {
     if let Some(g) = queries.iter().find(|q| q.text.starts_with("(grad f0")) {
         gradients(g, plain);
     }
-    hot(p, &queries, steps, plain, interpreted);
-    large(p, &mut sessions);
+    hot(program, &queries, steps, plain, interpreted);
+    large(program, &mut sessions);
     Ok(sessions)
 }
 
@@ -211,9 +219,9 @@ fn gradients(g: &Query, plain: &mut SessionRun) {
 fn hot(p: &Program, queries: &[Query], steps: usize, plain: &mut SessionRun, interpreted: &mut SessionRun) {
     let rounds = (60_000 / steps).clamp(20, 3000) | 1;
     let (input, output) = (ty(&p.input), ty(&p.body.ty));
-    for (k, q) in queries.iter().take(2).enumerate() {
+    for (k, query) in queries.iter().take(2).enumerate() {
         let gradient = k == 1;
-        if gradient && !q.text.starts_with("(grad f0") {
+        if gradient && !query.text.starts_with("(grad f0") {
             continue;
         }
         let (f, result, n) =
@@ -225,7 +233,7 @@ fn hot(p: &Program, queries: &[Query], steps: usize, plain: &mut SessionRun, int
         plain.ask("definitions", define.clone(), Check::Defines);
         interpreted.ask("definitions", define, Check::Defines);
         interpreted.ask("hot, --no-jit", call.clone(), Check::Same(0, plain.steps.len(), &[]));
-        plain.ask("hot", call, Check::Agrees(q.clone()));
+        plain.ask("hot", call, Check::Agrees(query.clone()));
     }
 }
 

@@ -167,20 +167,20 @@ pub fn guarded(run: impl FnOnce() -> String) -> String {
 }
 
 fn session(run: &Value) -> Vec<String> {
-    let s = Rc::new(RefCell::new(crate::session().0));
-    s.borrow_mut().set_jit(run["jit"].as_bool().unwrap_or(true));
-    s.borrow_mut().set_compiled_ad(run["compiled"].as_bool().unwrap_or(true));
-    s.borrow_mut().set_threads(run["threads"].as_u64().unwrap_or(0) as usize);
+    let session = Rc::new(RefCell::new(crate::session().0));
+    session.borrow_mut().set_jit(run["jit"].as_bool().unwrap_or(true));
+    session.borrow_mut().set_compiled_ad(run["compiled"].as_bool().unwrap_or(true));
+    session.borrow_mut().set_threads(run["threads"].as_u64().unwrap_or(0) as usize);
     let entries = run["entries"].as_array().cloned().unwrap_or_default();
     let mut out = Vec::new();
     for entry in entries.iter().filter_map(Value::as_str) {
-        let echo = guarded(|| echo(&mut s.borrow_mut(), entry));
+        let echo = guarded(|| echo(&mut session.borrow_mut(), entry));
         let over = echo.starts_with("panic: ");
-        let reasons = if over { vec![] } else { reasons(&s.borrow()) };
+        let reasons = if over { vec![] } else { reasons(&session.borrow()) };
         out.push(echo + &reasons.into_iter().map(|r| format!("{REASON}{r}")).collect::<String>());
         if over {
             // After a panic the session may be inconsistent, so it is not dropped.
-            std::mem::forget(s);
+            std::mem::forget(session);
             break;
         }
     }

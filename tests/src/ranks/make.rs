@@ -74,65 +74,65 @@ impl Maker {
         }
     }
 
-    fn definition(&mut self, k: usize) {
+    fn definition(&mut self, index: usize) {
         self.scope.clear();
         let mut params = Vec::new();
         let mut names = Vec::new();
         let outer = self.functions.len();
         for _ in 0..=self.random.below(3) {
-            let x = self.name("x");
+            let param = self.name("x");
             if self.random.once_in(8) {
                 let (a, b) =
                     if self.random.once_in(2) { (Ty::Float, Ty::Float) } else { (Ty::floats(&[2]), Ty::floats(&[2])) };
                 self.functions.push(Function {
-                    name: x.clone(),
+                    name: param.clone(),
                     params: vec![Param::Value(a.clone())],
                     result: b.clone(),
                 });
                 params.push(Param::Fun(a, b));
             } else {
                 let t = self.some_type();
-                self.scope.push((x.clone(), t.clone()));
+                self.scope.push((param.clone(), t.clone()));
                 params.push(Param::Value(t));
             }
-            names.push(x);
+            names.push(param);
         }
         let result = if self.random.once_in(2) { Ty::Float } else { self.some_type() };
         let depth = 2 + self.random.below(3);
         let body = self.expr(&result, depth);
         self.functions.truncate(outer);
-        let name = format!("f{k}");
+        let name = format!("f{index}");
         self.functions.push(Function { name: name.clone(), params, result });
         self.defs.push(Def { name, params: names, body });
     }
 
-    fn leaf(&mut self, t: &Ty) -> Expr {
+    fn leaf(&mut self, ty: &Ty) -> Expr {
         let mut fits: Vec<Expr> = Vec::new();
         for (x, u) in &self.scope {
             let var = || Expr::Var(x.clone());
-            if u == t {
+            if u == ty {
                 fits.extend([var(), var()]);
             }
             match u {
-                Ty::Array(_, e) if **e == *t => {
+                Ty::Array(_, e) if **e == *ty => {
                     fits.extend([Expr::Index(boxed(var()), vec![At::Literal(-1)]), Expr::Call("sum", vec![var()])]);
                 }
-                Ty::Array(..) if *t == Ty::Float => fits.push(Expr::Call("norm", vec![var()])),
+                Ty::Array(..) if *ty == Ty::Float => fits.push(Expr::Call("norm", vec![var()])),
                 Ty::Tuple(ts) if ts.len() == 2 => {
-                    fits.extend((0..2).filter(|i| ts[*i] == *t).map(|i| Expr::Call(["fst", "snd"][i], vec![var()])));
+                    fits.extend((0..2).filter(|i| ts[*i] == *ty).map(|i| Expr::Call(["fst", "snd"][i], vec![var()])));
                 }
-                Ty::Record(fs) => fits.extend(fs.iter().filter(|f| f.1 == *t).map(|f| Expr::Field(boxed(var()), f.0))),
+                Ty::Record(fs) => fits.extend(fs.iter().filter(|f| f.1 == *ty).map(|f| Expr::Field(boxed(var()), f.0))),
                 _ => {}
             }
         }
         if !fits.is_empty() && !self.random.once_in(6) {
             return self.random.of(&fits).clone();
         }
-        match t {
+        match ty {
             Ty::Float => Expr::Float((self.random.float() * 10.0).round() / 10.0),
             Ty::Tuple(ts) => Expr::Tuple(ts.iter().map(|t| self.leaf(t)).collect()),
             Ty::Record(fs) => Expr::Record(fs.iter().map(|(f, t)| (*f, self.leaf(t))).collect()),
-            _ => Expr::Literal(t.clone(), value(t, &mut || (self.random.float() * 10.0).round() / 10.0)),
+            _ => Expr::Literal(ty.clone(), value(ty, &mut || (self.random.float() * 10.0).round() / 10.0)),
         }
     }
 
@@ -144,27 +144,27 @@ impl Maker {
         e
     }
 
-    fn expr(&mut self, t: &Ty, d: usize) -> Expr {
+    fn expr(&mut self, ty: &Ty, d: usize) -> Expr {
         if d == 0 || self.random.once_in(10) {
-            return self.leaf(t);
+            return self.leaf(ty);
         }
-        let d = d - 1;
+        let depth = d - 1;
         match self.random.below(16) {
             0 => {
                 let (x, u) = (self.name("y"), self.some_type());
-                let a = self.expr(&u, d);
-                Expr::Let(x.clone(), boxed(a), boxed(self.under(&[(x, u)], t, d)))
+                let a = self.expr(&u, depth);
+                Expr::Let(x.clone(), boxed(a), boxed(self.under(&[(x, u)], ty, depth)))
             }
-            1 => self.local_function(t, d),
-            2 | 3 => self.call(t, d),
+            1 => self.local_function(ty, depth),
+            2 | 3 => self.call(ty, depth),
             4 => {
-                let c = bin("<", self.expr(&Ty::Float, d), self.expr(&Ty::Float, d));
-                Expr::If(boxed(c), boxed(self.expr(t, d)), boxed(self.expr(t, d)))
+                let c = bin("<", self.expr(&Ty::Float, depth), self.expr(&Ty::Float, depth));
+                Expr::If(boxed(c), boxed(self.expr(ty, depth)), boxed(self.expr(ty, depth)))
             }
             5 => {
                 let s = self.name("s");
-                let init = self.expr(t, d);
-                let body = self.under(&[(s.clone(), t.clone())], t, d);
+                let init = self.expr(ty, depth);
+                let body = self.under(&[(s.clone(), ty.clone())], ty, depth);
                 if self.random.once_in(2) {
                     Expr::Loop(s, 2, boxed(init), boxed(body))
                 } else {
@@ -173,11 +173,11 @@ impl Maker {
             }
             6 => {
                 let (x, y, u, v) = (self.name("y"), self.name("y"), self.some_type(), self.some_type());
-                let a = self.expr(&Ty::Tuple(vec![u.clone(), v.clone()]), d);
-                Expr::LetTuple(vec![x.clone(), y.clone()], boxed(a), boxed(self.under(&[(x, u), (y, v)], t, d)))
+                let a = self.expr(&Ty::Tuple(vec![u.clone(), v.clone()]), depth);
+                Expr::LetTuple(vec![x.clone(), y.clone()], boxed(a), boxed(self.under(&[(x, u), (y, v)], ty, depth)))
             }
-            7 | 8 => self.derivative(t, d),
-            _ => self.own(t, d),
+            7 | 8 => self.derivative(ty, depth),
+            _ => self.own(ty, depth),
         }
     }
 
@@ -192,31 +192,32 @@ impl Maker {
         Expr::LetFun(f, vec![x], boxed(body), boxed(rest))
     }
 
-    fn call(&mut self, t: &Ty, d: usize) -> Expr {
+    fn call(&mut self, ty: &Ty, depth: usize) -> Expr {
         let fits: Vec<Function> = self
             .functions
             .iter()
             .filter(|f| {
-                f.result == *t || matches!((t, &f.params[..]), (Ty::Array(_, e), [Param::Value(_)]) if **e == f.result)
+                f.result == *ty
+                    || matches!((ty, &f.params[..]), (Ty::Array(_, e), [Param::Value(_)]) if **e == f.result)
             })
             .cloned()
             .collect();
         if fits.is_empty() {
-            return self.own(t, d);
+            return self.own(ty, depth);
         }
-        let f = self.random.of(&fits).clone();
-        if let (true, [Param::Value(u)], Ty::Array(n, _)) = (f.result != *t, &f.params[..], t) {
-            return Expr::MapName(f.name, boxed(self.expr(&Ty::Array(*n, Box::new(u.clone())), d)));
+        let callee = self.random.of(&fits).clone();
+        if let (true, [Param::Value(u)], Ty::Array(n, _)) = (callee.result != *ty, &callee.params[..], ty) {
+            return Expr::MapName(callee.name, boxed(self.expr(&Ty::Array(*n, Box::new(u.clone())), depth)));
         }
-        let args = f
+        let args = callee
             .params
             .iter()
             .map(|p| match p {
-                Param::Value(u) => Arg::Value(self.expr(u, d)),
-                Param::Fun(a, b) => self.passed(a, b, d),
+                Param::Value(u) => Arg::Value(self.expr(u, depth)),
+                Param::Fun(a, b) => self.passed(a, b, depth),
             })
             .collect();
-        Expr::User(f.name, args)
+        Expr::User(callee.name, args)
     }
 
     fn passed(&mut self, a: &Ty, b: &Ty, d: usize) -> Arg {
@@ -227,162 +228,165 @@ impl Maker {
         Arg::Lambda(x.clone(), self.under(&[(x, a.clone())], b, d))
     }
 
-    fn derivative(&mut self, t: &Ty, d: usize) -> Expr {
-        let x = self.name("p");
+    fn derivative(&mut self, ty: &Ty, depth: usize) -> Expr {
+        let param = self.name("p");
         let at = self.some_type();
         match self.random.below(4) {
             0 | 1 => {
-                let body = self.under(&[(x.clone(), t.clone())], &Ty::Float, d);
-                Expr::Derivative("grad", x, boxed(body), vec![self.expr(t, d)])
+                let body = self.under(&[(param.clone(), ty.clone())], &Ty::Float, depth);
+                Expr::Derivative("grad", param, boxed(body), vec![self.expr(ty, depth)])
             }
             2 => {
-                let body = self.under(&[(x.clone(), at.clone())], t, d);
-                let both = Expr::Derivative("jvp", x, boxed(body), vec![self.leaf(&at), self.leaf(&at)]);
+                let body = self.under(&[(param.clone(), at.clone())], ty, depth);
+                let both = Expr::Derivative("jvp", param, boxed(body), vec![self.leaf(&at), self.leaf(&at)]);
                 Expr::Call(if self.random.once_in(3) { "fst" } else { "snd" }, vec![both])
             }
             _ => {
-                let body = self.under(&[(x.clone(), t.clone())], &at, d);
-                Expr::Derivative("pull", x, boxed(body), vec![self.leaf(t), self.leaf(&at)])
+                let body = self.under(&[(param.clone(), ty.clone())], &at, depth);
+                Expr::Derivative("pull", param, boxed(body), vec![self.leaf(ty), self.leaf(&at)])
             }
         }
     }
 
-    fn own(&mut self, t: &Ty, d: usize) -> Expr {
-        match t {
-            Ty::Float => self.number(d),
-            Ty::Array(n, e) if t.is_real() => self.array(t, n.unwrap_or(2), e, d),
+    fn own(&mut self, ty: &Ty, depth: usize) -> Expr {
+        match ty {
+            Ty::Float => self.number(depth),
+            Ty::Array(n, e) if ty.is_real() => self.array(ty, n.unwrap_or(2), e, depth),
             Ty::Array(n, e) => {
                 let i = self.name("i");
-                Expr::For(false, i, n.unwrap_or(2), boxed(self.expr(e, d)))
+                Expr::For(false, i, n.unwrap_or(2), boxed(self.expr(e, depth)))
             }
             _ => match self.random.below(4) {
-                0 => bin("*", self.expr(&Ty::Float, d), self.expr(t, d)),
-                1 => bin(["+", "-"][self.random.below(2)], self.expr(t, d), self.expr(t, d)),
-                2 => match t {
+                0 => bin("*", self.expr(&Ty::Float, depth), self.expr(ty, depth)),
+                1 => bin(["+", "-"][self.random.below(2)], self.expr(ty, depth), self.expr(ty, depth)),
+                2 => match ty {
                     Ty::Record(fs) => {
                         let (f, u) = self.random.of(fs).clone();
-                        Expr::Update(boxed(self.expr(t, d)), f, boxed(self.expr(&u, d)))
+                        Expr::Update(boxed(self.expr(ty, depth)), f, boxed(self.expr(&u, depth)))
                     }
-                    _ => Expr::Un("-", boxed(self.expr(t, d))),
+                    _ => Expr::Un("-", boxed(self.expr(ty, depth))),
                 },
-                _ => match t {
-                    Ty::Tuple(ts) => Expr::Tuple(ts.iter().map(|t| self.expr(t, d)).collect()),
-                    Ty::Record(fs) => Expr::Record(fs.iter().map(|(f, t)| (*f, self.expr(t, d))).collect()),
-                    _ => self.leaf(t),
+                _ => match ty {
+                    Ty::Tuple(ts) => Expr::Tuple(ts.iter().map(|t| self.expr(t, depth)).collect()),
+                    Ty::Record(fs) => Expr::Record(fs.iter().map(|(f, t)| (*f, self.expr(t, depth))).collect()),
+                    _ => self.leaf(ty),
                 },
             },
         }
     }
 
     /// Operations on numbers or arrays of them, elementwise.
-    fn elementwise(&mut self, t: &Ty, d: usize) -> Expr {
+    fn elementwise(&mut self, ty: &Ty, depth: usize) -> Expr {
         match self.random.below(5) {
             0 => Expr::Un(
                 self.word(&["sin", "cos", "tanh", "sigmoid", "-", "abs", "relu", "softplus"]),
-                boxed(self.expr(t, d)),
+                boxed(self.expr(ty, depth)),
             ),
-            1 => bin(self.word(&["min", "max", "hypot"]), self.expr(t, d), self.expr(t, d)),
-            2 => bin("^", self.expr(t, d), Expr::Int(2)),
+            1 => bin(self.word(&["min", "max", "hypot"]), self.expr(ty, depth), self.expr(ty, depth)),
+            2 => bin("^", self.expr(ty, depth), Expr::Int(2)),
             3 => {
-                let e = self.expr(t, d);
+                let e = self.expr(ty, depth);
                 match self.random.below(3) {
                     0 => bin("*", Expr::Int(2), e),
                     1 => bin("/", e, Expr::Int(2)),
                     _ => bin("+", e, Expr::Float(0.5)),
                 }
             }
-            _ => bin(self.word(&["+", "-", "*", "*"]), self.expr(t, d), self.expr(t, d)),
+            _ => bin(self.word(&["+", "-", "*", "*"]), self.expr(ty, depth), self.expr(ty, depth)),
         }
     }
 
-    fn number(&mut self, d: usize) -> Expr {
-        let n = 2 + self.random.below(2);
-        let v = Ty::floats(&[n]);
+    fn number(&mut self, depth: usize) -> Expr {
+        let len = 2 + self.random.below(2);
+        let vector = Ty::floats(&[len]);
         match self.random.below(9) {
-            0..3 => self.elementwise(&Ty::Float, d),
-            3 => Expr::Call(self.word(&["sum", "mean", "maximum", "prod"]), vec![self.expr(&v, d)]),
+            0..3 => self.elementwise(&Ty::Float, depth),
+            3 => Expr::Call(self.word(&["sum", "mean", "maximum", "prod"]), vec![self.expr(&vector, depth)]),
             4 => {
                 let t = self.some_type();
-                let t = if t.rank() > 0 { t } else { v };
-                Expr::Call("norm", vec![self.expr(&t, d)])
+                let t = if t.rank() > 0 { t } else { vector };
+                Expr::Call("norm", vec![self.expr(&t, depth)])
             }
-            5 => Expr::Call("dot", vec![self.expr(&v, d), self.expr(&v, d)]),
+            5 => Expr::Call("dot", vec![self.expr(&vector, depth), self.expr(&vector, depth)]),
             6 => {
                 let i = self.name("i");
-                let array = self.expr(&v, 0);
-                let other = self.expr(&Ty::Float, d);
+                let array = self.expr(&vector, 0);
+                let other = self.expr(&Ty::Float, depth);
                 let element = match array {
                     Expr::Var(_) => Expr::Index(boxed(array), vec![At::Name(i.clone())]),
                     _ => other.clone(),
                 };
-                Expr::For(true, i, n, boxed(bin("*", element, other)))
+                Expr::For(true, i, len, boxed(bin("*", element, other)))
             }
-            7 => Expr::Call("chosen", vec![self.leaf(&v)]),
-            _ => Expr::Index(boxed(self.expr(&v, d)), vec![At::Literal(self.random.below(n) as i64 - 1)]),
+            7 => Expr::Call("chosen", vec![self.leaf(&vector)]),
+            _ => Expr::Index(boxed(self.expr(&vector, depth)), vec![At::Literal(self.random.below(len) as i64 - 1)]),
         }
     }
 
-    fn array(&mut self, t: &Ty, n: usize, e: &Ty, d: usize) -> Expr {
+    fn array(&mut self, ty: &Ty, len: usize, elem: &Ty, depth: usize) -> Expr {
         match self.random.below(12) {
-            0..3 => self.elementwise(t, d),
+            0..3 => self.elementwise(ty, depth),
             // Broadcasting.
             3 | 4 => {
-                let low = if self.random.once_in(2) { Ty::Float } else { e.clone() };
-                let (a, b) = (self.expr(t, d), self.expr(&low, d));
+                let low = if self.random.once_in(2) { Ty::Float } else { elem.clone() };
+                let (a, b) = (self.expr(ty, depth), self.expr(&low, depth));
                 let op = self.word(&["+", "-", "*"]);
                 if self.random.once_in(2) { bin(op, a, b) } else { bin(op, b, a) }
             }
-            5 | 6 => match e {
+            5 | 6 => match elem {
                 Ty::Array(Some(m), _) => {
-                    bin("@", self.expr(&Ty::floats(&[n, 2]), d), self.expr(&Ty::floats(&[2, *m]), d))
+                    bin("@", self.expr(&Ty::floats(&[len, 2]), depth), self.expr(&Ty::floats(&[2, *m]), depth))
                 }
                 _ if self.random.once_in(2) => {
-                    bin("@", self.expr(&Ty::floats(&[n, 2]), d), self.expr(&Ty::floats(&[2]), d))
+                    bin("@", self.expr(&Ty::floats(&[len, 2]), depth), self.expr(&Ty::floats(&[2]), depth))
                 }
-                _ => bin("@", self.expr(&Ty::floats(&[2]), d), self.expr(&Ty::floats(&[2, n]), d)),
+                _ => bin("@", self.expr(&Ty::floats(&[2]), depth), self.expr(&Ty::floats(&[2, len]), depth)),
             },
             7 => {
                 let (x, row) = (self.name("r"), if self.random.once_in(2) { Ty::Float } else { Ty::floats(&[2]) });
-                let rows = self.expr(&Ty::Array(Some(n), Box::new(row.clone())), d);
-                Expr::Map(vec![x.clone()], boxed(self.under(&[(x, row)], e, d)), vec![rows])
+                let rows = self.expr(&Ty::Array(Some(len), Box::new(row.clone())), depth);
+                Expr::Map(vec![x.clone()], boxed(self.under(&[(x, row)], elem, depth)), vec![rows])
             }
             8 => {
                 let (x, y) = (self.name("r"), self.name("r"));
-                let (a, b) = (self.expr(t, d), self.expr(t, d));
+                let (a, b) = (self.expr(ty, depth), self.expr(ty, depth));
                 Expr::Map(
                     vec![x.clone(), y.clone()],
-                    boxed(self.under(&[(x, e.clone()), (y, e.clone())], e, d)),
+                    boxed(self.under(&[(x, elem.clone()), (y, elem.clone())], elem, depth)),
                     vec![a, b],
                 )
             }
             9 => {
                 let i = self.name("i");
-                Expr::For(false, i, n, boxed(self.expr(e, d)))
+                Expr::For(false, i, len, boxed(self.expr(elem, depth)))
             }
             10 => match self.random.below(4) {
                 0 => Expr::Call(
                     self.word(&["sum", "mean"]),
-                    vec![self.expr(&Ty::Array(Some(2), Box::new(t.clone())), d)],
+                    vec![self.expr(&Ty::Array(Some(2), Box::new(ty.clone())), depth)],
                 ),
                 1 => Expr::Index(
-                    boxed(self.expr(&Ty::Array(Some(n + 1), Box::new(e.clone())), d)),
+                    boxed(self.expr(&Ty::Array(Some(len + 1), Box::new(elem.clone())), depth)),
                     vec![At::Slice([":-1", "1:"][self.random.below(2)])],
                 ),
-                2 => Expr::Call("reverse", vec![self.expr(t, d)]),
-                _ => match e {
-                    Ty::Array(Some(m), _) => Expr::Call("T", vec![self.expr(&Ty::floats(&[*m, n]), d)]),
-                    _ => Expr::Index(boxed(self.expr(&Ty::floats(&[n, 2]), d)), vec![At::Slice(":"), At::Literal(0)]),
+                2 => Expr::Call("reverse", vec![self.expr(ty, depth)]),
+                _ => match elem {
+                    Ty::Array(Some(m), _) => Expr::Call("T", vec![self.expr(&Ty::floats(&[*m, len]), depth)]),
+                    _ => Expr::Index(
+                        boxed(self.expr(&Ty::floats(&[len, 2]), depth)),
+                        vec![At::Slice(":"), At::Literal(0)],
+                    ),
                 },
             },
             _ => {
-                let c = bin(self.word(&[".<", ".>="]), self.expr(t, d), self.expr(&Ty::Float, d));
-                Expr::Call("where", vec![c, self.expr(t, d), self.expr(&Ty::Float, d)])
+                let c = bin(self.word(&[".<", ".>="]), self.expr(ty, depth), self.expr(&Ty::Float, depth));
+                Expr::Call("where", vec![c, self.expr(ty, depth), self.expr(&Ty::Float, depth)])
             }
         }
     }
 
     /// Calls of a definition: at its own types, at other valid types, and at some invalid ones.
-    fn calls(&mut self, p: &mut Program, at: usize) {
+    fn calls(&mut self, program: &mut Program, at: usize) {
         let f = self.functions[at].clone();
         let (mut right, mut wrong) = (Vec::new(), 0);
         for k in 0..30 {
@@ -393,23 +397,23 @@ impl Maker {
                 continue;
             }
             let args = types.iter().map(|t| self.given(t)).collect();
-            let mut u = Use { def: at, args, way: Way::Plain };
-            if !pair(p, &u).fits {
+            let mut usage = Use { def: at, args, way: Way::Plain };
+            if !pair(program, &usage).fits {
                 wrong += 1;
                 if wrong < 3 {
-                    p.uses.push(u);
+                    program.uses.push(usage);
                 }
                 continue;
             }
-            if let (CallArg::Value(..), true) = (&u.args[0], right.len() < 4) {
-                u.way = *self.random.of(&[Way::Plain, Way::Mapped, Way::Jvp]);
-                if !pair(p, &u).fits {
-                    u.way = Way::Plain;
+            if let (CallArg::Value(..), true) = (&usage.args[0], right.len() < 4) {
+                usage.way = *self.random.of(&[Way::Plain, Way::Mapped, Way::Jvp]);
+                if !pair(program, &usage).fits {
+                    usage.way = Way::Plain;
                 }
             }
             if right.len() < 4 {
                 right.push(shown);
-                p.uses.push(u);
+                program.uses.push(usage);
             }
         }
     }
@@ -423,22 +427,22 @@ impl Maker {
 
     /// Another type: of another rank or size.
     fn changed(&mut self, t: &Param) -> Param {
-        let Param::Value(t) = t else { return t.clone() };
+        let Param::Value(ty) = t else { return t.clone() };
         Param::Value(match self.random.below(8) {
-            0..3 => t.clone(),
-            3 | 4 => lifted(t),
+            0..3 => ty.clone(),
+            3 | 4 => lifted(ty),
             5 => {
-                if let Ty::Array(_, e) = t {
+                if let Ty::Array(_, e) = ty {
                     (**e).clone()
                 } else {
                     Ty::floats(&[2])
                 }
             }
             6 => {
-                if let Ty::Array(n, e) = t {
+                if let Ty::Array(n, e) = ty {
                     Ty::Array(n.map(|n| n + 1), e.clone())
                 } else {
-                    lifted(&lifted(t))
+                    lifted(&lifted(ty))
                 }
             }
             _ => self.some_type(),

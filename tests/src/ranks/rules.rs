@@ -19,7 +19,7 @@ fn extent(a: Option<usize>, b: Option<usize>) -> Result<Option<usize>, Mismatch>
 }
 
 /// The common type of two types that may differ only in known sizes.
-pub fn same(a: &Ty, b: &Ty) -> Typed {
+pub fn same(left: &Ty, right: &Ty) -> Typed {
     let all = |x: &[Ty], y: &[Ty]| {
         if x.len() == y.len() {
             x.iter().zip(y).map(|(x, y)| same(x, y)).collect::<Result<Vec<_>, _>>()
@@ -27,13 +27,13 @@ pub fn same(a: &Ty, b: &Ty) -> Typed {
             Err(Mismatch)
         }
     };
-    match (a, b) {
+    match (left, right) {
         (Ty::Array(n, x), Ty::Array(m, y)) => Ok(Ty::Array(extent(*n, *m)?, Box::new(same(x, y)?))),
         (Ty::Tuple(x), Ty::Tuple(y)) => Ok(Ty::Tuple(all(x, y)?)),
         (Ty::Record(x), Ty::Record(y)) if x.len() == y.len() && x.iter().zip(y).all(|(x, y)| x.0 == y.0) => {
             Ok(Ty::Record(x.iter().zip(y).map(|(x, y)| Ok((x.0, same(&x.1, &y.1)?))).collect::<Result<_, _>>()?))
         }
-        _ if a == b => Ok(a.clone()),
+        _ if left == right => Ok(left.clone()),
         _ => Err(Mismatch),
     }
 }
@@ -55,38 +55,38 @@ pub fn is_vector_space(t: &Ty) -> bool {
     t.parts().map_or_else(|| t.is_real(), |ps| ps.iter().all(|p| is_vector_space(p)))
 }
 
-/// `a op b`, or `op a b`.
-pub fn binary(op: &str, a: &Ty, b: &Ty) -> Typed {
+/// `left op right`, or `op left right`.
+pub fn binary(op: &str, left: &Ty, right: &Ty) -> Typed {
     match op {
-        "@" => product(a, b),
-        "++" => match (a, b) {
+        "@" => product(left, right),
+        "++" => match (left, right) {
             (Ty::Array(n, x), Ty::Array(m, y)) => Ok(Ty::Array(n.zip(*m).map(|(n, m)| n + m), Box::new(same(x, y)?))),
             _ => Err(Mismatch),
         },
         "<" | ">" => {
-            if a == b && matches!(a, Ty::Float | Ty::Int) {
+            if left == right && matches!(left, Ty::Float | Ty::Int) {
                 Ok(Ty::Bool)
             } else {
                 Err(Mismatch)
             }
         }
         ".<" | ".>=" => {
-            if a.is_numeric() && a.leaf() == b.leaf() {
-                spread(a, b).map(|t| t.with_leaf(&Ty::Bool))
+            if left.is_numeric() && left.leaf() == right.leaf() {
+                spread(left, right).map(|t| t.with_leaf(&Ty::Bool))
             } else {
                 Err(Mismatch)
             }
         }
-        _ if a.parts().is_some() || b.parts().is_some() => match op {
-            "+" | "-" if is_vector_space(a) => same(a, b),
-            "*" if *a == Ty::Float && is_vector_space(b) => Ok(b.clone()),
-            "*" | "/" if *b == Ty::Float && is_vector_space(a) => Ok(a.clone()),
+        _ if left.parts().is_some() || right.parts().is_some() => match op {
+            "+" | "-" if is_vector_space(left) => same(left, right),
+            "*" if *left == Ty::Float && is_vector_space(right) => Ok(right.clone()),
+            "*" | "/" if *right == Ty::Float && is_vector_space(left) => Ok(left.clone()),
             _ => Err(Mismatch),
         },
         _ => {
             let real = matches!(op, "/" | "atan2" | "hypot" | "^");
-            let fits = a.leaf() == b.leaf() && if real { a.is_real() } else { a.is_numeric() };
-            if fits { spread(a, b) } else { Err(Mismatch) }
+            let fits = left.leaf() == right.leaf() && if real { left.is_real() } else { left.is_numeric() };
+            if fits { spread(left, right) } else { Err(Mismatch) }
         }
     }
 }
@@ -117,36 +117,36 @@ pub fn unary(f: &str, t: &Ty) -> Typed {
 }
 
 /// A function of arrays or tuples.
-pub fn call(f: &str, args: &[Ty]) -> Typed {
+pub fn call(name: &str, args: &[Ty]) -> Typed {
     let first = args.first().ok_or(Mismatch)?;
-    if let ("fst" | "snd", Ty::Tuple(ts)) = (f, first) {
-        return if ts.len() == 2 { Ok(ts[usize::from(f == "snd")].clone()) } else { Err(Mismatch) };
+    if let ("fst" | "snd", Ty::Tuple(ts)) = (name, first) {
+        return if ts.len() == 2 { Ok(ts[usize::from(name == "snd")].clone()) } else { Err(Mismatch) };
     }
-    if f == "where" {
+    if name == "where" {
         let [c, a, b] = args else { return Err(Mismatch) };
         let fits = *c.leaf() == Ty::Bool && a.is_numeric() && a.leaf() == b.leaf();
         return if fits { spread(&spread(a, b)?, c) } else { Err(Mismatch) };
     }
-    let Ty::Array(n, e) = first else { return Err(Mismatch) };
+    let Ty::Array(len, elem) = first else { return Err(Mismatch) };
     let vector = first.rank() == 1 && first.is_numeric();
-    match f {
-        "sum" | "prod" if e.is_numeric() => Ok((**e).clone()),
-        "mean" | "maximum" if e.is_real() => Ok((**e).clone()),
-        "norm" if e.is_real() => Ok(Ty::Float),
-        "chosen" if first.rank() == 1 && e.is_real() => Ok(Ty::Float),
+    match name {
+        "sum" | "prod" if elem.is_numeric() => Ok((**elem).clone()),
+        "mean" | "maximum" if elem.is_real() => Ok((**elem).clone()),
+        "norm" if elem.is_real() => Ok(Ty::Float),
+        "chosen" if first.rank() == 1 && elem.is_real() => Ok(Ty::Float),
         "count" => Ok(Ty::Float),
         "reverse" => Ok(first.clone()),
         "cumsum" | "sort" if vector => Ok(first.clone()),
-        "T" => match &**e {
-            Ty::Array(m, x) => Ok(Ty::Array(*m, Box::new(Ty::Array(*n, x.clone())))),
+        "T" => match &**elem {
+            Ty::Array(m, x) => Ok(Ty::Array(*m, Box::new(Ty::Array(*len, x.clone())))),
             _ => Err(Mismatch),
         },
         "dot" | "outer" => match &args[1] {
-            Ty::Array(m, x) if vector && x == e => {
-                if f == "dot" {
-                    extent(*n, *m).map(|_| (**e).clone())
+            Ty::Array(m, x) if vector && x == elem => {
+                if name == "dot" {
+                    extent(*len, *m).map(|_| (**elem).clone())
                 } else {
-                    Ok(Ty::Array(*n, Box::new(args[1].clone())))
+                    Ok(Ty::Array(*len, Box::new(args[1].clone())))
                 }
             }
             _ => Err(Mismatch),

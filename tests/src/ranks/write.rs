@@ -110,13 +110,13 @@ fn ending(t: Option<&Ty>) -> String {
 }
 
 impl Writer<'_> {
-    fn usage(&mut self, u: &Use) -> Written {
+    fn usage(&mut self, usage: &Use) -> Written {
         let mut env = Env::new();
         let (mut args, mut firsts) = (Vec::new(), None);
-        for (i, g) in u.args.iter().enumerate() {
+        for (i, g) in usage.args.iter().enumerate() {
             args.push(match g {
                 CallArg::Fun(f) => f.clone(),
-                CallArg::Value(t, text) if i == 0 && u.way != Way::Plain => {
+                CallArg::Value(t, text) if i == 0 && usage.way != Way::Plain => {
                     firsts = Some((t.clone(), text.clone()));
                     env.push(("z".into(), Bind::Value(self.typed.then(|| t.clone()))));
                     Arg::Value(Expr::Var("z".into()))
@@ -124,10 +124,10 @@ impl Writer<'_> {
                 CallArg::Value(t, text) => Arg::Value(Expr::Literal(t.clone(), text.clone())),
             });
         }
-        let (t, call) = self.expr(&Expr::User(self.defs[u.def].name.clone(), args), &env);
+        let (t, call) = self.expr(&Expr::User(self.defs[usage.def].name.clone(), args), &env);
         let Some((at, text)) = firsts else { return (t, call) };
         let z = noted("z", self.typed.then_some(&at));
-        if u.way == Way::Mapped {
+        if usage.way == Way::Mapped {
             return (t.map(|t| Ty::Array(Some(2), Box::new(t))), format!("map (fun {z} -> {call}) [{text}, {text}]"));
         }
         let t = t.and_then(|r| self.check(rules::derivative("jvp", &r, &[at.clone(), at])));
@@ -151,8 +151,8 @@ impl Writer<'_> {
         self.expr(e, &env)
     }
 
-    fn expr(&mut self, e: &Expr, env: &Env) -> Written {
-        match e {
+    fn expr(&mut self, expr: &Expr, env: &Env) -> Written {
+        match expr {
             Expr::Var(x) => match env.iter().rev().find(|b| b.0 == *x) {
                 Some((_, Bind::Value(t))) => (t.clone(), x.clone()),
                 _ => (None, x.clone()),
@@ -187,9 +187,9 @@ impl Writer<'_> {
                 let (ts, texts) = self.all(es, env);
                 (ts.map(Ty::Tuple), format!("({})", texts.join(", ")))
             }
-            Expr::Record(_) | Expr::Field(..) | Expr::Update(..) => self.record(e, env),
-            Expr::Let(..) | Expr::LetTuple(..) | Expr::LetFun(..) => self.bound(e, env),
-            _ => self.repeated(e, env),
+            Expr::Record(_) | Expr::Field(..) | Expr::Update(..) => self.record(expr, env),
+            Expr::Let(..) | Expr::LetTuple(..) | Expr::LetFun(..) => self.bound(expr, env),
+            _ => self.repeated(expr, env),
         }
     }
 
@@ -200,7 +200,7 @@ impl Writer<'_> {
         let (Some(ta), Some(tb)) = (ta, tb) else { return (None, text) };
         // An Int literal becomes a Float beside a Float, and may be the exponent of any number.
         let beside = |t: &Ty| if t.parts().is_some() || t.is_real() { Ty::Float } else { Ty::Int };
-        let t = match (a, b) {
+        let result = match (a, b) {
             (_, Expr::Int(_)) if op == "^" => {
                 if ta.is_numeric() {
                     Ok(ta)
@@ -212,7 +212,7 @@ impl Writer<'_> {
             (_, Expr::Int(_)) => rules::binary(op, &ta, &beside(&ta)),
             _ => rules::binary(op, &ta, &tb),
         };
-        (self.check(t), text)
+        (self.check(result), text)
     }
 
     fn record(&mut self, e: &Expr, env: &Env) -> Written {
@@ -256,8 +256,8 @@ impl Writer<'_> {
                 let (u, b) = self.with(x, t, b, env);
                 (u, format!("(let {x}{note} = {a} in {b})"))
             }
-            Expr::LetTuple(xs, a, b) => {
-                let (t, a) = self.expr(a, env);
+            Expr::LetTuple(xs, a, after) => {
+                let (t, value) = self.expr(a, env);
                 let parts = t.and_then(|t| {
                     self.check(match &t {
                         Ty::Tuple(ts) if ts.len() == xs.len() => Ok(t),
@@ -271,25 +271,25 @@ impl Writer<'_> {
                         Bind::Value(parts.as_ref().and_then(super::tree::Ty::parts).map(|ts| ts[i].clone())),
                     ));
                 }
-                let (u, b) = self.expr(b, &inner);
-                (u, format!("(let ({}) = {a} in {b})", xs.join(", ")))
+                let (u, b) = self.expr(after, &inner);
+                (u, format!("(let ({}) = {value} in {b})", xs.join(", ")))
             }
-            Expr::LetFun(f, params, body, rest) => {
+            Expr::LetFun(name, params, body, rest) => {
                 let local = Rc::new(Local {
-                    name: f.clone(),
+                    name: name.clone(),
                     params: params.clone(),
                     body: (**body).clone(),
                     env: env.clone(),
                     copies: RefCell::default(),
                 });
                 let mut inner = env.clone();
-                inner.push((f.clone(), Bind::Local(local.clone())));
-                let (u, rest) = self.expr(rest, &inner);
+                inner.push((name.clone(), Bind::Local(local.clone())));
+                let (ty, rest) = self.expr(rest, &inner);
                 if !self.typed {
                     let mut of = env.clone();
                     of.extend(params.iter().map(|x| (x.clone(), Bind::Value(None))));
                     let body = self.expr(body, &of).1;
-                    return (u, format!("(let {f} {} = {body} in {rest})", params.join(" ")));
+                    return (ty, format!("(let {name} {} = {body} in {rest})", params.join(" ")));
                 }
                 if local.copies.borrow().is_empty() {
                     // Unused functions are checked too.
@@ -298,7 +298,7 @@ impl Writer<'_> {
                     self.wrong = wrong;
                 }
                 let lets: String = local.copies.borrow().iter().map(|c| c.text.clone() + " in ").collect();
-                (u, format!("({lets}{rest})"))
+                (ty, format!("({lets}{rest})"))
             }
             _ => (None, String::new()),
         }
@@ -310,8 +310,8 @@ impl Writer<'_> {
         (u, format!("(fun {head} -> {body})"))
     }
 
-    fn repeated(&mut self, e: &Expr, env: &Env) -> Written {
-        match e {
+    fn repeated(&mut self, expr: &Expr, env: &Env) -> Written {
+        match expr {
             Expr::Map(xs, body, arrays) => {
                 let (ts, texts) = self.all(arrays, env);
                 let rows = ts.and_then(|ts| {
@@ -360,7 +360,7 @@ impl Writer<'_> {
                 });
                 (t, format!("(if {c} then {a} else {b})"))
             }
-            Expr::Loop(..) | Expr::Rec(..) => self.loops(e, env),
+            Expr::Loop(..) | Expr::Rec(..) => self.loops(expr, env),
             Expr::Derivative(op, x, body, args) => {
                 let (ts, texts) = self.all(args, env);
                 let (u, f) = self.lambda(x, ts.as_ref().map(|ts| ts[0].clone()), body, env);
@@ -436,16 +436,16 @@ impl Writer<'_> {
     }
 
     /// A function at given argument types: the result type, and the copy's name.
-    fn function(&mut self, f: &str, ts: &[Option<Ty>], env: &Env) -> Written {
+    fn function(&mut self, name: &str, ts: &[Option<Ty>], env: &Env) -> Written {
         if !self.typed {
-            return (None, f.to_owned());
+            return (None, name.to_owned());
         }
         let known = known(ts);
-        match env.iter().rev().find(|b| b.0 == f).map(|b| b.1.clone()) {
+        match env.iter().rev().find(|b| b.0 == name).map(|b| b.1.clone()) {
             Some(Bind::Local(l)) => self.local(&l, ts),
-            Some(Bind::Passed(p)) => (known.and_then(|ts| self.passed(&p, &ts[0])), f.to_owned()),
-            Some(Bind::Value(_)) => (None, f.to_owned()),
-            None => match self.defs.iter().position(|d| d.name == f) {
+            Some(Bind::Passed(p)) => (known.and_then(|ts| self.passed(&p, &ts[0])), name.to_owned()),
+            Some(Bind::Value(_)) => (None, name.to_owned()),
+            None => match self.defs.iter().position(|d| d.name == name) {
                 Some(at) => match known {
                     Some(ts) => match self.copies.iter().find(|c| c.of == at && c.args == ts) {
                         Some(c) => (c.result.clone(), c.name.clone()),
@@ -453,7 +453,7 @@ impl Writer<'_> {
                     },
                     None => self.copy(at, Vec::new(), ts.iter().map(|t| Bind::Value(t.clone())).collect()),
                 },
-                None => (known.and_then(|ts| self.check(rules::unary(f, &ts[0]))), f.to_owned()),
+                None => (known.and_then(|ts| self.check(rules::unary(name, &ts[0]))), name.to_owned()),
             },
         }
     }
@@ -488,34 +488,34 @@ impl Writer<'_> {
         (result, name)
     }
 
-    fn local(&mut self, l: &Rc<Local>, ts: &[Option<Ty>]) -> Written {
+    fn local(&mut self, local: &Rc<Local>, ts: &[Option<Ty>]) -> Written {
         let known = known(ts).unwrap_or_default();
-        if let Some(c) = l.copies.borrow().iter().find(|c| !known.is_empty() && c.args == known) {
+        if let Some(c) = local.copies.borrow().iter().find(|c| !known.is_empty() && c.args == known) {
             return (c.result.clone(), c.name.clone());
         }
-        let mut env = l.env.clone();
-        env.extend(l.params.iter().cloned().zip(ts.iter().map(|t| Bind::Value(t.clone()))));
-        let (result, body) = self.expr(&l.body, &env);
-        let name = format!("{}_{}", l.name, l.copies.borrow().len());
-        let heads: Vec<String> = l.params.iter().zip(ts).map(|(x, t)| noted(x, t.as_ref())).collect();
+        let mut env = local.env.clone();
+        env.extend(local.params.iter().cloned().zip(ts.iter().map(|t| Bind::Value(t.clone()))));
+        let (result, body) = self.expr(&local.body, &env);
+        let name = format!("{}_{}", local.name, local.copies.borrow().len());
+        let heads: Vec<String> = local.params.iter().zip(ts).map(|(x, t)| noted(x, t.as_ref())).collect();
         let text = format!("let {name} {}{} = {body}", heads.join(" "), ending(result.as_ref()));
-        l.copies.borrow_mut().push(Copied { of: 0, args: known, name: name.clone(), text, result: result.clone() });
+        local.copies.borrow_mut().push(Copied { of: 0, args: known, name: name.clone(), text, result: result.clone() });
         (result, name)
     }
 
     /// A parameter that is a function has one type.
-    fn passed(&mut self, p: &Rc<Passed>, t: &Ty) -> Option<Ty> {
-        if let Some((a, r, _)) = &*p.applied.borrow() {
+    fn passed(&mut self, passed: &Rc<Passed>, ty: &Ty) -> Option<Ty> {
+        if let Some((a, r, _)) = &*passed.applied.borrow() {
             let r = r.clone();
-            let same = a == t;
+            let same = a == ty;
             return if same { r } else { self.check(Err(Mismatch)) };
         }
-        let (r, text) = match &p.arg {
-            Arg::Name(f) => self.function(f, &[Some(t.clone())], &p.env),
-            Arg::Lambda(x, body) => self.lambda(x, Some(t.clone()), body, &p.env),
+        let (r, text) = match &passed.arg {
+            Arg::Name(f) => self.function(f, &[Some(ty.clone())], &passed.env),
+            Arg::Lambda(x, body) => self.lambda(x, Some(ty.clone()), body, &passed.env),
             Arg::Value(_) => (None, String::new()),
         };
-        *p.applied.borrow_mut() = Some((t.clone(), r.clone(), text));
+        *passed.applied.borrow_mut() = Some((ty.clone(), r.clone(), text));
         r
     }
 }

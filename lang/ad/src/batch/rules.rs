@@ -90,44 +90,44 @@ impl Batch<'_> {
         (self.b.lin(Op::Reshape { a, to, from: Some(from) }, ty), n)
     }
 
-    pub(super) fn leaf(&mut self, mut s: Stmt) -> Result<(), Unsupported> {
-        match &mut s.op {
+    pub(super) fn leaf(&mut self, mut stmt: Stmt) -> Result<(), Unsupported> {
+        match &mut stmt.op {
             Op::Zero(_) => {
-                if let Some(v) = s.lin_outs.first() {
-                    s.op = Op::Zero(self.b.ty(*v));
+                if let Some(v) = stmt.lin_outs.first() {
+                    stmt.op = Op::Zero(self.b.ty(*v));
                 }
             }
-            Op::Bin(op @ (Bin::Mul | Bin::ScaleTangent), c, a) => s.op = self.scaled(*op, *c, *a),
+            Op::Bin(op @ (Bin::Mul | Bin::ScaleTangent), c, a) => stmt.op = self.scaled(*op, *c, *a),
             Op::Bin(Bin::Div, a, c) => (*c, *a) = self.factor(*c, *a),
             Op::Select(c, a, b) if self.rank(*c) > 0 => self.choice(c, [a, b]),
             Op::Broadcast { a, shape } => {
                 let (a, shape) = (*a, *shape);
-                return self.spread(s, a, shape);
+                return self.spread(stmt, a, shape);
             }
             Op::SumAll { a, shape: Some(shape) } => {
                 let (a, n) = self.rows(*a, *shape, self.rank(*a));
-                s.op = Op::Sum { a, n: Some(n) };
+                stmt.op = Op::Sum { a, n: Some(n) };
             }
             Op::Dot(a, b) => {
                 let (c, x) = if self.linear(*b) { (*a, *b) } else { (*b, *a) };
                 let rank = self.rank(c);
                 let (c, shape) = self.flat(c);
                 let (x, _) = self.rows(x, shape, rank);
-                s.op = Op::MatMul(c, x);
+                stmt.op = Op::MatMul(c, x);
             }
             Op::MatMul(a, b) if self.linear(*a) => {
                 let (a, b) = (*a, *b);
-                return self.product(s, a, b);
+                return self.product(stmt, a, b);
             }
             Op::Outer(a, b) if self.linear(*a) => {
                 let (a, b) = (*a, *b);
-                let turned = self.b.lin(Op::Outer(b, a), self.wide_of(&s));
-                s.op = Op::Transpose(turned);
+                let turned = self.b.lin(Op::Outer(b, a), self.wide_of(&stmt));
+                stmt.op = Op::Transpose(turned);
             }
-            Op::SumAll { .. } => return Err(Unsupported::new("a sum of an array whose shape is not known", s.span)),
+            Op::SumAll { .. } => return Err(Unsupported::new("a sum of an array whose shape is not known", stmt.span)),
             other => self.shapes(other),
         }
-        self.b.push(s);
+        self.b.push(stmt);
         Ok(())
     }
 
@@ -187,24 +187,24 @@ impl Batch<'_> {
         (self.repeat_for_directions(c), a)
     }
 
-    fn spread(&mut self, mut s: Stmt, a: Var, shape: Var) -> Result<(), Unsupported> {
-        let rank = self.rank(s.lin_outs.first().copied().unwrap_or(a));
+    fn spread(&mut self, mut stmt: Stmt, a: Var, shape: Var) -> Result<(), Unsupported> {
+        let rank = self.rank(stmt.lin_outs.first().copied().unwrap_or(a));
         let ty = self.b.ty(a);
         let n = self.volume(shape, rank);
         if rank == 1 {
-            s.op = Op::Replicate { n, a };
+            stmt.op = Op::Replicate { n, a };
         } else {
             let rows = self.b.lin(Op::Replicate { n, a }, ty.array(1));
             let (to, from) = (self.with_directions(shape), self.ints(&[n, self.k]));
-            s.op = Op::Reshape { a: rows, to, from: Some(from) };
+            stmt.op = Op::Reshape { a: rows, to, from: Some(from) };
         }
-        self.b.push(s);
+        self.b.push(stmt);
         Ok(())
     }
 
     /// A product whose left operand is linear is computed as the transpose of a product whose right operand is.
-    fn product(&mut self, mut s: Stmt, a: Var, b: Var) -> Result<(), Unsupported> {
-        let (ra, rb) = (self.rank(a), self.rank(b));
+    fn product(&mut self, mut stmt: Stmt, a: Var, rhs: Var) -> Result<(), Unsupported> {
+        let (ra, rb) = (self.rank(a), self.rank(rhs));
         let left = if ra == 2 {
             let ty = self.b.ty(a);
             self.b.lin(Op::Transpose(a), ty)
@@ -212,18 +212,18 @@ impl Batch<'_> {
             a
         };
         let right = if rb == 2 {
-            let ty = self.b.ty(b);
-            self.b.one(Op::Transpose(b), ty)
+            let ty = self.b.ty(rhs);
+            self.b.one(Op::Transpose(rhs), ty)
         } else {
-            b
+            rhs
         };
-        s.op = if ra == 2 && rb == 2 {
-            let ty = self.wide_of(&s);
+        stmt.op = if ra == 2 && rb == 2 {
+            let ty = self.wide_of(&stmt);
             Op::Transpose(self.b.lin(Op::MatMul(right, left), ty))
         } else {
             Op::MatMul(right, left)
         };
-        self.b.push(s);
+        self.b.push(stmt);
         Ok(())
     }
 }

@@ -6,23 +6,23 @@ use adl_specialise::Unsupported;
 use std::collections::HashMap;
 
 impl J<'_> {
-    pub(super) fn call(&mut self, s: &Stmt) -> Result<(), Unsupported> {
-        let Op::Call { f, args, rule, checkpoint, .. } = &s.op else { return Ok(()) };
+    pub(super) fn call(&mut self, stmt: &Stmt) -> Result<(), Unsupported> {
+        let Op::Call { f: id, args, rule, checkpoint, .. } = &stmt.op else { return Ok(()) };
         let wrt: Vec<bool> = args.iter().map(|a| self.has(*a).is_some()).collect();
-        let wanted = self.wanted_outs(s);
+        let wanted = self.wanted_outs(stmt);
         if !wanted.contains(&true) {
-            self.b.push(s.clone());
+            self.b.push(stmt.clone());
             return Ok(());
         }
         if let Some(rule) = rule {
-            return self.ruled(s, *f, args, rule);
+            return self.ruled(stmt, *id, args, rule);
         }
-        let shared = self.shared_tangents(*f, args);
+        let shared = self.shared_tangents(*id, args);
         let has_own = |k: usize| shared.get(k).is_none_or(|first| *first == k);
         let lin_args = args.iter().enumerate().filter(|(k, _)| has_own(*k)).filter_map(|(_, a)| self.has(*a)).collect();
-        let j = self.ad.jvp_sharing(self.p, *f, &wrt, shared)?;
+        let j = self.ad.jvp_sharing(self.p, *id, &wrt, shared)?;
         let op = Op::Call { f: j.func, args: args.clone(), lin_args, rule: None, checkpoint: *checkpoint };
-        self.bind(s, op, &j.active);
+        self.bind(stmt, op, &j.active);
         Ok(())
     }
 
@@ -82,26 +82,26 @@ impl J<'_> {
 
     /// A custom forward rule `g (x…, t…) -> (y…, u…)`, linear in `t`: its derivative with respect to `t` at 0 is
     /// the tangent.
-    fn forward_rule(&mut self, s: &Stmt, args: &[Var], g: FnId) -> Result<(), Unsupported> {
+    fn forward_rule(&mut self, stmt: &Stmt, args: &[Var], g: FnId) -> Result<(), Unsupported> {
         let given = self.tangible(args);
         let zeros = self.zeros_like(&given);
         let lin_args: Vec<Var> = given.iter().map(|v| self.tangent(*v)).collect();
         let wrt: Vec<bool> = args.iter().map(|_| false).chain(given.iter().map(|_| true)).collect();
-        let j = self.ad.jvp(self.p, g, &wrt)?;
-        let callee = self.p.func(j.func).clone();
-        let n = s.outs.len();
-        let mut outs = s.outs.clone();
-        for r in &callee.body.results[n..] {
+        let jvp = self.ad.jvp(self.p, g, &wrt)?;
+        let callee = self.p.func(jvp.func).clone();
+        let count = stmt.outs.len();
+        let mut outs = stmt.outs.clone();
+        for r in &callee.body.results[count..] {
             let ty = callee.ty(*r).clone();
             outs.push(self.b.func.fresh(ty, false));
         }
-        let results = self.tangible(&s.outs);
+        let results = self.tangible(&stmt.outs);
         let mut lin_outs = Vec::new();
-        for (k, active) in j.active.iter().enumerate() {
+        for (k, active) in jvp.active.iter().enumerate() {
             if *active {
-                // The values that a rule returns must not depend on tangents, so only results from the `n`-th on
+                // The values that a rule returns must not depend on tangents, so only results from the `count`-th on
                 // have one.
-                lin_outs.push(match k.checked_sub(n).and_then(|k| results.get(k)) {
+                lin_outs.push(match k.checked_sub(count).and_then(|k| results.get(k)) {
                     Some(y) => self.fresh_tangent(*y),
                     None => self.b.func.fresh(callee.ty(callee.body.results[k]).clone(), true),
                 });
@@ -111,30 +111,30 @@ impl J<'_> {
         self.b.push(Stmt {
             outs,
             lin_outs,
-            op: Op::Call { f: j.func, args: all, lin_args, rule: None, checkpoint: false },
-            span: s.span,
+            op: Op::Call { f: jvp.func, args: all, lin_args, rule: None, checkpoint: false },
+            span: stmt.span,
         });
         Ok(())
     }
 
-    /// A custom reverse rule `g (x…, c…) -> (y…, u…)`, linear from cotangents `c` to cotangents `u`: its transpose
+    /// A custom reverse rule `g (x…, c…) -> (y…, unzipped…)`, linear from cotangents `c` to cotangents `unzipped`: its transpose
     /// computes the tangent.
-    fn backward_rule(&mut self, s: &Stmt, f: FnId, args: &[Var], g: FnId) -> Result<(), Unsupported> {
+    fn backward_rule(&mut self, stmt: &Stmt, f: FnId, args: &[Var], g: FnId) -> Result<(), Unsupported> {
         self.b.push(Stmt {
             op: Op::Call { f, args: args.to_vec(), lin_args: Vec::new(), rule: None, checkpoint: false },
-            ..s.clone()
+            ..stmt.clone()
         });
-        let results = self.tangible(&s.outs);
+        let results = self.tangible(&stmt.outs);
         let zeros = self.zeros_like(&results);
         let wrt: Vec<bool> = args.iter().map(|_| false).chain(results.iter().map(|_| true)).collect();
-        let j = self.ad.jvp(self.p, g, &wrt)?;
-        let u = self.ad.unzip(self.p, j.func, &crate::unzip::UnzipPlan::store_all())?;
-        let back = self.ad.transpose(self.p, u.linear)?;
-        let primal = self.p.func(u.primal).clone();
+        let jvp = self.ad.jvp(self.p, g, &wrt)?;
+        let unzipped = self.ad.unzip(self.p, jvp.func, &crate::unzip::UnzipPlan::store_all())?;
+        let back = self.ad.transpose(self.p, unzipped.linear)?;
+        let primal = self.p.func(unzipped.primal).clone();
         let tys = primal.tys(&primal.body.results);
         let (made, _) = self.b.emit(
             Op::Call {
-                f: u.primal,
+                f: unzipped.primal,
                 args: [args, &zeros[..]].concat(),
                 lin_args: Vec::new(),
                 rule: None,
@@ -144,10 +144,10 @@ impl J<'_> {
             &[],
         );
         let given = self.tangible(args);
-        // Only the active `u`s have cotangents.
-        let n = s.outs.len();
+        // Only the active `unzipped`s have cotangents.
+        let n = stmt.outs.len();
         let mut lin_args = Vec::new();
-        for (k, active) in j.active.iter().enumerate() {
+        for (k, active) in jvp.active.iter().enumerate() {
             if !*active {
                 continue;
             }
@@ -160,8 +160,8 @@ impl J<'_> {
             });
         }
         let lin_outs = results.iter().map(|y| self.fresh_tangent(*y)).collect();
-        let op = Op::Call { f: back, args: made[u.results..].to_vec(), lin_args, rule: None, checkpoint: false };
-        self.b.push(Stmt { outs: Vec::new(), lin_outs, op, span: s.span });
+        let op = Op::Call { f: back, args: made[unzipped.results..].to_vec(), lin_args, rule: None, checkpoint: false };
+        self.b.push(Stmt { outs: Vec::new(), lin_outs, op, span: stmt.span });
         Ok(())
     }
 }

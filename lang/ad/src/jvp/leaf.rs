@@ -17,8 +17,8 @@ pub(super) fn wanted_shapes(b: &Block, act: &Activity) -> HashSet<Var> {
 /// The same for one statement and its nested blocks.
 pub(super) fn wanted_of(s: &Stmt, act: &Activity, out: &mut HashSet<Var>) {
     let mut work = vec![s];
-    while let Some(s) = work.pop() {
-        match &s.op {
+    while let Some(stmt) = work.pop() {
+        match &stmt.op {
             Op::Index { a, shape: None, .. }
             | Op::Slice { a, shape: None, .. }
             | Op::Gather { a, shape: None, .. }
@@ -32,26 +32,26 @@ pub(super) fn wanted_of(s: &Stmt, act: &Activity, out: &mut HashSet<Var>) {
             }
             _ => {}
         }
-        work.extend(s.op.blocks().into_iter().flat_map(|b| &b.stmts));
+        work.extend(stmt.op.blocks().into_iter().flat_map(|b| &b.stmts));
     }
 }
 
 impl J<'_> {
     /// Emits the statement and, if it is active, its tangent.
-    pub(super) fn leaf(&mut self, s: &Stmt) -> Result<(), Unsupported> {
-        if let (Op::Prim(Prim::Reduction(ReductionFn::Cumprod), args), [y]) = (&s.op, s.outs.as_slice())
+    pub(super) fn leaf(&mut self, stmt: &Stmt) -> Result<(), Unsupported> {
+        if let (Op::Prim(Prim::Reduction(ReductionFn::Cumprod), args), [y]) = (&stmt.op, stmt.outs.as_slice())
             && self.act.has(*y)
             && self.b.ty(*y).rank() == 1
         {
-            return self.cumprod(s, args[0]);
+            return self.cumprod(stmt, args[0]);
         }
-        self.b.push(s.clone());
-        if let Op::Destruct { a, tag, .. } = &s.op {
-            self.fields(s, *a, *tag);
+        self.b.push(stmt.clone());
+        if let Op::Destruct { a, tag, .. } = &stmt.op {
+            self.fields(stmt, *a, *tag);
             return Ok(());
         }
-        for y in s.outs.iter().filter(|y| self.act.has(**y)).copied().collect::<Vec<_>>() {
-            let t = self.tangent_of(s, y)?;
+        for y in stmt.outs.iter().filter(|y| self.act.has(**y)).copied().collect::<Vec<_>>() {
+            let t = self.tangent_of(stmt, y)?;
             self.tan.insert(y, t);
         }
         Ok(())
@@ -70,18 +70,18 @@ impl J<'_> {
         self.b.push(Stmt { outs: Vec::new(), lin_outs, op: Op::Destruct { a: t, data, tag }, span: s.span });
     }
 
-    /// Emits the tangent of an active result `y`, whose statement has been emitted.
-    fn tangent_of(&mut self, s: &Stmt, y: Var) -> Result<Var, Unsupported> {
-        let ty = self.tangent_ty(y);
-        let op = match &s.op {
-            Op::Un(u, a) => return Ok(self.unary(*u, *a, y)),
-            Op::Bin(op, a, b) => return Ok(self.binary(*op, *a, *b, y)),
-            Op::Dot(a, b) => return Ok(self.bilinear(y, *a, *b, &|a, b| Op::Dot(a, b))),
-            Op::MatMul(a, b) => return Ok(self.wide_product(y, *a, *b, 2, &|a, b| Op::MatMul(a, b))),
-            Op::Outer(a, b) => return Ok(self.wide_product(y, *a, *b, 1, &|a, b| Op::Outer(a, b))),
-            Op::Prim(p, args) => return self.prim(*p, args, y, s.span),
+    /// Emits the tangent of an active result `out`, whose statement has been emitted.
+    fn tangent_of(&mut self, stmt: &Stmt, out: Var) -> Result<Var, Unsupported> {
+        let ty = self.tangent_ty(out);
+        let op = match &stmt.op {
+            Op::Un(u, a) => return Ok(self.unary(*u, *a, out)),
+            Op::Bin(op, a, b) => return Ok(self.binary(*op, *a, *b, out)),
+            Op::Dot(a, b) => return Ok(self.bilinear(out, *a, *b, &|a, b| Op::Dot(a, b))),
+            Op::MatMul(a, b) => return Ok(self.wide_product(out, *a, *b, 2, &|a, b| Op::MatMul(a, b))),
+            Op::Outer(a, b) => return Ok(self.wide_product(out, *a, *b, 1, &|a, b| Op::Outer(a, b))),
+            Op::Prim(p, args) => return self.prim(*p, args, out, stmt.span),
             Op::Select(c, a, b) => {
-                let (a, b) = (self.spread_tangent(*a, y), self.spread_tangent(*b, y));
+                let (a, b) = (self.spread_tangent(*a, out), self.spread_tangent(*b, out));
                 Op::Select(*c, a, b)
             }
             Op::Convert(Conv::ToI64, _) => Op::Zero(ty.clone()),
@@ -100,7 +100,7 @@ impl J<'_> {
                 Op::Slice { shape: Some(self.shape_or(*a, *shape)), lo: *lo, hi: *hi, a: self.tangent(*a) }
             }
             Op::Gather { a, at, shape } => {
-                self.decide(s.span, "gather", "additions at the same indices, a histogram by +", "");
+                self.decide(stmt.span, "gather", "additions at the same indices, a histogram by +", "");
                 Op::Gather { shape: Some(self.shape_or(*a, *shape)), at: *at, a: self.tangent(*a) }
             }
             Op::Reshape { a, to, from } => {
@@ -114,22 +114,22 @@ impl J<'_> {
                 v: self.tangent(*v),
             },
             Op::IndexSet { acc, at, v, shape } => Op::IndexSet {
-                shape: Some(self.shape_or(y, *shape)),
+                shape: Some(self.shape_or(out, *shape)),
                 acc: self.tangent(*acc),
                 at: at.clone(),
                 v: self.tangent(*v),
             },
             Op::SliceAdd { acc, lo, hi, v, shape } => Op::SliceAdd {
-                shape: Some(self.shape_or(y, *shape)),
+                shape: Some(self.shape_or(out, *shape)),
                 acc: self.tangent(*acc),
                 lo: *lo,
                 hi: *hi,
                 v: self.tangent(*v),
             },
             Op::GatherAdd { acc, at, v, shape } => {
-                self.decide(s.span, "scatter", "a gather at the same indices", "");
+                self.decide(stmt.span, "scatter", "a gather at the same indices", "");
                 Op::GatherAdd {
-                    shape: Some(self.shape_or(y, *shape)),
+                    shape: Some(self.shape_or(out, *shape)),
                     acc: self.tangent(*acc),
                     at: *at,
                     v: self.tangent(*v),
@@ -141,11 +141,11 @@ impl J<'_> {
             Op::Replicate { n, a } => Op::Replicate { n: *n, a: self.tangent(*a) },
             Op::Broadcast { a, shape } => Op::Broadcast { a: self.tangent(*a), shape: *shape },
             Op::Cumsum { a, reverse } => {
-                self.decide(s.span, "scan", "+: running sums from the other end (§5.3.1)", "");
+                self.decide(stmt.span, "scan", "+: running sums from the other end (§5.3.1)", "");
                 Op::Cumsum { a: self.tangent(*a), reverse: *reverse }
             }
             Op::Sum { a, n } => {
-                self.decide(s.span, "reduce", "+: copies of the cotangent (§3.2.1)", "");
+                self.decide(stmt.span, "reduce", "+: copies of the cotangent (§3.2.1)", "");
                 let n = match n {
                     Some(n) => *n,
                     None => self.b.dim(*a, 0),
@@ -157,16 +157,16 @@ impl J<'_> {
                     Some(n) => *n,
                     None => self.b.dim(*a, 0),
                 };
-                let shape = self.shape_or(y, *shape);
+                let shape = self.shape_or(out, *shape);
                 Op::Concat { len: Some(len), shape: Some(shape), a: self.full_tangent(*a), b: self.full_tangent(*b) }
             }
             Op::ArrayLit { elems, shape } => {
-                let shape = self.shape_or(y, *shape);
+                let shape = self.shape_or(out, *shape);
                 Op::ArrayLit { elems: elems.iter().map(|e| self.full_tangent(*e)).collect(), shape: Some(shape) }
             }
             Op::Construct { tag, fields, .. } => {
                 let adl_ir::Ty::Data(data) = ty else {
-                    return Err(Unsupported::new("data without a tangent type", s.span));
+                    return Err(Unsupported::new("data without a tangent type", stmt.span));
                 };
                 Op::Construct { data, tag: *tag, fields: self.field_tangents(fields) }
             }
@@ -184,7 +184,7 @@ impl J<'_> {
             Op::Contract(_) => {
                 return Err(Unsupported::new(
                     "a contraction, which the optimiser makes when nothing will be differentiated any more",
-                    s.span,
+                    stmt.span,
                 ));
             }
             Op::Destruct { .. }
@@ -255,27 +255,27 @@ impl J<'_> {
         self.b.bin(Bin::ScaleTangent, c, t)
     }
 
-    fn binary(&mut self, op: Bin, a: Var, b: Var, y: Var) -> Var {
-        let (ta, tb) = (self.has(a), self.has(b));
+    fn binary(&mut self, op: Bin, lhs: Var, rhs: Var, out: Var) -> Var {
+        let (ta, tb) = (self.has(lhs), self.has(rhs));
         match (op, ta, tb) {
             (Bin::Add | Bin::Sub, Some(x), Some(z)) => {
-                let (x, z) = (self.spread(x, y), self.spread(z, y));
+                let (x, z) = (self.spread(x, out), self.spread(z, out));
                 return self.b.bin(op, x, z);
             }
-            (Bin::Add | Bin::Sub, Some(x), None) | (Bin::Add, None, Some(x)) => return self.spread(x, y),
+            (Bin::Add | Bin::Sub, Some(x), None) | (Bin::Add, None, Some(x)) => return self.spread(x, out),
             (Bin::Sub, None, Some(x)) => {
-                let x = self.spread(x, y);
+                let x = self.spread(x, out);
                 return self.b.un(Un::Neg, x);
             }
             _ => {}
         }
-        let (ca, cb) = partials(&mut self.b, op, a, b, y);
-        let left = ta.map(|t| self.partial(ca, t, y));
-        let right = tb.map(|t| self.partial(cb, t, y));
+        let (ca, cb) = partials(&mut self.b, op, lhs, rhs, out);
+        let left = ta.map(|t| self.partial(ca, t, out));
+        let right = tb.map(|t| self.partial(cb, t, out));
         match (left, right) {
             (Some(l), Some(r)) => self.b.bin(Bin::Add, l, r),
             (Some(t), None) | (None, Some(t)) => t,
-            (None, None) => self.tangent(y),
+            (None, None) => self.tangent(out),
         }
     }
 
@@ -298,9 +298,9 @@ impl J<'_> {
     /// A product whose right operand may have more than `most` axes; code for many directions has such products. In
     /// the tangent with respect to the left operand, the additional axes are flattened to one, because the
     /// transposed product sums over all of them.
-    fn wide_product(&mut self, y: Var, a: Var, b: Var, most: u32, op: &dyn Fn(Var, Var) -> Op) -> Var {
-        let (Some(t), true) = (self.has(a), self.b.ty(b).rank() > most) else { return self.bilinear(y, a, b, op) };
-        let (kept, ty) = (self.b.ty(a).rank() + 1 - most, self.tangent_ty(y));
+    fn wide_product(&mut self, y: Var, lhs: Var, b: Var, most: u32, op: &dyn Fn(Var, Var) -> Op) -> Var {
+        let (Some(t), true) = (self.has(lhs), self.b.ty(b).rank() > most) else { return self.bilinear(y, lhs, b, op) };
+        let (kept, ty) = (self.b.ty(lhs).rank() + 1 - most, self.tangent_ty(y));
         let (full, right) = (self.shape(y), self.shape(b));
         let flat_right = self.flat_after(right, most - 1, self.b.ty(b).rank());
         let scalar = self.b.ty(b).scalar().clone();
@@ -310,7 +310,7 @@ impl J<'_> {
         let left = self.b.lin(Op::Reshape { a: flat, to: full, from: Some(from) }, ty.clone());
         match self.has(b) {
             Some(t) => {
-                let right = self.b.lin(op(a, t), ty);
+                let right = self.b.lin(op(lhs, t), ty);
                 self.b.bin(Bin::Add, left, right)
             }
             None => left,

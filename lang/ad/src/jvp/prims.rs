@@ -7,25 +7,25 @@ use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
 
 impl J<'_> {
-    /// The tangent of `y = p(args)`, which is active.
-    pub(super) fn prim(&mut self, p: Prim, args: &[Var], y: Var, span: Span) -> Result<Var, Unsupported> {
+    /// The tangent of `out = prim(args)`, which is active.
+    pub(super) fn prim(&mut self, prim: Prim, args: &[Var], out: Var, span: Span) -> Result<Var, Unsupported> {
         use Prim as P;
-        self.reduction(p, args, span);
-        match p {
-            P::Reduction(ReductionFn::Maximum) => self.element_tangent(P::Reduction(ReductionFn::Argmax), args[0], y),
-            P::Reduction(ReductionFn::Minimum) => self.element_tangent(P::Reduction(ReductionFn::Argmin), args[0], y),
-            P::Reduction(ReductionFn::Sort) if self.b.ty(args[0]).rank() == 1 => Ok(self.sorted(args[0], y)),
-            P::Reduction(ReductionFn::Prod) if self.b.ty(args[0]).rank() == 1 => self.prod(args[0], y),
-            P::Reduction(ReductionFn::Mean) => Ok(self.mean(args[0], y)),
+        self.reduction(prim, args, span);
+        match prim {
+            P::Reduction(ReductionFn::Maximum) => self.element_tangent(P::Reduction(ReductionFn::Argmax), args[0], out),
+            P::Reduction(ReductionFn::Minimum) => self.element_tangent(P::Reduction(ReductionFn::Argmin), args[0], out),
+            P::Reduction(ReductionFn::Sort) if self.b.ty(args[0]).rank() == 1 => Ok(self.sorted(args[0], out)),
+            P::Reduction(ReductionFn::Prod) if self.b.ty(args[0]).rank() == 1 => self.prod(args[0], out),
+            P::Reduction(ReductionFn::Mean) => Ok(self.mean(args[0], out)),
             P::Reduction(ReductionFn::Variance) if self.b.ty(args[0]).rank() == 1 => Ok(self.variance(args[0])),
-            P::Reduction(ReductionFn::Norm) => Ok(self.norm(args[0], y)),
-            P::Number(NumberFn::Clamp) => Ok(self.clamp(args, y)),
-            P::Array(ArrayFn::Linspace) => Ok(self.linspace(args, y)),
-            P::Array(ArrayFn::Diag) => Ok(self.diagonal(args[0], y)),
-            P::Reduction(ReductionFn::Trace) => Ok(self.trace(args[0], y)),
-            P::Linalg(LinalgFn::LinSolve) => Ok(self.solved(args[0], args[1], y)),
-            P::Linalg(LinalgFn::Inv) => Ok(self.inverted(args[0], y)),
-            _ => no_rule(p, span),
+            P::Reduction(ReductionFn::Norm) => Ok(self.norm(args[0], out)),
+            P::Number(NumberFn::Clamp) => Ok(self.clamp(args, out)),
+            P::Array(ArrayFn::Linspace) => Ok(self.linspace(args, out)),
+            P::Array(ArrayFn::Diag) => Ok(self.diagonal(args[0], out)),
+            P::Reduction(ReductionFn::Trace) => Ok(self.trace(args[0], out)),
+            P::Linalg(LinalgFn::LinSolve) => Ok(self.solved(args[0], args[1], out)),
+            P::Linalg(LinalgFn::Inv) => Ok(self.inverted(args[0], out)),
+            _ => no_rule(prim, span),
         }
     }
 
@@ -93,40 +93,40 @@ impl J<'_> {
     }
 
     /// The derivative of the norm: a / |a|, and 0 at 0.
-    fn norm(&mut self, a: Var, y: Var) -> Var {
-        let (zero, one) = (self.b.real(0.0, a), self.b.real(1.0, a));
+    fn norm(&mut self, array: Var, y: Var) -> Var {
+        let (zero, one) = (self.b.real(0.0, array), self.b.real(1.0, array));
         let at_zero = self.b.cmp(Cmp::Eq, y, zero);
         let scalar = self.b.ty(y);
         let safe = self.b.one(Op::Select(at_zero, one, y), scalar.clone());
-        let c = self.b.bin(Bin::Div, a, safe);
-        let t = self.tangent(a);
-        if self.b.ty(a).rank() == 1 {
+        let c = self.b.bin(Bin::Div, array, safe);
+        let t = self.tangent(array);
+        if self.b.ty(array).rank() == 1 {
             return self.b.lin(Op::Dot(c, t), scalar);
         }
         let scaled = self.b.bin(Bin::ScaleTangent, c, t);
-        let shape = self.shape(a);
+        let shape = self.shape(array);
         self.b.lin(Op::SumAll { a: scaled, shape: Some(shape) }, scalar)
     }
 
     /// `min (max x lo) hi`: at a bound the tangent of `x` is used.
-    fn clamp(&mut self, args: &[Var], y: Var) -> Var {
+    fn clamp(&mut self, args: &[Var], out: Var) -> Var {
         let (lo, hi, x) = (args[0], args[1], args[2]);
         let inner = self.b.bin(Bin::Max, x, lo);
         let mut t = Vec::new();
         for (v, c) in self.partials(Bin::Max, x, lo, inner) {
             t.extend(self.has(v).map(|d| self.partial(c, d, inner)));
         }
-        let outer = self.partials(Bin::Min, inner, hi, y);
+        let outer = self.partials(Bin::Min, inner, hi, out);
         let mut sum: Option<Var> = None;
         for d in t {
-            let d = self.partial(outer[0].1, d, y);
+            let d = self.partial(outer[0].1, d, out);
             sum = Some(match sum {
                 Some(s) => self.b.bin(Bin::Add, s, d),
                 None => d,
             });
         }
         if let Some(d) = self.has(hi) {
-            let d = self.partial(outer[1].1, d, y);
+            let d = self.partial(outer[1].1, d, out);
             sum = Some(match sum {
                 Some(s) => self.b.bin(Bin::Add, s, d),
                 None => d,
@@ -134,7 +134,7 @@ impl J<'_> {
         }
         match sum {
             Some(s) => s,
-            None => self.tangent(y),
+            None => self.tangent(out),
         }
     }
 
@@ -179,18 +179,18 @@ impl J<'_> {
         self.b.lin(Op::Gather { a: line, at, shape: Some(flat) }, ty)
     }
 
-    fn diagonal(&mut self, a: Var, y: Var) -> Var {
-        if self.b.ty(a).rank() == 2 {
-            return self.diagonal_of(a);
+    fn diagonal(&mut self, array: Var, y: Var) -> Var {
+        if self.b.ty(array).rank() == 2 {
+            return self.diagonal_of(array);
         }
-        let n = self.b.dim(a, 0);
+        let n = self.b.dim(array, 0);
         let at = self.diagonal_at(n, n);
         let total = self.b.bin(Bin::Mul, n, n);
         let flat = self.b.one(Op::ArrayLit { elems: vec![total], shape: None }, Ty::shape());
         let shape = self.shape(y);
-        let (line, square) = (self.tangent_ty(a), self.tangent_ty(y));
+        let (line, square) = (self.tangent_ty(array), self.tangent_ty(y));
         let acc = self.b.lin(Op::Zero(line.clone()), line.clone());
-        let v = self.tangent(a);
+        let v = self.tangent(array);
         let t = self.b.lin(Op::GatherAdd { acc, at, v, shape: Some(flat) }, line);
         self.b.lin(Op::Reshape { a: t, to: shape, from: Some(flat) }, square)
     }

@@ -81,22 +81,22 @@ impl J<'_> {
 
     /// The same tangent by recomputing an iteration, if a loop collected the array and nothing else reads it.
     fn recompute_iteration_at(&mut self, a: Var, i: Var) -> Result<Option<Var>, Unsupported> {
-        let Some((depth, l, k)) = self.turned.made.get(&a).cloned() else { return Ok(None) };
+        let Some((depth, ir_loop, position)) = self.turned.made.get(&a).cloned() else { return Ok(None) };
         if depth != self.turned.depth || self.turned.recomputing {
             return Ok(None);
         }
         self.turned.recomputing = true;
         self.b.open();
         let mut args = vec![i];
-        for x in &l.xs {
+        for x in &ir_loop.xs {
             let ty = self.b.ty(*x).elem();
             args.push(self.b.one(Op::Index { a: *x, at: vec![i], shape: None }, ty));
         }
-        let results = self.b.inline(&l.body, &args);
+        let results = self.b.inline(&ir_loop.body, &args);
         let made = self.b.close(results, Vec::new());
         let done = self.derive_all(&made.stmts);
         self.turned.recomputing = false;
         done?;
-        Ok(Some(self.tangent(made.results[k])))
+        Ok(Some(self.tangent(made.results[position])))
     }
 }

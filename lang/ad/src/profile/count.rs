@@ -102,36 +102,36 @@ impl Counter<'_> {
     /// Emits the statements of a block and their counters into the open block.
     fn stmts(&mut self, b: &Block) -> Result<Tally, Unsupported> {
         self.next += 1;
-        let mut t = Tally::default();
-        self.arrays(&b.params, &mut t);
+        let mut tally = Tally::default();
+        self.arrays(&b.params, &mut tally);
         for s in &b.stmts {
             self.b.span = s.span;
-            self.stmt(s, &mut t)?;
-            self.arrays(&s.outs, &mut t);
+            self.stmt(s, &mut tally)?;
+            self.arrays(&s.outs, &mut tally);
             if let Some(site) = s.outs.first().and_then(|o| self.sites.made.get(o).cloned())
                 && site.unit == WorkUnit::Own
             {
                 let n = super::work::own(&mut self.b, s);
-                self.add(&mut t, Count::Work(self.id, site.key), n);
+                self.add(&mut tally, Count::Work(self.id, site.key), n);
             }
         }
-        Ok(t)
+        Ok(tally)
     }
 
-    fn stmt(&mut self, s: &Stmt, t: &mut Tally) -> Result<(), Unsupported> {
-        match &s.op {
-            Op::If(..) | Op::Switch(..) => self.branches(s, t),
-            Op::Loop(l) => self.loop_(s, l, t),
-            Op::Call { f, args, checkpoint, .. } => self.call(s, *f, args, *checkpoint, t),
+    fn stmt(&mut self, stmt: &Stmt, t: &mut Tally) -> Result<(), Unsupported> {
+        match &stmt.op {
+            Op::If(..) | Op::Switch(..) => self.branches(stmt, t),
+            Op::Loop(l) => self.loop_(stmt, l, t),
+            Op::Call { f, args, checkpoint, .. } => self.call(stmt, *f, args, *checkpoint, t),
             Op::Soac(_) | Op::ReduceByIndex { .. } => {
-                self.combinator(s, t);
+                self.combinator(stmt, t);
                 Ok(())
             }
             op => {
-                let mut linear = !s.lin_outs.is_empty();
+                let mut linear = !stmt.lin_outs.is_empty();
                 op.each_operand(&mut |v| linear |= self.f.linear(v));
                 if !linear {
-                    self.b.push(s.clone());
+                    self.b.push(stmt.clone());
                 }
                 Ok(())
             }
@@ -139,7 +139,7 @@ impl Counter<'_> {
     }
 
     /// Counts the operator of a reduction, which runs about once for each element.
-    fn combinator(&mut self, s: &Stmt, t: &mut Tally) {
+    fn combinator(&mut self, s: &Stmt, tally: &mut Tally) {
         let number = self.next;
         // Operators are mostly straight-line code on numbers, so their nested blocks are not counted.
         self.next += s.op.blocks().iter().map(|b| count_blocks(b)).sum::<u32>();
@@ -152,13 +152,13 @@ impl Counter<'_> {
         if let Some(a) = over {
             let n = self.elements(a);
             let n = self.extent(a, n, 0);
-            self.add(t, Count::Runs(self.id, number), n);
+            self.add(tally, Count::Runs(self.id, number), n);
         }
     }
 
-    fn branches(&mut self, s: &Stmt, t: &mut Tally) -> Result<(), Unsupported> {
+    fn branches(&mut self, stmt: &Stmt, tally: &mut Tally) -> Result<(), Unsupported> {
         let mut arms = Vec::new();
-        for arm in s.op.blocks() {
+        for arm in stmt.op.blocks() {
             let number = self.next;
             self.b.open();
             self.b.adopt(&arm.params, &[]);
@@ -181,7 +181,7 @@ impl Counter<'_> {
                 outs: vec![zero],
                 lin_outs: Vec::new(),
                 op: Op::Lit(adl_ir::Lit::I64(0)),
-                span: s.span,
+                span: stmt.span,
             });
             arm.results.extend(keys.iter().map(|k| inner.counts.get(k).copied().unwrap_or(zero)));
             if peaks {
@@ -191,15 +191,20 @@ impl Counter<'_> {
         }
         let counts: Vec<Var> = keys.iter().map(|_| self.b.func.fresh(Ty::I64, false)).collect();
         let peak: Vec<Var> = peaks.then(|| self.b.func.fresh(Ty::I64, false)).into_iter().collect();
-        let op = s.op.with_arms(blocks);
-        self.b.push(Stmt { outs: [&s.outs[..], &counts, &peak].concat(), lin_outs: Vec::new(), op, span: s.span });
-        keys.into_iter().zip(counts).for_each(|(k, v)| self.add(t, k, v));
-        peak.into_iter().for_each(|v| self.raise(t, v));
+        let op = stmt.op.with_arms(blocks);
+        self.b.push(Stmt {
+            outs: [&stmt.outs[..], &counts, &peak].concat(),
+            lin_outs: Vec::new(),
+            op,
+            span: stmt.span,
+        });
+        keys.into_iter().zip(counts).for_each(|(k, v)| self.add(tally, k, v));
+        peak.into_iter().for_each(|v| self.raise(tally, v));
         Ok(())
     }
 
-    fn loop_(&mut self, s: &Stmt, l: &Loop, t: &mut Tally) -> Result<(), Unsupported> {
-        let test = match &l.trip {
+    fn loop_(&mut self, stmt: &Stmt, ir_loop: &Loop, tally: &mut Tally) -> Result<(), Unsupported> {
+        let test = match &ir_loop.trip {
             Trip::While(c) => {
                 let first = self.next;
                 self.next += count_blocks(c);
@@ -210,13 +215,13 @@ impl Counter<'_> {
         let number = self.next;
         let zero = self.b.int(0);
         self.b.open();
-        self.b.adopt(&l.body.params, &[]);
-        let inner = self.stmts(&l.body)?;
-        let mut made = Loop { lin_init: Vec::new(), lin_xs: Vec::new(), lin_outs: Vec::new(), ..l.clone() };
-        let mut results = l.body.results.clone();
-        let mut outs = s.outs.clone();
+        self.b.adopt(&ir_loop.body.params, &[]);
+        let inner = self.stmts(&ir_loop.body)?;
+        let mut made = Loop { lin_init: Vec::new(), lin_xs: Vec::new(), lin_outs: Vec::new(), ..ir_loop.clone() };
+        let mut results = ir_loop.body.results.clone();
+        let mut outs = stmt.outs.clone();
         let mut peak = None;
-        let mut params = l.body.params.clone();
+        let mut params = ir_loop.body.params.clone();
         if let Some(here) = inner.peak {
             peak = Some(super::carry_peak(&mut self.b, &mut made, [&mut params, &mut results, &mut outs], here, zero));
         }
@@ -228,56 +233,68 @@ impl Counter<'_> {
         let sums: Vec<Var> = keys.iter().map(|_| self.b.func.fresh(Ty::I64, false)).collect();
         outs.extend(&sums);
         outs.push(trips);
-        self.b.push(Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(made)), span: s.span });
-        keys.into_iter().zip(sums).for_each(|(k, v)| self.add(t, k, v));
-        self.add(t, Count::Runs(self.id, number), trips);
+        self.b.push(Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(made)), span: stmt.span });
+        keys.into_iter().zip(sums).for_each(|(k, v)| self.add(tally, k, v));
+        self.add(tally, Count::Runs(self.id, number), trips);
         if let Some(test) = test {
             // The condition is evaluated once more than the body.
             let one = self.b.int(1);
             let tested = self.b.bin(Bin::Add, trips, one);
-            self.add(t, Count::Runs(self.id, test), tested);
+            self.add(tally, Count::Runs(self.id, test), tested);
         }
-        peak.into_iter().for_each(|v| self.raise(t, v));
+        peak.into_iter().for_each(|v| self.raise(tally, v));
         Ok(())
     }
 
-    fn call(&mut self, s: &Stmt, f: FnId, args: &[Var], checkpoint: bool, t: &mut Tally) -> Result<(), Unsupported> {
-        let callee = self.p.func(f);
-        if s.outs.is_empty() && callee.body.results.is_empty() {
+    fn call(
+        &mut self,
+        stmt: &Stmt,
+        id: FnId,
+        args: &[Var],
+        checkpoint: bool,
+        tally: &mut Tally,
+    ) -> Result<(), Unsupported> {
+        let callee = self.p.func(id);
+        if stmt.outs.is_empty() && callee.body.results.is_empty() {
             return Ok(());
         }
         let linear = !callee.body.lin_results.is_empty();
-        let made = self.ad.profile_of(self.p, f)?;
+        let made = self.ad.profile_of(self.p, id)?;
         let counts: Vec<Var> = made.counts.iter().map(|_| self.b.func.fresh(Ty::I64, false)).collect();
         let peak = self.b.func.fresh(Ty::I64, false);
         let op = Op::Call { f: made.func, args: args.to_vec(), lin_args: Vec::new(), rule: None, checkpoint: false };
-        self.b.push(Stmt { outs: [&s.outs[..], &counts, &[peak]].concat(), lin_outs: Vec::new(), op, span: s.span });
+        self.b.push(Stmt {
+            outs: [&stmt.outs[..], &counts, &[peak]].concat(),
+            lin_outs: Vec::new(),
+            op,
+            span: stmt.span,
+        });
         if !checkpoint {
-            made.counts.iter().zip(counts).for_each(|(k, v)| self.add(t, *k, v));
-            self.raise(t, peak);
+            made.counts.iter().zip(counts).for_each(|(k, v)| self.add(tally, *k, v));
+            self.raise(tally, peak);
             return Ok(());
         }
         let counted: BTreeMap<Count, Var> = made.counts.iter().copied().zip(counts).collect();
-        self.ad.plain(self.p, f);
-        let work = super::forecast::work_of_plain(self.ad, self.p, f);
+        self.ad.plain(self.p, id);
+        let work = super::forecast::work_of_plain(self.ad, self.p, id);
         let once = self.weighted_sum(&work, &counted);
-        if let Some(key) = s.outs.first() {
-            self.add(t, Count::Inside(self.id, *key), once);
+        if let Some(key) = stmt.outs.first() {
+            self.add(tally, Count::Inside(self.id, *key), once);
         }
         if !linear {
             return Ok(());
         }
-        let work = super::forecast::work_of_residuals(self.ad, self.p, f)?;
+        let work = super::forecast::work_of_residuals(self.ad, self.p, id)?;
         let once = self.weighted_sum(&work, &counted);
         let again = match counted.get(&Count::Again) {
             Some(inner) => self.b.bin(Bin::Add, once, *inner),
             None => once,
         };
-        self.add(t, Count::Again, again);
-        let kept = kept_by(self.ad, self.p, f, &UnzipPlan::store_all())?;
+        self.add(tally, Count::Again, again);
+        let kept = kept_by(self.ad, self.p, id, &UnzipPlan::store_all())?;
         let kept = self.weighted_sum(&kept, &counted);
         let all = self.b.bin(Bin::Add, kept, peak);
-        self.raise(t, all);
+        self.raise(tally, all);
         Ok(())
     }
 

@@ -50,27 +50,27 @@ fn width(ty: &Ty) -> u64 {
     }
 }
 
-/// The factors by which counts are multiplied to give the residual bytes of the function `f` made by J, including
+/// The factors by which counts are multiplied to give the residual bytes of the function `id` made by J, including
 /// its callees.
 pub(super) fn kept_by(
     ad: &mut Ad,
-    p: &mut Program,
-    f: FnId,
+    program: &mut Program,
+    id: FnId,
     plan: &UnzipPlan,
 ) -> Result<BTreeMap<Count, u64>, Unsupported> {
     let mut out = BTreeMap::new();
-    for r in rows_of(ad, p, f, plan)? {
+    for r in rows_of(ad, program, id, plan)? {
         let (g, v) = r.at;
-        let sites = ad.sites(p, g);
+        let sites = ad.sites(program, g);
         match sites.block_of.get(&v) {
             Some(b) if r.ty.rank() == 0 => *out.entry(Count::Runs(g, *b)).or_default() += width(&r.ty),
             Some(_) => *out.entry(Count::Elements(g, v)).or_default() += width(&r.ty),
             None => {}
         }
     }
-    for g in active(p, f) {
-        let u = ad.unzip(p, g, plan)?;
-        let sites = ad.sites(p, g);
+    for g in active(program, id) {
+        let u = ad.unzip(program, g, plan)?;
+        let sites = ad.sites(program, g);
         for (key, arm, ty) in u.padding.iter() {
             if let Some(b) = sites.arms.get(&(*key, *arm)) {
                 *out.entry(Count::Runs(g, *b)).or_default() += width(ty);
@@ -150,26 +150,30 @@ pub(super) fn work_of_plain(ad: &mut Ad, p: &Program, f: FnId) -> BTreeMap<Count
     out
 }
 
-/// The same for the repeated run, which omits what only the results of `f` need, and includes what the linear
+/// The same for the repeated run, which omits what only the results of `id` need, and includes what the linear
 /// halves recompute.
-pub(super) fn work_of_residuals(ad: &mut Ad, p: &mut Program, f: FnId) -> Result<BTreeMap<Count, u64>, Unsupported> {
+pub(super) fn work_of_residuals(
+    ad: &mut Ad,
+    program: &mut Program,
+    id: FnId,
+) -> Result<BTreeMap<Count, u64>, Unsupported> {
     let plan = UnzipPlan::store_all();
-    let u = ad.unzip(p, f, &plan)?;
-    let kept = ad.residuals_only(p, &u);
+    let u = ad.unzip(program, id, &plan)?;
+    let kept = ad.residuals_only(program, &u);
     let mut out = BTreeMap::new();
-    for g in reach(p, f) {
+    for g in reach(program, id) {
         let half = match ad.unzips.get(&(g, plan.clone())) {
-            _ if g == f => Some(kept),
+            _ if g == id => Some(kept),
             Some(u) => Some(u.primal),
             None => None,
         };
-        let there = half.map(|h| made_in(p, h));
-        weigh(ad, p, g, there.as_ref(), &mut out);
+        let there = half.map(|h| made_in(program, h));
+        weigh(ad, program, g, there.as_ref(), &mut out);
     }
-    for g in active(p, f) {
-        let moved = ad.moved(p, g, &plan)?.into_keys().collect();
-        weigh(ad, p, g, Some(&moved), &mut out);
-        let (u, sites) = (ad.unzip(p, g, &plan)?, ad.sites(p, g));
+    for g in active(program, id) {
+        let moved = ad.moved(program, g, &plan)?.into_keys().collect();
+        weigh(ad, program, g, Some(&moved), &mut out);
+        let (u, sites) = (ad.unzip(program, g, &plan)?, ad.sites(program, g));
         for (b, n) in u.compared.iter().filter_map(|(arm, n)| Some((sites.arms.get(arm)?, n))) {
             *out.entry(Count::Runs(g, *b)).or_default() += n;
         }
@@ -221,36 +225,38 @@ impl Counted {
 }
 
 impl Ad {
-    /// The cost of a plan for `f`, made by J, given the counts of its profile.
+    /// The cost of a plan for `id`, made by J, given the counts of its profile.
     pub fn forecast(
         &mut self,
-        p: &mut Program,
-        f: FnId,
+        program: &mut Program,
+        id: FnId,
         plan: &UnzipPlan,
-        c: &Counted,
+        counted: &Counted,
     ) -> Result<Forecast, Unsupported> {
-        let stored = c.weighed(&kept_by(self, p, f, plan)?);
+        let stored = counted.weighed(&kept_by(self, program, id, plan)?);
         let mut rows = Vec::new();
-        for residual in rows_of(self, p, f, plan)? {
-            rows.push(self.row(p, residual, c));
+        for residual in rows_of(self, program, id, plan)? {
+            rows.push(self.row(program, residual, counted));
         }
-        let (mut again, mut spared) = (c.get(Count::Again), 0u64);
-        for g in active(p, f) {
-            let u = self.unzip(p, g, plan)?;
-            let (moved, forwards) = (self.moved(p, g, plan)?, made_in(p, u.primal));
-            again = again.saturating_add(self.work_of_those(p, g, c, &|v| moved.get(v).copied().unwrap_or(0)));
+        let (mut again, mut spared) = (counted.get(Count::Again), 0u64);
+        for callee in active(program, id) {
+            let u = self.unzip(program, callee, plan)?;
+            let (moved, forwards) = (self.moved(program, callee, plan)?, made_in(program, u.primal));
+            again = again
+                .saturating_add(self.work_of_those(program, callee, counted, &|v| moved.get(v).copied().unwrap_or(0)));
             // The primal half no longer computes what only the linear half needs.
-            spared = spared.saturating_add(self.work_of_those(p, g, c, &|v| u64::from(!forwards.contains(v))));
-            let sites = self.sites(p, g);
+            spared = spared
+                .saturating_add(self.work_of_those(program, callee, counted, &|v| u64::from(!forwards.contains(v))));
+            let sites = self.sites(program, callee);
             again += u
                 .compared
                 .iter()
-                .filter_map(|(arm, n)| Some(n * c.get(Count::Runs(g, *sites.arms.get(arm)?))))
+                .filter_map(|(arm, n)| Some(n * counted.get(Count::Runs(callee, *sites.arms.get(arm)?))))
                 .sum::<u64>();
         }
         let again = again.saturating_sub(spared);
-        let work = c.weighed(&work_of(self, p, f));
-        Ok(Forecast { rows, stored, peak: stored + c.peak, again, work })
+        let work = counted.weighed(&work_of(self, program, id));
+        Ok(Forecast { rows, stored, peak: stored + counted.peak, again, work })
     }
 
     /// Variables of `g`, made by J, that the transposed half recomputes, with the number of statements that do.
@@ -289,24 +295,28 @@ impl Ad {
     }
 
     /// The work of all runs of a statement, including nested blocks.
-    fn work_at(&mut self, p: &Program, g: FnId, s: &StmtSite, c: &Counted) -> u64 {
-        let own = match s.unit {
+    fn work_at(&mut self, program: &Program, id: FnId, stmt_site: &StmtSite, counted: &Counted) -> u64 {
+        let own = match stmt_site.unit {
             WorkUnit::Free => 0,
-            WorkUnit::One => c.get(Count::Runs(g, s.block)),
-            WorkUnit::Elements => c.get(Count::Elements(g, s.key)),
-            WorkUnit::Own => c.get(Count::Work(g, s.key)),
+            WorkUnit::One => counted.get(Count::Runs(id, stmt_site.block)),
+            WorkUnit::Elements => counted.get(Count::Elements(id, stmt_site.key)),
+            WorkUnit::Own => counted.get(Count::Work(id, stmt_site.key)),
         };
-        let sites = self.sites(p, g);
-        let within = |v: &Var| sites.block_of.get(v).is_some_and(|b| (s.inside.0..s.inside.1).contains(b));
-        let scalars: u64 = (s.inside.0..s.inside.1).map(|b| sites.blocks[b as usize] * c.get(Count::Runs(g, b))).sum();
-        let arrays: u64 = sites.elementwise.iter().filter(|v| within(v)).map(|v| c.get(Count::Elements(g, *v))).sum();
-        let others: u64 = sites.own.iter().filter(|v| within(v)).map(|v| c.get(Count::Work(g, *v))).sum();
+        let sites = self.sites(program, id);
+        let within =
+            |v: &Var| sites.block_of.get(v).is_some_and(|b| (stmt_site.inside.0..stmt_site.inside.1).contains(b));
+        let scalars: u64 = (stmt_site.inside.0..stmt_site.inside.1)
+            .map(|b| sites.blocks[b as usize] * counted.get(Count::Runs(id, b)))
+            .sum();
+        let arrays: u64 =
+            sites.elementwise.iter().filter(|v| within(v)).map(|v| counted.get(Count::Elements(id, *v))).sum();
+        let others: u64 = sites.own.iter().filter(|v| within(v)).map(|v| counted.get(Count::Work(id, *v))).sum();
         let mut sum = own + scalars + arrays + others;
-        for (block, callee) in &s.calls {
+        for (block, callee) in &stmt_site.calls {
             // The callee's work is divided evenly among its calls.
-            let all = u128::from(c.weighed(&work_of(self, p, *callee)));
-            let part =
-                all * u128::from(c.get(Count::Runs(g, *block))) / u128::from(c.get(Count::Runs(*callee, 0)).max(1));
+            let all = u128::from(counted.weighed(&work_of(self, program, *callee)));
+            let part = all * u128::from(counted.get(Count::Runs(id, *block)))
+                / u128::from(counted.get(Count::Runs(*callee, 0)).max(1));
             sum = sum.saturating_add(u64::try_from(part).unwrap_or(u64::MAX));
         }
         sum

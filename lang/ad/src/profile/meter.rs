@@ -17,11 +17,16 @@ use std::rc::Rc;
 
 impl Ad {
     /// The metered function of a half. Data of the types `boxes` holds residuals.
-    pub fn metered(&mut self, p: &mut Program, f: FnId, boxes: &BTreeSet<DataId>) -> Result<FnId, Unsupported> {
-        if let Some(m) = self.meters.get(&f) {
+    pub fn metered(
+        &mut self,
+        program: &mut Program,
+        func_id: FnId,
+        boxes: &BTreeSet<DataId>,
+    ) -> Result<FnId, Unsupported> {
+        if let Some(m) = self.meters.get(&func_id) {
             return Ok(*m);
         }
-        let src = p.func(f).clone();
+        let src = program.func(func_id).clone();
         let name = format!("metered {}", src.name);
         // Recursive callers need the signature before the body exists.
         let mut sign = Function { name: name.clone(), vars: src.vars.clone(), body: Block::default() };
@@ -32,17 +37,17 @@ impl Ad {
             let v = sign.fresh(Ty::I64, false);
             sign.body.results.push(v);
         }
-        let id = p.add(sign);
-        self.meters.insert(f, id);
-        let made = function(self, p, &src, name, boxes);
+        let id = program.add(sign);
+        self.meters.insert(func_id, id);
+        let made = function(self, program, &src, name, boxes);
         match made {
             Ok(made) => {
-                check::made("meter", p, &made);
-                p.set(id, made);
+                check::made("meter", program, &made);
+                program.set(id, made);
                 Ok(id)
             }
             Err(e) => {
-                self.meters.remove(&f);
+                self.meters.remove(&func_id);
                 Err(e)
             }
         }
@@ -122,51 +127,52 @@ impl Meter<'_> {
         });
     }
 
-    fn block(&mut self, b: &Block) -> Result<MeterState, Unsupported> {
-        let mut t = MeterState::default();
-        for (i, s) in b.stmts.iter().enumerate() {
-            self.b.span = s.span;
-            let inner = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.stmt(s, &mut t))?;
+    fn block(&mut self, block: &Block) -> Result<MeterState, Unsupported> {
+        let mut state = MeterState::default();
+        for (index, stmt) in block.stmts.iter().enumerate() {
+            self.b.span = stmt.span;
+            let inner = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.stmt(stmt, &mut state))?;
             if let Some(q) = inner {
-                let live: Vec<Var> = t.live.iter().map(|(_, v)| *v).chain([q]).collect();
+                let live: Vec<Var> = state.live.iter().map(|(_, v)| *v).chain([q]).collect();
                 let all = self.sum(&live);
-                all.into_iter().for_each(|v| self.raise(&mut t, v));
+                all.into_iter().for_each(|v| self.raise(&mut state, v));
             }
-            if matches!(&s.op, Op::Call { f, .. } if self.again.contains(f)) {
-                let parts: Vec<Var> = s.outs.iter().map(|v| self.bytes(*v)).collect::<Result<_, _>>()?;
-                let last = b.stmts.iter().rposition(|later| crate::transpose::reads(later, &s.outs)).unwrap_or(i);
-                t.live.extend(self.sum(&parts).map(|v| (last, v)));
-                let live: Vec<Var> = t.live.iter().map(|(_, v)| *v).collect();
+            if matches!(&stmt.op, Op::Call { f, .. } if self.again.contains(f)) {
+                let parts: Vec<Var> = stmt.outs.iter().map(|v| self.bytes(*v)).collect::<Result<_, _>>()?;
+                let last =
+                    block.stmts.iter().rposition(|later| crate::transpose::reads(later, &stmt.outs)).unwrap_or(index);
+                state.live.extend(self.sum(&parts).map(|v| (last, v)));
+                let live: Vec<Var> = state.live.iter().map(|(_, v)| *v).collect();
                 let all = self.sum(&live);
-                all.into_iter().for_each(|v| self.raise(&mut t, v));
+                all.into_iter().for_each(|v| self.raise(&mut state, v));
             }
-            t.live.retain(|(last, _)| *last > i);
+            state.live.retain(|(last, _)| *last > index);
         }
-        Ok(t)
+        Ok(state)
     }
 
     /// Meters a statement. Returns the peak bytes inside of it.
-    fn stmt(&mut self, s: &Stmt, t: &mut MeterState) -> Result<Option<Var>, Unsupported> {
-        match &s.op {
-            Op::If(..) | Op::Switch(..) => self.branches(s, t),
-            Op::Loop(l) => self.loop_(s, l, t),
-            Op::Call { f, args, .. } => self.call(s, *f, args, t),
+    fn stmt(&mut self, stmt: &Stmt, t: &mut MeterState) -> Result<Option<Var>, Unsupported> {
+        match &stmt.op {
+            Op::If(..) | Op::Switch(..) => self.branches(stmt, t),
+            Op::Loop(l) => self.loop_(stmt, l, t),
+            Op::Call { f, args, .. } => self.call(stmt, *f, args, t),
             op => {
-                let mut linear = !s.lin_outs.is_empty();
+                let mut linear = !stmt.lin_outs.is_empty();
                 op.each_operand(&mut |v| linear |= self.f.linear(v));
                 if !linear {
-                    self.b.push(s.clone());
-                    self.count(s, t);
-                    self.made(s);
+                    self.b.push(stmt.clone());
+                    self.count(stmt, t);
+                    self.made(stmt);
                 }
                 Ok(None)
             }
         }
     }
 
-    fn branches(&mut self, s: &Stmt, t: &mut MeterState) -> Result<Option<Var>, Unsupported> {
+    fn branches(&mut self, stmt: &Stmt, meter_state: &mut MeterState) -> Result<Option<Var>, Unsupported> {
         let mut arms = Vec::new();
-        for arm in s.op.blocks() {
+        for arm in stmt.op.blocks() {
             self.b.open();
             self.b.adopt(&arm.params, &[]);
             let inner = self.block(arm)?;
@@ -184,27 +190,27 @@ impl Meter<'_> {
         let peaks = arms.iter().any(|(_, p)| *p);
         let blocks: Vec<Block> = arms.into_iter().map(|(b, _)| b).collect();
         let (work, peak) = (self.b.func.fresh(Ty::I64, false), self.b.func.fresh(Ty::I64, false));
-        let op = s.op.with_arms(blocks);
-        let sizes = self.have_sizes(&s.outs);
+        let op = stmt.op.with_arms(blocks);
+        let sizes = self.have_sizes(&stmt.outs);
         self.b.push(Stmt {
-            outs: [&s.outs[..], &[work, peak], &sizes].concat(),
+            outs: [&stmt.outs[..], &[work, peak], &sizes].concat(),
             lin_outs: Vec::new(),
             op,
-            span: s.span,
+            span: stmt.span,
         });
-        t.work.push(work);
+        meter_state.work.push(work);
         Ok(peaks.then_some(peak))
     }
 
-    fn loop_(&mut self, s: &Stmt, l: &Loop, t: &mut MeterState) -> Result<Option<Var>, Unsupported> {
+    fn loop_(&mut self, stmt: &Stmt, ir_loop: &Loop, meter_state: &mut MeterState) -> Result<Option<Var>, Unsupported> {
         let zero = self.b.int(0);
         self.b.open();
-        self.b.adopt(&l.body.params, &[]);
-        let mut inner = self.block(&l.body)?;
-        let mut made = Loop { lin_init: Vec::new(), lin_xs: Vec::new(), lin_outs: Vec::new(), ..l.clone() };
-        let mut params = l.body.params.clone();
-        let mut results = l.body.results.clone();
-        let (mut outs, mut peak) = (s.outs.clone(), None);
+        self.b.adopt(&ir_loop.body.params, &[]);
+        let mut inner = self.block(&ir_loop.body)?;
+        let mut made = Loop { lin_init: Vec::new(), lin_xs: Vec::new(), lin_outs: Vec::new(), ..ir_loop.clone() };
+        let mut params = ir_loop.body.params.clone();
+        let mut results = ir_loop.body.results.clone();
+        let (mut outs, mut peak) = (stmt.outs.clone(), None);
         let trips = outs.pop().unwrap_or(zero);
         if let Some(here) = inner.peak {
             peak = Some(super::carry_peak(&mut self.b, &mut made, [&mut params, &mut results, &mut outs], here, zero));
@@ -216,19 +222,19 @@ impl Meter<'_> {
             outs.extend(each);
             inner.fixed = 0;
         }
-        results.extend(self.boxed(&l.body.results));
-        outs.extend(self.have_sizes(&s.outs[..s.outs.len().saturating_sub(1)]));
+        results.extend(self.boxed(&ir_loop.body.results));
+        outs.extend(self.have_sizes(&stmt.outs[..stmt.outs.len().saturating_sub(1)]));
         made.outs.resize(results.len() - made.init.len(), Out::Sum);
         made.body = Block { params, ..self.b.close(results, Vec::new()) };
         self.b.push(Stmt {
             outs: [&outs[..], &[trips]].concat(),
             lin_outs: Vec::new(),
             op: Op::Loop(Box::new(made)),
-            span: s.span,
+            span: stmt.span,
         });
-        t.work.extend(each);
-        self.times(t, inner.fixed, trips);
-        self.trip(s, l, t, trips);
+        meter_state.work.extend(each);
+        self.times(meter_state, inner.fixed, trips);
+        self.trip(stmt, ir_loop, meter_state, trips);
         Ok(peak)
     }
 
@@ -241,11 +247,11 @@ impl Meter<'_> {
     }
 
     /// Adds what a loop costs besides its iterations: sums, and conditions, which run once more than the body.
-    fn trip(&mut self, s: &Stmt, l: &Loop, t: &mut MeterState, trips: Var) {
+    fn trip(&mut self, s: &Stmt, l: &Loop, meter_state: &mut MeterState, trips: Var) {
         if let Trip::While(c) = &l.trip {
             let tested = c.stmts.iter().filter(|s| unit(&self.f, s) == WorkUnit::One).count() as i64;
-            t.fixed += tested;
-            self.times(t, tested, trips);
+            meter_state.fixed += tested;
+            self.times(meter_state, tested, trips);
         }
         for (kind, out) in l.outs.iter().zip(&s.outs[l.init.len()..]) {
             if *kind == Out::Sum {
@@ -254,24 +260,30 @@ impl Meter<'_> {
                 let n = self.b.bin(Bin::Sub, trips, one);
                 let n = self.b.bin(Bin::Max, n, zero);
                 let size = size(&mut self.b, *out);
-                t.work.push(self.b.bin(Bin::Mul, n, size));
+                meter_state.work.push(self.b.bin(Bin::Mul, n, size));
             }
         }
     }
 
-    fn call(&mut self, s: &Stmt, f: FnId, args: &[Var], t: &mut MeterState) -> Result<Option<Var>, Unsupported> {
-        let made = self.ad.metered(self.p, f, self.boxes)?;
+    fn call(
+        &mut self,
+        stmt: &Stmt,
+        id: FnId,
+        args: &[Var],
+        meter_state: &mut MeterState,
+    ) -> Result<Option<Var>, Unsupported> {
+        let made = self.ad.metered(self.p, id, self.boxes)?;
         let (work, peak) = (self.b.func.fresh(Ty::I64, false), self.b.func.fresh(Ty::I64, false));
         let op = Op::Call { f: made, args: args.to_vec(), lin_args: Vec::new(), rule: None, checkpoint: false };
-        let sizes = self.have_sizes(&s.outs);
+        let sizes = self.have_sizes(&stmt.outs);
         self.b.push(Stmt {
-            outs: [&s.outs[..], &[work, peak], &sizes].concat(),
+            outs: [&stmt.outs[..], &[work, peak], &sizes].concat(),
             lin_outs: Vec::new(),
             op,
-            span: s.span,
+            span: stmt.span,
         });
-        t.work.push(work);
-        let watched = self.p.callees(f, |_, _| true).iter().any(|g| self.again.contains(g));
+        meter_state.work.push(work);
+        let watched = self.p.callees(id, |_, _| true).iter().any(|g| self.again.contains(g));
         Ok(watched.then_some(peak))
     }
 
@@ -303,7 +315,7 @@ impl Meter<'_> {
     }
 
     /// Adds the operator of a reduction, which runs once for each element.
-    fn operators(&mut self, s: &Stmt, t: &mut MeterState) {
+    fn operators(&mut self, s: &Stmt, meter_state: &mut MeterState) {
         let over = match &s.op {
             Op::Soac(x) => x.arrays.first().copied(),
             Op::ReduceByIndex { keys, .. } => Some(*keys),
@@ -315,16 +327,16 @@ impl Meter<'_> {
             Op::ReduceByIndex { dest, .. } => self.in_bounds(a, dest),
             _ => self.b.dim(a, 0),
         };
-        self.times(t, each, n);
+        self.times(meter_state, each, n);
     }
 
     /// Emits the bytes of a residual.
-    fn bytes(&mut self, v: Var) -> Result<Var, Unsupported> {
-        let mut ty = self.f.ty(v);
+    fn bytes(&mut self, var: Var) -> Result<Var, Unsupported> {
+        let mut ty = self.f.ty(var);
         if holds(ty, self.boxes) {
             return self
                 .sizes
-                .get(&v)
+                .get(&var)
                 .copied()
                 .ok_or_else(|| Unsupported::new("residuals that somebody else made", self.b.span));
         }
@@ -336,7 +348,7 @@ impl Meter<'_> {
             Ty::Bool => 1,
             _ => 8,
         };
-        let (n, width) = (size(&mut self.b, v), self.b.int(width));
+        let (n, width) = (size(&mut self.b, var), self.b.int(width));
         Ok(self.b.bin(Bin::Mul, n, width))
     }
 

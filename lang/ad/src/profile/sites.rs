@@ -98,33 +98,33 @@ fn bind(f: &Function, vs: &[Var], number: u32, out: &mut FunctionSites) {
     }
 }
 
-fn block(f: &Function, b: &Block, out: &mut FunctionSites) -> Vec<(u32, FnId)> {
+fn block(func: &Function, b: &Block, out: &mut FunctionSites) -> Vec<(u32, FnId)> {
     let number = out.blocks.len() as u32;
     out.blocks.push(0);
-    bind(f, &b.params, number, out);
+    bind(func, &b.params, number, out);
     let mut all = Vec::new();
-    for s in &b.stmts {
+    for stmt in &b.stmts {
         let first = out.blocks.len() as u32;
-        let mut calls: Vec<(u32, FnId)> = match &s.op {
+        let mut calls: Vec<(u32, FnId)> = match &stmt.op {
             Op::Call { f, checkpoint: false, .. } => vec![(number, *f)],
             _ => Vec::new(),
         };
-        for (k, inner) in s.op.blocks().into_iter().enumerate() {
-            if let Some(v) = key(s) {
+        for (k, inner) in stmt.op.blocks().into_iter().enumerate() {
+            if let Some(v) = key(stmt) {
                 out.arms.insert((v, k as u32), out.blocks.len() as u32);
             }
-            calls.extend(block(f, inner, out));
+            calls.extend(block(func, inner, out));
         }
-        bind(f, &s.outs, number, out);
-        out.block_of.extend(s.lin_outs.iter().map(|v| (*v, number)));
-        let Some(key) = s.outs.first() else {
+        bind(func, &stmt.outs, number, out);
+        out.block_of.extend(stmt.lin_outs.iter().map(|v| (*v, number)));
+        let Some(key) = stmt.outs.first() else {
             all.extend(calls);
             continue;
         };
-        if matches!(s.op, Op::Call { checkpoint: true, .. }) {
+        if matches!(stmt.op, Op::Call { checkpoint: true, .. }) {
             out.regions.push(*key);
         }
-        let unit = unit(f, s);
+        let unit = unit(func, stmt);
         out.charge(unit, number, *key);
         let site = Rc::new(StmtSite {
             block: number,
@@ -133,7 +133,7 @@ fn block(f: &Function, b: &Block, out: &mut FunctionSites) -> Vec<(u32, FnId)> {
             inside: (first, out.blocks.len() as u32),
             calls: calls.clone(),
         });
-        s.outs.iter().for_each(|o| {
+        stmt.outs.iter().for_each(|o| {
             out.made.insert(*o, site.clone());
         });
         all.extend(calls);
@@ -142,8 +142,8 @@ fn block(f: &Function, b: &Block, out: &mut FunctionSites) -> Vec<(u32, FnId)> {
 }
 
 /// The cost of one run of a statement, in the cost model of `adl_ir::eval::cost`.
-pub(super) fn unit(f: &Function, s: &Stmt) -> WorkUnit {
-    let scalars = s.outs.iter().all(|o| f.ty(*o).rank() == 0);
+pub(super) fn unit(func: &Function, s: &Stmt) -> WorkUnit {
+    let scalars = s.outs.iter().all(|o| func.ty(*o).rank() == 0);
     let each = if scalars { WorkUnit::One } else { WorkUnit::Elements };
     match &s.op {
         Op::Lit(_)
@@ -182,7 +182,7 @@ pub(super) fn unit(f: &Function, s: &Stmt) -> WorkUnit {
         | Op::MatMul(..)
         | Op::Contract(_) => WorkUnit::Own,
         Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => WorkUnit::Own,
-        Op::Prim(_, args) if scalars && args.iter().all(|a| f.ty(*a).rank() == 0) => WorkUnit::One,
+        Op::Prim(_, args) if scalars && args.iter().all(|a| func.ty(*a).rank() == 0) => WorkUnit::One,
         Op::Prim(..) => WorkUnit::Own,
     }
 }

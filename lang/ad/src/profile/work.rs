@@ -39,55 +39,56 @@ fn products(b: &mut Builder, n: Var) -> Var {
 }
 
 /// The work of a statement, in the cost model of `adl_ir::eval::cost`.
-pub(super) fn own(b: &mut Builder, s: &Stmt) -> Var {
-    match &s.op {
+pub(super) fn own(builder: &mut Builder, stmt: &Stmt) -> Var {
+    match &stmt.op {
         Op::Dot(x, _) => {
-            let n = size(b, *x);
-            products(b, n)
+            let n = size(builder, *x);
+            products(builder, n)
         }
         Op::MatMul(x, _) => {
-            let inner = b.ty(*x).rank().saturating_sub(1);
-            let inner = b.dim(*x, inner);
-            let (each, made) = (products(b, inner), sizes(b, &s.outs));
-            b.bin(Bin::Mul, each, made)
+            let inner = builder.ty(*x).rank().saturating_sub(1);
+            let inner = builder.dim(*x, inner);
+            let (each, made) = (products(builder, inner), sizes(builder, &stmt.outs));
+            builder.bin(Bin::Mul, each, made)
         }
         Op::Sum { a, .. } | Op::SumAll { a, .. } => {
-            let (n, made) = (size(b, *a), sizes(b, &s.outs));
-            less(b, n, made)
+            let (n, made) = (size(builder, *a), sizes(builder, &stmt.outs));
+            less(builder, n, made)
         }
         Op::IndexAdd { v, .. } | Op::IndexSet { v, .. } | Op::SliceAdd { v, .. } | Op::GatherAdd { v, .. } => {
-            let (n, two) = (size(b, *v), b.int(2));
-            b.bin(Bin::Mul, two, n)
+            let (n, two) = (size(builder, *v), builder.int(2));
+            builder.bin(Bin::Mul, two, n)
         }
-        Op::Nonzero(a) | Op::Zeros(a) => size(b, *a),
-        Op::Prim(p, args) => prim(b, *p, args, &s.outs),
-        _ => b.int(1),
+        Op::Nonzero(a) | Op::Zeros(a) => size(builder, *a),
+        Op::Prim(p, args) => prim(builder, *p, args, &stmt.outs),
+        _ => builder.int(1),
     }
 }
 
-fn prim(b: &mut Builder, p: Prim, args: &[Var], outs: &[Var]) -> Var {
-    let (read, made, one) = (sizes(b, args), sizes(b, outs), b.int(1));
-    let each = b.bin(Bin::Max, read, made);
-    let each = b.bin(Bin::Max, each, one);
+fn prim(builder: &mut Builder, p: Prim, args: &[Var], outs: &[Var]) -> Var {
+    let (read, made, one) = (sizes(builder, args), sizes(builder, outs), builder.int(1));
+    let each = builder.bin(Bin::Max, read, made);
+    let each = builder.bin(Bin::Max, each, one);
     let times = match p {
-        Prim::Derivative(DerivativeFn::StopGrad) | Prim::General(GeneralFn::Id) => b.int(0),
+        Prim::Derivative(DerivativeFn::StopGrad) | Prim::General(GeneralFn::Id) => builder.int(0),
         Prim::Reduction(ReductionFn::Sort | ReductionFn::Argsort) => {
             // The number of binary digits.
-            let (x, two) = (b.convert(Conv::ToF64, each), b.lit(Lit::F64(std::f64::consts::LN_2 * (1.0 - 1e-12))));
-            let x = b.un(Un::Log, x);
-            let x = b.bin(Bin::Div, x, two);
-            let x = b.un(Un::Floor, x);
-            let n = b.convert(Conv::ToI64, x);
-            b.bin(Bin::Add, n, one)
+            let (x, two) =
+                (builder.convert(Conv::ToF64, each), builder.lit(Lit::F64(std::f64::consts::LN_2 * (1.0 - 1e-12))));
+            let x = builder.un(Un::Log, x);
+            let x = builder.bin(Bin::Div, x, two);
+            let x = builder.un(Un::Floor, x);
+            let n = builder.convert(Conv::ToI64, x);
+            builder.bin(Bin::Add, n, one)
         }
         Prim::Linalg(_) => {
-            let axes: Vec<(Var, u32)> = args.iter().flat_map(|a| (0..b.ty(*a).rank()).map(|k| (*a, k))).collect();
+            let axes: Vec<(Var, u32)> = args.iter().flat_map(|a| (0..builder.ty(*a).rank()).map(|k| (*a, k))).collect();
             axes.into_iter().fold(one, |most, (a, k)| {
-                let n = b.dim(a, k);
-                b.bin(Bin::Max, most, n)
+                let n = builder.dim(a, k);
+                builder.bin(Bin::Max, most, n)
             })
         }
         _ => one,
     };
-    b.bin(Bin::Mul, each, times)
+    builder.bin(Bin::Mul, each, times)
 }

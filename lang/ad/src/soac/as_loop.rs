@@ -9,10 +9,10 @@ fn bind(b: &mut Builder, mut outs: Vec<Var>, l: Loop, s: &Stmt) {
 }
 
 /// Emits a reduction or scan as a loop that carries the accumulated values.
-pub(super) fn reduction(b: &mut Builder, s: &Stmt, c: &Soac) {
+pub(super) fn reduction(builder: &mut Builder, stmt: &Stmt, c: &Soac) {
     let (kind, neutral, arrays) = (c.kind, &c.neutral, &c.arrays);
-    let n = b.dim(arrays[0], 0);
-    let index = b.func.fresh(Ty::I64, false);
+    let count = builder.dim(arrays[0], 0);
+    let index = builder.func.fresh(Ty::I64, false);
     let k = neutral.len();
     let mut body = c.op.clone();
     let kept: Vec<Var> = match kind {
@@ -22,8 +22,8 @@ pub(super) fn reduction(b: &mut Builder, s: &Stmt, c: &Soac) {
     };
     body.params.insert(0, index);
     body.results.extend(&kept);
-    let l = Loop {
-        trip: Trip::Count(n),
+    let ir_loop = Loop {
+        trip: Trip::Count(count),
         reverse: false,
         init: neutral.clone(),
         lin_init: Vec::new(),
@@ -34,43 +34,43 @@ pub(super) fn reduction(b: &mut Builder, s: &Stmt, c: &Soac) {
         body,
     };
     let outs = if kept.is_empty() {
-        s.outs.clone()
+        stmt.outs.clone()
     } else {
-        let mut last = b.like(neutral);
-        last.extend(&s.outs);
+        let mut last = builder.like(neutral);
+        last.extend(&stmt.outs);
         last
     };
-    bind(b, outs, l, s);
+    bind(builder, outs, ir_loop, stmt);
 }
 
 /// Emits a histogram as a loop that applies the operator to `dest` at each key in bounds.
-pub(super) fn histogram(b: &mut Builder, s: &Stmt, dest: &[Var], keys: Var, values: &[Var], op: &Block) {
-    let n = b.dim(keys, 0);
-    let len = b.dim(dest[0], 0);
-    b.open();
-    let index = b.func.fresh(Ty::I64, false);
-    let carry = b.like(dest);
-    let key = b.func.fresh(Ty::I64, false);
-    let elems = b.elements(values);
+pub(super) fn histogram(builder: &mut Builder, stmt: &Stmt, dest: &[Var], keys: Var, values: &[Var], op: &Block) {
+    let count = builder.dim(keys, 0);
+    let len = builder.dim(dest[0], 0);
+    builder.open();
+    let index = builder.func.fresh(Ty::I64, false);
+    let carry = builder.like(dest);
+    let key = builder.func.fresh(Ty::I64, false);
+    let elems = builder.elements(values);
     let mut params = vec![index];
     params.extend(&carry);
     params.push(key);
     params.extend(&elems);
-    b.adopt(&params, &[]);
-    let inside = within(b, key, len);
-    let tys: Vec<Ty> = carry.iter().map(|v| b.ty(*v)).collect();
-    b.open();
-    update(b, &carry, key, &elems, op);
-    let yes = b.open_results();
-    let yes = b.close(yes, Vec::new());
-    b.open();
-    let no = b.close(carry.clone(), Vec::new());
-    let (next, _) = b.emit(Op::If(inside, Box::new(yes), Box::new(no)), &tys, &[]);
-    let body = b.close(next, Vec::new());
+    builder.adopt(&params, &[]);
+    let inside = within(builder, key, len);
+    let tys: Vec<Ty> = carry.iter().map(|v| builder.ty(*v)).collect();
+    builder.open();
+    update(builder, &carry, key, &elems, op);
+    let yes = builder.open_results();
+    let yes = builder.close(yes, Vec::new());
+    builder.open();
+    let no = builder.close(carry.clone(), Vec::new());
+    let (next, _) = builder.emit(Op::If(inside, Box::new(yes), Box::new(no)), &tys, &[]);
+    let body = builder.close(next, Vec::new());
     let mut xs = vec![keys];
     xs.extend(values);
-    let l = Loop {
-        trip: Trip::Count(n),
+    let ir_loop = Loop {
+        trip: Trip::Count(count),
         reverse: false,
         init: dest.to_vec(),
         lin_init: Vec::new(),
@@ -80,7 +80,7 @@ pub(super) fn histogram(b: &mut Builder, s: &Stmt, dest: &[Var], keys: Var, valu
         lin_outs: Vec::new(),
         body,
     };
-    bind(b, s.outs.clone(), l, s);
+    bind(builder, stmt.outs.clone(), ir_loop, stmt);
 }
 
 /// Emits whether a key is one of `len` bins.
@@ -93,22 +93,22 @@ fn within(b: &mut Builder, key: Var, len: Var) -> Var {
 }
 
 /// Applies the operator to the accumulated arrays at the key. The updated arrays become the results of the open block.
-fn update(b: &mut Builder, carry: &[Var], key: Var, elems: &[Var], op: &Block) {
+fn update(builder: &mut Builder, carry: &[Var], key: Var, elems: &[Var], op: &Block) {
     let old: Vec<Var> = carry
         .iter()
         .map(|c| {
-            let ty = b.ty(*c).elem();
-            b.one(Op::Index { a: *c, at: vec![key], shape: None }, ty)
+            let ty = builder.ty(*c).elem();
+            builder.one(Op::Index { a: *c, at: vec![key], shape: None }, ty)
         })
         .collect();
-    let made = b.inline(op, &[old, elems.to_vec()].concat());
+    let made = builder.inline(op, &[old, elems.to_vec()].concat());
     let next: Vec<Var> = carry
         .iter()
         .zip(made)
         .map(|(c, v)| {
-            let ty = b.ty(*c);
-            b.one(Op::IndexSet { acc: *c, at: vec![key], v, shape: None }, ty)
+            let ty = builder.ty(*c);
+            builder.one(Op::IndexSet { acc: *c, at: vec![key], v, shape: None }, ty)
         })
         .collect();
-    b.set_results(next);
+    builder.set_results(next);
 }

@@ -14,9 +14,9 @@ pub(super) const RULE: &str = "a choice of one of two: the element that was chos
 
 /// The condition of a choice, as a block of the two arguments, and whether the first argument is chosen if it holds.
 fn choice(f: &Function, op: &Block) -> Option<(Block, bool)> {
-    let ([x, y], [r]) = (op.params.as_slice(), op.results.as_slice()) else { return None };
+    let ([left, right], [r]) = (op.params.as_slice(), op.results.as_slice()) else { return None };
     let number = |v: &Var| f.ty(*v).rank() == 0 && f.ty(*v).is_real();
-    if ![x, y].into_iter().all(number) || !operators::elementwise(f, op) {
+    if ![left, right].into_iter().all(number) || !operators::elementwise(f, op) {
         return None;
     }
     let at = op.stmts.iter().position(|s| s.outs.contains(r))?;
@@ -25,8 +25,8 @@ fn choice(f: &Function, op: &Block) -> Option<(Block, bool)> {
         Op::If(c, a, b) => (*c, *a.results.first()?, *b.results.first()?),
         _ => return None,
     };
-    let first = (p, q) == (*x, *y);
-    if !first && (p, q) != (*y, *x) {
+    let first = (p, q) == (*left, *right);
+    if !first && (p, q) != (*right, *left) {
         return None;
     }
     Some((
@@ -63,11 +63,11 @@ impl J<'_> {
     }
 
     /// J of a reduction.
-    pub(super) fn reduce_choice(&mut self, g: &SoacGroup, op: Block) {
-        let place = self.with_places(g, op);
-        let (te, ta) = (self.has(g.neutral[0]), self.has(g.arrays[0]));
-        let ty = self.tangent_ty(g.outs[0]);
-        let (shape, zero) = (self.shape(g.arrays[0]), self.b.int(0));
+    pub(super) fn reduce_choice(&mut self, group: &SoacGroup, op: Block) {
+        let place = self.with_places(group, op);
+        let (te, ta) = (self.has(group.neutral[0]), self.has(group.arrays[0]));
+        let ty = self.tangent_ty(group.outs[0]);
+        let (shape, zero) = (self.shape(group.arrays[0]), self.b.int(0));
         let taken = self.b.cmp(Cmp::Ge, place, zero);
         self.b.open();
         let t = match ta {
@@ -79,7 +79,7 @@ impl J<'_> {
         let t = te.unwrap_or_else(|| self.lin_zero(ty.clone()));
         let none = self.b.close(Vec::new(), vec![t]);
         let (_, made) = self.b.emit(Op::If(taken, Box::new(some), Box::new(none)), &[], &[ty]);
-        self.set_tangent(g.outs[0], Some(made[0]));
+        self.set_tangent(group.outs[0], Some(made[0]));
     }
 
     /// J of a scan.

@@ -56,8 +56,8 @@ impl J<'_> {
     }
 
     fn copy_stmts(&mut self, stmts: &[Stmt], from: Option<&Rc<Function>>, names: &mut Names, left: &mut usize) {
-        for s in stmts {
-            match &s.op {
+        for stmt in stmts {
+            match &stmt.op {
                 Op::Call { f, args, rule: None, checkpoint: false, .. }
                     if !self.ad.is_recursive(self.p, *f) && self.p.func(*f).body.stmts.len() < *left =>
                 {
@@ -68,18 +68,18 @@ impl J<'_> {
                     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
                         self.copy_stmts(&callee.body.stmts, Some(&callee), &mut inner, left);
                     });
-                    for (o, r) in s.outs.iter().zip(&callee.body.results) {
+                    for (o, r) in stmt.outs.iter().zip(&callee.body.results) {
                         names.insert(*o, named(&inner, *r));
                     }
                 }
                 _ => {
-                    let mut op = s.op.clone();
+                    let mut op = stmt.op.clone();
                     op.map_operands(&mut |v| named(names, v));
                     for part in op.blocks_mut() {
                         *part = self.copied(part, from, names, left);
                     }
-                    let outs = s.outs.iter().map(|v| self.fresh_like(*v, from, names)).collect();
-                    self.b.push(Stmt { outs, lin_outs: Vec::new(), op, span: s.span });
+                    let outs = stmt.outs.iter().map(|v| self.fresh_like(*v, from, names)).collect();
+                    self.b.push(Stmt { outs, lin_outs: Vec::new(), op, span: stmt.span });
                 }
             }
         }

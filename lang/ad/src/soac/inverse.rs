@@ -107,24 +107,24 @@ impl J<'_> {
         Ok(())
     }
 
-    fn inverted_histogram(&mut self, s: &Stmt, h: &Histogram, inverse: &Block) -> Result<(), Unsupported> {
+    fn inverted_histogram(&mut self, s: &Stmt, histogram: &Histogram, inverse: &Block) -> Result<(), Unsupported> {
         self.b.push(s.clone());
         self.decide(s.span, NAME, "the inverse: each bin's total without the element (§4.2.4, Fig. 6)", "");
-        let totals: Vec<Var> = h.outs.iter().map(|y| self.in_bins(*y, h.keys)).collect();
-        let values = self.partials_from_inverse((&h.op, inverse), &totals, &h.values);
-        let starts = if h.dest.iter().any(|d| self.has(*d).is_some()) {
-            self.partials_from_inverse((&h.op, inverse), &h.outs, &h.dest)
+        let totals: Vec<Var> = histogram.outs.iter().map(|y| self.in_bins(*y, histogram.keys)).collect();
+        let values = self.partials_from_inverse((&histogram.op, inverse), &totals, &histogram.values);
+        let starts = if histogram.dest.iter().any(|d| self.has(*d).is_some()) {
+            self.partials_from_inverse((&histogram.op, inverse), &histogram.outs, &histogram.dest)
         } else {
             Vec::new()
         };
-        let (given, own) = [&h.values, &h.dest]
+        let (given, own) = [&histogram.values, &histogram.dest]
             .map(|vs| vs.iter().map(|v| (*v, self.has(*v))).collect::<HashMap<Var, Option<Var>>>())
             .into();
-        for (j, y) in h.outs.iter().enumerate() {
+        for (j, y) in histogram.outs.iter().enumerate() {
             if self.act.has(*y) {
-                let start = starts.get(j).and_then(|(_, row)| self.row_times(row, &|k| own[&h.dest[k]]));
-                let parts = self.row_times(&values[j].1, &|k| given[&h.values[k]]);
-                let t = self.collected_in_bins(h.dest[j], h.keys, start, parts);
+                let start = starts.get(j).and_then(|(_, row)| self.row_times(row, &|k| own[&histogram.dest[k]]));
+                let parts = self.row_times(&values[j].1, &|k| given[&histogram.values[k]]);
+                let t = self.collected_in_bins(histogram.dest[j], histogram.keys, start, parts);
                 self.set_tangent(*y, t);
             }
         }

@@ -26,19 +26,20 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// `f` has the operator's variables, and `known` the values of captured ones. `None` if it cannot be run.
-    pub(super) fn new(p: &Program, f: &Function, op: &Block, known: &dyn Fn(Var) -> Option<Val>) -> Option<Trial> {
+    /// `func` has the operator's variables, and `known` the values of captured ones. `None` if it cannot be run.
+    pub(super) fn new(p: &Program, func: &Function, op: &Block, known: &dyn Fn(Var) -> Option<Val>) -> Option<Trial> {
         let mut program = p.clone();
         let free: Vec<Var> = {
-            let mut vs: Vec<Var> = adl_ir::rewrite::free(f, op).into_iter().collect();
+            let mut vs: Vec<Var> = adl_ir::rewrite::free(func, op).into_iter().collect();
             vs.sort_unstable();
             vs
         };
         let mut rng = Rng(11);
-        let vals = free.iter().map(|v| known(*v).or_else(|| rng.value(f.ty(*v), false))).collect::<Option<Vec<_>>>()?;
-        let tys = f.tys(&op.params[..op.results.len()]);
+        let vals =
+            free.iter().map(|v| known(*v).or_else(|| rng.value(func.ty(*v), false))).collect::<Option<Vec<_>>>()?;
+        let tys = func.tys(&op.params[..op.results.len()]);
         let body = Block { params: [&op.params[..], &free].concat(), ..op.clone() };
-        let f = program.add(Function { name: "operator".to_owned(), vars: f.vars.clone(), body });
+        let f = program.add(Function { name: "operator".to_owned(), vars: func.vars.clone(), body });
         Some(Trial { program, f, tys, free: vals })
     }
 

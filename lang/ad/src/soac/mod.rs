@@ -84,22 +84,31 @@ impl crate::Ad {
 
 impl J<'_> {
     /// J of a reduction or scan.
-    pub(crate) fn soac(&mut self, s: &Stmt, c: &Soac) -> Result<(), Unsupported> {
-        if !s.outs.iter().any(|o| self.act.has(*o)) {
-            self.b.push(s.clone());
+    pub(crate) fn soac(&mut self, statement: &Stmt, soac: &Soac) -> Result<(), Unsupported> {
+        if !statement.outs.iter().any(|o| self.act.has(*o)) {
+            self.b.push(statement.clone());
             return Ok(());
         }
-        let op = self.inlined(&c.op);
-        let whole =
-            SoacGroup { kind: c.kind, op, neutral: c.neutral.clone(), arrays: c.arrays.clone(), outs: s.outs.clone() };
+        let op = self.inlined(&soac.op);
+        let whole = SoacGroup {
+            kind: soac.kind,
+            op,
+            neutral: soac.neutral.clone(),
+            arrays: soac.arrays.clone(),
+            outs: statement.outs.clone(),
+        };
         if let Some(why) = self.why_only_loop(&whole) {
-            return self.as_loop(s, c, whole.name(), why);
+            return self.as_loop(statement, soac, whole.name(), why);
         }
-        let inlined = Op::Soac(Box::new(Soac { op: whole.op.clone(), ..c.clone() }));
-        let Some(parts) = interchange::parts(&mut self.b, &inlined) else { return self.group(&whole, s, c) };
+        let inlined = Op::Soac(Box::new(Soac { op: whole.op.clone(), ..soac.clone() }));
+        let Some(parts) = interchange::parts(&mut self.b, &inlined) else { return self.group(&whole, statement, soac) };
         for (places, op) in parts {
-            let stmt =
-                Stmt { outs: places.iter().map(|k| s.outs[*k]).collect(), lin_outs: Vec::new(), op, span: s.span };
+            let stmt = Stmt {
+                outs: places.iter().map(|k| statement.outs[*k]).collect(),
+                lin_outs: Vec::new(),
+                op,
+                span: statement.span,
+            };
             match &stmt.op {
                 Op::Soac(c) if stmt.outs.iter().any(|o| self.act.has(*o)) => {
                     let g = SoacGroup {
@@ -118,7 +127,7 @@ impl J<'_> {
     }
 
     /// The reason why only the rule for loops applies, if so.
-    fn why_only_loop(&self, g: &SoacGroup) -> Option<&'static str> {
+    fn why_only_loop(&self, group: &SoacGroup) -> Option<&'static str> {
         if self.ad.only_loops {
             return Some("only loops are wanted");
         }
@@ -126,42 +135,42 @@ impl J<'_> {
             Ty::Array(e, _) => e.is_flat(),
             t => t.is_flat(),
         };
-        if !g.neutral.iter().chain(&g.arrays).all(flat) {
+        if !group.neutral.iter().chain(&group.arrays).all(flat) {
             return Some("its elements are no numbers or arrays of numbers");
         }
-        if operators::has_output(&g.op) {
+        if operators::has_output(&group.op) {
             return Some("its operator prints");
         }
         None
     }
 
-    fn group(&mut self, g: &SoacGroup, s: &Stmt, c: &Soac) -> Result<(), Unsupported> {
-        if self.act.block_reads(&g.op) {
-            return self.as_loop(s, c, g.name(), "its operator captures a variable that is differentiated");
+    fn group(&mut self, group: &SoacGroup, stmt: &Stmt, soac: &Soac) -> Result<(), Unsupported> {
+        if self.act.block_reads(&group.op) {
+            return self.as_loop(stmt, soac, group.name(), "its operator captures a variable that is differentiated");
         }
-        let known = operators::known(&self.b.func, &g.op).or_else(|| self.is_sum(&g.op));
-        let scalars = g.neutral.iter().all(|v| self.b.ty(*v).rank() == 0);
+        let known = operators::known(&self.b.func, &group.op).or_else(|| self.is_sum(&group.op));
+        let scalars = group.neutral.iter().all(|v| self.b.ty(*v).rank() == 0);
         if !scalars && known != Some(adl_prim::Bin::Add) {
             let whole = Op::Soac(Box::new(Soac {
-                kind: g.kind,
-                op: g.op.clone(),
-                neutral: g.neutral.clone(),
-                arrays: g.arrays.clone(),
+                kind: group.kind,
+                op: group.op.clone(),
+                neutral: group.neutral.clone(),
+                arrays: group.arrays.clone(),
             }));
             let uniform = &self.uniform;
             if let Some(op) = interchange::by_columns(&mut self.b, &whole, &|v| uniform.get(&v).cloned()) {
                 self.decide(
-                    s.span,
-                    g.name(),
+                    stmt.span,
+                    group.name(),
                     "the interchange with the map inside (§3.2.4, §5.3.2), then column by column",
                     "",
                 );
-                return self.derive(&Stmt { outs: g.outs.clone(), lin_outs: Vec::new(), op, span: s.span });
+                return self.derive(&Stmt { outs: group.outs.clone(), lin_outs: Vec::new(), op, span: stmt.span });
             }
         }
-        match g.kind {
-            SoacKind::Reduce => self.reduce(g, s, c, known),
-            SoacKind::Scan | SoacKind::ScanExclusive => self.scan(g, s, known),
+        match group.kind {
+            SoacKind::Reduce => self.reduce(group, stmt, soac, known),
+            SoacKind::Scan | SoacKind::ScanExclusive => self.scan(group, stmt, known),
         }
     }
 

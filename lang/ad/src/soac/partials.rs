@@ -90,48 +90,48 @@ impl PartialsRun<'_> {
         }
     }
 
-    fn stmt(&mut self, s: &Stmt) {
-        match &s.op {
+    fn stmt(&mut self, stmt: &Stmt) {
+        match &stmt.op {
             Op::Lit(l) => {
                 let v = self.b.lit(l.clone());
-                self.bind(s, v, PartialRow::new());
+                self.bind(stmt, v, PartialRow::new());
             }
             Op::Un(u, a) => {
                 let x = self.name(*a);
                 let y = self.b.un(*u, x);
                 let row = self.unary(*u, x, y, self.row(*a));
-                self.bind(s, y, row);
+                self.bind(stmt, y, row);
             }
             Op::Bin(op, p, q) => {
                 let (x, y) = (self.name(*p), self.name(*q));
                 let z = self.b.bin(*op, x, y);
                 let row = self.binary(*op, (x, y, z), (self.row(*p), self.row(*q)));
-                self.bind(s, z, row);
+                self.bind(stmt, z, row);
             }
             Op::Cmp(c, p, q) => {
                 let v =
                     self.b.cmp(*c, self.names.get(p).copied().unwrap_or(*p), self.names.get(q).copied().unwrap_or(*q));
-                self.bind(s, v, PartialRow::new());
+                self.bind(stmt, v, PartialRow::new());
             }
             Op::Not(a) => {
                 let x = self.name(*a);
                 let ty = self.b.ty(x);
                 let v = self.b.one(Op::Not(x), ty);
-                self.bind(s, v, PartialRow::new());
+                self.bind(stmt, v, PartialRow::new());
             }
             Op::Select(c, p, q) => {
                 let c = self.name(*c);
                 let v = self.choose(c, (self.name(*p), self.name(*q)));
                 let row = self.choose_rows(c, v, &self.row(*p), &self.row(*q));
-                self.bind(s, v, row);
+                self.bind(stmt, v, row);
             }
             Op::Convert(to, a) => {
                 let v = self.b.convert(*to, self.names.get(a).copied().unwrap_or(*a));
                 let row = self.row(*a).into_iter().map(|(k, c)| (k, self.converted(*to, c))).collect();
                 let real = self.b.ty(v).scalar().is_real();
-                self.bind(s, v, if real { row } else { PartialRow::new() });
+                self.bind(stmt, v, if real { row } else { PartialRow::new() });
             }
-            Op::If(c, yes, no) => self.branches(s, *c, yes, no),
+            Op::If(c, yes, no) => self.branches(stmt, *c, yes, no),
             other => debug_assert!(matches!(other, Op::Prim(..)), "an operator that is not straight-line"),
         }
     }
@@ -166,8 +166,8 @@ impl PartialsRun<'_> {
         self.times(d, &row)
     }
 
-    fn binary(&mut self, op: Bin, (x, y, z): (Var, Var, Var), (p, q): (PartialRow, PartialRow)) -> PartialRow {
-        if p.is_empty() && q.is_empty() {
+    fn binary(&mut self, op: Bin, (x, y, z): (Var, Var, Var), (left, right): (PartialRow, PartialRow)) -> PartialRow {
+        if left.is_empty() && right.is_empty() {
             return PartialRow::new();
         }
         let (dx, dy) = match op {
@@ -179,7 +179,7 @@ impl PartialsRun<'_> {
                 (Coef::Is(dx), Coef::Is(dy))
             }
         };
-        let (p, q) = (self.times(dx, &p), self.times(dy, &q));
+        let (p, q) = (self.times(dx, &left), self.times(dy, &right));
         self.plus(p, q)
     }
 
@@ -196,26 +196,26 @@ impl PartialsRun<'_> {
         }
     }
 
-    fn plus(&mut self, mut p: PartialRow, q: PartialRow) -> PartialRow {
-        for (k, c) in q {
-            match p.get(&k).copied() {
+    fn plus(&mut self, mut partial_row: PartialRow, q: PartialRow) -> PartialRow {
+        for (index, coef) in q {
+            match partial_row.get(&index).copied() {
                 None => {
-                    p.insert(k, c);
+                    partial_row.insert(index, coef);
                 }
-                Some(Coef::One) if c == Coef::MinusOne => {
-                    p.remove(&k);
+                Some(Coef::One) if coef == Coef::MinusOne => {
+                    partial_row.remove(&index);
                 }
-                Some(Coef::MinusOne) if c == Coef::One => {
-                    p.remove(&k);
+                Some(Coef::MinusOne) if coef == Coef::One => {
+                    partial_row.remove(&index);
                 }
                 Some(d) => {
-                    let like = [c, d].into_iter().find_map(|c| if let Coef::Is(v) = c { Some(v) } else { None });
-                    let (c, d) = (number(self.b, c, like), number(self.b, d, like));
-                    p.insert(k, Coef::Is(self.b.bin(Bin::Add, d, c)));
+                    let like = [coef, d].into_iter().find_map(|c| if let Coef::Is(v) = c { Some(v) } else { None });
+                    let (c, d) = (number(self.b, coef, like), number(self.b, d, like));
+                    partial_row.insert(index, Coef::Is(self.b.bin(Bin::Add, d, c)));
                 }
             }
         }
-        p
+        partial_row
     }
 
     /// An elementwise selection.
@@ -237,7 +237,7 @@ impl PartialsRun<'_> {
         self.b.one(Op::Broadcast { a: x, shape }, ty)
     }
 
-    fn choose_rows(&mut self, c: Var, like: Var, p: &PartialRow, q: &PartialRow) -> PartialRow {
+    fn choose_rows(&mut self, condition: Var, like: Var, p: &PartialRow, q: &PartialRow) -> PartialRow {
         let keys: BTreeSet<usize> = p.keys().chain(q.keys()).copied().collect();
         let mut out = PartialRow::new();
         for k in keys {
@@ -250,7 +250,7 @@ impl PartialsRun<'_> {
                         let zero = self.b.real(0.0, like);
                         let x = x.map_or(zero, |x| number(self.b, x, Some(like)));
                         let y = y.map_or(zero, |y| number(self.b, y, Some(like)));
-                        Coef::Is(self.choose(c, (x, y)))
+                        Coef::Is(self.choose(condition, (x, y)))
                     }
                 },
             );

@@ -32,19 +32,19 @@ impl J<'_> {
 }
 
 /// The function `(e, a, y) -> c` and its forward rule.
-fn others(ad: &mut Ad, p: &mut Program, elem: &Ty) -> Result<(FnId, FnId), Unsupported> {
+fn others(ad: &mut Ad, program: &mut Program, elem: &Ty) -> Result<(FnId, FnId), Unsupported> {
     if let Some(known) = ad.helpers.others.get(elem) {
         return Ok(*known);
     }
     let mut b = Builder::new("products of the others, by scans");
     let (e, a) = (b.param(elem.clone()), b.param(elem.array(1)));
     let c = by_scans(&mut b, e, a);
-    let slow = p.add(b.finish(vec![c], Vec::new()));
+    let slow = program.add(b.finish(vec![c], Vec::new()));
     let mut b = Builder::new("products of the others");
     let (e, a, y) = (b.param(elem.clone()), b.param(elem.array(1)), b.param(elem.clone()));
-    let c = fast(&mut b, p, slow, (e, a, y));
-    let f = p.add(b.finish(vec![c], Vec::new()));
-    let rule = rule(ad, p, slow, elem)?;
+    let c = fast(&mut b, program, slow, (e, a, y));
+    let f = program.add(b.finish(vec![c], Vec::new()));
+    let rule = rule(ad, program, slow, elem)?;
     ad.helpers.others.insert(elem.clone(), (f, rule));
     Ok((f, rule))
 }
@@ -63,8 +63,8 @@ fn rule(ad: &mut Ad, p: &mut Program, slow: FnId, elem: &Ty) -> Result<FnId, Uns
 }
 
 /// Prefix products times suffix products.
-fn by_scans(b: &mut Builder, e: Var, a: Var) -> Var {
-    let ty = b.ty(a);
+fn by_scans(builder: &mut Builder, e: Var, array: Var) -> Var {
+    let ty = builder.ty(array);
     let scan = |b: &mut Builder, from: Var, over: Var| {
         let op = adl_opt::operators::product(b, &ty.elem());
         b.one(
@@ -72,12 +72,12 @@ fn by_scans(b: &mut Builder, e: Var, a: Var) -> Var {
             ty.clone(),
         )
     };
-    let before = scan(b, e, a);
-    let turned = b.one(Op::Reverse(a), ty.clone());
-    let one = b.real(1.0, a);
-    let after = scan(b, one, turned);
-    let after = b.one(Op::Reverse(after), ty.clone());
-    b.bin(Bin::Mul, before, after)
+    let before = scan(builder, e, array);
+    let turned = builder.one(Op::Reverse(array), ty.clone());
+    let one = builder.real(1.0, array);
+    let after = scan(builder, one, turned);
+    let after = builder.one(Op::Reverse(after), ty.clone());
+    builder.bin(Bin::Mul, before, after)
 }
 
 /// Bounds of the total product within which quotients are accurate to rounding.
@@ -96,46 +96,47 @@ pub(super) fn is_in_range(b: &mut Builder, x: Var) -> Var {
     b.one(Op::Select(above, below, never), ty)
 }
 
-fn fast(b: &mut Builder, p: &Program, slow: FnId, (e, a, y): (Var, Var, Var)) -> Var {
-    let ty = b.ty(a);
-    let fine = is_in_range(b, y);
-    let zero = b.real(0.0, y);
-    b.open();
-    let c = b.bin(Bin::Div, y, a);
-    let yes = b.close(vec![c], Vec::new());
-    b.open();
-    let none = b.cmp(Cmp::Eq, y, zero);
-    let c = either(b, none, &ty, &mut |b| with_zeros(b, p, slow, e, a), &mut |b| b.call(p, slow, &[e, a], &[]).0[0]);
-    let no = b.close(vec![c], Vec::new());
-    b.one(Op::If(fine, Box::new(yes), Box::new(no)), ty)
+fn fast(builder: &mut Builder, p: &Program, slow: FnId, (e, a, y): (Var, Var, Var)) -> Var {
+    let ty = builder.ty(a);
+    let fine = is_in_range(builder, y);
+    let zero = builder.real(0.0, y);
+    builder.open();
+    let c = builder.bin(Bin::Div, y, a);
+    let yes = builder.close(vec![c], Vec::new());
+    builder.open();
+    let none = builder.cmp(Cmp::Eq, y, zero);
+    let c =
+        either(builder, none, &ty, &mut |b| with_zeros(b, p, slow, e, a), &mut |b| b.call(p, slow, &[e, a], &[]).0[0]);
+    let no = builder.close(vec![c], Vec::new());
+    builder.one(Op::If(fine, Box::new(yes), Box::new(no)), ty)
 }
 
 /// Emits a branch with one result.
 fn either(
-    b: &mut Builder,
-    c: Var,
+    builder: &mut Builder,
+    condition: Var,
     ty: &Ty,
     yes: &mut dyn FnMut(&mut Builder) -> Var,
     no: &mut dyn FnMut(&mut Builder) -> Var,
 ) -> Var {
     let mut arm = |make: &mut dyn FnMut(&mut Builder) -> Var| {
-        b.open();
-        let made = make(b);
-        Box::new(b.close(vec![made], Vec::new()))
+        builder.open();
+        let made = make(builder);
+        Box::new(builder.close(vec![made], Vec::new()))
     };
     let (yes, no) = (arm(yes), arm(no));
-    b.one(Op::If(c, yes, no), ty.clone())
+    builder.one(Op::If(condition, yes, no), ty.clone())
 }
 
 /// The case in which the total product is zero. With two or more zeros all coefficients are zero; with one, all but
 /// its own; without any, the product has underflowed.
-fn with_zeros(b: &mut Builder, p: &Program, slow: FnId, e: Var, a: Var) -> Var {
-    let ty = b.ty(a);
-    let (zero, first, single) = (b.real(0.0, a), b.int(0), b.int(1));
-    let places = b.one(Op::Zeros(a), Ty::shape());
+fn with_zeros(b: &mut Builder, program: &Program, slow: FnId, neutral: Var, array: Var) -> Var {
+    let ty = b.ty(array);
+    let (zero, first, single) = (b.real(0.0, array), b.int(0), b.int(1));
+    let places = b.one(Op::Zeros(array), Ty::shape());
     let count = b.dim(places, 0);
     let several = b.cmp(Cmp::Gt, count, single);
-    let shape = b.shape(a);
+    let shape = b.shape(array);
     let none = b.one(Op::Broadcast { a: zero, shape }, ty.clone());
     either(b, several, &ty, &mut |_| none, &mut |b| {
         let one = b.cmp(Cmp::Eq, count, single);
@@ -145,20 +146,20 @@ fn with_zeros(b: &mut Builder, p: &Program, slow: FnId, e: Var, a: Var) -> Var {
             &ty,
             &mut |b| {
                 let at = vec![b.one(Op::Index { a: places, at: vec![first], shape: None }, Ty::I64)];
-                let unit = b.real(1.0, a);
-                let rest = b.one(Op::IndexSet { acc: a, at: at.clone(), v: unit, shape: None }, ty.clone());
+                let unit = b.real(1.0, array);
+                let rest = b.one(Op::IndexSet { acc: array, at: at.clone(), v: unit, shape: None }, ty.clone());
                 let product = b.prim(ReductionFn::Prod, &[rest], ty.elem());
-                let product = b.bin(Bin::Mul, e, product);
+                let product = b.bin(Bin::Mul, neutral, product);
                 let exact = is_in_range(b, product);
                 either(
                     b,
                     exact,
                     &ty,
                     &mut |b| b.one(Op::IndexSet { acc: none, at: at.clone(), v: product, shape: None }, ty.clone()),
-                    &mut |b| b.call(p, slow, &[e, a], &[]).0[0],
+                    &mut |b| b.call(program, slow, &[neutral, array], &[]).0[0],
                 )
             },
-            &mut |b| b.call(p, slow, &[e, a], &[]).0[0],
+            &mut |b| b.call(program, slow, &[neutral, array], &[]).0[0],
         )
     })
 }

@@ -10,31 +10,37 @@ use adl_prim::{Bin, Prim, ReductionFn};
 use adl_specialise::Unsupported;
 
 impl J<'_> {
-    pub(super) fn reduce(&mut self, g: &SoacGroup, s: &Stmt, c: &Soac, known: Option<Bin>) -> Result<(), Unsupported> {
+    pub(super) fn reduce(
+        &mut self,
+        group: &SoacGroup,
+        stmt: &Stmt,
+        soac: &Soac,
+        known: Option<Bin>,
+    ) -> Result<(), Unsupported> {
         match known {
             Some(Bin::Add) => {
-                self.b.push(s.clone());
-                self.decide(s.span, "reduce", "+: copies of the cotangent (§3.2.1)", "");
-                self.sum(g);
+                self.b.push(stmt.clone());
+                self.decide(stmt.span, "reduce", "+: copies of the cotangent (§3.2.1)", "");
+                self.sum(group);
                 Ok(())
             }
             Some(op @ (Bin::Min | Bin::Max)) => {
-                self.b.push(s.clone());
-                self.decide(s.span, "reduce", "min, max: the first position (§3.2.2)", "");
-                self.extreme(g, op)
+                self.b.push(stmt.clone());
+                self.decide(stmt.span, "reduce", "min, max: the first position (§3.2.2)", "");
+                self.extreme(group, op)
             }
             Some(Bin::Mul) => {
-                self.b.push(s.clone());
-                self.decide(s.span, "reduce", "*: products of the others, zeros counted (§3.2.3, Fig. 3)", "");
-                self.product(g.neutral[0], g.arrays[0], g.outs[0])
+                self.b.push(stmt.clone());
+                self.decide(stmt.span, "reduce", "*: products of the others, zeros counted (§3.2.3, Fig. 3)", "");
+                self.product(group.neutral[0], group.arrays[0], group.outs[0])
             }
-            _ => match self.chooser(&g.op) {
+            _ => match self.chooser(&group.op) {
                 Some(op) => {
-                    self.decide(s.span, "reduce", super::choice::RULE, "");
-                    self.reduce_choice(g, op);
+                    self.decide(stmt.span, "reduce", super::choice::RULE, "");
+                    self.reduce_choice(group, op);
                     Ok(())
                 }
-                None => self.any_reduction(g, s, c),
+                None => self.any_reduction(group, stmt, soac),
             },
         }
     }
@@ -52,42 +58,42 @@ impl J<'_> {
     /// An extreme: the tangent of the element at the first extreme position; of the neutral element if no element
     /// is better.
     fn extreme(&mut self, g: &SoacGroup, op: Bin) -> Result<(), Unsupported> {
-        let (e, a, y) = (g.neutral[0], g.arrays[0], g.outs[0]);
-        let ty = self.tangent_ty(y);
-        let (te, ta) = (self.has(e), self.has(a));
+        let (neutral, array, out) = (g.neutral[0], g.arrays[0], g.outs[0]);
+        let ty = self.tangent_ty(out);
+        let (te, ta) = (self.has(neutral), self.has(array));
         if ta.is_none() {
-            self.set_tangent(y, te);
+            self.set_tangent(out, te);
             return Ok(());
         }
-        let (n, zero) = (self.b.dim(a, 0), self.b.int(0));
+        let (n, zero) = (self.b.dim(array, 0), self.b.int(0));
         let empty = self.b.cmp(Cmp::Eq, n, zero);
-        let shape = self.shape(a);
+        let shape = self.shape(array);
         self.b.open();
         let t = te.unwrap_or_else(|| self.lin_zero(ty.clone()));
         let none = self.b.close(Vec::new(), vec![t]);
         self.b.open();
         let at = self.b.prim(
             if op == Bin::Min { Prim::Reduction(ReductionFn::Argmin) } else { Prim::Reduction(ReductionFn::Argmax) },
-            &[a],
+            &[array],
             Ty::I64,
         );
-        let best = self.b.one(Op::Index { a, at: vec![at], shape: None }, ty.clone());
-        let here = self.tangent_at(a, at, shape, ty.clone())?;
-        let kept = self.b.cmp(if op == Bin::Min { Cmp::Le } else { Cmp::Ge }, e, best);
+        let best = self.b.one(Op::Index { a: array, at: vec![at], shape: None }, ty.clone());
+        let here = self.tangent_at(array, at, shape, ty.clone())?;
+        let kept = self.b.cmp(if op == Bin::Min { Cmp::Le } else { Cmp::Ge }, neutral, best);
         let te = te.unwrap_or_else(|| self.lin_zero(ty.clone()));
         let t = self.b.lin(Op::Select(kept, te, here), ty.clone());
         let some = self.b.close(Vec::new(), vec![t]);
         let (_, made) = self.b.emit(Op::If(empty, Box::new(none), Box::new(some)), &[], &[ty]);
-        self.set_tangent(y, Some(made[0]));
+        self.set_tangent(out, Some(made[0]));
         Ok(())
     }
 
-    /// The tangent of `y`, the product of `e` and the elements of `a`.
-    pub(crate) fn product(&mut self, e: Var, a: Var, y: Var) -> Result<(), Unsupported> {
-        let ty = self.tangent_ty(y);
+    /// The tangent of `out`, the product of `e` and the elements of `a`.
+    pub(crate) fn product(&mut self, e: Var, a: Var, out: Var) -> Result<(), Unsupported> {
+        let ty = self.tangent_ty(out);
         let mut sum = None;
         if let Some(t) = self.has(a) {
-            let c = self.products_of_others(e, a, y)?;
+            let c = self.products_of_others(e, a, out)?;
             sum = Some(self.b.lin(Op::Dot(c, t), ty.clone()));
         }
         if let Some(t) = self.has(e) {
@@ -95,41 +101,41 @@ impl J<'_> {
             let part = self.b.bin(Bin::ScaleTangent, rest, t);
             sum = self.lin_sum(sum, Some(part));
         }
-        self.set_tangent(y, sum);
+        self.set_tangent(out, sum);
         Ok(())
     }
 
     /// For any associative operator: by two exclusive scans.
-    fn any_reduction(&mut self, g: &SoacGroup, s: &Stmt, c: &Soac) -> Result<(), Unsupported> {
-        if g.neutral.iter().any(|e| self.has(*e).is_some()) {
-            return self.as_loop(s, c, "reduce", "its neutral element is differentiated");
+    fn any_reduction(&mut self, group: &SoacGroup, stmt: &Stmt, soac: &Soac) -> Result<(), Unsupported> {
+        if group.neutral.iter().any(|e| self.has(*e).is_some()) {
+            return self.as_loop(stmt, soac, "reduce", "its neutral element is differentiated");
         }
-        let trial = self.trial(&g.op);
+        let trial = self.trial(&group.op);
         match trial.as_ref().map_or(TrialOutcome::Unknown, Trial::associative) {
             TrialOutcome::Holds => {}
             TrialOutcome::Fails => {
                 return self.as_loop(
-                    s,
-                    c,
+                    stmt,
+                    soac,
                     "reduce",
                     "its operator is not associative: the order of the elements counts",
                 );
             }
             TrialOutcome::Unknown => {
-                return self.as_loop(s, c, "reduce", "whether its operator is associative could not be tried");
+                return self.as_loop(stmt, soac, "reduce", "whether its operator is associative could not be tried");
             }
         }
-        let known: Option<Vec<Val>> = g.neutral.iter().map(|e| self.literal(*e)).collect();
+        let known: Option<Vec<Val>> = group.neutral.iter().map(|e| self.literal(*e)).collect();
         let neutral = known.zip(trial).is_some_and(|(e, t)| t.neutral(&e));
-        self.b.push(s.clone());
-        if neutral && operators::elementwise(&self.b.func, &g.op) {
+        self.b.push(stmt.clone());
+        if neutral && operators::elementwise(&self.b.func, &group.op) {
             self.decide(
-                s.span,
+                stmt.span,
                 "reduce",
                 "two exclusive scans, on whole arrays (§3.1, Fig. 2)",
                 "the operator is none that has a rule of its own",
             );
-            self.two_scans(g);
+            self.two_scans(group);
             return Ok(());
         }
         let why = if neutral {
@@ -137,8 +143,8 @@ impl J<'_> {
         } else {
             "the operator is none that has a rule of its own"
         };
-        self.decide(s.span, "reduce", "two exclusive scans and a loop without state (§3.1, Fig. 2)", why);
-        self.two_scans_and_loop(g)
+        self.decide(stmt.span, "reduce", "two exclusive scans and a loop without state (§3.1, Fig. 2)", why);
+        self.two_scans_and_loop(group)
     }
 
     /// The operator, prepared for trials.
@@ -176,36 +182,37 @@ impl J<'_> {
 
     /// Combines all elements before, and all elements after each element, by two scans; then computes the partial
     /// derivatives of l ⊙ a ⊙ r on entire arrays.
-    fn two_scans(&mut self, g: &SoacGroup) {
-        let op = self.copied_operator(&g.op);
-        let before = self.emit_soac(SoacKind::ScanExclusive, op, &g.neutral, &g.arrays);
-        let turned = self.reversed(&g.arrays);
-        let op = self.flipped(&g.op);
-        let after = self.emit_soac(SoacKind::ScanExclusive, op, &g.neutral, &turned);
+    fn two_scans(&mut self, group: &SoacGroup) {
+        let op = self.copied_operator(&group.op);
+        let before = self.emit_soac(SoacKind::ScanExclusive, op, &group.neutral, &group.arrays);
+        let turned = self.reversed(&group.arrays);
+        let op = self.flipped(&group.op);
+        let after = self.emit_soac(SoacKind::ScanExclusive, op, &group.neutral, &turned);
         let after = self.reversed(&after);
-        let w = g.arrays.len();
+        let w = group.arrays.len();
         let none = vec![partials::PartialRow::new(); w];
         let units: Vec<_> = (0..w).map(partials::unit).collect();
-        let left = self.with_partials(&g.op, &[before, g.arrays.clone()].concat(), &[none.clone(), units].concat());
+        let left =
+            self.with_partials(&group.op, &[before, group.arrays.clone()].concat(), &[none.clone(), units].concat());
         let (args, rows): (Vec<Var>, Vec<_>) = left.into_iter().unzip();
-        let all = self.with_partials(&g.op, &[args, after].concat(), &[rows, none].concat());
-        self.totals(g, all);
+        let all = self.with_partials(&group.op, &[args, after].concat(), &[rows, none].concat());
+        self.totals(group, all);
     }
 
     /// The tangent of each result: the sum of its partial derivatives (arrays) times the elements' tangents.
     pub(super) fn totals(&mut self, g: &SoacGroup, all: partials::PartialRows) {
-        for (y, (_, row)) in g.outs.iter().zip(all) {
-            if !self.act.has(*y) {
+        for (out, (_, row)) in g.outs.iter().zip(all) {
+            if !self.act.has(*out) {
                 continue;
             }
-            let ty = self.tangent_ty(*y);
+            let ty = self.tangent_ty(*out);
             let mut sum = None;
             for (k, c) in row {
                 let Some(t) = self.has(g.arrays[k]) else { continue };
                 let part = self.total_of(c, t, g.arrays[k], &ty);
                 sum = self.lin_sum(sum, Some(part));
             }
-            self.set_tangent(*y, sum);
+            self.set_tangent(*out, sum);
         }
     }
 
@@ -223,22 +230,22 @@ impl J<'_> {
 
     /// The same for an operator that is not arithmetic: a loop runs it on each triple and sums the tangents. The
     /// scan from the right starts with the last element, so that the declared neutral element need not be neutral.
-    fn two_scans_and_loop(&mut self, g: &SoacGroup) -> Result<(), Unsupported> {
-        let (n, zero, one) = (self.b.dim(g.arrays[0], 0), self.b.int(0), self.b.int(1));
+    fn two_scans_and_loop(&mut self, group: &SoacGroup) -> Result<(), Unsupported> {
+        let (n, zero, one) = (self.b.dim(group.arrays[0], 0), self.b.int(0), self.b.int(1));
         let empty = self.b.cmp(Cmp::Eq, n, zero);
-        let wanted: Vec<Var> = g.outs.iter().copied().filter(|y| self.act.has(*y)).collect();
+        let wanted: Vec<Var> = group.outs.iter().copied().filter(|y| self.act.has(*y)).collect();
         let tys: Vec<Ty> = wanted.iter().map(|y| self.tangent_ty(*y)).collect();
         self.b.open();
         let zeros = tys.iter().map(|t| self.lin_zero(t.clone())).collect();
         let none = self.b.close(Vec::new(), zeros);
         self.b.open();
         let last = self.b.bin(Bin::Sub, n, one);
-        let op = self.copied_operator(&g.op);
-        let before = self.emit_soac(SoacKind::ScanExclusive, op, &g.neutral, &g.arrays);
-        let heads = self.part_of(&g.arrays, &|a| Op::Slice { a, lo: zero, hi: last, shape: None }, false)?;
-        let ends = self.part_of(&g.arrays, &|a| Op::Index { a, at: vec![last], shape: None }, true)?;
+        let op = self.copied_operator(&group.op);
+        let before = self.emit_soac(SoacKind::ScanExclusive, op, &group.neutral, &group.arrays);
+        let heads = self.part_of(&group.arrays, &|a| Op::Slice { a, lo: zero, hi: last, shape: None }, false)?;
+        let ends = self.part_of(&group.arrays, &|a| Op::Index { a, at: vec![last], shape: None }, true)?;
         let turned = self.reversed(&heads);
-        let op = self.flipped(&g.op);
+        let op = self.flipped(&group.op);
         let after = self.emit_soac(SoacKind::ScanExclusive, op, &ends, &turned);
         let after = self.reversed(&after);
         // The arrays have exactly as many elements as the loop has iterations, so that the transpose collects
@@ -250,7 +257,7 @@ impl J<'_> {
                 self.b.one(Op::Slice { a: *l, lo: zero, hi: last, shape: None }, ty)
             })
             .collect();
-        let most = self.triples(g, last, &others, &heads, &after)?;
+        let most = self.triples(group, last, &others, &heads, &after)?;
         let left: Vec<Var> = before
             .iter()
             .map(|l| {
@@ -259,11 +266,11 @@ impl J<'_> {
             })
             .collect();
         self.b.open();
-        let ys = self.b.inline(&g.op, &[left, ends].concat());
+        let ys = self.b.inline(&group.op, &[left, ends].concat());
         let made = self.b.close(ys, Vec::new());
         self.derive_all(&made.stmts)?;
         let mut results = Vec::new();
-        for (k, y) in g.outs.iter().enumerate() {
+        for (k, y) in group.outs.iter().enumerate() {
             if self.act.has(*y) {
                 let ty = self.tangent_ty(*y);
                 let sum = self.lin_sum(self.has(most[k]), self.has(made.results[k]));
@@ -295,8 +302,8 @@ impl J<'_> {
     /// result.
     fn triples(
         &mut self,
-        g: &SoacGroup,
-        n: Var,
+        group: &SoacGroup,
+        count: Var,
         before: &[Var],
         arrays: &[Var],
         after: &[Var],
@@ -304,12 +311,12 @@ impl J<'_> {
         let xs = [before, arrays, after].concat();
         let elems = self.b.open_loop(&xs);
         let w = arrays.len();
-        let left = self.b.inline(&g.op, &elems[..2 * w]);
-        let all = self.b.inline(&g.op, &[&left[..], &elems[2 * w..]].concat());
-        let real: Vec<usize> = (0..w).filter(|k| self.act.has(g.outs[*k])).collect();
+        let left = self.b.inline(&group.op, &elems[..2 * w]);
+        let all = self.b.inline(&group.op, &[&left[..], &elems[2 * w..]].concat());
+        let real: Vec<usize> = (0..w).filter(|k| self.act.has(group.outs[*k])).collect();
         let body = self.b.close(real.iter().map(|k| all[*k]).collect(), Vec::new());
-        let l = Loop {
-            trip: Trip::Count(n),
+        let ir_loop = Loop {
+            trip: Trip::Count(count),
             reverse: false,
             init: Vec::new(),
             lin_init: Vec::new(),
@@ -323,7 +330,7 @@ impl J<'_> {
         let mut outs: Vec<Var> = real.iter().map(|k| sums[*k]).collect();
         outs.push(self.b.func.fresh(Ty::I64, false));
         let span = self.b.span;
-        self.derive(&Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span })?;
+        self.derive(&Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(ir_loop)), span })?;
         Ok(sums)
     }
 }

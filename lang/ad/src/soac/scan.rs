@@ -18,51 +18,56 @@ struct PrefixTangents {
 }
 
 impl J<'_> {
-    pub(super) fn scan(&mut self, g: &SoacGroup, s: &Stmt, known: Option<Bin>) -> Result<(), Unsupported> {
-        if let (None, Some(op)) = (known, self.chooser(&g.op)) {
-            self.decide(s.span, g.name(), super::choice::RULE, "");
-            self.scan_choice(g, op);
+    pub(super) fn scan(&mut self, group: &SoacGroup, stmt: &Stmt, known: Option<Bin>) -> Result<(), Unsupported> {
+        if let (None, Some(op)) = (known, self.chooser(&group.op)) {
+            self.decide(stmt.span, group.name(), super::choice::RULE, "");
+            self.scan_choice(group, op);
             return Ok(());
         }
-        let scalar = self.b.ty(g.neutral[0]).rank() == 0;
+        let scalar = self.b.ty(group.neutral[0]).rank() == 0;
         if let Some(op @ (Bin::Min | Bin::Max)) = known.filter(|_| scalar) {
-            self.decide(s.span, g.name(), "min, max: the position of each prefix's, found with it (§5, as §3.2.2)", "");
-            let op = self.extreme_with_place(&self.b.ty(g.neutral[0]), op);
-            self.scan_choice(g, op);
+            self.decide(
+                stmt.span,
+                group.name(),
+                "min, max: the position of each prefix's, found with it (§5, as §3.2.2)",
+                "",
+            );
+            let op = self.extreme_with_place(&self.b.ty(group.neutral[0]), op);
+            self.scan_choice(group, op);
             return Ok(());
         }
-        self.b.push(s.clone());
+        self.b.push(stmt.clone());
         match known {
             Some(Bin::Add) => {
-                self.decide(s.span, g.name(), "+: running sums from the other end (§5.3.1)", "");
-                let t = self.has(g.arrays[0]).map(|t| self.running_sum(t));
-                let t = self.and_neutral(g, t, 0);
-                let p = self.both(g, t, 0, g.kind == SoacKind::ScanExclusive);
-                self.finish(g, 0, p);
+                self.decide(stmt.span, group.name(), "+: running sums from the other end (§5.3.1)", "");
+                let t = self.has(group.arrays[0]).map(|t| self.running_sum(t));
+                let t = self.and_neutral(group, t, 0);
+                let p = self.both(group, t, 0, group.kind == SoacKind::ScanExclusive);
+                self.finish(group, 0, p);
                 Ok(())
             }
-            _ => self.any_scan(g, s),
+            _ => self.any_scan(group, stmt),
         }
     }
 
-    fn any_scan(&mut self, g: &SoacGroup, s: &Stmt) -> Result<(), Unsupported> {
-        if !operators::elementwise(&self.b.func, &g.op) {
+    fn any_scan(&mut self, group: &SoacGroup, stmt: &Stmt) -> Result<(), Unsupported> {
+        if !operators::elementwise(&self.b.func, &group.op) {
             self.decide(
-                s.span,
-                g.name(),
+                stmt.span,
+                group.name(),
                 "linearised steps (PPAD, Fig. 11)",
                 "the operator is not straight-line arithmetic on numbers",
             );
-            return self.linear_steps(g);
+            return self.linear_steps(group);
         }
-        let steps = operators::linear_cost(&g.op, &|v| self.b.func.ty(v).is_real());
-        let jacobians = self.jacobian_cost(g);
+        let steps = operators::linear_cost(&group.op, &|v| self.b.func.ty(v).is_real());
+        let jacobians = self.jacobian_cost(group);
         if steps < jacobians {
             let why = format!("a linearised step costs {steps}, the Jacobians {jacobians}");
-            self.decide(s.span, g.name(), "linearised steps (PPAD, Fig. 11)", &why);
-            return self.linear_steps(g);
+            self.decide(stmt.span, group.name(), "linearised steps (PPAD, Fig. 11)", &why);
+            return self.linear_steps(group);
         }
-        self.recurrence(g)?;
+        self.recurrence(group)?;
         Ok(())
     }
 
@@ -100,27 +105,27 @@ impl J<'_> {
 
     /// The rule by Jacobians. Components that depend on each other cyclically form one recurrence (so the blocks of
     /// a block-diagonal Jacobian are separate, §5.3.3); the others are driven by the components before them.
-    pub(super) fn recurrence(&mut self, g: &SoacGroup) -> Result<(), Unsupported> {
-        let w = g.arrays.len();
-        let before = self.prefixes_before(g);
-        let units: Vec<PartialRow> = (0..2 * w).map(unit).collect();
+    pub(super) fn recurrence(&mut self, group: &SoacGroup) -> Result<(), Unsupported> {
+        let arity = group.arrays.len();
+        let before = self.prefixes_before(group);
+        let units: Vec<PartialRow> = (0..2 * arity).map(unit).collect();
         let rows: Vec<PartialRow> = self
-            .with_partials(&g.op, &[before, g.arrays.clone()].concat(), &units)
+            .with_partials(&group.op, &[before, group.arrays.clone()].concat(), &units)
             .into_iter()
             .map(|(_, r)| r)
             .collect();
-        let blocks = strongly_connected(&rows, w);
-        self.say_blocks(g, &rows, &blocks);
-        let given: Vec<Option<Var>> = g.arrays.iter().map(|a| self.has(*a)).collect();
+        let blocks = strongly_connected(&rows, arity);
+        self.say_blocks(group, &rows, &blocks);
+        let given: Vec<Option<Var>> = group.arrays.iter().map(|a| self.has(*a)).collect();
         let driven = rows
             .iter()
             .map(|row| {
-                let own: PartialRow = row.iter().filter(|(k, _)| **k >= w).map(|(k, c)| (*k, *c)).collect();
-                self.row_times(&own, &|k| given[k - w])
+                let own: PartialRow = row.iter().filter(|(k, _)| **k >= arity).map(|(k, c)| (*k, *c)).collect();
+                self.row_times(&own, &|k| given[k - arity])
             })
             .collect();
-        for (k, p) in self.prefixes_by(g, &rows, driven, None).into_iter().enumerate() {
-            self.finish(g, k, p);
+        for (k, p) in self.prefixes_by(group, &rows, driven, None).into_iter().enumerate() {
+            self.finish(group, k, p);
         }
         Ok(())
     }
@@ -129,7 +134,7 @@ impl J<'_> {
     /// additive terms `driven`. It restarts at the elements that `restart` selects.
     fn prefixes_by(
         &mut self,
-        g: &SoacGroup,
+        group: &SoacGroup,
         rows: &[PartialRow],
         driven: Vec<Option<Var>>,
         restart: Option<Var>,
@@ -144,7 +149,7 @@ impl J<'_> {
                     rows[*j].iter().filter(|(k, _)| **k < w && !block.contains(k)).map(|(k, c)| (*k, *c)).collect();
                 let outer = outer
                     .into_iter()
-                    .map(|(k, c)| (k, restart.map_or(c, |first| self.but_at(first, c, g.arrays[k]))))
+                    .map(|(k, c)| (k, restart.map_or(c, |first| self.but_at(first, c, group.arrays[k]))))
                     .collect();
                 let from_others = self.row_times(&outer, &|k| done.get(&k).and_then(|p: &PrefixTangents| p.without));
                 x = self.lin_sum(x, from_others);
@@ -152,7 +157,8 @@ impl J<'_> {
             }
             let asked =
                 rows.iter().enumerate().any(|(j, r)| !block.contains(&j) && block.iter().any(|k| r.contains_key(k)));
-            let solved = self.solve(g, rows, &block, (&drive, asked || g.kind == SoacKind::ScanExclusive), restart);
+            let solved =
+                self.solve(group, rows, &block, (&drive, asked || group.kind == SoacKind::ScanExclusive), restart);
             done.extend(block.iter().copied().zip(solved));
         }
         done.into_values().collect()
@@ -169,10 +175,10 @@ impl J<'_> {
         self.prefixes_by(g, rows, driven, Some(restart)).into_iter().map(|p| p.with).collect()
     }
 
-    fn say_blocks(&mut self, g: &SoacGroup, rows: &[PartialRow], blocks: &[Vec<usize>]) {
+    fn say_blocks(&mut self, group: &SoacGroup, rows: &[PartialRow], blocks: &[Vec<usize>]) {
         let span = self.b.span;
-        if operators::known(&self.b.func, &g.op) == Some(Bin::Mul) {
-            return self.decide(span, g.name(), "*: Jacobians, a linear recurrence (§5.2, Fig. 7)", "");
+        if operators::known(&self.b.func, &group.op) == Some(Bin::Mul) {
+            return self.decide(span, group.name(), "*: Jacobians, a linear recurrence (§5.2, Fig. 7)", "");
         }
         let w = rows.len();
         let shape = |b: &Vec<usize>| -> Vec<Option<Coef>> {
@@ -192,7 +198,7 @@ impl J<'_> {
         let sizes: Vec<String> = blocks.iter().map(|b| b.len().to_string()).collect();
         self.decide(
             span,
-            g.name(),
+            group.name(),
             rule,
             &format!("the operator is none that has a rule of its own; sizes of blocks: {}", sizes.join(", ")),
         );
@@ -202,7 +208,7 @@ impl J<'_> {
     /// `without` is set.
     fn solve(
         &mut self,
-        g: &SoacGroup,
+        group: &SoacGroup,
         rows: &[PartialRow],
         block: &[usize],
         (drive, without): (&[Option<Var>], bool),
@@ -210,36 +216,36 @@ impl J<'_> {
     ) -> Vec<PrefixTangents> {
         if let [j] = block {
             match rows[*j].get(j) {
-                None => return vec![self.both(g, drive[0], *j, without)],
+                None => return vec![self.both(group, drive[0], *j, without)],
                 Some(Coef::One) if restart.is_none() => {
                     let with = drive[0].map(|x| self.running_sum(x));
-                    let with = self.and_neutral(g, with, *j);
-                    return vec![self.both(g, with, *j, without)];
+                    let with = self.and_neutral(group, with, *j);
+                    return vec![self.both(group, with, *j, without)];
                 }
                 Some(_) => {}
             }
         }
-        if drive.iter().all(Option::is_none) && block.iter().all(|j| self.has(g.neutral[*j]).is_none()) {
+        if drive.iter().all(Option::is_none) && block.iter().all(|j| self.has(group.neutral[*j]).is_none()) {
             return vec![PrefixTangents::default(); block.len()];
         }
-        self.linear_loop(g, rows, block, (drive, without), restart)
+        self.linear_loop(group, rows, block, (drive, without), restart)
     }
 
     /// A sequential loop for r = A r + x.
     fn linear_loop(
         &mut self,
-        g: &SoacGroup,
+        group: &SoacGroup,
         rows: &[PartialRow],
         block: &[usize],
         (drive, without): (&[Option<Var>], bool),
         restart: Option<Var>,
     ) -> Vec<PrefixTangents> {
-        let n = self.b.dim(g.arrays[0], 0);
-        let tys: Vec<Ty> = block.iter().map(|j| self.b.ty(g.neutral[*j])).collect();
+        let count = self.b.dim(group.arrays[0], 0);
+        let tys: Vec<Ty> = block.iter().map(|j| self.b.ty(group.neutral[*j])).collect();
         let lin_init: Vec<Var> = block
             .iter()
             .zip(&tys)
-            .map(|(j, t)| self.has(g.neutral[*j]).unwrap_or_else(|| self.lin_zero(t.clone())))
+            .map(|(j, t)| self.has(group.neutral[*j]).unwrap_or_else(|| self.lin_zero(t.clone())))
             .collect();
         let mut xs: Vec<Var> = Vec::new();
         self.b.open();
@@ -269,8 +275,8 @@ impl J<'_> {
         let body = self.b.close(Vec::new(), [&next[..], &next, if without { &carried } else { &[] }].concat());
         let over: Vec<Ty> = tys.iter().map(|t| t.array(1)).collect();
         let lin_tys = [&tys[..], &over, if without { &over } else { &[] }].concat();
-        let l = Loop {
-            trip: Trip::Count(n),
+        let ir_loop = Loop {
+            trip: Trip::Count(count),
             reverse: false,
             init: Vec::new(),
             lin_init,
@@ -281,7 +287,7 @@ impl J<'_> {
             body,
         };
         let q = block.len();
-        let (_, made) = self.b.emit(Op::Loop(Box::new(l)), &[Ty::I64], &lin_tys);
+        let (_, made) = self.b.emit(Op::Loop(Box::new(ir_loop)), &[Ty::I64], &lin_tys);
         (0..q).map(|i| PrefixTangents { with: Some(made[q + i]), without: without.then(|| made[2 * q + i]) }).collect()
     }
 
@@ -339,24 +345,24 @@ impl J<'_> {
     /// The tangents of the inclusive prefixes, and if `without` is set those of the exclusive ones, which are the
     /// same shifted by one.
     fn both(&mut self, g: &SoacGroup, with: Option<Var>, k: usize, without: bool) -> PrefixTangents {
-        let e = self.has(g.neutral[k]);
-        if !without || with.is_none() && e.is_none() {
+        let seed = self.has(g.neutral[k]);
+        if !without || with.is_none() && seed.is_none() {
             return PrefixTangents { with, without: None };
         }
         let a = g.arrays[k];
         let ty = self.b.ty(a);
-        let (zero, one, n) = (self.b.int(0), self.b.int(1), self.b.dim(a, 0));
-        let more = self.b.bin(Bin::Add, n, one);
+        let (zero, one, count) = (self.b.int(0), self.b.int(1), self.b.dim(a, 0));
+        let more = self.b.bin(Bin::Add, count, one);
         let whole = self.b.shape(a);
         let longer = self.b.one(Op::IndexSet { acc: whole, at: vec![zero], v: more, shape: None }, Ty::shape());
         let mut acc = self.lin_zero(ty.clone());
         if let Some(x) = with {
             acc = self.b.lin(Op::SliceAdd { acc, lo: one, hi: more, v: x, shape: Some(longer) }, ty.clone());
         }
-        if let Some(e) = e {
+        if let Some(e) = seed {
             acc = self.b.lin(Op::IndexAdd { acc, at: vec![zero], v: e, shape: Some(longer) }, ty.clone());
         }
-        let without = self.b.lin(Op::Slice { a: acc, lo: zero, hi: n, shape: Some(longer) }, ty);
+        let without = self.b.lin(Op::Slice { a: acc, lo: zero, hi: count, shape: Some(longer) }, ty);
         PrefixTangents { with, without: Some(without) }
     }
 
@@ -369,7 +375,7 @@ impl J<'_> {
 
     /// The tangents of a scan that selects elements, by their positions; -1 is the neutral element.
     pub(super) fn tangents_at(&mut self, g: &SoacGroup, places: Var) {
-        let (e, a, y) = (g.neutral[0], g.arrays[0], g.outs[0]);
+        let (e, a, out) = (g.neutral[0], g.arrays[0], g.outs[0]);
         let ty = self.tangent_ty(a);
         // At the neutral element's positions nothing is read from the array.
         let read = self.has(a).map(|t| {
@@ -385,7 +391,7 @@ impl J<'_> {
             self.b.bin(Bin::ScaleTangent, c, all)
         });
         let t = self.lin_sum(read, kept);
-        self.set_tangent(y, t);
+        self.set_tangent(out, t);
     }
 
     /// The operator `(v, i) (w, j)`: the extreme and its position, the first among equals. If the extreme is nan,
@@ -412,22 +418,23 @@ impl J<'_> {
     }
 
     /// The rule by linearised steps: the operator itself, linearised at each prefix and element.
-    fn linear_steps(&mut self, g: &SoacGroup) -> Result<(), Unsupported> {
-        let w = g.arrays.len();
-        let before = self.prefixes_before(g);
-        let n = self.b.dim(g.arrays[0], 0);
-        let mut op = self.copied_operator(&g.op);
-        let real: Vec<usize> = (0..w).filter(|k| self.act.has(g.outs[*k])).collect();
-        let driven: Vec<usize> = (0..w).filter(|k| self.has(g.arrays[*k]).is_some()).collect();
+    fn linear_steps(&mut self, group: &SoacGroup) -> Result<(), Unsupported> {
+        let arity = group.arrays.len();
+        let before = self.prefixes_before(group);
+        let count = self.b.dim(group.arrays[0], 0);
+        let mut op = self.copied_operator(&group.op);
+        let real: Vec<usize> = (0..arity).filter(|k| self.act.has(group.outs[*k])).collect();
+        let driven: Vec<usize> = (0..arity).filter(|k| self.has(group.arrays[*k]).is_some()).collect();
         let lin_init: Vec<Var> = real
             .iter()
             .map(|k| {
-                let ty = self.b.ty(g.neutral[*k]);
-                self.has(g.neutral[*k]).unwrap_or_else(|| self.lin_zero(ty))
+                let ty = self.b.ty(group.neutral[*k]);
+                self.has(group.neutral[*k]).unwrap_or_else(|| self.lin_zero(ty))
             })
             .collect();
         let mut lin_params: Vec<Var> = Vec::new();
-        for p in real.iter().map(|k| op.params[*k]).chain(driven.iter().map(|k| op.params[w + *k])).collect::<Vec<_>>()
+        for p in
+            real.iter().map(|k| op.params[*k]).chain(driven.iter().map(|k| op.params[arity + *k])).collect::<Vec<_>>()
         {
             self.act.vars.insert(p);
             lin_params.push(self.fresh_tangent(p));
@@ -437,28 +444,31 @@ impl J<'_> {
         }
         let index = self.b.func.fresh(Ty::I64, false);
         op.params.insert(0, index);
-        let wanted: Vec<bool> = (0..w).map(|k| real.contains(&k)).collect();
+        let wanted: Vec<bool> = (0..arity).map(|k| real.contains(&k)).collect();
         let mut body = self.branch(&op, &lin_params, &wanted)?;
         body.results.clear();
         let carried = &lin_params[..real.len()];
-        let kept = if g.kind == SoacKind::Scan { body.lin_results.clone() } else { carried.to_vec() };
+        let kept = if group.kind == SoacKind::Scan { body.lin_results.clone() } else { carried.to_vec() };
         body.lin_results.extend(kept);
-        let l = Loop {
-            trip: Trip::Count(n),
+        let ir_loop = Loop {
+            trip: Trip::Count(count),
             reverse: false,
             init: Vec::new(),
             lin_init,
-            xs: [&before[..], &g.arrays].concat(),
-            lin_xs: driven.iter().filter_map(|k| self.has(g.arrays[*k])).collect(),
+            xs: [&before[..], &group.arrays].concat(),
+            lin_xs: driven.iter().filter_map(|k| self.has(group.arrays[*k])).collect(),
             outs: Vec::new(),
             lin_outs: vec![Out::Collect; real.len()],
             body,
         };
-        let tys: Vec<Ty> =
-            real.iter().map(|k| self.b.ty(g.neutral[*k])).chain(real.iter().map(|k| self.b.ty(g.arrays[*k]))).collect();
-        let (_, made) = self.b.emit(Op::Loop(Box::new(l)), &[Ty::I64], &tys);
+        let tys: Vec<Ty> = real
+            .iter()
+            .map(|k| self.b.ty(group.neutral[*k]))
+            .chain(real.iter().map(|k| self.b.ty(group.arrays[*k])))
+            .collect();
+        let (_, made) = self.b.emit(Op::Loop(Box::new(ir_loop)), &[Ty::I64], &tys);
         for (i, k) in real.iter().enumerate() {
-            self.set_tangent(g.outs[*k], Some(made[real.len() + i]));
+            self.set_tangent(group.outs[*k], Some(made[real.len() + i]));
         }
         Ok(())
     }
@@ -474,11 +484,11 @@ fn row_in_block(row: &PartialRow, block: &[usize], elems: &BTreeMap<Var, Var>) -
 }
 
 /// Strongly connected components of the dependences between prefixes, each after those on which it depends.
-fn strongly_connected(rows: &[PartialRow], w: usize) -> Vec<Vec<usize>> {
+fn strongly_connected(rows: &[PartialRow], arity: usize) -> Vec<Vec<usize>> {
     let mut reach: Vec<Vec<bool>> =
-        (0..w).map(|j| (0..w).map(|k| j == k || rows[j].contains_key(&k)).collect()).collect();
-    for m in 0..w {
-        for j in 0..w {
+        (0..arity).map(|j| (0..arity).map(|k| j == k || rows[j].contains_key(&k)).collect()).collect();
+    for m in 0..arity {
+        for j in 0..arity {
             if reach[j][m] {
                 let from_m = reach[m].clone();
                 reach[j].iter_mut().zip(from_m).for_each(|(j, m)| *j |= m);
@@ -486,7 +496,7 @@ fn strongly_connected(rows: &[PartialRow], w: usize) -> Vec<Vec<usize>> {
         }
     }
     let mut out: Vec<Vec<usize>> = Vec::new();
-    let mut left: Vec<usize> = (0..w).collect();
+    let mut left: Vec<usize> = (0..arity).collect();
     while !left.is_empty() {
         // A component is ready if everything it depends on is done or in its own cycle.
         let ready = |j: &usize| left.iter().all(|k| !reach[*j][*k] || reach[*k][*j]);

@@ -14,9 +14,9 @@ pub(super) fn as_choices(src: &Function) -> Option<Function> {
     found.then_some(f)
 }
 
-fn within(f: &mut Function, b: &mut Block, found: &mut bool) {
-    let mut out = Vec::with_capacity(b.stmts.len());
-    for mut s in std::mem::take(&mut b.stmts) {
+fn within(f: &mut Function, block: &mut Block, found: &mut bool) {
+    let mut out = Vec::with_capacity(block.stmts.len());
+    for mut s in std::mem::take(&mut block.stmts) {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || s.op.blocks_mut().into_iter().for_each(|b| within(f, b, found)));
         if let Op::Un(Un::Abs, x) = s.op
             && *f.ty(x) == Ty::I64
@@ -28,5 +28,5 @@ fn within(f: &mut Function, b: &mut Block, found: &mut bool) {
         }
         out.push(s);
     }
-    b.stmts = out;
+    block.stmts = out;
 }

@@ -74,7 +74,7 @@ impl Affine {
     }
 
     /// Emits the value. Positive terms are added before negative ones.
-    pub(crate) fn emit(&self, b: &mut Builder) -> Var {
+    pub(crate) fn emit(&self, builder: &mut Builder) -> Var {
         let mut terms: Vec<(Var, i64)> = self.terms.iter().map(|(v, k)| (*v, *k)).collect();
         terms.sort_by_key(|(v, k)| (*k < 0, *v));
         let mut sum = None;
@@ -83,27 +83,27 @@ impl Affine {
             let part = if size == 1 {
                 v
             } else {
-                let k = b.int(i64::try_from(size).unwrap_or(i64::MAX));
-                b.bin(Bin::Mul, k, v)
+                let k = builder.int(i64::try_from(size).unwrap_or(i64::MAX));
+                builder.bin(Bin::Mul, k, v)
             };
             sum = Some(match (sum, k < 0) {
-                (Some(s), false) => b.bin(Bin::Add, s, part),
-                (Some(s), true) => b.bin(Bin::Sub, s, part),
+                (Some(s), false) => builder.bin(Bin::Add, s, part),
+                (Some(s), true) => builder.bin(Bin::Sub, s, part),
                 (None, false) => part,
-                (None, true) => b.un(Un::Neg, part),
+                (None, true) => builder.un(Un::Neg, part),
             });
         }
         match (sum, self.constant) {
             (Some(s), 0) => s,
             (Some(s), k) if k > 0 => {
-                let k = b.int(k);
-                b.bin(Bin::Add, s, k)
+                let k = builder.int(k);
+                builder.bin(Bin::Add, s, k)
             }
             (Some(s), k) => {
-                let k = b.int(k.saturating_neg());
-                b.bin(Bin::Sub, s, k)
+                let k = builder.int(k.saturating_neg());
+                builder.bin(Bin::Sub, s, k)
             }
-            (None, k) => b.int(k),
+            (None, k) => builder.int(k),
         }
     }
 }
@@ -168,8 +168,8 @@ impl Forms {
 
     /// Records what a statement defines.
     pub(crate) fn note(&mut self, f: &Function, s: &Stmt) {
-        let [v] = s.outs.as_slice() else { return };
-        if *f.ty(*v) != Ty::I64 {
+        let [out] = s.outs.as_slice() else { return };
+        if *f.ty(*out) != Ty::I64 {
             return;
         }
         let form = match &s.op {
@@ -187,6 +187,6 @@ impl Forms {
             }
             _ => None,
         };
-        self.of.extend(form.map(|form| (*v, form)));
+        self.of.extend(form.map(|form| (*out, form)));
     }
 }

@@ -36,40 +36,44 @@ pub(super) fn candidates(f: &Function) -> Vec<BracketArray> {
     out
 }
 
-fn view(f: &Function, s: &Stmt, l: &Loop, k: usize) -> Option<BracketArray> {
-    let mut v = BracketArray {
+fn view(func: &Function, s: &Stmt, l: &Loop, k: usize) -> Option<BracketArray> {
+    let mut view = BracketArray {
         array: *s.outs.get(k)?,
         loops: Vec::new(),
         next: Vec::new(),
         result: *s.outs.get(k)?,
         arithmetic: false,
     };
-    let (mut l, mut k, mut inside, mut bracket, mut left) = (l, k, HashSet::new(), false, ELEMENT);
+    let (mut ir_loop, mut position, mut inside, mut bracket, mut left) = (l, k, HashSet::new(), false, ELEMENT);
     loop {
-        let Trip::Count(n) = l.trip else { return None };
-        if l.outs.get(k) != Some(&Out::Collect) || !l.lin_outs.is_empty() || l.reverse || inside.contains(&n) {
+        let Trip::Count(n) = ir_loop.trip else { return None };
+        if ir_loop.outs.get(position) != Some(&Out::Collect)
+            || !ir_loop.lin_outs.is_empty()
+            || ir_loop.reverse
+            || inside.contains(&n)
+        {
             return None;
         }
-        inside.extend(super::narrow::bound_in(&l.body));
-        let result = l.body.results[k];
-        v.loops.push(l.clone());
-        let inner = l.body.stmts.iter().position(|s| s.outs.contains(&result) && f.ty(result).rank() > 0);
-        for (at, s) in l.body.stmts.iter().enumerate() {
+        inside.extend(super::narrow::bound_in(&ir_loop.body));
+        let result = ir_loop.body.results[position];
+        view.loops.push(ir_loop.clone());
+        let inner = ir_loop.body.stmts.iter().position(|s| s.outs.contains(&result) && func.ty(result).rank() > 0);
+        for (at, s) in ir_loop.body.stmts.iter().enumerate() {
             if Some(at) != inner {
                 bracket |= matches!(s.op, Op::If(..));
-                left = left.checked_sub(moves(f, s, &mut v.arithmetic)?)?;
+                left = left.checked_sub(moves(func, s, &mut view.arithmetic)?)?;
             }
         }
         match inner {
-            None if f.ty(result).rank() == 0 && f.ty(result).is_real() && bracket => {
-                v.result = result;
-                return Some(v);
+            None if func.ty(result).rank() == 0 && func.ty(result).is_real() && bracket => {
+                view.result = result;
+                return Some(view);
             }
             None => return None,
             Some(at) => {
-                let s = &l.body.stmts[at];
-                v.next.push(at);
-                (l, k) = (comprehension(&s.op)?.0, s.outs.iter().position(|o| *o == result)?);
+                let s = &ir_loop.body.stmts[at];
+                view.next.push(at);
+                (ir_loop, position) = (comprehension(&s.op)?.0, s.outs.iter().position(|o| *o == result)?);
             }
         }
     }
@@ -77,22 +81,22 @@ fn view(f: &Function, s: &Stmt, l: &Loop, k: usize) -> Option<BracketArray> {
 
 /// The size of a statement that moves numbers, or computes or compares indices, and cannot fail; `None` for others.
 /// Sets `arithmetic` if it adds or multiplies real numbers.
-fn moves(f: &Function, s: &Stmt, arithmetic: &mut bool) -> Option<usize> {
-    let ints = |vs: &[Var]| vs.iter().all(|v| *f.ty(*v) == Ty::I64);
-    match &s.op {
+fn moves(func: &Function, stmt: &Stmt, arithmetic: &mut bool) -> Option<usize> {
+    let ints = |vs: &[Var]| vs.iter().all(|v| *func.ty(*v) == Ty::I64);
+    match &stmt.op {
         Op::Lit(Lit::Str(_)) => None,
         Op::Lit(_) | Op::Not(_) => Some(1),
         Op::Zero(t) if t.is_flat() => Some(1),
         Op::Cmp(_, a, b) | Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, a, b) if ints(&[*a, *b]) => Some(1),
         Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, ..) | Op::Un(Un::Neg, _)
-            if s.outs.iter().all(|o| f.ty(*o).rank() == 0 && f.ty(*o).is_real()) =>
+            if stmt.outs.iter().all(|o| func.ty(*o).rank() == 0 && func.ty(*o).is_real()) =>
         {
             *arithmetic = true;
             Some(1)
         }
-        Op::Select(_, a, _) if f.ty(*a).rank() == 0 => Some(1),
-        Op::If(_, a, b) if s.outs.iter().all(|o| f.ty(*o).is_flat()) => {
-            let inner = a.stmts.iter().chain(&b.stmts).map(|s| moves(f, s, arithmetic)).sum::<Option<usize>>()?;
+        Op::Select(_, a, _) if func.ty(*a).rank() == 0 => Some(1),
+        Op::If(_, a, b) if stmt.outs.iter().all(|o| func.ty(*o).is_flat()) => {
+            let inner = a.stmts.iter().chain(&b.stmts).map(|s| moves(func, s, arithmetic)).sum::<Option<usize>>()?;
             Some(inner + 1)
         }
         _ => None,

@@ -59,10 +59,10 @@ struct SumNest<'a> {
 }
 
 fn nest(s: &Stmt, literals: Rc<HashMap<Var, Op>>) -> Option<SumNest<'_>> {
-    let mut l = sum(&s.op)?;
-    let mut out = SumNest { steps: Vec::new(), body: &l.body, defs: HashMap::new(), data: Vec::new(), literals };
+    let mut ir_loop = sum(&s.op)?;
+    let mut out = SumNest { steps: Vec::new(), body: &ir_loop.body, defs: HashMap::new(), data: Vec::new(), literals };
     loop {
-        out.data.extend(l.body.params.iter().skip(1));
+        out.data.extend(ir_loop.body.params.iter().skip(1));
         let mut work: Vec<&Stmt> = out.body.stmts.iter().collect();
         while let Some(s) = work.pop() {
             if let [v] = s.outs.as_slice() {
@@ -77,8 +77,8 @@ fn nest(s: &Stmt, literals: Rc<HashMap<Var, Op>>) -> Option<SumNest<'_>> {
         let at = out.body.stmts.iter().position(|s| s.outs.contains(result))?;
         let Some(inner) = sum(&out.body.stmts[at].op) else { return Some(out) };
         out.steps.push(at);
-        l = inner;
-        out.body = &l.body;
+        ir_loop = inner;
+        out.body = &ir_loop.body;
     }
 }
 
@@ -89,9 +89,9 @@ fn sum(op: &Op) -> Option<&Loop> {
 }
 
 impl Split {
-    fn block(&mut self, b: &mut Block) {
-        let mut out = Vec::with_capacity(b.stmts.len());
-        let mut work: Vec<Stmt> = std::mem::take(&mut b.stmts).into_iter().rev().collect();
+    fn block(&mut self, block: &mut Block) {
+        let mut out = Vec::with_capacity(block.stmts.len());
+        let mut work: Vec<Stmt> = std::mem::take(&mut block.stmts).into_iter().rev().collect();
         while let Some(mut s) = work.pop() {
             match self.split_sums(&s) {
                 Some(parts) => {
@@ -106,18 +106,18 @@ impl Split {
                 }
             }
         }
-        b.stmts = out;
+        block.stmts = out;
     }
 
     /// The two sums, and the addition of their results.
-    fn split_sums(&mut self, s: &Stmt) -> Option<Vec<Stmt>> {
-        let ([total, trips], true) = (s.outs.as_slice(), self.left > 0) else { return None };
-        let n = nest(s, self.literals.clone()).filter(|_| self.b.ty(*total).rank() == 0)?;
+    fn split_sums(&mut self, stmt: &Stmt) -> Option<Vec<Stmt>> {
+        let ([total, trips], true) = (stmt.outs.as_slice(), self.left > 0) else { return None };
+        let n = nest(stmt, self.literals.clone()).filter(|_| self.b.ty(*total).rank() == 0)?;
         let parts = [self.split_body(&n, false)?, self.split_body(&n, true)?];
         let mut sums = Vec::new();
         let mut made = Vec::new();
         for (end, result) in parts {
-            let mut part = s.clone();
+            let mut part = stmt.clone();
             let body = n
                 .steps
                 .iter()
@@ -135,29 +135,31 @@ impl Split {
             outs: vec![*total],
             lin_outs: Vec::new(),
             op: Op::Bin(Bin::Add, sums[0], sums[1]),
-            span: s.span,
+            span: stmt.span,
         });
         Some(made)
     }
 
     /// The end of the body of one of the two sums, and its result.
-    fn split_body(&mut self, n: &SumNest, second: bool) -> Option<(Vec<Stmt>, Var)> {
-        let result = *n.body.results.first()?;
-        let end = n.body.stmts.iter().find(|s| s.outs == [result])?;
+    fn split_body(&mut self, sum_nest: &SumNest, second: bool) -> Option<(Vec<Stmt>, Var)> {
+        let result = *sum_nest.body.results.first()?;
+        let end = sum_nest.body.stmts.iter().find(|s| s.outs == [result])?;
         let mut out = Vec::new();
         match &end.op {
-            Op::Bin(Bin::Add, a, b) if [a, b].into_iter().all(|v| n.bracket(*v).is_some_and(|c| n.solvable(c, 0))) => {
+            Op::Bin(Bin::Add, a, b)
+                if [a, b].into_iter().all(|v| sum_nest.bracket(*v).is_some_and(|c| sum_nest.solvable(c, 0))) =>
+            {
                 Some((out, if second { *b } else { *a }))
             }
             Op::If(c, a, b) => {
-                let holds = if n.zeros(b) {
+                let holds = if sum_nest.zeros(b) {
                     true
-                } else if n.zeros(a) {
+                } else if sum_nest.zeros(a) {
                     false
                 } else {
                     return None;
                 };
-                let c = self.alternative(n, *c, holds, second, &mut out, 0)?;
+                let c = self.alternative(sum_nest, *c, holds, second, &mut out, 0)?;
                 let mut s = end.clone();
                 s.op = Op::If(c, a.clone(), b.clone());
                 let s = self.b.copy_stmt(&s, &mut HashMap::new());
@@ -190,7 +192,7 @@ impl Split {
     /// the end of `out`.
     fn alternative(
         &mut self,
-        n: &SumNest,
+        sum_nest: &SumNest,
         c: Var,
         holds: bool,
         second: bool,
@@ -200,45 +202,47 @@ impl Split {
         if depth > DEEPEST {
             return None;
         }
-        match *n.defs.get(&c)? {
+        match *sum_nest.defs.get(&c)? {
             Op::Not(a) => {
-                let a = self.alternative(n, *a, !holds, second, out, depth + 1)?;
+                let a = self.alternative(sum_nest, *a, !holds, second, out, depth + 1)?;
                 Some(self.push(Op::Not(a), out))
             }
-            Op::If(c, a, b) => {
-                let (x, y) = (*a.results.first()?, *b.results.first()?);
+            Op::If(condition, yes, no) => {
+                let (left, right) = (*yes.results.first()?, *no.results.first()?);
                 // For a conjunction, one of the operands has the alternatives.
                 let both = match () {
-                    () if n.is(y, !holds) => Some((true, 0, x)),
-                    () if n.is(x, !holds) => Some((false, 1, y)),
+                    () if sum_nest.is(right, !holds) => Some((true, 0, left)),
+                    () if sum_nest.is(left, !holds) => Some((false, 1, right)),
                     () => None,
                 };
                 if let Some((c_holds, arm, of)) = both {
-                    let mut blocks = [(**a).clone(), (**b).clone()];
-                    let c = match self.alternative(n, *c, c_holds, second, out, depth + 1) {
+                    let mut blocks = [(**yes).clone(), (**no).clone()];
+                    let c = match self.alternative(sum_nest, *condition, c_holds, second, out, depth + 1) {
                         Some(c) => c,
                         None => {
-                            let v = self.alternative(n, of, holds, second, &mut blocks[arm].stmts, depth + 1)?;
+                            let v = self.alternative(sum_nest, of, holds, second, &mut blocks[arm].stmts, depth + 1)?;
                             blocks[arm].results = vec![v];
-                            *c
+                            *condition
                         }
                     };
                     let [a, b] = blocks;
                     return Some(self.push(Op::If(c, Box::new(a), Box::new(b)), out));
                 }
-                let parts =
-                    [(x, a), (y, b)].into_iter().all(|(v, _)| n.is(v, holds) || n.solvable(v, 0)) && n.solvable(*c, 0);
+                let parts = [(left, yes), (right, no)]
+                    .into_iter()
+                    .all(|(v, _)| sum_nest.is(v, holds) || sum_nest.solvable(v, 0))
+                    && sum_nest.solvable(*condition, 0);
                 parts.then_some(())?;
                 let never = self.literal(!holds);
                 let op = if second {
-                    Op::If(*c, Box::new(never), b.clone())
+                    Op::If(*condition, Box::new(never), no.clone())
                 } else {
-                    Op::If(*c, a.clone(), Box::new(never))
+                    Op::If(*condition, yes.clone(), Box::new(never))
                 };
                 Some(self.push(op, out))
             }
             Op::Cmp(op, a, b) if *self.b.func.ty(*a) == Ty::I64 => {
-                self.of_two(n, if holds { *op } else { negated(*op) }, (*a, *b), holds, second, out)
+                self.of_two(sum_nest, if holds { *op } else { negated(*op) }, (*a, *b), holds, second, out)
             }
             _ => None,
         }
@@ -247,23 +251,23 @@ impl Split {
     /// The alternatives of a comparison with `max x y` or `min x y`.
     fn of_two(
         &mut self,
-        n: &SumNest,
+        sum_nest: &SumNest,
         op: Cmp,
-        (a, b): (Var, Var),
+        (lhs, b): (Var, Var),
         holds: bool,
         second: bool,
         out: &mut Vec<Stmt>,
     ) -> Option<Var> {
-        let parts = |v: Var| match n.defs.get(&v) {
+        let parts = |v: Var| match sum_nest.defs.get(&v) {
             Some(Op::Bin(pick @ (Bin::Max | Bin::Min), x, y)) => Some((*pick, *x, *y)),
             _ => None,
         };
-        let (op, (pick, x, y), c) = match (parts(a), parts(b)) {
+        let (op, (pick, left, right), bound) = match (parts(lhs), parts(b)) {
             (Some(p), _) => (op, p, b),
-            (_, Some(p)) => (turned(op), p, a),
+            (_, Some(p)) => (turned(op), p, lhs),
             _ => return None,
         };
-        if n.data.contains(&x) || n.data.contains(&y) || n.data.contains(&c) {
+        if sum_nest.data.contains(&left) || sum_nest.data.contains(&right) || sum_nest.data.contains(&bound) {
             return None;
         }
         // The comparisons for x and y: (x first), or (y second and not x first).
@@ -274,10 +278,10 @@ impl Split {
             _ => return None,
         };
         let made = match (second, other) {
-            (false, None) => self.push(Op::Cmp(first, x, c), out),
-            (false, Some((at_most, _))) => self.and((first, x, c), (at_most, y, c), out),
-            (true, None) => self.and((first, y, c), (negated(first), x, c), out),
-            (true, Some((_, below))) => self.and((first, y, c), (below, x, c), out),
+            (false, None) => self.push(Op::Cmp(first, left, bound), out),
+            (false, Some((at_most, _))) => self.and((first, left, bound), (at_most, right, bound), out),
+            (true, None) => self.and((first, right, bound), (negated(first), left, bound), out),
+            (true, Some((_, below))) => self.and((first, right, bound), (below, left, bound), out),
         };
         Some(if holds { made } else { self.push(Op::Not(made), out) })
     }

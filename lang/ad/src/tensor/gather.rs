@@ -34,52 +34,52 @@ struct NestNames {
 impl T<'_> {
     /// Transposes the nest's reads of outside arrays at affine indices into comprehensions. Returns the nest
     /// without those reads.
-    pub(crate) fn gathered(&mut self, s: &Stmt) -> Result<Option<Stmt>, Unsupported> {
-        let Some((l, _)) = path::comprehension(&s.op) else { return Ok(None) };
-        let Some(shapes) = self.shapes_of_outputs(s, l) else { return Ok(None) };
+    pub(crate) fn gathered(&mut self, stmt: &Stmt) -> Result<Option<Stmt>, Unsupported> {
+        let Some((l, _)) = path::comprehension(&stmt.op) else { return Ok(None) };
+        let Some(shapes) = self.shapes_of_outputs(stmt, l) else { return Ok(None) };
         let mut rest: Option<Stmt> = None;
-        for v in captured_by(&self.b.func, &s.op) {
-            let ty = self.b.ty(v);
+        for array in captured_by(&self.b.func, &stmt.op) {
+            let ty = self.b.ty(array);
             if ty.rank() == 0 || !ty.scalar().is_real() {
                 continue;
             }
             let mut forms = self.literals.clone();
-            let Some(nest) = path::indexed(&mut self.b, &mut forms, rest.as_ref().unwrap_or(s), v) else {
-                self.added_in_place(s, "a row of an array is used as a whole");
+            let Some(nest) = path::indexed(&mut self.b, &mut forms, rest.as_ref().unwrap_or(stmt), array) else {
+                self.added_in_place(stmt, "a row of an array is used as a whole");
                 continue;
             };
-            let Op::Loop(l) = &nest.op else { continue };
-            let Some(sites) = self.sites(&nest, l, v, &forms) else {
+            let Op::Loop(ir_loop) = &nest.op else { continue };
+            let Some(sites) = self.sites(&nest, ir_loop, array, &forms) else {
                 self.added_in_place(
-                    s,
+                    stmt,
                     "an index, or the trip count of a loop around it, is no sum of indices with known factors",
                 );
                 continue;
             };
-            let some = self.cts.contains_key(&self.root(v))
+            let some = self.cts.contains_key(&self.root(array))
                 && !sites.iter().all(|(site, sol)| Self::reads_almost_all(site, sol));
             if some {
-                self.added_in_place(s, "a few elements only are read, of an array that has a cotangent already");
+                self.added_in_place(stmt, "a few elements only are read, of an array that has a cotangent already");
             }
             if some && ty.rank() == 1 {
                 continue;
             }
-            let (sites, few) = self.split_sites(sites, l, &|sol| some || ty.rank() > 1 && !sol.equal.is_empty());
+            let (sites, few) = self.split_sites(sites, ir_loop, &|sol| some || ty.rank() > 1 && !sol.equal.is_empty());
             if !few.is_empty() && !some {
-                self.added_in_place(s, "a diagonal, a row or a column only is read, of an array of more places");
+                self.added_in_place(stmt, "a diagonal, a row or a column only is read, of an array of more places");
             }
             if !sites.is_empty() {
                 self.ad.decide(
-                    s.span,
+                    stmt.span,
                     "comprehension",
                     "gathers: each element is solved for the indices that read it (tensor language, Fig. 16)",
                     "",
                 );
             }
             for (site, solution) in &sites {
-                self.contribute(&nest, l, site, solution, v, &shapes)?;
+                self.contribute(&nest, ir_loop, site, solution, array, &shapes)?;
             }
-            rest = Some(without(&self.b.func, &nest, v, &few));
+            rest = Some(without(&self.b.func, &nest, array, &few));
         }
         Ok(rest)
     }
@@ -121,7 +121,7 @@ impl T<'_> {
     fn split_sites(
         &mut self,
         sites: Vec<(ReadSite, Solution)>,
-        l: &Loop,
+        ir_loop: &Loop,
         few: &dyn Fn(&Solution) -> bool,
     ) -> (Vec<(ReadSite, Solution)>, HashMap<Var, Var>) {
         let (few, all): (Vec<_>, Vec<_>) = sites.into_iter().partition(|(_, solution)| few(solution));
@@ -134,7 +134,7 @@ impl T<'_> {
                     self.b.one(Op::ArrayLit { elems, shape: None }, Ty::shape())
                 }
             };
-            shapes.extend(path::at_place(&l.body, &site.place).lin_outs.iter().map(|to| (*to, shape)));
+            shapes.extend(path::at_place(&ir_loop.body, &site.place).lin_outs.iter().map(|to| (*to, shape)));
         }
         (all, shapes)
     }
@@ -163,7 +163,7 @@ impl T<'_> {
     }
 
     /// The extents of a nest's output, if they are known before the nest.
-    fn trip_of_output(&self, s: &Stmt, l: &Loop, k: usize) -> Option<Vec<Affine>> {
+    fn trip_of_output(&self, s: &Stmt, ir_loop: &Loop, k: usize) -> Option<Vec<Affine>> {
         let (mut forms, mut dims) = (self.literals.clone(), Vec::new());
         let (mut stmt, mut out) = (s, k);
         loop {
@@ -179,7 +179,7 @@ impl T<'_> {
             stmt = l.body.stmts.iter().find(|s| s.lin_outs.contains(&result))?;
             out = stmt.lin_outs.iter().position(|o| *o == result)?;
         }
-        let inside = bound_inside(&l.body);
+        let inside = bound_inside(&ir_loop.body);
         dims.iter().all(|d| d.all(&|v| !inside.contains(&v))).then_some(dims)
     }
 
@@ -202,10 +202,10 @@ impl T<'_> {
     fn contribute(
         &mut self,
         s: &Stmt,
-        l: &Loop,
+        ir_loop: &Loop,
         site: &ReadSite,
         sol: &Solution,
-        v: Var,
+        var: Var,
         shapes: &HashMap<Var, Var>,
     ) -> Result<(), Unsupported> {
         let cts: Vec<Option<NestCotangent>> = s
@@ -219,7 +219,7 @@ impl T<'_> {
         if cts.iter().all(Option::is_none) {
             return Ok(());
         }
-        let ty = self.b.ty(v);
+        let ty = self.b.ty(var);
         let extents: Vec<Var> = match &site.extents {
             Extents::Trip(trip) => trip.iter().map(|t| t.emit(&mut self.b)).collect(),
             Extents::Of(shape) => (0..sol.h.len())
@@ -230,19 +230,19 @@ impl T<'_> {
                 .collect(),
         };
         let mut names = NestNames::default();
-        self.outer_shapes(&l.body, l, &mut names);
+        self.outer_shapes(&ir_loop.body, ir_loop, &mut names);
         let saved = std::mem::take(&mut self.cts);
         for h in &sol.h {
             self.b.open();
             self.b.adopt(&[*h], &[]);
         }
-        let mut value = self.guarded(l, site, sol, &cts, names)?;
+        let mut value = self.guarded(ir_loop, site, sol, &cts, names)?;
         for (d, n) in extents.iter().enumerate().rev() {
             let body = self.b.close(Vec::new(), vec![value]);
             value = self.nest(*n, Out::Collect, body, ty.scalar().array((sol.h.len() - d) as u32));
         }
         self.cts = saved;
-        self.add(v, value);
+        self.add(var, value);
         Ok(())
     }
 
@@ -271,7 +271,7 @@ impl T<'_> {
 
     /// Emits a comprehension with one linear output.
     fn nest(&mut self, n: Var, out: Out, body: Block, ty: Ty) -> Var {
-        let l = Loop {
+        let ir_loop = Loop {
             trip: Trip::Count(n),
             reverse: false,
             init: Vec::new(),
@@ -282,13 +282,13 @@ impl T<'_> {
             lin_outs: vec![out],
             body,
         };
-        self.b.emit(Op::Loop(Box::new(l)), &[Ty::I64], &[ty]).1[0]
+        self.b.emit(Op::Loop(Box::new(ir_loop)), &[Ty::I64], &[ty]).1[0]
     }
 
     /// Emits the element at one position: a sum if the position satisfies the conditions, else zero.
     fn guarded(
         &mut self,
-        l: &Loop,
+        ir_loop: &Loop,
         site: &ReadSite,
         sol: &Solution,
         cts: &[Option<NestCotangent>],
@@ -313,7 +313,7 @@ impl T<'_> {
             let a = a.renamed(&names.new).emit(&mut self.b);
             guards.push(self.b.cmp(Cmp::Ge, a, zero));
         }
-        self.under(&guards, l, site, sol, cts, &mut names)
+        self.under(&guards, ir_loop, site, sol, cts, &mut names)
     }
 
     fn under(
@@ -345,13 +345,13 @@ impl T<'_> {
     fn sums(
         &mut self,
         sums: &[Sum],
-        l: &Loop,
+        ir_loop: &Loop,
         site: &ReadSite,
         sol: &Solution,
         cts: &[Option<NestCotangent>],
         names: &mut NestNames,
     ) -> Result<Var, Unsupported> {
-        let Some((sum, rest)) = sums.split_first() else { return self.innermost(l, site, sol, cts, names) };
+        let Some((sum, rest)) = sums.split_first() else { return self.innermost(ir_loop, site, sol, cts, names) };
         let (from, to) = (self.bound(&sum.from, Bin::Max, names), self.bound(&sum.to, Bin::Min, names));
         let (trip, start) = match (from, to) {
             (None, Some(to)) if sum.to.len() == 1 => (to, None),
@@ -374,7 +374,7 @@ impl T<'_> {
             _ => iteration,
         };
         names.new.insert(sum.index, index);
-        let value = self.sums(rest, l, site, sol, cts, names)?;
+        let value = self.sums(rest, ir_loop, site, sol, cts, names)?;
         let ty = self.b.ty(value);
         let body = self.b.close(Vec::new(), vec![value]);
         Ok(self.nest(trip, Out::Sum, body, ty))
@@ -404,7 +404,7 @@ impl T<'_> {
     /// Emits one term: the nest's own code at known indices.
     fn innermost(
         &mut self,
-        l: &Loop,
+        ir_loop: &Loop,
         site: &ReadSite,
         sol: &Solution,
         cts: &[Option<NestCotangent>],
@@ -416,25 +416,27 @@ impl T<'_> {
                 names.new.insert(*v, at);
             }
         }
-        self.term_of_loop(l, cts, site, 0, names)
+        self.term_of_loop(ir_loop, cts, site, 0, names)
     }
 
     fn term_of_loop(
         &mut self,
-        l: &Loop,
+        ir_loop: &Loop,
         cts: &[Option<NestCotangent>],
         site: &ReadSite,
         depth: usize,
         names: &mut NestNames,
     ) -> Result<Var, Unsupported> {
-        let Some((index, elems)) = l.body.params.split_first() else { unreachable!("a loop's body has an index") };
+        let Some((index, elems)) = ir_loop.body.params.split_first() else {
+            unreachable!("a loop's body has an index")
+        };
         let index = *names.new.get(index).unwrap_or(index);
-        for (x, e) in l.xs.iter().zip(elems) {
+        for (x, e) in ir_loop.xs.iter().zip(elems) {
             self.element(*x, *e, index, names);
         }
         let inner: Vec<Option<NestCotangent>> = cts
             .iter()
-            .zip(&l.lin_outs)
+            .zip(&ir_loop.lin_outs)
             .map(|(ct, out)| {
                 let mut ct = ct.clone()?;
                 if *out != Out::Sum {
@@ -443,71 +445,71 @@ impl T<'_> {
                 Some(ct)
             })
             .collect();
-        self.term(&l.body, &inner, site, depth, names)
+        self.term(&ir_loop.body, &inner, site, depth, names)
     }
 
     /// Binds an element that a loop reads to its indices in the outermost array.
-    fn element(&mut self, x: Var, e: Var, index: Var, names: &mut NestNames) {
-        let ty = self.b.ty(e);
+    fn element(&mut self, x: Var, elem: Var, index: Var, names: &mut NestNames) {
+        let ty = self.b.ty(elem);
         let (base, at) = match names.rows.get(&x) {
             Some((base, at)) => (*base, [&at[..], &[index]].concat()),
             None => (*names.new.get(&x).unwrap_or(&x), vec![index]),
         };
         if ty.rank() > 0 && self.b.ty(base).rank() == ty.rank() + at.len() as u32 {
-            names.rows.insert(e, (base, at.clone()));
+            names.rows.insert(elem, (base, at.clone()));
         }
         let shape = names.shapes.get(&base).copied();
         let v = self.b.one(Op::Index { a: base, at, shape }, ty);
-        names.new.insert(e, v);
+        names.new.insert(elem, v);
     }
 
     /// The cotangent of the value that the site reads, computed from the cotangents of a block's results.
     fn term(
         &mut self,
-        b: &Block,
+        block: &Block,
         cts: &[Option<NestCotangent>],
         site: &ReadSite,
         depth: usize,
         names: &mut NestNames,
     ) -> Result<Var, Unsupported> {
         let target = path::next(&site.place, depth);
-        for s in &b.stmts {
+        for s in &block.stmts {
             if let Op::Dup(a) = &s.op {
                 self.note_copies(&s.lin_outs, *a);
             } else if s.lin_outs.is_empty() && !self.reads_linear(s) {
                 self.copied(s, names);
             }
         }
-        let deps = path::dependents(&self.b.func, b, target).unwrap_or_default();
+        let deps = path::dependents(&self.b.func, block, target).unwrap_or_default();
         let mut arrays: HashMap<Var, NestCotangent> = HashMap::new();
-        for (r, ct) in b.lin_results.iter().zip(cts) {
+        for (r, ct) in block.lin_results.iter().zip(cts) {
             let Some(ct) = ct.as_ref().filter(|_| deps.contains(r)) else { continue };
             // A branch on the path contains the read; if it is not taken, nothing is read.
-            if self.b.ty(*r).rank() > 0 || depth < site.place.steps.len() && b.stmts[target].lin_outs.contains(r) {
+            if self.b.ty(*r).rank() > 0 || depth < site.place.steps.len() && block.stmts[target].lin_outs.contains(r) {
                 arrays.insert(*r, ct.clone());
             } else {
                 let ct = self.at(ct, *r);
                 self.add(*r, ct);
             }
         }
-        for s in b.stmts[target + 1..].iter().rev() {
-            let Some(o) = s.lin_outs.first().filter(|o| deps.contains(o)) else { continue };
-            match s.op {
+        for stmt in block.stmts[target + 1..].iter().rev() {
+            let Some(o) = stmt.lin_outs.first().filter(|o| deps.contains(o)) else { continue };
+            match stmt.op {
                 Op::Dup(_) => continue,
                 Op::If(..) => {
-                    self.copied_branches(s, names)?;
+                    self.copied_branches(stmt, names)?;
                     continue;
                 }
                 _ => {}
             }
             let root = self.root(*o);
             if let Some(ct) = self.cts.remove(&root) {
-                let mut s = s.clone();
+                let mut s = stmt.clone();
                 rename_op(&mut s.op, &names.new);
                 self.leaf(&s, ct)?;
             }
         }
-        self.into_target(&b.stmts[target], arrays, site, depth, names)
+        self.into_target(&block.stmts[target], arrays, site, depth, names)
     }
 
     /// Transposes a copy of a branch with new variables.
@@ -524,31 +526,31 @@ impl T<'_> {
 
     fn into_target(
         &mut self,
-        s: &Stmt,
+        stmt: &Stmt,
         mut arrays: HashMap<Var, NestCotangent>,
         site: &ReadSite,
         depth: usize,
         names: &mut NestNames,
     ) -> Result<Var, Unsupported> {
-        let Some((_, n)) = site.place.steps.get(depth) else { return Ok(self.final_cotangent(s.lin_outs[0])) };
+        let Some((_, arm)) = site.place.steps.get(depth) else { return Ok(self.final_cotangent(stmt.lin_outs[0])) };
         let mut cts: Vec<Option<NestCotangent>> = Vec::new();
-        for (k, o) in s.lin_outs.iter().enumerate() {
+        for (k, o) in stmt.lin_outs.iter().enumerate() {
             let root = self.root(*o);
             cts.push(match arrays.remove(o) {
                 Some(ct) => Some(ct),
-                None => self.cts.remove(&root).map(|whole| self.within(s, k, whole, names)).transpose()?,
+                None => self.cts.remove(&root).map(|whole| self.within(stmt, k, whole, names)).transpose()?,
             });
         }
-        match &s.op {
+        match &stmt.op {
             Op::Loop(l) => self.term_of_loop(l, &cts, site, depth + 1, names),
             Op::If(c, ..) => {
                 let c = *names.new.get(c).unwrap_or(c);
-                let blocks = s.op.blocks();
+                let blocks = stmt.op.blocks();
                 self.b.open();
-                let value = self.term(blocks[*n], &cts, site, depth + 1, names)?;
+                let value = self.term(blocks[*arm], &cts, site, depth + 1, names)?;
                 let ty = self.b.ty(value);
                 let some = self.b.close(Vec::new(), vec![value]);
-                Ok(self.or_zero_branch(c, some, *n == 0, ty))
+                Ok(self.or_zero_branch(c, some, *arm == 0, ty))
             }
             _ => unreachable!("a path leads through loops and branches"),
         }
@@ -591,9 +593,9 @@ fn bound_inside(b: &Block) -> HashSet<Var> {
 }
 
 /// The nest with reads of `array` replaced by zeros, except for the reads in `but`, which get the array's shape.
-fn without(f: &Function, s: &Stmt, array: Var, but: &HashMap<Var, Var>) -> Stmt {
-    let mut s = s.clone();
-    let Op::Loop(l) = &mut s.op else { return s };
+fn without(func: &Function, s: &Stmt, array: Var, but: &HashMap<Var, Var>) -> Stmt {
+    let mut stmt = s.clone();
+    let Op::Loop(l) = &mut stmt.op else { return stmt };
     let copies = path::copies(&l.body);
     let gone = |v: Var| path::original(&copies, v) == array;
     let mut work = vec![&mut l.body];
@@ -603,12 +605,12 @@ fn without(f: &Function, s: &Stmt, array: Var, but: &HashMap<Var, Var>) -> Stmt 
             match &mut s.op {
                 Op::Index { a, shape, .. } if gone(*a) => match but.get(&s.lin_outs[0]) {
                     Some(of) => *shape = Some(*of),
-                    None => s.op = Op::Zero(f.ty(s.lin_outs[0]).clone()),
+                    None => s.op = Op::Zero(func.ty(s.lin_outs[0]).clone()),
                 },
                 _ => {}
             }
             work.extend(s.op.blocks_mut());
         }
     }
-    s
+    stmt
 }

@@ -75,9 +75,9 @@ impl T<'_> {
     }
 
     /// Emits `⊞ axes. v[at]`, and replaces the read in the nest by its elements.
-    fn copy(&mut self, r: &LiftedRead, nest: &mut Stmt) -> Option<Stmt> {
-        let (d, scalar) = (r.site.axes.len() as u32, self.b.ty(r.of).scalar().clone());
-        let shape = match &r.site.extents {
+    fn copy(&mut self, lifted_read: &LiftedRead, nest: &mut Stmt) -> Option<Stmt> {
+        let (rank, scalar) = (lifted_read.site.axes.len() as u32, self.b.ty(lifted_read.of).scalar().clone());
+        let shape = match &lifted_read.site.extents {
             Extents::Of(shape) => *shape,
             Extents::Trip(dims) => {
                 let elems: Vec<Var> = dims.iter().map(|n| self.known(n)).collect();
@@ -86,21 +86,21 @@ impl T<'_> {
                 shape
             }
         };
-        let trip: Vec<Var> = r.site.axes.iter().map(|a| self.known(&a.trip)).collect();
+        let trip: Vec<Var> = lifted_read.site.axes.iter().map(|a| self.known(&a.trip)).collect();
         let mut names = HashMap::new();
-        for a in &r.site.axes {
+        for a in &lifted_read.site.axes {
             let index = self.b.func.fresh(Ty::I64, false);
             names.insert(a.index, index);
             self.b.open();
             self.b.adopt(&[index], &[]);
         }
-        let at = r.site.at.iter().map(|a| a.renamed(&names).emit(&mut self.b)).collect();
-        let mut value = self.b.lin(Op::Index { a: r.of, at, shape: Some(shape) }, scalar.clone());
-        let w = self.b.func.fresh(scalar.array(d), true);
+        let at = lifted_read.site.at.iter().map(|a| a.renamed(&names).emit(&mut self.b)).collect();
+        let mut value = self.b.lin(Op::Index { a: lifted_read.of, at, shape: Some(shape) }, scalar.clone());
+        let array = self.b.func.fresh(scalar.array(rank), true);
         let mut made = None;
-        for (k, n) in trip.iter().enumerate().rev() {
+        for (level, n) in trip.iter().enumerate().rev() {
             let body = self.b.close(Vec::new(), vec![value]);
-            let l = Loop {
+            let ir_loop = Loop {
                 trip: Trip::Count(*n),
                 reverse: false,
                 init: Vec::new(),
@@ -111,16 +111,16 @@ impl T<'_> {
                 lin_outs: vec![Out::Collect],
                 body,
             };
-            let op = Op::Loop(Box::new(l));
-            if k > 0 {
-                value = self.b.emit(op, &[Ty::I64], &[scalar.array(d - k as u32)]).1[0];
+            let op = Op::Loop(Box::new(ir_loop));
+            if level > 0 {
+                value = self.b.emit(op, &[Ty::I64], &[scalar.array(rank - level as u32)]).1[0];
             } else {
                 let trips = self.b.func.fresh(Ty::I64, false);
-                made = Some(Stmt { outs: vec![trips], lin_outs: vec![w], op, span: nest.span });
+                made = Some(Stmt { outs: vec![trips], lin_outs: vec![array], op, span: nest.span });
             }
         }
         let Op::Loop(l) = &mut nest.op else { return None };
-        pass_elements(&mut self.b.func, l, w, r.to).then_some(())?;
+        pass_elements(&mut self.b.func, l, array, lifted_read.to).then_some(())?;
         made
     }
 
@@ -143,15 +143,15 @@ fn liftable(nest: &Stmt, r: &LiftedRead) -> bool {
     loops && r.site.axes.iter().all(|a| a.trip.all(&|v| !inside.contains(&v)))
 }
 
-/// Passes the elements of `w` through a loop and the loops inside of it, down to the read that binds `to`.
-fn pass_elements(f: &mut Function, l: &mut Loop, w: Var, to: Var) -> bool {
-    let here = l.body.stmts.iter().position(|s| s.lin_outs == [to] && matches!(s.op, Op::Index { .. }));
-    let e = if let Some(k) = here {
-        l.body.stmts.remove(k);
+/// Passes the elements of `array` through a loop and the loops inside of it, down to the read that binds `to`.
+fn pass_elements(f: &mut Function, ir_loop: &mut Loop, array: Var, to: Var) -> bool {
+    let here = ir_loop.body.stmts.iter().position(|s| s.lin_outs == [to] && matches!(s.op, Op::Index { .. }));
+    let elem = if let Some(k) = here {
+        ir_loop.body.stmts.remove(k);
         to
     } else {
-        let row = f.fresh(f.ty(w).elem(), true);
-        let inner = l.body.stmts.iter_mut().any(|s| match &mut s.op {
+        let row = f.fresh(f.ty(array).elem(), true);
+        let inner = ir_loop.body.stmts.iter_mut().any(|s| match &mut s.op {
             Op::Loop(inner) if path::holds(&inner.body, to) => pass_elements(f, inner, row, to),
             _ => false,
         });
@@ -160,8 +160,8 @@ fn pass_elements(f: &mut Function, l: &mut Loop, w: Var, to: Var) -> bool {
         }
         row
     };
-    l.lin_xs.push(w);
-    l.body.lin_params.push(e);
+    ir_loop.lin_xs.push(array);
+    ir_loop.body.lin_params.push(elem);
     true
 }
 
@@ -178,14 +178,14 @@ fn remove_copies(b: &mut Block, arrays: &HashSet<Var>) {
 /// Whether separate transposed bodies, for each read and for the other linear operands, would make the gradient
 /// cost more than four times the function (Theorem 6.35), and one common body is cheaper. Only linear statements
 /// are considered, so that the choice does not depend on the plan.
-fn let_lifting_pays_off(f: &Function, nest: &Stmt, gathered: &HashSet<Var>) -> bool {
+fn let_lifting_pays_off(func: &Function, nest: &Stmt, gathered: &HashSet<Var>) -> bool {
     let Op::Loop(l) = &nest.op else { return false };
     let (mut stmts, mut others) = (Vec::new(), HashSet::new());
     let mut work = vec![&l.body];
     while let Some(b) = work.pop() {
         others.extend(&b.lin_params);
         for s in &b.stmts {
-            s.op.each_operand(&mut |v| _ = f.linear(v) && others.insert(v));
+            s.op.each_operand(&mut |v| _ = func.linear(v) && others.insert(v));
             stmts.push(s);
             work.extend(s.op.blocks());
         }
@@ -194,12 +194,12 @@ fn let_lifting_pays_off(f: &Function, nest: &Stmt, gathered: &HashSet<Var>) -> b
     others.retain(|v| !made.contains(v));
     // Elements that are read in other ways than by gathers.
     others.extend(stmts.iter().filter(|s| matches!(s.op, Op::Index { .. })).flat_map(|s| &s.lin_outs));
-    others.retain(|v| f.ty(*v).rank() == 0 && !gathered.contains(v));
-    let cost = |from: &HashSet<Var>| dependents(f, &stmts, from);
+    others.retain(|v| func.ty(*v).rank() == 0 && !gathered.contains(v));
+    let cost = |from: &HashSet<Var>| dependents(func, &stmts, from);
     let sources = gathered.len() + others.len();
     let single: usize = gathered.iter().map(|v| cost(&HashSet::from([*v]))).sum::<usize>() + cost(&others);
     let all = cost(&gathered.union(&others).copied().collect());
-    let (function, functions_of_one) = primal(f, &stmts);
+    let (function, functions_of_one) = primal(func, &stmts);
     single > all + 1 && single + sources + functions_of_one > 3 * function
 }
 
@@ -220,27 +220,29 @@ fn primal(f: &Function, stmts: &[&Stmt]) -> (usize, usize) {
 }
 
 /// The number of operations in the transposes of the statements that depend on some numbers.
-fn dependents(f: &Function, stmts: &[&Stmt], from: &HashSet<Var>) -> usize {
+fn dependents(func: &Function, stmts: &[&Stmt], from: &HashSet<Var>) -> usize {
     let (mut reached, mut counted) = (from.clone(), HashSet::new());
     let mut grown = true;
     while std::mem::take(&mut grown) {
-        for (k, s) in stmts.iter().enumerate() {
+        for (index, stmt) in stmts.iter().enumerate() {
             let mut reads = false;
-            s.op.each_operand(&mut |v| reads |= reached.contains(&v));
-            reads |= s.op.blocks().iter().any(|b| b.lin_results.iter().any(|v| reached.contains(v)));
+            stmt.op.each_operand(&mut |v| reads |= reached.contains(&v));
+            reads |= stmt.op.blocks().iter().any(|b| b.lin_results.iter().any(|v| reached.contains(v)));
             if !reads {
                 continue;
             }
-            match &s.op {
+            match &stmt.op {
                 // The second operand is negated.
-                Op::Bin(Bin::Sub, _, b) if reached.contains(b) => _ = counted.insert(k),
+                Op::Bin(Bin::Sub, _, b) if reached.contains(b) => _ = counted.insert(index),
                 Op::Bin(Bin::Add | Bin::Sub, ..) => {}
-                Op::Bin(..) => _ = counted.insert(k),
+                Op::Bin(..) => _ = counted.insert(index),
                 // A copy is transposed to an addition.
-                Op::Un(..) | Op::Dup(_) if s.lin_outs.iter().all(|o| f.ty(*o).rank() == 0) => _ = counted.insert(k),
+                Op::Un(..) | Op::Dup(_) if stmt.lin_outs.iter().all(|o| func.ty(*o).rank() == 0) => {
+                    _ = counted.insert(index);
+                }
                 _ => {}
             }
-            for o in &s.lin_outs {
+            for o in &stmt.lin_outs {
                 grown |= reached.insert(*o);
             }
         }

@@ -39,7 +39,7 @@ pub(crate) fn narrowed(src: &Function, which: NarrowMode) -> Option<Function> {
             split.as_ref().unwrap_or(src)
         }
     };
-    let mut n = Narrow {
+    let mut narrow = Narrow {
         b: Builder::on(src.clone()),
         forms: Forms::literals(&src.body),
         axes: Vec::new(),
@@ -52,14 +52,14 @@ pub(crate) fn narrowed(src: &Function, which: NarrowMode) -> Option<Function> {
         which,
         changed: false,
     };
-    n.b.adopt(&src.body.params, &src.body.lin_params);
-    n.stmts(&src.body.stmts);
-    if !n.changed {
+    narrow.b.adopt(&src.body.params, &src.body.lin_params);
+    narrow.stmts(&src.body.stmts);
+    if !narrow.changed {
         return None;
     }
-    let results = n.named(&src.body.results);
-    let (mut checked, divisors) = (std::mem::take(&mut n.checked), std::mem::take(&mut n.divisors));
-    let mut out = n.b.finish(results, src.body.lin_results.clone());
+    let results = narrow.named(&src.body.results);
+    let (mut checked, divisors) = (std::mem::take(&mut narrow.checked), std::mem::take(&mut narrow.divisors));
+    let mut out = narrow.b.finish(results, src.body.lin_results.clone());
     divisors.into_iter().for_each(|v| within_range(&mut checked, v, (1, i64::MAX)));
     super::overflow::guard(&mut out, &checked);
     adl_ir::rewrite::dce::remove_dead(&mut out);
@@ -103,10 +103,10 @@ impl Narrow {
 
     fn stmts(&mut self, stmts: &[Stmt]) {
         for s in stmts {
-            let mut s = s.clone();
-            rename_op(&mut s.op, &self.names);
-            self.b.span = s.span;
-            match &mut s.op {
+            let mut stmt = s.clone();
+            rename_op(&mut stmt.op, &self.names);
+            self.b.span = stmt.span;
+            match &mut stmt.op {
                 Op::Loop(l) => {
                     let axis = comprehension(&Op::Loop(l.clone())).map(|(l, n)| (l.body.params[0], self.forms.of(n)));
                     let inside = axis.is_some();
@@ -115,7 +115,7 @@ impl Narrow {
                     if inside {
                         self.axes.pop();
                     }
-                    self.summed(s);
+                    self.summed(stmt);
                     continue;
                 }
                 Op::If(_, a, b) => {
@@ -123,10 +123,10 @@ impl Narrow {
                     **b = self.block(b);
                 }
                 Op::Switch(_, arms) => arms.iter_mut().for_each(|a| *a = self.block(a)),
-                Op::Dim(..) => self.extents.extend(&s.outs),
+                Op::Dim(..) => self.extents.extend(&stmt.outs),
                 _ => {}
             }
-            self.push(s);
+            self.push(stmt);
         }
     }
 
@@ -138,20 +138,20 @@ impl Narrow {
     /// Records the definitions by a statement and its blocks.
     fn learn(&mut self, s: &Stmt) {
         let mut work = vec![s];
-        while let Some(s) = work.pop() {
-            self.forms.note(&self.b.func, s);
-            self.nothing.extend(s.outs.iter().filter(|_| is_zero(&s.op)));
-            if let [v] = s.outs.as_slice() {
-                let kept = match &s.op {
+        while let Some(stmt) = work.pop() {
+            self.forms.note(&self.b.func, stmt);
+            self.nothing.extend(stmt.outs.iter().filter(|_| is_zero(&stmt.op)));
+            if let [v] = stmt.outs.as_slice() {
+                let kept = match &stmt.op {
                     Op::Cmp(..) | Op::If(..) | Op::Not(_) | Op::Lit(Lit::Bool(_)) => *self.b.func.ty(*v) == Ty::Bool,
                     Op::Bin(..) => *self.b.func.ty(*v) == Ty::I64,
                     _ => false,
                 };
                 if kept {
-                    self.defs.insert(*v, s.op.clone());
+                    self.defs.insert(*v, stmt.op.clone());
                 }
             }
-            work.extend(s.op.blocks().into_iter().flat_map(|b| &b.stmts).rev());
+            work.extend(stmt.op.blocks().into_iter().flat_map(|b| &b.stmts).rev());
         }
     }
 
@@ -164,36 +164,40 @@ impl Narrow {
     }
 
     /// Emits a loop, narrowed as far as possible.
-    fn summed(&mut self, s: Stmt) {
-        let Op::Loop(l) = &s.op else { return self.push(s) };
-        l.body.stmts.iter().for_each(|s| self.learn(s));
-        let Some(k) = self.bracket(l) else { return self.push(s) };
-        let (Some((_, n)), Op::If(c, ..)) = (comprehension(&s.op), &l.body.stmts[k.at].op) else { return self.push(s) };
-        let small =
-            |v: Var| self.extents.contains(&v) || v == l.body.params[0] || self.axes.iter().any(|(i, _)| *i == v);
-        let Some(checked) = super::overflow::of_predicates(&self.b.func, l, k.at, &self.forms, &small) else {
-            return self.push(s);
+    fn summed(&mut self, stmt: Stmt) {
+        let Op::Loop(ir_loop) = &stmt.op else { return self.push(stmt) };
+        ir_loop.body.stmts.iter().for_each(|s| self.learn(s));
+        let Some(bracket) = self.bracket(ir_loop) else { return self.push(stmt) };
+        let (Some((_, trip)), Op::If(condition, ..)) = (comprehension(&stmt.op), &ir_loop.body.stmts[bracket.at].op)
+        else {
+            return self.push(stmt);
         };
-        let bound = bound_in(&l.body);
+        let small =
+            |v: Var| self.extents.contains(&v) || v == ir_loop.body.params[0] || self.axes.iter().any(|(i, _)| *i == v);
+        let Some(checked) = super::overflow::of_predicates(&self.b.func, ir_loop, bracket.at, &self.forms, &small)
+        else {
+            return self.push(stmt);
+        };
+        let bound = bound_in(&ir_loop.body);
         let (sum, before, mut atoms) =
-            (Sum { index: l.body.params[0], bound: &bound }, self.divisors.clone(), Vec::new());
-        let divided = self.divided(l, k.at, &sum);
-        self.atoms(*c, k.arm == 0, &sum, &mut atoms, 0);
+            (Sum { index: ir_loop.body.params[0], bound: &bound }, self.divisors.clone(), Vec::new());
+        let divided = self.divided(ir_loop, bracket.at, &sum);
+        self.atoms(*condition, bracket.arm == 0, &sum, &mut atoms, 0);
         let made = match SumBounds::of(atoms) {
             _ if !divided => None,
             Some(bounds) if self.which == NarrowMode::OneTerm && bounds.one.is_none() => None,
-            Some(bounds) => Some(self.bounded(l, &k, &bounds, n)),
-            None => self.guarded(l, &k, n),
+            Some(bounds) => Some(self.bounded(ir_loop, &bracket, &bounds, trip)),
+            None => self.guarded(ir_loop, &bracket, trip),
         };
         let Some(made) = made else {
             self.divisors = before;
-            return self.push(s);
+            return self.push(stmt);
         };
         checked.into_iter().for_each(|(v, range)| within_range(&mut self.checked, v, range));
         self.changed = true;
         let zero = self.b.int(0);
-        let trips = self.b.bin(Bin::Add, n, zero);
-        self.names.extend(s.outs.iter().copied().zip(made.into_iter().chain([trips])));
+        let trips = self.b.bin(Bin::Add, trip, zero);
+        self.names.extend(stmt.outs.iter().copied().zip(made.into_iter().chain([trips])));
     }
 
     /// Whether nothing in the body, apart from the bracket, divides by a number that may be 0.
@@ -214,20 +218,28 @@ impl Narrow {
     }
 
     /// Recognises `Σ i [p] e` if nothing else in the body can fail.
-    fn bracket(&self, l: &Loop) -> Option<Bracket> {
-        let plain =
-            l.init.is_empty() && !l.outs.is_empty() && l.outs.iter().all(|o| *o == Out::Sum) && l.lin_outs.is_empty();
-        if !plain || l.body.results.iter().any(|r| self.b.ty(*r).rank() > 0) {
+    fn bracket(&self, ir_loop: &Loop) -> Option<Bracket> {
+        let plain = ir_loop.init.is_empty()
+            && !ir_loop.outs.is_empty()
+            && ir_loop.outs.iter().all(|o| *o == Out::Sum)
+            && ir_loop.lin_outs.is_empty();
+        if !plain || ir_loop.body.results.iter().any(|r| self.b.ty(*r).rank() > 0) {
             return None;
         }
-        let at = l.body.stmts.iter().position(|s| l.body.results.iter().all(|r| s.outs.contains(r)))?;
-        let Op::If(_, a, b) = &l.body.stmts[at].op else { return None };
+        let at = ir_loop.body.stmts.iter().position(|s| ir_loop.body.results.iter().all(|r| s.outs.contains(r)))?;
+        let Op::If(_, a, b) = &ir_loop.body.stmts[at].op else { return None };
         let arm = match (self.zeros(a), self.zeros(b)) {
             (_, true) => 0,
             (true, _) => 1,
             _ => return None,
         };
-        l.body.stmts.iter().enumerate().all(|(k, s)| k == at || safe(&self.b.func, s)).then_some(Bracket { at, arm })
+        ir_loop
+            .body
+            .stmts
+            .iter()
+            .enumerate()
+            .all(|(k, s)| k == at || safe(&self.b.func, s))
+            .then_some(Bracket { at, arm })
     }
 
     /// Emits the sum over the indices within the bounds.
@@ -286,8 +298,8 @@ impl Narrow {
     }
 
     /// Emits the body of a bracket. The predicate is omitted if `known`, else it is kept.
-    fn term(&mut self, l: &Loop, k: &Bracket, known: bool, index: Var) -> Vec<Var> {
-        let mut body = l.body.clone();
+    fn term(&mut self, ir_loop: &Loop, k: &Bracket, known: bool, index: Var) -> Vec<Var> {
+        let mut body = ir_loop.body.clone();
         if known {
             let s = body.stmts.remove(k.at);
             let arm = s.op.blocks()[k.arm].clone();
@@ -298,13 +310,14 @@ impl Narrow {
                 .collect();
             body.stmts.splice(k.at..k.at, arm.stmts);
         }
-        let elems: Vec<Var> =
-            l.xs.iter()
-                .map(|x| {
-                    let ty = self.b.ty(*x).elem();
-                    self.b.one(Op::Index { a: *x, at: vec![index], shape: None }, ty)
-                })
-                .collect();
+        let elems: Vec<Var> = ir_loop
+            .xs
+            .iter()
+            .map(|x| {
+                let ty = self.b.ty(*x).elem();
+                self.b.one(Op::Index { a: *x, at: vec![index], shape: None }, ty)
+            })
+            .collect();
         let mut names: HashMap<Var, Var> = body.params.iter().copied().zip([index].into_iter().chain(elems)).collect();
         for s in &body.stmts {
             let s = self.b.copy_stmt(s, &mut names);
@@ -314,7 +327,15 @@ impl Narrow {
     }
 
     /// Emits the term at index `whole / by`, if that is an index of the sum.
-    fn one_term(&mut self, l: &Loop, k: &Bracket, whole: &Affine, by: i64, known: bool, n: Var) -> Vec<Var> {
+    fn one_term(
+        &mut self,
+        ir_loop: &Loop,
+        bracket: &Bracket,
+        whole: &Affine,
+        by: i64,
+        known: bool,
+        trip: Var,
+    ) -> Vec<Var> {
         let mut guards = Vec::new();
         let zero = self.b.int(0);
         let mut at = whole.emit(&mut self.b);
@@ -327,15 +348,15 @@ impl Narrow {
         if !self.not_negative(whole) {
             guards.push(self.b.cmp(adl_ir::Cmp::Ge, at, zero));
         }
-        let last = self.forms.of(n).plus(-1, whole).and_then(|d| d.plus(-1, &Affine::constant(1)));
+        let last = self.forms.of(trip).plus(-1, whole).and_then(|d| d.plus(-1, &Affine::constant(1)));
         if by > 1 || !last.is_some_and(|last| self.not_negative(&last)) {
-            guards.push(self.b.cmp(adl_ir::Cmp::Lt, at, n));
+            guards.push(self.b.cmp(adl_ir::Cmp::Lt, at, trip));
         }
         if by == 1 {
             self.forms.set(at, whole.clone());
         }
-        self.under(&guards, l, &mut |n| {
-            let term = n.term(l, k, known, at);
+        self.under(&guards, ir_loop, &mut |n| {
+            let term = n.term(ir_loop, bracket, known, at);
             // A sum adds to 0.0, so a single term -0.0 gives 0.0.
             let exact = n.which == NarrowMode::OneTerm;
             term.into_iter().map(|v| if exact && n.b.ty(v).is_real() { n.from_zero(v) } else { v }).collect()
@@ -348,7 +369,7 @@ impl Narrow {
     }
 
     /// Emits the sum over the indices left by bounds and a stride.
-    fn fewer_terms(&mut self, l: &Loop, k: &Bracket, bounds: &SumBounds, n: Var) -> Vec<Var> {
+    fn fewer_terms(&mut self, ir_loop: &Loop, bracket: &Bracket, bounds: &SumBounds, n: Var) -> Vec<Var> {
         let (mut from, mut to) = self.ends(bounds, n);
         for (a, equal) in &bounds.unknown {
             (from, to) = self.unknown_factor(a, *equal, (from, to), n);
@@ -378,13 +399,13 @@ impl Narrow {
             Some(f) => self.b.bin(Bin::Add, f, steps),
             None => steps,
         };
-        let results = self.term(l, k, bounds.all, at);
+        let results = self.term(ir_loop, bracket, bounds.all, at);
         let body = self.b.close(results, Vec::new());
-        if bounds.all { self.sum_again(l, trip, body) } else { self.sum_loop(l, trip, body) }
+        if bounds.all { self.sum_again(ir_loop, trip, body) } else { self.sum_loop(ir_loop, trip, body) }
     }
 
     /// The first index, and the end of the range, for bounds with known factors.
-    fn ends(&mut self, bounds: &SumBounds, n: Var) -> (Option<Var>, Var) {
+    fn ends(&mut self, bounds: &SumBounds, trip: Var) -> (Option<Var>, Var) {
         let (mut from, mut to): (Option<Var>, Option<Var>) = (None, None);
         for (bound, by) in &bounds.from {
             if bound.times(-1).is_some_and(|b| self.not_negative(&b)) {
@@ -396,15 +417,15 @@ impl Narrow {
         let mut within = false;
         for (bound, by) in &bounds.to {
             let here = self.rounded_up(bound, *by);
-            within |= *by == 1 && self.forms.of(n).plus(-1, bound).is_some_and(|rest| self.not_negative(&rest));
+            within |= *by == 1 && self.forms.of(trip).plus(-1, bound).is_some_and(|rest| self.not_negative(&rest));
             to = Some(to.map_or(here, |t| self.b.bin(Bin::Min, t, here)));
         }
         let zero = self.b.int(0);
         let from = from.map(|f| self.b.bin(Bin::Max, f, zero));
         let to = match to {
             Some(to) if within => to,
-            Some(to) => self.b.bin(Bin::Min, to, n),
-            None => n,
+            Some(to) => self.b.bin(Bin::Min, to, trip),
+            None => trip,
         };
         (from, to)
     }
@@ -419,7 +440,7 @@ impl Narrow {
         a: &Linear,
         equal: bool,
         (from, to): (Option<Var>, Var),
-        n: Var,
+        trip: Var,
     ) -> (Option<Var>, Var) {
         use adl_ir::Cmp::{Eq, Ge, Lt};
         let (by, rest) = (a.by.emit(&mut self.b), a.rest.emit(&mut self.b));
@@ -434,14 +455,14 @@ impl Narrow {
             let (at, left) = (self.b.bin(Bin::IntDiv, whole, size), self.b.bin(Bin::Rem, whole, size));
             let (fits, next) = (self.b.cmp(Eq, left, zero), self.b.bin(Bin::Add, at, one));
             let (end, all) = (self.choose(fits, next, at), self.b.cmp(Eq, rest, zero));
-            let all = self.choose(all, n, zero);
+            let all = self.choose(all, trip, zero);
             (self.choose(none, zero, at), self.choose(none, all, end))
         } else {
             let down = self.b.bin(Bin::IntDiv, rest, size);
             let (up, next) = (self.b.un(Un::Neg, down), self.b.bin(Bin::Add, down, one));
-            let end = self.choose(below, next, n);
+            let end = self.choose(below, next, trip);
             let all = self.b.cmp(Ge, rest, zero);
-            let all = self.choose(all, n, zero);
+            let all = self.choose(all, trip, zero);
             (self.choose(above, up, zero), self.choose(none, all, end))
         };
         let from = from.unwrap_or(zero);
@@ -508,7 +529,7 @@ impl Narrow {
         self.b.un(Un::Neg, down)
     }
 
-    fn sum_loop(&mut self, l: &Loop, trip: Var, body: Block) -> Vec<Var> {
+    fn sum_loop(&mut self, ir_loop: &Loop, trip: Var, body: Block) -> Vec<Var> {
         let mut tys: Vec<Ty> = body.results.iter().map(|r| self.b.ty(*r)).collect();
         tys.push(Ty::I64);
         let made = Loop {
@@ -519,7 +540,7 @@ impl Narrow {
             lin_xs: Vec::new(),
             lin_outs: Vec::new(),
             body,
-            ..l.clone()
+            ..ir_loop.clone()
         };
         let mut outs = self.b.emit(Op::Loop(Box::new(made)), &tys, &[]).0;
         outs.pop();
@@ -527,10 +548,11 @@ impl Narrow {
     }
 
     /// Makes a predicate that does not depend on the index a guard of the entire sum.
-    fn guarded(&mut self, l: &Loop, k: &Bracket, trip: Var) -> Option<Vec<Var>> {
-        let Op::If(c, ..) = &l.body.stmts[k.at].op else { return None };
-        let (mut outer, mut varying): (Vec<Stmt>, HashSet<Var>) = (Vec::new(), l.body.params.iter().copied().collect());
-        for s in &l.body.stmts {
+    fn guarded(&mut self, ir_loop: &Loop, bracket: &Bracket, trip: Var) -> Option<Vec<Var>> {
+        let Op::If(condition, ..) = &ir_loop.body.stmts[bracket.at].op else { return None };
+        let (mut outer, mut varying): (Vec<Stmt>, HashSet<Var>) =
+            (Vec::new(), ir_loop.body.params.iter().copied().collect());
+        for s in &ir_loop.body.stmts {
             let mut varies = false;
             s.op.each_operand(&mut |v| varies |= varying.contains(&v));
             varies |= s.op.blocks().iter().any(|b| reads_any(b, &varying));
@@ -540,7 +562,7 @@ impl Narrow {
                 outer.push(s.clone());
             }
         }
-        if varying.contains(c) || outer.iter().any(|s| s.outs == l.body.stmts[k.at].outs) {
+        if varying.contains(condition) || outer.iter().any(|s| s.outs == ir_loop.body.stmts[bracket.at].outs) {
             return None;
         }
         let mut names = HashMap::new();
@@ -548,14 +570,14 @@ impl Narrow {
             let s = self.b.copy_stmt(s, &mut names);
             self.push(s);
         }
-        let c = *names.get(c).unwrap_or(c);
-        let holds = if k.arm == 0 { c } else { self.b.one(Op::Not(c), Ty::Bool) };
-        Some(self.under(&[holds], l, &mut |n| {
+        let c = *names.get(condition).unwrap_or(condition);
+        let holds = if bracket.arm == 0 { c } else { self.b.one(Op::Not(c), Ty::Bool) };
+        Some(self.under(&[holds], ir_loop, &mut |n| {
             n.b.open();
             let iteration = n.b.param(Ty::I64);
-            let results = n.term(l, k, true, iteration);
+            let results = n.term(ir_loop, bracket, true, iteration);
             let body = n.b.close(results, Vec::new());
-            n.sum_loop(l, trip, body)
+            n.sum_loop(ir_loop, trip, body)
         }))
     }
 

@@ -27,7 +27,7 @@ pub(super) fn within_range(ranges: &mut Ranges, v: Var, (lo, hi): (i64, i64)) {
 /// The Ints with which predicates compute, other than `small` ones, with their required ranges. `None` if an
 /// overflow cannot be excluded.
 pub(super) fn of_predicates(
-    f: &Function,
+    func: &Function,
     l: &Loop,
     bracket: usize,
     forms: &Forms,
@@ -39,10 +39,10 @@ pub(super) fn of_predicates(
     let mut work: Vec<&Stmt> =
         l.body.stmts.iter().enumerate().filter(|(k, _)| *k != bracket).map(|(_, s)| s).rev().collect();
     while let Some(s) = work.pop() {
-        forms.note(f, s);
+        forms.note(func, s);
         work.extend(s.op.blocks().into_iter().flat_map(|b| &b.stmts).rev());
         if let (Op::Bin(op, a, b), [v]) = (&s.op, s.outs.as_slice())
-            && *f.ty(*v) == Ty::I64
+            && *func.ty(*v) == Ty::I64
         {
             let form = forms.of(*v);
             // A product of two variables is not affine, so both factors are checked.
@@ -94,21 +94,21 @@ fn within(f: &mut Function, b: &mut Block, ints: &Ranges) {
     b.stmts = out;
 }
 
-fn check(f: &mut Function, v: Var, ints: &Ranges, out: &mut Vec<Stmt>) {
-    let Some((lo, hi)) = ints.get(&v) else { return };
+fn check(func: &mut Function, var: Var, ints: &Ranges, out: &mut Vec<Stmt>) {
+    let Some((lo, hi)) = ints.get(&var) else { return };
     let mut push = |f: &mut Function, op: Op, ty: Option<Ty>| {
         let outs: Vec<Var> = ty.into_iter().map(|t| f.fresh(t, false)).collect();
         out.push(Stmt { outs: outs.clone(), lin_outs: Vec::new(), op, span: Default::default() });
-        outs.first().copied().unwrap_or(v)
+        outs.first().copied().unwrap_or(var)
     };
     let text = push(
-        f,
+        func,
         Op::Lit(Lit::Str("an Int of a predicate that is too large, or a divisor that is not positive".into())),
         Some(Ty::Str),
     );
     for (end, cmp) in [(*lo, Cmp::Ge), (*hi, Cmp::Le)] {
-        let end = push(f, Op::Lit(Lit::I64(end)), Some(Ty::I64));
-        let holds = push(f, Op::Cmp(cmp, v, end), Some(Ty::Bool));
-        push(f, Op::Prim(Prim::General(GeneralFn::Assert), vec![holds, text]), None);
+        let end = push(func, Op::Lit(Lit::I64(end)), Some(Ty::I64));
+        let holds = push(func, Op::Cmp(cmp, var, end), Some(Ty::Bool));
+        push(func, Op::Prim(Prim::General(GeneralFn::Assert), vec![holds, text]), None);
     }
 }

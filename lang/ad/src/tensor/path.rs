@@ -145,12 +145,12 @@ impl RowRewriter<'_> {
     }
 
     /// Rewrites a read of an element of a row whose shape is written out.
-    fn read(&mut self, s: &mut Stmt) {
-        let Op::Index { a, at, shape: Some(shape) } = &s.op else { return };
+    fn read(&mut self, stmt: &mut Stmt) {
+        let Op::Index { a, at, shape: Some(shape) } = &stmt.op else { return };
         let Some(row) = self.part(*a).filter(|r| !r.at.is_empty() || r.from.is_some()) else { return };
         if row.shape.is_some() && self.b.func.ty(self.of).rank() as usize == row.at.len() + at.len() {
             if row.from.is_none_or(|lo| self.forms.of(lo) == Affine::constant(0)) {
-                s.op = Op::Index { a: self.of, at: [&row.at[..], at].concat(), shape: row.shape };
+                stmt.op = Op::Index { a: self.of, at: [&row.at[..], at].concat(), shape: row.shape };
             }
             return;
         }
@@ -162,24 +162,24 @@ impl RowRewriter<'_> {
         }
         let shape = self.b.func.fresh(Ty::shape(), false);
         self.forms.set_shape(shape, extents);
-        s.op = Op::Index { a: self.of, at, shape: Some(shape) };
+        stmt.op = Op::Index { a: self.of, at, shape: Some(shape) };
     }
 
-    fn elements(&mut self, l: &mut Loop) {
-        let carried = l.lin_init.len();
-        let mut k = 0;
-        while k < l.lin_xs.len() {
-            let (a, e) = (l.lin_xs[k], l.body.lin_params[carried + k]);
-            let part = self.part(a).filter(|_| self.b.func.ty(a).scalar() == self.b.func.ty(e).scalar());
-            let (Some(part), Trip::Count(n)) = (part, &l.trip) else {
-                k += 1;
+    fn elements(&mut self, ir_loop: &mut Loop) {
+        let carried = ir_loop.lin_init.len();
+        let mut position = 0;
+        while position < ir_loop.lin_xs.len() {
+            let (a, elem) = (ir_loop.lin_xs[position], ir_loop.body.lin_params[carried + position]);
+            let part = self.part(a).filter(|_| self.b.func.ty(a).scalar() == self.b.func.ty(elem).scalar());
+            let (Some(part), Trip::Count(n)) = (part, &ir_loop.trip) else {
+                position += 1;
                 continue;
             };
             let (mut at, mut trip, shape, from) = (part.at.clone(), part.trip.clone(), part.shape, part.from);
-            at.push(l.body.params[0]);
+            at.push(ir_loop.body.params[0]);
             trip.push(*n);
-            l.lin_xs.remove(k);
-            l.body.lin_params.remove(carried + k);
+            ir_loop.lin_xs.remove(position);
+            ir_loop.body.lin_params.remove(carried + position);
             let mut first = Vec::new();
             if let (Some(lo), [index]) =
                 (from.filter(|lo| self.forms.of(*lo) != Affine::constant(0)), at.as_mut_slice())
@@ -193,23 +193,23 @@ impl RowRewriter<'_> {
                 });
                 *index = sum;
             }
-            if self.b.func.ty(e).rank() > 0 {
-                self.parts.insert(e, ArrayPart { at, trip, shape, from: None });
+            if self.b.func.ty(elem).rank() > 0 {
+                self.parts.insert(elem, ArrayPart { at, trip, shape, from: None });
             } else {
                 first.push(Stmt {
                     outs: Vec::new(),
-                    lin_outs: vec![e],
+                    lin_outs: vec![elem],
                     op: Op::Index { a: self.of, at, shape },
                     span: Default::default(),
                 });
             }
-            l.body.stmts.splice(0..0, first);
+            ir_loop.body.stmts.splice(0..0, first);
         }
     }
 }
 
 /// The paths of all reads of `of` in a block. `None` unless all of them read scalars.
-pub(super) fn reads(f: &Function, body: &Block, of: Var) -> Option<Vec<ReadPath>> {
+pub(super) fn reads(func: &Function, body: &Block, of: Var) -> Option<Vec<ReadPath>> {
     let copies = copies(body);
     let mut out = Vec::new();
     let mut work: Vec<(&Block, Vec<(usize, usize)>)> = vec![(body, Vec::new())];
@@ -217,22 +217,22 @@ pub(super) fn reads(f: &Function, body: &Block, of: Var) -> Option<Vec<ReadPath>
         if b.lin_results.iter().any(|v| original(&copies, *v) == of) {
             return None;
         }
-        for (k, s) in b.stmts.iter().enumerate() {
+        for (index, stmt) in b.stmts.iter().enumerate() {
             let mut read = false;
-            s.op.each_operand(&mut |v| read |= f.linear(v) && original(&copies, v) == of);
-            match &s.op {
+            stmt.op.each_operand(&mut |v| read |= func.linear(v) && original(&copies, v) == of);
+            match &stmt.op {
                 Op::Dup(_) | Op::Drop(_) => {}
                 Op::Index { .. } if read => {
-                    if f.ty(*s.lin_outs.first()?).rank() > 0 {
+                    if func.ty(*stmt.lin_outs.first()?).rank() > 0 {
                         return None;
                     }
-                    out.push(ReadPath { steps: steps.clone(), stmt: k });
+                    out.push(ReadPath { steps: steps.clone(), stmt: index });
                 }
                 _ if read => return None,
                 _ => {}
             }
-            for (n, inner) in s.op.blocks().into_iter().enumerate() {
-                work.push((inner, [&steps[..], &[(k, n)]].concat()));
+            for (n, inner) in stmt.op.blocks().into_iter().enumerate() {
+                work.push((inner, [&steps[..], &[(index, n)]].concat()));
             }
         }
     }
@@ -264,25 +264,25 @@ pub(super) fn next(place: &ReadPath, depth: usize) -> usize {
 
 /// The variables of a block that depend on the linear results of statement `k`. `None` unless they are scalars
 /// computed by arithmetic; arrays may only be results of the block.
-pub(super) fn dependents(f: &Function, b: &Block, k: usize) -> Option<HashSet<Var>> {
+pub(super) fn dependents(func: &Function, b: &Block, k: usize) -> Option<HashSet<Var>> {
     let mut deps: HashSet<Var> = b.stmts[k].lin_outs.iter().copied().collect();
-    for s in &b.stmts[k + 1..] {
+    for stmt in &b.stmts[k + 1..] {
         let mut whole = false;
         let mut reads = false;
-        s.op.each_operand(&mut |v| {
+        stmt.op.each_operand(&mut |v| {
             reads |= deps.contains(&v);
-            whole |= deps.contains(&v) && f.ty(v).rank() > 0;
+            whole |= deps.contains(&v) && func.ty(v).rank() > 0;
         });
-        reads |= captured_by(f, &s.op).iter().any(|v| deps.contains(v));
+        reads |= captured_by(func, &stmt.op).iter().any(|v| deps.contains(v));
         if !reads {
             continue;
         }
-        match &s.op {
+        match &stmt.op {
             Op::Drop(_) => {}
             Op::Un(..) | Op::Bin(..) | Op::Convert(..) | Op::Select(..) | Op::Dup(_) | Op::If(..)
-                if !whole && s.lin_outs.iter().all(|o| f.ty(*o).rank() == 0) =>
+                if !whole && stmt.lin_outs.iter().all(|o| func.ty(*o).rank() == 0) =>
             {
-                deps.extend(&s.lin_outs);
+                deps.extend(&stmt.lin_outs);
             }
             _ => return None,
         }
@@ -303,30 +303,31 @@ pub(super) fn comprehension(op: &Op) -> Option<(&Loop, Var)> {
 
 /// Follows the path of a read. Succeeds if the subscripts and all loop bounds are affine in the indices.
 pub(super) fn site(f: &Function, nest: &Stmt, place: ReadPath, literals: &Forms) -> Option<ReadSite> {
-    let mut w = PathWalk { f, forms: literals.clone(), inside: HashSet::new(), axes: Vec::new() };
-    let mut b = w.enter(nest, 0)?;
+    let mut walk = PathWalk { f, forms: literals.clone(), inside: HashSet::new(), axes: Vec::new() };
+    let mut b = walk.enter(nest, 0)?;
     for (depth, (k, n)) in place.steps.iter().enumerate() {
-        w.block(b, next(&place, depth))?;
-        b = w.enter(&b.stmts[*k], *n)?;
+        walk.block(b, next(&place, depth))?;
+        b = walk.enter(&b.stmts[*k], *n)?;
     }
-    w.block(b, place.stmt)?;
+    walk.block(b, place.stmt)?;
     let Op::Index { at, shape, .. } = &b.stmts[place.stmt].op else { return None };
     let extents = match shape {
-        Some(s) => match w.forms.shape(*s) {
-            Some(dims) if dims.iter().all(|d| w.fixed(d)) => Extents::Trip(dims),
+        Some(s) => match walk.forms.shape(*s) {
+            Some(dims) if dims.iter().all(|d| walk.fixed(d)) => Extents::Trip(dims),
             Some(_) => return None,
-            None if w.inside.contains(s) => return None,
+            None if walk.inside.contains(s) => return None,
             None => Extents::Of(*s),
         },
         // The loops run over the entire array, so its extents are their trip counts.
         None => {
-            let trip =
-                at.iter().map(|v| w.axes.iter().find(|a| a.index == *v).map(|a| a.trip.clone()).filter(|t| w.fixed(t)));
+            let trip = at
+                .iter()
+                .map(|v| walk.axes.iter().find(|a| a.index == *v).map(|a| a.trip.clone()).filter(|t| walk.fixed(t)));
             Extents::Trip(trip.collect::<Option<Vec<_>>>()?)
         }
     };
-    let at = at.iter().map(|v| w.known(*v)).collect::<Option<Vec<_>>>()?;
-    Some(ReadSite { place, axes: w.axes, at, extents })
+    let at = at.iter().map(|v| walk.known(*v)).collect::<Option<Vec<_>>>()?;
+    Some(ReadSite { place, axes: walk.axes, at, extents })
 }
 
 struct PathWalk<'a> {

@@ -176,21 +176,29 @@ impl Narrow {
         Some(())
     }
 
-    /// The condition from comparing `x % k` with `c`.
-    fn remainder(&mut self, op: Cmp, x: &Affine, k: &Affine, c: &Affine, sum: &Sum, out: &mut Vec<Atom>) -> Option<()> {
+    /// The condition from comparing `dividend % divisor` with `c`.
+    fn remainder(
+        &mut self,
+        op: Cmp,
+        dividend: &Affine,
+        divisor: &Affine,
+        c: &Affine,
+        sum: &Sum,
+        out: &mut Vec<Atom>,
+    ) -> Option<()> {
         let other = Affine::constant(1).plus(-1, c)?;
         let c = match op {
             Cmp::Eq => c,
             // There are only two remainders modulo 2.
-            Cmp::Ne if *k == Affine::constant(2) && c.terms.is_empty() && (0..2).contains(&c.constant) => &other,
+            Cmp::Ne if *divisor == Affine::constant(2) && c.terms.is_empty() && (0..2).contains(&c.constant) => &other,
             _ => return None,
         };
-        let (lx, lc) = (self.linear(x, sum, 0)?, self.linear(c, sum, 0)?);
-        self.is_positive(k, sum).then_some(())?;
-        let last = self.linear(&k.plus(-1, &Affine::constant(1))?, sum, 0)?;
+        let (lx, lc) = (self.linear(dividend, sum, 0)?, self.linear(c, sum, 0)?);
+        self.is_positive(divisor, sum).then_some(())?;
+        let last = self.linear(&divisor.plus(-1, &Affine::constant(1))?, sum, 0)?;
         out.push(Atom::Positive(lc.clone()));
         out.push(Atom::Positive(last.plus(-1, &lc)?));
-        out.push(Atom::Multiple(lx.plus(-1, &lc)?, k.clone()));
+        out.push(Atom::Multiple(lx.plus(-1, &lc)?, divisor.clone()));
         Some(())
     }
 
@@ -233,7 +241,7 @@ impl Narrow {
     /// A form as a linear function of the index.
     fn linear(&mut self, a: &Affine, sum: &Sum, depth: u32) -> Option<Linear> {
         let mut out = Linear { by: Affine::default(), rest: Affine::constant(a.constant) };
-        for (v, k) in &a.terms {
+        for (v, factor) in &a.terms {
             let part = match () {
                 () if *v == sum.index => Linear { by: Affine::constant(1), rest: Affine::default() },
                 () if !sum.bound.contains(v) => Linear { by: Affine::default(), rest: Affine::var(*v) },
@@ -254,7 +262,7 @@ impl Narrow {
                     }
                 }
             };
-            out = out.plus(*k, &part)?;
+            out = out.plus(*factor, &part)?;
         }
         Some(out)
     }

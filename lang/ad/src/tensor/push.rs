@@ -65,16 +65,16 @@ struct Pusher<'a> {
 }
 
 impl BracketArray {
-    fn pushed(&self, f: &Function) -> Option<Function> {
+    fn pushed(&self, func: &Function) -> Option<Function> {
         let mut whole = HashSet::new();
         for _ in 0..MOST {
             let all =
                 PushedPart { fixed: vec![None; self.rank()], open: (0..self.rank()).map(|k| (k, None)).collect() };
             let parts = HashMap::from([(self.array, all)]);
-            let mut p = Pusher {
+            let mut pusher = Pusher {
                 view: self,
-                b: Builder::on(f.clone()),
-                forms: Forms::literals(&f.body),
+                b: Builder::on(func.clone()),
+                forms: Forms::literals(&func.body),
                 axes: Vec::new(),
                 extents: HashSet::new(),
                 implied: HashMap::new(),
@@ -88,17 +88,17 @@ impl BracketArray {
                 whole,
                 found: None,
             };
-            let made = p.stmts(&f.body.stmts);
-            let read = f.body.results.iter().any(|r| p.parts.contains_key(r));
+            let made = pusher.stmts(&func.body.stmts);
+            let read = func.body.results.iter().any(|r| pusher.parts.contains_key(r));
             if let (Some(stmts), false) = (made, read) {
-                let results = f.body.results.iter().map(|r| *p.names.get(r).unwrap_or(r)).collect();
-                let mut out = Function { body: Block { stmts, results, ..f.body.clone() }, ..p.b.func };
+                let results = func.body.results.iter().map(|r| *pusher.names.get(r).unwrap_or(r)).collect();
+                let mut out = Function { body: Block { stmts, results, ..func.body.clone() }, ..pusher.b.func };
                 adl_ir::rewrite::dce::remove_dead(&mut out);
                 return Some(out);
             }
-            whole = p.whole;
+            whole = pusher.whole;
             // Retry, with that row materialised where it is taken.
-            whole.insert(p.found.filter(|v| *v != self.array && !whole.contains(v))?);
+            whole.insert(pusher.found.filter(|v| *v != self.array && !whole.contains(v))?);
         }
         None
     }
@@ -108,42 +108,42 @@ impl Pusher<'_> {
     fn stmts(&mut self, stmts: &[Stmt]) -> Option<Vec<Stmt>> {
         let mut out = Vec::new();
         for s in stmts {
-            let mut s = s.clone();
-            s.op.map_operands(&mut |v| *self.names.get(&v).unwrap_or(&v));
-            self.forms.note(&self.b.func, &s);
-            match &s.op {
-                Op::Dim(..) => self.extents.extend(&s.outs),
+            let mut stmt = s.clone();
+            stmt.op.map_operands(&mut |v| *self.names.get(&v).unwrap_or(&v));
+            self.forms.note(&self.b.func, &stmt);
+            match &stmt.op {
+                Op::Dim(..) => self.extents.extend(&stmt.outs),
                 Op::Cmp(op, a, b) if *self.b.func.ty(*a) == Ty::I64 => {
                     let facts = self.compared(*op, *a, *b);
-                    self.implied.insert(s.outs[0], facts);
+                    self.implied.insert(stmt.outs[0], facts);
                 }
                 // An assertion holds in the rest of the block.
                 Op::Prim(Prim::General(GeneralFn::Assert), args) => {
                     let facts = args.first().and_then(|c| self.implied.get(c)).cloned().unwrap_or_default();
                     self.facts.extend(facts);
                 }
-                op if super::narrow::is_never(op) => self.never.extend(&s.outs),
+                op if super::narrow::is_never(op) => self.never.extend(&stmt.outs),
                 _ => {}
             }
-            if s.outs.contains(&self.view.array) {
+            if stmt.outs.contains(&self.view.array) {
                 self.depth = (self.axes.len(), self.whiles);
             }
-            self.stmt(&s, &mut out)?;
+            self.stmt(&stmt, &mut out)?;
         }
         Some(out)
     }
 
-    fn stmt(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<()> {
+    fn stmt(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) -> Option<()> {
         let part = |v: &Var| self.parts.get(v).cloned();
-        match &s.op {
+        match &stmt.op {
             Op::Index { a, at, .. } if self.parts.contains_key(a) => {
                 let read = self.indexed(part(a)?, at, out)?;
-                self.bind(s.outs[0], read, out)
+                self.bind(stmt.outs[0], read, out)
             }
             Op::Transpose(a) if self.parts.contains_key(a) => {
                 let mut turned = part(a)?;
                 turned.open.swap(0, 1);
-                self.parts.insert(s.outs[0], turned);
+                self.parts.insert(stmt.outs[0], turned);
                 Some(())
             }
             Op::Slice { a, lo, hi, .. } if self.parts.contains_key(a) => {
@@ -157,7 +157,7 @@ impl Pusher<'_> {
                     && self.not_negative(&n.plus(-1, &hi_form)?);
                 cut.open[0].1 = (lo_form != Affine::constant(0)).then_some(*lo);
                 // The end of a slice needs no check: the reader's loop is as long as the slice.
-                inside.then(|| self.parts.insert(s.outs[0], cut))?;
+                inside.then(|| self.parts.insert(stmt.outs[0], cut))?;
                 Some(())
             }
             Op::Dim(a, k) if self.parts.contains_key(a) => {
@@ -165,28 +165,28 @@ impl Pusher<'_> {
                 let n = self.view.trip(axis).filter(|_| {
                     start.is_none() && self.parts[a].fixed.iter().all(Option::is_none) && *a == self.view.array
                 })?;
-                self.names.insert(s.outs[0], n);
+                self.names.insert(stmt.outs[0], n);
                 Some(())
             }
-            Op::Loop(l) => self.loop_(s, l, out),
-            _ => self.other(s, out),
+            Op::Loop(l) => self.loop_(stmt, l, out),
+            _ => self.other(stmt, out),
         }
     }
 
     /// The forms that are not negative if a comparison holds.
     fn compared(&self, op: Cmp, a: Var, b: Var) -> Vec<Affine> {
-        let (a, b) = (self.forms.of(a), self.forms.of(b));
+        let (left, b) = (self.forms.of(a), self.forms.of(b));
         let less =
             |x: &Affine, y: &Affine, strict: i64| y.plus(-1, x).and_then(|d| d.plus(-strict, &Affine::constant(1)));
         let facts = match op {
-            Cmp::Eq => [less(&a, &b, 0), less(&b, &a, 0)],
-            Cmp::Lt => [less(&a, &b, 1), None],
-            Cmp::Le => [less(&a, &b, 0), None],
-            Cmp::Gt => [less(&b, &a, 1), None],
-            Cmp::Ge => [less(&b, &a, 0), None],
+            Cmp::Eq => [less(&left, &b, 0), less(&b, &left, 0)],
+            Cmp::Lt => [less(&left, &b, 1), None],
+            Cmp::Le => [less(&left, &b, 0), None],
+            Cmp::Gt => [less(&b, &left, 1), None],
+            Cmp::Ge => [less(&b, &left, 0), None],
             // A non-negative extent other than 0 is at least 1.
-            Cmp::Ne if b == Affine::constant(0) && self.extents.iter().any(|n| a == Affine::var(*n)) => {
-                [a.plus(-1, &Affine::constant(1)), None]
+            Cmp::Ne if b == Affine::constant(0) && self.extents.iter().any(|n| left == Affine::var(*n)) => {
+                [left.plus(-1, &Affine::constant(1)), None]
             }
             Cmp::Ne => [None, None],
         };
@@ -208,9 +208,9 @@ impl Pusher<'_> {
     fn other(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<()> {
         let mut read = None;
         s.op.each_operand(&mut |v| read = read.or(self.parts.contains_key(&v).then_some(v)));
-        let mut s = s.clone();
-        let (known, condition) = (self.facts.len(), if let Op::If(c, ..) = s.op { Some(c) } else { None });
-        for (k, b) in s.op.blocks_mut().into_iter().enumerate() {
+        let mut stmt = s.clone();
+        let (known, condition) = (self.facts.len(), if let Op::If(c, ..) = stmt.op { Some(c) } else { None });
+        for (k, b) in stmt.op.blocks_mut().into_iter().enumerate() {
             self.facts.truncate(known);
             self.facts
                 .extend(condition.filter(|_| k == 0).and_then(|c| self.implied.get(&c)).cloned().unwrap_or_default());
@@ -226,16 +226,16 @@ impl Pusher<'_> {
             self.found = read;
             return None;
         }
-        self.both(&s);
-        out.push(s);
+        self.both(&stmt);
+        out.push(stmt);
         Some(())
     }
 
-    fn loop_(&mut self, s: &Stmt, l: &Loop, out: &mut Vec<Stmt>) -> Option<()> {
-        let mut l = l.clone();
+    fn loop_(&mut self, stmt: &Stmt, l: &Loop, out: &mut Vec<Stmt>) -> Option<()> {
+        let mut ir_loop = l.clone();
         let mut first = Vec::new();
-        let index = *l.body.params.first()?;
-        let trip = match l.trip {
+        let index = *ir_loop.body.params.first()?;
+        let trip = match ir_loop.trip {
             Trip::Count(n) => Some(self.forms.of(n)),
             Trip::While(_) => None,
         };
@@ -243,17 +243,17 @@ impl Pusher<'_> {
         self.whiles += usize::from(trip.is_none());
         self.axes.extend(trip.map(|n| (index, n)));
         let mut k = 0;
-        while k < l.xs.len() {
-            let Some(part) = self.parts.get(&l.xs[k]).cloned() else {
+        while k < ir_loop.xs.len() {
+            let Some(part) = self.parts.get(&ir_loop.xs[k]).cloned() else {
                 k += 1;
                 continue;
             };
-            let e = l.body.params.remove(1 + l.init.len() + k);
-            l.xs.remove(k);
+            let e = ir_loop.body.params.remove(1 + ir_loop.init.len() + k);
+            ir_loop.xs.remove(k);
             let read = self.fix(part, &[index], &mut first)?;
             self.bind(e, read, &mut first)?;
         }
-        let made = Stmt { op: Op::Loop(Box::new(l)), ..s.clone() };
+        let made = Stmt { op: Op::Loop(Box::new(ir_loop)), ..stmt.clone() };
         let mut inner = Vec::new();
         let done = self.other(&made, &mut inner);
         self.whiles -= usize::from(self.axes.len() == depth);
@@ -307,21 +307,21 @@ impl Pusher<'_> {
     }
 
     /// Binds a variable to a part: computes the number, or records a row to be read later.
-    fn bind(&mut self, v: Var, part: PushedPart, out: &mut Vec<Stmt>) -> Option<()> {
+    fn bind(&mut self, var: Var, part: PushedPart, out: &mut Vec<Stmt>) -> Option<()> {
         if part.open.is_empty() {
             let at = part.fixed.into_iter().collect::<Option<Vec<_>>>()?;
             if self.view.arithmetic && !self.once(&at) {
                 return None;
             }
             let is = self.element(&at, out);
-            self.names.insert(v, is);
+            self.names.insert(var, is);
             return Some(());
         }
-        if !self.whole.contains(&v) {
-            self.parts.insert(v, part);
+        if !self.whole.contains(&var) {
+            self.parts.insert(var, part);
             return Some(());
         }
-        self.row(v, part, out)
+        self.row(var, part, out)
     }
 
     /// Whether no element is read twice: this is the only reader, and its indices determine the indices of all
@@ -335,7 +335,7 @@ impl Pusher<'_> {
     }
 
     /// Emits a row that is read as a whole.
-    fn row(&mut self, v: Var, part: PushedPart, out: &mut Vec<Stmt>) -> Option<()> {
+    fn row(&mut self, var: Var, part: PushedPart, out: &mut Vec<Stmt>) -> Option<()> {
         let [(axis, None)] = part.open[..] else { return None };
         if self.view.arithmetic {
             return None;
@@ -348,7 +348,7 @@ impl Pusher<'_> {
         let mut stmts = Vec::new();
         let elem = self.element(&at, &mut stmts);
         let body = Block { params: vec![index], stmts, results: vec![elem], ..Block::default() };
-        let l = Loop {
+        let ir_loop = Loop {
             trip: Trip::Count(n),
             reverse: false,
             init: Vec::new(),
@@ -360,9 +360,9 @@ impl Pusher<'_> {
             body,
         };
         out.push(Stmt {
-            outs: vec![v, trips],
+            outs: vec![var, trips],
             lin_outs: Vec::new(),
-            op: Op::Loop(Box::new(l)),
+            op: Op::Loop(Box::new(ir_loop)),
             span: Default::default(),
         });
         Some(())
@@ -373,9 +373,9 @@ impl Pusher<'_> {
         let view = self.view;
         let mut names: HashMap<Var, Var> = HashMap::new();
         let mut rows: HashMap<Var, (Var, Vec<Var>)> = HashMap::new();
-        for (level, l) in view.loops.iter().enumerate() {
-            names.insert(l.body.params[0], at[level]);
-            for (x, e) in l.xs.iter().zip(&l.body.params[1..]) {
+        for (level, ir_loop) in view.loops.iter().enumerate() {
+            names.insert(ir_loop.body.params[0], at[level]);
+            for (x, e) in ir_loop.xs.iter().zip(&ir_loop.body.params[1..]) {
                 let (base, mut read) = rows.get(x).cloned().unwrap_or((*x, Vec::new()));
                 read.push(at[level]);
                 if self.b.ty(*e).rank() > 0 {
@@ -392,7 +392,7 @@ impl Pusher<'_> {
                     span: Default::default(),
                 });
             }
-            for (k, s) in l.body.stmts.iter().enumerate() {
+            for (k, s) in ir_loop.body.stmts.iter().enumerate() {
                 if view.next.get(level) != Some(&k) {
                     let s = self.b.copy_stmt(s, &mut names);
                     self.forms.note(&self.b.func, &s);
@@ -410,15 +410,16 @@ impl Pusher<'_> {
     }
 
     fn holds_everywhere(&self, a: &Affine) -> bool {
-        let mut a = a.clone();
+        let mut affine = a.clone();
         for (i, n) in self.axes.iter().rev() {
-            let least = if a.factor(*i) < 0 { n.plus(-1, &Affine::constant(1)) } else { Some(Affine::constant(0)) };
-            let Some(next) = least.and_then(|l| a.with(*i, &l)) else { return false };
-            a = next;
+            let least =
+                if affine.factor(*i) < 0 { n.plus(-1, &Affine::constant(1)) } else { Some(Affine::constant(0)) };
+            let Some(next) = least.and_then(|l| affine.with(*i, &l)) else { return false };
+            affine = next;
         }
         // A loop's extent is at least 1 inside of the loop; other extents are at least 0.
         let one = |v: Var| self.axes.iter().any(|(_, n)| *n == Affine::var(v));
-        let least: Option<i64> = a
+        let least: Option<i64> = affine
             .terms
             .iter()
             .map(|(v, k)| match () {
@@ -427,6 +428,6 @@ impl Pusher<'_> {
                 () => None,
             })
             .sum();
-        least.is_some_and(|k| k.saturating_add(a.constant) >= 0)
+        least.is_some_and(|k| k.saturating_add(affine.constant) >= 0)
     }
 }

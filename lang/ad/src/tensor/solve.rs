@@ -38,30 +38,31 @@ pub(super) struct Solution {
 /// Solves for the positions at which a site reads.
 pub(super) fn solve(b: &mut Builder, site: &ReadSite) -> Option<Solution> {
     let h: Vec<Var> = site.at.iter().map(|_| b.func.fresh(Ty::I64, false)).collect();
-    let mut s = Solution { h: h.clone(), known: Vec::new(), sums: Vec::new(), equal: Vec::new(), positive: Vec::new() };
+    let mut solution =
+        Solution { h: h.clone(), known: Vec::new(), sums: Vec::new(), equal: Vec::new(), positive: Vec::new() };
     let mut left: Vec<(Var, &Affine)> = h.iter().copied().zip(&site.at).collect();
     while !left.is_empty() {
         // Prefers an equation that determines an index without a division.
-        let next = left.iter().position(|(_, at)| s.determines(site, at)).unwrap_or(0);
+        let next = left.iter().position(|(_, at)| solution.determines(site, at)).unwrap_or(0);
         let (h, at) = left.remove(next);
-        s.equation(site, h, at)?;
+        solution.equation(site, h, at)?;
     }
     let mut conditions = Vec::new();
     for axis in &site.axes {
-        if let Some((_, k)) = s.known.iter().find(|(v, _)| *v == axis.index) {
+        if let Some((_, k)) = solution.known.iter().find(|(v, _)| *v == axis.index) {
             let value = match k {
                 IndexValue::Is(a) => a.clone(),
                 IndexValue::Part(..) => Affine::var(axis.index),
             };
-            let last = s.substituted(&axis.trip)?.plus(-1, &Affine::constant(1))?;
+            let last = solution.substituted(&axis.trip)?.plus(-1, &Affine::constant(1))?;
             conditions.push(value.clone());
             conditions.push(last.plus(-1, &value)?);
         }
     }
-    s.bounds(site, &mut conditions)?;
-    conditions.retain(|c| !holds_everywhere(c, &s.h, &site.extents));
-    s.positive = conditions;
-    Some(s)
+    solution.bounds(site, &mut conditions)?;
+    conditions.retain(|c| !holds_everywhere(c, &solution.h, &site.extents));
+    solution.positive = conditions;
+    Some(solution)
 }
 
 /// Whether a condition holds for any position, since positions are not negative and are below the extents.

@@ -49,10 +49,10 @@ impl T<'_> {
     }
 
     /// Transposes a loop. If it is a comprehension, its reads at affine indices are transposed to comprehensions.
-    pub(super) fn nest_or_loop(&mut self, s: &Stmt) -> Result<(), Unsupported> {
-        if let Some((reads, nest)) = self.lifted(s) {
+    pub(super) fn nest_or_loop(&mut self, stmt: &Stmt) -> Result<(), Unsupported> {
+        if let Some((reads, nest)) = self.lifted(stmt) {
             self.ad.decide(
-                s.span,
+                stmt.span,
                 "comprehension",
                 "cotangents of all reads at once, then gathers (tensor language, Fig. 7 and 16)",
                 "",
@@ -62,8 +62,8 @@ impl T<'_> {
             }
             return reads.iter().rev().try_for_each(|r| self.nest_or_loop(r));
         }
-        let rest = self.gathered(s)?;
-        let s = rest.as_ref().unwrap_or(s);
+        let rest = self.gathered(stmt)?;
+        let s = rest.as_ref().unwrap_or(stmt);
         let Op::Loop(l) = &s.op else { return Ok(()) };
         if rest.is_some() && l.lin_xs.is_empty() && captured_by(&self.b.func, &s.op).is_empty() {
             s.lin_outs.iter().for_each(|o| {
@@ -75,31 +75,28 @@ impl T<'_> {
         self.loop_(s, l)
     }
 
-    fn loop_(&mut self, s: &Stmt, l: &Loop) -> Result<(), Unsupported> {
-        let read = self.captured(&s.op);
+    /// Reports how a loop is transposed.
+    fn decide_loop(&mut self, stmt: &Stmt, independent: bool) {
+        let (what, rule, why) = if independent {
+            ("comprehension", "a comprehension of the transposed body: sums become copies, copies sums", "")
+        } else {
+            ("loop", "backwards, one iteration at a time", "each iteration needs what the one before it carried")
+        };
+        self.ad.decide(stmt.span, what, rule, why);
+    }
+
+    fn loop_(&mut self, stmt: &Stmt, ir_loop: &Loop) -> Result<(), Unsupported> {
+        let read = self.captured(&stmt.op);
         // If iterations are independent, the cotangents of captured scalars are sums over the iterations. All other
         // captured cotangents are carried and added to in place, so that the order of additions does not depend on
         // how iterations are grouped.
-        let independent = l.lin_init.is_empty();
-        match independent {
-            true => self.ad.decide(
-                s.span,
-                "comprehension",
-                "a comprehension of the transposed body: sums become copies, copies sums",
-                "",
-            ),
-            false => self.ad.decide(
-                s.span,
-                "loop",
-                "backwards, one iteration at a time",
-                "each iteration needs what the one before it carried",
-            ),
-        }
+        let independent = ir_loop.lin_init.is_empty();
+        self.decide_loop(stmt, independent);
         let (sums, accs): (Vec<Var>, Vec<Var>) =
             read.into_iter().partition(|v| independent && self.b.ty(*v).rank() == 0 && self.b.ty(*v).is_real());
-        let k = l.lin_init.len();
-        let carry_cts: Vec<Var> = s.lin_outs[..k].iter().map(|o| self.final_cotangent(*o)).collect();
-        let out_cts: Vec<Option<Var>> = s.lin_outs[k..]
+        let k = ir_loop.lin_init.len();
+        let carry_cts: Vec<Var> = stmt.lin_outs[..k].iter().map(|o| self.final_cotangent(*o)).collect();
+        let out_cts: Vec<Option<Var>> = stmt.lin_outs[k..]
             .iter()
             .map(|o| {
                 let r = self.root(*o);
@@ -108,31 +105,32 @@ impl T<'_> {
             .collect();
         let acc_init: Vec<Var> = accs.iter().map(|v| self.accumulator(*v)).collect();
         let lin_xs: Vec<Var> =
-            out_cts.iter().zip(&l.lin_outs).filter(|(_, o)| **o != Out::Sum).filter_map(|(c, _)| *c).collect();
-        let body = self.iteration(l, &sums, &accs, &out_cts)?;
-        let elems = &l.lin_xs;
+            out_cts.iter().zip(&ir_loop.lin_outs).filter(|(_, o)| **o != Out::Sum).filter_map(|(c, _)| *c).collect();
+        let body = self.iteration(ir_loop, &sums, &accs, &out_cts)?;
+        let elems = &ir_loop.lin_xs;
         let boxed = |v: &Var| {
             if self.b.ty(*v).rank() == 1 && !self.b.ty(*v).scalar().is_flat() { Out::Boxed } else { Out::Collect }
         };
         let lin_outs: Vec<Out> = elems.iter().map(boxed).chain(sums.iter().map(|_| Out::Sum)).collect();
-        let tys: Vec<Ty> = l.lin_init.iter().chain(&accs).chain(elems).chain(&sums).map(|v| self.b.ty(*v)).collect();
+        let tys: Vec<Ty> =
+            ir_loop.lin_init.iter().chain(&accs).chain(elems).chain(&sums).map(|v| self.b.ty(*v)).collect();
         let made = Loop {
-            trip: l.trip.clone(),
-            reverse: !l.reverse,
+            trip: ir_loop.trip.clone(),
+            reverse: !ir_loop.reverse,
             init: Vec::new(),
             lin_init: [carry_cts, acc_init].concat(),
-            xs: l.xs.clone(),
+            xs: ir_loop.xs.clone(),
             lin_xs,
             outs: Vec::new(),
             lin_outs,
             body,
         };
         debug_assert!(
-            l.init.is_empty() && matches!(made.trip, Trip::Count(_)),
+            ir_loop.init.is_empty() && matches!(made.trip, Trip::Count(_)),
             "a linear loop carries nothing non-linear"
         );
         let (_, results) = self.b.emit(Op::Loop(Box::new(made)), &[Ty::I64], &tys);
-        self.take_results(l, &sums, &accs, &results);
+        self.take_results(ir_loop, &sums, &accs, &results);
         Ok(())
     }
 
@@ -155,17 +153,17 @@ impl T<'_> {
     /// One iteration in reverse.
     fn iteration(
         &mut self,
-        l: &Loop,
+        ir_loop: &Loop,
         sums: &[Var],
         accs: &[Var],
         out_cts: &[Option<Var>],
     ) -> Result<Block, Unsupported> {
-        let k = l.lin_init.len();
+        let carries = ir_loop.lin_init.len();
         let saved = std::mem::take(&mut self.cts);
         self.b.open();
         let mut lin_params = Vec::new();
         let mut cts = Vec::new();
-        let (carried, outs) = l.body.lin_results.split_at(k);
+        let (carried, outs) = ir_loop.body.lin_results.split_at(carries);
         for r in carried {
             let ty = self.b.ty(*r);
             let v = self.b.func.fresh(ty, true);
@@ -178,7 +176,7 @@ impl T<'_> {
             lin_params.push(c);
             self.set(*v, c);
         }
-        for ((r, ct), out) in outs.iter().zip(out_cts).zip(&l.lin_outs) {
+        for ((r, ct), out) in outs.iter().zip(out_cts).zip(&ir_loop.lin_outs) {
             cts.push(match (ct, out) {
                 (Some(c), Out::Sum) => Some(*c),
                 (Some(_), _) => {
@@ -190,11 +188,14 @@ impl T<'_> {
                 (None, _) => None,
             });
         }
-        self.b.adopt(&l.body.params, &lin_params);
-        self.block_with_missing(&l.body, &cts)?;
-        let mut results: Vec<Var> = l.body.lin_params[..k].iter().map(|v| self.final_cotangent(*v)).collect();
+        self.b.adopt(&ir_loop.body.params, &lin_params);
+        self.block_with_missing(&ir_loop.body, &cts)?;
+        let mut results: Vec<Var> =
+            ir_loop.body.lin_params[..carries].iter().map(|v| self.final_cotangent(*v)).collect();
         results.extend(accs.iter().map(|v| self.final_cotangent(*v)).collect::<Vec<_>>());
-        results.extend(l.body.lin_params[k..].iter().chain(sums).map(|v| self.final_cotangent(*v)).collect::<Vec<_>>());
+        results.extend(
+            ir_loop.body.lin_params[carries..].iter().chain(sums).map(|v| self.final_cotangent(*v)).collect::<Vec<_>>(),
+        );
         self.cts = saved;
         Ok(self.b.close(Vec::new(), results))
     }

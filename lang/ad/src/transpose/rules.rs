@@ -7,8 +7,8 @@ use adl_specialise::Unsupported;
 
 impl T<'_> {
     /// Propagates the cotangent of the statement's result to its linear operands.
-    pub(crate) fn leaf(&mut self, s: &Stmt, ct: Var) -> Result<(), Unsupported> {
-        match &s.op {
+    pub(crate) fn leaf(&mut self, stmt: &Stmt, ct: Var) -> Result<(), Unsupported> {
+        match &stmt.op {
             Op::Zero(_) => {}
             Op::Un(_, a) => self.negated(*a, ct),
             Op::Bin(op, a, b) => self.arithmetic(*op, *a, *b, ct),
@@ -44,7 +44,7 @@ impl T<'_> {
             Op::Sum { a, n: Some(n) } => self.add_result(*a, Op::Replicate { n: *n, a: ct }),
             Op::Broadcast { a, shape } => self.add_result(*a, Op::SumAll { a: ct, shape: Some(*shape) }),
             Op::SumAll { a, shape: Some(shape) } => self.add_result(*a, Op::Broadcast { a: ct, shape: *shape }),
-            Op::Sum { n: None, .. } | Op::SumAll { shape: None, .. } => return no_shape(s),
+            Op::Sum { n: None, .. } | Op::SumAll { shape: None, .. } => return no_shape(stmt),
             Op::ArrayLit { elems, shape } => self.stacked(elems, *shape, ct),
             Op::Cumsum { a, reverse } => self.add_result(*a, Op::Cumsum { a: ct, reverse: !reverse }),
             Op::Construct { data, tag, fields } => self.rebuilt(fields, *data, *tag, ct),
@@ -160,18 +160,18 @@ impl T<'_> {
 
     /// Transposes `replicate`: sums the cotangents of the copies. If the cotangent is a matrix product, the sum is
     /// moved into the product, which saves most of its multiplications.
-    fn summed(&mut self, a: Var, n: Var, ct: Var) {
+    fn summed(&mut self, array: Var, n: Var, ct: Var) {
         let Some((x, y, negative)) = self.products.get(&ct).copied() else {
-            return self.add_result(a, Op::Sum { a: ct, n: Some(n) });
+            return self.add_result(array, Op::Sum { a: ct, n: Some(n) });
         };
-        let (linear, row, ty) = (self.b.func.linear(x), self.b.ty(x).elem(), self.b.ty(a));
+        let (linear, row, ty) = (self.b.func.linear(x), self.b.ty(x).elem(), self.b.ty(array));
         let sum = if linear {
             self.b.lin(Op::Sum { a: x, n: Some(n) }, row)
         } else {
             self.b.one(Op::Sum { a: x, n: None }, row)
         };
         let all = self.b.lin(Op::MatMul(sum, y), ty);
-        if negative { self.negated(a, all) } else { self.add(a, all) }
+        if negative { self.negated(array, all) } else { self.add(array, all) }
     }
 
     /// Emits an operation that adds to the cotangent so far in place.
@@ -216,27 +216,27 @@ impl T<'_> {
 
     /// The right operand may have additional axes for directions. J has flattened those of a non-linear right
     /// operand to one axis.
-    fn matmul(&mut self, a: Var, b: Var, ct: Var) {
-        let (ra, rb) = (self.b.ty(a).rank(), self.b.ty(b).rank());
-        if self.b.func.linear(b) {
+    fn matmul(&mut self, left: Var, right: Var, ct: Var) {
+        let (ra, rb) = (self.b.ty(left).rank(), self.b.ty(right).rank());
+        if self.b.func.linear(right) {
             match (ra, rb) {
-                (2, 1) => self.add_result(b, Op::MatMul(ct, a)),
+                (2, 1) => self.add_result(right, Op::MatMul(ct, left)),
                 (2, _) => {
-                    let ty = self.b.ty(a);
-                    let t = self.b.one(Op::Transpose(a), ty);
-                    self.add_result(b, Op::MatMul(t, ct));
+                    let ty = self.b.ty(left);
+                    let t = self.b.one(Op::Transpose(left), ty);
+                    self.add_result(right, Op::MatMul(t, ct));
                 }
-                _ => self.add_result(b, Op::Outer(a, ct)),
+                _ => self.add_result(right, Op::Outer(left, ct)),
             }
         } else {
             match (ra, rb) {
-                (2, 1) => self.add_result(a, Op::Outer(ct, b)),
+                (2, 1) => self.add_result(left, Op::Outer(ct, right)),
                 (2, _) => {
-                    let ty = self.b.ty(b);
-                    let t = self.b.one(Op::Transpose(b), ty);
-                    self.add_result(a, Op::MatMul(ct, t));
+                    let ty = self.b.ty(right);
+                    let t = self.b.one(Op::Transpose(right), ty);
+                    self.add_result(left, Op::MatMul(ct, t));
                 }
-                _ => self.add_result(a, Op::MatMul(b, ct)),
+                _ => self.add_result(left, Op::MatMul(right, ct)),
             }
         }
     }

@@ -47,19 +47,19 @@ pub(super) fn balanced(f: &mut Function, keys: &HashMap<Var, Var>) -> Vec<(Arm, 
 }
 
 impl Balancer<'_> {
-    fn block(&mut self, b: &mut Block) {
+    fn block(&mut self, block: &mut Block) {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
             let mut at = 0;
-            while at < b.stmts.len() {
-                match self.branch(&b.stmts[..=at]) {
+            while at < block.stmts.len() {
+                match self.branch(&block.stmts[..=at]) {
                     Some(top) => {
                         let made = self.chain(top);
                         let n = made.len();
-                        b.stmts.splice(at - 2..=at, made);
+                        block.stmts.splice(at - 2..=at, made);
                         at = at - 2 + n;
                     }
                     None => {
-                        b.stmts[at].op.blocks_mut().into_iter().for_each(|b| self.block(b));
+                        block.stmts[at].op.blocks_mut().into_iter().for_each(|b| self.block(b));
                         at += 1;
                     }
                 }

@@ -62,33 +62,38 @@ fn deepest<'b>(u: &mut U, b: &'b Block) -> Option<(u32, &'b Stmt)> {
 }
 
 impl U<'_> {
-    fn depth(&mut self, s: &Stmt) -> NestDepth {
-        let Some(name) = linear_key(s) else { return NestDepth::default() };
+    fn depth(&mut self, stmt: &Stmt) -> NestDepth {
+        let Some(name) = linear_key(stmt) else { return NestDepth::default() };
         if let Some(d) = self.depths.get(&name) {
             return *d;
         }
-        let blocks = s.op.blocks();
+        let blocks = stmt.op.blocks();
         let mut d = NestDepth::default();
         for inner in blocks.iter().flat_map(|b| &b.stmts) {
             let i = stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.depth(inner));
             d = NestDepth { chain: d.chain.max(i.chain), all: d.all.max(i.all) };
         }
-        d.chain = if matches!(s.op, Op::If(..)) { d.chain + 1 } else { 0 };
+        d.chain = if matches!(stmt.op, Op::If(..)) { d.chain + 1 } else { 0 };
         d.all += u32::from(!blocks.is_empty());
         self.depths.insert(name, d);
         d
     }
 
-    pub(super) fn branches(&mut self, s: &Stmt, primal: &mut Block, linear: &mut Vec<Stmt>) -> Result<(), Unsupported> {
-        let nest = self.continued_arm(s);
-        let inner = nest.and_then(|deep| deepest(self, s.op.blocks()[deep])).and_then(|(_, s)| linear_key(s));
+    pub(super) fn branches(
+        &mut self,
+        stmt: &Stmt,
+        primal: &mut Block,
+        linear: &mut Vec<Stmt>,
+    ) -> Result<(), Unsupported> {
+        let nest = self.continued_arm(stmt);
+        let inner = nest.and_then(|deep| deepest(self, stmt.op.blocks()[deep])).and_then(|(_, s)| linear_key(s));
         self.numbered.extend(inner);
         let mut halves = Vec::new();
-        for (k, arm) in s.op.blocks().into_iter().enumerate() {
-            self.note_params(arm, s.span, "a field of data");
+        for (k, arm) in stmt.op.blocks().into_iter().enumerate() {
+            self.note_params(arm, stmt.span, "a field of data");
             let mut half = self.block(arm, &|_, _| false)?;
             let which = inner.and_then(|i| self.which.get(&i)).map(|w| w.var);
-            self.pack(s, (k as u32, arm), &mut half, |v| arm.params.contains(&v) || Some(v) == which);
+            self.pack(stmt, (k as u32, arm), &mut half, |v| arm.params.contains(&v) || Some(v) == which);
             halves.push(half);
         }
         let numbered = nest.map(|deep| {
@@ -96,19 +101,21 @@ impl U<'_> {
             let here = ArmNumber { var: self.f.fresh(Ty::I64, false), arms: inner.map_or(1, |w| w.arms) + 1 };
             NumberedBranch { deep, inner, here }
         });
-        let (mut extra, mut prims, lins) = self.arms(s, halves, numbered.as_ref());
+        let (mut extra, mut prims, lins) = self.arms(stmt, halves, numbered.as_ref());
         if let Some(n) = &numbered {
             extra.push(n.here.var);
-            self.number(s, n, &mut prims);
+            self.number(stmt, n, &mut prims);
         }
-        let outs = [&s.outs[..], &extra].concat();
-        let lin_op = match (&s.op, &numbered) {
-            (Op::If(..), Some(n)) => Op::If(self.taken(s, n, linear), Box::default(), Box::default()).with_arms(lins),
+        let outs = [&stmt.outs[..], &extra].concat();
+        let lin_op = match (&stmt.op, &numbered) {
+            (Op::If(..), Some(n)) => {
+                Op::If(self.taken(stmt, n, linear), Box::default(), Box::default()).with_arms(lins)
+            }
             (op, _) => op.with_arms(lins),
         };
-        let op = s.op.with_arms(prims);
-        primal.stmts.push(Stmt { outs, lin_outs: Vec::new(), op, span: s.span });
-        push_linear(s, lin_op, linear);
+        let op = stmt.op.with_arms(prims);
+        primal.stmts.push(Stmt { outs, lin_outs: Vec::new(), op, span: stmt.span });
+        push_linear(stmt, lin_op, linear);
         Ok(())
     }
 
@@ -125,28 +132,32 @@ impl U<'_> {
     }
 
     /// Makes the arms return the number of the arm that ran.
-    fn number(&mut self, s: &Stmt, n: &NumberedBranch, prims: &mut [Block]) {
+    fn number(&mut self, stmt: &Stmt, numbered_branch: &NumberedBranch, prims: &mut [Block]) {
         for (k, arm) in prims.iter_mut().enumerate() {
-            let v = match n.inner {
-                Some(inner) if k == n.deep => inner.var,
-                _ => self.int(s.span, if k == n.deep { 0 } else { n.here.arms - 1 }, &mut arm.stmts),
+            let v = match numbered_branch.inner {
+                Some(inner) if k == numbered_branch.deep => inner.var,
+                _ => self.int(
+                    stmt.span,
+                    if k == numbered_branch.deep { 0 } else { numbered_branch.here.arms - 1 },
+                    &mut arm.stmts,
+                ),
             };
             arm.results.push(v);
         }
-        let Some(name) = crate::profile::key(s) else { return };
-        self.notes.keys.extend(linear_key(s).map(|n| (n, name)));
+        let Some(name) = crate::profile::key(stmt) else { return };
+        self.notes.keys.extend(linear_key(stmt).map(|n| (n, name)));
         let row = Residual {
             at: (self.id, name),
-            span: s.span,
+            span: stmt.span,
             name: None,
             ty: Ty::I64,
             movable: false,
             reason: "which branch ran",
         };
-        self.made.entry(name).or_insert((s.span, row.reason));
-        self.origins.insert(n.here.var, vec![row]);
-        self.parts.insert(n.here.var);
-        self.which.extend(linear_key(s).map(|name| (name, n.here)));
+        self.made.entry(name).or_insert((stmt.span, row.reason));
+        self.origins.insert(numbered_branch.here.var, vec![row]);
+        self.parts.insert(numbered_branch.here.var);
+        self.which.extend(linear_key(stmt).map(|name| (name, numbered_branch.here)));
     }
 
     fn int(&mut self, span: Span, n: i64, stmts: &mut Vec<Stmt>) -> Var {
@@ -168,7 +179,7 @@ impl U<'_> {
     /// Packs the residuals of a block of a deep nest, except for values that are `there` anyway.
     pub(super) fn pack(
         &mut self,
-        s: &Stmt,
+        stmt: &Stmt,
         (number, block): (u32, &Block),
         half: &mut Halves,
         there: impl Fn(Var) -> bool,
@@ -190,16 +201,16 @@ impl U<'_> {
         let rows = kept.iter().flat_map(|v| self.origin(*v)).collect();
         self.origins.insert(one, rows);
         self.notes.packs.push(data);
-        self.notes.padding.extend(crate::profile::key(s).map(|key| (key, number, Ty::Data(data))));
+        self.notes.padding.extend(crate::profile::key(stmt).map(|key| (key, number, Ty::Data(data))));
         half.needs.retain(|v| !kept.contains(v));
         half.needs.push(one);
         let open = Op::Destruct { a: one, data, tag: 0 };
-        half.linear.stmts.insert(0, Stmt { outs: kept.clone(), lin_outs: Vec::new(), op: open, span: s.span });
+        half.linear.stmts.insert(0, Stmt { outs: kept.clone(), lin_outs: Vec::new(), op: open, span: stmt.span });
         half.primal.stmts.push(Stmt {
             outs: vec![one],
             lin_outs: Vec::new(),
             op: Op::Construct { data, tag: 0, fields: kept },
-            span: s.span,
+            span: stmt.span,
         });
     }
 
@@ -208,7 +219,7 @@ impl U<'_> {
     /// linear half.
     fn arms(
         &mut self,
-        s: &Stmt,
+        stmt: &Stmt,
         arms: Vec<Halves>,
         numbered: Option<&NumberedBranch>,
     ) -> (Vec<Var>, Vec<Block>, Vec<Block>) {
@@ -241,7 +252,7 @@ impl U<'_> {
         }
         self.parts.extend(&slots);
         for (number, (arm, mine)) in primals.iter_mut().zip(filled).enumerate() {
-            self.fill(s, number as u32, &slots, &mine, arm);
+            self.fill(stmt, number as u32, &slots, &mine, arm);
         }
         (slots, primals, linears)
     }

@@ -35,64 +35,64 @@ impl U<'_> {
         halves
     }
 
-    fn loop_(&mut self, s: &Stmt, l: &Loop, primal: &mut Block, linear: &mut Vec<Stmt>) -> Result<(), Unsupported> {
-        self.note_params(&l.body, s.span, "what a loop carries");
-        let (index, params) = (l.body.params[0], &l.body.params[1..]);
-        let elems = &params[l.init.len()..];
-        let collected: Vec<Option<Var>> = l
-            .outs
-            .iter()
-            .zip(&l.body.results[l.init.len()..])
-            .map(|(o, v)| (*o == Out::Collect).then_some(*v))
-            .collect();
-        let mut halves = self.iteration(&l.body, &|v| collected.contains(&Some(v)) || elems.contains(&v))?;
-        let number = u32::from(matches!(l.trip, Trip::While(_)));
-        self.pack(s, (number, &l.body), &mut halves, |v| {
-            v == index || elems.contains(&v) || collected.contains(&Some(v))
-        });
+    fn loop_(
+        &mut self,
+        stmt: &Stmt,
+        ir_loop: &Loop,
+        primal: &mut Block,
+        linear: &mut Vec<Stmt>,
+    ) -> Result<(), Unsupported> {
+        self.note_params(&ir_loop.body, stmt.span, "what a loop carries");
+        let (index, elems) = (ir_loop.body.params[0], &ir_loop.body.params[1 + ir_loop.init.len()..]);
+        let results = ir_loop.outs.iter().zip(&ir_loop.body.results[ir_loop.init.len()..]);
+        let collected: Vec<Option<Var>> = results.map(|(o, v)| (*o == Out::Collect).then_some(*v)).collect();
+        let mut halves = self.iteration(&ir_loop.body, &|v| collected.contains(&Some(v)) || elems.contains(&v))?;
+        let block = (u32::from(matches!(ir_loop.trip, Trip::While(_))), &ir_loop.body);
+        let available = |v| v == index || elems.contains(&v) || collected.contains(&Some(v));
+        self.pack(stmt, block, &mut halves, available);
         let inside = bound_in(&halves.primal);
-        let mut body = halves.primal;
-        let mut lin_body = halves.linear;
+        let (mut body, mut lin_body) = (halves.primal, halves.linear);
         let new_index = self.copy_of(index);
         let mut names = HashMap::from([(index, new_index)]);
-        let (mut outs, mut kept, mut xs, mut elem_params) = (l.outs.clone(), Vec::new(), Vec::new(), Vec::new());
-        let (continuation_conditions, mut again) = (self.continuation_conditions(l), Vec::new());
-        for v in halves.needs.iter().filter(|v| inside.contains(v) && **v != index) {
-            let elem = self.copy_of(*v);
-            names.insert(*v, elem);
-            if continuation_conditions.contains(v) {
+        let (mut outs, mut kept, mut xs, mut elem_params) = (ir_loop.outs.clone(), Vec::new(), Vec::new(), Vec::new());
+        let (continuation_conditions, mut again) = (self.continuation_conditions(ir_loop), Vec::new());
+        for need in halves.needs.iter().filter(|v| inside.contains(v) && **v != index) {
+            let elem = self.copy_of(*need);
+            names.insert(*need, elem);
+            if continuation_conditions.contains(need) {
                 again.push(elem);
                 continue;
             }
             elem_params.push(elem);
-            if let Some(k) = elems.iter().position(|e| e == v) {
-                // An element of an array that is available anyway.
-                xs.push(l.xs[k]);
+            // An element of an array that is available anyway.
+            if let Some(k) = elems.iter().position(|e| e == need) {
+                xs.push(ir_loop.xs[k]);
                 continue;
             }
-            if let Some(k) = collected.iter().position(|c| *c == Some(*v)) {
-                // A value that the loop collects as a result is not collected again as a residual.
-                xs.push(s.outs[l.init.len() + k]);
+            // A value that the loop collects as a result is not collected again as a residual.
+            if let Some(k) = collected.iter().position(|c| *c == Some(*need)) {
+                xs.push(stmt.outs[ir_loop.init.len() + k]);
                 continue;
             }
-            let (out, whole) = self.collected_residual(*v);
+            let (out, whole) = self.collected_residual(*need);
             outs.push(out);
-            body.results.push(*v);
+            body.results.push(*need);
             kept.push(whole);
             xs.push(whole);
         }
         adl_ir::rewrite::rename::rename(&mut lin_body, &names);
         lin_body.params = [vec![new_index], elem_params].concat();
-        let (trips, plain) = s.outs.split_last().map_or((index, &s.outs[..]), |(t, o)| (*t, o));
-        self.recompute_conditions(&again, (new_index, trips), &mut lin_body, s.span);
-        let made = Loop { lin_init: Vec::new(), lin_xs: Vec::new(), lin_outs: Vec::new(), outs, body, ..l.clone() };
+        let (trips, plain) = stmt.outs.split_last().map_or((index, &stmt.outs[..]), |(t, o)| (*t, o));
+        self.recompute_conditions(&again, (new_index, trips), &mut lin_body, stmt.span);
+        let made =
+            Loop { lin_init: Vec::new(), lin_xs: Vec::new(), lin_outs: Vec::new(), outs, body, ..ir_loop.clone() };
         primal.stmts.push(Stmt {
             outs: [plain, &kept, &[trips]].concat(),
             lin_outs: Vec::new(),
             op: Op::Loop(Box::new(made)),
-            span: s.span,
+            span: stmt.span,
         });
-        linear.push(self.linear_loop(s, l, trips, xs, lin_body));
+        linear.push(self.linear_loop(stmt, ir_loop, trips, xs, lin_body));
         Ok(())
     }
 
@@ -146,18 +146,18 @@ impl U<'_> {
         body.stmts.splice(0..0, made);
     }
 
-    fn call(&mut self, s: &Stmt, primal: &mut Block, linear: &mut Vec<Stmt>) -> Result<(), Unsupported> {
-        let Op::Call { f, args, lin_args, checkpoint, .. } = &s.op else { return Ok(()) };
-        if args.is_empty() && s.outs.is_empty() || self.is_linear(*f) {
-            linear.push(s.clone());
+    fn call(&mut self, stmt: &Stmt, primal: &mut Block, linear: &mut Vec<Stmt>) -> Result<(), Unsupported> {
+        let Op::Call { f: id, args, lin_args, checkpoint, .. } = &stmt.op else { return Ok(()) };
+        if args.is_empty() && stmt.outs.is_empty() || self.is_linear(*id) {
+            linear.push(stmt.clone());
             return Ok(());
         }
-        let u = self.ad.unzip(self.p, *f, self.plan)?;
-        let callee = self.p.func(u.primal).clone();
-        let tys = callee.tys(&callee.body.results[u.results..]);
+        let unzipped = self.ad.unzip(self.p, *id, self.plan)?;
+        let callee = self.p.func(unzipped.primal).clone();
+        let tys = callee.tys(&callee.body.results[unzipped.results..]);
         let kept: Vec<Var> = tys.iter().map(|t| self.f.fresh(t.clone(), false)).collect();
         self.parts.extend(&kept);
-        for (v, rows) in kept.iter().zip(&u.residuals) {
+        for (v, rows) in kept.iter().zip(&unzipped.residuals) {
             self.origins.insert(*v, rows.clone());
         }
         let call = |f, args: &[Var], lin_args: &[Var]| Op::Call {
@@ -168,29 +168,29 @@ impl U<'_> {
             checkpoint: false,
         };
         let forward = Stmt {
-            outs: [&s.outs[..], &kept].concat(),
+            outs: [&stmt.outs[..], &kept].concat(),
             lin_outs: Vec::new(),
-            op: call(u.primal, args, &[]),
-            span: s.span,
+            op: call(unzipped.primal, args, &[]),
+            span: stmt.span,
         };
         if *checkpoint {
             // The forward pass computes the results only; the reverse pass repeats the entire call.
-            let origin = self.ad.plain(self.p, *f).unwrap_or(u.primal);
-            let outs = match origin == u.primal {
-                true => s.outs.iter().copied().chain(kept.iter().map(|v| self.copy_of(*v))).collect(),
-                false => s.outs.clone(),
+            let origin = self.ad.plain(self.p, *id).unwrap_or(unzipped.primal);
+            let outs = match origin == unzipped.primal {
+                true => stmt.outs.iter().copied().chain(kept.iter().map(|v| self.copy_of(*v))).collect(),
+                false => stmt.outs.clone(),
             };
-            primal.stmts.push(Stmt { outs, lin_outs: Vec::new(), op: call(origin, args, &[]), span: s.span });
-            let again = self.ad.residuals_only(self.p, &u);
+            primal.stmts.push(Stmt { outs, lin_outs: Vec::new(), op: call(origin, args, &[]), span: stmt.span });
+            let again = self.ad.residuals_only(self.p, &unzipped);
             linear.push(Stmt { outs: kept.clone(), op: call(again, args, &[]), ..forward });
         } else {
             primal.stmts.push(forward);
         }
         linear.push(Stmt {
             outs: Vec::new(),
-            lin_outs: s.lin_outs.clone(),
-            op: call(u.linear, &kept, lin_args),
-            span: s.span,
+            lin_outs: stmt.lin_outs.clone(),
+            op: call(unzipped.linear, &kept, lin_args),
+            span: stmt.span,
         });
         Ok(())
     }

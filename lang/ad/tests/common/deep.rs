@@ -55,69 +55,73 @@ fn one(b: &mut Builder, x: Var, c: f64) -> Var {
 
 /// Emits `if x < c` with the two arms.
 fn branch(
-    b: &mut Builder,
+    builder: &mut Builder,
     (x, c): (Var, f64),
     then: impl FnOnce(&mut Builder) -> Var,
     other: impl FnOnce(&mut Builder) -> Var,
 ) -> Var {
-    let c = real(b, c);
-    let c = b.cmp(Cmp::Lt, x, c);
-    b.open();
-    let y = then(b);
-    let yes = b.close(vec![y], vec![]);
-    b.open();
-    let y = other(b);
-    let no = b.close(vec![y], vec![]);
-    b.emit(Op::If(c, Box::new(yes), Box::new(no)), &[Ty::F64], &[]).0[0]
+    let c = real(builder, c);
+    let c = builder.cmp(Cmp::Lt, x, c);
+    builder.open();
+    let y = then(builder);
+    let yes = builder.close(vec![y], vec![]);
+    builder.open();
+    let y = other(builder);
+    let no = builder.close(vec![y], vec![]);
+    builder.emit(Op::If(c, Box::new(yes), Box::new(no)), &[Ty::F64], &[]).0[0]
 }
 
-fn nest(b: &mut Builder, levels: &[Level], x: Var, a: Var) -> Var {
-    let Some((level, rest)) = levels.split_first() else { return b.bin(Bin::Mul, x, x) };
+fn nest(builder: &mut Builder, levels: &[Level], input: Var, array: Var) -> Var {
+    let Some((level, rest)) = levels.split_first() else { return builder.bin(Bin::Mul, input, input) };
     // Deep levels are reached for some arguments only.
-    let c = -1.2 + 0.02 * levels.len() as f64;
+    let threshold = -1.2 + 0.02 * levels.len() as f64;
     match level {
-        Level::Else => branch(b, (x, c), |b| one(b, x, c), |b| nest(b, rest, x, a)),
-        Level::Then => branch(b, (x, -c), |b| nest(b, rest, x, a), |b| one(b, x, c)),
+        Level::Else => {
+            branch(builder, (input, threshold), |b| one(b, input, threshold), |b| nest(b, rest, input, array))
+        }
+        Level::Then => {
+            branch(builder, (input, -threshold), |b| nest(b, rest, input, array), |b| one(b, input, threshold))
+        }
         Level::Own => {
-            let y = one(b, x, 1.0 + c);
-            branch(b, (y, c), |b| one(b, y, c), |b| nest(b, rest, y, a))
+            let y = one(builder, input, 1.0 + threshold);
+            branch(builder, (y, threshold), |b| one(b, y, threshold), |b| nest(b, rest, y, array))
         }
         Level::Inner => branch(
-            b,
-            (x, c),
-            |b| one(b, x, c),
+            builder,
+            (input, threshold),
+            |b| one(b, input, threshold),
             |b| {
-                let y = b.un(Un::Cos, x);
-                let z = nest(b, rest, y, a);
+                let y = b.un(Un::Cos, input);
+                let z = nest(b, rest, y, array);
                 let z = b.bin(Bin::Mul, z, y);
                 b.un(Un::Tanh, z)
             },
         ),
         Level::Array => branch(
-            b,
-            (x, c),
-            |b| one(b, x, c),
+            builder,
+            (input, threshold),
+            |b| one(b, input, threshold),
             |b| {
-                let ys = b.one(Op::Bin(Bin::Mul, a, x), Ty::F64.array(1));
+                let ys = b.one(Op::Bin(Bin::Mul, array, input), Ty::F64.array(1));
                 let ys = b.one(Op::Un(Un::Tanh, ys), Ty::F64.array(1));
                 let y = b.one(Op::Sum { a: ys, n: None }, Ty::F64);
-                nest(b, rest, y, a)
+                nest(b, rest, y, array)
             },
         ),
         Level::Two => {
-            let y = branch(b, (x, 0.1), |b| one(b, x, 2.0), |b| one(b, x, 0.5));
-            branch(b, (y, c), |b| one(b, y, c), |b| nest(b, rest, y, a))
+            let y = branch(builder, (input, 0.1), |b| one(b, input, 2.0), |b| one(b, input, 0.5));
+            branch(builder, (y, threshold), |b| one(b, y, threshold), |b| nest(b, rest, y, array))
         }
         Level::Trip => {
-            let n = b.int(2);
-            b.open();
-            let (_, y) = (b.param(Ty::I64), b.param(Ty::F64));
-            let z = nest(b, rest, y, a);
-            let body = b.close(vec![z], vec![]);
+            let n = builder.int(2);
+            builder.open();
+            let (_, y) = (builder.param(Ty::I64), builder.param(Ty::F64));
+            let z = nest(builder, rest, y, array);
+            let body = builder.close(vec![z], vec![]);
             let made = Loop {
                 trip: Trip::Count(n),
                 reverse: false,
-                init: vec![x],
+                init: vec![input],
                 lin_init: vec![],
                 xs: vec![],
                 lin_xs: vec![],
@@ -125,7 +129,7 @@ fn nest(b: &mut Builder, levels: &[Level], x: Var, a: Var) -> Var {
                 lin_outs: vec![],
                 body,
             };
-            b.emit(Op::Loop(Box::new(made)), &[Ty::F64, Ty::I64], &[]).0[0]
+            builder.emit(Op::Loop(Box::new(made)), &[Ty::F64, Ty::I64], &[]).0[0]
         }
     }
 }

@@ -49,24 +49,24 @@ pub fn reals(v: &Val, out: &mut Vec<f64>) {
     }
 }
 
-/// The real numbers of a tangent, one for each real of its value `v`; zeros for symbolic zeros.
-fn tangents(ad: &mut Ad, p: &mut Program, ty: &Ty, v: &Val, t: &Val, out: &mut Vec<f64>) {
-    match (v, ty, t) {
+/// The real numbers of a tangent, one for each real of its value `val`; zeros for symbolic zeros.
+fn tangents(ad: &mut Ad, program: &mut Program, ty: &Ty, val: &Val, t: &Val, out: &mut Vec<f64>) {
+    match (val, ty, t) {
         (Val::Data(c), Ty::Data(d), Val::Data(t)) => {
-            let tys = p.data(*d).cons[c.tag as usize].1.clone();
+            let tys = program.data(*d).cons[c.tag as usize].1.clone();
             let mut there = t.fields.iter();
             for (v, ty) in c.fields.iter().zip(&tys) {
-                if ad.tangent_ty(p, ty).is_some() {
-                    tangents(ad, p, ty, v, there.next().unwrap_or(&Val::SymbolicZero), out);
+                if ad.tangent_ty(program, ty).is_some() {
+                    tangents(ad, program, ty, v, there.next().unwrap_or(&Val::SymbolicZero), out);
                 }
             }
         }
         (Val::Array(a), Ty::Array(e, _), Val::Array(t)) => {
-            a.elems.iter().zip(&t.elems).for_each(|(v, t)| tangents(ad, p, e, v, t, out));
+            a.elems.iter().zip(&t.elems).for_each(|(v, t)| tangents(ad, program, e, v, t, out));
         }
         (_, _, Val::SymbolicZero) => {
             let mut n = Vec::new();
-            reals(v, &mut n);
+            reals(val, &mut n);
             out.resize(out.len() + n.len(), 0.0);
         }
         (_, _, t) => reals(t, out),
@@ -90,9 +90,9 @@ fn map_reals(v: &Val, f: &mut dyn FnMut(f64) -> f64) -> Val {
 }
 
 /// A value of the tangent type: data keeps only the fields that have tangents.
-fn tangent_of(ad: &mut Ad, p: &mut Program, ty: &Ty, v: &Val) -> Option<Val> {
+fn tangent_of(ad: &mut Ad, p: &mut Program, ty: &Ty, val: &Val) -> Option<Val> {
     ad.tangent_ty(p, ty)?;
-    match (v, ty) {
+    match (val, ty) {
         (Val::Data(c), Ty::Data(d)) => {
             let tys = p.data(*d).cons[c.tag as usize].1.clone();
             let fields = c.fields.iter().zip(&tys).filter_map(|(v, t)| tangent_of(ad, p, t, v)).collect();
@@ -102,7 +102,7 @@ fn tangent_of(ad: &mut Ad, p: &mut Program, ty: &Ty, v: &Val) -> Option<Val> {
             let elems = a.elems.iter().filter_map(|v| tangent_of(ad, p, e, v)).collect();
             Some(Val::Array(std::rc::Rc::new(adl_ir::eval::Arr { shape: a.shape.clone(), elems })))
         }
-        _ => Some(v.clone()),
+        _ => Some(val.clone()),
     }
 }
 
@@ -184,22 +184,22 @@ pub fn check(name: &str, p: Program, plan: &UnzipPlan, how: Segments, optimise: 
 /// Checks the first and second derivatives of a function at a point.
 pub fn check_at(
     name: &str,
-    mut p: Program,
-    f: FnId,
-    x: &[Val],
+    mut program: Program,
+    id: FnId,
+    point: &[Val],
     plan: &UnzipPlan,
     how: Segments,
     optimise: bool,
 ) -> Vec<Val> {
-    if let Err(why) = adl_ir::verify::verify_program(&p) {
+    if let Err(why) = adl_ir::verify::verify_program(&program) {
         panic!("{name}: {why}");
     }
     let mut ad = Ad::new();
     ad.optimise = optimise;
     let rng = &mut Rng(7);
-    let g = ad.segmented(&mut p, f, how);
-    let grad = first(name, &mut ad, &mut p, g, x, plan, rng);
-    second(name, &mut ad, &mut p, g, x, rng);
+    let g = ad.segmented(&mut program, id, how);
+    let grad = first(name, &mut ad, &mut program, g, point, plan, rng);
+    second(name, &mut ad, &mut program, g, point, rng);
     grad
 }
 
@@ -226,37 +226,46 @@ pub fn scalars(x: &[Val]) -> u64 {
 }
 
 /// Values, tangents and cotangents. Returns the cotangent at a fixed direction.
-fn first(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], plan: &UnzipPlan, rng: &mut Rng) -> Vec<Val> {
-    let wrt = vec![true; x.len()];
-    let l = ad.linearize_with(p, f, &wrt, plan).unwrap_or_else(|e| panic!("{name}: {}", e.why));
-    let y = call(p, f, x);
-    let out = call(p, l.primal, x);
-    assert_eq!(out[..l.results], y[..], "{name}: the primal's values");
-    let residuals = &out[l.results..];
-    let tys = param_tys(p, f);
-    let given = directions(ad, p, rng, &tys, x);
+fn first(
+    name: &str,
+    ad: &mut Ad,
+    program: &mut Program,
+    id: FnId,
+    point: &[Val],
+    plan: &UnzipPlan,
+    rng: &mut Rng,
+) -> Vec<Val> {
+    let wrt = vec![true; point.len()];
+    let linearized = ad.linearize_with(program, id, &wrt, plan).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let value = call(program, id, point);
+    let out = call(program, linearized.primal, point);
+    assert_eq!(out[..linearized.results], value[..], "{name}: the primal's values");
+    let residuals = &out[linearized.results..];
+    let tys = param_tys(program, id);
+    let given = directions(ad, program, rng, &tys, point);
     let dx = &given;
-    let dy = call(p, l.tangent, &[residuals, &given[..]].concat());
-    let h = 1e-6;
-    let (up, down) = (call(p, f, &moved(x, dx, h)), call(p, f, &moved(x, dx, -h)));
-    let (mut k, results) = (0, result_tys(p, f));
-    for (n, active) in l.active.iter().enumerate() {
+    let dy = call(program, linearized.tangent, &[residuals, &given[..]].concat());
+    let step = 1e-6;
+    let (up, down) = (call(program, id, &moved(point, dx, step)), call(program, id, &moved(point, dx, -step)));
+    let (mut k, results) = (0, result_tys(program, id));
+    for (index, active) in linearized.active.iter().enumerate() {
         let (mut a, mut b, mut c, mut d) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        reals(&up[n], &mut a);
-        reals(&y[n], &mut b);
-        reals(&down[n], &mut c);
+        reals(&up[index], &mut a);
+        reals(&value[index], &mut b);
+        reals(&down[index], &mut c);
         if *active {
-            tangents(ad, p, &results[n], &y[n], &dy[k], &mut d);
+            tangents(ad, program, &results[index], &value[index], &dy[k], &mut d);
             k += 1;
         }
         d.resize(a.len(), 0.0);
         for ((a, b), (c, d)) in a.iter().zip(&b).zip(c.iter().zip(&d)) {
-            close_to_slope(&format!("{name}: tangent of result {n}"), *d, (*c, *b, *a), h, 2e-7);
+            close_to_slope(&format!("{name}: tangent of result {index}"), *d, (*c, *b, *a), step, 2e-7);
         }
     }
-    let (forward, _) = adl_specialise::Transforms::jvp(ad, p, f, &wrt).unwrap_or_else(|e| panic!("{name}: {}", e.why));
-    let both = call(p, forward, &[x, &given[..]].concat());
-    for (a, b) in both[l.results..].iter().zip(&dy) {
+    let (forward, _) =
+        adl_specialise::Transforms::jvp(ad, program, id, &wrt).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let both = call(program, forward, &[point, &given[..]].concat());
+    for (a, b) in both[linearized.results..].iter().zip(&dy) {
         close(
             &format!("{name}: forward mode"),
             dot(std::slice::from_ref(a), std::slice::from_ref(a)),
@@ -264,11 +273,11 @@ fn first(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], plan: &Un
             1e-12,
         );
     }
-    let (tys, vals) = (only(&result_tys(p, f), &l.active), only(&y, &l.active));
-    let ct = directions(ad, p, &mut Rng(99), &tys, &vals);
-    let cx = call(p, l.cotangent, &[residuals, &ct[..]].concat());
+    let (tys, vals) = (only(&result_tys(program, id), &linearized.active), only(&value, &linearized.active));
+    let ct = directions(ad, program, &mut Rng(99), &tys, &vals);
+    let cx = call(program, linearized.cotangent, &[residuals, &ct[..]].concat());
     close(&format!("{name}: the transpose"), dot(&ct, &dy), dot(&cx, &given), 1e-12);
-    twice(name, ad, p, f, plan, residuals, &given, &dy);
+    twice(name, ad, program, id, plan, residuals, &given, &dy);
     cx
 }
 
@@ -277,19 +286,19 @@ fn first(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], plan: &Un
 fn twice(
     name: &str,
     ad: &mut Ad,
-    p: &mut Program,
+    program: &mut Program,
     f: FnId,
     plan: &UnzipPlan,
     residuals: &[Val],
     given: &[Val],
     dy: &[Val],
 ) {
-    let wrt = vec![true; p.func(f).body.params.len()];
-    let j = ad.jvp(p, f, &wrt).unwrap_or_else(|e| panic!("{name}: {}", e.why));
-    let u = ad.unzip(p, j.func, plan).unwrap_or_else(|e| panic!("{name}: {}", e.why));
-    let t = ad.transpose(p, u.linear).unwrap_or_else(|e| panic!("{name}: {}", e.why));
-    let tt = ad.transpose(p, t).unwrap_or_else(|e| panic!("{name}: {}", e.why));
-    let back = run(p, tt, residuals, given).unwrap_or_else(|e| panic!("{name}: {e}")).lin_results;
+    let wrt = vec![true; program.func(f).body.params.len()];
+    let j = ad.jvp(program, f, &wrt).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let u = ad.unzip(program, j.func, plan).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let t = ad.transpose(program, u.linear).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let tt = ad.transpose(program, t).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let back = run(program, tt, residuals, given).unwrap_or_else(|e| panic!("{name}: {e}")).lin_results;
     for (a, b) in back.iter().zip(dy) {
         let d = moved(std::slice::from_ref(b), std::slice::from_ref(a), -1.0);
         close(&format!("{name}: transposed twice"), dot(&d, &d), 0.0, 1e-20);
@@ -297,53 +306,54 @@ fn twice(
 }
 
 /// Differentiates the gradient, as a function of x, in both modes.
-fn second(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], rng: &mut Rng) {
-    let l = ad
-        .linearize_with(p, f, &vec![true; x.len()], &UnzipPlan::store_all())
+fn second(name: &str, ad: &mut Ad, program: &mut Program, id: FnId, point: &[Val], rng: &mut Rng) {
+    let linearized = ad
+        .linearize_with(program, id, &vec![true; point.len()], &UnzipPlan::store_all())
         .unwrap_or_else(|e| panic!("{name}: {}", e.why));
-    let callee = p.func(l.cotangent).clone();
-    let kept = p.func(l.primal).body.results.len() - l.results;
+    let callee = program.func(linearized.cotangent).clone();
+    let kept = program.func(linearized.primal).body.results.len() - linearized.results;
     let mut b = Builder::new("gradient");
-    let params: Vec<_> = p.func(f).tys(&p.func(f).body.params).into_iter().map(|t| b.param(t)).collect();
+    let params: Vec<_> = program.func(id).tys(&program.func(id).body.params).into_iter().map(|t| b.param(t)).collect();
     let cts: Vec<_> = callee.tys(&callee.body.params[kept..]).into_iter().map(|t| b.param(t)).collect();
-    let (out, _) = b.call(p, l.primal, &params, &[]);
-    let args = [&out[l.results..], &cts[..]].concat();
+    let (out, _) = b.call(program, linearized.primal, &params, &[]);
+    let args = [&out[linearized.results..], &cts[..]].concat();
     let tys = callee.tys(&callee.body.results);
     let (grad, _) =
-        b.emit(Op::Call { f: l.cotangent, args, lin_args: vec![], rule: None, checkpoint: false }, &tys, &[]);
+        b.emit(Op::Call { f: linearized.cotangent, args, lin_args: vec![], rule: None, checkpoint: false }, &tys, &[]);
     // A gradient that is a symbolic zero has no shape, so the others are scaled.
-    let g = p.add(b.finish(grad, vec![]));
-    let y = call(p, f, x);
-    let (tys, vals) = (only(&result_tys(p, f), &l.active), only(&y, &l.active));
-    let at = [x, &directions(ad, p, rng, &tys, &vals)[..]].concat();
+    let gradient = program.add(b.finish(grad, vec![]));
+    let y = call(program, id, point);
+    let (tys, vals) = (only(&result_tys(program, id), &linearized.active), only(&y, &linearized.active));
+    let at = [point, &directions(ad, program, rng, &tys, &vals)[..]].concat();
     let wrt = vec![true; at.len()];
-    let m =
-        ad.linearize_with(p, g, &wrt, &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{name}, second: {}", e.why));
-    let out = call(p, m.primal, &at);
-    let residuals = &out[m.results..];
-    let tys = param_tys(p, g);
-    let given = directions(ad, p, rng, &tys, &at);
+    let again = ad
+        .linearize_with(program, gradient, &wrt, &UnzipPlan::store_all())
+        .unwrap_or_else(|e| panic!("{name}, second: {}", e.why));
+    let out = call(program, again.primal, &at);
+    let residuals = &out[again.results..];
+    let tys = param_tys(program, gradient);
+    let given = directions(ad, program, rng, &tys, &at);
     let dx = &given;
-    let dy = call(p, m.tangent, &[residuals, &given[..]].concat());
-    let h = 1e-6;
-    let (up, down) = (call(p, g, &moved(&at, dx, h)), call(p, g, &moved(&at, dx, -h)));
-    let (mut k, results) = (0, result_tys(p, g));
-    for (n, active) in m.active.iter().enumerate() {
+    let dy = call(program, again.tangent, &[residuals, &given[..]].concat());
+    let step = 1e-6;
+    let (up, down) = (call(program, gradient, &moved(&at, dx, step)), call(program, gradient, &moved(&at, dx, -step)));
+    let (mut k, results) = (0, result_tys(program, gradient));
+    for (index, active) in again.active.iter().enumerate() {
         let (mut a, mut b, mut c, mut d) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        reals(&up[n], &mut a);
-        reals(&out[n], &mut b);
-        reals(&down[n], &mut c);
+        reals(&up[index], &mut a);
+        reals(&out[index], &mut b);
+        reals(&down[index], &mut c);
         if *active {
-            tangents(ad, p, &results[n], &out[n], &dy[k], &mut d);
+            tangents(ad, program, &results[index], &out[index], &dy[k], &mut d);
             k += 1;
         }
         d.resize(a.len(), 0.0);
         for ((a, b), (c, d)) in a.iter().zip(&b).zip(c.iter().zip(&d)) {
-            close_to_slope(&format!("{name}: second derivative, part {n}"), *d, (*c, *b, *a), h, 2e-6);
+            close_to_slope(&format!("{name}: second derivative, part {index}"), *d, (*c, *b, *a), step, 2e-6);
         }
     }
-    let (tys, vals) = (only(&result_tys(p, g), &m.active), only(&out[..m.results], &m.active));
-    let ct = directions(ad, p, rng, &tys, &vals);
-    let cx = call(p, m.cotangent, &[residuals, &ct[..]].concat());
+    let (tys, vals) = (only(&result_tys(program, gradient), &again.active), only(&out[..again.results], &again.active));
+    let ct = directions(ad, program, rng, &tys, &vals);
+    let cx = call(program, again.cotangent, &[residuals, &ct[..]].concat());
     close(&format!("{name}: the second transpose"), dot(&ct, &dy), dot(&cx, &given), 1e-11);
 }

@@ -65,13 +65,13 @@ fn counts(b: &Block) -> HashMap<Var, usize> {
 
 /// Adds all variables that depend on those in the set.
 fn depending(b: &Block, on: &mut HashSet<Var>) {
-    for s in &b.stmts {
-        s.op.blocks().into_iter().for_each(|b| depending(b, on));
+    for stmt in &b.stmts {
+        stmt.op.blocks().into_iter().for_each(|b| depending(b, on));
         let mut hit = false;
-        s.op.each_operand(&mut |v| hit |= on.contains(&v));
-        match &s.op {
+        stmt.op.each_operand(&mut |v| hit |= on.contains(&v));
+        match &stmt.op {
             Op::If(_, a, b) if !hit => {
-                for (o, (x, y)) in s.outs.iter().zip(a.results.iter().zip(&b.results)) {
+                for (o, (x, y)) in stmt.outs.iter().zip(a.results.iter().zip(&b.results)) {
                     if on.contains(x) || on.contains(y) {
                         on.insert(*o);
                     }
@@ -84,7 +84,7 @@ fn depending(b: &Block, on: &mut HashSet<Var>) {
                     .flat_map(|b| b.results.iter().chain(&b.lin_results))
                     .any(|v| on.contains(v));
                 if hit {
-                    on.extend(s.outs.iter().chain(&s.lin_outs));
+                    on.extend(stmt.outs.iter().chain(&stmt.lin_outs));
                 }
             }
         }
@@ -135,7 +135,7 @@ impl Back<'_> {
         }
     }
 
-    fn step(&self, s: &Stmt, at: Var) -> Option<(BackStep, Var, usize)> {
+    fn step(&self, stmt: &Stmt, at: Var) -> Option<(BackStep, Var, usize)> {
         if let Some(g) = self.groups.get(&at) {
             let (_, extents) = g.term.rows.as_ref()?;
             let fine = extents.iter().chain(&g.term.shape).all(|v| self.outside(*v));
@@ -143,7 +143,7 @@ impl Back<'_> {
         }
         let rank = |v: Var| self.f.ty(v).rank() as usize;
         let term = |keys: &[Var], v: Var, shape| Term { keys: keys.to_vec(), v, shape, rows: None, taken: None };
-        match &s.op {
+        match &stmt.op {
             Op::Bin(Bin::Add, a, b)
                 if self.f.ty(*a) == self.f.ty(*b) && self.depends.contains(a) != self.depends.contains(b) =>
             {
@@ -157,7 +157,7 @@ impl Back<'_> {
                 fine.then(|| (BackStep::Add(term(keys, *v, *shape), at), *acc, 1))
             }
             Op::If(_, a, b) => {
-                let k = s.outs.iter().position(|o| *o == at)?;
+                let k = stmt.outs.iter().position(|o| *o == at)?;
                 let (x, base, n) = self.from(a, *a.results.get(k)?)?;
                 let (y, other, m) = self.from(b, *b.results.get(k)?)?;
                 (base == other).then_some((BackStep::Either(at, x, y), base, n + m))
@@ -169,27 +169,32 @@ impl Back<'_> {
 
 /// Removes steps from a block. Returns the terms, as variables of the block. `inside`: the variables bound in the loop,
 /// which are extended.
-pub(super) fn lifted(f: &mut Function, b: &mut Block, steps: Vec<BackStep>, inside: &mut HashSet<Var>) -> Vec<Term> {
+pub(super) fn lifted(
+    func: &mut Function,
+    block: &mut Block,
+    steps: Vec<BackStep>,
+    inside: &mut HashSet<Var>,
+) -> Vec<Term> {
     let mut terms = Vec::new();
     for step in steps {
         match step {
             BackStep::Add(t, made) => {
-                b.stmts.retain(|s| s.outs != [made]);
+                block.stmts.retain(|s| s.outs != [made]);
                 terms.push(t);
             }
             BackStep::Rows(g) => {
-                b.stmts.retain(|s| s.outs.is_empty() || !s.outs.iter().all(|v| g.made.contains(v)));
+                block.stmts.retain(|s| s.outs.is_empty() || !s.outs.iter().all(|v| g.made.contains(v)));
                 terms.push(g.term);
             }
             BackStep::Either(made, x, y) => {
-                let Some(s) = b.stmts.iter_mut().find(|s| s.outs.contains(&made)) else { continue };
+                let Some(s) = block.stmts.iter_mut().find(|s| s.outs.contains(&made)) else { continue };
                 let Some(k) = s.outs.iter().position(|o| *o == made) else { continue };
                 let Op::If(_, a, b) = &mut s.op else { continue };
                 s.outs.remove(k);
                 a.results.remove(k);
                 b.results.remove(k);
-                let (x, y) = (lifted(f, a, x, inside), lifted(f, b, y, inside));
-                let mut arms = Arms { f, a, b, outs: &mut s.outs, inside };
+                let (x, y) = (lifted(func, a, x, inside), lifted(func, b, y, inside));
+                let mut arms = Arms { f: func, a, b, outs: &mut s.outs, inside };
                 terms.extend(arms.joined(x, y));
             }
         }
@@ -208,7 +213,7 @@ struct Arms<'a> {
 
 impl Arms<'_> {
     /// The terms of both arms, as results of the branch. Compatible terms of both arms share one result.
-    fn joined(&mut self, x: Vec<Term>, mut y: Vec<Term>) -> Vec<Term> {
+    fn joined(&mut self, x: Vec<Term>, mut others: Vec<Term>) -> Vec<Term> {
         let mut terms = Vec::new();
         for t in x {
             let alike = |u: &Term| {
@@ -218,10 +223,10 @@ impl Arms<'_> {
                     && u.keys.len() == t.keys.len()
                     && self.f.ty(u.v) == self.f.ty(t.v)
             };
-            let partner = y.iter().position(alike).map(|k| y.remove(k));
+            let partner = others.iter().position(alike).map(|k| others.remove(k));
             terms.push(self.term(Some(t), partner));
         }
-        for t in y {
+        for t in others {
             terms.push(self.term(None, Some(t)));
         }
         terms
@@ -232,15 +237,15 @@ impl Arms<'_> {
         let Some(one) = x.as_ref().or(y.as_ref()).cloned() else {
             return Term { keys: Vec::new(), v: Var(0), shape: None, rows: None, taken: None };
         };
-        let (p, q) = (x.as_ref(), y.as_ref());
-        let v = self.put([p.map(|t| t.v), q.map(|t| t.v)], self.f.ty(one.v).clone(), &|f, to, ty| {
+        let (left, right) = (x.as_ref(), y.as_ref());
+        let value = self.put([left.map(|t| t.v), right.map(|t| t.v)], self.f.ty(one.v).clone(), &|f, to, ty| {
             push(f, to, Op::Zero(ty.clone()), ty)
         });
         let fixed = |t: Option<&Term>| {
             t.is_none_or(|t| t.rows.is_none() && t.keys == one.keys && t.keys.iter().all(|k| !self.inside.contains(k)))
         };
-        if one.keys.is_empty() || fixed(p) && fixed(q) {
-            return Term { v, taken: None, ..one };
+        if one.keys.is_empty() || fixed(left) && fixed(right) {
+            return Term { v: value, taken: None, ..one };
         }
         let none = |f: &mut Function, to: &mut Vec<Stmt>, ty: Ty| {
             let none = push(f, to, Op::Lit(Lit::I64(-1)), Ty::I64);
@@ -253,10 +258,12 @@ impl Arms<'_> {
             }
         };
         let keys = (0..one.keys.len())
-            .map(|k| self.put([p.map(|t| t.keys[k]), q.map(|t| t.keys[k])], self.f.ty(one.keys[k]).clone(), &none))
+            .map(|k| {
+                self.put([left.map(|t| t.keys[k]), right.map(|t| t.keys[k])], self.f.ty(one.keys[k]).clone(), &none)
+            })
             .collect();
-        let taken = if one.rows.is_some() { None } else { Some(self.taken(p, q)) };
-        Term { keys, v, shape: one.shape, rows: one.rows.clone(), taken }
+        let taken = if one.rows.is_some() { None } else { Some(self.taken(left, right)) };
+        Term { keys, v: value, shape: one.shape, rows: one.rows.clone(), taken }
     }
 
     /// The variable that says whether a term is added.

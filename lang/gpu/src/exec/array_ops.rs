@@ -52,8 +52,8 @@ impl<'a> Exec<'a> {
         let tys = x.iter().map(ty_of).collect::<Res<Vec<_>>>()?;
         let out = tys.iter().max_by_key(|t| t.rank()).cloned().unwrap_or(Ty::F64);
         let vars: Vec<Var> = tys.into_iter().map(|t| f.fresh(t, false)).collect();
-        let r = f.fresh(out, false);
-        let stmt = Stmt { outs: vec![r], lin_outs: Vec::new(), op: op(&vars), span: Default::default() };
+        let result = f.fresh(out, false);
+        let stmt = Stmt { outs: vec![result], lin_outs: Vec::new(), op: op(&vars), span: Default::default() };
         let mut fr = ExecFrame { f: &f, values: vars.iter().copied().zip(x.iter().cloned()).collect() };
         let mut exec = Exec {
             gpu: self.gpu,
@@ -63,7 +63,7 @@ impl<'a> Exec<'a> {
             patience: self.patience,
             before: self.before,
         };
-        exec.arithmetic(&mut fr, &stmt.op, &stmt, &[r])
+        exec.arithmetic(&mut fr, &stmt.op, &stmt, &[result])
     }
 
     /// `a` with a part replaced, in place if it is not shared.
@@ -124,9 +124,9 @@ impl<'a> Exec<'a> {
         }
     }
 
-    fn index(&mut self, fr: &ExecFrame<'a>, a: Var, at: &[Var], out: Var) -> Res<Value> {
+    fn index(&mut self, fr: &ExecFrame<'a>, array: Var, at: &[Var], out: Var) -> Res<Value> {
         let at = self.indices(fr, at)?;
-        match fr.get(a)? {
+        match fr.get(array)? {
             Value::SymbolicZero => Ok(super::zero(fr.f.ty(out))),
             Value::Data(_, boxes) => match at.as_slice() {
                 [i] => usize::try_from(*i).ok().and_then(|i| boxes.get(i)).cloned().map_or_else(|| Err(bounds()), Ok),
@@ -136,7 +136,7 @@ impl<'a> Exec<'a> {
                 .ok()
                 .and_then(|i| x.get(i))
                 .map_or_else(|| Err(bounds()), |n| Ok(Value::Number(Lit::I64(*n)))),
-            _ => self.array(fr, a).and_then(|a| self.part(&a, &at)).map(Value::Array),
+            _ => self.array(fr, array).and_then(|a| self.part(&a, &at)).map(Value::Array),
         }
     }
 
@@ -145,7 +145,7 @@ impl<'a> Exec<'a> {
         if !fr.f.ty(out).scalar().is_flat() && !matches!(own, Value::Array(_)) {
             return self.updated_boxes(fr, op, own);
         }
-        let (a, at, v) = match op {
+        let (array, at, value) = match op {
             Op::IndexAdd { v, .. } | Op::SliceAdd { v, .. } | Op::GatherAdd { v, .. }
                 if matches!(fr.get(*v)?, Value::SymbolicZero) =>
             {
@@ -173,23 +173,23 @@ impl<'a> Exec<'a> {
                 (a, place * v.bytes(), v)
             }
             Op::SliceAdd { lo, hi, v, shape, .. } => {
-                let (lo, hi, a, v) = (
+                let (lo, hi, array, v) = (
                     self.size(fr, *lo)?,
                     self.size(fr, *hi)?,
                     self.accumulator(fr, own, *shape, out)?,
                     self.array(fr, *v)?,
                 );
-                let at = (lo * data_movement::rows(&a).1) as u64 * a.scalar.bytes();
-                let old = data_movement::slice(self.gpu, &a, lo, hi)?;
+                let at = (lo * data_movement::rows(&array).1) as u64 * array.scalar.bytes();
+                let old = data_movement::slice(self.gpu, &array, lo, hi)?;
                 let Value::Array(sum) = self.pair(Bin::Add, Value::Array(old), Value::Array(v))? else {
                     return unsupported("no array in the place of one");
                 };
-                (a, at, sum)
+                (array, at, sum)
             }
             Op::GatherAdd { at, v, shape, .. } => return self.added_at(fr, own, (*at, *v, *shape), out),
             _ => return unsupported("no update"),
         };
-        self.replaced(a, at, &v).map(Value::Array)
+        self.replaced(array, at, &value).map(Value::Array)
     }
 
     /// An array with rows added at indices.
@@ -216,7 +216,7 @@ impl<'a> Exec<'a> {
         let (Op::IndexAdd { at, v, shape, .. } | Op::IndexSet { at, v, shape, .. }) = op else {
             return unsupported("parts of arrays of boxes");
         };
-        let (at, v) = (self.indices(fr, at)?, fr.get(*v)?.clone());
+        let (at, value) = (self.indices(fr, at)?, fr.get(*v)?.clone());
         let mut boxes = match (own, shape) {
             (Value::Data(_, boxes), _) => boxes.to_vec(),
             (Value::SymbolicZero, Some(s)) if self.ints(fr, *s)?.len() == 1 => {
@@ -230,8 +230,8 @@ impl<'a> Exec<'a> {
             return Err(bounds());
         };
         boxes[place] = match op {
-            Op::IndexAdd { .. } => self.vector(&Op::Bin(Bin::Add, Var(0), Var(0)), &[boxes[place].clone(), v])?,
-            _ => v,
+            Op::IndexAdd { .. } => self.vector(&Op::Bin(Bin::Add, Var(0), Var(0)), &[boxes[place].clone(), value])?,
+            _ => value,
         };
         Ok(Value::Data(0, Rc::new(boxes)))
     }
@@ -263,39 +263,39 @@ impl<'a> Exec<'a> {
 
     /// Data movement and products.
     fn moved(&mut self, fr: &mut ExecFrame<'a>, op: &Op, out: Var) -> Res<Value> {
-        let (g, array) = (self.gpu, |v: &Var| self.array(fr, *v));
+        let (gpu, array) = (self.gpu, |v: &Var| self.array(fr, *v));
         if self.is_of_symbolic_zero(fr, op) {
             return Ok(super::zero(fr.f.ty(out)));
         }
         Ok(Value::Array(match op {
             Op::Slice { a, lo, hi, .. } => {
-                data_movement::slice(g, &array(a)?, self.size(fr, *lo)?, self.size(fr, *hi)?)?
+                data_movement::slice(gpu, &array(a)?, self.size(fr, *lo)?, self.size(fr, *hi)?)?
             }
-            Op::Gather { a, at, shape } => data_movement::gather(g, &array(a)?, &array(at)?, shape.is_some())?,
-            Op::Reverse(a) => data_movement::reverse(g, &array(a)?)?,
-            Op::Rotate { n, a } => data_movement::rotate(g, self.int(fr, *n)?, &array(a)?)?,
-            Op::Concat { a, b, .. } => data_movement::concat(g, &array(a)?, &array(b)?)?,
+            Op::Gather { a, at, shape } => data_movement::gather(gpu, &array(a)?, &array(at)?, shape.is_some())?,
+            Op::Reverse(a) => data_movement::reverse(gpu, &array(a)?)?,
+            Op::Rotate { n, a } => data_movement::rotate(gpu, self.int(fr, *n)?, &array(a)?)?,
+            Op::Concat { a, b, .. } => data_movement::concat(gpu, &array(a)?, &array(b)?)?,
             Op::Reshape { a, .. } if !fr.f.ty(*a).scalar().is_flat() => return unsupported("boxes in another shape"),
             Op::Reshape { a, to, .. } => array(a)?.reshaped(self.ints(fr, *to)?)?,
-            Op::Transpose(a) => data_movement::transpose(g, &array(a)?)?,
-            Op::Replicate { n, a } => data_movement::replicate(g, self.size(fr, *n)?, &array(a)?)?,
+            Op::Transpose(a) => data_movement::transpose(gpu, &array(a)?)?,
+            Op::Replicate { n, a } => data_movement::replicate(gpu, self.size(fr, *n)?, &array(a)?)?,
             Op::Broadcast { a, shape } => self.spread(&array(a)?, self.ints(fr, *shape)?)?,
-            Op::Sum { a, .. } => soac::sum(g, &array(a)?)?,
+            Op::Sum { a, .. } => soac::sum(gpu, &array(a)?)?,
             Op::SumAll { a, .. } => {
                 let a = array(a)?;
-                soac::sum(g, &a.reshaped(vec![a.len()])?)?
+                soac::sum(gpu, &a.reshaped(vec![a.len()])?)?
             }
-            Op::Dot(a, b) => gemm::dot(g, &array(a)?, &array(b)?)?,
-            Op::MatMul(a, b) => gemm::matmul(g, &array(a)?, &array(b)?)?,
+            Op::Dot(a, b) => gemm::dot(gpu, &array(a)?, &array(b)?)?,
+            Op::MatMul(a, b) => gemm::matmul(gpu, &array(a)?, &array(b)?)?,
             Op::Outer(a, b) => {
                 let (a, b) = (array(a)?, array(b)?);
                 let extents = [a.shape.clone(), b.shape.clone()].concat();
-                gemm::matmul(g, &a.reshaped(vec![a.len(), 1])?, &b.reshaped(vec![1, b.len()])?)?.reshaped(extents)?
+                gemm::matmul(gpu, &a.reshaped(vec![a.len(), 1])?, &b.reshaped(vec![1, b.len()])?)?.reshaped(extents)?
             }
             Op::Contract(c) => self.contraction(fr, c, out)?,
-            Op::Nonzero(a) => compaction::places(g, &array(a)?, false)?,
-            Op::Zeros(a) => compaction::places(g, &array(a)?, true)?,
-            Op::Cumsum { a, reverse } => soac::running(g, &array(a)?, Bin::Add, *reverse)?,
+            Op::Nonzero(a) => compaction::places(gpu, &array(a)?, false)?,
+            Op::Zeros(a) => compaction::places(gpu, &array(a)?, true)?,
+            Op::Cumsum { a, reverse } => soac::running(gpu, &array(a)?, Bin::Add, *reverse)?,
             _ => return Err(Error::Unsupported(format!("an operation that has no kernel ({})", name(op)))),
         }))
     }

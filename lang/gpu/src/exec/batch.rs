@@ -23,20 +23,20 @@ fn elementwise(op: &Op) -> bool {
 
 impl<'a> Exec<'a> {
     /// The number of leading statements that are elementwise on arrays of one shape.
-    pub(super) fn alike(&self, fr: &ExecFrame<'a>, stmts: &[Stmt], t: &IterationBatch) -> usize {
+    pub(super) fn alike(&self, fr: &ExecFrame<'a>, stmts: &[Stmt], batch: &IterationBatch) -> usize {
         let mut made: HashMap<Var, Vec<usize>> = HashMap::new();
         let mut one: Option<Vec<usize>> = None;
-        let fits = |s: &&Stmt| {
-            if matches!(s.op, Op::Lit(_)) && !made.is_empty() {
+        let fits = |stmt: &&Stmt| {
+            if matches!(stmt.op, Op::Lit(_)) && !made.is_empty() {
                 return true;
             }
-            if !elementwise(&s.op) || !s.lin_outs.is_empty() && s.outs.is_empty() {
+            if !elementwise(&stmt.op) || !stmt.lin_outs.is_empty() && stmt.outs.is_empty() {
                 return false;
             }
             let (mut vars, mut own, mut each, mut fine) = (Vec::new(), Vec::new(), false, true);
-            s.op.each_operand(&mut |v| vars.push(v));
+            stmt.op.each_operand(&mut |v| vars.push(v));
             for v in &vars {
-                let shape = match (made.get(v), t.each.get(v), fr.values.get(v)) {
+                let shape = match (made.get(v), batch.each.get(v), fr.values.get(v)) {
                     (Some(s), ..) => s.clone(),
                     (None, Some(Batched::Each(a)), _) => a.shape[1..].to_vec(),
                     (None, None, Some(Value::Array(a))) => a.shape.clone(),
@@ -44,7 +44,7 @@ impl<'a> Exec<'a> {
                     (None, None, Some(Value::Number(l))) if !matches!(l, Lit::Str(_)) => Vec::new(),
                     _ => return false,
                 };
-                each |= made.contains_key(v) || t.each.contains_key(v);
+                each |= made.contains_key(v) || batch.each.contains_key(v);
                 fine &= shape.is_empty() || own.is_empty() || own == shape;
                 if !shape.is_empty() {
                     own = shape;
@@ -54,9 +54,9 @@ impl<'a> Exec<'a> {
             // be that of the result.
             fine &= each
                 && *one.get_or_insert_with(|| own.clone()) == own
-                && (own.is_empty() || !matches!(s.op, Op::Prim(..)));
+                && (own.is_empty() || !matches!(stmt.op, Op::Prim(..)));
             if fine {
-                made.extend(s.outs.iter().chain(&s.lin_outs).map(|o| (*o, own.clone())));
+                made.extend(stmt.outs.iter().chain(&stmt.lin_outs).map(|o| (*o, own.clone())));
             }
             fine
         };
@@ -70,7 +70,7 @@ impl<'a> Exec<'a> {
         &mut self,
         fr: &mut ExecFrame<'a>,
         stmts: &[Stmt],
-        t: &mut IterationBatch,
+        batch: &mut IterationBatch,
         later: &dyn Fn(Var) -> bool,
     ) -> Res<()> {
         let outs: Vec<Var> = stmts
@@ -87,8 +87,8 @@ impl<'a> Exec<'a> {
         for s in stmts {
             let mut vars = Vec::new();
             s.op.each_operand(&mut |v| vars.push(v));
-            for v in vars.iter().filter(|v| t.each.contains_key(v) || fr.values.contains_key(v)) {
-                if let Ok(shape) = self.shape_in_iterations(fr, t, *v)
+            for v in vars.iter().filter(|v| batch.each.contains_key(v) || fr.values.contains_key(v)) {
+                if let Ok(shape) = self.shape_in_iterations(fr, batch, *v)
                     && !shape.is_empty()
                 {
                     inner = shape;
@@ -96,7 +96,7 @@ impl<'a> Exec<'a> {
             }
         }
         let own = self.env(fr, None);
-        let env = |v: Var| match t.each.get(&v) {
+        let env = |v: Var| match batch.each.get(&v) {
             Some(Batched::Each(a)) => Some(Operand::Array(a.clone())),
             Some(_) => None,
             None => own(v),
@@ -108,37 +108,43 @@ impl<'a> Exec<'a> {
             stmts,
             &outs,
             &env,
-            &InIterations { n: t.n, inner: &inner, each: &|v| t.each.contains_key(&v) },
+            &InIterations { n: batch.n, inner: &inner, each: &|v| batch.each.contains_key(&v) },
         )?;
         outs.into_iter().zip(made).for_each(|(v, a)| {
-            t.each.insert(v, Batched::Each(a));
+            batch.each.insert(v, Batched::Each(a));
         });
         Ok(())
     }
 
     /// Applies an elementwise operator to values that are not bound to variables.
-    fn applied(&self, n: usize, op: impl FnOnce(&[Var]) -> Op, x: &[BatchedOperand], out: Scalar) -> Res<Array> {
-        let mut f = Function::default();
+    fn applied(
+        &self,
+        count: usize,
+        op: impl FnOnce(&[Var]) -> Op,
+        operands: &[BatchedOperand],
+        out: Scalar,
+    ) -> Res<Array> {
+        let mut func = Function::default();
         let of = |s: Scalar| match s {
             Scalar::F64 => adl_ir::Ty::F64,
             Scalar::F32 => adl_ir::Ty::F32,
             Scalar::I64 | Scalar::Word => adl_ir::Ty::I64,
             Scalar::Bool => adl_ir::Ty::Bool,
         };
-        let vars: Vec<Var> = x.iter().map(|m| f.fresh(of(m.array.scalar), false)).collect();
-        let r = f.fresh(of(out), false);
+        let vars: Vec<Var> = operands.iter().map(|m| func.fresh(of(m.array.scalar), false)).collect();
+        let r = func.fresh(of(out), false);
         let stmt = Stmt { outs: vec![r], lin_outs: Vec::new(), op: op(&vars), span: Default::default() };
-        let inner = x.iter().map(BatchedOperand::inner).find(|s| !s.is_empty()).unwrap_or(&[]).to_vec();
+        let inner = operands.iter().map(BatchedOperand::inner).find(|s| !s.is_empty()).unwrap_or(&[]).to_vec();
         let at = |v: Var| vars.iter().position(|w| *w == v);
-        let env = |v: Var| at(v).map(|k| Operand::Array(x[k].array.clone()));
+        let env = |v: Var| at(v).map(|k| Operand::Array(operands[k].array.clone()));
         let mut made = pointwise::in_iterations(
             self.gpu,
             &Program::default(),
-            &f,
+            &func,
             &[stmt],
             &[r],
             &env,
-            &InIterations { n, inner: &inner, each: &|v| at(v).is_some_and(|k| x[k].each) },
+            &InIterations { n: count, inner: &inner, each: &|v| at(v).is_some_and(|k| operands[k].each) },
         )?;
         Ok(made.remove(0))
     }
@@ -180,28 +186,34 @@ impl<'a> Exec<'a> {
     }
 
     /// Selects between two values by each iteration's Bool.
-    pub(super) fn chosen(&mut self, test: &BatchedOperand, x: Batched, y: Batched, n: usize) -> Res<Batched> {
-        if let (Batched::Same(Value::SymbolicZero), Batched::Same(Value::SymbolicZero)) = (&x, &y) {
-            return Ok(x);
+    pub(super) fn chosen(
+        &mut self,
+        test: &BatchedOperand,
+        left: Batched,
+        right: Batched,
+        count: usize,
+    ) -> Res<Batched> {
+        if let (Batched::Same(Value::SymbolicZero), Batched::Same(Value::SymbolicZero)) = (&left, &right) {
+            return Ok(left);
         }
         let symbolic_zero = |x: &Batched| matches!(x, Batched::Same(Value::SymbolicZero));
-        let (x, y) = match (symbolic_zero(&x), symbolic_zero(&y)) {
+        let (yes, no) = match (symbolic_zero(&left), symbolic_zero(&right)) {
             (true, _) => {
-                let y = self.as_many(y, n)?;
+                let y = self.as_many(right, count)?;
                 (self.zeros_like(&y)?, y)
             }
             (_, true) => {
-                let x = self.as_many(x, n)?;
+                let x = self.as_many(left, count)?;
                 let zeros = self.zeros_like(&x)?;
                 (x, zeros)
             }
-            _ => (self.as_many(x, n)?, self.as_many(y, n)?),
+            _ => (self.as_many(left, count)?, self.as_many(right, count)?),
         };
-        if x.inner() != y.inner() {
+        if yes.inner() != no.inner() {
             return unsupported("arms of a branch with arrays of different shapes, in iterations of a loop");
         }
-        let scalar = x.array.scalar;
-        self.applied(n, |v| Op::Select(v[0], v[1], v[2]), &[test.clone(), x, y], scalar).map(Batched::Each)
+        let scalar = yes.array.scalar;
+        self.applied(count, |v| Op::Select(v[0], v[1], v[2]), &[test.clone(), yes, no], scalar).map(Batched::Each)
     }
 
     /// Runs an operation with an operand that varies between iterations.
@@ -210,56 +222,56 @@ impl<'a> Exec<'a> {
         fr: &mut ExecFrame<'a>,
         op: &Op,
         outs: &[Var],
-        t: &mut IterationBatch,
+        batch: &mut IterationBatch,
     ) -> Res<Vec<Batched>> {
         let same = |v: Value| Ok(vec![Batched::Same(v)]);
         let each = |a: Res<Array>| a.map(|a| vec![Batched::Each(a)]);
         match op {
-            Op::Dim(a, k) => match self.shape_in_iterations(fr, t, *a)?.get(*k as usize) {
+            Op::Dim(a, k) => match self.shape_in_iterations(fr, batch, *a)?.get(*k as usize) {
                 Some(n) => same(Value::Number(Lit::I64(*n as i64))),
                 None => unsupported("an axis that is not there"),
             },
             Op::Shape(a) => {
-                let shape = self.shape_in_iterations(fr, t, *a)?;
+                let shape = self.shape_in_iterations(fr, batch, *a)?;
                 same(extents(&shape[..(fr.rank(*a) as usize).min(shape.len())]))
             }
             Op::Size(a) => {
-                same(Value::Number(Lit::I64(self.shape_in_iterations(fr, t, *a)?.iter().product::<usize>() as i64)))
+                same(Value::Number(Lit::I64(self.shape_in_iterations(fr, batch, *a)?.iter().product::<usize>() as i64)))
             }
-            Op::Prim(p, args) => self.prim_in_turns(fr, *p, args, t),
-            Op::Soac(s) => self.soac_in_turns(fr, s, t),
-            Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) | Op::Contract(_) => self.products_in_turns(fr, op, t),
+            Op::Prim(p, args) => self.prim_in_turns(fr, *p, args, batch),
+            Op::Soac(s) => self.soac_in_turns(fr, s, batch),
+            Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) | Op::Contract(_) => self.products_in_turns(fr, op, batch),
             Op::ArrayLit { elems, .. } => {
-                let all = elems.iter().map(|v| self.many(fr, t, *v)).collect::<Res<Vec<_>>>()?;
-                each(batched_ops::stack(self.gpu, t.n, &all))
+                let all = elems.iter().map(|v| self.many(fr, batch, *v)).collect::<Res<Vec<_>>>()?;
+                each(batched_ops::stack(self.gpu, batch.n, &all))
             }
             Op::Cumsum { a, reverse } => {
-                each(batched_ops::running(self.gpu, &self.each(fr, t, *a)?, Bin::Add, *reverse))
+                each(batched_ops::running(self.gpu, &self.each(fr, batch, *a)?, Bin::Add, *reverse))
             }
             Op::Concat { a, b, .. } => {
-                each(batched_ops::concat(self.gpu, t.n, &self.many(fr, t, *a)?, &self.many(fr, t, *b)?))
+                each(batched_ops::concat(self.gpu, batch.n, &self.many(fr, batch, *a)?, &self.many(fr, batch, *b)?))
             }
             Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => {
-                self.updated_in_iterations(fr, op, outs, t)
+                self.updated_in_iterations(fr, op, outs, batch)
             }
-            op if elementwise(op) => self.with_zeros(fr, op, t),
-            op => each(self.moved_in_turns(fr, op, t)),
+            op if elementwise(op) => self.with_zeros(fr, op, batch),
+            op => each(self.moved_in_turns(fr, op, batch)),
         }
     }
 
     /// Arithmetic with symbolic zeros.
-    fn with_zeros(&mut self, fr: &ExecFrame<'a>, op: &Op, t: &IterationBatch) -> Res<Vec<Batched>> {
+    fn with_zeros(&mut self, fr: &ExecFrame<'a>, op: &Op, batch: &IterationBatch) -> Res<Vec<Batched>> {
         let mut vars = Vec::new();
         op.each_operand(&mut |v| vars.push(v));
-        let x = vars.iter().map(|v| self.turned(fr, t, *v)).collect::<Res<Vec<_>>>()?;
+        let x = vars.iter().map(|v| self.turned(fr, batch, *v)).collect::<Res<Vec<_>>>()?;
         let symbolic_zero = |x: &Batched| matches!(x, Batched::Same(Value::SymbolicZero));
         Ok(vec![match (op, &x[..]) {
             (Op::Bin(Bin::Add, ..), [a, b]) if symbolic_zero(a) => b.clone(),
             (Op::Bin(Bin::Add | Bin::Sub, ..), [a, b]) if symbolic_zero(b) => a.clone(),
             (Op::Bin(Bin::Sub, ..), [a, b]) if symbolic_zero(a) => {
-                let b = self.as_many(b.clone(), t.n)?;
+                let b = self.as_many(b.clone(), batch.n)?;
                 let scalar = b.array.scalar;
-                Batched::Each(self.applied(t.n, |v| Op::Un(adl_prim::Un::Neg, v[0]), &[b], scalar)?)
+                Batched::Each(self.applied(batch.n, |v| Op::Un(adl_prim::Un::Neg, v[0]), &[b], scalar)?)
             }
             (Op::Bin(Bin::Mul | Bin::ScaleTangent, ..), [a, b]) if symbolic_zero(a) || symbolic_zero(b) => {
                 Batched::Same(Value::SymbolicZero)
@@ -268,25 +280,25 @@ impl<'a> Exec<'a> {
             (Op::Select(..), [_, a, b]) if symbolic_zero(a) && symbolic_zero(b) => Batched::Same(Value::SymbolicZero),
             (Op::Select(..), [c, a, b]) if symbolic_zero(a) || symbolic_zero(b) => {
                 let (c, there) = (
-                    self.as_many(c.clone(), t.n)?,
-                    self.as_many(if symbolic_zero(a) { b.clone() } else { a.clone() }, t.n)?,
+                    self.as_many(c.clone(), batch.n)?,
+                    self.as_many(if symbolic_zero(a) { b.clone() } else { a.clone() }, batch.n)?,
                 );
                 let zeros = self.zeros_like(&there)?;
                 let scalar = there.array.scalar;
                 let x = if symbolic_zero(a) { [c, zeros, there] } else { [c, there, zeros] };
-                Batched::Each(self.applied(t.n, |v| Op::Select(v[0], v[1], v[2]), &x, scalar)?)
+                Batched::Each(self.applied(batch.n, |v| Op::Select(v[0], v[1], v[2]), &x, scalar)?)
             }
             (_, x) if x.iter().any(symbolic_zero) => return unsupported("the elements of an absent zero"),
             // Deferred outer products, and arrays whose shapes differ from those of adjacent statements.
             (Op::Un(u, _), [a]) => {
-                let a = self.as_many(a.clone(), t.n)?;
+                let a = self.as_many(a.clone(), batch.n)?;
                 let scalar = a.array.scalar;
-                Batched::Each(self.applied(t.n, |v| Op::Un(*u, v[0]), &[a], scalar)?)
+                Batched::Each(self.applied(batch.n, |v| Op::Un(*u, v[0]), &[a], scalar)?)
             }
             (Op::Bin(b, ..), [p, q]) => {
-                let (p, q) = (self.as_many(p.clone(), t.n)?, self.as_many(q.clone(), t.n)?);
+                let (p, q) = (self.as_many(p.clone(), batch.n)?, self.as_many(q.clone(), batch.n)?);
                 let scalar = p.array.scalar;
-                Batched::Each(self.applied(t.n, |v| Op::Bin(*b, v[0], v[1]), &[p, q], scalar)?)
+                Batched::Each(self.applied(batch.n, |v| Op::Bin(*b, v[0], v[1]), &[p, q], scalar)?)
             }
             _ => return unsupported("arithmetic on arrays of different shapes"),
         }])
@@ -302,70 +314,76 @@ impl<'a> Exec<'a> {
         self.applied(t.n, |v| Op::Select(v[0], v[1], v[2]), &[only, test, yes], Scalar::Bool)
     }
 
-    fn prim_in_turns(&mut self, fr: &ExecFrame<'a>, p: Prim, args: &[Var], t: &IterationBatch) -> Res<Vec<Batched>> {
-        let g = self.gpu;
-        if p == Prim::General(GeneralFn::Assert) {
-            let test = self.tested(fr, t, args[0])?;
-            batched_ops::asserted(g, &test)?;
+    fn prim_in_turns(
+        &mut self,
+        fr: &ExecFrame<'a>,
+        prim: Prim,
+        args: &[Var],
+        batch: &IterationBatch,
+    ) -> Res<Vec<Batched>> {
+        let gpu = self.gpu;
+        if prim == Prim::General(GeneralFn::Assert) {
+            let test = self.tested(fr, batch, args[0])?;
+            batched_ops::asserted(gpu, &test)?;
             return Ok(Vec::new());
         }
-        if matches!(p, Prim::Derivative(DerivativeFn::StopGrad) | Prim::General(GeneralFn::Id)) {
-            return args.iter().map(|v| self.turned(fr, t, *v)).collect();
+        if matches!(prim, Prim::Derivative(DerivativeFn::StopGrad) | Prim::General(GeneralFn::Id)) {
+            return args.iter().map(|v| self.turned(fr, batch, *v)).collect();
         }
         let ([arg], Some(_)) = (args, args.first()) else {
-            return unsupported(format!("`{}` in iterations of a loop", p.name()));
+            return unsupported(format!("`{}` in iterations of a loop", prim.name()));
         };
-        let a = self.each(fr, t, *arg)?;
-        let vector = a.shape.len() == 2;
-        Ok(vec![Batched::Each(match p {
+        let array = self.each(fr, batch, *arg)?;
+        let vector = array.shape.len() == 2;
+        Ok(vec![Batched::Each(match prim {
             Prim::Reduction(ReductionFn::Minimum | ReductionFn::Maximum) => {
-                batched_ops::extreme(g, &a, p == Prim::Reduction(ReductionFn::Minimum))?[0].clone()
+                batched_ops::extreme(gpu, &array, prim == Prim::Reduction(ReductionFn::Minimum))?[0].clone()
             }
             Prim::Reduction(ReductionFn::Argmin | ReductionFn::Argmax) => {
-                batched_ops::extreme(g, &a, p == Prim::Reduction(ReductionFn::Argmin))?[1].clone()
+                batched_ops::extreme(gpu, &array, prim == Prim::Reduction(ReductionFn::Argmin))?[1].clone()
             }
-            Prim::Reduction(ReductionFn::Sum) => batched_ops::sum(g, &a)?,
-            Prim::Reduction(ReductionFn::Prod) => batched_ops::along(g, &a, Bin::Mul)?,
+            Prim::Reduction(ReductionFn::Sum) => batched_ops::sum(gpu, &array)?,
+            Prim::Reduction(ReductionFn::Prod) => batched_ops::along(gpu, &array, Bin::Mul)?,
             Prim::Reduction(ReductionFn::Cumsum | ReductionFn::Cumprod) => batched_ops::running(
-                g,
-                &a,
-                if p == Prim::Reduction(ReductionFn::Cumsum) { Bin::Add } else { Bin::Mul },
+                gpu,
+                &array,
+                if prim == Prim::Reduction(ReductionFn::Cumsum) { Bin::Add } else { Bin::Mul },
                 false,
             )?,
-            Prim::Reduction(ReductionFn::Argsort) if vector => sort::argsort_rows(g, &a)?,
+            Prim::Reduction(ReductionFn::Argsort) if vector => sort::argsort_rows(gpu, &array)?,
             Prim::Reduction(ReductionFn::Sort) if vector => {
-                let places = BatchedOperand { array: sort::argsort_rows(g, &a)?, each: true };
-                batched_ops::gather(g, t.n, &BatchedOperand { array: a, each: true }, &places, false)?
+                let places = BatchedOperand { array: sort::argsort_rows(gpu, &array)?, each: true };
+                batched_ops::gather(gpu, batch.n, &BatchedOperand { array, each: true }, &places, false)?
             }
-            Prim::Reduction(ReductionFn::Norm) if vector => self.norms(a, t.n)?,
+            Prim::Reduction(ReductionFn::Norm) if vector => self.norms(array, batch.n)?,
             Prim::Reduction(ReductionFn::Mean) => {
-                let (n, sum) = (a.shape[1], batched_ops::sum(g, &a)?);
-                let n = if a.scalar == Scalar::F32 { Lit::F32(n as f32) } else { Lit::F64(n as f64) };
+                let (n, sum) = (array.shape[1], batched_ops::sum(gpu, &array)?);
+                let n = if array.scalar == Scalar::F32 { Lit::F32(n as f32) } else { Lit::F64(n as f64) };
                 let n = BatchedOperand { array: self.device_number(&n)?, each: false };
                 let scalar = sum.scalar;
                 self.applied(
-                    t.n,
+                    batch.n,
                     |v| Op::Bin(Bin::Div, v[0], v[1]),
                     &[BatchedOperand { array: sum, each: true }, n],
                     scalar,
                 )?
             }
-            Prim::Array(ArrayFn::Diag) if vector => self.diagonals(a, t.n)?,
-            _ => return unsupported(format!("`{}` in iterations of a loop", p.name())),
+            Prim::Array(ArrayFn::Diag) if vector => self.diagonals(array, batch.n)?,
+            _ => return unsupported(format!("`{}` in iterations of a loop", prim.name())),
         })])
     }
 
     /// The diagonal matrix of each iteration's vector.
     fn diagonals(&self, a: Array, trip: usize) -> Res<Array> {
         let g = self.gpu;
-        let (n, k) = (a.shape[1], a.scalar);
+        let (n, scalar) = (a.shape[1], a.scalar);
         let a = BatchedOperand { array: a, each: true };
         let made = batched_ops::moved(g, trip, &a, &[n, n], |e, q| {
             let n = e.word(n as u32);
             format!("{q} / {n}")
         })?;
         // All elements off the diagonal are zero.
-        let zeros = self.zeros(k, vec![n, n])?;
+        let zeros = self.zeros(scalar, vec![n, n])?;
         let ones = data_movement::diag(g, &self.spread(&self.device_number(&Lit::Bool(true))?, vec![n])?)?;
         self.applied(
             trip,
@@ -375,7 +393,7 @@ impl<'a> Exec<'a> {
                 BatchedOperand { array: made, each: true },
                 BatchedOperand { array: zeros, each: false },
             ],
-            k,
+            scalar,
         )
     }
 
@@ -389,13 +407,13 @@ impl<'a> Exec<'a> {
     }
 
     /// A reduction or scan of each iteration's vectors.
-    fn soac_in_turns(&mut self, fr: &ExecFrame<'a>, s: &Soac, t: &IterationBatch) -> Res<Vec<Batched>> {
-        let mut all = s.neutral.clone();
-        super::turns::reads(&s.op, &mut |v| all.push(v));
-        if all.iter().any(|v| t.each.contains_key(v)) {
+    fn soac_in_turns(&mut self, fr: &ExecFrame<'a>, soac: &Soac, batch: &IterationBatch) -> Res<Vec<Batched>> {
+        let mut all = soac.neutral.clone();
+        super::turns::reads(&soac.op, &mut |v| all.push(v));
+        if all.iter().any(|v| batch.each.contains_key(v)) {
             return unsupported("an operator that differs from iteration to iteration");
         }
-        let arrays = s.arrays.iter().map(|v| self.each(fr, t, *v)).collect::<Res<Vec<_>>>()?;
+        let arrays = soac.arrays.iter().map(|v| self.each(fr, batch, *v)).collect::<Res<Vec<_>>>()?;
         let Some([_, length]) = arrays.first().map(|a| &a.shape[..]) else {
             return unsupported("a reduction of what is no vector");
         };
@@ -403,50 +421,67 @@ impl<'a> Exec<'a> {
             return unsupported("arrays of different lengths");
         }
         let (env, length) = (self.env(fr, None), *length);
-        let made = soac::rows(self.gpu, self.program, fr.f, s, &env, &arrays, t.n, length)?;
-        let shape = if s.kind == SoacKind::Reduce { vec![t.n] } else { vec![t.n, length] };
+        let made = soac::rows(self.gpu, self.program, fr.f, soac, &env, &arrays, batch.n, length)?;
+        let shape = if soac.kind == SoacKind::Reduce { vec![batch.n] } else { vec![batch.n, length] };
         made.into_iter().map(|a| a.reshaped(shape.clone()).map(Batched::Each)).collect()
     }
 
     /// Products of arrays.
-    fn products_in_turns(&mut self, fr: &ExecFrame<'a>, op: &Op, t: &IterationBatch) -> Res<Vec<Batched>> {
-        let (x, y) = match op {
+    fn products_in_turns(&mut self, fr: &ExecFrame<'a>, op: &Op, batch: &IterationBatch) -> Res<Vec<Batched>> {
+        let (lhs, rhs) = match op {
             Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => (*a, *b),
             Op::Contract(c) => (c.a, c.b),
             _ => return unsupported("no product"),
         };
-        let symbolic_zero = |v: Var| matches!(self.turned(fr, t, v), Ok(Batched::Same(Value::SymbolicZero)));
-        if symbolic_zero(x) || symbolic_zero(y) {
+        let symbolic_zero = |v: Var| matches!(self.turned(fr, batch, v), Ok(Batched::Same(Value::SymbolicZero)));
+        if symbolic_zero(lhs) || symbolic_zero(rhs) {
             return if matches!(op, Op::Dot(..)) {
                 unsupported("the elements of an absent zero")
             } else {
                 Ok(vec![Batched::Same(Value::SymbolicZero)])
             };
         }
-        let (a, b) = (self.many(fr, t, x)?, self.many(fr, t, y)?);
-        let (g, n) = (self.gpu, t.n);
+        let (left, right) = (self.many(fr, batch, lhs)?, self.many(fr, batch, rhs)?);
+        let (gpu, count) = (self.gpu, batch.n);
         let made = match op {
             Op::Dot(..) => {
-                if a.inner() != b.inner() {
+                if left.inner() != right.inner() {
                     return unsupported("an inner product of arrays of different shapes");
                 }
-                let k = a.size();
+                let k = left.size();
                 let one = |of| Factor { of, rows: 0, terms: 1 };
-                batched_ops::products(g, n, (one(&a), one(&b)), [1, 1, k], Bin::Mul)?.reshaped(vec![n])?
+                batched_ops::products(gpu, count, (one(&left), one(&right)), [1, 1, k], Bin::Mul)?
+                    .reshaped(vec![count])?
             }
-            Op::Outer(..) if a.each && b.each && a.inner().len() == 1 && b.inner().len() == 1 => {
-                return Ok(vec![Batched::Outer(a.array, b.array)]);
+            Op::Outer(..) if left.each && right.each && left.inner().len() == 1 && right.inner().len() == 1 => {
+                return Ok(vec![Batched::Outer(left.array, right.array)]);
             }
             Op::Outer(..) => {
-                let inner = [a.inner(), b.inner()].concat();
+                let inner = [left.inner(), right.inner()].concat();
                 let one = |of| Factor { of, rows: 1, terms: 0 };
-                batched_ops::products(g, n, (one(&a), one(&b)), [a.size(), b.size(), 1], Bin::Mul)?
-                    .reshaped([&[n], &inner[..]].concat())?
+                batched_ops::products(gpu, count, (one(&left), one(&right)), [left.size(), right.size(), 1], Bin::Mul)?
+                    .reshaped([&[count], &inner[..]].concat())?
             }
-            Op::MatMul(..) => matrices(g, n, &a, &b)?,
+            Op::MatMul(..) => matrices(gpu, count, &left, &right)?,
             _ => return unsupported("a contraction in iterations of a loop"),
         };
         Ok(vec![Batched::Each(made)])
+    }
+
+    /// `gather_add` in each iteration, as one on the arrays of all iterations.
+    fn gather_added(
+        &self,
+        count: usize,
+        target: &BatchedOperand,
+        at: &BatchedOperand,
+        part: &BatchedOperand,
+    ) -> Res<Array> {
+        let (length, rest) = (target.inner()[0], target.inner()[1..].to_vec());
+        let keys = batched_ops::shifted(self.gpu, count, at, length)?;
+        let flat = batched_ops::spread(self.gpu, count, target)?.reshaped([&[count * length], &rest[..]].concat())?;
+        let v = batched_ops::spread(self.gpu, count, part)?.reshaped([&[keys.len()], &rest[..]].concat())?;
+        index::gather_add(self.gpu, &flat, &keys.reshaped(vec![keys.len()])?, &v)?
+            .reshaped([&[count, length], &rest[..]].concat())
     }
 
     fn updated_in_iterations(
@@ -454,9 +489,9 @@ impl<'a> Exec<'a> {
         fr: &ExecFrame<'a>,
         op: &Op,
         outs: &[Var],
-        t: &IterationBatch,
+        batch: &IterationBatch,
     ) -> Res<Vec<Batched>> {
-        let (acc, v, shape) = match op {
+        let (acc, var, shape) = match op {
             Op::IndexAdd { acc, v, shape, .. }
             | Op::IndexSet { acc, v, shape, .. }
             | Op::SliceAdd { acc, v, shape, .. }
@@ -466,42 +501,39 @@ impl<'a> Exec<'a> {
         if !fr.f.ty(outs[0]).scalar().is_flat() {
             return unsupported("boxes that change, in iterations of a loop");
         }
-        if matches!(self.turned(fr, t, v)?, Batched::Same(Value::SymbolicZero)) && !matches!(op, Op::IndexSet { .. }) {
-            return self.turned(fr, t, acc).map(|x| vec![x]);
+        if matches!(self.turned(fr, batch, var)?, Batched::Same(Value::SymbolicZero))
+            && !matches!(op, Op::IndexSet { .. })
+        {
+            return self.turned(fr, batch, acc).map(|x| vec![x]);
         }
-        let a = match (self.turned(fr, t, acc)?, shape) {
+        let target = match (self.turned(fr, batch, acc)?, shape) {
             (Batched::Same(Value::SymbolicZero), Some(s)) => BatchedOperand {
-                array: self.zeros(super::kind(fr.f.ty(outs[0]))?, self.ints_in_iterations(fr, t, s)?)?,
+                array: self.zeros(super::kind(fr.f.ty(outs[0]))?, self.ints_in_iterations(fr, batch, s)?)?,
                 each: false,
             },
-            (x, _) => self.as_many(x, t.n)?,
+            (x, _) => self.as_many(x, batch.n)?,
         };
-        let v = self.many(fr, t, v)?;
-        let keys = |at: &[Var]| at.iter().map(|k| self.many(fr, t, *k)).collect::<Res<Vec<_>>>();
-        let (g, n) = (self.gpu, t.n);
+        let part = self.many(fr, batch, var)?;
+        let keys = |at: &[Var]| at.iter().map(|k| self.many(fr, batch, *k)).collect::<Res<Vec<_>>>();
+        let (gpu, count) = (self.gpu, batch.n);
         Ok(vec![Batched::Each(match op {
             Op::IndexAdd { at, .. } | Op::IndexSet { at, .. } => {
                 let keys = keys(at)?;
-                if a.inner().get(keys.len()..) != Some(v.inner()) {
+                if target.inner().get(keys.len()..) != Some(part.inner()) {
                     return unsupported("a part of another shape");
                 }
-                batched_ops::update(g, n, &a, &keys, &v, matches!(op, Op::IndexAdd { .. }))?
+                batched_ops::update(gpu, count, &target, &keys, &part, matches!(op, Op::IndexAdd { .. }))?
             }
             Op::SliceAdd { lo, hi, .. } => {
                 let at = |v: Var| {
-                    self.int_in_iterations(fr, t, v)
+                    self.int_in_iterations(fr, batch, v)
                         .and_then(|n| usize::try_from(n).map_or_else(|_| unsupported("a size below 0"), Ok))
                 };
-                batched_ops::slice_add(g, n, &a, (at(*lo)?, at(*hi)?), &v)?
+                batched_ops::slice_add(gpu, count, &target, (at(*lo)?, at(*hi)?), &part)?
             }
             Op::GatherAdd { at, shape: Some(_), .. } => {
-                let (length, rest) = (a.inner()[0], a.inner()[1..].to_vec());
-                let keys =
-                    batched_ops::shifted(g, n, &BatchedOperand { array: self.each(fr, t, *at)?, each: true }, length)?;
-                let flat = batched_ops::spread(g, n, &a)?.reshaped([&[n * length], &rest[..]].concat())?;
-                let v = batched_ops::spread(g, n, &v)?.reshaped([&[keys.len()], &rest[..]].concat())?;
-                index::gather_add(g, &flat, &keys.reshaped(vec![keys.len()])?, &v)?
-                    .reshaped([&[n, length], &rest[..]].concat())?
+                let at = BatchedOperand { array: self.each(fr, batch, *at)?, each: true };
+                self.gather_added(count, &target, &at, &part)?
             }
             _ => return unsupported("elements added at indices, in iterations of a loop"),
         })])
@@ -509,7 +541,7 @@ impl<'a> Exec<'a> {
 
     /// Elements, slices and subarrays.
     fn parts_in_turns(&mut self, fr: &ExecFrame<'a>, op: &Op, t: &IterationBatch) -> Res<Array> {
-        let (g, n) = (self.gpu, t.n);
+        let (gpu, count) = (self.gpu, t.n);
         let many = |v: Var| self.many(fr, t, v);
         let size = |v: Var| {
             self.int_in_iterations(fr, t, v)
@@ -521,17 +553,17 @@ impl<'a> Exec<'a> {
                 if keys.len() > a.inner().len() {
                     unsupported("too many indices")
                 } else {
-                    batched_ops::index(g, n, &a, &keys)
+                    batched_ops::index(gpu, count, &a, &keys)
                 }
             }
-            Op::Gather { a, at, shape } => batched_ops::gather(g, n, &many(*a)?, &many(*at)?, shape.is_some()),
+            Op::Gather { a, at, shape } => batched_ops::gather(gpu, count, &many(*a)?, &many(*at)?, shape.is_some()),
             Op::Slice { a, lo, hi, .. } => {
                 let (a, lo, hi) = (many(*a)?, size(*lo)?, size(*hi)?);
                 if lo > hi || hi > a.inner()[0] {
                     return unsupported("a part that is out of bounds");
                 }
                 let k: usize = a.inner()[1..].iter().product();
-                batched_ops::moved(g, n, &a, &[&[hi - lo], &a.inner()[1..]].concat(), |e, q| {
+                batched_ops::moved(gpu, count, &a, &[&[hi - lo], &a.inner()[1..]].concat(), |e, q| {
                     format!("{q} + {}", e.word((lo * k) as u32))
                 })
             }
@@ -540,59 +572,61 @@ impl<'a> Exec<'a> {
     }
 
     /// Reversals and rotations.
-    fn turned_in_turns(&self, fr: &ExecFrame<'a>, op: &Op, t: &IterationBatch) -> Res<Array> {
+    fn turned_in_turns(&self, fr: &ExecFrame<'a>, op: &Op, batch: &IterationBatch) -> Res<Array> {
         let (Op::Reverse(a) | Op::Rotate { a, .. }) = op else { return unsupported("no array that is turned") };
-        let a = self.many(fr, t, *a)?;
+        let a = self.many(fr, batch, *a)?;
         let (m, k) = (a.inner()[0], a.inner()[1..].iter().product::<usize>());
         if let Op::Rotate { n: by, .. } = op {
-            let by = self.int_in_iterations(fr, t, *by)?.rem_euclid(m.max(1) as i64) as usize * k;
-            return batched_ops::moved(self.gpu, t.n, &a, a.inner(), |e, q| {
+            let by = self.int_in_iterations(fr, batch, *by)?.rem_euclid(m.max(1) as i64) as usize * k;
+            return batched_ops::moved(self.gpu, batch.n, &a, a.inner(), |e, q| {
                 let (left, by) = (e.word((m * k - by) as u32), e.word(by as u32));
                 format!("select({q} - {left}, {q} + {by}, {q} < {left})")
             });
         }
-        batched_ops::moved(self.gpu, t.n, &a, a.inner(), |e, q| {
+        batched_ops::moved(self.gpu, batch.n, &a, a.inner(), |e, q| {
             let (m, k) = (e.word(m as u32), e.word(k as u32));
             format!("({m} - 1u - {q} / {k}) * {k} + {q} % {k}")
         })
     }
 
-    fn moved_in_turns(&mut self, fr: &ExecFrame<'a>, op: &Op, t: &IterationBatch) -> Res<Array> {
-        let (g, n) = (self.gpu, t.n);
-        let many = |v: Var| self.many(fr, t, v);
+    fn moved_in_turns(&mut self, fr: &ExecFrame<'a>, op: &Op, batch: &IterationBatch) -> Res<Array> {
+        let (gpu, count) = (self.gpu, batch.n);
+        let many = |v: Var| self.many(fr, batch, v);
         let size = |v: Var| {
-            self.int_in_iterations(fr, t, v)
+            self.int_in_iterations(fr, batch, v)
                 .and_then(|n| usize::try_from(n).map_or_else(|_| unsupported("a size below 0"), Ok))
         };
         match op {
-            Op::Index { .. } | Op::Gather { .. } | Op::Slice { .. } => self.parts_in_turns(fr, op, t),
-            Op::Reverse(_) | Op::Rotate { .. } => self.turned_in_turns(fr, op, t),
+            Op::Index { .. } | Op::Gather { .. } | Op::Slice { .. } => self.parts_in_turns(fr, op, batch),
+            Op::Reverse(_) | Op::Rotate { .. } => self.turned_in_turns(fr, op, batch),
             Op::Transpose(a) => {
                 let a = many(*a)?;
                 let [m, l, ref rest @ ..] = *a.inner() else { return unsupported("the transpose of a vector") };
                 let k: usize = rest.iter().product();
-                batched_ops::moved(g, n, &a, &[&[l, m], rest].concat(), |e, q| {
+                batched_ops::moved(gpu, count, &a, &[&[l, m], rest].concat(), |e, q| {
                     let (m, l, k) = (e.word(m as u32), e.word(l as u32), e.word(k as u32));
                     format!("(({q} / {k}) % {m} * {l} + ({q} / {k}) / {m}) * {k} + {q} % {k}")
                 })
             }
             Op::Replicate { n: m, a } => {
                 let (m, a) = (size(*m)?, many(*a)?);
-                batched_ops::moved(g, n, &a, &[&[m], a.inner()].concat(), |e, q| {
+                batched_ops::moved(gpu, count, &a, &[&[m], a.inner()].concat(), |e, q| {
                     format!("{q} % {}", e.word(a.size() as u32))
                 })
             }
             Op::Broadcast { a, shape } => {
-                batched_ops::moved(g, n, &many(*a)?, &self.ints_in_iterations(fr, t, *shape)?, |_, _| "0u".to_owned())
+                batched_ops::moved(gpu, count, &many(*a)?, &self.ints_in_iterations(fr, batch, *shape)?, |_, _| {
+                    "0u".to_owned()
+                })
             }
             Op::Reshape { a, to, .. } => {
-                let (a, to) = (self.each(fr, t, *a)?, self.ints_in_iterations(fr, t, *to)?);
-                a.reshaped([&[n], &to[..]].concat())
+                let (a, to) = (self.each(fr, batch, *a)?, self.ints_in_iterations(fr, batch, *to)?);
+                a.reshaped([&[count], &to[..]].concat())
             }
-            Op::Sum { a, .. } => batched_ops::sum(g, &self.each(fr, t, *a)?),
+            Op::Sum { a, .. } => batched_ops::sum(gpu, &self.each(fr, batch, *a)?),
             Op::SumAll { a, .. } => {
-                let a = self.each(fr, t, *a)?;
-                batched_ops::sum(g, &a.reshaped(vec![n, a.shape[1..].iter().product()])?)
+                let a = self.each(fr, batch, *a)?;
+                batched_ops::sum(gpu, &a.reshaped(vec![count, a.shape[1..].iter().product()])?)
             }
             _ => unsupported("an operation that is not done in all iterations of a loop at once"),
         }
@@ -600,31 +634,40 @@ impl<'a> Exec<'a> {
 }
 
 /// Products of matrices and vectors in all iterations.
-fn matrices(g: &crate::Gpu, n: usize, a: &BatchedOperand, b: &BatchedOperand) -> Res<Array> {
-    let (vector, depth) = (a.inner().len() == 1, b.inner().first().copied().unwrap_or(0));
-    let (r, k) = match *a.inner() {
+fn matrices(gpu: &crate::Gpu, count: usize, left: &BatchedOperand, right: &BatchedOperand) -> Res<Array> {
+    let (vector, depth) = (left.inner().len() == 1, right.inner().first().copied().unwrap_or(0));
+    let (rows, inner) = match *left.inner() {
         [k] => (1, k),
         [r, k] => (r, k),
         _ => return unsupported("the product of arrays of more than two axes"),
     };
-    if k != depth {
+    if inner != depth {
         return unsupported("a product of arrays whose extents differ");
     }
-    let m: usize = b.inner()[1..].iter().product();
-    let shape = [&[n], &a.inner()[..usize::from(!vector)], &b.inner()[1..]].concat();
+    let columns: usize = right.inner()[1..].iter().product();
+    let shape = [&[count], &left.inner()[..usize::from(!vector)], &right.inner()[1..]].concat();
     // The rows of all iterations form one matrix.
-    if a.each && !b.each && n * r > 1 && m > 1 {
-        return gemm::matmul(g, &a.array.reshaped(vec![n * r, k])?, &b.array.reshaped(vec![k, m])?)?.reshaped(shape);
+    if left.each && !right.each && count * rows > 1 && columns > 1 {
+        return gemm::matmul(
+            gpu,
+            &left.array.reshaped(vec![count * rows, inner])?,
+            &right.array.reshaped(vec![inner, columns])?,
+        )?
+        .reshaped(shape);
     }
-    if !a.each && b.each && m == 1 && !vector && n > 1 {
-        return gemm::matmul(g, &b.array.reshaped(vec![n, k])?, &data_movement::transpose(g, &a.array)?)?
-            .reshaped(shape);
+    if !left.each && right.each && columns == 1 && !vector && count > 1 {
+        return gemm::matmul(
+            gpu,
+            &right.array.reshaped(vec![count, inner])?,
+            &data_movement::transpose(gpu, &left.array)?,
+        )?
+        .reshaped(shape);
     }
     batched_ops::products(
-        g,
-        n,
-        (Factor { of: a, rows: k, terms: 1 }, Factor { of: b, rows: 1, terms: m }),
-        [r, m, k],
+        gpu,
+        count,
+        (Factor { of: left, rows: inner, terms: 1 }, Factor { of: right, rows: 1, terms: columns }),
+        [rows, columns, inner],
         Bin::Mul,
     )?
     .reshaped(shape)

@@ -38,24 +38,24 @@ pub(super) fn vectors(p: &Program, f: FnId) -> Program {
 
 /// Rewrites a block. Returns whether anything changed. `groups`: accumulations that were moved after inner loops, by
 /// their result. `within`: whether the block is in a loop.
-fn block(f: &mut Function, b: &mut Block, groups: &mut HashMap<Var, RowsAfterLoop>, within: bool) -> bool {
+fn block(f: &mut Function, inner_block: &mut Block, groups: &mut HashMap<Var, RowsAfterLoop>, within: bool) -> bool {
     let mut changed = false;
-    let stmts = std::mem::take(&mut b.stmts);
-    for mut s in stmts {
-        let looped = within || matches!(s.op, Op::Loop(_));
-        for inner in s.op.blocks_mut() {
+    let stmts = std::mem::take(&mut inner_block.stmts);
+    for mut stmt in stmts {
+        let looped = within || matches!(stmt.op, Op::Loop(_));
+        for inner in stmt.op.blocks_mut() {
             changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || block(f, inner, groups, looped));
         }
-        let after = match &mut s.op {
+        let after = match &mut stmt.op {
             Op::Loop(l) if l.lin_init.is_empty() && l.lin_outs.is_empty() => match l.trip {
-                Trip::Count(n) => sums(f, l, n, &mut s.outs, groups, within),
+                Trip::Count(n) => sums(f, l, n, &mut stmt.outs, groups, within),
                 Trip::While(_) => Vec::new(),
             },
             _ => Vec::new(),
         };
         changed |= !after.is_empty();
-        b.stmts.push(s);
-        b.stmts.extend(after);
+        inner_block.stmts.push(stmt);
+        inner_block.stmts.extend(after);
     }
     changed
 }
@@ -70,32 +70,32 @@ pub(super) fn push(f: &mut Function, to: &mut Vec<Stmt>, op: Op, ty: Ty) -> Var 
 /// Turns carried values that are only accumulated to into sums. Returns the statements that add them to the initial
 /// values.
 fn sums(
-    f: &mut Function,
-    l: &mut Loop,
-    n: Var,
+    func: &mut Function,
+    ir_loop: &mut Loop,
+    trip: Var,
     outs: &mut Vec<Var>,
     groups: &mut HashMap<Var, RowsAfterLoop>,
     within: bool,
 ) -> Vec<Stmt> {
     let mut after = Vec::new();
     let mut k = 0;
-    while k < l.init.len() {
-        let Some(steps) = accumulated_terms::steps(f, l, k, groups) else {
+    while k < ir_loop.init.len() {
+        let Some(steps) = accumulated_terms::steps(func, ir_loop, k, groups) else {
             k += 1;
             continue;
         };
-        let (init, old) = (l.init.remove(k), outs.remove(k));
-        l.body.params.remove(k + 1);
-        l.body.results.remove(k);
-        let mut inside = accumulated_terms::bound(&l.body);
-        let terms = accumulated_terms::lifted(f, &mut l.body, steps, &mut inside);
+        let (init, old) = (ir_loop.init.remove(k), outs.remove(k));
+        ir_loop.body.params.remove(k + 1);
+        ir_loop.body.results.remove(k);
+        let mut inside = accumulated_terms::bound(&ir_loop.body);
+        let terms = accumulated_terms::lifted(func, &mut ir_loop.body, steps, &mut inside);
         let mut before = init;
         for (i, term) in terms.iter().enumerate() {
             let last = (i + 1 == terms.len()).then_some(old);
             before = Adding {
-                f: &mut *f,
-                l: &mut *l,
-                n,
+                f: &mut *func,
+                l: &mut *ir_loop,
+                n: trip,
                 outs: &mut *outs,
                 groups: &mut *groups,
                 after: &mut after,
@@ -143,20 +143,20 @@ impl Adding<'_> {
 
     /// Adds one term of all iterations to the previous value. `last`: the variable for the final value, if this is the
     /// last term.
-    fn add(&mut self, t: &Term, before: Var, last: Option<Var>) -> Var {
+    fn add(&mut self, term: &Term, before: Var, last: Option<Var>) -> Var {
         let ty = self.f.ty(self.acc).clone();
         let to = last.unwrap_or_else(|| self.f.fresh(ty, false));
-        let op = if t.keys.is_empty() {
-            Op::Bin(Bin::Add, before, self.put(t.v, Out::Sum))
-        } else if t.rows.is_none() && t.keys.iter().all(|k| !self.inside.contains(k)) {
-            Op::IndexAdd { acc: before, at: t.keys.clone(), v: self.put(t.v, Out::Sum), shape: t.shape }
-        } else if !self.within && t.rows.is_none() && t.taken.is_none() && t.keys == [self.l.body.params[0]] {
+        let op = if term.keys.is_empty() {
+            Op::Bin(Bin::Add, before, self.put(term.v, Out::Sum))
+        } else if term.rows.is_none() && term.keys.iter().all(|k| !self.inside.contains(k)) {
+            Op::IndexAdd { acc: before, at: term.keys.clone(), v: self.put(term.v, Out::Sum), shape: term.shape }
+        } else if !self.within && term.rows.is_none() && term.taken.is_none() && term.keys == [self.l.body.params[0]] {
             // Each iteration has its own index, so that no two collide.
             let zero = push(self.f, self.after, Op::Lit(Lit::I64(0)), Ty::I64);
-            let v = self.put(t.v, Out::Collect);
-            Op::SliceAdd { acc: before, lo: zero, hi: self.n, v, shape: t.shape }
+            let v = self.put(term.v, Out::Collect);
+            Op::SliceAdd { acc: before, lo: zero, hi: self.n, v, shape: term.shape }
         } else {
-            return self.add_rows(t, before, to);
+            return self.add_rows(term, before, to);
         };
         self.after.push(Stmt { outs: vec![to], lin_outs: Vec::new(), op, span: Default::default() });
         to
@@ -170,28 +170,28 @@ impl Adding<'_> {
             None => (t.keys.len(), Vec::new(), self.place(t)),
         };
         extents.insert(0, self.n);
-        let (at, v) = (self.put(at, Out::Collect), self.put(t.v, Out::Collect));
+        let (at, value) = (self.put(at, Out::Collect), self.put(t.v, Out::Collect));
         let begin = self.after.len();
         let ty = self.f.ty(self.acc).clone();
-        let (f, after) = (&mut *self.f, &mut *self.after);
-        let shape = t.shape.unwrap_or_else(|| push(f, after, Op::Shape(self.acc), Ty::shape()));
+        let (func, after) = (&mut *self.f, &mut *self.after);
+        let shape = t.shape.unwrap_or_else(|| push(func, after, Op::Shape(self.acc), Ty::shape()));
         if axes == 1 {
             after.push(Stmt {
                 outs: vec![to],
                 lin_outs: Vec::new(),
-                op: Op::GatherAdd { acc: before, at, v, shape: Some(shape) },
+                op: Op::GatherAdd { acc: before, at, v: value, shape: Some(shape) },
                 span: Default::default(),
             });
         } else {
-            let dims: Vec<Var> = (0..ty.rank()).map(|k| extent(f, after, shape, k as usize)).collect();
+            let dims: Vec<Var> = (0..ty.rank()).map(|k| extent(func, after, shape, k as usize)).collect();
             let (mut all, rest) = (dims[0], &dims[axes..]);
             for d in &dims[1..axes] {
-                all = push(f, after, Op::Bin(Bin::Mul, all, *d), Ty::I64);
+                all = push(func, after, Op::Bin(Bin::Mul, all, *d), Ty::I64);
             }
-            let flat = push(f, after, Op::ArrayLit { elems: [&[all], rest].concat(), shape: None }, Ty::shape());
+            let flat = push(func, after, Op::ArrayLit { elems: [&[all], rest].concat(), shape: None }, Ty::shape());
             let row = Ty::Array(std::rc::Rc::new(ty.scalar().clone()), rest.len() as u32 + 1);
-            let acc = push(f, after, Op::Reshape { a: before, to: flat, from: None }, row.clone());
-            let sum = push(f, after, Op::GatherAdd { acc, at, v, shape: Some(flat) }, row);
+            let acc = push(func, after, Op::Reshape { a: before, to: flat, from: None }, row.clone());
+            let sum = push(func, after, Op::GatherAdd { acc, at, v: value, shape: Some(flat) }, row);
             after.push(Stmt {
                 outs: vec![to],
                 lin_outs: Vec::new(),
@@ -200,45 +200,45 @@ impl Adding<'_> {
             });
         }
         let made = after[begin..].iter().flat_map(|s| s.outs.iter().copied()).collect();
-        let term = Term { keys: vec![at], v, shape: Some(shape), rows: Some((axes, extents)), taken: None };
+        let term = Term { keys: vec![at], v: value, shape: Some(shape), rows: Some((axes, extents)), taken: None };
         self.groups.insert(to, RowsAfterLoop { acc: before, term, made });
         to
     }
 
     /// The linear index of an iteration's term, negative if nothing is added. Each iteration checks its bounds, because
     /// the addition after the loop skips indices out of bounds.
-    fn place(&mut self, t: &Term) -> Var {
-        let (f, stmts) = (&mut *self.f, &mut self.l.body.stmts);
+    fn place(&mut self, term: &Term) -> Var {
+        let (func, stmts) = (&mut *self.f, &mut self.l.body.stmts);
         let (zero, no, yes) = (
-            push(f, stmts, Op::Lit(Lit::I64(0)), Ty::I64),
-            push(f, stmts, Op::Lit(Lit::Bool(false)), Ty::Bool),
-            push(f, stmts, Op::Lit(Lit::Bool(true)), Ty::Bool),
+            push(func, stmts, Op::Lit(Lit::I64(0)), Ty::I64),
+            push(func, stmts, Op::Lit(Lit::Bool(false)), Ty::Bool),
+            push(func, stmts, Op::Lit(Lit::Bool(true)), Ty::Bool),
         );
-        let none = push(f, stmts, Op::Lit(Lit::I64(-1)), Ty::I64);
+        let none = push(func, stmts, Op::Lit(Lit::I64(-1)), Ty::I64);
         let (mut inside, mut at) = (None, None);
-        for (k, key) in t.keys.iter().enumerate() {
-            let n = match t.shape {
-                Some(s) => extent(f, stmts, s, k),
-                None => push(f, stmts, Op::Dim(self.acc, k as u32), Ty::I64),
+        for (k, key) in term.keys.iter().enumerate() {
+            let size = match term.shape {
+                Some(s) => extent(func, stmts, s, k),
+                None => push(func, stmts, Op::Dim(self.acc, k as u32), Ty::I64),
             };
             let (low, high) = (
-                push(f, stmts, Op::Cmp(Cmp::Ge, *key, zero), Ty::Bool),
-                push(f, stmts, Op::Cmp(Cmp::Lt, *key, n), Ty::Bool),
+                push(func, stmts, Op::Cmp(Cmp::Ge, *key, zero), Ty::Bool),
+                push(func, stmts, Op::Cmp(Cmp::Lt, *key, size), Ty::Bool),
             );
-            let fine = push(f, stmts, Op::Select(low, high, no), Ty::Bool);
-            inside = Some(inside.map_or(fine, |i| push(f, stmts, Op::Select(i, fine, no), Ty::Bool)));
+            let fine = push(func, stmts, Op::Select(low, high, no), Ty::Bool);
+            inside = Some(inside.map_or(fine, |i| push(func, stmts, Op::Select(i, fine, no), Ty::Bool)));
             // An index far out of bounds must not cause an overflow.
-            let key = push(f, stmts, Op::Select(fine, *key, zero), Ty::I64);
+            let key = push(func, stmts, Op::Select(fine, *key, zero), Ty::I64);
             at = Some(at.map_or(key, |at| {
-                let at = push(f, stmts, Op::Bin(Bin::Mul, at, n), Ty::I64);
-                push(f, stmts, Op::Bin(Bin::Add, at, key), Ty::I64)
+                let at = push(func, stmts, Op::Bin(Bin::Mul, at, size), Ty::I64);
+                push(func, stmts, Op::Bin(Bin::Add, at, key), Ty::I64)
             }));
         }
         let (inside, at) = (inside.unwrap_or(no), at.unwrap_or(none));
-        let (fine, at) = match t.taken {
+        let (fine, at) = match term.taken {
             Some(taken) => (
-                push(f, stmts, Op::Select(taken, inside, yes), Ty::Bool),
-                push(f, stmts, Op::Select(taken, at, none), Ty::I64),
+                push(func, stmts, Op::Select(taken, inside, yes), Ty::Bool),
+                push(func, stmts, Op::Select(taken, at, none), Ty::I64),
             ),
             None => (inside, at),
         };

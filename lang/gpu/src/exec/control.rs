@@ -26,7 +26,12 @@ const MOST: usize = 1 << 27;
 
 /// The largest number of elements that a thread iterates over, as far as the host knows, in a block whose loops
 /// `levels` are parallel.
-fn longest(b: &Block, levels: &[&Loop], number: &dyn Fn(Var) -> Option<usize>, length: &dyn Fn(Var) -> usize) -> usize {
+fn longest(
+    block: &Block,
+    levels: &[&Loop],
+    number: &dyn Fn(Var) -> Option<usize>,
+    length: &dyn Fn(Var) -> usize,
+) -> usize {
     let of = |s: &Stmt| match &s.op {
         Op::Loop(l) => {
             let inside = longest(&l.body, levels, number, length);
@@ -41,7 +46,7 @@ fn longest(b: &Block, levels: &[&Loop], number: &dyn Fn(Var) -> Option<usize>, l
         Op::Sum { a, .. } | Op::SumAll { a, .. } | Op::Dot(a, _) => length(*a),
         op => op.blocks().into_iter().map(|b| longest(b, levels, number, length)).max().unwrap_or(0),
     };
-    b.stmts.iter().map(of).max().unwrap_or(0)
+    block.stmts.iter().map(of).max().unwrap_or(0)
 }
 
 impl<'a> Exec<'a> {
@@ -98,14 +103,16 @@ impl<'a> Exec<'a> {
         stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.block(fr, b))
     }
 
-    fn trip(&mut self, fr: &mut ExecFrame<'a>, l: &Loop, outs: &[Var]) -> Res<Vec<Value>> {
-        let limit = match &l.trip {
+    fn trip(&mut self, fr: &mut ExecFrame<'a>, ir_loop: &Loop, outs: &[Var]) -> Res<Vec<Value>> {
+        let limit = match &ir_loop.trip {
             Trip::Count(n) => Some(self.int(fr, *n)?.max(0)),
             Trip::While(_) => None,
         };
         let mut why = None;
-        if let (Some(n), Trip::Count(v), true) = (limit, &l.trip, l.init.is_empty() && l.lin_init.is_empty()) {
-            match self.without_state(fr, l, *v, n) {
+        if let (Some(n), Trip::Count(v), true) =
+            (limit, &ir_loop.trip, ir_loop.init.is_empty() && ir_loop.lin_init.is_empty())
+        {
+            match self.without_state(fr, ir_loop, *v, n) {
                 Err(Error::Unsupported(x)) => why = Some(x),
                 made => return made,
             }
@@ -116,7 +123,7 @@ impl<'a> Exec<'a> {
                 None => "a long loop that is not a kernel".to_owned(),
             });
         }
-        match (self.on_host(fr, l, limit, outs), why) {
+        match (self.on_host(fr, ir_loop, limit, outs), why) {
             // Report why the innermost candidate for a kernel is not one.
             (Err(Error::Unsupported(what)), Some(why)) if what == HOST => unsupported(format!("{HOST}: {why}")),
             (made, _) => made,
@@ -147,7 +154,7 @@ impl<'a> Exec<'a> {
     }
 
     /// Whether a kernel for the loop would have few threads with much work each.
-    fn is_long(&self, fr: &ExecFrame<'a>, l: &Loop, v: Var, n: i64) -> bool {
+    fn is_long(&self, fr: &ExecFrame<'a>, ir_loop: &Loop, v: Var, n: i64) -> bool {
         let number = |x: Var| match fr.values.get(&x) {
             _ if x == v => usize::try_from(n).ok(),
             Some(Value::Number(Lit::I64(n))) => usize::try_from(*n).ok(),
@@ -155,33 +162,35 @@ impl<'a> Exec<'a> {
         };
         let length = |x: Var| if let Some(Value::Array(a)) = fr.values.get(&x) { a.len() } else { 0 };
         let known = |x: Var| number(x).map(|n| Operand::Number(Lit::I64(n as i64)));
-        let Ok(nest) = nest::Nest::of(l, &known) else { return false };
+        let Ok(nest) = nest::Nest::of(ir_loop, &known) else { return false };
         let threads: usize = nest.extents().iter().product();
         let levels: Vec<&Loop> = nest.levels.iter().map(|(l, _)| *l).collect();
-        let iteration = longest(&l.body, &levels, &number, &length);
+        let iteration = longest(&ir_loop.body, &levels, &number, &length);
         threads < FEW && iteration >= LONG && iteration.saturating_mul(threads) <= MOST
     }
 
     /// Runs a loop on the host. Linear carried values and outputs follow the others.
-    fn on_host(&mut self, fr: &mut ExecFrame<'a>, l: &Loop, limit: Option<i64>, outs: &[Var]) -> Res<Vec<Value>> {
-        let (n, m) = (l.init.len(), l.lin_init.len());
-        let (mut carried, mut lin) = (fr.all(&l.init)?, fr.all(&l.lin_init)?);
-        let mut made: Vec<Vec<Value>> = vec![Vec::new(); l.outs.len() + l.lin_outs.len()];
-        let kinds: Vec<Out> = l.outs.iter().chain(&l.lin_outs).copied().collect();
+    fn on_host(&mut self, fr: &mut ExecFrame<'a>, ir_loop: &Loop, limit: Option<i64>, outs: &[Var]) -> Res<Vec<Value>> {
+        let (count, lin_count) = (ir_loop.init.len(), ir_loop.lin_init.len());
+        let (mut carried, mut lin) = (fr.all(&ir_loop.init)?, fr.all(&ir_loop.lin_init)?);
+        let mut made: Vec<Vec<Value>> = vec![Vec::new(); ir_loop.outs.len() + ir_loop.lin_outs.len()];
+        let kinds: Vec<Out> = ir_loop.outs.iter().chain(&ir_loop.lin_outs).copied().collect();
         // The variables of the outputs, which follow the carried values; the trip count comes last.
-        let plain = n + l.outs.len() + 1;
-        let of: Vec<Var> =
-            (0..l.outs.len()).map(|k| outs[n + k]).chain((0..l.lin_outs.len()).map(|k| outs[plain + m + k])).collect();
+        let plain = count + ir_loop.outs.len() + 1;
+        let of: Vec<Var> = (0..ir_loop.outs.len())
+            .map(|k| outs[count + k])
+            .chain((0..ir_loop.lin_outs.len()).map(|k| outs[plain + lin_count + k]))
+            .collect();
         let mut iteration = 0;
-        while self.again(fr, l, limit, iteration, &carried)? {
-            let i = if l.reverse { limit.unwrap_or(0) - 1 - iteration } else { iteration };
-            let (xs, lin_xs) = (self.elements(fr, &l.xs, i)?, self.elements(fr, &l.lin_xs, i)?);
-            fr.bind(&l.body.params, [vec![Value::Number(Lit::I64(i))], carried, xs].concat())?;
-            fr.bind(&l.body.lin_params, [lin, lin_xs].concat())?;
-            let mut results = self.inner(fr, &l.body)?;
-            let mut rest = results.split_off(n + l.outs.len());
-            let lin_made = rest.split_off(m);
-            let put = results.split_off(n);
+        while self.again(fr, ir_loop, limit, iteration, &carried)? {
+            let i = if ir_loop.reverse { limit.unwrap_or(0) - 1 - iteration } else { iteration };
+            let (xs, lin_xs) = (self.elements(fr, &ir_loop.xs, i)?, self.elements(fr, &ir_loop.lin_xs, i)?);
+            fr.bind(&ir_loop.body.params, [vec![Value::Number(Lit::I64(i))], carried, xs].concat())?;
+            fr.bind(&ir_loop.body.lin_params, [lin, lin_xs].concat())?;
+            let mut results = self.inner(fr, &ir_loop.body)?;
+            let mut rest = results.split_off(count + ir_loop.outs.len());
+            let lin_made = rest.split_off(lin_count);
+            let put = results.split_off(count);
             (carried, lin) = (results, rest);
             for ((v, kind), made) in put.into_iter().chain(lin_made).zip(&kinds).zip(&mut made) {
                 self.put(*kind, made, v)?;
@@ -194,12 +203,12 @@ impl<'a> Exec<'a> {
         }
         let mut ends = Vec::new();
         for ((mut x, kind), v) in made.into_iter().zip(&kinds).zip(&of) {
-            if l.reverse {
+            if ir_loop.reverse {
                 x.reverse();
             }
             ends.push(self.finished(fr, x, *kind, *v)?);
         }
-        let lin_ends = ends.split_off(l.outs.len());
+        let lin_ends = ends.split_off(ir_loop.outs.len());
         Ok([carried, ends, vec![Value::Number(Lit::I64(iteration))], lin, lin_ends].concat())
     }
 

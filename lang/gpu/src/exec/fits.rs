@@ -30,28 +30,28 @@ fn visit(p: &Program, id: FnId, inside: &mut Vec<FnId>, done: &mut Vec<FnId>) ->
 
 /// `sure`: whether every call reaches the block.
 fn block(
-    p: &Program,
-    f: &Function,
+    program: &Program,
+    func: &Function,
     b: &Block,
     sure: bool,
     inside: &mut Vec<FnId>,
     done: &mut Vec<FnId>,
 ) -> Result<(), String> {
-    for s in &b.stmts {
-        match &s.op {
+    for stmt in &b.stmts {
+        match &stmt.op {
             Op::Prim(prim, _) if sure => {
                 // `error` fails on the CPU, too, and is no reason to refuse the function.
                 if let (OnGpu::Cpu(why), true) = (on_gpu(*prim), *prim != Prim::General(GeneralFn::Error)) {
                     return Err(format!("`{}`: {why}", prim.name()));
                 }
             }
-            Op::Cmp(_, a, _) if sure && *f.ty(*a) == Ty::Str => return Err("texts are not on a GPU".to_owned()),
-            Op::Call { f, .. } => visit(p, *f, inside, done)?,
+            Op::Cmp(_, a, _) if sure && *func.ty(*a) == Ty::Str => return Err("texts are not on a GPU".to_owned()),
+            Op::Call { f, .. } => visit(program, *f, inside, done)?,
             _ => {}
         }
         // Arms and loop bodies may not be reached.
-        for inner in s.op.blocks() {
-            stacker::maybe_grow(128 * 1024, 1024 * 1024, || block(p, f, inner, false, inside, done))?;
+        for inner in stmt.op.blocks() {
+            stacker::maybe_grow(128 * 1024, 1024 * 1024, || block(program, func, inner, false, inside, done))?;
         }
     }
     Ok(())

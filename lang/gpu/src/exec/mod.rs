@@ -157,7 +157,7 @@ impl ExecFrame<'_> {
 }
 
 /// The last use of each variable in a block; results of the block are used at its end.
-fn last_reads(b: &Block) -> HashMap<Var, usize> {
+fn last_reads(block: &Block) -> HashMap<Var, usize> {
     fn reads(s: &Stmt, see: &mut dyn FnMut(Var)) {
         s.op.each_operand(&mut *see);
         for b in s.op.blocks() {
@@ -166,12 +166,12 @@ fn last_reads(b: &Block) -> HashMap<Var, usize> {
         }
     }
     let mut last = HashMap::new();
-    for (k, s) in b.stmts.iter().enumerate() {
+    for (k, s) in block.stmts.iter().enumerate() {
         reads(s, &mut |v| {
             last.insert(v, k);
         });
     }
-    last.extend(b.results.iter().chain(&b.lin_results).map(|v| (*v, b.stmts.len())));
+    last.extend(block.results.iter().chain(&block.lin_results).map(|v| (*v, block.stmts.len())));
     last
 }
 
@@ -206,23 +206,28 @@ fn is_fusible_with_loop(stmts: &[Stmt], at: usize, last: &HashMap<Var, usize>) -
 
 impl<'a> Exec<'a> {
     /// Runs a block whose parameters are bound. Returns its results.
-    fn block(&mut self, fr: &mut ExecFrame<'a>, b: &Block) -> Res<Vec<Value>> {
-        let known = self.tapes.last_reads(b);
-        let mut k = 0;
-        while k < b.stmts.len() {
-            let grouped = self.group(fr, &b.stmts[k..]);
-            let extremes = primitives::are_extremes(&b.stmts[k..]);
-            let n = grouped.max(if extremes || is_fusible_with_loop(&b.stmts[k..], k, &known.last) { 2 } else { 1 });
-            let stmts = &b.stmts[k..k + n];
-            let later = |v: Var| known.last.get(&v).is_some_and(|at| *at >= k + n);
+    fn block(&mut self, fr: &mut ExecFrame<'a>, block: &Block) -> Res<Vec<Value>> {
+        let known = self.tapes.last_reads(block);
+        let mut position = 0;
+        while position < block.stmts.len() {
+            let grouped = self.group(fr, &block.stmts[position..]);
+            let extremes = primitives::are_extremes(&block.stmts[position..]);
+            let count =
+                grouped.max(if extremes || is_fusible_with_loop(&block.stmts[position..], position, &known.last) {
+                    2
+                } else {
+                    1
+                });
+            let stmts = &block.stmts[position..position + count];
+            let later = |v: Var| known.last.get(&v).is_some_and(|at| *at >= position + count);
             let outs: Vec<Var> = stmts.iter().flat_map(|s| s.outs.iter().chain(&s.lin_outs)).copied().collect();
             let made = self.as_before(fr, stmts, |exec, fr| {
                 if grouped > 0 {
                     exec.together(fr, stmts, &later)?;
                 } else if extremes {
                     exec.extremes(fr, stmts)?;
-                } else if n == 2 {
-                    exec.fused_with_loop(fr, stmts, &known.dies[k..k + 2], &later)?;
+                } else if count == 2 {
+                    exec.fused_with_loop(fr, stmts, &known.dies[position..position + 2], &later)?;
                 } else if let Op::Soac(s) = &stmts[0].op {
                     let env = exec.env(fr, None);
                     let read = |k: usize| later(stmts[0].outs[k]);
@@ -230,17 +235,17 @@ impl<'a> Exec<'a> {
                     drop(env);
                     fr.bind(&stmts[0].outs, read_later(outs, &read))?;
                 } else if !exec.lone(fr, &stmts[0], &later)? {
-                    exec.stmt(fr, &stmts[0], &known.dies[k])?;
+                    exec.stmt(fr, &stmts[0], &known.dies[position])?;
                 }
                 Ok(outs.iter().map(|v| fr.values.remove(v).unwrap_or(Value::SymbolicZero)).collect())
             })?;
             fr.bind(&outs, made)?;
-            for v in known.dies[k..k + n].iter().flatten() {
+            for v in known.dies[position..position + count].iter().flatten() {
                 fr.values.remove(v);
             }
-            k += n;
+            position += count;
         }
-        b.results.iter().chain(&b.lin_results).map(|v| fr.get(*v).cloned()).collect()
+        block.results.iter().chain(&block.lin_results).map(|v| fr.get(*v).cloned()).collect()
     }
 
     /// Runs a loop fused with the reduction or scan that uses its outputs, if possible.
@@ -276,12 +281,12 @@ impl<'a> Exec<'a> {
     fn group(&self, fr: &ExecFrame<'a>, stmts: &[Stmt]) -> usize {
         let mut shapes: HashMap<Var, Vec<usize>> = HashMap::new();
         let mut one: Option<Vec<usize>> = None;
-        let fits = |s: &&Stmt| {
-            if !is_pointwise(&s.op) || matches!(s.op, Op::Lit(_) | Op::Dup(_) | Op::Drop(_)) {
+        let fits = |stmt: &&Stmt| {
+            if !is_pointwise(&stmt.op) || matches!(stmt.op, Op::Lit(_) | Op::Dup(_) | Op::Drop(_)) {
                 return false;
             }
             let (mut fine, mut vars) = (true, Vec::new());
-            s.op.each_operand(&mut |v| vars.push(v));
+            stmt.op.each_operand(&mut |v| vars.push(v));
             for v in vars {
                 let shape = match (shapes.get(&v), fr.values.get(&v)) {
                     (Some(s), _) => s.clone(),
@@ -294,9 +299,9 @@ impl<'a> Exec<'a> {
                 };
                 fine &= shape.is_empty() || *one.get_or_insert_with(|| shape.clone()) == shape;
             }
-            let array = one.is_some() && s.outs.iter().chain(&s.lin_outs).all(|o| fr.rank(*o) > 0);
+            let array = one.is_some() && stmt.outs.iter().chain(&stmt.lin_outs).all(|o| fr.rank(*o) > 0);
             if let (true, true, Some(shape)) = (fine, array, &one) {
-                shapes.extend(s.outs.iter().chain(&s.lin_outs).map(|o| (*o, shape.clone())));
+                shapes.extend(stmt.outs.iter().chain(&stmt.lin_outs).map(|o| (*o, shape.clone())));
             }
             fine && array
         };
@@ -335,8 +340,8 @@ impl<'a> Exec<'a> {
     }
 
     /// Whether a statement is such a loop or branch, and short enough.
-    fn is_lone(&self, fr: &ExecFrame<'a>, s: &Stmt) -> bool {
-        let suits = match &s.op {
+    fn is_lone(&self, fr: &ExecFrame<'a>, stmt: &Stmt) -> bool {
+        let suits = match &stmt.op {
             // If the host knows the condition, it selects the arm.
             Op::If(c, ..) => !matches!(fr.values.get(c), Some(Value::Number(_))),
             Op::Loop(l) => !l.init.is_empty(),
@@ -350,13 +355,13 @@ impl<'a> Exec<'a> {
             fine &=
                 !matches!(fr.values.get(&v), Some(Value::Number(Lit::Str(_)) | Value::Data(..) | Value::SymbolicZero));
         };
-        s.op.each_operand(&mut see);
-        s.op.blocks().into_iter().for_each(|b| turns::reads(b, &mut see));
+        stmt.op.each_operand(&mut see);
+        stmt.op.blocks().into_iter().for_each(|b| turns::reads(b, &mut see));
         let known = |v: Var| match fr.values.get(&v) {
             Some(Value::Number(Lit::I64(n))) => Some((*n).max(0) as u64),
             _ => None,
         };
-        fine && single_thread::work(fr.f, s, &known).is_some_and(single_thread::bearable_alone)
+        fine && single_thread::work(fr.f, stmt, &known).is_some_and(single_thread::bearable_alone)
     }
 
     /// The variables as kernels see them: Ints are sent to the device on demand, and device scalars in `vectors` appear
@@ -385,33 +390,33 @@ impl<'a> Exec<'a> {
     }
 
     /// Runs a statement, after which the variables `dies` are dead.
-    fn stmt(&mut self, fr: &mut ExecFrame<'a>, s: &Stmt, dies: &[Var]) -> Res<()> {
-        let outs: Vec<Var> = s.outs.iter().chain(&s.lin_outs).copied().collect();
-        let made = match self.control(fr, s, &outs)? {
+    fn stmt(&mut self, fr: &mut ExecFrame<'a>, stmt: &Stmt, dies: &[Var]) -> Res<()> {
+        let outs: Vec<Var> = stmt.outs.iter().chain(&stmt.lin_outs).copied().collect();
+        let made = match self.control(fr, stmt, &outs)? {
             Some(made) => made,
-            None => match &s.op {
+            None => match &stmt.op {
                 Op::Drop(_) => Vec::new(),
                 Op::Destruct { a, .. } if outs.len() != 1 => match fr.get(*a)? {
                     Value::Data(_, fields) => fields.to_vec(),
                     _ => outs.iter().map(|v| zero(fr.f.ty(*v))).collect(),
                 },
                 Op::Dup(a) => vec![fr.get(*a)?.clone(); 2],
-                Op::Prim(p, args) => self.prim(fr, *p, args, s)?,
+                Op::Prim(p, args) => self.prim(fr, *p, args, stmt)?,
                 Op::IndexAdd { acc, .. }
                 | Op::IndexSet { acc, .. }
                 | Op::SliceAdd { acc, .. }
                 | Op::GatherAdd { acc, .. } => {
                     let mut reads = 0;
-                    s.op.each_operand(&mut |v| reads += usize::from(v == *acc));
+                    stmt.op.each_operand(&mut |v| reads += usize::from(v == *acc));
                     let own = if reads == 1 && dies.contains(acc) {
                         fr.values.remove(acc)
                     } else {
                         fr.values.get(acc).cloned()
                     };
                     let own = own.map_or_else(|| unsupported("a variable that is bound nowhere"), Ok)?;
-                    vec![self.updated(fr, &s.op, own, outs[0])?]
+                    vec![self.updated(fr, &stmt.op, own, outs[0])?]
                 }
-                op => vec![self.one(fr, op, s, &outs)?],
+                op => vec![self.one(fr, op, stmt, &outs)?],
             },
         };
         fr.bind(&outs, made)

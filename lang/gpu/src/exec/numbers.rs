@@ -93,7 +93,7 @@ impl<'a> Exec<'a> {
     }
 
     /// An operator, elementwise on arrays.
-    pub(super) fn arithmetic(&mut self, fr: &mut ExecFrame<'a>, op: &Op, s: &Stmt, outs: &[Var]) -> Res<Value> {
+    pub(super) fn arithmetic(&mut self, fr: &mut ExecFrame<'a>, op: &Op, stmt: &Stmt, outs: &[Var]) -> Res<Value> {
         let mut vars = Vec::new();
         op.each_operand(&mut |v| vars.push(v));
         let values = fr.all(&vars)?;
@@ -103,14 +103,14 @@ impl<'a> Exec<'a> {
         let numbers: Option<Vec<Val>> =
             values.iter().map(|v| if let Value::Number(l) = v { Some(val(l)) } else { None }).collect();
         if let Some(x) = numbers {
-            let made = on_host(op, &x).map_err(|_| Error::Fault(Fault { what: Check::Overflow, span: s.span }))?;
+            let made = on_host(op, &x).map_err(|_| Error::Fault(Fault { what: Check::Overflow, span: stmt.span }))?;
             return lit(&made).map(Value::Number);
         }
         // Operations on device scalars only run on vectors of one element.
         let scalar =
             values.iter().all(|v| matches!(v, Value::Number(_)) || matches!(v, Value::Array(a) if a.shape.is_empty()));
         let env = self.env(fr, scalar.then_some(&vars));
-        let mut made = pointwise::run(self.gpu, self.program, fr.f, std::slice::from_ref(s), outs, &env)?;
+        let mut made = pointwise::run(self.gpu, self.program, fr.f, std::slice::from_ref(stmt), outs, &env)?;
         let made = made.remove(0);
         Ok(Value::Array(if scalar { made.reshaped(Vec::new())? } else { made }))
     }
@@ -119,19 +119,19 @@ impl<'a> Exec<'a> {
 impl Exec<'_> {
     /// Applies an operator to values that may be symbolic zeros or data, field by field. (The operands in `op` are
     /// ignored.)
-    pub(super) fn vector(&mut self, op: &Op, x: &[Value]) -> Res<Value> {
-        if let (Op::Select(..), [c, a, b]) = (op, x)
+    pub(super) fn vector(&mut self, op: &Op, operands: &[Value]) -> Res<Value> {
+        if let (Op::Select(..), [c, a, b]) = (op, operands)
             && [a, b].iter().any(|v| matches!(v, Value::SymbolicZero | Value::Data(..)))
         {
             return self.select_parts(c, a, b);
         }
-        if x.iter().any(|v| matches!(v, Value::SymbolicZero)) {
-            return symbolic_zero(op, x);
+        if operands.iter().any(|v| matches!(v, Value::SymbolicZero)) {
+            return symbolic_zero(op, operands);
         }
         let fields = |exec: &mut Self, n: usize, of: &dyn Fn(usize) -> Vec<Value>| {
             (0..n).map(|k| exec.vector(op, &of(k))).collect::<Res<Vec<_>>>()
         };
-        match (op, x) {
+        match (op, operands) {
             (Op::Bin(Bin::Add | Bin::Sub, ..), [Value::Data(s, a), Value::Data(t, b)])
                 if s == t && a.len() == b.len() =>
             {
@@ -149,7 +149,7 @@ impl Exec<'_> {
             }
             (_, x) if x.iter().any(|v| matches!(v, Value::Data(..))) => unsupported("arithmetic on data"),
             (Op::Bin(b, ..), [p, q]) => self.pair(*b, p.clone(), q.clone()),
-            (Op::Un(u, _), [_]) => self.made_of(x, |vs| Op::Un(*u, vs[0])),
+            (Op::Un(u, _), [_]) => self.made_of(operands, |vs| Op::Un(*u, vs[0])),
             _ => unsupported("arithmetic on data"),
         }
     }
@@ -157,23 +157,25 @@ impl Exec<'_> {
 
 impl Exec<'_> {
     /// Selects between two values, which may be data or symbolic zeros.
-    fn select_parts(&mut self, c: &Value, a: &Value, b: &Value) -> Res<Value> {
+    fn select_parts(&mut self, condition: &Value, a: &Value, b: &Value) -> Res<Value> {
         let zeros = |exec: &Self, like: &Value| match like {
             Value::Array(x) => exec.zeros(x.scalar, x.shape.clone()).map(Value::Array),
             Value::Number(l) => Ok(super::zero(&l.ty())),
             _ => unsupported("a choice between data and what is absent"),
         };
-        match (c, a, b) {
+        match (condition, a, b) {
             (_, Value::SymbolicZero, Value::SymbolicZero) => Ok(Value::SymbolicZero),
             (Value::Number(Lit::Bool(c)), ..) => Ok(if *c { a.clone() } else { b.clone() }),
-            (_, Value::Data(..), _) | (_, _, Value::Data(..)) => match self.number_of(c)? {
+            (_, Value::Data(..), _) | (_, _, Value::Data(..)) => match self.number_of(condition)? {
                 Lit::Bool(c) => Ok(if c { a.clone() } else { b.clone() }),
                 _ => unsupported("no Bool in the place of one"),
             },
             (_, Value::SymbolicZero, b) => {
-                self.made_of(&[c.clone(), zeros(self, b)?, b.clone()], |v| Op::Select(v[0], v[1], v[2]))
+                self.made_of(&[condition.clone(), zeros(self, b)?, b.clone()], |v| Op::Select(v[0], v[1], v[2]))
             }
-            (_, a, _) => self.made_of(&[c.clone(), a.clone(), zeros(self, a)?], |v| Op::Select(v[0], v[1], v[2])),
+            (_, a, _) => {
+                self.made_of(&[condition.clone(), a.clone(), zeros(self, a)?], |v| Op::Select(v[0], v[1], v[2]))
+            }
         }
     }
 }

@@ -14,34 +14,36 @@ const KEYS: usize = 1024;
 
 impl<'a> Exec<'a> {
     /// Runs a primitive.
-    pub(super) fn prim(&mut self, fr: &mut ExecFrame<'a>, p: Prim, args: &[Var], s: &Stmt) -> Res<Vec<Value>> {
+    pub(super) fn prim(&mut self, fr: &mut ExecFrame<'a>, prim: Prim, args: &[Var], stmt: &Stmt) -> Res<Vec<Value>> {
         let values = fr.all(args)?;
-        let g = self.gpu;
+        let gpu = self.gpu;
         let one = |a: Res<Array>| a.map(|a| vec![Value::Array(a)]);
-        match (p, args) {
+        match (prim, args) {
             (Prim::General(GeneralFn::Assert), [c, ..]) => {
                 if self.holds(fr, *c)? {
                     return Ok(Vec::new());
                 }
-                Err(Error::Fault(Fault { what: Check::Assertion, span: s.span }))
+                Err(Error::Fault(Fault { what: Check::Assertion, span: stmt.span }))
             }
-            (Prim::General(GeneralFn::Error), _) => Err(Error::Fault(Fault { what: Check::Assertion, span: s.span })),
+            (Prim::General(GeneralFn::Error), _) => {
+                Err(Error::Fault(Fault { what: Check::Assertion, span: stmt.span }))
+            }
             (Prim::Derivative(DerivativeFn::StopGrad) | Prim::General(GeneralFn::Id), _) => Ok(values),
-            (Prim::Array(ArrayFn::Iota), [n]) => one(data_movement::iota(g, self.size(fr, *n)?)),
+            (Prim::Array(ArrayFn::Iota), [n]) => one(data_movement::iota(gpu, self.size(fr, *n)?)),
             (Prim::Array(ArrayFn::Range), [lo, hi]) => {
-                one(compaction::range(g, self.int(fr, *lo)?, self.int(fr, *hi)?))
+                one(compaction::range(gpu, self.int(fr, *lo)?, self.int(fr, *hi)?))
             }
             (Prim::Array(ArrayFn::Linspace), [lo, hi, n]) => {
-                one(compaction::linspace(g, self.float(fr, *lo)?, self.float(fr, *hi)?, self.size(fr, *n)?))
+                one(compaction::linspace(gpu, self.float(fr, *lo)?, self.float(fr, *hi)?, self.size(fr, *n)?))
             }
             (Prim::Array(ArrayFn::Eye), [n]) => {
                 let ones = self.spread(&self.device_number(&Lit::F64(1.0))?, vec![self.size(fr, *n)?])?;
-                one(data_movement::diag(g, &ones))
+                one(data_movement::diag(gpu, &ones))
             }
-            (Prim::Reduction(ReductionFn::Sort), [a]) => one(sort::sort(g, &self.array(fr, *a)?)),
-            (Prim::Reduction(ReductionFn::Argsort), [a]) => one(sort::argsort(g, &self.array(fr, *a)?)),
+            (Prim::Reduction(ReductionFn::Sort), [a]) => one(sort::sort(gpu, &self.array(fr, *a)?)),
+            (Prim::Reduction(ReductionFn::Argsort), [a]) => one(sort::argsort(gpu, &self.array(fr, *a)?)),
             (Prim::Array(ArrayFn::ScatterWithin), [d, at, v]) => {
-                one(index::scatter(g, &self.array(fr, *d)?, &self.array(fr, *at)?, &self.array(fr, *v)?))
+                one(index::scatter(gpu, &self.array(fr, *d)?, &self.array(fr, *at)?, &self.array(fr, *v)?))
             }
             (
                 Prim::Random(
@@ -52,12 +54,12 @@ impl<'a> Exec<'a> {
                     | RandomFn::RandInt,
                 ),
                 _,
-            ) => self.random(fr, p, args),
+            ) => self.random(fr, prim, args),
             (p, [a]) if matches!(fr.get(*a)?, Value::Array(_) | Value::Ints(_)) && fr.rank(*a) > 0 => {
                 let a = self.array(fr, *a)?;
                 self.of_array(p, &a).map(|v| vec![v])
             }
-            _ => self.of_numbers(fr, p, args, s),
+            _ => self.of_numbers(fr, prim, args, stmt),
         }
     }
 
@@ -90,9 +92,9 @@ impl<'a> Exec<'a> {
     }
 
     /// Random numbers and keys.
-    fn random(&mut self, fr: &ExecFrame<'a>, p: Prim, args: &[Var]) -> Res<Vec<Value>> {
-        let (g, int) = (self.gpu, |w: i64| Value::Number(Lit::I64(w)));
-        Ok(match (p, args) {
+    fn random(&mut self, fr: &ExecFrame<'a>, prim: Prim, args: &[Var]) -> Res<Vec<Value>> {
+        let (gpu, int) = (self.gpu, |w: i64| Value::Number(Lit::I64(w)));
+        Ok(match (prim, args) {
             (Prim::Random(RandomFn::RandKey), [seed]) => {
                 random::key(self.int(fr, *seed)? as u64).map(|w| int(w as i64)).to_vec()
             }
@@ -100,20 +102,20 @@ impl<'a> Exec<'a> {
                 let (key, n) = ([self.int(fr, *a)? as u64, self.int(fr, *b)? as u64], self.size(fr, *n)?);
                 match n <= KEYS {
                     true => random::split(key, n).map(|w| Value::Ints(Rc::new(w))).to_vec(),
-                    false => random::split_on_device(g, key, n)?.map(Value::Array).to_vec(),
+                    false => random::split_on_device(gpu, key, n)?.map(Value::Array).to_vec(),
                 }
             }
             (Prim::Random(RandomFn::RandUniform), [k, shape]) => {
-                vec![Value::Array(random::uniform(g, self.key(fr, *k)?, self.ints(fr, *shape)?)?)]
+                vec![Value::Array(random::uniform(gpu, self.key(fr, *k)?, self.ints(fr, *shape)?)?)]
             }
             (Prim::Random(RandomFn::RandNormal), [k, shape]) => {
-                vec![Value::Array(random::normal(g, self.key(fr, *k)?, self.ints(fr, *shape)?)?)]
+                vec![Value::Array(random::normal(gpu, self.key(fr, *k)?, self.ints(fr, *shape)?)?)]
             }
             (Prim::Random(RandomFn::RandInt), [k, lo, hi, shape]) => {
                 let bounds = (self.int(fr, *lo)?, self.int(fr, *hi)?);
-                vec![Value::Array(random::ints(g, self.key(fr, *k)?, bounds, self.ints(fr, *shape)?)?)]
+                vec![Value::Array(random::ints(gpu, self.key(fr, *k)?, bounds, self.ints(fr, *shape)?)?)]
             }
-            _ => return unsupported(format!("`{}`", p.name())),
+            _ => return unsupported(format!("`{}`", prim.name())),
         })
     }
 }
@@ -146,33 +148,33 @@ impl Exec<'_> {
     }
 
     /// Runs a primitive of one array.
-    fn of_array(&mut self, p: Prim, a: &Array) -> Res<Value> {
-        let g = self.gpu;
-        let n = a.shape.first().copied().unwrap_or(0);
-        match p {
+    fn of_array(&mut self, prim: Prim, array: &Array) -> Res<Value> {
+        let gpu = self.gpu;
+        let count = array.shape.first().copied().unwrap_or(0);
+        match prim {
             Prim::Reduction(ReductionFn::Minimum | ReductionFn::Maximum) => {
-                soac::extreme(g, a, p == Prim::Reduction(ReductionFn::Minimum)).map(|[x, _]| Value::Array(x))
+                soac::extreme(gpu, array, prim == Prim::Reduction(ReductionFn::Minimum)).map(|[x, _]| Value::Array(x))
             }
             Prim::Reduction(ReductionFn::Argmin | ReductionFn::Argmax) => {
-                soac::extreme(g, a, p == Prim::Reduction(ReductionFn::Argmin)).map(|[_, i]| Value::Array(i))
+                soac::extreme(gpu, array, prim == Prim::Reduction(ReductionFn::Argmin)).map(|[_, i]| Value::Array(i))
             }
-            Prim::Array(ArrayFn::Diag) => data_movement::diag(g, a).map(Value::Array),
-            Prim::Reduction(ReductionFn::Trace) => soac::sum(g, &data_movement::diag(g, a)?).map(Value::Array),
+            Prim::Array(ArrayFn::Diag) => data_movement::diag(gpu, array).map(Value::Array),
+            Prim::Reduction(ReductionFn::Trace) => soac::sum(gpu, &data_movement::diag(gpu, array)?).map(Value::Array),
             Prim::Reduction(ReductionFn::Any | ReductionFn::All) => {
-                soac::any(g, a, p == Prim::Reduction(ReductionFn::All)).map(Value::Array)
+                soac::any(gpu, array, prim == Prim::Reduction(ReductionFn::All)).map(Value::Array)
             }
-            Prim::Reduction(ReductionFn::Sum) => soac::sum(g, a).map(Value::Array),
-            Prim::Reduction(ReductionFn::Prod) => soac::along(g, a, Bin::Mul).map(Value::Array),
-            Prim::Reduction(ReductionFn::Cumsum) => soac::running(g, a, Bin::Add, false).map(Value::Array),
-            Prim::Reduction(ReductionFn::Cumprod) => soac::running(g, a, Bin::Mul, false).map(Value::Array),
+            Prim::Reduction(ReductionFn::Sum) => soac::sum(gpu, array).map(Value::Array),
+            Prim::Reduction(ReductionFn::Prod) => soac::along(gpu, array, Bin::Mul).map(Value::Array),
+            Prim::Reduction(ReductionFn::Cumsum) => soac::running(gpu, array, Bin::Add, false).map(Value::Array),
+            Prim::Reduction(ReductionFn::Cumprod) => soac::running(gpu, array, Bin::Mul, false).map(Value::Array),
             Prim::Reduction(ReductionFn::Mean) => {
-                let sum = Value::Array(soac::sum(g, a)?);
-                let n = if a.scalar == Scalar::F32 { Lit::F32(n as f32) } else { Lit::F64(n as f64) };
+                let sum = Value::Array(soac::sum(gpu, array)?);
+                let n = if array.scalar == Scalar::F32 { Lit::F32(count as f32) } else { Lit::F64(count as f64) };
                 self.pair(Bin::Div, sum, Value::Number(n))
             }
-            Prim::Reduction(ReductionFn::Variance) if a.shape.len() == 1 => {
-                let mean = self.of_array(Prim::Reduction(ReductionFn::Mean), a)?;
-                let Value::Array(d) = self.pair(Bin::Sub, Value::Array(a.clone()), mean)? else {
+            Prim::Reduction(ReductionFn::Variance) if array.shape.len() == 1 => {
+                let mean = self.of_array(Prim::Reduction(ReductionFn::Mean), array)?;
+                let Value::Array(d) = self.pair(Bin::Sub, Value::Array(array.clone()), mean)? else {
                     return unsupported("no array in the place of one");
                 };
                 let Value::Array(squares) = self.pair(Bin::Mul, Value::Array(d.clone()), Value::Array(d))? else {
@@ -181,10 +183,10 @@ impl Exec<'_> {
                 self.of_array(Prim::Reduction(ReductionFn::Mean), &squares)
             }
             Prim::Reduction(ReductionFn::Norm) => {
-                let square = Value::Array(gemm::dot(g, a, a)?);
+                let square = Value::Array(gemm::dot(gpu, array, array)?);
                 self.made_of(&[square], |vs| Op::Un(adl_prim::Un::Sqrt, vs[0]))
             }
-            _ => unsupported(format!("`{}`", p.name())),
+            _ => unsupported(format!("`{}`", prim.name())),
         }
     }
 }

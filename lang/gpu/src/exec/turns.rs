@@ -75,11 +75,11 @@ fn operands(s: &Stmt) -> HashSet<Var> {
 }
 
 /// Whether a block contains checks, other than assertions, which iterations that do not reach it must not execute.
-fn may_fail(p: &Program, f: &Function, b: &Block, calls: usize) -> bool {
+fn may_fail(program: &Program, func: &Function, b: &Block, calls: usize) -> bool {
     let literal = |v: &Var| b.stmts.iter().any(|s| matches!(s.op, Op::Lit(_)) && s.outs.contains(v));
     b.stmts.iter().any(|s| match &s.op {
         // An extent of a shape, which is in bounds.
-        Op::Index { a, at, .. } if *f.ty(*a) == Ty::shape() && at.iter().all(literal) => false,
+        Op::Index { a, at, .. } if *func.ty(*a) == Ty::shape() && at.iter().all(literal) => false,
         Op::Index { .. }
         | Op::IndexAdd { .. }
         | Op::IndexSet { .. }
@@ -89,10 +89,12 @@ fn may_fail(p: &Program, f: &Function, b: &Block, calls: usize) -> bool {
         | Op::GatherAdd { .. }
         | Op::Contract(_) => true,
         Op::Prim(p, _) => on_gpu(*p) != OnGpu::Number,
-        Op::Bin(Bin::IntDiv | Bin::Rem | Bin::Pow, a, _) => *f.ty(*a).scalar() == Ty::I64,
+        Op::Bin(Bin::IntDiv | Bin::Rem | Bin::Pow, a, _) => *func.ty(*a).scalar() == Ty::I64,
         Op::Loop(l) if matches!(l.trip, Trip::While(_)) => true,
-        Op::Call { f, .. } if calls == 0 || may_fail(p, p.func(*f), &p.func(*f).body, calls - 1) => true,
-        op => op.blocks().into_iter().any(|b| may_fail(p, f, b, calls)),
+        Op::Call { f, .. } if calls == 0 || may_fail(program, program.func(*f), &program.func(*f).body, calls - 1) => {
+            true
+        }
+        op => op.blocks().into_iter().any(|b| may_fail(program, func, b, calls)),
     })
 }
 
@@ -138,108 +140,114 @@ impl<'a> Exec<'a> {
     fn free_iterations(
         &mut self,
         fr: &mut ExecFrame<'a>,
-        l: &Loop,
-        m: usize,
-        t: &mut IterationBatch,
+        ir_loop: &Loop,
+        trip: usize,
+        batch: &mut IterationBatch,
     ) -> Res<Vec<Batched>> {
-        let only = t.only.as_ref().map(|a| batched_ops::repeated(self.gpu, a, m)).transpose()?;
-        let mut inner = IterationBatch { n: t.n * m, each: HashMap::new(), calls: t.calls.clone(), only };
+        let only = batch.only.as_ref().map(|a| batched_ops::repeated(self.gpu, a, trip)).transpose()?;
+        let mut inner = IterationBatch { n: batch.n * trip, each: HashMap::new(), calls: batch.calls.clone(), only };
         let mut all = HashSet::new();
-        reads(&l.body, &mut |v| {
+        reads(&ir_loop.body, &mut |v| {
             all.insert(v);
         });
-        for v in all.iter().filter(|v| t.each.contains_key(v)) {
-            let a = self.each(fr, t, *v)?;
-            inner.each.insert(*v, Batched::Each(batched_ops::repeated(self.gpu, &a, m)?));
+        for v in all.iter().filter(|v| batch.each.contains_key(v)) {
+            let a = self.each(fr, batch, *v)?;
+            inner.each.insert(*v, Batched::Each(batched_ops::repeated(self.gpu, &a, trip)?));
         }
-        for (p, x) in l.body.params.iter().skip(1).zip(&l.xs).filter(|(p, _)| all.contains(p)) {
-            let x = match self.turned(fr, t, *x)? {
+        for (p, x) in ir_loop.body.params.iter().skip(1).zip(&ir_loop.xs).filter(|(p, _)| all.contains(p)) {
+            let x = match self.turned(fr, batch, *x)? {
                 Batched::Same(Value::SymbolicZero) => Batched::Same(super::zero(fr.f.ty(*p))),
-                _ => Batched::Each(self.elements_of_all(fr, t, *x, m)?),
+                _ => Batched::Each(self.elements_of_all(fr, batch, *x, trip)?),
             };
             self.tie(fr, &mut inner, *p, x);
         }
-        if let Some(p) = l.body.params.first().filter(|p| all.contains(p)) {
-            let indices = batched_ops::trip(self.gpu, t.n, m)?;
+        if let Some(p) = ir_loop.body.params.first().filter(|p| all.contains(p)) {
+            let indices = batched_ops::trip(self.gpu, batch.n, trip)?;
             inner.each.insert(*p, Batched::Each(indices));
         }
-        let made = self.in_iterations(fr, &l.body, &mut inner)?;
-        let outs = made.into_iter().zip(&l.outs).map(|(x, o)| self.joined(x, *o, t.n, m)).collect::<Res<Vec<_>>>();
+        let made = self.in_iterations(fr, &ir_loop.body, &mut inner)?;
+        let outs = made
+            .into_iter()
+            .zip(&ir_loop.outs)
+            .map(|(x, o)| self.joined(x, *o, batch.n, trip))
+            .collect::<Res<Vec<_>>>();
         outs.map(|mut outs| {
-            outs.push(Batched::Same(Value::Number(Lit::I64(m as i64))));
+            outs.push(Batched::Same(Value::Number(Lit::I64(trip as i64))));
             outs
         })
     }
 
     /// The elements that the iterations of an inner loop read.
-    fn elements_of_all(&self, fr: &ExecFrame<'a>, t: &IterationBatch, x: Var, m: usize) -> Res<Array> {
-        let x = self.many(fr, t, x)?;
-        let Some((length, rest)) = x.inner().split_first() else { return unsupported("elements of a number") };
+    fn elements_of_all(&self, fr: &ExecFrame<'a>, batch: &IterationBatch, x: Var, trip: usize) -> Res<Array> {
+        let operand = self.many(fr, batch, x)?;
+        let Some((length, rest)) = operand.inner().split_first() else { return unsupported("elements of a number") };
         let rest = rest.to_vec();
-        if *length < m {
+        if *length < trip {
             return unsupported("an array that is shorter than a loop");
         }
-        let whole = if *length == m && t.n == 1 {
-            x.array.clone()
-        } else if *length == m {
-            batched_ops::spread(self.gpu, t.n, &x)?
+        let whole = if *length == trip && batch.n == 1 {
+            operand.array.clone()
+        } else if *length == trip {
+            batched_ops::spread(self.gpu, batch.n, &operand)?
         } else {
-            batched_ops::moved(self.gpu, t.n, &x, &[&[m], &rest[..]].concat(), |_, q| q.to_owned())?
+            batched_ops::moved(self.gpu, batch.n, &operand, &[&[trip], &rest[..]].concat(), |_, q| q.to_owned())?
         };
-        whole.reshaped([&[t.n * m], &rest[..]].concat())
+        whole.reshaped([&[batch.n * trip], &rest[..]].concat())
     }
 
     /// The output of an inner loop with m iterations in each of n.
-    fn joined(&self, x: Batched, out: Out, n: usize, m: usize) -> Res<Batched> {
-        let g = self.gpu;
+    fn joined(&self, x: Batched, out: Out, count: usize, trip: usize) -> Res<Batched> {
+        let gpu = self.gpu;
         match (x, out) {
             (Batched::Same(Value::SymbolicZero), _) => Ok(Batched::Same(Value::SymbolicZero)),
             // The host keeps what it knows.
-            (Batched::Same(Value::Number(Lit::I64(k))), Out::Collect) if m <= ASKED => {
-                Ok(Batched::Same(Value::Ints(Rc::new(vec![k; m]))))
+            (Batched::Same(Value::Number(Lit::I64(k))), Out::Collect) if trip <= ASKED => {
+                Ok(Batched::Same(Value::Ints(Rc::new(vec![k; trip]))))
             }
-            (Batched::Outer(a, b), Out::Sum) if n == 1 => {
-                let sum = gemm::matmul(g, &data_movement::transpose(g, &a)?, &b)?;
+            (Batched::Outer(a, b), Out::Sum) if count == 1 => {
+                let sum = gemm::matmul(gpu, &data_movement::transpose(gpu, &a)?, &b)?;
                 sum.reshaped([&[1], &sum.shape[..]].concat()).map(Batched::Each)
             }
             (Batched::Outer(a, b), Out::Sum) => {
                 let (h, d) = (a.shape[1], b.shape[1]);
                 let (a, b) = (
-                    BatchedOperand { array: a.reshaped(vec![n, m * h])?, each: true },
-                    BatchedOperand { array: b.reshaped(vec![n, m * d])?, each: true },
+                    BatchedOperand { array: a.reshaped(vec![count, trip * h])?, each: true },
+                    BatchedOperand { array: b.reshaped(vec![count, trip * d])?, each: true },
                 );
                 batched_ops::products(
-                    g,
-                    n,
+                    gpu,
+                    count,
                     (Factor { of: &a, rows: 1, terms: h }, Factor { of: &b, rows: 1, terms: d }),
-                    [h, d, m],
+                    [h, d, trip],
                     Bin::Mul,
                 )
                 .map(Batched::Each)
             }
             (x, out) => {
-                let a = self.spread_out(x, n * m)?;
-                let a = a.reshaped([&[n, m], &a.shape[1..]].concat())?;
-                if out == Out::Sum { batched_ops::sum(g, &a).map(Batched::Each) } else { Ok(Batched::Each(a)) }
+                let a = self.spread_out(x, count * trip)?;
+                let a = a.reshaped([&[count, trip], &a.shape[1..]].concat())?;
+                if out == Out::Sum { batched_ops::sum(gpu, &a).map(Batched::Each) } else { Ok(Batched::Each(a)) }
             }
         }
     }
 
     /// Converts any value to an array per iteration.
-    pub(super) fn spread_out(&self, x: Batched, n: usize) -> Res<Array> {
+    pub(super) fn spread_out(&self, x: Batched, count: usize) -> Res<Array> {
         match x {
             // Kernels would read one element per iteration.
-            Batched::Each(a) if a.shape.first() != Some(&n) => unsupported("an array for another number of iterations"),
+            Batched::Each(a) if a.shape.first() != Some(&count) => {
+                unsupported("an array for another number of iterations")
+            }
             Batched::Each(a) => Ok(a),
             Batched::Same(v) => {
-                batched_ops::spread(self.gpu, n, &BatchedOperand { array: self.on_device(&v)?, each: false })
+                batched_ops::spread(self.gpu, count, &BatchedOperand { array: self.on_device(&v)?, each: false })
             }
             Batched::Outer(a, b) => {
                 let (h, d) = (a.shape[1], b.shape[1]);
                 let (a, b) = (BatchedOperand { array: a, each: true }, BatchedOperand { array: b, each: true });
                 batched_ops::products(
                     self.gpu,
-                    n,
+                    count,
                     (Factor { of: &a, rows: 1, terms: 1 }, Factor { of: &b, rows: 1, terms: 1 }),
                     [h, d, 1],
                     Bin::Mul,
@@ -283,30 +291,36 @@ impl<'a> Exec<'a> {
     }
 
     /// Runs a block in all iterations. Returns its results.
-    fn in_iterations(&mut self, fr: &mut ExecFrame<'a>, b: &Block, t: &mut IterationBatch) -> Res<Vec<Batched>> {
-        let known = self.tapes.last_reads(b);
+    fn in_iterations(
+        &mut self,
+        fr: &mut ExecFrame<'a>,
+        block: &Block,
+        batch: &mut IterationBatch,
+    ) -> Res<Vec<Batched>> {
+        let known = self.tapes.last_reads(block);
         // Literals are bound first, so that they do not separate other statements.
-        for s in &b.stmts {
+        for s in &block.stmts {
             if let (Op::Lit(l), [out]) = (&s.op, &s.outs[..]) {
                 fr.values.insert(*out, Value::Number(l.clone()));
             }
         }
-        let mut k = 0;
-        while let Some(s) = b.stmts.get(k) {
-            let n = match self.alike(fr, &b.stmts[k..], t) {
+        let mut position = 0;
+        while let Some(s) = block.stmts.get(position) {
+            let count = match self.alike(fr, &block.stmts[position..], batch) {
                 0 => {
-                    self.step(fr, s, t)?;
+                    self.step(fr, s, batch)?;
                     1
                 }
-                n => self
-                    .most_alike(fr, &b.stmts[k..k + n], t, &|v, n| known.last.get(&v).is_some_and(|at| *at >= k + n))?,
+                n => self.most_alike(fr, &block.stmts[position..position + n], batch, &|v, n| {
+                    known.last.get(&v).is_some_and(|at| *at >= position + n)
+                })?,
             };
-            for v in known.dies[k..k + n].iter().flatten() {
-                t.each.remove(v);
+            for v in known.dies[position..position + count].iter().flatten() {
+                batch.each.remove(v);
             }
-            k += n;
+            position += count;
         }
-        b.results.iter().chain(&b.lin_results).map(|v| self.turned(fr, t, *v)).collect()
+        block.results.iter().chain(&block.lin_results).map(|v| self.turned(fr, batch, *v)).collect()
     }
 
     /// Runs elementwise statements as one kernel, or as many of them as the number of bindings permits. Returns how
@@ -328,68 +342,77 @@ impl<'a> Exec<'a> {
     }
 
     /// Runs one statement in all iterations.
-    fn step(&mut self, fr: &mut ExecFrame<'a>, s: &Stmt, t: &mut IterationBatch) -> Res<()> {
-        if matches!(s.op, Op::Lit(_) | Op::Drop(_)) {
+    fn step(&mut self, fr: &mut ExecFrame<'a>, stmt: &Stmt, batch: &mut IterationBatch) -> Res<()> {
+        if matches!(stmt.op, Op::Lit(_) | Op::Drop(_)) {
             return Ok(());
         }
-        let checks = matches!(s.op, Op::Prim(Prim::General(GeneralFn::Assert), _)) && t.only.is_some();
-        if !checks && !operands(s).iter().any(|v| t.each.contains_key(v)) {
-            s.outs.iter().chain(&s.lin_outs).for_each(|v| {
-                t.each.remove(v);
+        let checks = matches!(stmt.op, Op::Prim(Prim::General(GeneralFn::Assert), _)) && batch.only.is_some();
+        if !checks && !operands(stmt).iter().any(|v| batch.each.contains_key(v)) {
+            stmt.outs.iter().chain(&stmt.lin_outs).for_each(|v| {
+                batch.each.remove(v);
             });
-            return self.stmt(fr, s, &[]);
+            return self.stmt(fr, stmt, &[]);
         }
-        let outs: Vec<Var> = s.outs.iter().chain(&s.lin_outs).copied().collect();
-        if let Some(made) = self.threads(fr, s, t)? {
-            s.outs.iter().zip(made).for_each(|(v, a)| {
-                t.each.insert(*v, Batched::Each(a));
+        let outs: Vec<Var> = stmt.outs.iter().chain(&stmt.lin_outs).copied().collect();
+        if let Some(made) = self.threads(fr, stmt, batch)? {
+            stmt.outs.iter().zip(made).for_each(|(v, a)| {
+                batch.each.insert(*v, Batched::Each(a));
             });
             return Ok(());
         }
-        let made = match &s.op {
-            Op::Dup(a) => vec![self.turned(fr, t, *a)?; 2],
-            Op::If(c, a, b) => self.both(fr, *c, (a, b), t)?,
-            Op::Loop(l) => stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.loop_in_turns(fr, l, t))?,
+        let made = match &stmt.op {
+            Op::Dup(a) => vec![self.turned(fr, batch, *a)?; 2],
+            Op::If(c, a, b) => self.both(fr, *c, (a, b), batch)?,
+            Op::Loop(l) => stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.loop_in_turns(fr, l, batch))?,
             Op::Call { f, args, lin_args, .. } => {
-                self.call_in_turns(fr, *f, &[args.as_slice(), lin_args].concat(), t)?
+                self.call_in_turns(fr, *f, &[args.as_slice(), lin_args].concat(), batch)?
             }
-            op => self.operation(fr, op, &outs, t)?,
+            op => self.operation(fr, op, &outs, batch)?,
         };
         if outs.len() > made.len() {
             return unsupported("an operation with fewer results than it should have");
         }
-        outs.into_iter().zip(made).for_each(|(v, x)| self.tie(fr, t, v, x));
+        outs.into_iter().zip(made).for_each(|(v, x)| self.tie(fr, batch, v, x));
         Ok(())
     }
 
     /// Runs a scalar branch, or a scalar loop with state, as a kernel with one thread per iteration, if possible.
-    fn threads(&mut self, fr: &ExecFrame<'a>, s: &Stmt, t: &IterationBatch) -> Res<Option<Vec<Array>>> {
-        let suits = match &s.op {
-            Op::If(c, ..) => t.each.contains_key(c),
+    fn threads(&mut self, fr: &ExecFrame<'a>, stmt: &Stmt, batch: &IterationBatch) -> Res<Option<Vec<Array>>> {
+        let suits = match &stmt.op {
+            Op::If(c, ..) => batch.each.contains_key(c),
             Op::Loop(l) => !l.init.is_empty(),
             _ => false,
         };
-        if !suits || single_thread::size(s) > single_thread::STATEMENTS {
+        if !suits || single_thread::size(stmt) > single_thread::STATEMENTS {
             return Ok(None);
         }
-        let known = |v: Var| match (t.each.get(&v), fr.values.get(&v)) {
+        let known = |v: Var| match (batch.each.get(&v), fr.values.get(&v)) {
             (None, Some(Value::Number(Lit::I64(n)))) => Some((*n).max(0) as u64),
             _ => None,
         };
-        let seen = |v: &Var| match (t.each.get(v), fr.values.get(v)) {
+        let seen = |v: &Var| match (batch.each.get(v), fr.values.get(v)) {
             (Some(x), _) => matches!(x, Batched::Each(_)),
             (None, x) => !matches!(x, Some(Value::Number(Lit::Str(_)) | Value::Data(..) | Value::SymbolicZero)),
         };
-        if !operands(s).iter().all(seen) || !single_thread::work(fr.f, s, &known).is_some_and(single_thread::bearable) {
+        if !operands(stmt).iter().all(seen)
+            || !single_thread::work(fr.f, stmt, &known).is_some_and(single_thread::bearable)
+        {
             return Ok(None);
         }
         let own = self.env(fr, None);
-        let env = |v: Var| match t.each.get(&v) {
+        let env = |v: Var| match batch.each.get(&v) {
             Some(Batched::Each(a)) => Some(Operand::Array(a.clone())),
             Some(_) => None,
             None => own(v),
         };
-        match single_thread::in_iterations(self.gpu, self.program, fr.f, s, &env, (t.n, &|v| t.each.contains_key(&v))) {
+        match single_thread::in_iterations(
+            self.gpu,
+            self.program,
+            fr.f,
+            stmt,
+            &env,
+            (batch.n, &|v| batch.each.contains_key(&v)),
+        ) {
             Ok(made) => Ok(Some(made)),
             Err(Error::Unsupported(_)) => Ok(None),
             Err(e) => Err(e),
@@ -401,33 +424,41 @@ impl<'a> Exec<'a> {
         &mut self,
         fr: &mut ExecFrame<'a>,
         c: Var,
-        (a, b): (&Block, &Block),
-        t: &mut IterationBatch,
+        (then_arm, else_arm): (&Block, &Block),
+        batch: &mut IterationBatch,
     ) -> Res<Vec<Batched>> {
-        let Some(test) = t.each.get(&c).cloned() else {
-            let arm = if self.holds(fr, c)? { a } else { b };
-            return stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_iterations(fr, arm, t));
+        let Some(test) = batch.each.get(&c).cloned() else {
+            let arm = if self.holds(fr, c)? { then_arm } else { else_arm };
+            return stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_iterations(fr, arm, batch));
         };
-        let test = BatchedOperand { array: self.spread_out(test, t.n)?, each: true };
-        if t.only.is_none()
-            && t.n <= ASKED
-            && [a, b].into_iter().any(|b| on_arrays(fr.f, b))
+        let test = BatchedOperand { array: self.spread_out(test, batch.n)?, each: true };
+        if batch.only.is_none()
+            && batch.n <= ASKED
+            && [then_arm, else_arm].into_iter().any(|b| on_arrays(fr.f, b))
             && let Some(way) = self.one_way(&test.array)?
         {
-            return stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_iterations(fr, if way { a } else { b }, t));
+            return stacker::maybe_grow(128 * 1024, 1024 * 1024, || {
+                self.in_iterations(fr, if way { then_arm } else { else_arm }, batch)
+            });
         }
-        if may_fail(self.program, fr.f, a, CALLS) || may_fail(self.program, fr.f, b, CALLS) {
+        if may_fail(self.program, fr.f, then_arm, CALLS) || may_fail(self.program, fr.f, else_arm, CALLS) {
             return unsupported("a branch with checks, in iterations that take different arms");
         }
-        let before = t.only.take();
-        t.only =
-            if asserts(self.program, a, CALLS) { Some(self.only(&test, before.as_ref(), true, t.n)?) } else { None };
-        let yes = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_iterations(fr, a, t))?;
-        t.only =
-            if asserts(self.program, b, CALLS) { Some(self.only(&test, before.as_ref(), false, t.n)?) } else { None };
-        let no = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_iterations(fr, b, t))?;
-        t.only = before;
-        yes.into_iter().zip(no).map(|(x, y)| self.chosen(&test, x, y, t.n)).collect()
+        let before = batch.only.take();
+        batch.only = if asserts(self.program, then_arm, CALLS) {
+            Some(self.only(&test, before.as_ref(), true, batch.n)?)
+        } else {
+            None
+        };
+        let yes = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_iterations(fr, then_arm, batch))?;
+        batch.only = if asserts(self.program, else_arm, CALLS) {
+            Some(self.only(&test, before.as_ref(), false, batch.n)?)
+        } else {
+            None
+        };
+        let no = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_iterations(fr, else_arm, batch))?;
+        batch.only = before;
+        yes.into_iter().zip(no).map(|(x, y)| self.chosen(&test, x, y, batch.n)).collect()
     }
 
     /// The arm that all iterations take, if they do not diverge.
@@ -447,76 +478,91 @@ impl<'a> Exec<'a> {
     }
 
     /// Runs a loop inside of a batch.
-    fn loop_in_turns(&mut self, fr: &mut ExecFrame<'a>, l: &Loop, t: &mut IterationBatch) -> Res<Vec<Batched>> {
-        let Trip::Count(n) = l.trip else { return unsupported("a loop of unknown length in iterations of another") };
-        let n = match t.each.get(&n) {
-            None if free(l) => self.int(fr, n)?.max(0),
-            Some(Batched::Each(a)) if free(l) && t.n <= ASKED => self.one_length(a)?.max(0),
+    fn loop_in_turns(
+        &mut self,
+        fr: &mut ExecFrame<'a>,
+        ir_loop: &Loop,
+        batch: &mut IterationBatch,
+    ) -> Res<Vec<Batched>> {
+        let Trip::Count(n) = ir_loop.trip else {
+            return unsupported("a loop of unknown length in iterations of another");
+        };
+        let trip = match batch.each.get(&n) {
+            None if free(ir_loop) => self.int(fr, n)?.max(0),
+            Some(Batched::Each(a)) if free(ir_loop) && batch.n <= ASKED => self.one_length(a)?.max(0),
             _ => return unsupported("loops of different lengths in iterations of another"),
         };
-        if l.init.is_empty() && n > 0 {
-            return self.free_iterations(fr, l, n as usize, t);
+        if ir_loop.init.is_empty() && trip > 0 {
+            return self.free_iterations(fr, ir_loop, trip as usize, batch);
         }
-        if n > STEPS {
+        if trip > STEPS {
             return unsupported("a long loop with state, in iterations of another");
         }
-        let mut carried = l.init.iter().map(|v| self.turned(fr, t, *v)).collect::<Res<Vec<_>>>()?;
-        let mut made: Vec<Vec<Batched>> = vec![Vec::new(); l.outs.len()];
-        for iteration in 0..n {
+        let mut carried = ir_loop.init.iter().map(|v| self.turned(fr, batch, *v)).collect::<Res<Vec<_>>>()?;
+        let mut made: Vec<Vec<Batched>> = vec![Vec::new(); ir_loop.outs.len()];
+        for iteration in 0..trip {
             self.patient()?;
-            let i = if l.reverse { n - 1 - iteration } else { iteration };
-            let xs = l.xs.iter().map(|x| self.element_of_each(fr, t, *x, i)).collect::<Res<Vec<_>>>()?;
+            let i = if ir_loop.reverse { trip - 1 - iteration } else { iteration };
+            let xs = ir_loop.xs.iter().map(|x| self.element_of_each(fr, batch, *x, i)).collect::<Res<Vec<_>>>()?;
             let index = Batched::Same(Value::Number(Lit::I64(i)));
-            l.body.params.iter().zip([vec![index], carried, xs].concat()).for_each(|(p, x)| self.tie(fr, t, *p, x));
-            carried = self.in_iterations(fr, &l.body, t)?;
-            let put = carried.split_off(l.init.len());
-            for ((x, kind), made) in put.into_iter().zip(&l.outs).zip(&mut made) {
+            ir_loop
+                .body
+                .params
+                .iter()
+                .zip([vec![index], carried, xs].concat())
+                .for_each(|(p, x)| self.tie(fr, batch, *p, x));
+            carried = self.in_iterations(fr, &ir_loop.body, batch)?;
+            let put = carried.split_off(ir_loop.init.len());
+            for ((x, kind), made) in put.into_iter().zip(&ir_loop.outs).zip(&mut made) {
                 match (kind, made.pop()) {
-                    (Out::Sum, Some(sum)) => made.push(self.added(sum, x, t.n)?),
+                    (Out::Sum, Some(sum)) => made.push(self.added(sum, x, batch.n)?),
                     (_, before) => made.extend(before.into_iter().chain([x])),
                 }
             }
         }
-        let ends =
-            made.into_iter().zip(&l.outs).map(|(x, o)| self.ended(x, *o, l.reverse, t.n)).collect::<Res<Vec<_>>>()?;
-        Ok([carried, ends, vec![Batched::Same(Value::Number(Lit::I64(n)))]].concat())
+        let ends = made
+            .into_iter()
+            .zip(&ir_loop.outs)
+            .map(|(x, o)| self.ended(x, *o, ir_loop.reverse, batch.n))
+            .collect::<Res<Vec<_>>>()?;
+        Ok([carried, ends, vec![Batched::Same(Value::Number(Lit::I64(trip)))]].concat())
     }
 
     /// The element that each iteration reads.
-    fn element_of_each(&mut self, fr: &mut ExecFrame<'a>, t: &IterationBatch, x: Var, i: i64) -> Res<Batched> {
-        if !t.each.contains_key(&x) {
+    fn element_of_each(&mut self, fr: &mut ExecFrame<'a>, batch: &IterationBatch, x: Var, i: i64) -> Res<Batched> {
+        if !batch.each.contains_key(&x) {
             let mut made = self.elements(fr, &[x], i)?;
             return Ok(Batched::Same(made.remove(0)));
         }
-        let x = self.many(fr, t, x)?;
+        let x = self.many(fr, batch, x)?;
         let (length, rest) = (x.inner()[0], &x.inner()[1..]);
         if i as usize >= length {
             return unsupported("an array that is shorter than a loop");
         }
         let at = i as usize * rest.iter().product::<usize>();
         let place = |e: &mut crate::wgsl::Emit<'_>, q: &str| format!("{} + {q}", e.word(at as u32));
-        batched_ops::moved(self.gpu, t.n, &x, rest, place).map(Batched::Each)
+        batched_ops::moved(self.gpu, batch.n, &x, rest, place).map(Batched::Each)
     }
 
     /// The output of a sequential inner loop.
-    fn ended(&self, mut x: Vec<Batched>, out: Out, reverse: bool, n: usize) -> Res<Batched> {
-        if x.is_empty() {
+    fn ended(&self, mut rows: Vec<Batched>, out: Out, reverse: bool, count: usize) -> Res<Batched> {
+        if rows.is_empty() {
             return unsupported("rows that no iteration makes");
         }
         if out == Out::Sum {
-            return Ok(x.remove(0));
+            return Ok(rows.remove(0));
         }
         if reverse {
-            x.reverse();
+            rows.reverse();
         }
-        if x.iter().all(|x| matches!(x, Batched::Same(Value::SymbolicZero))) {
+        if rows.iter().all(|x| matches!(x, Batched::Same(Value::SymbolicZero))) {
             return Ok(Batched::Same(Value::SymbolicZero));
         }
-        let all = x
+        let all = rows
             .into_iter()
-            .map(|x| self.spread_out(x, n).map(|array| BatchedOperand { array, each: true }))
+            .map(|x| self.spread_out(x, count).map(|array| BatchedOperand { array, each: true }))
             .collect::<Res<Vec<_>>>()?;
-        batched_ops::stack(self.gpu, n, &all).map(Batched::Each)
+        batched_ops::stack(self.gpu, count, &all).map(Batched::Each)
     }
 
     /// Runs a call in all iterations.
@@ -525,27 +571,27 @@ impl<'a> Exec<'a> {
         fr: &mut ExecFrame<'a>,
         id: FnId,
         args: &[Var],
-        t: &mut IterationBatch,
+        batch: &mut IterationBatch,
     ) -> Res<Vec<Batched>> {
-        if t.calls.contains(&id) {
+        if batch.calls.contains(&id) {
             return unsupported("a function that calls itself, in iterations of a loop");
         }
-        let f = self.program.func(id);
-        let given = args.iter().map(|v| self.turned(fr, t, *v)).collect::<Res<Vec<_>>>()?;
-        let mut own = ExecFrame { f, values: HashMap::new() };
+        let func = self.program.func(id);
+        let given = args.iter().map(|v| self.turned(fr, batch, *v)).collect::<Res<Vec<_>>>()?;
+        let mut own = ExecFrame { f: func, values: HashMap::new() };
         let mut inner = IterationBatch {
-            n: t.n,
+            n: batch.n,
             each: HashMap::new(),
-            calls: [&t.calls[..], &[id]].concat(),
-            only: t.only.clone(),
+            calls: [&batch.calls[..], &[id]].concat(),
+            only: batch.only.clone(),
         };
-        f.body
+        func.body
             .params
             .iter()
-            .chain(&f.body.lin_params)
+            .chain(&func.body.lin_params)
             .zip(given)
             .for_each(|(p, x)| self.tie(&mut own, &mut inner, *p, x));
-        stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_iterations(&mut own, &f.body, &mut inner))
+        stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_iterations(&mut own, &func.body, &mut inner))
     }
 
     /// The shape, which is the same in all iterations.

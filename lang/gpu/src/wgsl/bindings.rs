@@ -129,28 +129,28 @@ impl Emit<'_> {
             "@group(0) @binding(0) var<storage, read> params: array<u32>;\n@group(0) @binding(1) var<storage, read_write> faults: array<atomic<u32>>;\nvar<private> failed: bool;\n",
         );
         let (mut bound, mut writes, mut body) = (Vec::new(), Vec::new(), self.text);
-        for (i, s) in self.slots.into_iter().enumerate() {
+        for (index, slot) in self.slots.into_iter().enumerate() {
             let (mode, ty) = (
-                if s.write { "read_write" } else { "read" },
-                if s.atomic { "atomic<u32>" } else { stored(s.array.scalar) },
+                if slot.write { "read_write" } else { "read" },
+                if slot.atomic { "atomic<u32>" } else { stored(slot.array.scalar) },
             );
-            let windows = if s.part { Vec::new() } else { windows::of(&s.array, self.caps.binding) };
+            let windows = if slot.part { Vec::new() } else { windows::of(&slot.array, self.caps.binding) };
             for k in 0..windows.len().max(1) {
-                let name = if windows.is_empty() { format!("a{i}") } else { windows::name(i, k) };
+                let name = if windows.is_empty() { format!("a{index}") } else { windows::name(index, k) };
                 // Writing to a string does not fail.
                 let _ = writeln!(
                     head,
                     "@group(0) @binding({}) var<storage, {mode}> {name}: array<{ty}>;",
                     writes.len() + 2
                 );
-                writes.push(s.write);
+                writes.push(slot.write);
             }
             if windows.is_empty() {
-                bound.push(BindingPart { array: s.array, part: s.part, window: None });
+                bound.push(BindingPart { array: slot.array, part: slot.part, window: None });
             } else {
-                body = windows::seen(&body, i, (ty, windows[0].1 - windows[0].0), windows.len(), &mut head);
+                body = windows::seen(&body, index, (ty, windows[0].1 - windows[0].0), windows.len(), &mut head);
                 bound.extend(windows.into_iter().map(|w| BindingPart {
-                    array: s.array.clone(),
+                    array: slot.array.clone(),
                     part: false,
                     window: Some(w),
                 }));

@@ -81,11 +81,12 @@ impl Emit<'_> {
                     let (_, x) = self.number(*v)?;
                     self.line(&format!("{n} = {x};"));
                 }
-                Target::Array(w) => {
-                    let e = self.elements(*v)?;
-                    let memory = match w {
+                Target::Array(place) => {
+                    let source = self.elements(*v)?;
+                    let memory = match place {
                         Some(w)
-                            if e.dims()
+                            if source
+                                .dims()
                                 .iter()
                                 .zip(&w.dims)
                                 .all(|(a, b)| self.known(a).is_some() && self.known(a) == self.known(b)) =>
@@ -93,78 +94,96 @@ impl Emit<'_> {
                             w.clone()
                         }
                         Some(_) => return unsupported("arms of a branch with arrays of different extents"),
-                        None => self.scratch(e.scalar(), e.dims())?,
+                        None => self.scratch(source.scalar(), source.dims())?,
                     };
-                    self.fill(&memory, &e)?;
-                    *w = Some(memory);
+                    self.fill(&memory, &source)?;
+                    *place = Some(memory);
                 }
             }
         }
         Ok(())
     }
 
-    fn trip(&mut self, l: &Loop, outs: &[Var]) -> Res<()> {
-        if !l.lin_init.is_empty() || !l.lin_xs.is_empty() || !l.lin_outs.is_empty() {
+    fn trip(&mut self, ir_loop: &Loop, outs: &[Var]) -> Res<()> {
+        if !ir_loop.lin_init.is_empty() || !ir_loop.lin_xs.is_empty() || !ir_loop.lin_outs.is_empty() {
             return unsupported("linear variables in a kernel");
         }
-        let inits = l.init.iter().map(|v| self.number(*v)).collect::<Res<Vec<_>>>()?;
-        let mut t =
-            Turning { vars: Vec::new(), outs: l.outs.clone(), made: vec![None; l.outs.len()], carried: inits.len() };
+        let inits = ir_loop.init.iter().map(|v| self.number(*v)).collect::<Res<Vec<_>>>()?;
+        let mut turning = Turning {
+            vars: Vec::new(),
+            outs: ir_loop.outs.clone(),
+            made: vec![None; ir_loop.outs.len()],
+            carried: inits.len(),
+        };
         for (s, x) in inits {
             let n = self.name("x");
             self.line(&format!("var {n} = {x};"));
-            t.vars.push((s, n));
+            turning.vars.push((s, n));
         }
-        for (o, kind) in outs.iter().skip(l.init.len()).zip(&l.outs) {
+        for (o, kind) in outs.iter().skip(ir_loop.init.len()).zip(&ir_loop.outs) {
             // For collected outputs, only the kind matters here.
             let s = if *kind == Out::Sum { self.scalar(*o)? } else { Scalar::Word };
             let n = self.name("s");
             let zero = self.zero(s);
             self.line(&format!("var {n} = {zero};"));
-            t.vars.push((s, n));
+            turning.vars.push((s, n));
         }
-        let xs = l.xs.iter().map(|v| self.walked(*v)).collect::<Res<Vec<_>>>()?;
+        let xs = ir_loop.xs.iter().map(|v| self.walked(*v)).collect::<Res<Vec<_>>>()?;
         let iteration = self.name("t");
-        let times = match &l.trip {
+        let times = match &ir_loop.trip {
             // The host may know the value of this expression, and allocate arrays of that length.
-            Trip::Count(n) => self.counted(l, *n, &iteration, &xs, &mut t)?,
+            Trip::Count(n) => self.counted(ir_loop, *n, &iteration, &xs, &mut turning)?,
             Trip::While(c) => {
-                self.tested(l, c, &iteration, &xs, &mut t)?;
+                self.tested(ir_loop, c, &iteration, &xs, &mut turning)?;
                 iteration
             }
         };
-        for (k, (o, (s, n))) in outs.iter().zip(&t.vars).enumerate() {
-            let made = k.checked_sub(t.carried).and_then(|k| t.made[k].clone());
+        for (k, (o, (s, n))) in outs.iter().zip(&turning.vars).enumerate() {
+            let made = k.checked_sub(turning.carried).and_then(|k| turning.made[k].clone());
             self.bind(*o, made.map_or_else(|| VarValue::Number(*s, n.clone()), VarValue::StridedView));
         }
-        if let (Some(last), true) = (outs.get(l.init.len() + l.outs.len()), self.caps.i64) {
+        if let (Some(last), true) = (outs.get(ir_loop.init.len() + ir_loop.outs.len()), self.caps.i64) {
             self.bind_number(*last, Scalar::I64, &format!("l_of({times})"));
         }
         Ok(())
     }
 
     /// Emits a counted loop. Returns the trip count.
-    fn counted(&mut self, l: &Loop, n: Var, iteration: &str, xs: &[ElementSource], t: &mut Turning) -> Res<String> {
+    fn counted(
+        &mut self,
+        ir_loop: &Loop,
+        n: Var,
+        iteration: &str,
+        xs: &[ElementSource],
+        turning: &mut Turning,
+    ) -> Res<String> {
         let (_, n) = self.number(n)?;
-        let mut n = self.extent(&n);
-        let known = self.known(&n);
+        let mut count = self.extent(&n);
+        let known = self.known(&count);
         if !xs.is_empty() {
             let short = self.check(Check::Bounds);
-            let enough = xs.iter().map(|e| format!("{n} <= {}", e.dims()[0])).collect::<Vec<_>>().join(" && ");
+            let enough = xs.iter().map(|e| format!("{count} <= {}", e.dims()[0])).collect::<Vec<_>>().join(" && ");
             self.line(&format!("if !({enough}) {{ fault({short}); }}"));
-            n = self.define("n", &format!("select(0u, {n}, {enough})"));
-            known.into_iter().for_each(|k| self.know(&n, k));
+            count = self.define("n", &format!("select(0u, {count}, {enough})"));
+            known.into_iter().for_each(|k| self.know(&count, k));
         }
         self.line(&format!("var {iteration} = 0u;"));
-        self.open(&format!("for (; {iteration} < {n}; {iteration}++)"));
-        let i = if l.reverse { format!("({n} - 1u - {iteration})") } else { iteration.to_owned() };
-        self.iteration(l, &i, xs, t, Some(&n))?;
+        self.open(&format!("for (; {iteration} < {count}; {iteration}++)"));
+        let i = if ir_loop.reverse { format!("({count} - 1u - {iteration})") } else { iteration.to_owned() };
+        self.iteration(ir_loop, &i, xs, turning, Some(&count))?;
         self.close();
-        self.ended(&format!("{iteration} < {n}"));
-        Ok(n)
+        self.ended(&format!("{iteration} < {count}"));
+        Ok(count)
     }
 
-    fn tested(&mut self, l: &Loop, c: &Block, iteration: &str, xs: &[ElementSource], t: &mut Turning) -> Res<()> {
+    fn tested(
+        &mut self,
+        ir_loop: &Loop,
+        condition: &Block,
+        iteration: &str,
+        xs: &[ElementSource],
+        turning: &mut Turning,
+    ) -> Res<()> {
         if !xs.is_empty() {
             return unsupported("elements in a loop of unknown length");
         }
@@ -172,36 +191,47 @@ impl Emit<'_> {
         let over = self.name("over");
         self.line(&format!("var {iteration} = 0u; var {over} = false;"));
         self.open("loop");
-        c.params.iter().zip(&t.vars).for_each(|(p, (s, n))| self.bind(*p, VarValue::Number(*s, n.clone())));
-        self.stmts(c)?;
-        let Some(test) = c.results.first() else { return unsupported("a loop without a condition") };
+        condition
+            .params
+            .iter()
+            .zip(&turning.vars)
+            .for_each(|(p, (s, n))| self.bind(*p, VarValue::Number(*s, n.clone())));
+        self.stmts(condition)?;
+        let Some(test) = condition.results.first() else { return unsupported("a loop without a condition") };
         let (_, test) = self.number(*test)?;
         self.line(&format!("if !({test}) || failed {{ {over} = true; break; }}"));
         self.line(&format!("if {iteration} >= {ITERATIONS}u {{ fault({many}); break; }}"));
-        self.iteration(l, iteration, xs, t, None)?;
+        self.iteration(ir_loop, iteration, xs, turning, None)?;
         self.line(&format!("{iteration}++;"));
         self.close();
         self.ended(&format!("!{over}"));
         Ok(())
     }
 
-    /// Emits one iteration: updates carried values and sums, and stores collected elements. `n` is the trip count.
-    fn iteration(&mut self, l: &Loop, i: &str, xs: &[ElementSource], t: &mut Turning, n: Option<&str>) -> Res<()> {
-        self.iteration_index(l.body.params.first(), i);
-        for (p, (s, n)) in l.body.params.iter().skip(1).zip(&t.vars[..t.carried]) {
+    /// Emits one iteration: updates carried values and sums, and stores collected elements. `count` is the trip count.
+    fn iteration(
+        &mut self,
+        ir_loop: &Loop,
+        index: &str,
+        xs: &[ElementSource],
+        turning: &mut Turning,
+        count: Option<&str>,
+    ) -> Res<()> {
+        self.iteration_index(ir_loop.body.params.first(), index);
+        for (p, (s, n)) in ir_loop.body.params.iter().skip(1).zip(&turning.vars[..turning.carried]) {
             // The body may read it after another carried value has been assigned.
             self.bind_number(*p, *s, n);
         }
-        for (p, e) in l.body.params.iter().skip(1 + t.carried).zip(xs) {
-            let row = self.first_axis(e, i)?;
+        for (p, e) in ir_loop.body.params.iter().skip(1 + turning.carried).zip(xs) {
+            let row = self.first_axis(e, index)?;
             self.bind(*p, row);
         }
-        self.stmts(&l.body)?;
-        let made = l.body.results.iter().map(|v| self.elements(*v)).collect::<Res<Vec<_>>>()?;
-        for (k, e) in made.iter().enumerate() {
-            let kind = k.checked_sub(t.carried).map(|k| t.outs[k]);
-            let (s, to) = t.vars[k].clone();
-            match (kind, e) {
+        self.stmts(&ir_loop.body)?;
+        let made = ir_loop.body.results.iter().map(|v| self.elements(*v)).collect::<Res<Vec<_>>>()?;
+        for (position, source) in made.iter().enumerate() {
+            let kind = position.checked_sub(turning.carried).map(|k| turning.outs[k]);
+            let (s, to) = turning.vars[position].clone();
+            match (kind, source) {
                 // Results are named values, so that no assignment affects another one.
                 (None, ElementSource::Number(_, x)) => self.line(&format!("{to} = {x};")),
                 (Some(Out::Sum), ElementSource::Number(_, x)) => {
@@ -209,11 +239,12 @@ impl Emit<'_> {
                     self.line(&format!("{to} = {x};"));
                 }
                 (Some(Out::Collect | Out::Boxed), _) => {
-                    let Some(n) = n else { return unsupported("what a loop of unknown length collects") };
-                    let memory = self.scratch(e.scalar(), &[vec![n.to_owned()], e.dims().to_vec()].concat())?;
-                    let row = self.row(&memory, i);
-                    self.fill(&row, e)?;
-                    t.made[k - t.carried] = Some(memory);
+                    let Some(n) = count else { return unsupported("what a loop of unknown length collects") };
+                    let memory =
+                        self.scratch(source.scalar(), &[vec![n.to_owned()], source.dims().to_vec()].concat())?;
+                    let row = self.row(&memory, index);
+                    self.fill(&row, source)?;
+                    turning.made[position - turning.carried] = Some(memory);
                 }
                 _ => return unsupported("arrays that a loop inside of a kernel carries or adds up"),
             }
@@ -264,35 +295,35 @@ impl Emit<'_> {
     }
 
     /// Emits a sequential reduction.
-    fn fold(&mut self, s: &Soac, outs: &[Var]) -> Res<()> {
-        if s.kind != SoacKind::Reduce {
+    fn fold(&mut self, soac: &Soac, outs: &[Var]) -> Res<()> {
+        if soac.kind != SoacKind::Reduce {
             return unsupported("a scan inside of a kernel");
         }
-        let views = s.arrays.iter().map(|v| self.walked(*v)).collect::<Res<Vec<_>>>()?;
+        let views = soac.arrays.iter().map(|v| self.walked(*v)).collect::<Res<Vec<_>>>()?;
         let Some(first) = views.first() else { return unsupported("a reduction of nothing") };
         let mut vars = Vec::new();
-        for v in &s.neutral {
+        for v in &soac.neutral {
             let (k, x) = self.number(*v)?;
             let n = self.name("x");
             self.line(&format!("var {n} = {x};"));
             vars.push((k, n));
         }
-        let i = self.name("j");
-        let n = first.dims()[0].clone();
-        self.line(&format!("var {i} = 0u;"));
-        self.open(&format!("for (; {i} < {n}; {i}++)"));
-        let (accs, elems) = s.op.params.split_at(vars.len().min(s.op.params.len()));
+        let index = self.name("j");
+        let count = first.dims()[0].clone();
+        self.line(&format!("var {index} = 0u;"));
+        self.open(&format!("for (; {index} < {count}; {index}++)"));
+        let (accs, elems) = soac.op.params.split_at(vars.len().min(soac.op.params.len()));
         for (p, (k, n)) in accs.iter().zip(&vars) {
             self.bind_number(*p, *k, n);
         }
         for (p, e) in elems.iter().zip(&views) {
-            let row = self.first_axis(e, &i)?;
+            let row = self.first_axis(e, &index)?;
             self.bind(*p, row);
         }
-        self.stmts(&s.op)?;
-        self.arm_results(&s.op, &vars)?;
+        self.stmts(&soac.op)?;
+        self.arm_results(&soac.op, &vars)?;
         self.close();
-        self.ended(&format!("{i} < {n}"));
+        self.ended(&format!("{index} < {count}"));
         outs.iter().zip(vars).for_each(|(o, (s, n))| self.bind(*o, VarValue::Number(s, n)));
         Ok(())
     }

@@ -232,7 +232,7 @@ impl Emit<'_> {
                 Ok(self.define("v", &load(last.array, last.scalar, &last.base)))
             }
             ElementSource::DeferredArray(l) => {
-                let t = match &l.op {
+                let text = match &l.op {
                     DeferredOp::Same(a) => return self.at(a, &at[1..]),
                     DeferredOp::Parts(all) => self.one_of(all, at)?,
                     DeferredOp::Un(u, a) => {
@@ -257,7 +257,7 @@ impl Emit<'_> {
                         self.convert(*c, a.scalar(), &x)?.1
                     }
                 };
-                Ok(self.define("v", &t))
+                Ok(self.define("v", &text))
             }
         }
     }
@@ -331,8 +331,8 @@ impl Emit<'_> {
     }
 
     /// Stores an array, or broadcasts a scalar, to memory of its extents.
-    pub(crate) fn fill(&mut self, to: &StridedView, e: &ElementSource) -> Res<()> {
-        if let ElementSource::DeferredArray(l) = e
+    pub(crate) fn fill(&mut self, to: &StridedView, source: &ElementSource) -> Res<()> {
+        if let ElementSource::DeferredArray(l) = source
             && let DeferredOp::Parts(all) = &l.op
         {
             return all.iter().enumerate().try_for_each(|(k, part)| {
@@ -340,9 +340,9 @@ impl Emit<'_> {
                 self.fill(&row, part)
             });
         }
-        let dims = e.dims().to_vec();
+        let dims = source.dims().to_vec();
         let at = self.indices(&dims);
-        let x = self.at(e, &at)?;
+        let x = self.at(source, &at)?;
         let place = at.iter().fold(to.clone(), |w, i| self.row(&w, i));
         self.line(&format!("a{}[{}] = {};", place.array, place.base, packed(to.scalar, &x)));
         self.close_indices(&at, &dims);
@@ -350,10 +350,10 @@ impl Emit<'_> {
     }
 
     /// An element of the first axis, as the value of a variable.
-    pub(crate) fn first_axis(&mut self, e: &ElementSource, i: &str) -> Res<VarValue> {
-        match e {
+    pub(crate) fn first_axis(&mut self, source: &ElementSource, index: &str) -> Res<VarValue> {
+        match source {
             ElementSource::StridedView(w) => {
-                let row = self.row(w, i);
+                let row = self.row(w, index);
                 if row.dims.is_empty() {
                     let x = self.define("v", &load(row.array, row.scalar, &row.base));
                     return Ok(VarValue::Number(row.scalar, x));
@@ -361,7 +361,7 @@ impl Emit<'_> {
                 Ok(VarValue::StridedView(row))
             }
             ElementSource::DeferredArray(l) if l.dims.len() == 1 => {
-                Ok(VarValue::Number(l.scalar, self.at(e, &[i.to_owned()])?))
+                Ok(VarValue::Number(l.scalar, self.at(source, &[index.to_owned()])?))
             }
             ElementSource::DeferredArray(_) | ElementSource::Number(..) => unsupported("rows of what has none"),
         }
@@ -379,43 +379,43 @@ impl Emit<'_> {
     }
 
     /// The sequential sum of all elements, or the inner product with another array.
-    pub(super) fn sum(&mut self, a: &ElementSource, other: Option<&ElementSource>) -> Res<(Scalar, String)> {
+    pub(super) fn sum(&mut self, source: &ElementSource, other: Option<&ElementSource>) -> Res<(Scalar, String)> {
         let dims = match other {
-            Some(b) => self.agreed(a.dims(), b.dims())?,
-            None => a.dims().to_vec(),
+            Some(b) => self.agreed(source.dims(), b.dims())?,
+            None => source.dims().to_vec(),
         };
-        let (sum, zero) = (self.name("s"), self.zero(a.scalar()));
+        let (sum, zero) = (self.name("s"), self.zero(source.scalar()));
         self.line(&format!("var {sum} = {zero};"));
         let at = self.indices(&dims);
-        let mut x = self.at(a, &at)?;
+        let mut x = self.at(source, &at)?;
         if let Some(b) = other {
             let y = self.at(b, &at)?;
-            x = self.bin(Bin::Mul, a.scalar(), &x, &y)?;
+            x = self.bin(Bin::Mul, source.scalar(), &x, &y)?;
         }
-        let next = self.bin(Bin::Add, a.scalar(), &sum, &x)?;
+        let next = self.bin(Bin::Add, source.scalar(), &sum, &x)?;
         self.line(&format!("{sum} = {next};"));
         self.close_indices(&at, &dims);
-        Ok((a.scalar(), sum))
+        Ok((source.scalar(), sum))
     }
 
     /// The first minimum (or maximum) of a non-empty vector, and its index; NaN precedes all numbers.
     pub(super) fn extreme(&mut self, a: &ElementSource, least: bool) -> Res<(String, String)> {
         let [n] = a.dims() else { return unsupported("the extremes of a matrix in a kernel") };
-        let (n, s) = (n.clone(), a.scalar());
+        let (n, scalar) = (n.clone(), a.scalar());
         let (best, place) = (self.name("x"), self.name("i"));
         let check = self.check(Check::Bounds);
         self.line(&format!("if {n} == 0u {{ fault({check}); }}"));
-        self.line(&format!("var {best}: {};", super::wgsl(s)));
+        self.line(&format!("var {best}: {};", super::wgsl(scalar)));
         self.line(&format!("var {place} = 0u;"));
         let dims = [n];
         let at = self.indices(&dims);
         let x = self.at(a, &at)?;
-        let better = compare(if least { Cmp::Lt } else { Cmp::Gt }, s, &x, &best);
+        let better = compare(if least { Cmp::Lt } else { Cmp::Gt }, scalar, &x, &best);
         self.line(&format!(
             "if {0} == 0u || (!{1} && ({2} || {better})) {{ {best} = {x}; {place} = {0}; }}",
             at[0],
-            is_nan(s, &best),
-            is_nan(s, &x)
+            is_nan(scalar, &best),
+            is_nan(scalar, &x)
         ));
         self.close_indices(&at, &dims);
         Ok((best, place))

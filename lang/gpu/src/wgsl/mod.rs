@@ -199,8 +199,8 @@ impl<'a> Emit<'a> {
     }
 
     /// A scalar of the host.
-    fn given(&mut self, l: &Lit) -> Res<VarValue> {
-        let (scalar, bits) = match l {
+    fn given(&mut self, literal: &Lit) -> Res<VarValue> {
+        let (scalar, bits) = match literal {
             Lit::F32(x) => (Scalar::F32, u64::from(x.to_bits())),
             Lit::Bool(b) => (Scalar::Bool, u64::from(*b)),
             Lit::F64(x) => (Scalar::F64, x.to_bits()),
@@ -218,7 +218,7 @@ impl<'a> Emit<'a> {
                 format!("bitcast<{}>(u64({low}) | (u64({high}) << 32u))", wgsl(scalar))
             }
         };
-        if let Lit::I64(n) = l {
+        if let Lit::I64(n) = literal {
             self.know(&text, *n);
         }
         Ok(VarValue::Number(scalar, text))
@@ -234,17 +234,17 @@ impl<'a> Emit<'a> {
     }
 
     /// The value of a variable. A variable from outside is added to the kernel.
-    pub fn place(&mut self, v: Var) -> Res<VarValue> {
-        if let Some(p) = self.frames.last().and_then(|f| f.places.get(&v)) {
+    pub fn place(&mut self, var: Var) -> Res<VarValue> {
+        if let Some(p) = self.frames.last().and_then(|f| f.places.get(&var)) {
             return Ok(p.clone());
         }
         if self.frames.len() > 1 {
             return unsupported("a variable that is bound nowhere");
         }
-        if let Some(p) = self.known.get(&v) {
+        if let Some(p) = self.known.get(&var) {
             return Ok(p.clone());
         }
-        let place = match (self.env)(v) {
+        let place = match (self.env)(var) {
             Some(Operand::Number(l)) => self.given(&l)?,
             Some(Operand::Array(a)) if a.shape.is_empty() => {
                 let slot = self.slot(&a, false)?;
@@ -254,7 +254,7 @@ impl<'a> Emit<'a> {
             Some(Operand::Array(a)) => return self.view(&a).map(VarValue::StridedView),
             None => return unsupported("a value that is not on the device"),
         };
-        self.known.insert(v, place.clone());
+        self.known.insert(var, place.clone());
         Ok(place)
     }
 

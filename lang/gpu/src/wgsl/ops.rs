@@ -195,7 +195,7 @@ impl Emit<'_> {
     fn stack(&mut self, elems: &[Var], out: Var) -> Res<()> {
         let all = elems.iter().map(|v| self.elements(*v)).collect::<Res<Vec<_>>>()?;
         let Some(first) = all.first() else { return unsupported("an array of nothing") };
-        let n = self.word(all.len() as u32);
+        let count = self.word(all.len() as u32);
         let alike = all.iter().all(|e| {
             e.dims().len() == first.dims().len()
                 && e.dims()
@@ -203,11 +203,11 @@ impl Emit<'_> {
                     .zip(first.dims())
                     .all(|(a, b)| self.known(a).is_some() && self.known(a) == self.known(b))
         });
-        if alike && let Some(parts) = self.parts(n.clone(), &all) {
+        if alike && let Some(parts) = self.parts(count.clone(), &all) {
             self.bind(out, parts.place());
             return Ok(());
         }
-        let to = self.scratch(first.scalar(), &[vec![n], first.dims().to_vec()].concat())?;
+        let to = self.scratch(first.scalar(), &[vec![count], first.dims().to_vec()].concat())?;
         for (k, e) in all.iter().enumerate() {
             if e.dims().iter().zip(&to.dims[1..]).any(|(a, b)| self.known(a) != self.known(b)) {
                 return unsupported("rows of different lengths in a kernel");
@@ -220,13 +220,13 @@ impl Emit<'_> {
     }
 
     /// An element, or the subarray at the leading indices.
-    fn index(&mut self, a: Var, at: &[Var], out: Var) -> Res<()> {
-        if let Some(part) = self.indexed_part(a, at)? {
+    fn index(&mut self, array: Var, at: &[Var], out: Var) -> Res<()> {
+        if let Some(part) = self.indexed_part(array, at)? {
             self.bind(out, part.place());
             return Ok(());
         }
         // A single element of a deferred array is computed alone.
-        let e = self.elements(a)?;
+        let e = self.elements(array)?;
         if matches!(e, ElementSource::DeferredArray(_)) && e.dims().len() == at.len() {
             let dims = e.dims().to_vec();
             let at = at.iter().zip(&dims).map(|(v, d)| self.in_bounds(*v, d)).collect::<Res<Vec<_>>>()?;
@@ -234,7 +234,7 @@ impl Emit<'_> {
             self.bind_number(out, e.scalar(), &x);
             return Ok(());
         }
-        let mut w = self.array(a)?;
+        let mut w = self.array(array)?;
         for v in at {
             let i = self.in_bounds(*v, &w.dims[0])?;
             w = self.row(&w, &i);
@@ -294,7 +294,7 @@ impl Emit<'_> {
 
     /// Slices, transposes and reversals, which are views.
     fn part_of(&mut self, op: &Op, out: Var) -> Res<()> {
-        let w = match op {
+        let view = match op {
             Op::Slice { a, lo, hi, .. } => {
                 let (mut w, (_, lo), (_, hi)) = (self.array(*a)?, self.number(*lo)?, self.number(*hi)?);
                 let check = self.check(Check::Bounds);
@@ -320,7 +320,7 @@ impl Emit<'_> {
             }
             _ => return unsupported("no part of an array"),
         };
-        self.bind(out, VarValue::StridedView(w));
+        self.bind(out, VarValue::StridedView(view));
         Ok(())
     }
 }

@@ -56,18 +56,18 @@ fn function2(b: Bin) -> Option<&'static str> {
 
 impl Emit<'_> {
     /// A literal. Float zeros are parameters: compilers that see a zero fold `x * 0` to 0, and `0 - 0` or `x + 0` to x.
-    pub(crate) fn literal(&mut self, l: &Lit) -> Res<(Scalar, String)> {
-        let negative = match l {
+    pub(crate) fn literal(&mut self, value: &Lit) -> Res<(Scalar, String)> {
+        let negative = match value {
             Lit::F64(x) if *x == 0.0 => x.is_sign_negative(),
             Lit::F32(x) if *x == 0.0 => x.is_sign_negative(),
             Lit::I64(n) => {
-                let (s, t) = literal(l)?;
+                let (s, t) = literal(value)?;
                 self.know(&t, *n);
                 return Ok((s, t));
             }
-            _ => return literal(l),
+            _ => return literal(value),
         };
-        let s = if matches!(l, Lit::F64(_)) { Scalar::F64 } else { Scalar::F32 };
+        let s = if matches!(value, Lit::F64(_)) { Scalar::F64 } else { Scalar::F32 };
         let zero = self.zero(s);
         Ok((s, if negative { format!("(-{zero})") } else { zero }))
     }
@@ -125,22 +125,22 @@ impl Emit<'_> {
         }
     }
 
-    fn int_bin(&mut self, b: Bin, x: &str, y: &str) -> Res<String> {
+    fn int_bin(&mut self, op: Bin, left: &str, right: &str) -> Res<String> {
         let check = self.check(Check::Overflow);
-        let zero = if matches!(b, Bin::IntDiv | Bin::Rem) { self.check(Check::Zero) } else { String::new() };
-        let text = match b {
-            Bin::Add => format!("l_add({x}, {y}, {check})"),
-            Bin::Sub => format!("l_sub({x}, {y}, {check})"),
-            Bin::Mul | Bin::ScaleTangent => format!("l_mul({x}, {y}, {check})"),
-            Bin::IntDiv => format!("l_div({x}, {y}, {zero}, {check})"),
-            Bin::Rem => format!("l_rem({x}, {y}, {zero})"),
-            Bin::Min => format!("min({x}, {y})"),
-            Bin::Max => format!("max({x}, {y})"),
-            Bin::LeIndicator => format!("select(0li, 1li, {x} <= {y})"),
+        let zero = if matches!(op, Bin::IntDiv | Bin::Rem) { self.check(Check::Zero) } else { String::new() };
+        let text = match op {
+            Bin::Add => format!("l_add({left}, {right}, {check})"),
+            Bin::Sub => format!("l_sub({left}, {right}, {check})"),
+            Bin::Mul | Bin::ScaleTangent => format!("l_mul({left}, {right}, {check})"),
+            Bin::IntDiv => format!("l_div({left}, {right}, {zero}, {check})"),
+            Bin::Rem => format!("l_rem({left}, {right}, {zero})"),
+            Bin::Min => format!("min({left}, {right})"),
+            Bin::Max => format!("max({left}, {right})"),
+            Bin::LeIndicator => format!("select(0li, 1li, {left} <= {right})"),
             Bin::Div | Bin::Pow | Bin::Atan2 | Bin::Hypot => return unsupported("a real operator on Ints"),
         };
         // Constant folding, mostly of extents.
-        let known = self.known(x).zip(self.known(y)).and_then(|(x, y)| match b {
+        let known = self.known(left).zip(self.known(right)).and_then(|(x, y)| match op {
             Bin::Add => x.checked_add(y),
             Bin::Sub => x.checked_sub(y),
             Bin::Mul => x.checked_mul(y),
@@ -151,7 +151,7 @@ impl Emit<'_> {
     }
 
     /// Emits a conversion.
-    pub(crate) fn convert(&mut self, c: Conv, s: Scalar, x: &str) -> Res<(Scalar, String)> {
+    pub(crate) fn convert(&mut self, c: Conv, s: Scalar, operand: &str) -> Res<(Scalar, String)> {
         let to = match c {
             Conv::ToF64 => Scalar::F64,
             Conv::ToF32 => Scalar::F32,
@@ -159,26 +159,26 @@ impl Emit<'_> {
         };
         self.has(to)?;
         let text = match (s, to) {
-            (a, b) if a == b => x.to_owned(),
-            (Scalar::Bool, Scalar::F64) => format!("select(0.0lf, 1.0lf, {x})"),
-            (Scalar::Bool, Scalar::F32) => format!("select(0.0f, 1.0f, {x})"),
-            (Scalar::Bool, _) => format!("select(0li, 1li, {x})"),
-            (Scalar::F64, Scalar::I64) => format!("l_of_f64({x}, {})", self.check(Check::Conversion)),
-            (Scalar::F32, Scalar::I64) => format!("l_of_f32({x}, {})", self.check(Check::Conversion)),
+            (a, b) if a == b => operand.to_owned(),
+            (Scalar::Bool, Scalar::F64) => format!("select(0.0lf, 1.0lf, {operand})"),
+            (Scalar::Bool, Scalar::F32) => format!("select(0.0f, 1.0f, {operand})"),
+            (Scalar::Bool, _) => format!("select(0li, 1li, {operand})"),
+            (Scalar::F64, Scalar::I64) => format!("l_of_f64({operand}, {})", self.check(Check::Conversion)),
+            (Scalar::F32, Scalar::I64) => format!("l_of_f32({operand}, {})", self.check(Check::Conversion)),
             // Via f64, as on the CPU.
-            (Scalar::I64, Scalar::F32) if self.caps.f64 => format!("f32(f64({x}))"),
-            _ => format!("{}({x})", wgsl(to)),
+            (Scalar::I64, Scalar::F32) if self.caps.f64 => format!("f32(f64({operand}))"),
+            _ => format!("{}({operand})", wgsl(to)),
         };
         Ok((to, text))
     }
 
     /// Emits a scalar primitive. Returns its results. [`on_gpu`] says which primitives are scalar.
-    pub(crate) fn prim(&mut self, p: Prim, args: &[(Scalar, String)]) -> Res<Vec<(Scalar, String)>> {
-        if let OnGpu::Cpu(why) = on_gpu(p) {
-            return unsupported(format!("`{}`: {why}", p.name()));
+    pub(crate) fn prim(&mut self, prim: Prim, args: &[(Scalar, String)]) -> Res<Vec<(Scalar, String)>> {
+        if let OnGpu::Cpu(why) = on_gpu(prim) {
+            return unsupported(format!("`{}`: {why}", prim.name()));
         }
         let one = |s, t| Ok(vec![(s, t)]);
-        match (p, args) {
+        match (prim, args) {
             (Prim::Un(u), [(s, x)]) => {
                 let t = self.un(u, *s, x)?;
                 one(*s, t)
@@ -195,13 +195,13 @@ impl Emit<'_> {
                 self.line(&format!("if !({x}) {{ fault({check}); }}"));
                 Ok(Vec::new())
             }
-            _ => unsupported(format!("`{}` inside of a kernel", p.name())),
+            _ => unsupported(format!("`{}` inside of a kernel", prim.name())),
         }
     }
 
-    fn number_prim(&mut self, p: NumberFn, args: &[(Scalar, String)]) -> Res<Vec<(Scalar, String)>> {
+    fn number_prim(&mut self, prim: NumberFn, args: &[(Scalar, String)]) -> Res<Vec<(Scalar, String)>> {
         let one = |s, t| Ok(vec![(s, t)]);
-        match (p, args) {
+        match (prim, args) {
             (NumberFn::Not, [(_, x)]) => one(Scalar::Bool, format!("(!{x})")),
             (NumberFn::Clamp, [(s, lo), (_, hi), (_, x)]) => {
                 let low = self.bin(Bin::Max, *s, x, lo)?;
@@ -213,7 +213,7 @@ impl Emit<'_> {
             (NumberFn::ToFloat | NumberFn::F32ToFloat, [(s, x)]) => self.convert(Conv::ToF64, *s, x).map(|t| vec![t]),
             (NumberFn::ToInt, [(s, x)]) => self.convert(Conv::ToI64, *s, x).map(|t| vec![t]),
             (NumberFn::ToF32, [(s, x)]) => self.convert(Conv::ToF32, *s, x).map(|t| vec![t]),
-            _ => unsupported(format!("`{}` inside of a kernel", p.row().name)),
+            _ => unsupported(format!("`{}` inside of a kernel", prim.row().name)),
         }
     }
 }
@@ -251,23 +251,23 @@ fn real_bin(b: Bin, prefix: &str, suffix: &str, x: &str, y: &str) -> String {
 }
 
 /// Compares two scalars of one type.
-pub(crate) fn compare(c: Cmp, s: Scalar, x: &str, y: &str) -> String {
+pub(crate) fn compare(cmp: Cmp, s: Scalar, left: &str, right: &str) -> String {
     if s == Scalar::Bool {
-        return match c {
-            Cmp::Eq => format!("({x} == {y})"),
-            Cmp::Ne => format!("({x} != {y})"),
-            Cmp::Lt => format!("(!{x} && {y})"),
-            Cmp::Gt => format!("({x} && !{y})"),
-            Cmp::Le => format!("(!{x} || {y})"),
-            Cmp::Ge => format!("({x} || !{y})"),
+        return match cmp {
+            Cmp::Eq => format!("({left} == {right})"),
+            Cmp::Ne => format!("({left} != {right})"),
+            Cmp::Lt => format!("(!{left} && {right})"),
+            Cmp::Gt => format!("({left} && !{right})"),
+            Cmp::Le => format!("(!{left} || {right})"),
+            Cmp::Ge => format!("({left} || !{right})"),
         };
     }
-    match c {
-        Cmp::Eq => format!("({x} == {y})"),
-        Cmp::Ne => format!("!({x} == {y})"),
-        Cmp::Lt => format!("({x} < {y})"),
-        Cmp::Gt => format!("({x} > {y})"),
-        Cmp::Le => format!("({x} <= {y})"),
-        Cmp::Ge => format!("({x} >= {y})"),
+    match cmp {
+        Cmp::Eq => format!("({left} == {right})"),
+        Cmp::Ne => format!("!({left} == {right})"),
+        Cmp::Lt => format!("({left} < {right})"),
+        Cmp::Gt => format!("({left} > {right})"),
+        Cmp::Le => format!("({left} <= {right})"),
+        Cmp::Ge => format!("({left} >= {right})"),
     }
 }

@@ -6,8 +6,8 @@ use adl_ir::{Lit, Ty, Val};
 use std::rc::Rc;
 
 /// Converts a value for the device.
-pub fn value(gpu: &Gpu, ty: &Ty, v: &Val) -> Value {
-    match v {
+pub fn value(gpu: &Gpu, ty: &Ty, val: &Val) -> Value {
+    match val {
         Val::F64(x) => Value::Number(Lit::F64(*x)),
         Val::F32(x) => Value::Number(Lit::F32(*x)),
         Val::I64(x) => Value::Number(Lit::I64(*x)),
@@ -17,7 +17,7 @@ pub fn value(gpu: &Gpu, ty: &Ty, v: &Val) -> Value {
         Val::Data(c) => {
             Value::Data(c.tag, Rc::new(c.fields.iter().map(|f| value(gpu, &Ty::F64.array(1), f)).collect()))
         }
-        Val::Array(a) if ty.scalar().is_flat() => Value::Array(gpu.array(&data(ty, v), a.shape.clone()).unwrap()),
+        Val::Array(a) if ty.scalar().is_flat() => Value::Array(gpu.array(&data(ty, val), a.shape.clone()).unwrap()),
         Val::Array(a) => Value::Data(0, Rc::new(a.elems.iter().map(|f| value(gpu, &ty.elem(), f)).collect())),
         Val::SymbolicZero | Val::Deps(_) => Value::SymbolicZero,
     }

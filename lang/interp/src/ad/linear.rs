@@ -56,12 +56,12 @@ pub(crate) fn leaves(v: &Value) -> Vec<Value> {
     out
 }
 
-/// An error unless `v` has the structure of a tangent of `like`: the same constructors and shapes. A zero of
+/// An error unless `value` has the structure of a tangent of `like`: the same constructors and shapes. A zero of
 /// unknown shape is always accepted.
-pub(crate) fn same_structure(what: &str, v: &Value, like: &Value) -> Res<()> {
+pub(crate) fn same_structure(what: &str, value: &Value, like: &Value) -> Res<()> {
     let cut = |v: &Value| show::show(v).chars().take(60).collect::<String>();
     let mut shapes = None;
-    let fits = vector_space::zip_leaves(v, like, &mut |t, x| {
+    let fits = vector_space::zip_leaves(value, like, &mut |t, x| {
         if let (Some(s), Some(u)) = (seq::shape(t), seq::shape(x))
             && s != u
             && shapes.is_none()
@@ -79,8 +79,8 @@ pub(crate) fn same_structure(what: &str, v: &Value, like: &Value) -> Res<()> {
             )
             .note(TANGENT));
         }
-        (Err(_), _) if matches!(v, Value::Zero) || matches!(like, Value::Zero) => return Ok(()),
-        (Err(_), _) => format!("{what} is {}, which has not the structure of {}", cut(v), cut(like)),
+        (Err(_), _) if matches!(value, Value::Zero) || matches!(like, Value::Zero) => return Ok(()),
+        (Err(_), _) => format!("{what} is {}, which has not the structure of {}", cut(value), cut(like)),
     };
     Err(Error::new(codes::STRUCTURE, text).note(TANGENT))
 }
@@ -88,19 +88,19 @@ pub(crate) fn same_structure(what: &str, v: &Value, like: &Value) -> Res<()> {
 const TANGENT: &str = "a tangent has the constructors and shapes of the value that it belongs to";
 
 /// Applies a linear map.
-pub(crate) fn apply(m: &mut Machine, map: &LinearMap, v: Value) -> Res<Value> {
+pub(crate) fn apply(machine: &mut Machine, map: &LinearMap, value: Value) -> Res<Value> {
     let (from, to) = if map.transposed { (&map.output, &map.input) } else { (&map.input, &map.output) };
-    let parts = leaves(&v);
-    let zero = matches!(v, Value::Zero);
+    let parts = leaves(&value);
+    let zero = matches!(value, Value::Zero);
     let mut seeds = Vec::new();
     if !zero {
-        same_structure("the argument of a linear function", &v, &from.like)?;
+        same_structure("the argument of a linear function", &value, &from.like)?;
     }
     if let Some(main) = &map.main {
-        if m.ad.depth() > 0 && parts.iter().any(|p| super::level_of(p) > 0) {
-            return operators::linear_at(m, map, v);
+        if machine.ad.depth() > 0 && parts.iter().any(|p| super::level_of(p) > 0) {
+            return operators::linear_at(machine, map, value);
         }
-        return crate::ir::derive::apply(m, map, main, &v);
+        return crate::ir::derive::apply(machine, map, main, &value);
     }
     if !zero {
         for (node, x) in from.nodes.iter().zip(parts) {
@@ -110,9 +110,9 @@ pub(crate) fn apply(m: &mut Machine, map: &LinearMap, v: Value) -> Res<Value> {
         }
     }
     let out = if map.transposed {
-        sweep::backward(m, &map.tape, seeds, &to.nodes)?
+        sweep::backward(machine, &map.tape, seeds, &to.nodes)?
     } else {
-        sweep::forward(m, &map.tape, seeds, &to.nodes)?
+        sweep::forward(machine, &map.tape, seeds, &to.nodes)?
     };
     let out: Vec<Value> = out.into_iter().zip(leaves(&to.like)).map(|(v, like)| sweep::or_zero(v, &like)).collect();
     rebuild(&to.like, out.into_iter())

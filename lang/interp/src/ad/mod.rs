@@ -194,13 +194,13 @@ pub(crate) fn on_tape(level: u16, node: u32, primal: Value) -> Value {
 
 /// Completes an operation at a level: records the results on its tape, or pushes the tangents through the rule.
 pub(crate) fn results(
-    m: &mut Machine,
+    machine: &mut Machine,
     level: u16,
     parts: Vec<Option<DerivativePart>>,
     primals: Vec<Value>,
     rule: Rc<dyn Rule>,
 ) -> Res<Vec<Value>> {
-    let reverse = m.ad.tape(level).is_some();
+    let reverse = machine.ad.tape(level).is_some();
     if reverse {
         let parents = parts
             .iter()
@@ -210,7 +210,7 @@ pub(crate) fn results(
             })
             .collect();
         let shapes = primals.iter().map(|p| seq::shape(p).cloned()).collect();
-        let Some(tape) = m.ad.tape(level) else { return Err(escaped()) };
+        let Some(tape) = machine.ad.tape(level) else { return Err(escaped()) };
         let first = tape.record(parents, Some(rule), shapes);
         return Ok(primals.into_iter().enumerate().map(|(k, p)| on_tape(level, first + k as u32, p)).collect());
     }
@@ -221,7 +221,7 @@ pub(crate) fn results(
             _ => Value::Zero,
         })
         .collect();
-    let outs = rule.push(m, &tangents)?;
+    let outs = rule.push(machine, &tangents)?;
     Ok(primals
         .into_iter()
         .zip(outs)
@@ -273,43 +273,43 @@ fn leaf(v: &Value) -> Value {
 }
 
 /// A unary operator on a traced value.
-pub fn arith_un(m: &mut Machine, op: Un, v: &Value) -> Res<Value> {
-    if let Value::Rev { level, node, primal } = v {
+pub fn arith_un(machine: &mut Machine, op: Un, value: &Value) -> Res<Value> {
+    if let Value::Rev { level, node, primal } = value {
         let y = op.eval(*primal);
         if op.is_flat() {
             return Ok(Value::Float(y));
         }
         let Ok(d) = scalar::d_un(&mut scalar::Plain, op, primal, &y);
-        let node = m.ad.tape(*level).ok_or_else(escaped)?.push1(*node, d);
+        let node = machine.ad.tape(*level).ok_or_else(escaped)?.push1(*node, d);
         return Ok(Value::Rev { level: *level, node, primal: y });
     }
-    let level = level_of(v);
-    let (x, part) = split(v, level);
-    let y = arith::un(m, op, x.clone())?;
+    let level = level_of(value);
+    let (x, part) = split(value, level);
+    let y = arith::un(machine, op, x.clone())?;
     if op.is_flat() {
         return Ok(y);
     }
-    let d = scalar::d_un(&mut Domain(m), op, &x, &y)?;
+    let d = scalar::d_un(&mut Domain(machine), op, &x, &y)?;
     let rule =
         rules::Elementwise { operands: vec![Operand::new(&x, true, Partial::By(d))], out: seq::shape(&y).cloned() };
-    result(m, level, vec![part], y, Rc::new(rule))
+    result(machine, level, vec![part], y, Rc::new(rule))
 }
 
 /// A binary operator with a traced operand.
-pub fn arith_bin(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Value> {
-    if let Some(v) = scalar_bin(m, op, a, b)? {
+pub fn arith_bin(machine: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Value> {
+    if let Some(v) = scalar_bin(machine, op, a, b)? {
         return Ok(v);
     }
     let level = level_of(a).max(level_of(b));
     let ((x, px), (y, py)) = (split(a, level), split(b, level));
-    let z = arith::bin(m, op, x.clone(), y.clone())?;
+    let z = arith::bin(machine, op, x.clone(), y.clone())?;
     if matches!(op, Bin::IntDiv | Bin::LeIndicator) {
         return Ok(z);
     }
-    let (dx, dy) = partials(m, op, [&x, &y, &z], py.is_some())?;
+    let (dx, dy) = partials(machine, op, [&x, &y, &z], py.is_some())?;
     let operands = vec![Operand::new(&x, px.is_some(), dx), Operand::new(&y, py.is_some(), dy)];
     let rule = rules::Elementwise { operands, out: seq::shape(&z).cloned() };
-    result(m, level, vec![px, py], z, Rc::new(rule))
+    result(machine, level, vec![px, py], z, Rc::new(rule))
 }
 
 /// Both partial derivatives of `z = x op y`; the second one only if `second`.
@@ -331,8 +331,8 @@ fn partials(m: &mut Machine, op: Bin, [x, y, z]: [&Value; 3], second: bool) -> R
 
 /// The frequent case: untraced floats on one tape.
 #[inline]
-pub(crate) fn scalar_bin(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Option<Value>> {
-    let (level, na, x, nb, y) = match (a, b) {
+pub(crate) fn scalar_bin(machine: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Option<Value>> {
+    let (level, na, left, nb, right) = match (a, b) {
         (Value::Rev { level: l, node: n, primal: x }, Value::Rev { level: k, node: o, primal: y }) if l == k => {
             (*l, *n, *x, *o, *y)
         }
@@ -340,51 +340,51 @@ pub(crate) fn scalar_bin(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<
         (Value::Float(x), Value::Rev { level: l, node: n, primal: y }) => (*l, NONE, *x, *n, *y),
         _ => return Ok(None),
     };
-    let z = op.eval(x, y);
+    let value = op.eval(left, right);
     let (dx, dy) = match op {
         Bin::Add => (1.0, 1.0),
         Bin::Sub => (1.0, -1.0),
-        Bin::Mul => (y, x),
-        Bin::IntDiv | Bin::LeIndicator => return Ok(Some(Value::Float(z))),
+        Bin::Mul => (right, left),
+        Bin::IntDiv | Bin::LeIndicator => return Ok(Some(Value::Float(value))),
         _ => {
-            let Ok(d) = scalar::d_bin(&mut scalar::Plain, op, &x, &y, &z);
+            let Ok(d) = scalar::d_bin(&mut scalar::Plain, op, &left, &right, &value);
             d
         }
     };
-    let tape = m.ad.tape(level).ok_or_else(escaped)?;
+    let tape = machine.ad.tape(level).ok_or_else(escaped)?;
     let node = match (na, nb) {
         (NONE, b) => tape.push1(b, dy),
         (a, NONE) => tape.push1(a, dx),
         (a, b) => tape.push2(a, dx, b, dy),
     };
-    Ok(Some(Value::Rev { level, node, primal: z }))
+    Ok(Some(Value::Rev { level, node, primal: value }))
 }
 
-/// Element `i` of the first axis of a traced array.
-pub fn elem(m: &mut Machine, v: &Value, i: usize) -> Res<Value> {
-    let Value::Dual(d) = v else { return seq::elem(m, v, i) };
+/// Element `index` of the first axis of a traced array.
+pub fn elem(machine: &mut Machine, v: &Value, index: usize) -> Res<Value> {
+    let Value::Dual(d) = v else { return seq::elem(machine, v, index) };
     let n = seq::len(v);
-    if i >= n {
-        return Err(seq::out_of_bounds(i as i64, n));
+    if index >= n {
+        return Err(seq::out_of_bounds(index as i64, n));
     }
-    let d = d.clone();
-    let primal = seq::elem(m, &d.primal, i)?;
-    if let (DerivativePart::Node(node), Value::Float(x)) = (&d.part, &primal) {
-        let node = m.ad.tape(d.level).ok_or_else(escaped)?.push_elem(*node, i);
-        return Ok(Value::Rev { level: d.level, node, primal: *x });
+    let dual = d.clone();
+    let primal = seq::elem(machine, &dual.primal, index)?;
+    if let (DerivativePart::Node(node), Value::Float(x)) = (&dual.part, &primal) {
+        let node = machine.ad.tape(dual.level).ok_or_else(escaped)?.push_elem(*node, index);
+        return Ok(Value::Rev { level: dual.level, node, primal: *x });
     }
-    if let DerivativePart::Tangent(t) = &d.part {
-        let t = if matches!(t, Value::Zero) { Value::Zero } else { seq::elem(m, t, i)? };
-        return Ok(Value::Dual(Rc::new(Dual { level: d.level, primal, part: DerivativePart::Tangent(t) })));
+    if let DerivativePart::Tangent(t) = &dual.part {
+        let t = if matches!(t, Value::Zero) { Value::Zero } else { seq::elem(machine, t, index)? };
+        return Ok(Value::Dual(Rc::new(Dual { level: dual.level, primal, part: DerivativePart::Tangent(t) })));
     }
-    let row: usize = seq::shape(&d.primal).map_or(1, |s| s[1..].iter().product());
-    let map = (i * row..(i + 1) * row).map(|k| k as i64).collect();
-    let rule = rules::Gather { map, ins: vec![seq::shape(&d.primal).cloned()], out: seq::shape(&primal).cloned() };
-    result(m, d.level, vec![Some(d.part.clone())], primal, Rc::new(rule))
+    let row: usize = seq::shape(&dual.primal).map_or(1, |s| s[1..].iter().product());
+    let map = (index * row..(index + 1) * row).map(|k| k as i64).collect();
+    let rule = rules::Gather { map, ins: vec![seq::shape(&dual.primal).cloned()], out: seq::shape(&primal).cloned() };
+    result(machine, dual.level, vec![Some(dual.part.clone())], primal, Rc::new(rule))
 }
 
 /// An array of numbers or arrays, some of which are traced.
-pub fn pack(m: &mut Machine, vals: Vec<Value>) -> Res<Value> {
+pub fn pack(machine: &mut Machine, vals: Vec<Value>) -> Res<Value> {
     let level = vals.iter().map(level_of).max().unwrap_or(0);
     let mut primals = Vec::with_capacity(vals.len());
     let mut parts = Vec::with_capacity(vals.len());
@@ -394,8 +394,8 @@ pub fn pack(m: &mut Machine, vals: Vec<Value>) -> Res<Value> {
         parts.push(part);
     }
     let ins = primals.iter().map(|p| seq::shape(p).cloned()).collect();
-    let packed = seq::pack(m, primals)?;
+    let packed = seq::pack(machine, primals)?;
     let n: usize = seq::shape(&packed).map_or(0, |s| s.iter().product());
     let rule = rules::Gather { map: (0..n as i64).collect(), ins, out: seq::shape(&packed).cloned() };
-    result(m, level, parts, packed, Rc::new(rule))
+    result(machine, level, parts, packed, Rc::new(rule))
 }

@@ -1,6 +1,6 @@
 //! Traversal of a tape: backward with cotangents, forward with tangents.
 
-use super::tape::{ELEM, NONE, OUT, SIDE, Tape};
+use super::tape::{ELEM, NONE, OUT, Rec, SIDE, Tape};
 use crate::error::Res;
 use crate::ops::arith;
 use crate::value::{Buf, Value, array, vector_space};
@@ -21,7 +21,7 @@ struct Adjoints<'a> {
 }
 
 impl Adjoints<'_> {
-    fn add(&mut self, m: &mut Machine, node: u32, v: Value) -> Res<()> {
+    fn add(&mut self, machine: &mut Machine, node: u32, v: Value) -> Res<()> {
         if node == NONE {
             return Ok(());
         }
@@ -33,7 +33,7 @@ impl Adjoints<'_> {
             }
             v => {
                 let sum = match self.vals.remove(&node) {
-                    Some(old) => arith::bin(m, Bin::Add, old, v)?,
+                    Some(old) => arith::bin(machine, Bin::Add, old, v)?,
                     None => v,
                 };
                 self.vals.insert(node, sum);
@@ -43,28 +43,28 @@ impl Adjoints<'_> {
     }
 
     /// Adds to one element of an array node.
-    fn add_elem(&mut self, node: u32, offset: usize, v: Value) {
-        let Value::Float(x) = v else {
+    fn add_elem(&mut self, node: u32, offset: usize, value: Value) {
+        let Value::Float(number) = value else {
             let (at, vals) = self.elems.entry(node).or_default();
             at.push(offset as i64);
-            vals.push(v);
+            vals.push(value);
             return;
         };
         if let Some(Value::Array(a)) = self.vals.get_mut(&node)
             && let Buf::F64(buf) = Rc::make_mut(a).buf_mut()
         {
-            buf[offset] += x;
+            buf[offset] += number;
             return;
         }
         if self.vals.contains_key(&node) {
             let (at, vals) = self.elems.entry(node).or_default();
             at.push(offset as i64);
-            vals.push(v);
+            vals.push(value);
             return;
         }
         let shape = self.tape.shape(node).unwrap_or_default();
         let mut buf = vec![0.0; shape.iter().product()];
-        buf[offset] += x;
+        buf[offset] += number;
         self.vals.insert(node, array::make(shape, Buf::F64(buf)));
     }
 
@@ -85,100 +85,111 @@ impl Adjoints<'_> {
 }
 
 /// The cotangents of the `wanted` nodes, from cotangents of outputs.
-pub(crate) fn backward(m: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, wanted: &[u32]) -> Res<Vec<Value>> {
+pub(crate) fn backward(
+    machine: &mut Machine,
+    tape: &Tape,
+    seeds: Vec<(u32, Value)>,
+    wanted: &[u32],
+) -> Res<Vec<Value>> {
     let mut adj = Adjoints { tape, flat: vec![0.0; tape.recs.len()], vals: HashMap::new(), elems: HashMap::new() };
     let mut top = 0;
     for (node, v) in seeds {
         top = top.max(node as usize + 1);
         // Shapes agree by typing, so a scalar cotangent is never added to an array node here.
-        adj.add(m, node, v)?;
+        adj.add(machine, node, v)?;
     }
     let keep: std::collections::HashSet<u32> = wanted.iter().copied().collect();
-    for i in (0..top).rev() {
-        if i & 0xffff == 0 {
-            m.poll()?;
+    for index in (0..top).rev() {
+        if index & 0xffff == 0 {
+            machine.poll()?;
         }
-        let rec = tape.recs[i];
+        let rec = tape.recs[index];
         match rec.a {
             NONE | OUT => continue,
             SIDE => {
-                if !keep.contains(&(i as u32)) || tape.side[rec.b as usize].rule.is_some() {
-                    side(m, &mut adj, i as u32, rec.b)?;
+                if !keep.contains(&(index as u32)) || tape.side[rec.b as usize].rule.is_some() {
+                    side(machine, &mut adj, index as u32, rec.b)?;
                 }
                 continue;
             }
             _ => {}
         }
-        let x = adj.flat[i];
+        let cotangent = adj.flat[index];
         if !adj.vals.is_empty()
-            && let Some(v) = adj.vals.remove(&(i as u32))
+            && let Some(v) = adj.vals.remove(&(index as u32))
         {
-            let v = if x != 0.0 { arith::bin(m, Bin::Add, v, Value::Float(x))? } else { v };
-            if rec.b == ELEM {
-                adj.add_elem(rec.a, rec.da.to_bits() as usize, v);
-                continue;
-            }
-            let p = arith::bin(m, Bin::ScaleTangent, Value::Float(rec.da), v.clone())?;
-            adj.add(m, rec.a, p)?;
-            if rec.b != NONE {
-                let p = arith::bin(m, Bin::ScaleTangent, Value::Float(rec.db), v)?;
-                adj.add(m, rec.b, p)?;
-            }
+            let v = if cotangent != 0.0 { arith::bin(machine, Bin::Add, v, Value::Float(cotangent))? } else { v };
+            propagate(machine, &mut adj, &rec, v)?;
             continue;
         }
         // Without a cotangent, nothing is propagated.
-        if x == 0.0 {
+        if cotangent == 0.0 {
             continue;
         }
         if rec.b == ELEM {
-            adj.add_elem(rec.a, rec.da.to_bits() as usize, Value::Float(x));
+            adj.add_elem(rec.a, rec.da.to_bits() as usize, Value::Float(cotangent));
             continue;
         }
-        adj.flat[rec.a as usize] += Bin::ScaleTangent.eval(rec.da, x);
+        adj.flat[rec.a as usize] += Bin::ScaleTangent.eval(rec.da, cotangent);
         if rec.b != NONE {
-            adj.flat[rec.b as usize] += Bin::ScaleTangent.eval(rec.db, x);
+            adj.flat[rec.b as usize] += Bin::ScaleTangent.eval(rec.db, cotangent);
         }
     }
-    wanted.iter().map(|n| adj.take(m, *n)).collect()
+    wanted.iter().map(|n| adj.take(machine, *n)).collect()
+}
+
+/// Adds a cotangent that is no plain number to the cotangents of a record's operands.
+fn propagate(machine: &mut Machine, adj: &mut Adjoints, rec: &Rec, cotangent: Value) -> Res<()> {
+    if rec.b == ELEM {
+        adj.add_elem(rec.a, rec.da.to_bits() as usize, cotangent);
+        return Ok(());
+    }
+    let p = arith::bin(machine, Bin::ScaleTangent, Value::Float(rec.da), cotangent.clone())?;
+    adj.add(machine, rec.a, p)?;
+    if rec.b != NONE {
+        let p = arith::bin(machine, Bin::ScaleTangent, Value::Float(rec.db), cotangent)?;
+        adj.add(machine, rec.b, p)?;
+    }
+    Ok(())
 }
 
 fn side(m: &mut Machine, adj: &mut Adjoints, first: u32, at: u32) -> Res<()> {
     let tape = adj.tape;
-    let s = &tape.side[at as usize];
-    let Some(rule) = &s.rule else { return Ok(()) };
-    let cts = (0..s.shapes.len() as u32).map(|k| adj.take(m, first + k)).collect::<Res<Vec<_>>>()?;
+    let side = &tape.side[at as usize];
+    let Some(rule) = &side.rule else { return Ok(()) };
+    let cts = (0..side.shapes.len() as u32).map(|k| adj.take(m, first + k)).collect::<Res<Vec<_>>>()?;
     if cts.iter().all(|c| matches!(c, Value::Zero)) {
         return Ok(());
     }
-    rule.pull_taken(m, cts, &mut |m, k, v| {
-        if s.parents[k] == NONE {
+    rule.pull_taken(m, cts, &mut |machine, index, value| {
+        if side.parents[index] == NONE {
             return Ok(());
         }
-        let v = match (&v, tape.shape(s.parents[k])) {
+        let v = match (&value, tape.shape(side.parents[index])) {
             // A rule may return a scalar for an array parent if all elements are equal.
             (Value::Float(_), Some(shape)) => {
                 let n = array::count(&shape)?;
-                let Value::Float(x) = v else { return Ok(()) };
+                let Value::Float(x) = value else { return Ok(()) };
                 array::make(shape, Buf::F64(array::filled(x, n)?))
             }
-            _ => v,
+            _ => value,
         };
-        adj.add(m, s.parents[k], v)
+        adj.add(machine, side.parents[index], v)
     })
 }
 
 /// The tangents of the `wanted` nodes, from tangents of inputs.
-pub(crate) fn forward(m: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, wanted: &[u32]) -> Res<Vec<Value>> {
+pub(crate) fn forward(machine: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, wanted: &[u32]) -> Res<Vec<Value>> {
     let mut tans: Vec<Value> = vec![Value::Zero; tape.recs.len()];
     for (node, v) in seeds {
         tans[node as usize] = v;
     }
-    for i in 0..tape.recs.len() {
-        if i & 0xffff == 0 {
-            m.poll()?;
+    for index in 0..tape.recs.len() {
+        if index & 0xffff == 0 {
+            machine.poll()?;
         }
-        let rec = tape.recs[i];
-        let t = match rec.a {
+        let rec = tape.recs[index];
+        let tangent = match rec.a {
             NONE | OUT => continue,
             SIDE => {
                 let s = &tape.side[rec.b as usize];
@@ -189,27 +200,27 @@ pub(crate) fn forward(m: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, wa
                     .map(|p| if *p == NONE { Value::Zero } else { tans[*p as usize].clone() })
                     .collect();
                 if ins.iter().any(|t| !matches!(t, Value::Zero)) {
-                    for (k, t) in rule.push(m, &ins)?.into_iter().enumerate() {
-                        tans[i + k] = t;
+                    for (k, t) in rule.push(machine, &ins)?.into_iter().enumerate() {
+                        tans[index + k] = t;
                     }
                 }
                 continue;
             }
             a if rec.b == ELEM => match &tans[a as usize] {
                 Value::Zero => Value::Zero,
-                v => super::rules::flat_elem(m, &v.clone(), rec.da.to_bits() as usize)?,
+                v => super::rules::flat_elem(machine, &v.clone(), rec.da.to_bits() as usize)?,
             },
             a => {
-                let x = arith::bin(m, Bin::ScaleTangent, Value::Float(rec.da), tans[a as usize].clone())?;
+                let x = arith::bin(machine, Bin::ScaleTangent, Value::Float(rec.da), tans[a as usize].clone())?;
                 if rec.b == NONE {
                     x
                 } else {
-                    let y = arith::bin(m, Bin::ScaleTangent, Value::Float(rec.db), tans[rec.b as usize].clone())?;
-                    arith::bin(m, Bin::Add, x, y)?
+                    let y = arith::bin(machine, Bin::ScaleTangent, Value::Float(rec.db), tans[rec.b as usize].clone())?;
+                    arith::bin(machine, Bin::Add, x, y)?
                 }
             }
         };
-        tans[i] = t;
+        tans[index] = tangent;
     }
     Ok(wanted.iter().map(|n| if *n == NONE { Value::Zero } else { tans[*n as usize].clone() }).collect())
 }

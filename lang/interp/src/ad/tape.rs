@@ -118,18 +118,18 @@ impl Tape {
 
     /// Appends a record with a rule. Returns the first of its consecutive output nodes.
     pub(crate) fn record(&mut self, parents: Vec<u32>, rule: Option<Rc<dyn Rule>>, shapes: Vec<Option<Shape>>) -> u32 {
-        let n = self.node();
+        let node = self.node();
         let outs = shapes.len();
         if let Err(e) = memory::grow(&mut self.recs, outs.max(1)).and_then(|()| memory::grow(&mut self.side, 1)) {
             polling::fail(e);
-            return n.saturating_sub(1);
+            return node.saturating_sub(1);
         }
         self.recs.push(Rec { a: SIDE, b: self.side.len() as u32, da: 0.0, db: 0.0 });
         for _ in 1..outs {
             self.recs.push(Rec { a: OUT, b: NONE, da: 0.0, db: 0.0 });
         }
         self.side.push(Side { parents, rule, shapes });
-        n
+        node
     }
 
     /// The shape of an array node.

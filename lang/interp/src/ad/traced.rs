@@ -21,10 +21,10 @@ pub fn apply_traced(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
     }
 }
 
-fn traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) -> Res<Value> {
-    match p {
+fn traced(m: &mut Machine, prim: Prim, reps: &[Value], args: &[Value]) -> Res<Value> {
+    match prim {
         Prim::Number(p) => number(m, p, args),
-        Prim::CompareEach(_) => on_primals(m, p, reps, args),
+        Prim::CompareEach(_) => on_primals(m, prim, reps, args),
         Prim::Array(p) => array_fn(m, p, reps, args),
         Prim::Reduction(p) => reduction(m, p, reps, args),
         Prim::Linalg(p) => linear_algebra(m, p, args),
@@ -36,7 +36,7 @@ fn traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) -> Res<Value
         | Prim::Random(_)
         | Prim::Text(_)
         | Prim::Io(_)
-        | Prim::Derivative(_) => Err(not_here(p)),
+        | Prim::Derivative(_) => Err(not_here(prim)),
     }
 }
 
@@ -45,14 +45,14 @@ fn on_primals(m: &mut Machine, p: impl Into<Prim>, reps: &[Value], args: &[Value
     call(m, p, reps, args.iter().map(primal_of).collect())
 }
 
-fn number(m: &mut Machine, p: NumberFn, args: &[Value]) -> Res<Value> {
+fn number(machine: &mut Machine, prim: NumberFn, args: &[Value]) -> Res<Value> {
     let a0 = || args[0].clone();
-    match p {
+    match prim {
         NumberFn::Clamp => {
-            let low = arith::bin(m, Bin::Max, args[2].clone(), a0())?;
-            arith::bin(m, Bin::Min, low, args[1].clone())
+            let low = arith::bin(machine, Bin::Max, args[2].clone(), a0())?;
+            arith::bin(machine, Bin::Min, low, args[1].clone())
         }
-        NumberFn::ToFloat | NumberFn::F32ToFloat | NumberFn::ToF32 => convert(m, p, &args[0]),
+        NumberFn::ToFloat | NumberFn::F32ToFloat | NumberFn::ToF32 => convert(machine, prim, &args[0]),
         NumberFn::IsNan
         | NumberFn::IsInf
         | NumberFn::ToInt
@@ -62,67 +62,67 @@ fn number(m: &mut Machine, p: NumberFn, args: &[Value]) -> Res<Value> {
         | NumberFn::Pi
         | NumberFn::E
         | NumberFn::Inf
-        | NumberFn::Nan => on_primals(m, p, &[], args),
-        NumberFn::PowInt => Err(not_here(p)),
+        | NumberFn::Nan => on_primals(machine, prim, &[], args),
+        NumberFn::PowInt => Err(not_here(prim)),
     }
 }
 
-fn reduction(m: &mut Machine, p: ReductionFn, reps: &[Value], args: &[Value]) -> Res<Value> {
+fn reduction(machine: &mut Machine, reduction: ReductionFn, reps: &[Value], args: &[Value]) -> Res<Value> {
     let a0 = || args[0].clone();
-    match p {
+    match reduction {
         ReductionFn::Sort => {
-            let order = call(m, ReductionFn::Argsort, &[], vec![primal_of(&args[0])])?;
-            call(m, ArrayFn::Gather, &[], vec![a0(), order])
+            let order = call(machine, ReductionFn::Argsort, &[], vec![primal_of(&args[0])])?;
+            call(machine, ArrayFn::Gather, &[], vec![a0(), order])
         }
         ReductionFn::Maximum | ReductionFn::Minimum => {
             if seq::len(&args[0]) == 0 {
-                return call(m, p, reps, vec![primal_of(&args[0])]);
+                return call(machine, reduction, reps, vec![primal_of(&args[0])]);
             }
             let at = call(
-                m,
-                if p == ReductionFn::Maximum { ReductionFn::Argmax } else { ReductionFn::Argmin },
+                machine,
+                if reduction == ReductionFn::Maximum { ReductionFn::Argmax } else { ReductionFn::Argmin },
                 &[],
                 vec![primal_of(&args[0])],
             )?;
-            let Value::Int(i) = at else { return Err(not_here(p)) };
-            seq::elem(m, &args[0], i as usize)
+            let Value::Int(i) = at else { return Err(not_here(reduction)) };
+            seq::elem(machine, &args[0], i as usize)
         }
-        ReductionFn::Sum => sum(m, reps, a0()),
+        ReductionFn::Sum => sum(machine, reps, a0()),
         ReductionFn::Mean => {
-            let s = sum(m, reps, a0())?;
+            let s = sum(machine, reps, a0())?;
             let n = like(seq::len(&args[0]) as f64, &args[0]);
-            arith::bin(m, Bin::Div, s, n)
+            arith::bin(machine, Bin::Div, s, n)
         }
         ReductionFn::Variance => {
-            let mean = call(m, ReductionFn::Mean, reps, vec![a0()])?;
+            let mean = call(machine, ReductionFn::Mean, reps, vec![a0()])?;
             let n = seq::len(&args[0]);
-            let spread = call(m, ArrayFn::Replicate, &[], vec![Value::Int(n as i64), mean])?;
-            let d = arith::bin(m, Bin::Sub, a0(), spread)?;
-            let sq = arith::bin(m, Bin::Mul, d.clone(), d)?;
-            call(m, ReductionFn::Mean, reps, vec![sq])
+            let spread = call(machine, ArrayFn::Replicate, &[], vec![Value::Int(n as i64), mean])?;
+            let d = arith::bin(machine, Bin::Sub, a0(), spread)?;
+            let sq = arith::bin(machine, Bin::Mul, d.clone(), d)?;
+            call(machine, ReductionFn::Mean, reps, vec![sq])
         }
-        ReductionFn::Prod => fold(m, Bin::Mul, &args[0]),
-        ReductionFn::Cumprod => cumprod(m, &args[0]),
-        ReductionFn::Cumsum => unary_rule(m, p, &args[0], Rc::new(rules::Cumsum)),
-        ReductionFn::Norm => reduce::norm(m, args[0].clone()),
+        ReductionFn::Prod => fold(machine, Bin::Mul, &args[0]),
+        ReductionFn::Cumprod => cumprod(machine, &args[0]),
+        ReductionFn::Cumsum => unary_rule(machine, reduction, &args[0], Rc::new(rules::Cumsum)),
+        ReductionFn::Norm => reduce::norm(machine, args[0].clone()),
         ReductionFn::Dot => {
             if seq::len(&args[0]) != seq::len(&args[1]) {
                 return Err(ops::lengths_differ("dot", seq::len(&args[0]), seq::len(&args[1])));
             }
-            binary_rule(m, p, &args[0], &args[1], |a, b, _, traced| Rc::new(rules::Dot { a, b, traced }))
+            binary_rule(machine, reduction, &args[0], &args[1], |a, b, _, traced| Rc::new(rules::Dot { a, b, traced }))
         }
-        ReductionFn::Outer => outer(m, &args[0], &args[1]),
+        ReductionFn::Outer => outer(machine, &args[0], &args[1]),
         ReductionFn::MatMul | ReductionFn::Matmul => {
-            binary_rule(m, ReductionFn::MatMul, &args[0], &args[1], |a, b, _, traced| {
+            binary_rule(machine, ReductionFn::MatMul, &args[0], &args[1], |a, b, _, traced| {
                 Rc::new(rules::MatMul { a, b, traced })
             })
         }
         ReductionFn::Trace => {
-            let d = call(m, ArrayFn::Diag, &[], vec![a0()])?;
-            sum(m, &[float_rep()], d)
+            let d = call(machine, ArrayFn::Diag, &[], vec![a0()])?;
+            sum(machine, &[float_rep()], d)
         }
         ReductionFn::Argsort | ReductionFn::Argmin | ReductionFn::Argmax | ReductionFn::Any | ReductionFn::All => {
-            on_primals(m, p, reps, args)
+            on_primals(machine, reduction, reps, args)
         }
     }
 }
@@ -141,13 +141,13 @@ fn linear_algebra(m: &mut Machine, p: LinalgFn, args: &[Value]) -> Res<Value> {
     }
 }
 
-fn array_fn(m: &mut Machine, p: ArrayFn, reps: &[Value], args: &[Value]) -> Res<Value> {
+fn array_fn(machine: &mut Machine, prim: ArrayFn, reps: &[Value], args: &[Value]) -> Res<Value> {
     let a0 = || args[0].clone();
-    match p {
-        ArrayFn::Len | ArrayFn::Shape | ArrayFn::Rank => call(m, p, reps, vec![primal_of(&args[0])]),
+    match prim {
+        ArrayFn::Len | ArrayFn::Shape | ArrayFn::Rank => call(machine, prim, reps, vec![primal_of(&args[0])]),
         ArrayFn::Split => {
-            let x = call(m, ArrayFn::Take, &[], vec![a0(), args[1].clone()])?;
-            let y = call(m, ArrayFn::Drop, &[], vec![a0(), args[1].clone()])?;
+            let x = call(machine, ArrayFn::Take, &[], vec![a0(), args[1].clone()])?;
+            let y = call(machine, ArrayFn::Drop, &[], vec![a0(), args[1].clone()])?;
             Ok(Value::Tuple(Rc::new(crate::value::Tuple(vec![x, y]))))
         }
         ArrayFn::Linspace => {
@@ -155,13 +155,13 @@ fn array_fn(m: &mut Machine, p: ArrayFn, reps: &[Value], args: &[Value]) -> Res<
                 Value::Int(n) if *n > 1 => *n,
                 _ => 1,
             };
-            let d = arith::bin(m, Bin::Sub, args[1].clone(), a0())?;
+            let d = arith::bin(machine, Bin::Sub, args[1].clone(), a0())?;
             let steps = array::floats((0..n).map(|i| i as f64 / (n - 1).max(1) as f64).collect());
-            let along = arith::bin(m, Bin::ScaleTangent, d, steps)?;
-            arith::bin(m, Bin::Add, along, a0())
+            let along = arith::bin(machine, Bin::ScaleTangent, d, steps)?;
+            arith::bin(machine, Bin::Add, along, a0())
         }
-        ArrayFn::Where => choice(m, args),
-        ArrayFn::Compress => ops::masks::compress(m, &args[0], args[1].clone()),
+        ArrayFn::Where => choice(machine, args),
+        ArrayFn::Compress => ops::masks::compress(machine, &args[0], args[1].clone()),
         // They only move elements.
         ArrayFn::Scatter
         | ArrayFn::ScatterWithin
@@ -179,12 +179,12 @@ fn array_fn(m: &mut Machine, p: ArrayFn, reps: &[Value], args: &[Value]) -> Res<
         | ArrayFn::Last
         | ArrayFn::Diag
         | ArrayFn::TransposeArray
-        | ArrayFn::Stack => structural_call(m, p, args),
+        | ArrayFn::Stack => structural_call(machine, prim, args),
         ArrayFn::Iota | ArrayFn::Range | ArrayFn::Arange | ArrayFn::Eye | ArrayFn::Zeros | ArrayFn::Ones => {
-            on_primals(m, p, reps, args)
+            on_primals(machine, prim, reps, args)
         }
         ArrayFn::Zip | ArrayFn::Zip3 | ArrayFn::Unzip | ArrayFn::Unzip3 | ArrayFn::Full | ArrayFn::Put => {
-            Err(not_here(p))
+            Err(not_here(prim))
         }
     }
 }
@@ -251,31 +251,31 @@ fn binary_rule(
     result(m, level, vec![px, py], z, rule)
 }
 
-fn sum(m: &mut Machine, reps: &[Value], v: Value) -> Res<Value> {
-    let Value::Dual(d) = &v else {
-        if deep_level(&v) == 0 {
-            return call(m, ReductionFn::Sum, reps, vec![v]);
+fn sum(machine: &mut Machine, reps: &[Value], value: Value) -> Res<Value> {
+    let Value::Dual(dual) = &value else {
+        if deep_level(&value) == 0 {
+            return call(machine, ReductionFn::Sum, reps, vec![value]);
         }
         // Tuples and records by component; boxed data one after the other.
-        return match &v {
+        return match &value {
             Value::Array(a) => match a.buf() {
                 Buf::Tuple(cols) => {
-                    let parts = cols.iter().map(|c| sum(m, reps, c.clone())).collect::<Res<Vec<_>>>()?;
+                    let parts = cols.iter().map(|c| sum(machine, reps, c.clone())).collect::<Res<Vec<_>>>()?;
                     Ok(Value::Tuple(Rc::new(crate::value::Tuple(parts))))
                 }
                 Buf::Record(names, cols) => {
-                    let vals = cols.iter().map(|c| sum(m, reps, c.clone())).collect::<Res<Vec<_>>>()?;
+                    let vals = cols.iter().map(|c| sum(machine, reps, c.clone())).collect::<Res<Vec<_>>>()?;
                     Ok(Value::Record(Rc::new(crate::value::Record { names: names.clone(), vals })))
                 }
-                _ => fold(m, Bin::Add, &v),
+                _ => fold(machine, Bin::Add, &value),
             },
-            _ => fold(m, Bin::Add, &v),
+            _ => fold(machine, Bin::Add, &value),
         };
     };
-    let n = seq::len(&v);
-    let (level, x, part) = (d.level, d.primal.clone(), d.part.clone());
-    let y = call(m, ReductionFn::Sum, reps, vec![x])?;
-    result(m, level, vec![Some(part)], y, Rc::new(rules::SumRows { n }))
+    let n = seq::len(&value);
+    let (level, x, part) = (dual.level, dual.primal.clone(), dual.part.clone());
+    let y = call(machine, ReductionFn::Sum, reps, vec![x])?;
+    result(machine, level, vec![Some(part)], y, Rc::new(rules::SumRows { n }))
 }
 
 /// A left-to-right reduction by a scalar operator.
@@ -316,7 +316,7 @@ fn outer(m: &mut Machine, a: &Value, b: &Value) -> Res<Value> {
 }
 
 /// Conversion of precision is linear; tangents are converted as well.
-fn convert(m: &mut Machine, p: NumberFn, v: &Value) -> Res<Value> {
+fn convert(machine: &mut Machine, prim: NumberFn, value: &Value) -> Res<Value> {
     struct Convert {
         to: NumberFn,
         back: NumberFn,
@@ -342,10 +342,10 @@ fn convert(m: &mut Machine, p: NumberFn, v: &Value) -> Res<Value> {
             rules::View::Convert
         }
     }
-    let from32 = matches!(compare::primal(v), Value::F32(_))
-        || matches!(compare::primal(v), Value::Array(a) if a.kind() == Kind::F32);
+    let from32 = matches!(compare::primal(value), Value::F32(_))
+        || matches!(compare::primal(value), Value::Array(a) if a.kind() == Kind::F32);
     let back = if from32 { NumberFn::ToF32 } else { NumberFn::ToFloat };
-    unary_rule(m, p, v, Rc::new(Convert { to: p, back }))
+    unary_rule(machine, prim, value, Rc::new(Convert { to: prim, back }))
 }
 
 /// Whether an argument says where elements go, and is not an element itself.
@@ -359,23 +359,23 @@ fn is_control(p: ArrayFn, argument: usize) -> bool {
 }
 
 /// Applies a structural primitive: to arrays of tuples column by column, to numbers through element numbers.
-fn structural_call(m: &mut Machine, p: ArrayFn, args: &[Value]) -> Res<Value> {
-    if let Some(v) = by_columns(m, p, args)? {
+fn structural_call(machine: &mut Machine, prim: ArrayFn, args: &[Value]) -> Res<Value> {
+    if let Some(v) = by_columns(machine, prim, args)? {
         return Ok(v);
     }
     let level = args.iter().map(level_of).max().unwrap_or(0);
-    if p == ArrayFn::Stack && level == 0 {
+    if prim == ArrayFn::Stack && level == 0 {
         // A list of traced rows.
-        return ops::plain(m, p.into(), &[], &mut args.to_vec());
+        return ops::plain(machine, prim.into(), &[], &mut args.to_vec());
     }
     if level == 0 {
-        return Err(not_here(p));
+        return Err(not_here(prim));
     }
     let (mut numbers, mut primals, mut parts, mut ins) =
         (Vec::new(), Vec::new(), Vec::<Option<DerivativePart>>::new(), Vec::new());
     let mut next = 0i64;
     for (k, a) in args.iter().enumerate() {
-        if is_control(p, k) {
+        if is_control(prim, k) {
             numbers.push(a.clone());
             primals.push(a.clone());
             continue;
@@ -394,29 +394,29 @@ fn structural_call(m: &mut Machine, p: ArrayFn, args: &[Value]) -> Res<Value> {
     }
     // The off-diagonal elements of `diag` have no source: element numbers are shifted by one, so that 0 marks
     // these elements.
-    let fills = p == ArrayFn::Diag;
+    let fills = prim == ArrayFn::Diag;
     if fills {
         for v in &mut numbers {
-            *v = arith::bin(m, Bin::Add, v.clone(), Value::Int(1))?;
+            *v = arith::bin(machine, Bin::Add, v.clone(), Value::Int(1))?;
         }
     }
-    let order = ops::plain(m, p.into(), &[], &mut numbers)?;
+    let order = ops::plain(machine, prim.into(), &[], &mut numbers)?;
     let map: Vec<i64> = match &order {
         Value::Int(n) => vec![*n],
         Value::Array(a) => match a.buf() {
             Buf::I64(v) => v.clone(),
-            _ => return Err(not_here(p)),
+            _ => return Err(not_here(prim)),
         },
-        _ => return Err(not_here(p)),
+        _ => return Err(not_here(prim)),
     };
     let map = if fills { map.into_iter().map(|k| k - 1).collect() } else { map };
-    let y = call(m, p, &[], primals)?;
+    let y = call(machine, prim, &[], primals)?;
     let rule = rules::Gather { map, ins, out: seq::shape(&y).cloned() };
-    result(m, level, parts, y, Rc::new(rule))
+    result(machine, level, parts, y, Rc::new(rule))
 }
 
 /// Applies a primitive to each column of arrays of tuples or records, some of which are traced.
-fn by_columns(m: &mut Machine, p: ArrayFn, args: &[Value]) -> Res<Option<Value>> {
+fn by_columns(machine: &mut Machine, prim: ArrayFn, args: &[Value]) -> Res<Option<Value>> {
     let columns = |v: &Value| match v {
         Value::Array(a) if !a.is_flat() => match a.buf() {
             Buf::Tuple(cols) | Buf::Record(_, cols) => Some((cols.clone(), a.buf().clone())),
@@ -433,20 +433,22 @@ fn by_columns(m: &mut Machine, p: ArrayFn, args: &[Value]) -> Res<Option<Value>>
         .iter()
         .find_map(|a| columns(a).map(|(c, b)| (c.len(), b, seq::shape(a).map_or(0, smallvec::SmallVec::len))))
     else {
-        if p == ArrayFn::Replicate
+        if prim == ArrayFn::Replicate
             && let Some(parts) = container(&args[1])
         {
-            let n = match &args[0] {
+            let copies = match &args[0] {
                 Value::Int(n) => *n as usize,
                 _ => 0,
             };
-            let cols =
-                parts.iter().map(|v| call(m, p, &[], vec![args[0].clone(), v.clone()])).collect::<Res<Vec<_>>>()?;
+            let cols = parts
+                .iter()
+                .map(|v| call(machine, prim, &[], vec![args[0].clone(), v.clone()]))
+                .collect::<Res<Vec<_>>>()?;
             let buf = match &args[1] {
                 Value::Record(r) => Buf::Record(r.names.clone(), cols),
                 _ => Buf::Tuple(cols),
             };
-            return Ok(Some(array::make(Shape::from_slice(&[n]), buf)));
+            return Ok(Some(array::make(Shape::from_slice(&[copies]), buf)));
         }
         return Ok(None);
     };
@@ -468,11 +470,11 @@ fn by_columns(m: &mut Machine, p: ArrayFn, args: &[Value]) -> Res<Option<Value>>
             .find(|(a, _)| columns(a).is_some())
             .and_then(|(_, c)| seq::shape(c))
             .map_or(Shape::new(), |s| s[outer..].into());
-        if p == ArrayFn::Reshape {
+        if prim == ArrayFn::Reshape {
             let more = array::ints(inner.iter().map(|n| *n as i64).collect());
-            part[0] = call(m, ArrayFn::Concat, &[], vec![part[0].clone(), more])?;
+            part[0] = call(machine, ArrayFn::Concat, &[], vec![part[0].clone(), more])?;
         }
-        let out = call(m, p, &[], part)?;
+        let out = call(machine, prim, &[], part)?;
         result = seq::shape(&out).map_or(Shape::new(), |s| s[..s.len() - inner.len()].into());
         outs.push(out);
     }

@@ -73,22 +73,22 @@ fn input<F: Field, S: Collect<F>>(run: &mut EngineRun<'_, F>, at: usize) -> Back
     Back(Rc::new(back))
 }
 
-fn operation<F: Field, S: Collect<F>>(run: &mut EngineRun<'_, F>, made: &[Back<F, S>], o: &Op<V<F>>) -> Back<F, S> {
-    let (a, first, da) = (o.a, made[o.a as usize].clone(), o.da.clone());
-    if o.b == NONE {
+fn operation<F: Field, S: Collect<F>>(run: &mut EngineRun<'_, F>, made: &[Back<F, S>], op: &Op<V<F>>) -> Back<F, S> {
+    let (operand, first, da) = (op.a, made[op.a as usize].clone(), op.da.clone());
+    if op.b == NONE {
         let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
             run.call()?;
             let z = run.times(&da, &z)?;
-            Ok(later(a, first.clone(), z))
+            Ok(later(operand, first.clone(), z))
         };
         run.closure(&back);
         return Back(Rc::new(back));
     }
-    let (b, second, db) = (o.b, made[o.b as usize].clone(), o.db.clone());
+    let (b, second, db) = (op.b, made[op.b as usize].clone(), op.db.clone());
     let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
         run.call()?;
         let (za, zb) = (run.times(&da, &z)?, run.times(&db, &z)?);
-        let (one, two) = (later(a, first.clone(), za), later(b, second.clone(), zb));
+        let (one, two) = (later(operand, first.clone(), za), later(b, second.clone(), zb));
         let both: Update<F, S> = Box::new(move |run, s| {
             let s = one(run, s)?;
             two(run, s)

@@ -42,23 +42,28 @@ impl Ids {
 }
 
 /// Expands the operations of a trace.
-pub(super) fn expand(m: &mut Machine, t: &Trace) -> EngineResult<Graph<Value>> {
-    let inputs = t.input.nodes.iter().map(|n| size(&t.tape.shape(*n))).sum();
+pub(super) fn expand(m: &mut Machine, trace: &Trace) -> EngineResult<Graph<Value>> {
+    let inputs = trace.input.nodes.iter().map(|n| size(&trace.tape.shape(*n))).sum();
     if inputs > MAX_NODES {
         return Err(EngineStop::Limit(format!("the input has more than {MAX_NODES} numbers")));
     }
-    let mut x =
-        Expand { m, tape: &t.tape, graph: Graph { inputs, ops: Vec::new(), output: NONE }, nodes: Vec::new(), seen: 0 };
-    for i in 0..t.tape.recs.len() {
+    let mut expansion = Expand {
+        m,
+        tape: &trace.tape,
+        graph: Graph { inputs, ops: Vec::new(), output: NONE },
+        nodes: Vec::new(),
+        seen: 0,
+    };
+    for i in 0..trace.tape.recs.len() {
         if i & 0xffff == 0 {
-            x.m.poll()?;
+            expansion.m.poll()?;
         }
-        x.record(i)?;
+        expansion.record(i)?;
     }
-    if t.output != NONE {
-        x.graph.output = x.nodes[t.output as usize].at(0);
+    if trace.output != NONE {
+        expansion.graph.output = expansion.nodes[trace.output as usize].at(0);
     }
-    Ok(x.graph)
+    Ok(expansion.graph)
 }
 
 fn size(shape: &Option<Shape>) -> usize {
@@ -99,36 +104,36 @@ impl Expand<'_> {
         Ids::of(shape, (self.seen - n..self.seen).collect())
     }
 
-    fn side(&mut self, s: &Side) -> EngineResult<()> {
-        let Some(rule) = &s.rule else {
-            for shape in &s.shapes {
+    fn side(&mut self, side: &Side) -> EngineResult<()> {
+        let Some(rule) = &side.rule else {
+            for shape in &side.shapes {
                 let ids = self.input(shape);
                 self.nodes.push(ids);
             }
             return Ok(());
         };
-        let parents: Vec<Ids> = s
+        let parents: Vec<Ids> = side
             .parents
             .iter()
             .map(|p| if *p == NONE { Ids::One(NONE) } else { self.nodes[*p as usize].clone() })
             .collect();
         if let View::Opaque(like) = rule.view() {
-            let all = self.opaque(&**rule, like, s, &parents)?;
+            let all = self.opaque(&**rule, like, side, &parents)?;
             // A rule without differentiated results still occupies a node.
             self.nodes.extend(if all.is_empty() { vec![Ids::One(NONE)] } else { all });
             return Ok(());
         }
-        let shape = s.shapes.first().cloned().flatten();
+        let shape = side.shapes.first().cloned().flatten();
         let ids = self.known(rule.view(), &parents, size(&shape))?;
         self.nodes.push(Ids::of(&shape, ids));
         Ok(())
     }
 
     /// The identifiers of the output of an operation whose linear map is known.
-    fn known(&mut self, view: View<'_>, ins: &[Ids], n: usize) -> EngineResult<Vec<u32>> {
+    fn known(&mut self, view: View<'_>, ins: &[Ids], count: usize) -> EngineResult<Vec<u32>> {
         let one = || Value::Float(1.0);
         match view {
-            View::Elementwise(e) => self.elementwise(e, ins, n),
+            View::Elementwise(e) => self.elementwise(e, ins, count),
             View::Gather(g) => Ok(gather(g, ins)),
             View::Spread(at, n) => {
                 let mut sums = vec![NONE; n];
@@ -145,20 +150,22 @@ impl Expand<'_> {
                 self.products(&d.a, &d.b, ins, [1, k, 1])
             }
             View::Solve(s) => self.solve(s, ins),
-            View::SumRows(rows) => (0..n).map(|j| self.graph.sum((0..rows).map(|i| ins[0].at(i * n + j)))).collect(),
+            View::SumRows(rows) => {
+                (0..count).map(|j| self.graph.sum((0..rows).map(|i| ins[0].at(i * count + j)))).collect()
+            }
             View::RowSums(shape) => {
-                (0..n).map(|i| self.graph.sum((0..shape[1]).map(|j| ins[0].at(i * shape[1] + j)))).collect()
+                (0..count).map(|i| self.graph.sum((0..shape[1]).map(|j| ins[0].at(i * shape[1] + j)))).collect()
             }
             View::Cumsum => {
-                let mut sums: Vec<u32> = Vec::with_capacity(n);
-                for i in 0..n {
+                let mut sums: Vec<u32> = Vec::with_capacity(count);
+                for i in 0..count {
                     let before = sums.last().copied().unwrap_or(NONE);
                     sums.push(self.add(before, ins[0].at(i))?);
                 }
                 Ok(sums)
             }
-            View::Convert => (0..n).map(|i| self.graph.op(ins[0].at(i), one(), NONE, one())).collect(),
-            View::Opaque(_) => Ok(vec![NONE; n]),
+            View::Convert => (0..count).map(|i| self.graph.op(ins[0].at(i), one(), NONE, one())).collect(),
+            View::Opaque(_) => Ok(vec![NONE; count]),
         }
     }
 
@@ -170,7 +177,7 @@ impl Expand<'_> {
         }
     }
 
-    fn elementwise(&mut self, e: &Elementwise, ins: &[Ids], n: usize) -> EngineResult<Vec<u32>> {
+    fn elementwise(&mut self, e: &Elementwise, ins: &[Ids], count: usize) -> EngineResult<Vec<u32>> {
         let mut partials = Vec::with_capacity(e.operands.len());
         for o in &e.operands {
             partials.push(match &o.partial {
@@ -180,8 +187,8 @@ impl Expand<'_> {
             });
         }
         let nth = |p: &[Value], i: usize| p.get(if p.len() == 1 { 0 } else { i }).cloned().unwrap_or(Value::Float(0.0));
-        let mut out = Vec::with_capacity(n);
-        for i in 0..n {
+        let mut out = Vec::with_capacity(count);
+        for i in 0..count {
             let terms = partials.iter().zip(ins).filter_map(|(p, x)| Some((x.at(i), nth(p.as_ref()?, i))));
             let terms: Vec<(u32, Value)> = terms.collect();
             out.push(self.graph.combination(&terms)?);
@@ -221,29 +228,29 @@ impl Expand<'_> {
         Ok(out)
     }
 
-    /// `a x = b`: `dx = a⁻¹ (db - da x)`.
+    /// `a solution = b`: `dx = a⁻¹ (db - da solution)`.
     fn solve(&mut self, s: &Solve, ins: &[Ids]) -> EngineResult<Vec<u32>> {
         let shape = seq::shape(&s.x).cloned().unwrap_or_default();
-        let (n, columns) = (shape.first().copied().unwrap_or(0), if shape.len() > 1 { shape[1] } else { 1 });
-        let eye = call(self.m, Prim::Array(ArrayFn::Eye), &[], vec![Value::Int(n as i64)])?;
+        let (rows, columns) = (shape.first().copied().unwrap_or(0), if shape.len() > 1 { shape[1] } else { 1 });
+        let eye = call(self.m, Prim::Array(ArrayFn::Eye), &[], vec![Value::Int(rows as i64)])?;
         let inverse = call(self.m, Prim::Linalg(LinalgFn::LinSolve), &[], vec![s.a.clone(), eye])?;
         let inverse = numbers(self.m, &inverse)?;
-        let x = numbers(self.m, &s.x)?;
+        let solution = numbers(self.m, &s.x)?;
         let minus = crate::ops::arith::un(self.m, adl_prim::Un::Neg, s.x.clone())?;
         let minus = numbers(self.m, &minus)?;
-        let mut rest = Vec::with_capacity(x.len());
-        for i in 0..n {
+        let mut rest = Vec::with_capacity(solution.len());
+        for i in 0..rows {
             for j in 0..columns {
                 let mut terms = vec![(ins[1].at(i * columns + j), Value::Float(1.0))];
-                terms.extend((0..n).map(|l| (ins[0].at(i * n + l), minus[l * columns + j].clone())));
+                terms.extend((0..rows).map(|l| (ins[0].at(i * rows + l), minus[l * columns + j].clone())));
                 rest.push(self.graph.combination(&terms)?);
             }
         }
-        let mut out = Vec::with_capacity(x.len());
-        for i in 0..n {
+        let mut out = Vec::with_capacity(solution.len());
+        for i in 0..rows {
             for j in 0..columns {
                 let terms: Vec<(u32, Value)> =
-                    (0..n).map(|l| (rest[l * columns + j], inverse[i * n + l].clone())).collect();
+                    (0..rows).map(|l| (rest[l * columns + j], inverse[i * rows + l].clone())).collect();
                 out.push(self.graph.combination(&terms)?);
             }
         }
@@ -310,8 +317,8 @@ fn one_hot(zero: &Value, at: usize) -> Value {
 }
 
 /// The source of each scalar of the output.
-fn gather(g: &Gather, ins: &[Ids]) -> Vec<u32> {
-    let starts: Vec<usize> = g
+fn gather(gather: &Gather, ins: &[Ids]) -> Vec<u32> {
+    let starts: Vec<usize> = gather
         .ins
         .iter()
         .scan(0, |next, shape| {
@@ -326,5 +333,5 @@ fn gather(g: &Gather, ins: &[Ids]) -> Vec<u32> {
         // An input without elements has the same start as the next one.
         ins.get(part).map_or(NONE, |ids| ids.at(k - starts[part]))
     };
-    g.map.iter().map(from).collect()
+    gather.map.iter().map(from).collect()
 }

@@ -100,27 +100,27 @@ impl Engine {
     }
 }
 
-/// `__engine strict engine f x`: returns the counts (primal, backward, calls, bytes), the status, the time in
+/// `__engine strict engine func input`: returns the counts (primal, backward, calls, bytes), the status, the time in
 /// seconds, the value, and the gradient. If `strict`, an engine that gives up is an error.
-pub(crate) fn apply(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
-    let [strict, index, f, x] = args else {
+pub(crate) fn apply(machine: &mut Machine, args: &mut [Value]) -> Res<Value> {
+    let [strict, index, func, input] = args else {
         return Err(Error::new(codes::STRUCTURE, "an engine takes four arguments"));
     };
     let engine = Engine::at(index);
     let mut counts = Counts::default();
     let mut value = Value::Zero;
-    let start = m.host.time();
-    let out = gradient(m, engine, f, x, &mut counts, &mut value);
+    let start = machine.host.time();
+    let out = gradient(machine, engine, func, input, &mut counts, &mut value);
     // Clocks are not more precise than this, and the digits would not fit a table.
-    let seconds = ((m.host.time() - start) * 1e9).round() / 1e9;
+    let seconds = ((machine.host.time() - start) * 1e9).round() / 1e9;
     let (status, gradient) = match out {
         Ok((g, swept)) => {
-            swept.count(m, f, x, &mut counts)?;
+            swept.count(machine, func, input, &mut counts)?;
             ("ok", g)
         }
         Err(EngineStop::Error(e)) => return Err(e),
         Err(stop) if matches!(strict, Value::Bool(true)) => return Err(stop.error(&format!("{engine:?}"))),
-        Err(stop) => (stop.status(), vector_space::zero_like(x)),
+        Err(stop) => (stop.status(), vector_space::zero_like(input)),
     };
     let counted =
         [counts.primal, counts.backward, counts.calls, counts.peak].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
@@ -139,11 +139,11 @@ enum Swept {
 }
 
 impl Swept {
-    fn count(self, m: &mut Machine, f: &Value, x: &Value, counts: &mut Counts) -> Res<()> {
+    fn count(self, machine: &mut Machine, func: &Value, input: &Value, counts: &mut Counts) -> Res<()> {
         match self {
             Swept::Nothing => {}
             Swept::Trace(t) => tape_cost::of_tape(&t.tape, t.output, counts),
-            Swept::Map(map) if map.main.is_some() => match derive::cost::totals(m, f, x)? {
+            Swept::Map(map) if map.main.is_some() => match derive::cost::totals(machine, func, input)? {
                 Some([primal, backward, bytes]) => {
                     counts.primal = primal;
                     counts.backward = backward;
@@ -151,7 +151,7 @@ impl Swept {
                 }
                 // Too long to be counted by the evaluator: count the same operations on a tape instead.
                 None => {
-                    let t = trace::trace(m, f, x)?;
+                    let t = trace::trace(machine, func, input)?;
                     tape_cost::of_tape(&t.tape, t.output, counts);
                 }
             },
@@ -164,57 +164,57 @@ impl Swept {
 /// The gradient by an engine. `value` and `counts` are set as soon as they are known, also if the engine gives
 /// up.
 fn gradient(
-    m: &mut Machine,
+    machine: &mut Machine,
     engine: Engine,
-    f: &Value,
-    x: &Value,
+    func: &Value,
+    input: &Value,
     counts: &mut Counts,
     value: &mut Value,
 ) -> EngineResult<(Value, Swept)> {
     if engine == Engine::Linearize {
-        let (y, mut map) = linear::record(m, f, x)?;
+        let (y, mut map) = linear::record(machine, func, input)?;
         map.transposed = true;
-        let g = linear::apply(m, &map, trace::one(&y))?;
+        let g = linear::apply(machine, &map, trace::one(&y))?;
         *value = y;
         return Ok((g, Swept::Map(map)));
     }
-    let t = trace::trace(m, f, x)?;
+    let t = trace::trace(machine, func, input)?;
     *value = t.value.clone();
-    let g = match engine {
-        Engine::Taped => return Ok((taped(m, &t)?, Swept::Trace(t))),
-        Engine::Unf => unf::gradient(m, &t, counts)?,
+    let gradient = match engine {
+        Engine::Taped => return Ok((taped(machine, &t)?, Swept::Trace(t))),
+        Engine::Unf => unf::gradient(machine, &t, counts)?,
         _ => {
             counts.primal = tape_cost::primal(&t.tape);
-            let graph = expand::expand(m, &t)?;
+            let graph = expand::expand(machine, &t)?;
             counts.primal = graph.ops.len() as u64;
             match graph.floats() {
-                Ok(graph) => dual::<Floats>(m, engine, graph, x, counts)?,
-                Err(graph) => dual::<Traced>(m, engine, graph, x, counts)?,
+                Ok(graph) => dual::<Floats>(machine, engine, graph, input, counts)?,
+                Err(graph) => dual::<Traced>(machine, engine, graph, input, counts)?,
             }
         }
     };
-    Ok((g, Swept::Nothing))
+    Ok((gradient, Swept::Nothing))
 }
 
 /// The gradient by dual numbers with backpropagators.
 fn dual<F: Field>(
-    m: &mut Machine,
+    machine: &mut Machine,
     engine: Engine,
     graph: Graph<F::V>,
-    x: &Value,
+    input: &Value,
     counts: &mut Counts,
 ) -> EngineResult<Value> {
-    let mut run = EngineRun::<F>::new(m, *counts);
+    let mut run = EngineRun::<F>::new(machine, *counts);
     let out = match engine {
         Engine::Naive => naive::gradient(&mut run, &graph),
-        Engine::Cayley => cayley::gradient::<F, collect::Structured<F>>(&mut run, &graph, x),
-        Engine::Sparse => cayley::gradient::<F, collect::Sparse<F>>(&mut run, &graph, x),
-        Engine::Mutable => cayley::gradient::<F, collect::Mutable<F>>(&mut run, &graph, x),
+        Engine::Cayley => cayley::gradient::<F, collect::Structured<F>>(&mut run, &graph, input),
+        Engine::Sparse => cayley::gradient::<F, collect::Sparse<F>>(&mut run, &graph, input),
+        Engine::Mutable => cayley::gradient::<F, collect::Mutable<F>>(&mut run, &graph, input),
         Engine::Staged | Engine::Linearize | Engine::Taped | Engine::Unf => staged::gradient(&mut run, &graph),
     };
     *counts = run.counts;
     let numbers = out?.into_iter().map(F::value).collect();
-    Ok(trace::assemble(m, x, numbers)?)
+    Ok(trace::assemble(machine, input, numbers)?)
 }
 
 /// The gradient by the tape, where an operation on arrays is a single record, without backpropagators.

@@ -38,9 +38,9 @@ fn input<F: Field>(run: &mut EngineRun<'_, F>, at: usize, of: usize) -> Back<F> 
     Rc::new(back)
 }
 
-fn operation<F: Field>(run: &mut EngineRun<'_, F>, made: &[Back<F>], o: &Op<V<F>>) -> Back<F> {
-    let (first, da) = (made[o.a as usize].clone(), o.da.clone());
-    if o.b == NONE {
+fn operation<F: Field>(run: &mut EngineRun<'_, F>, made: &[Back<F>], op: &Op<V<F>>) -> Back<F> {
+    let (first, da) = (made[op.a as usize].clone(), op.da.clone());
+    if op.b == NONE {
         let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
             call(run)?;
             let z = run.times(&da, &z)?;
@@ -49,7 +49,7 @@ fn operation<F: Field>(run: &mut EngineRun<'_, F>, made: &[Back<F>], o: &Op<V<F>
         run.closure(&back);
         return Rc::new(back);
     }
-    let (second, db) = (made[o.b as usize].clone(), o.db.clone());
+    let (second, db) = (made[op.b as usize].clone(), op.db.clone());
     let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
         call(run)?;
         let (za, zb) = (run.times(&da, &z)?, run.times(&db, &z)?);

@@ -89,22 +89,22 @@ fn input<F: Field>(run: &mut EngineRun<'_, F>, at: usize, of: usize) -> Back<F> 
     Back(Rc::new(back))
 }
 
-fn operation<F: Field>(run: &mut EngineRun<'_, F>, made: &[Back<F>], o: &Op<V<F>>, inputs: usize) -> Back<F> {
-    let (a, first, da) = (o.a, made[o.a as usize].clone(), o.da.clone());
-    if o.b == NONE {
+fn operation<F: Field>(run: &mut EngineRun<'_, F>, made: &[Back<F>], op: &Op<V<F>>, inputs: usize) -> Back<F> {
+    let (operand, first, da) = (op.a, made[op.a as usize].clone(), op.da.clone());
+    if op.b == NONE {
         let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
             run.call()?;
             let z = run.times(&da, &z)?;
-            Staged::call(run, inputs, a, &first, z)
+            Staged::call(run, inputs, operand, &first, z)
         };
         run.closure(&back);
         return Back(Rc::new(back));
     }
-    let (b, second, db) = (o.b, made[o.b as usize].clone(), o.db.clone());
+    let (b, second, db) = (op.b, made[op.b as usize].clone(), op.db.clone());
     let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
         run.call()?;
         let (za, zb) = (run.times(&da, &z)?, run.times(&db, &z)?);
-        let one = Staged::call(run, inputs, a, &first, za)?;
+        let one = Staged::call(run, inputs, operand, &first, za)?;
         let two = Staged::call(run, inputs, b, &second, zb)?;
         one.plus(run, two)
     };

@@ -22,20 +22,20 @@ pub(super) fn of_tape(tape: &Tape, output: u32, counts: &mut Counts) {
     counts.hold(tape.recs.len() * size_of::<f64>());
     let reached = reached(tape, output);
     let mut ends = vec![0usize; tape.recs.len()];
-    for i in (0..tape.recs.len()).rev() {
-        for p in parents(tape, i).filter(|_| reached[i]) {
+    for index in (0..tape.recs.len()).rev() {
+        for p in parents(tape, index).filter(|_| reached[index]) {
             let n = tape.shape(p).map_or(0, |s| numbers(&Some(s)) * size_of::<f64>());
             if n > 0 && ends[p as usize] == 0 {
                 ends[p as usize] = n;
                 counts.hold(n);
             }
         }
-        let (primal, backward) = record(tape, i);
+        let (primal, backward) = record(tape, index);
         counts.primal += primal as u64;
-        counts.backward += if reached[i] { backward as u64 } else { 0 };
-        let input = tape.recs[i].a == SIDE && tape.side[tape.recs[i].b as usize].rule.is_none();
+        counts.backward += if reached[index] { backward as u64 } else { 0 };
+        let input = tape.recs[index].a == SIDE && tape.side[tape.recs[index].b as usize].rule.is_none();
         if !input {
-            counts.release(ends[i]);
+            counts.release(ends[index]);
         }
     }
 }
@@ -88,33 +88,33 @@ fn numbers(shape: &Option<Shape>) -> usize {
     shape.as_ref().map_or(1, |s| s.iter().product())
 }
 
-fn side(tape: &Tape, s: &Side) -> (usize, usize) {
-    let n: usize = s.shapes.iter().map(numbers).sum();
-    let input = |k: usize| s.parents.get(k).map_or(0, |p| if *p == NONE { 0 } else { numbers(&tape.shape(*p)) });
-    let Some(rule) = &s.rule else { return (0, 0) };
+fn side(tape: &Tape, side: &Side) -> (usize, usize) {
+    let count: usize = side.shapes.iter().map(numbers).sum();
+    let input = |k: usize| side.parents.get(k).map_or(0, |p| if *p == NONE { 0 } else { numbers(&tape.shape(*p)) });
+    let Some(rule) = &side.rule else { return (0, 0) };
     match rule.view() {
         View::Elementwise(e) => (
-            n,
+            count,
             e.operands
                 .iter()
                 .filter(|o| !matches!(o.partial, Partial::Constant))
-                .map(|o| if matches!(o.partial, Partial::One) { n } else { 2 * n })
+                .map(|o| if matches!(o.partial, Partial::One) { count } else { 2 * count })
                 .sum(),
         ),
         View::Gather(g) => (0, g.map.len()),
         View::Spread(at, _) => (at.len(), at.len()),
         View::Dot(d) => products(input(0).max(input(1)), 1, d.traced),
-        View::MatMul(p) => products(seq::shape(&p.a).and_then(|s| s.last().copied()).unwrap_or(0), n, p.traced),
+        View::MatMul(p) => products(seq::shape(&p.a).and_then(|s| s.last().copied()).unwrap_or(0), count, p.traced),
         View::Solve(_) => {
             let rows = isqrt(input(0));
-            (2 * rows * rows * rows / 3 + 2 * rows * n, 2 * rows * rows * rows / 3 + 4 * rows * n)
+            (2 * rows * rows * rows / 3 + 2 * rows * count, 2 * rows * rows * rows / 3 + 4 * rows * count)
         }
-        View::SumRows(rows) => (rows.saturating_sub(1) * n, rows * n),
-        View::RowSums(shape) => (n * shape[1].saturating_sub(1), n * shape[1]),
-        View::Cumsum => (n.saturating_sub(1), n),
-        View::Convert => (n, n),
+        View::SumRows(rows) => (rows.saturating_sub(1) * count, rows * count),
+        View::RowSums(shape) => (count * shape[1].saturating_sub(1), count * shape[1]),
+        View::Cumsum => (count.saturating_sub(1), count),
+        View::Convert => (count, count),
         View::Opaque(_) => {
-            let all = n + (0..s.parents.len()).map(input).sum::<usize>();
+            let all = count + (0..side.parents.len()).map(input).sum::<usize>();
             (all, all)
         }
     }
@@ -131,8 +131,8 @@ fn isqrt(n: usize) -> usize {
 }
 
 /// Bytes of a record with a rule, including the values that it saves.
-fn side_bytes(s: &Side) -> usize {
-    let kept = match s.rule.as_ref().map(|r| r.view()) {
+fn side_bytes(side: &Side) -> usize {
+    let kept = match side.rule.as_ref().map(|r| r.view()) {
         Some(View::Elementwise(e)) => {
             e.operands.iter().map(|o| if let Partial::By(p) = &o.partial { bytes(p) } else { 0 }).sum()
         }
@@ -144,7 +144,7 @@ fn side_bytes(s: &Side) -> usize {
         Some(View::Opaque(y)) => y.map_or(0, bytes),
         Some(View::SumRows(_) | View::RowSums(_) | View::Cumsum | View::Convert) | None => 0,
     };
-    size_of::<Side>() + size_of_val(s.parents.as_slice()) + size_of_val(s.shapes.as_slice()) + kept
+    size_of::<Side>() + size_of_val(side.parents.as_slice()) + size_of_val(side.shapes.as_slice()) + kept
 }
 
 fn bytes(v: &Value) -> usize {

@@ -53,7 +53,7 @@ pub(super) fn one(like: &Value) -> Value {
 }
 
 /// Data with the structure of `like` and the given numbers, in order.
-pub(super) fn assemble(m: &mut Machine, like: &Value, numbers: Vec<Value>) -> Res<Value> {
+pub(super) fn assemble(machine: &mut Machine, like: &Value, numbers: Vec<Value>) -> Res<Value> {
     let mut numbers = numbers.into_iter();
     vector_space::map_leaves(like, &mut |leaf| {
         if !vector_space::is_real(leaf) {
@@ -63,28 +63,28 @@ pub(super) fn assemble(m: &mut Machine, like: &Value, numbers: Vec<Value>) -> Re
             None => numbers.next().unwrap_or(Value::Float(0.0)),
             Some(shape) => {
                 let part: Vec<Value> = numbers.by_ref().take(shape.iter().product()).collect();
-                let flat = if part.is_empty() { array::floats(Vec::new()) } else { seq::pack(m, part)? };
-                reshape(m, flat, shape)?
+                let flat = if part.is_empty() { array::floats(Vec::new()) } else { seq::pack(machine, part)? };
+                reshape(machine, flat, shape)?
             }
         };
-        if vector_space::narrow(leaf) { call(m, Prim::Number(NumberFn::ToF32), &[], vec![v]) } else { Ok(v) }
+        if vector_space::narrow(leaf) { call(machine, Prim::Number(NumberFn::ToF32), &[], vec![v]) } else { Ok(v) }
     })
 }
 
 /// The elements of a number or an array, as Floats.
-pub(super) fn numbers(m: &mut Machine, v: &Value) -> Res<Vec<Value>> {
-    let v = if vector_space::narrow(v) {
-        call(m, Prim::Number(NumberFn::F32ToFloat), &[], vec![v.clone()])?
+pub(super) fn numbers(machine: &mut Machine, v: &Value) -> Res<Vec<Value>> {
+    let value = if vector_space::narrow(v) {
+        call(machine, Prim::Number(NumberFn::F32ToFloat), &[], vec![v.clone()])?
     } else {
         v.clone()
     };
-    let Some(shape) = seq::shape(&v).cloned() else { return Ok(vec![v]) };
-    if let Value::Array(a) = &v
+    let Some(shape) = seq::shape(&value).cloned() else { return Ok(vec![value]) };
+    if let Value::Array(a) = &value
         && let Buf::F64(x) = a.buf()
     {
         return Ok(x.iter().map(|x| Value::Float(*x)).collect());
     }
     let n: usize = shape.iter().product();
-    let flat = reshape(m, v, [n][..].into())?;
-    (0..n).map(|i| seq::elem(m, &flat, i)).collect()
+    let flat = reshape(machine, value, [n][..].into())?;
+    (0..n).map(|i| seq::elem(machine, &flat, i)).collect()
 }

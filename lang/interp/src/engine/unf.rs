@@ -33,19 +33,19 @@ enum UnfStep {
 }
 
 /// The gradient.
-pub(super) fn gradient(m: &mut Machine, t: &Trace, counts: &mut Counts) -> EngineResult<Value> {
-    counts.primal = tape_cost::primal(&t.tape);
-    let line = NormalForm::normalise(&t.tape, t.output)?;
+pub(super) fn gradient(m: &mut Machine, trace: &Trace, counts: &mut Counts) -> EngineResult<Value> {
+    counts.primal = tape_cost::primal(&trace.tape);
+    let line = NormalForm::normalise(&trace.tape, trace.output)?;
     counts.hold(line.steps.iter().map(UnfStep::bytes).sum());
     let mut c = Context { vals: vec![Value::Zero; line.steps.len()], shapes: line.shapes, counts };
     if let Some(out) = line.output {
-        c.add(m, out, one(&t.value))?;
+        c.add(m, out, one(&trace.value))?;
     }
     for step in line.steps.iter().skip(line.inputs).rev() {
         c.back(m, step)?;
     }
     let parts = c.vals;
-    Ok(t.gradient(parts)?)
+    Ok(trace.gradient(parts)?)
 }
 
 impl UnfStep {
@@ -133,24 +133,24 @@ fn refused() -> EngineStop {
     )
 }
 
-fn step(tape: &Tape, i: usize, place: impl Fn(u32) -> u32) -> Option<UnfStep> {
-    let r = tape.recs[i];
-    Some(match r.a {
+fn step(tape: &Tape, index: usize, place: impl Fn(u32) -> u32) -> Option<UnfStep> {
+    let record = tape.recs[index];
+    Some(match record.a {
         OUT => return None,
         NONE => UnfStep::Input,
         SIDE => {
-            let s = &tape.side[r.b as usize];
+            let s = &tape.side[record.b as usize];
             match &s.rule {
                 None => UnfStep::Input,
                 Some(rule) => UnfStep::Array {
                     parents: s.parents.iter().map(|p| place(*p)).collect(),
                     rule: rule.clone(),
-                    work: tape_cost::backward(tape, i),
+                    work: tape_cost::backward(tape, index),
                 },
             }
         }
-        a if r.b == ELEM => UnfStep::Element { array: place(a), offset: r.da.to_bits() as usize },
-        a => UnfStep::Scale { a: place(a), da: r.da, b: place(r.b), db: r.db },
+        a if record.b == ELEM => UnfStep::Element { array: place(a), offset: record.da.to_bits() as usize },
+        a => UnfStep::Scale { a: place(a), da: record.da, b: place(record.b), db: record.db },
     })
 }
 
@@ -163,10 +163,10 @@ struct Context<'a> {
 
 impl Context<'_> {
     /// Applies the transposed Jacobian of the last step: takes the last cotangent, and adds to those before it.
-    fn back(&mut self, m: &mut Machine, step: &UnfStep) -> EngineResult<()> {
+    fn back(&mut self, machine: &mut Machine, step: &UnfStep) -> EngineResult<()> {
         self.counts.calls += 1;
         if self.counts.calls & 0xffff == 0 {
-            m.poll()?;
+            machine.poll()?;
         }
         let ct = self.vals.pop().unwrap_or(Value::Zero);
         let shape = self.shapes.pop().flatten();
@@ -178,20 +178,20 @@ impl Context<'_> {
             UnfStep::Input => {}
             UnfStep::Scale { a, da, b, db } => {
                 self.counts.backward += if *b == NONE { 2 } else { 4 };
-                let p = arith::bin(m, Bin::Mul, Value::Float(*da), ct.clone())?;
-                self.add(m, *a, p)?;
+                let p = arith::bin(machine, Bin::Mul, Value::Float(*da), ct.clone())?;
+                self.add(machine, *a, p)?;
                 if *b != NONE {
-                    let p = arith::bin(m, Bin::Mul, Value::Float(*db), ct)?;
-                    self.add(m, *b, p)?;
+                    let p = arith::bin(machine, Bin::Mul, Value::Float(*db), ct)?;
+                    self.add(machine, *b, p)?;
                 }
             }
             UnfStep::Element { array, offset } => {
                 self.counts.backward += 1;
-                self.add_element(m, *array, *offset, ct)?;
+                self.add_element(machine, *array, *offset, ct)?;
             }
             UnfStep::Array { parents, rule, work } => {
                 self.counts.backward += *work as u64;
-                rule.pull(m, &[ct], &mut |m, k, v| {
+                rule.pull(machine, &[ct], &mut |m, k, v| {
                     if parents[k] == NONE { Ok(()) } else { self.add(m, parents[k], v) }
                 })?;
             }
@@ -202,10 +202,10 @@ impl Context<'_> {
         Ok(())
     }
 
-    fn add(&mut self, m: &mut Machine, place: u32, v: Value) -> Res<()> {
+    fn add(&mut self, machine: &mut Machine, place: u32, v: Value) -> Res<()> {
         let at = place as usize;
         let n = self.shapes[at].as_ref().map_or(1, |s| s.iter().product());
-        let v = match (v, &self.shapes[at]) {
+        let value = match (v, &self.shapes[at]) {
             (Value::Zero, _) => return Ok(()),
             // A rule may return a scalar for an array operand if all elements are equal.
             (Value::Float(x), Some(shape)) => array::make(shape.clone(), Buf::F64(array::filled(x, n)?)),
@@ -214,19 +214,19 @@ impl Context<'_> {
         self.vals[at] = match std::mem::take(&mut self.vals[at]) {
             Value::Zero => {
                 self.counts.hold(bytes(&self.shapes[at]));
-                v
+                value
             }
-            old => arith::bin(m, Bin::Add, old, v)?,
+            old => arith::bin(machine, Bin::Add, old, value)?,
         };
         Ok(())
     }
 
-    fn add_element(&mut self, m: &mut Machine, place: u32, offset: usize, v: Value) -> Res<()> {
+    fn add_element(&mut self, machine: &mut Machine, place: u32, offset: usize, v: Value) -> Res<()> {
         let at = place as usize;
         let shape = self.shapes[at].clone().unwrap_or_default();
-        let Value::Float(x) = v else {
-            let spread = scatter_add(m, &shape, &[offset as i64], vec![v])?;
-            return self.add(m, place, spread);
+        let Value::Float(number) = v else {
+            let spread = scatter_add(machine, &shape, &[offset as i64], vec![v])?;
+            return self.add(machine, place, spread);
         };
         if matches!(self.vals[at], Value::Zero) {
             let n = array::count(&shape)?;
@@ -237,12 +237,12 @@ impl Context<'_> {
         if let Value::Array(a) = &mut self.vals[at]
             && let Buf::F64(buf) = Rc::make_mut(a).buf_mut()
         {
-            buf[offset] += x;
+            buf[offset] += number;
             return Ok(());
         }
         let shape = seq::shape(&self.vals[at]).cloned().unwrap_or_default();
-        let spread = scatter_add(m, &shape, &[offset as i64], vec![Value::Float(x)])?;
-        self.add(m, place, spread)
+        let spread = scatter_add(machine, &shape, &[offset as i64], vec![Value::Float(number)])?;
+        self.add(machine, place, spread)
     }
 }
 

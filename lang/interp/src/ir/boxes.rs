@@ -46,18 +46,18 @@ pub fn parts(v: &Value) -> Option<(&[f64], &[i64])> {
 }
 
 /// Unpacks a value with `boxes` box axes into nested boxed arrays.
-pub fn unpack(v: Value, boxes: usize) -> Value {
-    if let Some((x, starts)) = parts(&v) {
+pub fn unpack(value: Value, boxes: usize) -> Value {
+    if let Some((x, starts)) = parts(&value) {
         let row = |w: &[i64]| array::floats(polling::cloned(&x[w[0] as usize..w[1] as usize]));
         let rows: Vec<Value> = starts.windows(2).map(row).collect();
         return array::make(Shape::from_slice(&[rows.len()]), Buf::Boxed(rows));
     }
-    let Value::Array(a) = &v else { return v };
+    let Value::Array(a) = &value else { return value };
     if boxes == 0 {
-        return v;
+        return value;
     }
     let rows: Vec<Value> = match a.buf() {
-        Buf::Boxed(_) if boxes == 1 => return v,
+        Buf::Boxed(_) if boxes == 1 => return value,
         Buf::Boxed(rows) => rows.iter().map(|r| unpack(r.clone(), boxes - 1)).collect(),
         Buf::F64(x) if a.shape.len() > boxes => {
             let shape: Shape = a.shape[1..].into();
@@ -69,7 +69,7 @@ pub fn unpack(v: Value, boxes: usize) -> Value {
                 .collect()
         }
         Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => {
-            return v;
+            return value;
         }
     };
     array::make(Shape::from_slice(&[rows.len()]), Buf::Boxed(rows))
@@ -87,19 +87,19 @@ pub fn pack(v: &Value, boxes: usize) -> Option<Value> {
     for r in rows {
         let packed = if boxes > 1 { pack(r, boxes - 1) } else { None };
         let Value::Array(r) = packed.as_ref().unwrap_or(r) else { return None };
-        let Buf::F64(x) = r.buf() else { return None };
-        if x.len() > LARGEST {
+        let Buf::F64(numbers) = r.buf() else { return None };
+        if numbers.len() > LARGEST {
             return None;
         }
         match &shape {
             None => {
-                out.try_reserve(x.len().checked_mul(rows.len())?).ok()?;
+                out.try_reserve(numbers.len().checked_mul(rows.len())?).ok()?;
                 shape = Some(r.shape.clone());
             }
             Some(s) if *s == r.shape => {}
             Some(_) => return None,
         }
-        polling::append(&mut out, x);
+        polling::append(&mut out, numbers);
     }
     let all = std::iter::once(rows.len()).chain(shape?).collect();
     Some(array::make(all, Buf::F64(out)))

@@ -51,19 +51,19 @@ fn expected_rows(shape: &[usize]) -> Option<usize> {
 /// Maximum number of bytes allocated in advance.
 const AHEAD: usize = 1 << 30;
 
-/// Reserves space for `n` elements. A failure is ignored here and reported when the elements are pushed.
-fn reserve(b: &mut Buf, n: usize) {
+/// Reserves space for `count` elements. A failure is ignored here and reported when the elements are pushed.
+fn reserve(b: &mut Buf, count: usize) {
     fn of<T>(v: &mut Vec<T>, n: usize) {
         if n.saturating_mul(size_of::<T>()) <= AHEAD {
             let _ = v.try_reserve_exact(n);
         }
     }
     match b {
-        Buf::F64(b) => of(b, n),
-        Buf::F32(b) => of(b, n),
-        Buf::I64(b) => of(b, n),
-        Buf::Bool(b) => of(b, n),
-        Buf::Boxed(b) => of(b, n),
+        Buf::F64(b) => of(b, count),
+        Buf::F32(b) => of(b, count),
+        Buf::I64(b) => of(b, count),
+        Buf::Bool(b) => of(b, count),
+        Buf::Boxed(b) => of(b, count),
         Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => {}
     }
 }
@@ -93,22 +93,22 @@ pub fn push(acc: &mut Value, v: &Value) -> Res<()> {
     if Rc::get_mut(rc).is_none() {
         *rc = Rc::new((**rc).clone());
     }
-    let Some(a) = Rc::get_mut(rc) else { return Err(kind()) };
-    let axes = a.shape.len();
+    let Some(array) = Rc::get_mut(rc) else { return Err(kind()) };
+    let axes = array.shape.len();
     if axes == 1 {
-        grow(a.buf_mut(), 1)?;
+        grow(array.buf_mut(), 1)?;
     }
-    match (a.buf_mut(), v) {
+    match (array.buf_mut(), v) {
         (Buf::F64(b), Value::Float(x)) => b.push(*x),
         (Buf::I64(b), Value::Int(x)) => b.push(*x),
         (Buf::Bool(b), Value::Bool(x)) => b.push(*x),
         (Buf::F32(b), Value::F32(x)) => b.push(*x),
         (Buf::Boxed(b), v) if axes == 1 => b.push(v.clone()),
-        (_, Value::Array(row)) => push_row(a, row)?,
-        (_, Value::Zero) => push_zero(a)?,
+        (_, Value::Array(row)) => push_row(array, row)?,
+        (_, Value::Zero) => push_zero(array)?,
         _ => return Err(kind()),
     }
-    a.shape[0] += 1;
+    array.shape[0] += 1;
     Ok(())
 }
 
@@ -116,25 +116,25 @@ fn kind() -> Box<Error> {
     Error::new(codes::STRUCTURE, "elements of different kinds in one array")
 }
 
-fn push_row(a: &mut Array, row: &Array) -> Res<()> {
-    if let Some(rows) = expected_rows(&a.shape) {
+fn push_row(array: &mut Array, row: &Array) -> Res<()> {
+    if let Some(rows) = expected_rows(&array.shape) {
         let each = row.shape.iter().product::<usize>();
-        let pending = a.shape[0] * each;
-        a.shape.truncate(1);
-        a.shape.extend_from_slice(&row.shape);
-        let whole = rows.max(a.shape[0]).saturating_mul(each);
-        reserve(a.buf_mut(), whole);
-        fill(a.buf_mut(), pending)?;
+        let pending = array.shape[0] * each;
+        array.shape.truncate(1);
+        array.shape.extend_from_slice(&row.shape);
+        let whole = rows.max(array.shape[0]).saturating_mul(each);
+        reserve(array.buf_mut(), whole);
+        fill(array.buf_mut(), pending)?;
     }
-    if a.shape[1..] != row.shape[..] {
+    if array.shape[1..] != row.shape[..] {
         return Err(Error::new(
             codes::RAGGED,
-            format!("row {} has shape {:?}, row 0 has shape {:?}", a.shape[0], &row.shape[..], &a.shape[1..]),
+            format!("row {} has shape {:?}, row 0 has shape {:?}", array.shape[0], &row.shape[..], &array.shape[1..]),
         )
         .hint("all rows of an array have one shape"));
     }
-    grow(a.buf_mut(), row.shape.iter().product())?;
-    match (a.buf_mut(), row.buf()) {
+    grow(array.buf_mut(), row.shape.iter().product())?;
+    match (array.buf_mut(), row.buf()) {
         (Buf::F64(b), Buf::F64(x)) => polling::append(b, x),
         (Buf::F32(b), Buf::F32(x)) => polling::append(b, x),
         (Buf::I64(b), Buf::I64(x)) => polling::append(b, x),
@@ -182,16 +182,16 @@ fn fill(b: &mut Buf, n: usize) -> Res<()> {
 /// The array of the collected elements, in reverse order if `reverse`.
 pub fn finish(acc: Value, reverse: bool) -> Value {
     let Value::Array(rc) = acc else { return acc };
-    let mut a = Rc::try_unwrap(rc).unwrap_or_else(|a| (*a).clone());
-    if expected_rows(&a.shape).is_some() {
-        if a.shape[0] > 0 {
+    let mut array = Rc::try_unwrap(rc).unwrap_or_else(|a| (*a).clone());
+    if expected_rows(&array.shape).is_some() {
+        if array.shape[0] > 0 {
             return Value::Zero;
         }
-        a.shape[1..].fill(0);
+        array.shape[1..].fill(0);
     }
     if reverse {
-        let row: usize = a.shape[1..].iter().product();
-        match a.buf_mut() {
+        let row: usize = array.shape[1..].iter().product();
+        match array.buf_mut() {
             Buf::F64(b) => iteration(b, row),
             Buf::F32(b) => iteration(b, row),
             Buf::I64(b) => iteration(b, row),
@@ -200,7 +200,7 @@ pub fn finish(acc: Value, reverse: bool) -> Value {
             Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => {}
         }
     }
-    Value::Array(Rc::new(a))
+    Value::Array(Rc::new(array))
 }
 
 /// Reverses the order of rows of length `row`.

@@ -59,14 +59,14 @@ pub(crate) fn compile_threshold(source: &LoweredIr, f: &Function) -> u64 {
 /// Estimated number of statements that a call runs. `chains` says whether arithmetic on large arrays counts.
 pub(crate) fn estimate_call(
     source: &LoweredIr,
-    f: &Function,
+    func: &Function,
     chains: bool,
     args: &mut dyn Iterator<Item = &Value>,
 ) -> u64 {
     let known = RefCell::default();
-    let mut e = Estimate {
+    let mut estimate = Estimate {
         source,
-        f,
+        f: func,
         known: &known,
         sizes: Sizes::default(),
         chains,
@@ -74,19 +74,19 @@ pub(crate) fn estimate_call(
         longest: ITERATIONS,
         large: false,
     };
-    for (v, x) in f.body.params.iter().chain(&f.body.lin_params).zip(args) {
+    for (v, x) in func.body.params.iter().chain(&func.body.lin_params).zip(args) {
         match x {
-            Value::Int(n) => e.sizes.set_int(*v, *n),
+            Value::Int(n) => estimate.sizes.set_int(*v, *n),
             x => {
                 if let Some(s) = seq::shape(x) {
-                    e.large |= s.iter().product::<usize>() >= fuse_elementwise::LARGE;
-                    e.longest = e.longest.max(s.first().map_or(0, |n| *n as u64));
-                    e.sizes.set_shape(*v, s.iter().map(|n| Some(*n as i64)).collect());
+                    estimate.large |= s.iter().product::<usize>() >= fuse_elementwise::LARGE;
+                    estimate.longest = estimate.longest.max(s.first().map_or(0, |n| *n as u64));
+                    estimate.sizes.set_shape(*v, s.iter().map(|n| Some(*n as i64)).collect());
                 }
             }
         }
     }
-    e.block(&f.body)
+    estimate.block(&func.body)
 }
 
 struct Estimate<'a> {
@@ -110,9 +110,9 @@ impl Estimate<'_> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().fold(0u64, |n, s| n.saturating_add(self.stmt(s))))
     }
 
-    fn stmt(&mut self, s: &Stmt) -> u64 {
-        self.sizes.learn(self.f, s);
-        match &s.op {
+    fn stmt(&mut self, stmt: &Stmt) -> u64 {
+        self.sizes.learn(self.f, stmt);
+        match &stmt.op {
             Op::Loop(l) if self.trip(l) >= fuse_elementwise::LARGE as u64 && fuse_elementwise::suits(self.f, l) => {
                 if self.chains {
                     self.trip(l).saturating_mul(l.body.stmts.len() as u64) / ELEMENTS
@@ -120,17 +120,17 @@ impl Estimate<'_> {
                     1
                 }
             }
-            _ if self.large && fuse_elementwise::on_arrays(self.f, s) && !self.sizes.small(self.f, s) => 0,
+            _ if self.large && fuse_elementwise::on_arrays(self.f, stmt) && !self.sizes.small(self.f, stmt) => 0,
             Op::Loop(l) => {
                 self.sizes.enter(l);
                 let iteration = self.block(&l.body);
-                self.sizes.leave(l, s, self.known_trip(l));
+                self.sizes.leave(l, stmt, self.known_trip(l));
                 self.trip(l).saturating_mul(iteration).saturating_add(1)
             }
             Op::Soac(x) => {
                 self.sizes.operator(x);
                 let step = self.block(&x.op);
-                self.sizes.reduced(x, s);
+                self.sizes.reduced(x, stmt);
                 self.extent(x.arrays.first()).saturating_mul(step).saturating_add(1)
             }
             Op::ReduceByIndex { op, keys, .. } => {
@@ -143,14 +143,14 @@ impl Estimate<'_> {
 
     /// The depth is limited, so that recursion ends.
     fn call(&mut self, f: FnId) -> u64 {
-        let Some(g) = self.source.func(f).filter(|_| self.depth < 3) else { return 1 };
+        let Some(callee) = self.source.func(f).filter(|_| self.depth < 3) else { return 1 };
         let key = (f, self.depth);
         if let Some(work) = self.known.borrow().get(&key) {
             return *work;
         }
         let mut inner = Estimate {
             source: self.source,
-            f: g,
+            f: callee,
             known: self.known,
             sizes: Sizes::default(),
             chains: false,
@@ -158,7 +158,7 @@ impl Estimate<'_> {
             longest: self.longest,
             large: self.large,
         };
-        let work = inner.block(&g.body).saturating_add(1);
+        let work = inner.block(&callee.body).saturating_add(1);
         self.known.borrow_mut().insert(key, work);
         work
     }

@@ -315,7 +315,7 @@ impl CompiledAd {
         let derivation = if why.is_some() { Derivation::Taped } else { Derivation::Compiled };
         let func = self.entered.take().filter(|_| derivation == Derivation::Compiled);
         let (why, span) = why.map_or((None, Span::default()), |u| (Some(u.why), u.span));
-        let e = DerivativeRecord {
+        let record = DerivativeRecord {
             op: self.op.to_owned(),
             function,
             derivation,
@@ -328,11 +328,11 @@ impl CompiledAd {
         };
         // Consecutive equal calls share one record, which leaves room for others.
         match self.explain.last_mut() {
-            Some(last) if last.same(&e) => {
-                last.native |= e.native;
-                last.device.add(e.device);
+            Some(last) if last.same(&record) => {
+                last.native |= record.native;
+                last.device.add(record.device);
             }
-            _ => self.explain.push(e),
+            _ => self.explain.push(record),
         }
         self.count_call();
     }
@@ -413,12 +413,12 @@ impl CompiledAd {
     pub(super) fn enter_at(
         &mut self,
         m: &Machine,
-        f: &Value,
+        func: &Value,
         args: &[Value],
         tys: Vec<Ty>,
     ) -> Result<Rc<Specialized>, NotCompiled> {
-        let mut values = Values { allow_zero_trips: self.allow_zero_trips, ..Values::new(m, f, args) };
-        let (root, allow_zero_trips) = (world::root(f), self.allow_zero_trips);
+        let mut values = Values { allow_zero_trips: self.allow_zero_trips, ..Values::new(m, func, args) };
+        let (root, allow_zero_trips) = (world::root(func), self.allow_zero_trips);
         if let Some(made) = self.made.get(&root).and_then(|all| {
             all.iter().find(|e| e.args == tys && e.allow_zero_trips == allow_zero_trips && values.fits(&e.facts))
         }) {
@@ -439,7 +439,7 @@ impl CompiledAd {
             Rc::new(Specialized { origin: entry.func, entry, datas })
         });
         let mut keep = std::mem::take(&mut values.keep);
-        keep.extend(world::code_of(f));
+        keep.extend(world::code_of(func));
         self.made.entry(root).or_default().push(CacheEntry {
             args: tys,
             allow_zero_trips,
@@ -463,38 +463,43 @@ impl CompiledAd {
         (0..params).map(|i| i < args).collect()
     }
 
-    fn lined(&mut self, e: Rc<Specialized>, how: &resolve_plan::ResolvedPlan) -> Result<Rc<Linearized>, NotCompiled> {
-        let key = (e.entry.func, how.clone());
+    fn lined(
+        &mut self,
+        specialized: Rc<Specialized>,
+        how: &resolve_plan::ResolvedPlan,
+    ) -> Result<Rc<Linearized>, NotCompiled> {
+        let key = (specialized.entry.func, how.clone());
         if let Some(l) = self.lines.get(&key) {
             return Ok(l.clone());
         }
         let start = Instant::now();
         self.ad.begin();
-        let wrt = self.wrt(&e);
-        let f = self.ad.segmented(&mut self.program, e.entry.func, how.segments);
-        let l = self.ad.linearize_with(&mut self.program, f, &wrt, &how.plan)?;
+        let wrt = self.wrt(&specialized);
+        let id = self.ad.segmented(&mut self.program, specialized.entry.func, how.segments);
+        let linearized = self.ad.linearize_with(&mut self.program, id, &wrt, &how.plan)?;
         let mut link = |f| self.linker.function(&self.program, f).map_err(|e| not(&e.diag.message));
-        let (primal, tangent, cotangent) = (link(l.primal)?, link(l.tangent)?, link(l.cotangent)?);
-        let made_by = self.program.func(l.primal);
+        let (primal, tangent, cotangent) =
+            (link(linearized.primal)?, link(linearized.tangent)?, link(linearized.cotangent)?);
+        let made_by = self.program.func(linearized.primal);
         let outs = made_by.body.results.len();
-        let kept = made_by.tys(&made_by.body.results[l.results..]);
+        let kept = made_by.tys(&made_by.body.results[linearized.results..]);
         let made = Rc::new(Linearized {
-            entered: e.clone(),
+            entered: specialized.clone(),
             primal,
             tangent,
             cotangent,
-            results: l.results,
+            results: linearized.results,
             outs,
             kept,
-            halves: [l.primal, l.cotangent],
+            halves: [linearized.primal, linearized.cotangent],
             whole: Default::default(),
             away: Default::default(),
             joined: Default::default(),
             paces: Default::default(),
             pace: Default::default(),
             hot: Default::default(),
-            active: l.active,
-            source: f,
+            active: linearized.active,
+            source: id,
             wrt,
             plan: how.plan.clone(),
             wide: Default::default(),
@@ -539,18 +544,18 @@ impl CompiledAd {
         self.measured.iter().find(|old| old.is_of(f, how, sizes)).map(|old| old.bytes)
     }
 
-    fn pushed(&mut self, e: Rc<Specialized>) -> Result<Rc<Forward>, NotCompiled> {
-        if let Some(l) = self.jvps.get(&e.entry.func) {
+    fn pushed(&mut self, specialized: Rc<Specialized>) -> Result<Rc<Forward>, NotCompiled> {
+        if let Some(l) = self.jvps.get(&specialized.entry.func) {
             return Ok(l.clone());
         }
         let start = Instant::now();
         self.ad.begin();
-        let wrt = self.wrt(&e);
-        let (func, active) = Transforms::jvp(&mut self.ad, &mut self.program, e.entry.func, &wrt)?;
+        let wrt = self.wrt(&specialized);
+        let (func, active) = Transforms::jvp(&mut self.ad, &mut self.program, specialized.entry.func, &wrt)?;
         let func = self.linker.function(&self.program, func).map_err(|e| not(&e.diag.message))?;
-        let results = self.program.func(e.entry.func).body.results.len();
-        let made = Rc::new(Forward { entered: e.clone(), func, results, active });
-        self.jvps.insert(e.entry.func, made.clone());
+        let results = self.program.func(specialized.entry.func).body.results.len();
+        let made = Rc::new(Forward { entered: specialized.clone(), func, results, active });
+        self.jvps.insert(specialized.entry.func, made.clone());
         self.clock.add_transform_time(start);
         Ok(made)
     }
@@ -644,45 +649,45 @@ fn entered(m: &mut Machine, f: &Value, args: &[Value]) -> Result<(Rc<Specialized
 }
 
 /// The end of an attempt. `None` means that taped AD must be used; interrupts are passed on.
-fn answer<T>(m: &mut Machine, f: &Value, out: Res<Result<T, NotCompiled>>) -> Res<Option<T>> {
+fn answer<T>(machine: &mut Machine, func: &Value, out: Res<Result<T, NotCompiled>>) -> Res<Option<T>> {
     let why = match out {
         Ok(Ok(v)) => {
-            let native = std::mem::take(&mut m.ran_native);
-            m.compiled_ad.ran = m.device.take();
-            m.compiled_ad.note(f, native, None);
+            let native = std::mem::take(&mut machine.ran_native);
+            machine.compiled_ad.ran = machine.device.take();
+            machine.compiled_ad.note(func, native, None);
             return Ok(Some(v));
         }
         Ok(Err(NotCompiled(u))) => u,
         Err(e) if e.stops() || e.diag.code == codes::PLAN => return Err(e),
         Err(e) => Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span),
     };
-    m.ran_native = false;
-    if let Some(Plan::Budget(_)) = m.compiled_ad.given {
+    machine.ran_native = false;
+    if let Some(Plan::Budget(_)) = machine.compiled_ad.given {
         // Taped AD could not keep to the memory bound, and would repeat the effects of the function.
         return Err(no_plans_error(&why));
     }
-    m.compiled_ad.note(f, false, Some(why));
+    machine.compiled_ad.note(func, false, Some(why));
     Ok(None)
 }
 
 /// Runs code that assumes that loops which collect rows run at least once. If that assertion fails, runs code
 /// without the assumption. If there is no result, the caller computes it in another way, without repeating effects.
 fn attempt<T>(
-    m: &mut Machine,
+    machine: &mut Machine,
     run: impl Fn(&mut Machine) -> Res<Result<T, NotCompiled>>,
 ) -> Res<Result<T, NotCompiled>> {
-    m.effects.begin();
-    let out = match run(m) {
+    machine.effects.begin();
+    let out = match run(machine) {
         Err(e) if e.diag.code == codes::ASSERT => {
-            m.effects.rewind();
-            m.compiled_ad.allow_zero_trips = true;
-            let out = run(m);
-            m.compiled_ad.allow_zero_trips = false;
+            machine.effects.rewind();
+            machine.compiled_ad.allow_zero_trips = true;
+            let out = run(machine);
+            machine.compiled_ad.allow_zero_trips = false;
             out
         }
         out => out,
     };
-    m.effects.end(matches!(out, Ok(Ok(_))));
+    machine.effects.end(matches!(out, Ok(Ok(_))));
     out
 }
 
@@ -718,85 +723,105 @@ fn readied(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<PreparedGradient
 
 /// `cpu_only` is given if the CPU was chosen by measured time: the number of scalars in the arguments.
 fn recorded_by(
-    m: &mut Machine,
-    f: &Value,
-    x: &Value,
+    machine: &mut Machine,
+    func: &Value,
+    input: &Value,
     ready: PreparedGradient,
     cpu_only: Option<u64>,
 ) -> Res<Result<(Value, LinearMap), NotCompiled>> {
     let PreparedGradient { lined, leaves, plan, how } = ready;
-    let measured = (m.compiled_ad.given.is_some() || plan != Plan::StoreAll).then(|| resolve_plan::sizes(&leaves));
-    m.effects.rewind();
-    let mut outs = m.call_packed(&lined.primal, leaves, lined.outs, true)?;
+    let measured =
+        (machine.compiled_ad.given.is_some() || plan != Plan::StoreAll).then(|| resolve_plan::sizes(&leaves));
+    machine.effects.rewind();
+    let mut outs = machine.call_packed(&lined.primal, leaves, lined.outs, true)?;
     let residuals = outs.split_off(lined.results.min(outs.len()));
-    let effects = m.effects.performed();
+    let effects = machine.effects.performed();
     if let Some(sizes) = measured {
-        m.compiled_ad.measure(&lined, (how, sizes), &residuals);
+        machine.compiled_ad.measure(&lined, (how, sizes), &residuals);
     }
     let e = &lined.entered;
-    let Some(y) = e.datas.from_leaves(&e.entry.result, &mut outs.into_iter()) else {
+    let Some(output) = e.datas.from_leaves(&e.entry.result, &mut outs.into_iter()) else {
         return Ok(Err(not("a result of another layout than its type says")));
     };
     let like = |v: &Value| Traced { like: v.clone(), nodes: Vec::new() };
     let map = LinearMap {
         tape: Rc::default(),
-        input: like(x),
-        output: like(&y),
+        input: like(input),
+        output: like(&output),
         transposed: false,
         original: None,
-        main: Some(Rc::new(Map { lined: lined.clone(), residuals, at: (f.clone(), x.clone()), cpu_only, effects })),
+        main: Some(Rc::new(Map {
+            lined: lined.clone(),
+            residuals,
+            at: (func.clone(), input.clone()),
+            cpu_only,
+            effects,
+        })),
     };
-    Ok(Ok((y, map)))
+    Ok(Ok((output, map)))
 }
 
 /// Applies a derivative to a tangent, or its transpose to a cotangent. If that fails, taped AD is used.
-pub(crate) fn apply(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> Res<Value> {
-    let out = if main.cpu_only.is_some() { m.cpu_only(|m| applied(m, map, main, v)) } else { applied(m, map, main, v) };
+pub(crate) fn apply(machine: &mut Machine, map: &LinearMap, main: &Map, value: &Value) -> Res<Value> {
+    let out = if main.cpu_only.is_some() {
+        machine.cpu_only(|m| applied(m, map, main, value))
+    } else {
+        applied(machine, map, main, value)
+    };
     match out {
         Err(e) if !e.stops() => {
             let why = Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span);
-            m.compiled_ad.note(&main.at.0, false, Some(why));
-            m.effects.repeat(&main.effects);
-            let (_, taped) = linear::taped(m, Default::default(), &main.at.0, &main.at.1)?;
-            linear::apply(m, &LinearMap { transposed: map.transposed, ..taped }, v.clone())
+            machine.compiled_ad.note(&main.at.0, false, Some(why));
+            machine.effects.repeat(&main.effects);
+            let (_, taped) = linear::taped(machine, Default::default(), &main.at.0, &main.at.1)?;
+            linear::apply(machine, &LinearMap { transposed: map.transposed, ..taped }, value.clone())
         }
         out => {
             // The record was made with the primal half; add the statistics of the half that has run now.
-            let (native, ran) = (std::mem::take(&mut m.ran_native), m.device.take());
-            if let Some(last) = m.compiled_ad.explain.last_mut().filter(|e| e.derivation == Derivation::Compiled) {
+            let (native, ran) = (std::mem::take(&mut machine.ran_native), machine.device.take());
+            if let Some(last) = machine.compiled_ad.explain.last_mut().filter(|e| e.derivation == Derivation::Compiled)
+            {
                 last.native |= native;
                 last.device.add(ran);
             }
-            m.compiled_ad.add_to_last_call();
+            machine.compiled_ad.add_to_last_call();
             out
         }
     }
 }
 
-fn applied(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> Res<Value> {
+fn applied(machine: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> Res<Value> {
     let broken = || Error::new(codes::STRUCTURE, "a linear function is applied to data of another structure");
-    let l = &main.lined;
-    let e = &l.entered;
-    let Some(arg) = e.entry.inputs.first().map(|i| &i.layout) else { return Err(broken()) };
-    let result = &e.entry.result;
+    let linearized = &main.lined;
+    let specialized = &linearized.entered;
+    let Some(arg) = specialized.entry.inputs.first().map(|i| &i.layout) else { return Err(broken()) };
+    let result = &specialized.entry.result;
     let mut args = main.residuals.clone();
     let from = if map.transposed { result } else { arg };
     let mut seeds = Vec::new();
-    e.datas.tangents(v, from, &mut seeds).ok_or_else(broken)?;
+    specialized.datas.tangents(v, from, &mut seeds).ok_or_else(broken)?;
     if map.transposed {
-        let active = l.active.iter().zip(result.leaves()).filter(|(_, t)| e.datas.has_tangent(t)).map(|(a, _)| *a);
+        let active = linearized
+            .active
+            .iter()
+            .zip(result.leaves())
+            .filter(|(_, t)| specialized.datas.has_tangent(t))
+            .map(|(a, _)| *a);
         args.extend(seeds.into_iter().zip(active).filter(|(_, a)| *a).map(|(s, _)| s));
-        let n = arg.leaves().iter().filter(|t| e.datas.has_tangent(t)).count();
-        let outs = m.call_lowered(&l.cotangent, args, n)?;
-        return e
+        let n = arg.leaves().iter().filter(|t| specialized.datas.has_tangent(t)).count();
+        let outs = machine.call_lowered(&linearized.cotangent, args, n)?;
+        return specialized
             .datas
             .merge(&map.input.like, arg, &mut outs.into_iter().map(tangents::unsigned_zeros))
             .ok_or_else(broken);
     }
     args.extend(seeds);
-    let n = l.active.iter().filter(|a| **a).count();
-    let outs = m.call_lowered(&l.tangent, args, n)?;
-    e.datas.merge(&map.output.like, result, &mut spread(e, &l.active, outs).into_iter()).ok_or_else(broken)
+    let n = linearized.active.iter().filter(|a| **a).count();
+    let outs = machine.call_lowered(&linearized.tangent, args, n)?;
+    specialized
+        .datas
+        .merge(&map.output.like, result, &mut spread(specialized, &linearized.active, outs).into_iter())
+        .ok_or_else(broken)
 }
 
 /// Tangents of all results whose type has a tangent; symbolic zeros for inactive results.
@@ -820,26 +845,30 @@ pub(crate) fn jvp(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<Optio
     answer(m, f, out)
 }
 
-fn pushed(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<Result<(Value, Value), NotCompiled>> {
-    if linear::same_structure("the direction", v, x).is_err() {
+fn pushed(machine: &mut Machine, f: &Value, x: &Value, value: &Value) -> Res<Result<(Value, Value), NotCompiled>> {
+    if linear::same_structure("the direction", value, x).is_err() {
         return Ok(Err(not("a tangent of another structure")));
     }
     let args = std::slice::from_ref(x);
-    let (e, mut leaves) = or_not_compiled!(entered(m, f, args));
-    let e = m.compiled_ad.sized(&e, &leaves);
-    let p = or_not_compiled!(with(m, |compiled_ad, _| compiled_ad.pushed(e)));
-    let e = &p.entered;
-    let layout =
-        or_not_compiled!(e.entry.inputs.first().map(|i| &i.layout).ok_or_else(|| not("a function without arguments")));
-    or_not_compiled!(e.datas.tangents(v, layout, &mut leaves).ok_or_else(|| not("a tangent of another structure")));
-    m.effects.rewind();
-    let mut outs = m.call_lowered(&p.func, leaves, p.results + p.active.iter().filter(|a| **a).count())?;
-    let tangents = outs.split_off(p.results.min(outs.len()));
-    let Some(y) = e.datas.from_leaves(&e.entry.result, &mut outs.into_iter()) else {
+    let (e, mut leaves) = or_not_compiled!(entered(machine, f, args));
+    let e = machine.compiled_ad.sized(&e, &leaves);
+    let forward = or_not_compiled!(with(machine, |compiled_ad, _| compiled_ad.pushed(e)));
+    let specialized = &forward.entered;
+    let layout = or_not_compiled!(
+        specialized.entry.inputs.first().map(|i| &i.layout).ok_or_else(|| not("a function without arguments"))
+    );
+    or_not_compiled!(
+        specialized.datas.tangents(value, layout, &mut leaves).ok_or_else(|| not("a tangent of another structure"))
+    );
+    machine.effects.rewind();
+    let mut outs =
+        machine.call_lowered(&forward.func, leaves, forward.results + forward.active.iter().filter(|a| **a).count())?;
+    let tangents = outs.split_off(forward.results.min(outs.len()));
+    let Some(y) = specialized.datas.from_leaves(&specialized.entry.result, &mut outs.into_iter()) else {
         return Ok(Err(not("a result of another layout than its type says")));
     };
-    let tangents = spread(e, &p.active, tangents);
-    let Some(t) = e.datas.merge(&y, &e.entry.result, &mut tangents.into_iter()) else {
+    let tangents = spread(specialized, &forward.active, tangents);
+    let Some(t) = specialized.datas.merge(&y, &specialized.entry.result, &mut tangents.into_iter()) else {
         return Ok(Err(not("a tangent of another structure")));
     };
     Ok(Ok((y, t)))

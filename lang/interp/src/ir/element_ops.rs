@@ -117,18 +117,18 @@ pub(crate) fn zeros(shape: &Value, v: &Value, at: usize) -> Res<Value> {
 
 /// A zero array with the scalar type of `like`.
 pub(crate) fn zero_like_elements(like: &Value, shape: Shape) -> Res<Value> {
-    let n = array::count(&shape)?;
+    let count = array::count(&shape)?;
     let buf = match like {
-        Value::F32(_) => Buf::F32(array::filled(0.0, n)?),
-        Value::Int(_) => Buf::I64(array::filled(0, n)?),
+        Value::F32(_) => Buf::F32(array::filled(0.0, count)?),
+        Value::Int(_) => Buf::I64(array::filled(0, count)?),
         Value::Array(a) => match a.buf() {
-            Buf::F32(_) => Buf::F32(array::filled(0.0, n)?),
-            Buf::I64(_) => Buf::I64(array::filled(0, n)?),
-            Buf::Boxed(_) => Buf::Boxed(array::filled(Value::Zero, n)?),
-            _ => Buf::F64(array::filled(0.0, n)?),
+            Buf::F32(_) => Buf::F32(array::filled(0.0, count)?),
+            Buf::I64(_) => Buf::I64(array::filled(0, count)?),
+            Buf::Boxed(_) => Buf::Boxed(array::filled(Value::Zero, count)?),
+            _ => Buf::F64(array::filled(0.0, count)?),
         },
-        Value::Data(_) => Buf::Boxed(array::filled(Value::Zero, n)?),
-        _ => Buf::F64(array::filled(0.0, n)?),
+        Value::Data(_) => Buf::Boxed(array::filled(Value::Zero, count)?),
+        _ => Buf::F64(array::filled(0.0, count)?),
     };
     Ok(array::make(shape, buf))
 }
@@ -148,36 +148,36 @@ fn add_ints(d: &mut [i64], s: &[i64]) -> Res<()> {
     Ok(())
 }
 
-/// Adds `v` to the elements of `acc` from offset `o` on.
-fn add_run(m: &mut Machine, acc: &mut Array, o: usize, v: &Value) -> Res<()> {
-    match (acc.buf_mut(), v) {
-        (Buf::F64(d), Value::Float(x)) => d[o] += x,
-        (Buf::F32(d), Value::F32(x)) => d[o] += x,
-        (Buf::I64(d), Value::Int(x)) => d[o] = arith::int_bin(Bin::Add, d[o], *x)?,
+/// Adds `value` to the elements of `acc` from offset `offset` on.
+fn add_run(machine: &mut Machine, acc: &mut Array, offset: usize, value: &Value) -> Res<()> {
+    match (acc.buf_mut(), value) {
+        (Buf::F64(d), Value::Float(x)) => d[offset] += x,
+        (Buf::F32(d), Value::F32(x)) => d[offset] += x,
+        (Buf::I64(d), Value::Int(x)) => d[offset] = arith::int_bin(Bin::Add, d[offset], *x)?,
         (Buf::I64(d), Value::Array(a)) => match a.buf() {
-            Buf::I64(s) => add_ints(&mut d[o..o + s.len()], s)?,
+            Buf::I64(s) => add_ints(&mut d[offset..offset + s.len()], s)?,
             _ if a.is_empty() => {}
             _ => return Err(kind()),
         },
         (Buf::F64(d), Value::Array(a)) => match a.buf() {
-            Buf::F64(s) => d[o..o + s.len()].iter_mut().zip(s).for_each(|(d, s)| *d += s),
+            Buf::F64(s) => d[offset..offset + s.len()].iter_mut().zip(s).for_each(|(d, s)| *d += s),
             _ if a.is_empty() => {}
             _ => return Err(kind()),
         },
         (Buf::F32(d), Value::Array(a)) => match a.buf() {
-            Buf::F32(s) => d[o..o + s.len()].iter_mut().zip(s).for_each(|(d, s)| *d += s),
+            Buf::F32(s) => d[offset..offset + s.len()].iter_mut().zip(s).for_each(|(d, s)| *d += s),
             _ if a.is_empty() => {}
             _ => return Err(kind()),
         },
         (Buf::Boxed(d), Value::Array(a)) => match a.buf() {
             Buf::Boxed(s) => {
-                for (d, s) in d[o..o + s.len()].iter_mut().zip(s) {
-                    *d = arith::bin(m, Bin::Add, std::mem::take(d), s.clone())?;
+                for (d, s) in d[offset..offset + s.len()].iter_mut().zip(s) {
+                    *d = arith::bin(machine, Bin::Add, std::mem::take(d), s.clone())?;
                 }
             }
-            _ => d[o] = arith::bin(m, Bin::Add, std::mem::take(&mut d[o]), v.clone())?,
+            _ => d[offset] = arith::bin(machine, Bin::Add, std::mem::take(&mut d[offset]), value.clone())?,
         },
-        (Buf::Boxed(d), v) => d[o] = arith::bin(m, Bin::Add, std::mem::take(&mut d[o]), v.clone())?,
+        (Buf::Boxed(d), v) => d[offset] = arith::bin(machine, Bin::Add, std::mem::take(&mut d[offset]), v.clone())?,
         _ => return Err(kind()),
     }
     Ok(())
@@ -275,10 +275,10 @@ pub(crate) fn gather_or_zero(m: &Machine, a: &Value, at: &Value) -> Res<Value> {
         };
         return Ok(array::floats(parallel::made(InterruptFlag(&m.interrupt), at.len(), part)?));
     }
-    let (n, row): (usize, usize) = (a.len(), a.shape[1..].iter().product());
+    let (rows, row): (usize, usize) = (a.len(), a.shape[1..].iter().product());
     // Indices out of bounds are redirected to an extra row of zeros at the end.
     let mut longer = Array::clone(a);
-    longer.shape[0] = n + 1;
+    longer.shape[0] = rows + 1;
     match longer.buf_mut() {
         Buf::F64(x) => x.resize(x.len() + row, 0.0),
         Buf::F32(x) => x.resize(x.len() + row, 0.0),
@@ -288,7 +288,7 @@ pub(crate) fn gather_or_zero(m: &Machine, a: &Value, at: &Value) -> Res<Value> {
         Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(kind()),
     }
     let Buf::I64(at) = at.buf() else { return Err(kind()) };
-    let at: Vec<usize> = at.iter().map(|i| usize::try_from(*i).map_or(n, |i| i.min(n))).collect();
+    let at: Vec<usize> = at.iter().map(|i| usize::try_from(*i).map_or(rows, |i| i.min(rows))).collect();
     Ok(Value::Array(Rc::new(array::gather_rows(&longer, &at, &[at.len()])?)))
 }
 
@@ -311,7 +311,7 @@ fn add_rows<T: Copy + std::ops::AddAssign>(
 }
 
 /// `acc` with the elements of `v` added at the indices. If `within`, indices out of bounds are ignored.
-pub(crate) fn add_gather(m: &mut Machine, acc: Value, at: &Value, v: Value, within: bool) -> Res<Value> {
+pub(crate) fn add_gather(machine: &mut Machine, acc: Value, at: &Value, v: Value, within: bool) -> Res<Value> {
     if matches!(v, Value::Zero) {
         return Ok(acc);
     }
@@ -337,7 +337,7 @@ pub(crate) fn add_gather(m: &mut Machine, acc: Value, at: &Value, v: Value, with
             for (i, s) in at.iter().zip(s) {
                 let Some(i) = place(*i)? else { continue };
                 let d = &mut d[i];
-                *d = arith::bin(m, Bin::Add, std::mem::take(d), s.clone())?;
+                *d = arith::bin(machine, Bin::Add, std::mem::take(d), s.clone())?;
             }
         }
         _ if at.is_empty() => {}
@@ -346,56 +346,56 @@ pub(crate) fn add_gather(m: &mut Machine, acc: Value, at: &Value, v: Value, with
     Ok(Value::Array(Rc::new(acc)))
 }
 
-/// `d` with the element at the indices replaced by `v`, which may be a symbolic zero. If `d` is a symbolic
+/// `updated` with the element at the indices replaced by `value`, which may be a symbolic zero. If `updated` is a symbolic
 /// zero, it is returned unchanged.
-pub(crate) fn put(d: Value, at: &[Value], v: &Value) -> Res<Value> {
-    if matches!(d, Value::Zero) {
-        return Ok(d);
+pub(crate) fn put(updated: Value, at: &[Value], value: &Value) -> Res<Value> {
+    if matches!(updated, Value::Zero) {
+        return Ok(updated);
     }
-    let mut d = owned(d)?;
-    let (o, row) = offset(&d, at)?;
-    let below = at.len() < d.shape.len();
+    let mut array = owned(updated)?;
+    let (start, row) = offset(&array, at)?;
+    let below = at.len() < array.shape.len();
     macro_rules! row {
         ($d:expr, $kind:ident) => {
-            match v {
+            match value {
                 Value::Array(a) => match a.buf() {
-                    Buf::$kind(s) if s.len() == row => polling::write(&mut $d[o..o + row], s),
+                    Buf::$kind(s) if s.len() == row => polling::write(&mut $d[start..start + row], s),
                     _ => return Err(kind()),
                 },
                 _ => return Err(kind()),
             }
         };
     }
-    match (d.buf_mut(), v) {
-        (Buf::F64(d), Value::Zero) => d[o..o + row].fill(0.0),
-        (Buf::F32(d), Value::Zero) => d[o..o + row].fill(0.0),
-        (Buf::F64(d), Value::Float(x)) => d[o] = *x,
-        (Buf::F32(d), Value::F32(x)) => d[o] = *x,
-        (Buf::I64(d), Value::Int(x)) => d[o] = *x,
-        (Buf::Bool(d), Value::Bool(x)) => d[o] = *x,
+    match (array.buf_mut(), value) {
+        (Buf::F64(d), Value::Zero) => d[start..start + row].fill(0.0),
+        (Buf::F32(d), Value::Zero) => d[start..start + row].fill(0.0),
+        (Buf::F64(d), Value::Float(x)) => d[start] = *x,
+        (Buf::F32(d), Value::F32(x)) => d[start] = *x,
+        (Buf::I64(d), Value::Int(x)) => d[start] = *x,
+        (Buf::Bool(d), Value::Bool(x)) => d[start] = *x,
         (Buf::F64(d), _) => row!(d, F64),
         (Buf::F32(d), _) => row!(d, F32),
         (Buf::I64(d), _) => row!(d, I64),
         (Buf::Bool(d), _) => row!(d, Bool),
         (Buf::Boxed(d), _) if below => row!(d, Boxed),
-        (Buf::Boxed(d), v) => d[o] = v.clone(),
+        (Buf::Boxed(d), v) => d[start] = v.clone(),
         (Buf::Unit, _) => {}
         _ => return Err(kind()),
     }
-    Ok(Value::Array(Rc::new(d)))
+    Ok(Value::Array(Rc::new(array)))
 }
 
 /// The sum along the first axis.
-pub(crate) fn sum(m: &mut Machine, v: Value) -> Res<Value> {
-    let rep = match &v {
-        Value::Array(a) if a.shape.len() > 1 && a.is_empty() => return zero_like_elements(&v, a.shape[1..].into()),
+pub(crate) fn sum(machine: &mut Machine, value: Value) -> Res<Value> {
+    let rep = match &value {
+        Value::Array(a) if a.shape.len() > 1 && a.is_empty() => return zero_like_elements(&value, a.shape[1..].into()),
         Value::Array(a) => match a.buf() {
             Buf::F32(_) => crate::value::Rep::F32,
             Buf::I64(_) => crate::value::Rep::Int,
             Buf::Boxed(parts) => {
                 let mut acc = Value::Zero;
                 for p in parts {
-                    acc = arith::bin(m, Bin::Add, acc, p.clone())?;
+                    acc = arith::bin(machine, Bin::Add, acc, p.clone())?;
                 }
                 return Ok(acc);
             }
@@ -403,7 +403,7 @@ pub(crate) fn sum(m: &mut Machine, v: Value) -> Res<Value> {
         },
         _ => return Err(super::eval_op::symbolic_zero()),
     };
-    ops::call(m, Prim::Reduction(ReductionFn::Sum), &[Value::Rep(Rc::new(rep))], vec![v])
+    ops::call(machine, Prim::Reduction(ReductionFn::Sum), &[Value::Rep(Rc::new(rep))], vec![value])
 }
 
 /// The sum of all elements.

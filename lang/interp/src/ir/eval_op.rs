@@ -42,13 +42,13 @@ fn take(args: &mut [Value], v: adl_ir::Var) -> Value {
 }
 
 /// Evaluates an operation. `zeros` are its results if an operand is a symbolic zero that annihilates it.
-pub fn run(m: &mut Machine, what: &LoweredOp, args: &mut [Value], zeros: &[Value]) -> Res<Outs> {
+pub fn run(machine: &mut Machine, what: &LoweredOp, args: &mut [Value], zeros: &[Value]) -> Res<Outs> {
     match what {
         LoweredOp::Op(op) => {
             if absorbing(op, args) {
                 return Ok(zeros.iter().cloned().collect());
             }
-            operation(m, op, args)
+            operation(machine, op, args)
         }
         LoweredOp::Prim(Prim::Array(ArrayFn::Take), reps) if whole(args) => {
             let n = args[0].clone();
@@ -57,9 +57,9 @@ pub fn run(m: &mut Machine, what: &LoweredOp, args: &mut [Value], zeros: &[Value
                 v => v,
             }])
         }
-        LoweredOp::Prim(p, _) if host_calls::is_host_call(*p) => host_calls::run(m, *p, args),
+        LoweredOp::Prim(p, _) if host_calls::is_host_call(*p) => host_calls::run(machine, *p, args),
         LoweredOp::Prim(p, reps) => {
-            let v = ops::apply(m, *p, reps, args)?;
+            let v = ops::apply(machine, *p, reps, args)?;
             Ok(match v {
                 Value::Tuple(t) if zeros.len() > 1 => t.0.iter().cloned().collect(),
                 // An array of tuples is stored by columns.
@@ -120,8 +120,8 @@ fn absorbing(op: &Op, args: &[Value]) -> bool {
     }
 }
 
-fn operation(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
-    let v = match op {
+fn operation(machine: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
+    let value = match op {
         // Symbolic zeros may only reach linear operations.
         Op::Un(_, a) if matches!(args[a.0 as usize], Value::Zero) => return Err(symbolic_zero()),
         Op::Bin(op, a, b)
@@ -144,32 +144,32 @@ fn operation(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
         }
         Op::Un(op, a) => {
             let a = take(args, *a);
-            arith::un(m, *op, a)?
+            arith::un(machine, *op, a)?
         }
         Op::Bin(op, a, b) => {
             let (a, b) = (take(args, *a), take(args, *b));
-            arith::bin(m, *op, a, b)?
+            arith::bin(machine, *op, a, b)?
         }
-        Op::Cmp(c, a, b) => comparison(m, *c, &args[a.0 as usize], &args[b.0 as usize])?,
+        Op::Cmp(c, a, b) => comparison(machine, *c, &args[a.0 as usize], &args[b.0 as usize])?,
         Op::Not(a) => not(&args[a.0 as usize]),
-        Op::Select(..) => select(m, args)?,
+        Op::Select(..) => select(machine, args)?,
         Op::Convert(c, a) => convert(*c, &args[a.0 as usize])?,
         Op::Dim(a, axis) => extent(&args[a.0 as usize], *axis)?,
         Op::Dup(a) => return Ok(smallvec![args[a.0 as usize].clone(), args[a.0 as usize].clone()]),
         Op::Drop(_) => return Ok(SmallVec::new()),
         Op::Destruct { a, .. } => return fields(&args[a.0 as usize]),
         Op::Nonzero(a) | Op::Zeros(a) => places(&args[a.0 as usize]),
-        other => return arrays(m, other, args),
+        other => return arrays(machine, other, args),
     };
-    Ok(smallvec![v])
+    Ok(smallvec![value])
 }
 
 /// The number of elements, including those in boxes; 0 for a symbolic zero.
 fn elements(v: &Value) -> i64 {
     let mut todo = vec![v];
-    let mut n = 0;
+    let mut count = 0;
     while let Some(v) = todo.pop() {
-        n += match v {
+        count += match v {
             Value::Array(a) => match a.buf() {
                 Buf::Boxed(vs) => {
                     todo.extend(vs);
@@ -181,49 +181,51 @@ fn elements(v: &Value) -> i64 {
             _ => 1,
         };
     }
-    n
+    count
 }
 
 /// Operations on arrays.
-fn arrays(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
+fn arrays(machine: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
     let at = |v: &adl_ir::Var| v.0 as usize;
-    let v = match op {
-        Op::Shape(_) => prim(m, Prim::Array(ArrayFn::Shape), Ty::I64, args)?,
+    let value = match op {
+        Op::Shape(_) => prim(machine, Prim::Array(ArrayFn::Shape), Ty::I64, args)?,
         Op::Size(a) => Value::Int(elements(&args[at(a)])),
         Op::Index { a, at: is, .. } => element_ops::at(&args[at(a)], &args[at(a) + 1..at(a) + 1 + is.len()])?,
-        Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => update(m, op, args)?,
+        Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => {
+            update(machine, op, args)?
+        }
         Op::Slice { a, lo, hi, .. } => element_ops::slice(&args[at(a)], &args[at(lo)], &args[at(hi)])?,
         Op::Gather { a, at: is, shape: Some(_) } if element_ops::out_of_bounds(&args[at(a)], &args[at(is)]) => {
-            element_ops::gather_or_zero(m, &args[at(a)], &args[at(is)])?
+            element_ops::gather_or_zero(machine, &args[at(a)], &args[at(is)])?
         }
-        Op::Gather { .. } => prim(m, Prim::Array(ArrayFn::Gather), Ty::F64, &mut args[..2])?,
-        Op::Reverse(_) => prim(m, Prim::Array(ArrayFn::Reverse), Ty::F64, args)?,
-        Op::Rotate { .. } => prim(m, Prim::Array(ArrayFn::Rotate), Ty::F64, args)?,
-        Op::Concat { len, shape, .. } => concat(m, args, *len, *shape)?,
+        Op::Gather { .. } => prim(machine, Prim::Array(ArrayFn::Gather), Ty::F64, &mut args[..2])?,
+        Op::Reverse(_) => prim(machine, Prim::Array(ArrayFn::Reverse), Ty::F64, args)?,
+        Op::Rotate { .. } => prim(machine, Prim::Array(ArrayFn::Rotate), Ty::F64, args)?,
+        Op::Concat { len, shape, .. } => concat(machine, args, *len, *shape)?,
         Op::Reshape { a, to, .. } => {
             let mut pair = [take(args, *to), take(args, *a)];
-            prim(m, Prim::Array(ArrayFn::Reshape), Ty::F64, &mut pair)?
+            prim(machine, Prim::Array(ArrayFn::Reshape), Ty::F64, &mut pair)?
         }
-        Op::Transpose(_) => prim(m, Prim::Array(ArrayFn::TransposeArray), Ty::F64, args)?,
-        Op::Replicate { .. } => prim(m, Prim::Array(ArrayFn::Replicate), Ty::F64, args)?,
+        Op::Transpose(_) => prim(machine, Prim::Array(ArrayFn::TransposeArray), Ty::F64, args)?,
+        Op::Replicate { .. } => prim(machine, Prim::Array(ArrayFn::Replicate), Ty::F64, args)?,
         Op::Sum { a, .. } => {
             let v = take(args, *a);
-            element_ops::sum(m, v)?
+            element_ops::sum(machine, v)?
         }
         Op::SumAll { a, .. } => element_ops::total(&args[at(a)])?,
-        Op::Broadcast { a, shape } => element_ops::spread(m, &args[at(a)], &args[at(shape)])?,
+        Op::Broadcast { a, shape } => element_ops::spread(machine, &args[at(a)], &args[at(shape)])?,
         Op::ArrayLit { elems, .. } => {
             let all = args[..elems.len()].iter_mut().map(std::mem::take).collect();
-            seq::pack(m, all)?
+            seq::pack(machine, all)?
         }
-        Op::Dot(..) => dot(m, args)?,
-        Op::MatMul(..) => product(m, Prim::Reduction(ReductionFn::MatMul), args)?,
-        Op::Contract(c) => contract(m, c, args)?,
-        Op::Outer(..) => product(m, Prim::Reduction(ReductionFn::Outer), args)?,
-        Op::Cumsum { reverse, .. } => cumsum(m, args, *reverse)?,
+        Op::Dot(..) => dot(machine, args)?,
+        Op::MatMul(..) => product(machine, Prim::Reduction(ReductionFn::MatMul), args)?,
+        Op::Contract(c) => contract(machine, c, args)?,
+        Op::Outer(..) => product(machine, Prim::Reduction(ReductionFn::Outer), args)?,
+        Op::Cumsum { reverse, .. } => cumsum(machine, args, *reverse)?,
         other => return Err(Error::new(codes::STRUCTURE, format!("{other:?} is no operation on values"))),
     };
-    Ok(smallvec![v])
+    Ok(smallvec![value])
 }
 
 /// The sum of products of the elements of two arrays of one shape.
@@ -238,13 +240,13 @@ fn dot(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
 }
 
 /// A contraction; zeros if a factor is a symbolic zero.
-fn contract(m: &mut Machine, c: &Contract, args: &mut [Value]) -> Res<Value> {
+fn contract(machine: &mut Machine, contract: &Contract, args: &mut [Value]) -> Res<Value> {
     let extent = |v: adl_ir::Var| match &args[v.0 as usize] {
         Value::Int(n) => Ok((*n).max(0) as usize),
         _ => Err(symbolic_zero()),
     };
-    let size = (extent(c.size[0])?, extent(c.size[1])?, extent(c.size[2])?);
-    let (a, b) = (&args[c.a.0 as usize], &args[c.b.0 as usize]);
+    let size = (extent(contract.size[0])?, extent(contract.size[1])?, extent(contract.size[2])?);
+    let (a, b) = (&args[contract.a.0 as usize], &args[contract.b.0 as usize]);
     if [a, b].iter().any(|v| matches!(v, Value::Zero)) {
         let shape = if seq::shape(a).is_some_and(|s| s.len() == 1) {
             Shape::from_slice(&[size.1])
@@ -253,15 +255,15 @@ fn contract(m: &mut Machine, c: &Contract, args: &mut [Value]) -> Res<Value> {
         };
         return Ok(array::make(shape.clone(), Buf::F64(array::filled(0.0, array::count(&shape)?)?)));
     }
-    ops::contract(InterruptFlag(&m.interrupt), c, (a, b), size)
+    ops::contract(InterruptFlag(&machine.interrupt), contract, (a, b), size)
 }
 
 /// Additions to arrays and replacements of elements, in place if the array is not shared.
-fn update(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Value> {
+fn update(machine: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Value> {
     match op {
         Op::IndexAdd { acc, at: is, v, shape } => {
             let (acc, v) = (start(args, *acc, *v, *shape, is.len())?, take(args, *v));
-            element_ops::add_at(m, acc, &args[1..=is.len()], v)
+            element_ops::add_at(machine, acc, &args[1..=is.len()], v)
         }
         Op::IndexSet { acc, at: is, v, shape } => {
             let (acc, v) = (start(args, *acc, *v, *shape, is.len())?, take(args, *v));
@@ -270,15 +272,15 @@ fn update(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Value> {
         Op::SliceAdd { acc, lo, v, shape: Some(s), .. }
             if matches!(args[acc.0 as usize], Value::Zero) && !matches!(args[v.0 as usize], Value::Zero) =>
         {
-            element_ops::within(m, &args[s.0 as usize], &args[lo.0 as usize], &args[v.0 as usize])
+            element_ops::within(machine, &args[s.0 as usize], &args[lo.0 as usize], &args[v.0 as usize])
         }
         Op::SliceAdd { acc, lo, v, shape, .. } => {
             let (acc, v) = (start(args, *acc, *v, *shape, 0)?, take(args, *v));
-            element_ops::add_slice(m, acc, &args[lo.0 as usize], v)
+            element_ops::add_slice(machine, acc, &args[lo.0 as usize], v)
         }
         Op::GatherAdd { acc, at: is, v, shape } => {
             let (acc, v) = (start(args, *acc, *v, *shape, 0)?, take(args, *v));
-            element_ops::add_gather(m, acc, &args[is.0 as usize], v, shape.is_some())
+            element_ops::add_gather(machine, acc, &args[is.0 as usize], v, shape.is_some())
         }
         other => Err(Error::new(codes::STRUCTURE, format!("{other:?} is no update"))),
     }
@@ -290,18 +292,18 @@ fn prim(m: &mut Machine, p: Prim, elem: Ty, args: &mut [Value]) -> Res<Value> {
 }
 
 /// A product; axes of the right operand beyond the usual rank are flattened to columns.
-fn product(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
+fn product(machine: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
     let most = if p == Prim::Reduction(ReductionFn::Outer) { 1 } else { 2 };
     let Some(right) = seq::shape(&args[1]).filter(|s| s.len() > most).cloned() else {
-        return prim(m, p, Ty::F64, args);
+        return prim(machine, p, Ty::F64, args);
     };
     let rest = &right[most - 1..];
     let flat: Shape = right[..most - 1].iter().copied().chain([rest.iter().product()]).collect();
-    args[1] = crate::ad::rules::reshape(m, std::mem::take(&mut args[1]), flat)?;
-    let made = prim(m, p, Ty::F64, args)?;
+    args[1] = crate::ad::rules::reshape(machine, std::mem::take(&mut args[1]), flat)?;
+    let made = prim(machine, p, Ty::F64, args)?;
     let kept = seq::shape(&made).map_or(0, |s| s.len().saturating_sub(1));
     let shape: Shape = seq::shape(&made).into_iter().flat_map(|s| s.iter().take(kept)).chain(rest).copied().collect();
-    crate::ad::rules::reshape(m, made, shape)
+    crate::ad::rules::reshape(machine, made, shape)
 }
 
 /// The run-time type representation of an element type.
@@ -328,22 +330,22 @@ fn start(args: &mut [Value], acc: adl_ir::Var, v: adl_ir::Var, shape: Option<adl
     }
 }
 
-fn comparison(m: &Machine, c: Cmp, a: &Value, b: &Value) -> Res<Value> {
-    let Some(shape) = seq::shape(a).or(seq::shape(b)).cloned() else {
-        return Ok(Value::Bool(c.holds(compare::partial(a, b)?)));
+fn comparison(m: &Machine, cmp: Cmp, left: &Value, right: &Value) -> Res<Value> {
+    let Some(shape) = seq::shape(left).or(seq::shape(right)).cloned() else {
+        return Ok(Value::Bool(cmp.holds(compare::partial(left, right)?)));
     };
-    if let (Some(s), Some(t)) = (seq::shape(a), seq::shape(b))
+    if let (Some(s), Some(t)) = (seq::shape(left), seq::shape(right))
         && s != t
     {
         return Err(arith::shapes_differ(s, t));
     }
     let n: usize = shape.iter().product();
-    let out = match ops::compared(InterruptFlag(&m.interrupt), c, a, b, n) {
+    let out = match ops::compared(InterruptFlag(&m.interrupt), cmp, left, right, n) {
         Some(out) => out?,
         None => {
             let mut out = array::room(n)?;
             for i in 0..n {
-                out.push(c.holds(compare::partial(&element_ops::flat(a, i), &element_ops::flat(b, i))?));
+                out.push(cmp.holds(compare::partial(&element_ops::flat(left, i), &element_ops::flat(right, i))?));
             }
             out
         }
@@ -362,7 +364,7 @@ fn not(a: &Value) -> Value {
 }
 
 /// Arguments: the condition and the two values.
-fn select(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
+fn select(machine: &mut Machine, args: &mut [Value]) -> Res<Value> {
     if let Value::Bool(c) = &args[0] {
         return Ok(std::mem::take(&mut args[if *c { 1 } else { 2 }]));
     }
@@ -374,22 +376,22 @@ fn select(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
             *a = zero.clone();
         }
     }
-    prim(m, Prim::Array(ArrayFn::Where), Ty::F64, args)
+    prim(machine, Prim::Array(ArrayFn::Where), Ty::F64, args)
 }
 
-fn convert(c: Conv, a: &Value) -> Res<Value> {
+fn convert(c: Conv, operand: &Value) -> Res<Value> {
     let to = match c {
         Conv::ToF64 => Rep::Float,
         Conv::ToF32 => Rep::F32,
         Conv::ToI64 => Rep::Int,
     };
-    let ints = match a {
+    let ints = match operand {
         Value::Bool(b) => Value::Int(i64::from(*b)),
         Value::Array(x) => match x.buf() {
             Buf::Bool(v) => array::make(x.shape.clone(), Buf::I64(v.iter().map(|b| i64::from(*b)).collect())),
-            _ => return arith::convert(a, to),
+            _ => return arith::convert(operand, to),
         },
-        _ => return arith::convert(a, to),
+        _ => return arith::convert(operand, to),
     };
     arith::convert(&ints, to)
 }
@@ -426,7 +428,12 @@ fn places(a: &Value) -> Value {
 
 /// Arguments: the two arrays. A symbolic zero is materialised with the extents that remain of the result's
 /// shape.
-fn concat(m: &mut Machine, args: &mut [Value], len: Option<adl_ir::Var>, shape: Option<adl_ir::Var>) -> Res<Value> {
+fn concat(
+    machine: &mut Machine,
+    args: &mut [Value],
+    len: Option<adl_ir::Var>,
+    shape: Option<adl_ir::Var>,
+) -> Res<Value> {
     if let Some(gap) = args[..2].iter().position(|a| matches!(a, Value::Zero)) {
         let (Some(len), Some(shape)) = (len, shape) else { return Err(symbolic_zero()) };
         let (Value::Int(n), Some(mut extents)) = (&args[len.0 as usize], element_ops::extents(&args[shape.0 as usize]))
@@ -437,19 +444,19 @@ fn concat(m: &mut Machine, args: &mut [Value], len: Option<adl_ir::Var>, shape: 
         extents[0] = if gap == 0 { n } else { extents[0].saturating_sub(n) };
         args[gap] = element_ops::zero_like_elements(&args[1 - gap], extents)?;
     }
-    prim(m, Prim::Array(ArrayFn::Concat), Ty::F64, &mut args[..2])
+    prim(machine, Prim::Array(ArrayFn::Concat), Ty::F64, &mut args[..2])
 }
 
-fn cumsum(m: &mut Machine, args: &mut [Value], reverse: bool) -> Res<Value> {
+fn cumsum(machine: &mut Machine, args: &mut [Value], reverse: bool) -> Res<Value> {
     if !reverse {
-        return prim(m, Prim::Reduction(ReductionFn::Cumsum), Ty::F64, args);
+        return prim(machine, Prim::Reduction(ReductionFn::Cumsum), Ty::F64, args);
     }
     if let Value::Array(a) = &args[0]
         && let (Buf::F64(x), 1) = (a.buf(), a.shape.len())
     {
         return Ok(array::floats(ops::sums_from_the_end(x)?));
     }
-    let mut turned = [prim(m, Prim::Array(ArrayFn::Reverse), Ty::F64, args)?];
-    let mut sums = [prim(m, Prim::Reduction(ReductionFn::Cumsum), Ty::F64, &mut turned)?];
-    prim(m, Prim::Array(ArrayFn::Reverse), Ty::F64, &mut sums)
+    let mut turned = [prim(machine, Prim::Array(ArrayFn::Reverse), Ty::F64, args)?];
+    let mut sums = [prim(machine, Prim::Reduction(ReductionFn::Cumsum), Ty::F64, &mut turned)?];
+    prim(machine, Prim::Array(ArrayFn::Reverse), Ty::F64, &mut sums)
 }

@@ -73,21 +73,23 @@ pub(crate) fn on_arrays(f: &Function, s: &Stmt) -> bool {
 }
 
 /// The rank of the arrays of a statement, if it may be part of a chain.
-fn axes(f: &Function, s: &Stmt) -> Option<u32> {
-    let rank = |v: Var| f.ty(v).rank();
+fn axes(func: &Function, s: &Stmt) -> Option<u32> {
+    let rank = |v: Var| func.ty(v).rank();
     if s.outs.len() + s.lin_outs.len() != 1 {
         return None;
     }
     let found = match &s.op {
-        Op::Un(_, a) if is_array(f, *a) => rank(*a),
-        Op::Bin(_, a, b) if is_array(f, *a) && (is_number(f, *b) || is_array(f, *b) && rank(*a) == rank(*b)) => {
+        Op::Un(_, a) if is_array(func, *a) => rank(*a),
+        Op::Bin(_, a, b)
+            if is_array(func, *a) && (is_number(func, *b) || is_array(func, *b) && rank(*a) == rank(*b)) =>
+        {
             rank(*a)
         }
-        Op::Bin(_, a, b) if is_number(f, *a) && is_array(f, *b) => rank(*b),
-        Op::Replicate { a, .. } if is_number(f, *a) => 1,
-        Op::Sum { a, .. } if is_array(f, *a) && rank(*a) == 1 => 1,
-        Op::SumAll { a, .. } if is_array(f, *a) => rank(*a),
-        Op::Dot(a, b) if is_array(f, *a) && is_array(f, *b) && rank(*a) == rank(*b) => rank(*a),
+        Op::Bin(_, a, b) if is_number(func, *a) && is_array(func, *b) => rank(*b),
+        Op::Replicate { a, .. } if is_number(func, *a) => 1,
+        Op::Sum { a, .. } if is_array(func, *a) && rank(*a) == 1 => 1,
+        Op::SumAll { a, .. } if is_array(func, *a) => rank(*a),
+        Op::Dot(a, b) if is_array(func, *a) && is_array(func, *b) && rank(*a) == rank(*b) => rank(*a),
         _ => return None,
     };
     Some(found)
@@ -101,23 +103,23 @@ pub(crate) fn ordered(f: &mut Function) {
     f.body = body;
 }
 
-fn order(f: &Function, b: &mut Block) {
+fn order(func: &Function, block: &mut Block) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut chain: Vec<Stmt> = Vec::new();
         let mut inside: HashSet<Var> = HashSet::new();
         let mut rank = 0;
-        let mut out = Vec::with_capacity(b.stmts.len());
-        for mut s in std::mem::take(&mut b.stmts) {
-            s.op.blocks_mut().into_iter().for_each(|b| order(f, b));
+        let mut out = Vec::with_capacity(block.stmts.len());
+        for mut stmt in std::mem::take(&mut block.stmts) {
+            stmt.op.blocks_mut().into_iter().for_each(|b| order(func, b));
             let (mut free, mut totals) = (true, false);
-            s.op.each_operand(&mut |v| {
+            stmt.op.each_operand(&mut |v| {
                 free &= !inside.contains(&v);
-                totals |= inside.contains(&v) && is_number(f, v);
+                totals |= inside.contains(&v) && is_number(func, v);
             });
-            match axes(f, &s) {
+            match axes(func, &stmt) {
                 Some(r) if chain.is_empty() || r == rank && !totals => rank = r,
-                _ if free && may_go_before(f, &s) => {
-                    out.push(s);
+                _ if free && may_go_before(func, &stmt) => {
+                    out.push(stmt);
                     continue;
                 }
                 other => {
@@ -126,17 +128,17 @@ fn order(f: &Function, b: &mut Block) {
                     match other {
                         Some(r) => rank = r,
                         None => {
-                            out.push(s);
+                            out.push(stmt);
                             continue;
                         }
                     }
                 }
             }
-            inside.extend(s.outs.iter().chain(&s.lin_outs));
-            chain.push(s);
+            inside.extend(stmt.outs.iter().chain(&stmt.lin_outs));
+            chain.push(stmt);
         }
         out.append(&mut chain);
-        b.stmts = out;
+        block.stmts = out;
     });
 }
 
@@ -160,23 +162,23 @@ fn may_go_before(f: &Function, s: &Stmt) -> bool {
 }
 
 /// The chain that begins at a statement. `lives` says whether a variable is read after a statement.
-pub(super) fn chain(f: &Function, b: &Block, at: u32, lives: &dyn Fn(Var, u32) -> bool) -> Option<FoundChain> {
+pub(super) fn chain(func: &Function, block: &Block, at: u32, lives: &dyn Fn(Var, u32) -> bool) -> Option<FoundChain> {
     let first = at as usize;
-    let rank = axes(f, b.stmts.get(first)?)?;
+    let rank = axes(func, block.stmts.get(first)?)?;
     let mut totals: Vec<Var> = Vec::new();
     let joins = |s: &&Stmt| {
-        let mut fits = axes(f, s) == Some(rank);
+        let mut fits = axes(func, s) == Some(rank);
         s.op.each_operand(&mut |v| fits &= !totals.contains(&v));
-        totals.extend(s.outs.iter().chain(&s.lin_outs).filter(|v| is_number(f, **v)));
+        totals.extend(s.outs.iter().chain(&s.lin_outs).filter(|v| is_number(func, **v)));
         fits
     };
-    let n = b.stmts[first..].iter().take(LONGEST).take_while(joins).count();
+    let n = block.stmts[first..].iter().take(LONGEST).take_while(joins).count();
     if n < 2 {
         return None;
     }
     let end = at + n as u32;
-    let mut s = ChainBuilder {
-        f,
+    let mut builder = ChainBuilder {
+        f: func,
         arrays: Vec::new(),
         numbers: Vec::new(),
         lengths: Vec::new(),
@@ -187,15 +189,15 @@ pub(super) fn chain(f: &Function, b: &Block, at: u32, lives: &dyn Fn(Var, u32) -
         stored: Vec::new(),
         totals: Vec::new(),
     };
-    for (k, stmt) in b.stmts[first..end as usize].iter().enumerate() {
-        s.member(stmt, &|v| lives(v, end - 1), &|v| lives(v, at + k as u32))?;
+    for (k, stmt) in block.stmts[first..end as usize].iter().enumerate() {
+        builder.member(stmt, &|v| lives(v, end - 1), &|v| lives(v, at + k as u32))?;
     }
-    if s.arrays.is_empty() {
+    if builder.arrays.is_empty() {
         return None;
     }
-    let strips = FusedChain { chain: s.chain, arrays: s.arrays.len(), numbers: s.numbers.len() };
-    let operands = [s.arrays, s.numbers, s.lengths].concat();
-    Some(FoundChain { strips, end, operands, results: [s.stored, s.totals].concat() })
+    let strips = FusedChain { chain: builder.chain, arrays: builder.arrays.len(), numbers: builder.numbers.len() };
+    let operands = [builder.arrays, builder.numbers, builder.lengths].concat();
+    Some(FoundChain { strips, end, operands, results: [builder.stored, builder.totals].concat() })
 }
 
 struct ChainBuilder<'a> {
@@ -215,18 +217,18 @@ struct ChainBuilder<'a> {
 }
 
 impl ChainBuilder<'_> {
-    fn from(&mut self, v: Var) -> ChainOperand {
-        if let Some(from) = self.places.get(&v) {
+    fn from(&mut self, var: Var) -> ChainOperand {
+        if let Some(from) = self.places.get(&var) {
             return *from;
         }
-        let at = |list: &mut Vec<Var>| match list.iter().position(|x| *x == v) {
+        let at = |list: &mut Vec<Var>| match list.iter().position(|x| *x == var) {
             Some(k) => k,
             None => {
-                list.push(v);
+                list.push(var);
                 list.len() - 1
             }
         };
-        if is_number(self.f, v) {
+        if is_number(self.f, var) {
             ChainOperand::Number(at(&mut self.numbers))
         } else {
             ChainOperand::Input(at(&mut self.arrays))
@@ -252,17 +254,17 @@ impl ChainBuilder<'_> {
 
     /// Adds a statement. `after` says whether a variable is read after the chain, `next` whether it is read
     /// after this statement.
-    fn member(&mut self, s: &Stmt, after: &dyn Fn(Var) -> bool, next: &dyn Fn(Var) -> bool) -> Option<()> {
-        let out = s.outs.iter().chain(&s.lin_outs).next().copied()?;
-        if let Some(t) = self.total(&s.op) {
+    fn member(&mut self, stmt: &Stmt, after: &dyn Fn(Var) -> bool, next: &dyn Fn(Var) -> bool) -> Option<()> {
+        let out = stmt.outs.iter().chain(&stmt.lin_outs).next().copied()?;
+        if let Some(t) = self.total(&stmt.op) {
             if after(out) {
                 self.chain.totals.push(t);
                 self.totals.push(out);
             }
-            self.release(s, next);
+            self.release(stmt, next);
             return Some(());
         }
-        let member = match &s.op {
+        let member = match &stmt.op {
             Op::Un(op, a) => ChainOp::Un(*op, self.from(*a)),
             Op::Bin(op, a, b) => ChainOp::Bin(*op, self.from(*a), self.from(*b)),
             Op::Replicate { n, a } => {
@@ -283,7 +285,7 @@ impl ChainBuilder<'_> {
             self.chain.slots += 1;
             self.chain.slots - 1
         });
-        self.release(s, next);
+        self.release(stmt, next);
         self.places.insert(out, ChainOperand::Slot(slot));
         self.chain.members.push((member, slot));
         if after(out) {
@@ -317,7 +319,7 @@ fn elements(a: &Array) -> usize {
 
 impl FusedChain {
     /// Runs the chain, if the operands are suitable.
-    pub(crate) fn run(&self, w: InterruptFlag, operands: &[&Value]) -> Option<Res<Vec<Value>>> {
+    pub(crate) fn run(&self, interrupt: InterruptFlag, operands: &[&Value]) -> Option<Res<Vec<Value>>> {
         let (arrays, rest) = operands.split_at(self.arrays);
         let (numbers, lengths) = rest.split_at(self.numbers);
         let first: &Rc<Array> = match arrays.first()? {
@@ -340,7 +342,7 @@ impl FusedChain {
         if lengths.iter().any(|v| !matches!(v, Value::Int(m) if *m == n as i64)) {
             return None;
         }
-        let done = self.chain.run(w, ChainInputs { n, inputs: &inputs, numbers: &numbers });
+        let done = self.chain.run(interrupt, ChainInputs { n, inputs: &inputs, numbers: &numbers });
         Some(done.map(|(outs, totals)| {
             let arrays = outs.into_iter().map(|x| array::make(first.shape.clone(), Buf::F64(x)));
             arrays.chain(totals.into_iter().map(Value::Float)).collect()

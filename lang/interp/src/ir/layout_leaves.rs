@@ -155,23 +155,23 @@ impl DataTypes {
     }
 
     /// `rank` is the number of array axes around the layout.
-    fn apart(&self, v: &Value, l: &Layout, rank: u32, out: &mut Vec<Value>) -> Option<()> {
-        if rank > 0 && matches!(v, Value::Array(a) if a.shape.contains(&0)) && !matches!(l, Layout::Leaf(_)) {
-            return self.empty(v, l, rank, out);
+    fn apart(&self, value: &Value, l: &Layout, rank: u32, out: &mut Vec<Value>) -> Option<()> {
+        if rank > 0 && matches!(value, Value::Array(a) if a.shape.contains(&0)) && !matches!(l, Layout::Leaf(_)) {
+            return self.empty(value, l, rank, out);
         }
-        match (l, v) {
-            (Layout::Leaf(t), _) => out.push(leaf(v, &t.array(rank))?),
+        match (l, value) {
+            (Layout::Leaf(t), _) => out.push(leaf(value, &t.array(rank))?),
             (Layout::Unit, _) => {}
-            (Layout::Array(e), _) => self.apart(v, e, rank + 1, out)?,
+            (Layout::Array(e), _) => self.apart(value, e, rank + 1, out)?,
             (Layout::Data(d), Value::Array(a)) if rank > 0 => match a.buf() {
-                Buf::Boxed(_) if self.plain(*d) => out.push(v.clone()),
+                Buf::Boxed(_) if self.plain(*d) => out.push(value.clone()),
                 Buf::Boxed(vs) => {
                     let vs = vs.iter().map(|v| self.data(v, *d)).collect::<Option<Vec<_>>>()?;
                     out.push(array::make(a.shape.clone(), Buf::Boxed(vs)));
                 }
                 _ => return None,
             },
-            (Layout::Data(d), Value::Data(_)) if rank == 0 => out.push(self.data(v, *d)?),
+            (Layout::Data(d), Value::Data(_)) if rank == 0 => out.push(self.data(value, *d)?),
             (Layout::Tuple(ls), Value::Tuple(t)) if rank == 0 => self.each(&t.0, ls.iter(), rank, out)?,
             (Layout::Record(fs), Value::Record(r)) if rank == 0 => {
                 self.each(&r.vals, fs.iter().map(|f| &f.1), rank, out)?;
@@ -295,8 +295,8 @@ fn compound(vals: Vec<Value>, rank: u32, names: Option<Rc<[Symbol]>>) -> Option<
 }
 
 /// The value, if it is a leaf of that type.
-fn leaf(v: &Value, t: &Ty) -> Option<Value> {
-    let fits = match (t, v) {
+fn leaf(value: &Value, ty: &Ty) -> Option<Value> {
+    let fits = match (ty, value) {
         (Ty::F64, Value::Float(_))
         | (Ty::F32, Value::F32(_))
         | (Ty::I64, Value::Int(_))
@@ -313,13 +313,13 @@ fn leaf(v: &Value, t: &Ty) -> Option<Value> {
                     | (Ty::Str | Ty::Data(_) | Ty::Array(..), Elem::Boxed)
             );
             if !kind || a.shape.len() != *n as usize {
-                return if a.shape.contains(&0) { empty_array(&a.shape, t) } else { None };
+                return if a.shape.contains(&0) { empty_array(&a.shape, ty) } else { None };
             }
             true
         }
         _ => false,
     };
-    fits.then(|| v.clone())
+    fits.then(|| value.clone())
 }
 
 /// An empty array of the type, with the extents that are known.

@@ -39,12 +39,12 @@ impl Analysis {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block_inner(b))
     }
 
-    fn block_inner(&mut self, b: &Block) -> BlockLiveness {
+    fn block_inner(&mut self, block: &Block) -> BlockLiveness {
         let id = self.blocks;
         self.blocks += 1;
         let mut info = BlockLiveness::default();
-        self.bind(id, b.params.iter().chain(&b.lin_params));
-        for (i, s) in b.stmts.iter().enumerate() {
+        self.bind(id, block.params.iter().chain(&block.lin_params));
+        for (i, s) in block.stmts.iter().enumerate() {
             let i = i as u32;
             s.op.each_operand(&mut |v| self.uses(id, &mut info, v, i));
             if has_blocks(&s.op) {
@@ -56,8 +56,8 @@ impl Analysis {
             }
             self.bind(id, s.outs.iter().chain(&s.lin_outs));
         }
-        for v in b.results.iter().chain(&b.lin_results) {
-            self.uses(id, &mut info, *v, b.stmts.len() as u32);
+        for v in block.results.iter().chain(&block.lin_results) {
+            self.uses(id, &mut info, *v, block.stmts.len() as u32);
         }
         info
     }

@@ -38,11 +38,11 @@ pub struct LoweredIr {
 
 impl LoweredIr {
     /// Optimises all functions of a program for native code.
-    pub fn of(p: &Program) -> LoweredIr {
-        let funcs = p.funcs.iter().map(|f| {
+    pub fn of(program: &Program) -> LoweredIr {
+        let funcs = program.funcs.iter().map(|f| {
             let mut f = (**f).clone();
             for pipeline in [pipelines::INLINED, pipelines::FINISH, pipelines::NATIVE] {
-                adl_opt::run(pipeline, p, &mut f, Zeros::Symbolic);
+                adl_opt::run(pipeline, program, &mut f, Zeros::Symbolic);
             }
             super::vectorise::sums(&mut f);
             Rc::new(f)
@@ -50,8 +50,8 @@ impl LoweredIr {
         LoweredIr {
             funcs: funcs.collect(),
             inlined: Vec::new(),
-            places: (0..p.funcs.len() as u32).map(|k| (FnId(k), k)).collect(),
-            datas: p.datas.clone(),
+            places: (0..program.funcs.len() as u32).map(|k| (FnId(k), k)).collect(),
+            datas: program.datas.clone(),
         }
     }
 
@@ -236,10 +236,10 @@ impl CompileState {
         compiler: &Rc<dyn Compiler>,
         clock: &CompileClock,
         source: &LoweredIr,
-        f: &Rc<Function>,
+        func: &Rc<Function>,
         args: &[&Value],
     ) -> Option<Rc<dyn Native>> {
-        let facts = shape_specialise::facts(f, args);
+        let facts = shape_specialise::facts(func, args);
         if facts.is_empty()
             || self.variants.borrow().len() >= VARIANTS
             || self.variants.borrow().iter().any(|(known, _)| *known == facts)
@@ -247,7 +247,7 @@ impl CompileState {
             return None;
         }
         let made = clock.time_compiling(|| {
-            let g = shape_specialise::variant(source, f, &facts)?;
+            let g = shape_specialise::variant(source, func, &facts)?;
             // The specialised code is added beside the general function, which its recursive calls still use.
             let (at, id) = (source.funcs.len() as u32, FnId(source.places.keys().map(|f| f.0 + 1).max().unwrap_or(0)));
             let (mut funcs, mut places) = (source.funcs.clone(), source.places.clone());

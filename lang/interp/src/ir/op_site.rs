@@ -20,19 +20,19 @@ pub struct OpSite {
 }
 
 /// The operation of a statement that has no nested blocks and is not a call.
-pub fn site(datas: &[Rc<DataDecl>], f: &Function, s: &Stmt) -> OpSite {
+pub fn site(datas: &[Rc<DataDecl>], func: &Function, stmt: &Stmt) -> OpSite {
     let mut vars = Vec::new();
-    let mut positional = s.op.clone();
+    let mut positional = stmt.op.clone();
     positional.map_operands(&mut |v| {
         vars.push(v);
         Var(vars.len() as u32 - 1)
     });
     let what = match positional {
-        Op::Prim(p, _) => LoweredOp::Prim(p, vec![Value::Rep(Rc::new(prim_rep(f, &vars, s)))]),
+        Op::Prim(p, _) => LoweredOp::Prim(p, vec![Value::Rep(Rc::new(prim_rep(func, &vars, stmt)))]),
         Op::Construct { data, tag, .. } => LoweredOp::Con(constructor(datas.get(data.0 as usize), tag, vars.len())),
         op => LoweredOp::Op(op),
     };
-    OpSite { what, vars, zeros: zeros(f, s) }
+    OpSite { what, vars, zeros: zeros(func, stmt) }
 }
 
 /// The constructor of an IR data type: the user's constructor if the type was declared in the program.

@@ -67,9 +67,9 @@ pub(super) fn extents(leaves: &[&Value]) -> Vec<ShapeFact> {
 }
 
 /// Small Ints that determine extents of arrays in the function.
-fn ints(f: &Function, args: &[&Value]) -> Vec<ShapeFact> {
+fn ints(func: &Function, args: &[&Value]) -> Vec<ShapeFact> {
     let mut extents = HashSet::new();
-    let mut todo = vec![&f.body];
+    let mut todo = vec![&func.body];
     while let Some(b) = todo.pop() {
         for s in &b.stmts {
             match &s.op {
@@ -80,7 +80,7 @@ fn ints(f: &Function, args: &[&Value]) -> Vec<ShapeFact> {
             todo.extend(s.op.blocks());
         }
     }
-    let params = f.body.params.iter().chain(&f.body.lin_params).zip(args).enumerate();
+    let params = func.body.params.iter().chain(&func.body.lin_params).zip(args).enumerate();
     params
         .filter_map(|(k, (p, x))| match x {
             Value::Int(n) if (1..=SMALL as i64).contains(n) && extents.contains(p) => Some(ShapeFact::Int(k, *n)),
@@ -130,32 +130,32 @@ fn arrays(f: &Function, b: &Block) -> usize {
 
 /// Inserts assertions of the facts at the beginning of a function. For boxed rows, the loops over them assert
 /// the row lengths.
-pub(super) fn assert_facts(f: &mut Function, facts: &[ShapeFact]) -> Option<()> {
+pub(super) fn assert_facts(func: &mut Function, facts: &[ShapeFact]) -> Option<()> {
     let mut first = Vec::new();
     for fact in facts {
-        let (k, n) = match fact {
+        let (k, value) = match fact {
             ShapeFact::Extent(k, _, n) => (*k, *n as i64),
             ShapeFact::Int(k, n) => (*k, *n),
         };
-        let p = *f.body.params.iter().chain(&f.body.lin_params).nth(k)?;
-        if f.linear(p) {
+        let param = *func.body.params.iter().chain(&func.body.lin_params).nth(k)?;
+        if func.linear(param) {
             return None;
         }
         match fact {
-            ShapeFact::Extent(_, axis, _) if f.ty(p).rank() > *axis => {
-                assert_size(f, Size::Extent(p, *axis), n, &mut first);
+            ShapeFact::Extent(_, axis, _) if func.ty(param).rank() > *axis => {
+                assert_size(func, Size::Extent(param, *axis), value, &mut first);
             }
             ShapeFact::Extent(_, 1, _) => {
-                let mut body = std::mem::take(&mut f.body);
-                rows(f, &mut body, p, n);
-                f.body = body;
+                let mut body = std::mem::take(&mut func.body);
+                rows(func, &mut body, param, value);
+                func.body = body;
             }
             ShapeFact::Extent(..) => return None,
-            ShapeFact::Int(..) => assert_size(f, Size::Int(p), n, &mut first),
+            ShapeFact::Int(..) => assert_size(func, Size::Int(param), value, &mut first),
         }
     }
-    first.append(&mut f.body.stmts);
-    f.body.stmts = first;
+    first.append(&mut func.body.stmts);
+    func.body.stmts = first;
     Some(())
 }
 
@@ -182,20 +182,21 @@ fn assert_size(f: &mut Function, size: Size, n: i64, out: &mut Vec<Stmt>) {
 }
 
 /// Makes each iteration of a loop over boxes begin with an assertion of its row's length.
-fn rows(f: &mut Function, b: &mut Block, boxes: Var, n: i64) {
-    for s in &mut b.stmts {
-        if let Op::Loop(l) = &mut s.op {
+fn rows(func: &mut Function, b: &mut Block, boxes: Var, extent: i64) {
+    for stmt in &mut b.stmts {
+        if let Op::Loop(l) = &mut stmt.op {
             let row =
                 l.xs.iter().position(|x| *x == boxes).and_then(|k| l.body.params.get(1 + l.init.len() + k).copied());
-            if let Some(row) = row.filter(|r| f.ty(*r).rank() == 1) {
+            if let Some(row) = row.filter(|r| func.ty(*r).rank() == 1) {
                 let mut first = Vec::new();
-                assert_size(f, Size::Extent(row, 0), n, &mut first);
+                assert_size(func, Size::Extent(row, 0), extent, &mut first);
                 first.append(&mut l.body.stmts);
                 l.body.stmts = first;
             }
         }
-        s.op.blocks_mut()
+        stmt.op
+            .blocks_mut()
             .into_iter()
-            .for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || rows(f, b, boxes, n)));
+            .for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || rows(func, b, boxes, extent)));
     }
 }

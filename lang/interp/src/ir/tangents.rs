@@ -36,18 +36,18 @@ impl DataTypes {
                 }
                 _ => None,
             },
-            Value::Data(x) => {
-                let (_, ls) = self.fields(d, x.con.tag)?;
+            Value::Data(data) => {
+                let (_, ls) = self.fields(d, data.con.tag)?;
                 stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
                     let tys: Vec<Ty> = ls.iter().flat_map(Layout::leaves).collect();
                     let mut fields = Vec::new();
-                    for (v, t) in x.fields.iter().zip(tys).filter(|(_, t)| self.has_tangent(t)) {
+                    for (v, t) in data.fields.iter().zip(tys).filter(|(_, t)| self.has_tangent(t)) {
                         fields.push(match data_in(&t) {
                             Some(d) => self.strip_all(v, d)?,
                             None => v.clone(),
                         });
                     }
-                    Some(Value::Data(Rc::new(Data { con: x.con.clone(), fields })))
+                    Some(Value::Data(Rc::new(Data { con: data.con.clone(), fields })))
                 })
             }
             other => Some(other.clone()),
@@ -56,9 +56,9 @@ impl DataTypes {
 
     /// Builds the user's tangent: data of the structure of `like`, with its discrete leaves, and zeros for
     /// leaves that are symbolic zeros.
-    pub fn merge(&self, like: &Value, l: &Layout, next: &mut dyn Iterator<Item = Value>) -> Option<Value> {
-        match (l, like) {
-            (_, _) if !self.real(l) => Some(like.clone()),
+    pub fn merge(&self, like: &Value, layout: &Layout, next: &mut dyn Iterator<Item = Value>) -> Option<Value> {
+        match (layout, like) {
+            (_, _) if !self.real(layout) => Some(like.clone()),
             (Layout::Leaf(t), _) if data_in(t).is_none() => number(next.next()?, like),
             (Layout::Leaf(t), _) => self.merge_data(like, next.next()?, data_in(t)?),
             (Layout::Unit, _) => Some(Value::Unit),
@@ -71,19 +71,19 @@ impl DataTypes {
                 let vals = self.merge_each(&r.vals, fs.iter().map(|f| &f.1), next)?;
                 Some(Value::Record(Rc::new(Record { names: r.names.clone(), vals })))
             }
-            (Layout::Tuple(_) | Layout::Record(_), Value::Array(a)) => {
-                let buf = match (a.buf(), l) {
+            (Layout::Tuple(_) | Layout::Record(_), Value::Array(array)) => {
+                let buf = match (array.buf(), layout) {
                     (Buf::Tuple(cols), Layout::Tuple(ls)) => Buf::Tuple(self.merge_each(cols, ls.iter(), next)?),
                     (Buf::Record(names, cols), Layout::Record(fs)) => {
                         Buf::Record(names.clone(), self.merge_each(cols, fs.iter().map(|f| &f.1), next)?)
                     }
                     // An empty array whose element type is unknown.
                     _ => {
-                        l.leaves().iter().filter(|t| self.has_tangent(t)).for_each(|_| drop(next.next()));
+                        layout.leaves().iter().filter(|t| self.has_tangent(t)).for_each(|_| drop(next.next()));
                         return Some(like.clone());
                     }
                 };
-                Some(Value::Array(Rc::new(Array::new(a.shape.clone(), buf))))
+                Some(Value::Array(Rc::new(Array::new(array.shape.clone(), buf))))
             }
             (Layout::Tuple(_) | Layout::Record(_), _) => None,
         }
@@ -120,11 +120,11 @@ impl DataTypes {
 
 impl DataTypes {
     /// Like [`DataTypes::merge`], for one constructor. A tangent that is not shared is updated in place.
-    fn merge_fields(&self, like: &Data, mut t: Rc<Data>, d: DataId) -> Option<Value> {
+    fn merge_fields(&self, like: &Data, mut data: Rc<Data>, d: DataId) -> Option<Value> {
         let (parts, (_, ls)) = (self.parts(d, like.con.tag)?, self.fields(d, like.con.tag)?);
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-            let Some(own) = Rc::get_mut(&mut t) else {
-                let fields = self.merge_each(&like.fields, ls.iter(), &mut t.fields.iter().cloned())?;
+            let Some(own) = Rc::get_mut(&mut data) else {
+                let fields = self.merge_each(&like.fields, ls.iter(), &mut data.fields.iter().cloned())?;
                 return Some(Value::Data(Rc::new(Data { con: like.con.clone(), fields })));
             };
             if parts.len() == own.fields.len()
@@ -138,12 +138,12 @@ impl DataTypes {
                     }
                 }
                 own.con = like.con.clone();
-                return Some(Value::Data(t));
+                return Some(Value::Data(data));
             }
             let given = std::mem::take(&mut own.fields);
             own.fields = self.merge_each(&like.fields, ls.iter(), &mut given.into_iter())?;
             own.con = like.con.clone();
-            Some(Value::Data(t))
+            Some(Value::Data(data))
         })
     }
 }

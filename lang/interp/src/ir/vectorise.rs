@@ -54,73 +54,78 @@ fn block(f: &mut Function, b: &mut Block, change: &Change) {
 
 /// Rewrites a loop with sums of reals: for large trip counts, the terms are collected and the arrays are
 /// summed.
-fn collected(f: &mut Function, s: Stmt, n: Var, to: &mut Vec<Stmt>) {
-    let Op::Loop(l) = &s.op else { return to.push(s) };
+fn collected(func: &mut Function, stmt: Stmt, trip_count: Var, to: &mut Vec<Stmt>) {
+    let Op::Loop(l) = &stmt.op else { return to.push(stmt) };
     let summed: Vec<bool> =
-        l.outs.iter().zip(&l.body.results).map(|(o, r)| *o == Out::Sum && f.ty(*r).is_real()).collect();
+        l.outs.iter().zip(&l.body.results).map(|(o, r)| *o == Out::Sum && func.ty(*r).is_real()).collect();
     if !summed.contains(&true) {
-        return to.push(s);
+        return to.push(stmt);
     }
-    let mut l = (**l).clone();
-    l.body = renamed(f, &l.body);
+    let mut ir_loop = (**l).clone();
+    ir_loop.body = renamed(func, &ir_loop.body);
     let (mut outs, mut results, mut sums) = (Vec::new(), Vec::new(), Vec::new());
-    for ((o, v), sum) in l.outs.iter_mut().zip(&s.outs).zip(summed) {
-        let ty = f.ty(*v).clone();
-        let part = f.fresh(if sum { ty.array(1) } else { ty.clone() }, false);
+    for ((o, v), sum) in ir_loop.outs.iter_mut().zip(&stmt.outs).zip(summed) {
+        let ty = func.ty(*v).clone();
+        let part = func.fresh(if sum { ty.array(1) } else { ty.clone() }, false);
         outs.push(part);
         results.push(part);
         if sum {
             *o = Out::Collect;
-            let total = f.fresh(ty, false);
+            let total = func.fresh(ty, false);
             sums.push(Stmt {
                 outs: vec![total],
                 lin_outs: Vec::new(),
-                op: Op::Sum { a: part, n: Some(n) },
-                span: s.span,
+                op: Op::Sum { a: part, n: Some(trip_count) },
+                span: stmt.span,
             });
             if let Some(r) = results.last_mut() {
                 *r = total;
             }
         }
     }
-    let trip = f.fresh(Ty::I64, false);
+    let trip = func.fresh(Ty::I64, false);
     outs.push(trip);
     results.push(trip);
-    let mut stmts = vec![Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span }];
+    let mut stmts = vec![Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(ir_loop)), span: stmt.span }];
     stmts.append(&mut sums);
-    short_or_vectorised(f, s, n, Block { stmts, results, ..Block::default() }, to);
+    short_or_vectorised(func, stmt, trip_count, Block { stmts, results, ..Block::default() }, to);
 }
 
 /// Sums the terms of any other loop in the order that [`loops`] uses for straight-line code. Whether a body is
 /// straight-line code depends on the checkpointing plan; the result bits must not.
-fn sum_in_array_order(f: &mut Function, mut s: Stmt, to: &mut Vec<Stmt>) {
-    let span = s.span;
-    let Op::Loop(l) = &mut s.op else { return to.push(s) };
-    let Trip::Count(n) = l.trip else { return to.push(s) };
+fn sum_in_array_order(func: &mut Function, mut stmt: Stmt, to: &mut Vec<Stmt>) {
+    let span = stmt.span;
+    let Op::Loop(ir_loop) = &mut stmt.op else { return to.push(stmt) };
+    let Trip::Count(trip_count) = ir_loop.trip else { return to.push(stmt) };
     let mut sums = Vec::new();
-    let first = l.body.results.len().saturating_sub(l.outs.len());
-    for (k, o) in l.outs.iter_mut().enumerate() {
-        let ty = f.ty(l.body.results[first + k]).clone();
+    let first = ir_loop.body.results.len().saturating_sub(ir_loop.outs.len());
+    for (k, o) in ir_loop.outs.iter_mut().enumerate() {
+        let ty = func.ty(ir_loop.body.results[first + k]).clone();
         if *o == Out::Sum && matches!(ty, Ty::F64 | Ty::F32) {
             *o = Out::Collect;
-            let part = f.fresh(ty.array(1), false);
-            sums.push((std::mem::replace(&mut s.outs[first + k], part), part, ty));
+            let part = func.fresh(ty.array(1), false);
+            sums.push((std::mem::replace(&mut stmt.outs[first + k], part), part, ty));
         }
     }
-    let reverse = l.reverse;
-    to.push(s);
+    let reverse = ir_loop.reverse;
+    to.push(stmt);
     for (total, part, ty) in sums {
         if !reverse && ty == Ty::F64 {
             // For few elements this order gives the same bits.
-            to.push(Stmt { outs: vec![total], lin_outs: Vec::new(), op: Op::Sum { a: part, n: Some(n) }, span });
+            to.push(Stmt {
+                outs: vec![total],
+                lin_outs: Vec::new(),
+                op: Op::Sum { a: part, n: Some(trip_count) },
+                span,
+            });
             continue;
         }
-        let whole = f.fresh(ty.clone(), false);
-        let sum = Stmt { outs: vec![whole], lin_outs: Vec::new(), op: Op::Sum { a: part, n: Some(n) }, span };
-        let (i, x, trip) = (f.fresh(Ty::I64, false), f.fresh(ty, false), f.fresh(Ty::I64, false));
+        let whole = func.fresh(ty.clone(), false);
+        let sum = Stmt { outs: vec![whole], lin_outs: Vec::new(), op: Op::Sum { a: part, n: Some(trip_count) }, span };
+        let (i, x, trip) = (func.fresh(Ty::I64, false), func.fresh(ty, false), func.fresh(Ty::I64, false));
         let body = Block { params: vec![i, x], results: vec![x], ..Block::default() };
         let each = Loop {
-            trip: Trip::Count(n),
+            trip: Trip::Count(trip_count),
             reverse,
             init: vec![],
             lin_init: vec![],
@@ -132,13 +137,13 @@ fn sum_in_array_order(f: &mut Function, mut s: Stmt, to: &mut Vec<Stmt>) {
         };
         // `short_or_vectorised` binds the results of the short loop itself.
         let few = Stmt { outs: vec![total, trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(each)), span };
-        let count = f.fresh(Ty::I64, false);
+        let count = func.fresh(Ty::I64, false);
         let many = Block {
             stmts: vec![sum, Stmt { outs: vec![count], lin_outs: Vec::new(), op: Op::Lit(Lit::I64(0)), span }],
             results: vec![whole, count],
             ..Block::default()
         };
-        short_or_vectorised(f, few, n, many, to);
+        short_or_vectorised(func, few, trip_count, many, to);
     }
 }
 
@@ -188,38 +193,39 @@ struct VectorisedBody {
 }
 
 impl VectorisedBody {
-    fn of(f: &mut Function, l: &Loop, span: Span) -> Option<VectorisedBody> {
-        let Trip::Count(n) = l.trip else { return None };
-        let mut c = VectorisedBody { n, stmts: Vec::new(), now: HashMap::new(), results: Vec::new(), span };
-        let mut used = vec![false; f.vars.len()];
+    fn of(func: &mut Function, ir_loop: &Loop, span: Span) -> Option<VectorisedBody> {
+        let Trip::Count(trip_count) = ir_loop.trip else { return None };
+        let mut body =
+            VectorisedBody { n: trip_count, stmts: Vec::new(), now: HashMap::new(), results: Vec::new(), span };
+        let mut used = vec![false; func.vars.len()];
         let mark = |used: &mut Vec<bool>, v: Var| used[v.0 as usize] = true;
-        for s in &l.body.stmts {
+        for s in &ir_loop.body.stmts {
             s.op.each_operand(&mut |v| mark(&mut used, v));
         }
-        l.body.results.iter().for_each(|v| mark(&mut used, *v));
-        let (index, elems) = l.body.params.split_first()?;
+        ir_loop.body.results.iter().for_each(|v| mark(&mut used, *v));
+        let (index, elems) = ir_loop.body.params.split_first()?;
         if used[index.0 as usize] {
-            let v = c.push(f, Op::Prim(Prim::Array(ArrayFn::Iota), vec![n]), Ty::I64.array(1));
-            c.now.insert(*index, (v, true));
+            let v = body.push(func, Op::Prim(Prim::Array(ArrayFn::Iota), vec![trip_count]), Ty::I64.array(1));
+            body.now.insert(*index, (v, true));
         }
-        for (p, x) in elems.iter().zip(&l.xs).filter(|(p, _)| used[p.0 as usize]) {
-            if !flat(f, *p) {
+        for (p, x) in elems.iter().zip(&ir_loop.xs).filter(|(p, _)| used[p.0 as usize]) {
+            if !flat(func, *p) {
                 return None;
             }
-            let ty = f.ty(*p).array(1);
-            let v = c.push(f, Op::Prim(Prim::Array(ArrayFn::Take), vec![n, *x]), ty);
-            c.now.insert(*p, (v, true));
+            let ty = func.ty(*p).array(1);
+            let v = body.push(func, Op::Prim(Prim::Array(ArrayFn::Take), vec![trip_count, *x]), ty);
+            body.now.insert(*p, (v, true));
         }
-        for s in &l.body.stmts {
-            c.stmt(f, s)?;
+        for s in &ir_loop.body.stmts {
+            body.stmt(func, s)?;
         }
-        for (o, r) in l.outs.iter().zip(&l.body.results) {
-            let col = c.column(f, *r);
-            let ty = f.ty(*r).clone();
-            let v = if *o == Out::Sum { c.push(f, Op::Sum { a: col, n: Some(n) }, ty) } else { col };
-            c.results.push(v);
+        for (o, r) in ir_loop.outs.iter().zip(&ir_loop.body.results) {
+            let col = body.column(func, *r);
+            let ty = func.ty(*r).clone();
+            let v = if *o == Out::Sum { body.push(func, Op::Sum { a: col, n: Some(trip_count) }, ty) } else { col };
+            body.results.push(v);
         }
-        Some(c)
+        Some(body)
     }
 
     fn push(&mut self, f: &mut Function, op: Op, ty: Ty) -> Var {
@@ -243,12 +249,12 @@ impl VectorisedBody {
         }
     }
 
-    fn stmt(&mut self, f: &mut Function, s: &Stmt) -> Option<()> {
+    fn stmt(&mut self, func: &mut Function, s: &Stmt) -> Option<()> {
         self.span = s.span;
         let out = *s.outs.first()?;
         let mut columns = false;
         s.op.each_operand(&mut |v| columns |= self.operand(v).1);
-        let ty = if columns { f.ty(out).array(1) } else { f.ty(out).clone() };
+        let ty = if columns { func.ty(out).array(1) } else { func.ty(out).clone() };
         let mut op = match (&s.op, columns) {
             (Op::Index { a, at, .. }, true) => {
                 // An array that changes between iterations cannot be gathered from.
@@ -259,15 +265,15 @@ impl VectorisedBody {
             }
             // A selection by one condition, or between scalars, becomes a selection between columns.
             (Op::Select(c, a, b), true) => {
-                let (a, b) = (self.column(f, *a), self.column(f, *b));
-                let v = self.push(f, Op::Select(self.operand(*c).0, a, b), ty);
+                let (a, b) = (self.column(func, *a), self.column(func, *b));
+                let v = self.push(func, Op::Select(self.operand(*c).0, a, b), ty);
                 self.now.insert(out, (v, true));
                 return Some(());
             }
             (op, _) => op.clone(),
         };
         op.map_operands(&mut |v| self.operand(v).0);
-        let v = self.push(f, op, ty);
+        let v = self.push(func, op, ty);
         self.now.insert(out, (v, columns));
         Some(())
     }

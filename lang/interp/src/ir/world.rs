@@ -80,23 +80,25 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Component `i` of a value: what a function captures, or the element of a tuple, record or array.
-fn step(v: &Value, i: usize) -> Option<Value> {
+/// Component `index` of a value: what a function captures, or the element of a tuple, record or array.
+fn step(v: &Value, index: usize) -> Option<Value> {
     let f = match v {
         Value::Fun(f) => f,
-        Value::Tuple(t) => return t.0.get(i).cloned(),
-        Value::Record(r) => return r.vals.get(i).cloned(),
-        Value::Data(d) => return d.fields.get(i).cloned(),
-        Value::Array(a) if a.shape.len() == 1 && i < a.shape[0] => return Some(crate::value::array::elem(a, i)),
+        Value::Tuple(t) => return t.0.get(index).cloned(),
+        Value::Record(r) => return r.vals.get(index).cloned(),
+        Value::Data(d) => return d.fields.get(index).cloned(),
+        Value::Array(a) if a.shape.len() == 1 && index < a.shape[0] => {
+            return Some(crate::value::array::elem(a, index));
+        }
         _ => return None,
     };
     match &**f {
-        Fun::Closure(_, c) => c.get(i).cloned(),
-        Fun::Member(g, _) => g.captured.get(i).cloned(),
-        Fun::Partial(g, _) if i == 0 => Some(Value::Fun(g.clone())),
-        Fun::Partial(_, args) => args.get(i - 1).cloned(),
-        Fun::Custom(f, r, _) => [f, r].get(i).map(|v| (*v).clone()),
-        Fun::Checkpoint(f) if i == 0 => Some(f.clone()),
+        Fun::Closure(_, c) => c.get(index).cloned(),
+        Fun::Member(g, _) => g.captured.get(index).cloned(),
+        Fun::Partial(g, _) if index == 0 => Some(Value::Fun(g.clone())),
+        Fun::Partial(_, args) => args.get(index - 1).cloned(),
+        Fun::Custom(f, r, _) => [f, r].get(index).map(|v| (*v).clone()),
+        Fun::Checkpoint(f) if index == 0 => Some(f.clone()),
         Fun::Checkpoint(_) | Fun::Prim(..) | Fun::Linear(_) | Fun::Invertible(_) | Fun::Host(_) => None,
     }
 }
@@ -136,9 +138,9 @@ fn code_view(c: &Code) -> ValueKind {
 
 impl World for Values<'_> {
     fn view(&mut self, at: &ValuePath) -> ValueKind {
-        let Some(v) = self.at(at) else { return ValueKind::Opaque("a value that is not there yet".into()) };
-        self.facts.push((at.clone(), fact(&v)));
-        match &v {
+        let Some(value) = self.at(at) else { return ValueKind::Opaque("a value that is not there yet".into()) };
+        self.facts.push((at.clone(), fact(&value)));
+        match &value {
             Value::Fun(f) => match &**f {
                 Fun::Closure(c, _) => {
                     self.keep.push(c.clone());
@@ -165,9 +167,9 @@ impl World for Values<'_> {
             },
             Value::Rev { .. } | Value::Dual(_) => ValueKind::Opaque("a value that is being differentiated".into()),
             Value::Zero => ValueKind::Opaque("a zero of unknown shape".into()),
-            Value::Tuple(t) if holds_functions(&v) => ValueKind::Tuple(t.0.len() as u32),
-            Value::Record(r) if holds_functions(&v) => ValueKind::Record(r.names.to_vec()),
-            Value::Array(a) if holds_functions(&v) => {
+            Value::Tuple(t) if holds_functions(&value) => ValueKind::Tuple(t.0.len() as u32),
+            Value::Record(r) if holds_functions(&value) => ValueKind::Record(r.names.to_vec()),
+            Value::Array(a) if holds_functions(&value) => {
                 let n = a.shape.first().copied().unwrap_or(0);
                 self.facts.push((at.clone(), ValueFact::Array(n)));
                 if a.shape.len() != 1 || n > MOST_FUNCTIONS {
@@ -241,7 +243,7 @@ fn rep_type(r: &Rep) -> Option<Ty> {
 }
 
 /// The type of a value, as far as it can be determined.
-pub(crate) fn type_of(m: &Machine, v: &Value) -> Option<Ty> {
+pub(crate) fn type_of(machine: &Machine, v: &Value) -> Option<Ty> {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         Some(match v {
             Value::Unit => Ty::Unit,
@@ -250,22 +252,22 @@ pub(crate) fn type_of(m: &Machine, v: &Value) -> Option<Ty> {
             Value::Float(_) => Ty::Float,
             Value::F32(_) => Ty::F32,
             Value::Str(_) => Ty::Str,
-            Value::Tuple(t) => Ty::Tuple(types_of(m, &t.0)?.into()),
-            Value::Record(r) => record(&r.names, types_of(m, &r.vals)?),
-            Value::Data(d) => data_type(m, d)?,
-            Value::Array(a) => {
-                let elem = match (a.kind(), if a.is_remote() { None } else { Some(a.buf()) }) {
+            Value::Tuple(t) => Ty::Tuple(types_of(machine, &t.0)?.into()),
+            Value::Record(r) => record(&r.names, types_of(machine, &r.vals)?),
+            Value::Data(d) => data_type(machine, d)?,
+            Value::Array(array) => {
+                let elem = match (array.kind(), if array.is_remote() { None } else { Some(array.buf()) }) {
                     (Kind::F64, _) => Ty::Float,
                     (Kind::F32, _) => Ty::F32,
                     (Kind::I64, _) => Ty::Int,
                     (Kind::Bool, _) => Ty::Bool,
                     (Kind::Unit, _) => Ty::Unit,
-                    (_, Some(Buf::Boxed(vs))) => type_of(m, vs.first()?)?,
-                    (_, Some(Buf::Tuple(cols))) => Ty::Tuple(columns(m, cols, a.shape.len())?.into()),
-                    (_, Some(Buf::Record(names, cols))) => record(names, columns(m, cols, a.shape.len())?),
+                    (_, Some(Buf::Boxed(vs))) => type_of(machine, vs.first()?)?,
+                    (_, Some(Buf::Tuple(cols))) => Ty::Tuple(columns(machine, cols, array.shape.len())?.into()),
+                    (_, Some(Buf::Record(names, cols))) => record(names, columns(machine, cols, array.shape.len())?),
                     (Kind::Boxed | Kind::Tuple | Kind::Record, _) => return None,
                 };
-                a.shape.iter().fold(elem, |t, _| Ty::Array(Size::Unknown, Rc::new(t)))
+                array.shape.iter().fold(elem, |t, _| Ty::Array(Size::Unknown, Rc::new(t)))
             }
             Value::Rev { .. } | Value::Dual(_) | Value::Fun(_) | Value::Rep(_) | Value::Zero => return None,
         })
@@ -311,21 +313,21 @@ fn data_type(m: &Machine, d: &crate::value::Data) -> Option<Ty> {
     Some(Ty::Data(decl.id, args.into()))
 }
 
-/// Binds the type variables of `t` by comparing it with a value.
-fn bind(m: &Machine, t: &Ty, v: &Value, found: &mut HashMap<TyVar, Ty>) -> Option<()> {
-    match (t, v) {
+/// Binds the type variables of `ty` by comparing it with a value.
+fn bind(machine: &Machine, ty: &Ty, value: &Value, found: &mut HashMap<TyVar, Ty>) -> Option<()> {
+    match (ty, value) {
         (Ty::Var(a), _) => {
-            if let (None, Some(t)) = (found.get(a), type_of(m, v)) {
+            if let (None, Some(t)) = (found.get(a), type_of(machine, value)) {
                 found.insert(*a, t);
             }
         }
-        (Ty::Tuple(ts), Value::Tuple(vs)) => ts.iter().zip(&vs.0).try_for_each(|(t, v)| bind(m, t, v, found))?,
+        (Ty::Tuple(ts), Value::Tuple(vs)) => ts.iter().zip(&vs.0).try_for_each(|(t, v)| bind(machine, t, v, found))?,
         (Ty::Record(r), Value::Record(vs)) => {
-            r.fields.iter().zip(&vs.vals).try_for_each(|((_, t), v)| bind(m, t, v, found))?;
+            r.fields.iter().zip(&vs.vals).try_for_each(|((_, t), v)| bind(machine, t, v, found))?;
         }
         (Ty::Array(..) | Ty::Data(..), _) => {
-            if let Some(u) = type_of(m, v) {
-                unify(t, &u, found);
+            if let Some(u) = type_of(machine, value) {
+                unify(ty, &u, found);
             }
         }
         _ => {}

@@ -15,30 +15,30 @@ fn overflow() -> Box<Error> {
 }
 
 /// A binary operator on Ints. Overflow and division by zero are errors.
-pub fn int_bin(op: Bin, a: i64, b: i64) -> Res<i64> {
+pub fn int_bin(op: Bin, left: i64, right: i64) -> Res<i64> {
     let zero = || Error::new(codes::DIV_ZERO, "division of an Int by zero");
     match op {
-        Bin::Add => a.checked_add(b).ok_or_else(overflow),
-        Bin::Sub => a.checked_sub(b).ok_or_else(overflow),
-        Bin::Mul | Bin::ScaleTangent => a.checked_mul(b).ok_or_else(overflow),
+        Bin::Add => left.checked_add(right).ok_or_else(overflow),
+        Bin::Sub => left.checked_sub(right).ok_or_else(overflow),
+        Bin::Mul | Bin::ScaleTangent => left.checked_mul(right).ok_or_else(overflow),
         Bin::IntDiv => {
-            if b == 0 {
+            if right == 0 {
                 return Err(zero());
             }
-            let q = a.checked_div(b).ok_or_else(overflow)?;
-            Ok(if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q })
+            let q = left.checked_div(right).ok_or_else(overflow)?;
+            Ok(if left % right != 0 && (left < 0) != (right < 0) { q - 1 } else { q })
         }
         Bin::Rem => {
-            if b == 0 {
+            if right == 0 {
                 return Err(zero());
             }
-            let r = a.wrapping_rem(b);
-            Ok(if r != 0 && (r < 0) != (b < 0) { r + b } else { r })
+            let r = left.wrapping_rem(right);
+            Ok(if r != 0 && (r < 0) != (right < 0) { r + right } else { r })
         }
-        Bin::Min => Ok(a.min(b)),
-        Bin::Max => Ok(a.max(b)),
-        Bin::LeIndicator => Ok(i64::from(a <= b)),
-        Bin::Pow => whole_power(a, b),
+        Bin::Min => Ok(left.min(right)),
+        Bin::Max => Ok(left.max(right)),
+        Bin::LeIndicator => Ok(i64::from(left <= right)),
+        Bin::Pow => whole_power(left, right),
         Bin::Div | Bin::Atan2 | Bin::Hypot => Err(Error::new(codes::DOMAIN, "this operator is not defined on Ints")),
     }
 }
@@ -82,23 +82,23 @@ fn real_exponent(base: &Value, n: Value) -> Res<Value> {
 }
 
 /// Applies a unary operator.
-pub fn un(m: &mut Machine, op: Un, v: Value) -> Res<Value> {
-    if let Some(v) = m.unary_on_device(op, &v)? {
+pub fn un(machine: &mut Machine, op: Un, v: Value) -> Res<Value> {
+    if let Some(v) = machine.unary_on_device(op, &v)? {
         return Ok(v);
     }
     Ok(match v {
         Value::Float(x) => Value::Float(op.eval(x)),
         Value::Int(x) => Value::Int(int_un(op, x)?),
         Value::F32(x) => Value::F32(op.eval(f64::from(x)) as f32),
-        Value::Rev { .. } | Value::Dual(_) => return ad::arith_un(m, op, &v),
+        Value::Rev { .. } | Value::Dual(_) => return ad::arith_un(machine, op, &v),
         Value::Zero if matches!(op, Un::Neg) => Value::Zero,
         Value::Zero => Value::Float(op.eval(0.0)),
         Value::Array(a) => match a.kind() {
-            Kind::F64 | Kind::F32 | Kind::I64 => elementwise::un(InterruptFlag(&m.interrupt), op, a)?,
-            _ => vector_space::scale(m, &Value::Float(-1.0), &Value::Array(a))?,
+            Kind::F64 | Kind::F32 | Kind::I64 => elementwise::un(InterruptFlag(&machine.interrupt), op, a)?,
+            _ => vector_space::scale(machine, &Value::Float(-1.0), &Value::Array(a))?,
         },
         data @ (Value::Tuple(_) | Value::Record(_) | Value::Data(_)) => {
-            vector_space::scale(m, &Value::Float(-1.0), &data)?
+            vector_space::scale(machine, &Value::Float(-1.0), &data)?
         }
         other => return Err(not_a_number(&other)),
     })
@@ -120,9 +120,9 @@ fn ints(v: &mut [i64], mut f: impl FnMut(i64) -> Res<i64>) -> Res<()> {
 }
 
 /// Applies a binary operator.
-pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
+pub fn bin(machine: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
     let b = if op == Bin::Pow { real_exponent(&a, b)? } else { b };
-    if let Some(v) = m.binary_on_device(op, &a, &b)? {
+    if let Some(v) = machine.binary_on_device(op, &a, &b)? {
         return Ok(v);
     }
     Ok(match (a, b) {
@@ -133,13 +133,13 @@ pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         (Value::Float(x), Value::F32(y)) => Value::F32(op.eval(f64::from(x as f32), f64::from(y)) as f32),
         (Value::F32(x), Value::Float(y)) => Value::F32(op.eval(f64::from(x), f64::from(y as f32)) as f32),
         (a @ (Value::Rev { .. } | Value::Dual(_)), b) | (a, b @ (Value::Rev { .. } | Value::Dual(_))) => {
-            return traced(m, op, a, b);
+            return traced(machine, op, a, b);
         }
-        (Value::Zero, b) => return zero_left(m, op, b),
+        (Value::Zero, b) => return zero_left(machine, op, b),
         (a, Value::Zero) => match op {
             Bin::Add | Bin::Sub => a,
             Bin::Mul => Value::Zero,
-            _ => return bin(m, op, a, Value::Float(0.0)),
+            _ => return bin(machine, op, a, Value::Float(0.0)),
         },
         // An empty array may lack an element type.
         (Value::Array(x), Value::Array(y)) if x.is_empty() && y.is_empty() => {
@@ -147,19 +147,19 @@ pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         }
         (Value::Array(x), y) | (y, Value::Array(x)) if x.is_empty() && scalar(&y) => Value::Array(x),
         (Value::Array(x), Value::Array(y)) if x.shape.len() != y.shape.len() && numeric(&x) && numeric(&y) => {
-            return broadcast_ranks(m, Value::Array(x), Value::Array(y), &mut |m, x, y| bin(m, op, x, y));
+            return broadcast_ranks(machine, Value::Array(x), Value::Array(y), &mut |m, x, y| bin(m, op, x, y));
         }
         (Value::Array(x), Value::Array(y)) => match x.kind() {
-            Kind::F64 | Kind::F32 | Kind::I64 => elementwise::arrays(InterruptFlag(&m.interrupt), op, x, y)?,
-            _ => return data(m, op, Value::Array(x), Value::Array(y)),
+            Kind::F64 | Kind::F32 | Kind::I64 => elementwise::arrays(InterruptFlag(&machine.interrupt), op, x, y)?,
+            _ => return data(machine, op, Value::Array(x), Value::Array(y)),
         },
         (Value::Array(x), y) if numeric(&x) && scalar(&y) => {
-            elementwise::spread(InterruptFlag(&m.interrupt), op, x, &y, true)?
+            elementwise::spread(InterruptFlag(&machine.interrupt), op, x, &y, true)?
         }
         (x, Value::Array(y)) if numeric(&y) && scalar(&x) => {
-            elementwise::spread(InterruptFlag(&m.interrupt), op, y, &x, false)?
+            elementwise::spread(InterruptFlag(&machine.interrupt), op, y, &x, false)?
         }
-        (a, b) => return data(m, op, a, b),
+        (a, b) => return data(machine, op, a, b),
     })
 }
 
@@ -198,35 +198,39 @@ pub(crate) fn spread(m: &mut Machine, v: Value, shape: &[usize]) -> Res<Value> {
 }
 
 /// Traced operands. Data with traced leaves is processed leaf by leaf.
-fn traced(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
+fn traced(machine: &mut Machine, op: Bin, left: Value, right: Value) -> Res<Value> {
     let compound = |v: &Value| match v {
         Value::Tuple(_) | Value::Record(_) | Value::Data(_) => true,
         Value::Array(a) => !numeric(a),
         _ => false,
     };
     let empty = |v: &Value| crate::value::seq::shape(v).is_some_and(|s| s.first() == Some(&0));
-    match (&a, &b) {
+    match (&left, &right) {
         // An empty array may lack an element type.
-        (Value::Array(x), _) if x.is_empty() && (empty(&b) || crate::value::seq::shape(&b).is_none()) => Ok(a),
-        (_, Value::Array(y)) if y.is_empty() && (empty(&a) || crate::value::seq::shape(&a).is_none()) => Ok(b),
-        (Value::Zero, _) if op == Bin::Add => Ok(b),
-        (_, Value::Zero) if matches!(op, Bin::Add | Bin::Sub) => Ok(a),
-        (Value::Zero, _) | (_, Value::Zero) if op == Bin::Mul => Ok(Value::Zero),
-        _ if compound(&a) || compound(&b) => data(m, op, a, b),
-        _ if ranks_differ(&a, &b) => broadcast_ranks(m, a, b, &mut |m, a, b| traced(m, op, a, b)),
-        (Value::Rev { .. }, Value::Rev { .. } | Value::Float(_)) | (Value::Float(_), Value::Rev { .. }) => {
-            ad::arith_bin(m, op, &a, &b)
+        (Value::Array(x), _) if x.is_empty() && (empty(&right) || crate::value::seq::shape(&right).is_none()) => {
+            Ok(left)
         }
-        _ => match (vector_space::narrow(&a), vector_space::narrow(&b)) {
+        (_, Value::Array(y)) if y.is_empty() && (empty(&left) || crate::value::seq::shape(&left).is_none()) => {
+            Ok(right)
+        }
+        (Value::Zero, _) if op == Bin::Add => Ok(right),
+        (_, Value::Zero) if matches!(op, Bin::Add | Bin::Sub) => Ok(left),
+        (Value::Zero, _) | (_, Value::Zero) if op == Bin::Mul => Ok(Value::Zero),
+        _ if compound(&left) || compound(&right) => data(machine, op, left, right),
+        _ if ranks_differ(&left, &right) => broadcast_ranks(machine, left, right, &mut |m, a, b| traced(m, op, a, b)),
+        (Value::Rev { .. }, Value::Rev { .. } | Value::Float(_)) | (Value::Float(_), Value::Rev { .. }) => {
+            ad::arith_bin(machine, op, &left, &right)
+        }
+        _ => match (vector_space::narrow(&left), vector_space::narrow(&right)) {
             (true, false) => {
-                let b = vector_space::like(m, &b, &a)?;
-                ad::arith_bin(m, op, &a, &b)
+                let b = vector_space::like(machine, &right, &left)?;
+                ad::arith_bin(machine, op, &left, &b)
             }
             (false, true) => {
-                let a = vector_space::like(m, &a, &b)?;
-                ad::arith_bin(m, op, &a, &b)
+                let a = vector_space::like(machine, &left, &right)?;
+                ad::arith_bin(machine, op, &a, &right)
             }
-            _ => ad::arith_bin(m, op, &a, &b),
+            _ => ad::arith_bin(machine, op, &left, &right),
         },
     }
 }
@@ -298,25 +302,25 @@ pub fn convert(v: &Value, to: Rep) -> Res<Value> {
     })
 }
 
-fn convert_buf(b: &Buf, to: &Rep) -> Res<Buf> {
-    let n = match b {
+fn convert_buf(buffer: &Buf, to: &Rep) -> Res<Buf> {
+    let len = match buffer {
         Buf::F64(v) => v.len(),
         Buf::F32(v) => v.len(),
         Buf::I64(v) => v.len(),
         _ => 0,
     };
-    let at = |i: usize| match b {
+    let at = |i: usize| match buffer {
         Buf::F64(v) => v[i],
         Buf::F32(v) => f64::from(v[i]),
         Buf::I64(v) => v[i] as f64,
         _ => 0.0,
     };
-    Ok(match (to, b) {
-        (Rep::Float, _) => Buf::F64(polling::collect(n, at)?),
-        (Rep::F32, _) => Buf::F32(polling::collect(n, |i| at(i) as f32)?),
+    Ok(match (to, buffer) {
+        (Rep::Float, _) => Buf::F64(polling::collect(len, at)?),
+        (Rep::F32, _) => Buf::F32(polling::collect(len, |i| at(i) as f32)?),
         (_, Buf::I64(v)) => Buf::I64(polling::copy(v)?),
         _ => {
-            let mut out = array::filled(0, n)?;
+            let mut out = array::filled(0, len)?;
             let mut i = 0;
             ints(&mut out, |_| {
                 i += 1;

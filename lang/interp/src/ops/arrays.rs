@@ -42,49 +42,51 @@ fn rows(v: &Value, at: &[usize]) -> Res<Value> {
     Ok(Value::Array(Rc::new(array::gather_rows(a, at, &[at.len()])?)))
 }
 
-pub(super) fn apply(m: &mut Machine, p: ArrayFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
-    match p {
-        ArrayFn::Iota | ArrayFn::Range | ArrayFn::Linspace | ArrayFn::Replicate | ArrayFn::Eye => filled(m, p, args),
+pub(super) fn apply(machine: &mut Machine, prim: ArrayFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+    match prim {
+        ArrayFn::Iota | ArrayFn::Range | ArrayFn::Linspace | ArrayFn::Replicate | ArrayFn::Eye => {
+            filled(machine, prim, args)
+        }
         ArrayFn::Reverse
         | ArrayFn::Rotate
         | ArrayFn::Take
         | ArrayFn::Drop
         | ArrayFn::Split
         | ArrayFn::First
-        | ArrayFn::Last => picked(m, p, args),
+        | ArrayFn::Last => picked(machine, prim, args),
         ArrayFn::Zip | ArrayFn::Zip3 => zip(args),
-        ArrayFn::Unzip | ArrayFn::Unzip3 => unzip(&args[0], if p == ArrayFn::Unzip { 2 } else { 3 }),
+        ArrayFn::Unzip | ArrayFn::Unzip3 => unzip(&args[0], if prim == ArrayFn::Unzip { 2 } else { 3 }),
         ArrayFn::Len => Ok(Value::Int(len(&args[0]) as i64)),
         ArrayFn::Rank => Ok(Value::Int(seq::shape(&args[0]).map_or(0, |s| s.len() as i64))),
-        ArrayFn::Gather => gather(InterruptFlag(&m.interrupt), &args[0], &args[1]),
-        ArrayFn::Scatter | ArrayFn::ScatterWithin => scatter(m, p, args),
-        ArrayFn::Put => put(m, args),
+        ArrayFn::Gather => gather(InterruptFlag(&machine.interrupt), &args[0], &args[1]),
+        ArrayFn::Scatter | ArrayFn::ScatterWithin => scatter(machine, prim, args),
+        ArrayFn::Put => put(machine, args),
         ArrayFn::Concat | ArrayFn::Append => append(&args[0], &args[1]),
-        ArrayFn::Flatten => flatten(m, &args[0]),
+        ArrayFn::Flatten => flatten(machine, &args[0]),
         ArrayFn::Reshape => {
             let x = take(args, 1);
             reshape(&args[0], x)
         }
-        ArrayFn::Stack => stack(m, &args[0]),
-        ArrayFn::Where => where_(m, args),
+        ArrayFn::Stack => stack(machine, &args[0]),
+        ArrayFn::Where => where_(machine, args),
         ArrayFn::Diag => diag(&args[0]),
-        ArrayFn::TransposeArray => transpose(m, &args[0]),
-        ArrayFn::Arange => filled(m, ArrayFn::Iota, args),
+        ArrayFn::TransposeArray => transpose(machine, &args[0]),
+        ArrayFn::Arange => filled(machine, ArrayFn::Iota, args),
         ArrayFn::Zeros | ArrayFn::Ones => {
-            let x = Value::Float(if p == ArrayFn::Ones { 1.0 } else { 0.0 });
-            filled(m, ArrayFn::Replicate, &mut [take(args, 0), x])
+            let x = Value::Float(if prim == ArrayFn::Ones { 1.0 } else { 0.0 });
+            filled(machine, ArrayFn::Replicate, &mut [take(args, 0), x])
         }
-        ArrayFn::Full => super::apply(m, ArrayFn::Replicate.into(), reps, args),
+        ArrayFn::Full => super::apply(machine, ArrayFn::Replicate.into(), reps, args),
         ArrayFn::Compress => {
             let (mask, x) = (take(args, 0), take(args, 1));
-            masks::compress(m, &mask, x)
+            masks::compress(machine, &mask, x)
         }
         ArrayFn::Shape => Ok(shape_of(&args[0], &rep_of(reps))),
     }
 }
 
 /// Primitives that create arrays from numbers.
-fn filled(m: &mut Machine, p: ArrayFn, args: &mut [Value]) -> Res<Value> {
+fn filled(machine: &mut Machine, p: ArrayFn, args: &mut [Value]) -> Res<Value> {
     match p {
         ArrayFn::Iota => {
             let n = size(&args[0], "the length of `iota`")?;
@@ -96,18 +98,18 @@ fn filled(m: &mut Machine, p: ArrayFn, args: &mut [Value]) -> Res<Value> {
             Ok(array::ints(polling::collect(n, |i| a + i as i64)?))
         }
         ArrayFn::Linspace => {
-            let n = size(&args[2], "the length of `linspace`")?;
+            let count = size(&args[2], "the length of `linspace`")?;
             let (Value::Float(a), Value::Float(b)) = (&args[0], &args[1]) else {
                 return Err(Error::new(codes::STRUCTURE, "`linspace` needs Floats"));
             };
             let at = |i| {
-                if i + 1 == n && n > 1 {
+                if i + 1 == count && count > 1 {
                     *b
                 } else {
-                    a + Bin::ScaleTangent.eval(b - a, i as f64 / (n.max(2) - 1) as f64)
+                    a + Bin::ScaleTangent.eval(b - a, i as f64 / (count.max(2) - 1) as f64)
                 }
             };
-            Ok(array::floats(polling::collect(n, at)?))
+            Ok(array::floats(polling::collect(count, at)?))
         }
         ArrayFn::Eye => {
             let n = size(&args[0], "the size of `eye`")?;
@@ -115,14 +117,14 @@ fn filled(m: &mut Machine, p: ArrayFn, args: &mut [Value]) -> Res<Value> {
             (0..n).for_each(|i| v[i * n + i] = 1.0);
             Ok(array::make(Shape::from_slice(&[n, n]), Buf::F64(v)))
         }
-        _ => replicate(m, size(&args[0], "the count of `replicate`")?, take(args, 1)),
+        _ => replicate(machine, size(&args[0], "the count of `replicate`")?, take(args, 1)),
     }
 }
 
 /// Primitives that select elements or parts of an array by position.
-fn picked(m: &mut Machine, p: ArrayFn, args: &[Value]) -> Res<Value> {
-    match p {
-        ArrayFn::Reverse => reverse(InterruptFlag(&m.interrupt), &args[0]),
+fn picked(machine: &mut Machine, prim: ArrayFn, args: &[Value]) -> Res<Value> {
+    match prim {
+        ArrayFn::Reverse => reverse(InterruptFlag(&machine.interrupt), &args[0]),
         ArrayFn::Rotate => {
             let n = len(&args[1]);
             let k = if n == 0 { 0 } else { int(&args[0]).rem_euclid(n as i64) as usize };
@@ -131,8 +133,8 @@ fn picked(m: &mut Machine, p: ArrayFn, args: &[Value]) -> Res<Value> {
         }
         ArrayFn::Take | ArrayFn::Drop => {
             let n = len(&args[1]);
-            let k = cut(&args[0], n, p.row().name)?;
-            let (lo, hi) = if p == ArrayFn::Take { (0, k) } else { (k, n) };
+            let k = cut(&args[0], n, prim.row().name)?;
+            let (lo, hi) = if prim == ArrayFn::Take { (0, k) } else { (k, n) };
             if hi - lo == n { Ok(args[1].clone()) } else { part(&args[1], lo, hi) }
         }
         ArrayFn::Split => {
@@ -144,9 +146,9 @@ fn picked(m: &mut Machine, p: ArrayFn, args: &[Value]) -> Res<Value> {
         _ => {
             let n = len(&args[0]);
             if n == 0 {
-                return Err(Error::new(codes::EMPTY, format!("`{}` of an empty array", p.row().name)));
+                return Err(Error::new(codes::EMPTY, format!("`{}` of an empty array", prim.row().name)));
             }
-            seq::elem(m, &args[0], if p == ArrayFn::First { 0 } else { n - 1 })
+            seq::elem(machine, &args[0], if prim == ArrayFn::First { 0 } else { n - 1 })
         }
     }
 }
@@ -155,7 +157,7 @@ fn part(v: &Value, lo: usize, hi: usize) -> Res<Value> {
     Ok(Value::Array(Rc::new(array::part(arr(v)?, lo, hi)?)))
 }
 
-fn reverse(w: InterruptFlag, v: &Value) -> Res<Value> {
+fn reverse(interrupt: InterruptFlag, value: &Value) -> Res<Value> {
     fn turned<T: Copy + Default + Send + Sync>(w: InterruptFlag, v: &[T]) -> Res<Vec<T>> {
         let n = v.len();
         made(w, n, |at, out| {
@@ -163,11 +165,11 @@ fn reverse(w: InterruptFlag, v: &Value) -> Res<Value> {
             out.iter_mut().zip(v[n - at - k..n - at].iter().rev()).for_each(|(o, x)| *o = *x);
         })
     }
-    let a = arr(v)?;
+    let a = arr(value)?;
     let buf = match a.buf() {
-        Buf::F64(x) if a.shape.len() == 1 => Buf::F64(turned(w, x)?),
-        Buf::I64(x) if a.shape.len() == 1 => Buf::I64(turned(w, x)?),
-        _ => return rows(v, &(0..len(v)).rev().collect::<Vec<_>>()),
+        Buf::F64(x) if a.shape.len() == 1 => Buf::F64(turned(interrupt, x)?),
+        Buf::I64(x) if a.shape.len() == 1 => Buf::I64(turned(interrupt, x)?),
+        _ => return rows(value, &(0..len(value)).rev().collect::<Vec<_>>()),
     };
     Ok(array::make(a.shape.clone(), buf))
 }
@@ -204,29 +206,31 @@ fn unzip(v: &Value, width: usize) -> Res<Value> {
     }
 }
 
-fn replicate(m: &mut Machine, n: usize, x: Value) -> Res<Value> {
-    let one = Shape::from_slice(&[n]);
+fn replicate(machine: &mut Machine, count: usize, x: Value) -> Res<Value> {
+    let one = Shape::from_slice(&[count]);
     Ok(match x {
-        Value::Float(x) => array::make(one, Buf::F64(made(InterruptFlag(&m.interrupt), n, |_, out| out.fill(x))?)),
-        Value::F32(x) => array::make(one, Buf::F32(array::filled(x, n)?)),
-        Value::Int(x) => array::make(one, Buf::I64(array::filled(x, n)?)),
-        Value::Bool(x) => array::make(one, Buf::Bool(array::filled(x, n)?)),
+        Value::Float(x) => {
+            array::make(one, Buf::F64(made(InterruptFlag(&machine.interrupt), count, |_, out| out.fill(x))?))
+        }
+        Value::F32(x) => array::make(one, Buf::F32(array::filled(x, count)?)),
+        Value::Int(x) => array::make(one, Buf::I64(array::filled(x, count)?)),
+        Value::Bool(x) => array::make(one, Buf::Bool(array::filled(x, count)?)),
         Value::Unit => array::make(one, Buf::Unit),
         Value::Array(a) => {
-            array::count(&[n, a.shape.iter().product()])?;
-            let shape: Shape = std::iter::once(n).chain(a.shape.iter().copied()).collect();
-            if n == 0 {
+            array::count(&[count, a.shape.iter().product()])?;
+            let shape: Shape = std::iter::once(count).chain(a.shape.iter().copied()).collect();
+            if count == 0 {
                 let empty = Array::new(std::iter::once(1).chain(a.shape.iter().copied()).collect(), a.buf().clone());
                 return Ok(Value::Array(Rc::new(array::gather_rows(&empty, &[], &[0])?)));
             }
             // Treat the array as a single row.
             let row = Array::new(std::iter::once(1).chain(a.shape.iter().copied()).collect(), one_row(a.buf()));
-            let mut out = array::gather_rows(&row, &array::filled(0, n)?, &[n])?;
+            let mut out = array::gather_rows(&row, &array::filled(0, count)?, &[count])?;
             out.shape = shape;
             Value::Array(Rc::new(out))
         }
-        x @ (Value::Tuple(_) | Value::Record(_)) if n > 0 => seq::pack(m, array::filled(x, n)?)?,
-        x => array::boxed(array::filled(x, n)?),
+        x @ (Value::Tuple(_) | Value::Record(_)) if count > 0 => seq::pack(machine, array::filled(x, count)?)?,
+        x => array::boxed(array::filled(x, count)?),
     })
 }
 
@@ -253,7 +257,7 @@ fn indices(v: &Value) -> Res<&[i64]> {
     }
 }
 
-fn gather(w: InterruptFlag, xs: &Value, at: &Value) -> Res<Value> {
+fn gather(interrupt: InterruptFlag, xs: &Value, at: &Value) -> Res<Value> {
     let n = len(xs);
     let at = indices(at)?;
     if let Some(i) = at.iter().find(|i| **i < 0 || **i as usize >= n) {
@@ -264,8 +268,8 @@ fn gather(w: InterruptFlag, xs: &Value, at: &Value) -> Res<Value> {
     }
     let buf = match xs {
         Value::Array(a) if a.shape.len() == 1 => match a.buf() {
-            Buf::F64(v) => Some(Buf::F64(picked(w, v, at)?)),
-            Buf::I64(v) => Some(Buf::I64(picked(w, v, at)?)),
+            Buf::F64(v) => Some(Buf::F64(picked(interrupt, v, at)?)),
+            Buf::I64(v) => Some(Buf::I64(picked(interrupt, v, at)?)),
             _ => None,
         },
         _ => None,
@@ -276,17 +280,17 @@ fn gather(w: InterruptFlag, xs: &Value, at: &Value) -> Res<Value> {
     }
 }
 
-fn scatter(m: &mut Machine, p: ArrayFn, args: &mut [Value]) -> Res<Value> {
+fn scatter(machine: &mut Machine, prim: ArrayFn, args: &mut [Value]) -> Res<Value> {
     let at = polling::copy(indices(&args[1])?)?;
     if at.len() != len(&args[2]) {
-        return Err(lengths_differ(p.row().name, at.len(), len(&args[2])));
+        return Err(lengths_differ(prim.row().name, at.len(), len(&args[2])));
     }
     let values = args[2].clone();
     let Value::Array(dest) = take(args, 0) else {
         return Err(Error::new(codes::STRUCTURE, "`scatter` needs an array"));
     };
     let n = dest.len();
-    if let (ArrayFn::Scatter, Some(i)) = (p, at.iter().find(|i| usize::try_from(**i).map_or(true, |i| i >= n))) {
+    if let (ArrayFn::Scatter, Some(i)) = (prim, at.iter().find(|i| usize::try_from(**i).map_or(true, |i| i >= n))) {
         return Err(seq::out_of_bounds(*i, n).hint("`scatter_within` leaves out what has no place"));
     }
     let row: usize = dest.shape[1..].iter().product();
@@ -297,7 +301,7 @@ fn scatter(m: &mut Machine, p: ArrayFn, args: &mut [Value]) -> Res<Value> {
     }
     if let (Buf::Tuple(d), Buf::Tuple(s)) | (Buf::Record(_, d), Buf::Record(_, s)) = (dest.buf_mut(), src.buf()) {
         for (d, s) in d.iter_mut().zip(s) {
-            *d = super::call(m, p, &[], vec![std::mem::take(d), args[1].clone(), s.clone()])?;
+            *d = super::call(machine, prim, &[], vec![std::mem::take(d), args[1].clone(), s.clone()])?;
         }
         return Ok(Value::Array(Rc::new(dest)));
     }
@@ -307,14 +311,14 @@ fn scatter(m: &mut Machine, p: ArrayFn, args: &mut [Value]) -> Res<Value> {
 
 /// Copies rows of untraced elements to their positions; indices out of bounds are ignored.
 fn put_rows(dest: &mut Array, src: &Array, at: &[i64], row: usize) -> Res<()> {
-    let n = dest.len();
+    let rows = dest.len();
     macro_rules! put {
         ($d:expr, $s:expr) => {
             for (k, i) in at.iter().enumerate() {
                 if k % polling::STRIDE == 0 {
                     polling::poll()?;
                 }
-                if let Some(i) = usize::try_from(*i).ok().filter(|i| *i < n) {
+                if let Some(i) = usize::try_from(*i).ok().filter(|i| *i < rows) {
                     polling::write(&mut $d[i * row..(i + 1) * row], &$s[k * row..(k + 1) * row]);
                 }
             }
@@ -327,7 +331,7 @@ fn put_rows(dest: &mut Array, src: &Array, at: &[i64], row: usize) -> Res<()> {
         (Buf::Bool(d), Buf::Bool(s)) => put!(d, s),
         (Buf::Boxed(d), Buf::Boxed(s)) => put!(d, s),
         // An empty array may lack an element type.
-        _ if at.is_empty() || n == 0 => {}
+        _ if at.is_empty() || rows == 0 => {}
         _ => return Err(Error::new(codes::STRUCTURE, "`scatter` of elements of another kind")),
     }
     Ok(())
@@ -342,7 +346,7 @@ pub(crate) fn put_indices(at: &Value) -> Vec<Value> {
 }
 
 /// Replaces an element or row of an array, in place if it is not shared.
-pub(crate) fn put(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
+pub(crate) fn put(machine: &mut Machine, args: &mut [Value]) -> Res<Value> {
     let at = put_indices(&args[1]);
     let Value::Array(dest) = take(args, 0) else { return Err(Error::new(codes::STRUCTURE, "an array was expected")) };
     let below = dest.shape.get(at.len()..).unwrap_or(&[]);
@@ -371,7 +375,7 @@ pub(crate) fn put(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
             _ => None,
         };
         let part = part.ok_or_else(|| Error::new(codes::STRUCTURE, "an element of another kind"))?;
-        *column = super::call(m, ArrayFn::Put, &[], vec![std::mem::take(column), args[1].clone(), part])?;
+        *column = super::call(machine, ArrayFn::Put, &[], vec![std::mem::take(column), args[1].clone(), part])?;
     }
     Ok(Value::Array(Rc::new(dest)))
 }
@@ -384,7 +388,7 @@ fn append(a: &Value, b: &Value) -> Res<Value> {
     }
 }
 
-fn append_lists(a: &Value, b: &Value) -> Res<Value> {
+fn append_lists(a: &Value, second: &Value) -> Res<Value> {
     let mut heads = Vec::new();
     let mut at = a.clone();
     loop {
@@ -397,7 +401,7 @@ fn append_lists(a: &Value, b: &Value) -> Res<Value> {
         };
         at = next;
     }
-    Ok(heads.into_iter().rev().fold(b.clone(), |tail, (con, head)| {
+    Ok(heads.into_iter().rev().fold(second.clone(), |tail, (con, head)| {
         Value::Data(Rc::new(crate::value::Data { con, fields: vec![head, tail] }))
     }))
 }
@@ -413,7 +417,7 @@ fn flatten_boxed(m: &mut Machine, a: &Rc<Array>) -> Res<Value> {
     seq::pack(m, all)
 }
 
-fn reshape(shape: &Value, x: Value) -> Res<Value> {
+fn reshape(shape: &Value, value: Value) -> Res<Value> {
     let shape: Shape = indices(shape)?
         .iter()
         .map(|n| {
@@ -421,7 +425,7 @@ fn reshape(shape: &Value, x: Value) -> Res<Value> {
                 .map_err(|_| Error::new(codes::NEGATIVE, format!("an extent is {n}, and must not be negative")))
         })
         .collect::<Res<_>>()?;
-    let a = arr(&x)?;
+    let a = arr(&value)?;
     let (have, want) = (a.shape.iter().product::<usize>(), array::count(&shape)?);
     if have != want {
         return Err(Error::new(
@@ -429,7 +433,7 @@ fn reshape(shape: &Value, x: Value) -> Res<Value> {
             format!("{have} elements cannot have the shape {:?}, which holds {want}", &shape[..]),
         ));
     }
-    let Value::Array(a) = x else { return Ok(x) };
+    let Value::Array(a) = value else { return Ok(value) };
     Ok(match Rc::try_unwrap(a) {
         Ok(a) if !matches!(a.kind(), Kind::Tuple | Kind::Record) => array::make(shape, a.into_buf()),
         Ok(a) => Value::Array(Rc::new(array::regroup(&a, a.shape.len(), &shape)?)),
@@ -437,7 +441,7 @@ fn reshape(shape: &Value, x: Value) -> Res<Value> {
     })
 }
 
-fn stack(m: &mut Machine, v: &Value) -> Res<Value> {
+fn stack(machine: &mut Machine, v: &Value) -> Res<Value> {
     if let Value::Array(_) = v {
         return Ok(v.clone());
     }
@@ -453,7 +457,7 @@ fn stack(m: &mut Machine, v: &Value) -> Res<Value> {
         };
         at = next;
     }
-    seq::pack(m, rows)
+    seq::pack(machine, rows)
 }
 
 /// Broadcasts the array arguments of lower rank along the leading axes of the others.
@@ -469,15 +473,15 @@ fn spread_ranks(m: &mut Machine, args: &mut [Value]) -> Res<()> {
     Ok(())
 }
 
-fn where_(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
-    spread_ranks(m, args)?;
+fn where_(machine: &mut Machine, args: &mut [Value]) -> Res<Value> {
+    spread_ranks(machine, args)?;
     let mask = match &args[0] {
         Value::Bool(c) => {
             let (chosen, other) = if *c { (1, 2) } else { (2, 1) };
             let v = take(args, chosen);
             // A scalar stands for an array with the shape of the other branch.
             return match (seq::shape(&v), seq::shape(&args[other]).cloned()) {
-                (None, Some(s)) => spread(m, &v, &s),
+                (None, Some(s)) => spread(machine, &v, &s),
                 _ => Ok(v),
             };
         }
@@ -487,14 +491,14 @@ fn where_(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     let Buf::Bool(bits) = mask.buf() else { return Ok(take(args, 1)) };
     let fits = |v: &Value| seq::shape(v).is_none_or(|s| *s == mask.shape);
     if let (true, Some(buf)) =
-        (fits(&args[1]) && fits(&args[2]), selected(InterruptFlag(&m.interrupt), bits, &args[1], &args[2]))
+        (fits(&args[1]) && fits(&args[2]), selected(InterruptFlag(&machine.interrupt), bits, &args[1], &args[2]))
     {
         return Ok(array::make(mask.shape.clone(), buf?));
     }
-    let a = spread(m, &args[1].clone(), &mask.shape)?;
-    let b = spread(m, &args[2].clone(), &mask.shape)?;
-    let (a, b) = (arr(&a)?, arr(&b)?);
-    for x in [a, b] {
+    let a = spread(machine, &args[1].clone(), &mask.shape)?;
+    let b = spread(machine, &args[2].clone(), &mask.shape)?;
+    let (left, right) = (arr(&a)?, arr(&b)?);
+    for x in [left, right] {
         if x.shape != mask.shape {
             return Err(super::arith::shapes_differ(&mask.shape, &x.shape));
         }
@@ -504,7 +508,7 @@ fn where_(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
             polling::collect(bits.len(), |i| if bits[i] { $x[i].clone() } else { $y[i].clone() })?
         };
     }
-    let buf = match (a.buf(), b.buf()) {
+    let buf = match (left.buf(), right.buf()) {
         (Buf::F64(x), Buf::F64(y)) => Buf::F64(pick!(x, y)),
         (Buf::F32(x), Buf::F32(y)) => Buf::F32(pick!(x, y)),
         (Buf::I64(x), Buf::I64(y)) => Buf::I64(pick!(x, y)),
@@ -514,7 +518,7 @@ fn where_(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
             // For columns of tuples and records, elements are gathered from the concatenation of both arrays.
             let n = bits.len();
             let axes = mask.shape.len();
-            let both = array::concat(&[&array::regroup(a, axes, &[n])?, &array::regroup(b, axes, &[n])?])?;
+            let both = array::concat(&[&array::regroup(left, axes, &[n])?, &array::regroup(right, axes, &[n])?])?;
             let at: Vec<usize> = bits.iter().enumerate().map(|(i, c)| if *c { i } else { n + i }).collect();
             return Ok(Value::Array(Rc::new(array::gather_rows(&both, &at, &mask.shape)?)));
         }
@@ -534,49 +538,49 @@ fn spread(m: &mut Machine, v: &Value, shape: &Shape) -> Res<Value> {
 }
 
 fn diag(v: &Value) -> Res<Value> {
-    let a = arr(v)?;
-    if a.shape.len() == 2 {
-        let (n, k) = (a.shape[0], a.shape[1]);
-        let flat = Array::new(Shape::from_slice(&[n * k]), a.buf().clone());
+    let source = arr(v)?;
+    if source.shape.len() == 2 {
+        let (n, k) = (source.shape[0], source.shape[1]);
+        let flat = Array::new(Shape::from_slice(&[n * k]), source.buf().clone());
         let at: Vec<usize> = (0..n.min(k)).map(|i| i * k + i).collect();
         return Ok(Value::Array(Rc::new(array::gather_rows(&flat, &at, &[at.len()])?)));
     }
-    let n = a.len();
-    let total = array::count(&[n, n])?;
+    let len = source.len();
+    let total = array::count(&[len, len])?;
     macro_rules! fill {
         ($x:expr, $zero:expr) => {{
             let mut out = array::filled($zero, total)?;
-            $x.iter().enumerate().for_each(|(i, x)| out[i * n + i] = *x);
+            $x.iter().enumerate().for_each(|(i, x)| out[i * len + i] = *x);
             out
         }};
     }
-    let buf = match a.buf() {
+    let buf = match source.buf() {
         Buf::F64(x) => Buf::F64(fill!(x, 0.0)),
         Buf::F32(x) => Buf::F32(fill!(x, 0.0)),
         Buf::I64(x) => Buf::I64(fill!(x, 0)),
         other => other.clone(),
     };
-    Ok(array::make(Shape::from_slice(&[n, n]), buf))
+    Ok(array::make(Shape::from_slice(&[len, len]), buf))
 }
 
 fn transpose(m: &Machine, v: &Value) -> Res<Value> {
-    let a = arr(v)?;
-    if a.shape.len() < 2 {
+    let array = arr(v)?;
+    if array.shape.len() < 2 {
         return Ok(v.clone());
     }
-    let (n, k) = (a.shape[0], a.shape[1]);
-    if let (Buf::F64(v), 2) = (a.buf(), a.shape.len()) {
-        let mut out = array::filled(0.0, n * k)?;
+    let (height, width) = (array.shape[0], array.shape[1]);
+    if let (Buf::F64(v), 2) = (array.buf(), array.shape.len()) {
+        let mut out = array::filled(0.0, height * width)?;
         // Each thread gets some rows, but not more than should be processed between two polls.
-        let rows = k.div_ceil(parallel::threads().max(1)).min((1 << 22) / n.max(1)).max(1);
-        parallel::bands(InterruptFlag(&m.interrupt), &mut out, rows * n, n * k, |start, out| {
-            iteration(v, (n, k), start / n, out);
+        let rows = width.div_ceil(parallel::threads().max(1)).min((1 << 22) / height.max(1)).max(1);
+        parallel::bands(InterruptFlag(&m.interrupt), &mut out, rows * height, height * width, |start, out| {
+            iteration(v, (height, width), start / height, out);
         })?;
-        return Ok(array::make(Shape::from_slice(&[k, n]), Buf::F64(out)));
+        return Ok(array::make(Shape::from_slice(&[width, height]), Buf::F64(out)));
     }
-    let flat = array::regroup(a, 2, &[n * k])?;
-    let at = polling::collect(n * k, |t| (t % n.max(1)) * k + t / n.max(1))?;
-    Ok(Value::Array(Rc::new(array::gather_rows(&flat, &at, &[k, n])?)))
+    let flat = array::regroup(array, 2, &[height * width])?;
+    let at = polling::collect(height * width, |t| (t % height.max(1)) * width + t / height.max(1))?;
+    Ok(Value::Array(Rc::new(array::gather_rows(&flat, &at, &[width, height])?)))
 }
 
 /// Computes rows of the transpose of an `n` by `k` matrix, from row `first` on. Works in blocks, so that each

@@ -36,9 +36,9 @@ impl Sums {
     }
 
     /// Adds several terms: the elements of an array.
-    pub(super) fn all(&mut self, m: &mut Machine, a: &Array) -> Res<()> {
+    pub(super) fn all(&mut self, machine: &mut Machine, a: &Array) -> Res<()> {
         let Buf::F64(v) = a.buf() else {
-            return (0..a.len()).try_for_each(|i| self.one(m, crate::value::array::elem(a, i)));
+            return (0..a.len()).try_for_each(|i| self.one(machine, crate::value::array::elem(a, i)));
         };
         let mut rest = &v[..];
         while let (false, Some(inner)) = (rest.is_empty(), self.levels.last_mut()) {
@@ -52,7 +52,7 @@ impl Sums {
                 }
             }
             inner.count += now.len();
-            self.close(m)?;
+            self.close(machine)?;
             rest = later;
         }
         Ok(())
@@ -65,7 +65,7 @@ impl Sums {
         self.close(m)
     }
 
-    fn add(&mut self, m: &mut Machine, depth: usize, v: Value) -> Res<()> {
+    fn add(&mut self, machine: &mut Machine, depth: usize, v: Value) -> Res<()> {
         let Some(level) = depth.checked_sub(1).and_then(|k| self.levels.get_mut(k)) else { return Ok(()) };
         level.count += 1;
         level.sum = match (std::mem::replace(&mut level.sum, Sum::None), v) {
@@ -78,7 +78,7 @@ impl Sums {
             (Sum::Singles(s), Value::F32(x)) => Sum::Singles(s + f64::from(x)),
             (Sum::None, v) => Sum::Other(v),
             (before, v) => match before.value() {
-                Some(before) => Sum::Other(arith::bin(m, Bin::Add, before, v)?),
+                Some(before) => Sum::Other(arith::bin(machine, Bin::Add, before, v)?),
                 None => Sum::Other(v),
             },
         };

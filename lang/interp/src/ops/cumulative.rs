@@ -9,8 +9,8 @@ use crate::vm::Machine;
 use adl_prim::Bin;
 use std::rc::Rc;
 
-pub(super) fn apply(m: &mut Machine, op: Bin, v: Value) -> Res<Value> {
-    if let Value::Array(a) = &v
+pub(super) fn apply(machine: &mut Machine, op: Bin, value: Value) -> Res<Value> {
+    if let Value::Array(a) = &value
         && let (Buf::F64(x), 1) = (a.buf(), a.shape.len())
     {
         let mut acc = if op == Bin::Add { 0.0 } else { 1.0 };
@@ -22,15 +22,15 @@ pub(super) fn apply(m: &mut Machine, op: Bin, v: Value) -> Res<Value> {
         return Ok(Value::Array(Rc::new(crate::value::Array::new(a.shape.clone(), Buf::F64(out)))));
     }
     let mut out: Vec<Value> = Vec::new();
-    for i in 0..len(&v) {
-        let x = seq::elem(m, &v, i)?;
+    for i in 0..len(&value) {
+        let x = seq::elem(machine, &value, i)?;
         let y = match out.last().cloned() {
-            Some(prev) => arith::bin(m, op, prev, x)?,
+            Some(prev) => arith::bin(machine, op, prev, x)?,
             None => x,
         };
         out.push(y);
     }
-    if out.is_empty() { Ok(v) } else { seq::pack(m, out) }
+    if out.is_empty() { Ok(value) } else { seq::pack(machine, out) }
 }
 
 /// Running sums from the last element to the first.

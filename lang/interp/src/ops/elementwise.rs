@@ -111,18 +111,20 @@ fn kinds() -> Box<Error> {
 }
 
 /// A unary operator on each element.
-pub(super) fn un(w: InterruptFlag, op: Un, a: Rc<Array>) -> Res<Value> {
+pub(super) fn un(interrupt: InterruptFlag, op: Un, a: Rc<Array>) -> Res<Value> {
     if let (Buf::F64(x), true) = (a.buf(), Rc::strong_count(&a) > 1) {
-        let out = made(w, x.len(), |at, out| {
+        let out = made(interrupt, x.len(), |at, out| {
             polling::write(out, &x[at..at + out.len()]);
             kernels::map(op, out);
         })?;
         return Ok(array::make(a.shape.clone(), Buf::F64(out)));
     }
-    let mut a = array::owned(a)?;
-    match a.buf_mut() {
-        Buf::F64(v) => changed(w, v, |_, part| kernels::map(op, part))?,
-        Buf::F32(v) => changed(w, v, |_, part| part.iter_mut().for_each(|x| *x = op.eval(f64::from(*x)) as f32))?,
+    let mut array = array::owned(a)?;
+    match array.buf_mut() {
+        Buf::F64(v) => changed(interrupt, v, |_, part| kernels::map(op, part))?,
+        Buf::F32(v) => {
+            changed(interrupt, v, |_, part| part.iter_mut().for_each(|x| *x = op.eval(f64::from(*x)) as f32))?;
+        }
         Buf::I64(v) => {
             for (i, x) in v.iter_mut().enumerate() {
                 if i % STRIDE == 0 {
@@ -133,37 +135,40 @@ pub(super) fn un(w: InterruptFlag, op: Un, a: Rc<Array>) -> Res<Value> {
         }
         Buf::Bool(_) | Buf::Unit | Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => {}
     }
-    Ok(Value::Array(Rc::new(a)))
+    Ok(Value::Array(Rc::new(array)))
 }
 
 /// A binary operator on two arrays of equal shape.
-pub(super) fn arrays(w: InterruptFlag, op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value> {
-    if x.shape != y.shape {
-        return Err(shapes_differ(&x.shape, &y.shape));
+pub(super) fn arrays(interrupt: InterruptFlag, op: Bin, left_array: Rc<Array>, right_array: Rc<Array>) -> Res<Value> {
+    if left_array.shape != right_array.shape {
+        return Err(shapes_differ(&left_array.shape, &right_array.shape));
     }
-    if let (Buf::F64(p), Buf::F64(q)) = (x.buf(), y.buf()) {
-        let (left, right) = (Rc::strong_count(&x) == 1, Rc::strong_count(&y) == 1);
+    if let (Buf::F64(p), Buf::F64(q)) = (left_array.buf(), right_array.buf()) {
+        let (left, right) = (Rc::strong_count(&left_array) == 1, Rc::strong_count(&right_array) == 1);
         if !left && !right {
-            return Ok(array::make(x.shape.clone(), Buf::F64(floats(w, op, Operand::Many(p), Operand::Many(q))?)));
+            return Ok(array::make(
+                left_array.shape.clone(),
+                Buf::F64(floats(interrupt, op, Operand::Many(p), Operand::Many(q))?),
+            ));
         }
         // An array that is not shared provides the buffer of the result.
-        let (into, from) = if left { (x, y) } else { (y, x) };
+        let (into, from) = if left { (left_array, right_array) } else { (right_array, left_array) };
         let mut into = array::owned(into)?;
         if let (Buf::F64(p), Buf::F64(q)) = (into.buf_mut(), from.buf()) {
-            in_place(w, op, p, Operand::Many(q), left)?;
+            in_place(interrupt, op, p, Operand::Many(q), left)?;
         }
         return Ok(Value::Array(Rc::new(into)));
     }
-    let (shape, buf) = match (x.buf(), y.buf()) {
+    let (shape, buf) = match (left_array.buf(), right_array.buf()) {
         (Buf::I64(p), Buf::I64(q)) => {
-            (x.shape.clone(), Buf::I64(ints(w, op, Operand::Many(p), Operand::Many(q), p.len())?))
+            (left_array.shape.clone(), Buf::I64(ints(interrupt, op, Operand::Many(p), Operand::Many(q), p.len())?))
         }
         (Buf::F32(p), Buf::F32(q)) => {
             let mut p = polling::copy(p)?;
             polling::pairs(&mut p, q, |p, q| {
                 p.iter_mut().zip(q).for_each(|(a, b)| *a = op.eval(f64::from(*a), f64::from(*b)) as f32);
             })?;
-            (x.shape.clone(), Buf::F32(p))
+            (left_array.shape.clone(), Buf::F32(p))
         }
         _ => return Err(kinds()),
     };
@@ -193,28 +198,28 @@ fn in_place(w: InterruptFlag, op: Bin, acc: &mut [f64], other: Operand<f64>, lef
 }
 
 /// A binary operator on Ints. Operators that cannot overflow are vectorised.
-fn ints(w: InterruptFlag, op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i64>> {
+fn ints(w: InterruptFlag, op: Bin, left: Operand<i64>, right: Operand<i64>, len: usize) -> Res<Vec<i64>> {
     match op {
-        Bin::Min => made(w, n, |at, out| {
+        Bin::Min => made(w, len, |at, out| {
             let k = out.len();
-            fill(out, x.part(at, k), y.part(at, k), |a: i64, b| a.min(b));
+            fill(out, left.part(at, k), right.part(at, k), |a: i64, b| a.min(b));
         }),
-        Bin::Max => made(w, n, |at, out| {
+        Bin::Max => made(w, len, |at, out| {
             let k = out.len();
-            fill(out, x.part(at, k), y.part(at, k), |a: i64, b| a.max(b));
+            fill(out, left.part(at, k), right.part(at, k), |a: i64, b| a.max(b));
         }),
-        Bin::Add | Bin::Sub => sums(w, op, x, y, n),
-        _ => one_by_one(op, x, y, n),
+        Bin::Add | Bin::Sub => sums(w, op, left, right, len),
+        _ => one_by_one(op, left, right, len),
     }
 }
 
 /// Sums or differences: computed with wrap-around, while overflows are detected in the same pass.
-fn sums(w: InterruptFlag, op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i64>> {
+fn sums(w: InterruptFlag, op: Bin, left: Operand<i64>, right: Operand<i64>, len: usize) -> Res<Vec<i64>> {
     let wrong = std::sync::atomic::AtomicBool::new(false);
     let add = op == Bin::Add;
-    let out = made(w, n, |at, out| {
+    let out = made(w, len, |at, out| {
         let k = out.len();
-        let (x, y) = (x.part(at, k), y.part(at, k));
+        let (x, y) = (left.part(at, k), right.part(at, k));
         if add {
             fill(out, x, y, i64::wrapping_add);
         } else {
@@ -234,7 +239,7 @@ fn sums(w: InterruptFlag, op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -
             wrong.store(true, std::sync::atomic::Ordering::Relaxed);
         }
     })?;
-    if wrong.into_inner() { one_by_one(op, x, y, n) } else { Ok(out) }
+    if wrong.into_inner() { one_by_one(op, left, right, len) } else { Ok(out) }
 }
 
 fn one_by_one(op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i64>> {
@@ -253,27 +258,29 @@ fn one_by_one(op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i6
 }
 
 /// A binary operator on an array and a scalar, which is the right operand if `right`, otherwise the left one.
-pub(super) fn spread(w: InterruptFlag, op: Bin, x: Rc<Array>, y: &Value, right: bool) -> Res<Value> {
-    let c = super::arith::number(y);
+pub(super) fn spread(interrupt: InterruptFlag, op: Bin, x: Rc<Array>, y: &Value, right: bool) -> Res<Value> {
+    let scalar = super::arith::number(y);
     if let (Buf::F64(v), true) = (x.buf(), Rc::strong_count(&x) > 1) {
-        let (many, one) = (Operand::Many(&v[..]), Operand::One(c));
-        let out = if right { floats(w, op, many, one) } else { floats(w, op, one, many) }?;
+        let (many, one) = (Operand::Many(&v[..]), Operand::One(scalar));
+        let out = if right { floats(interrupt, op, many, one) } else { floats(interrupt, op, one, many) }?;
         return Ok(array::make(x.shape.clone(), Buf::F64(out)));
     }
-    let mut x = array::owned(x)?;
-    match (x.buf_mut(), y) {
-        (Buf::F64(v), _) => in_place(w, op, v, Operand::One(c), right)?,
+    let mut array = array::owned(x)?;
+    match (array.buf_mut(), y) {
+        (Buf::F64(v), _) => in_place(interrupt, op, v, Operand::One(scalar), right)?,
         (Buf::F32(v), _) if right => {
-            polling::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(f64::from(*a), c) as f32))?;
+            polling::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(f64::from(*a), scalar) as f32))?;
         }
-        (Buf::F32(v), _) => polling::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(c, f64::from(*a)) as f32))?,
+        (Buf::F32(v), _) => {
+            polling::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(scalar, f64::from(*a)) as f32))?;
+        }
         (Buf::I64(v), Value::Int(n)) => {
             let (many, one, len) = (Operand::Many(&v[..]), Operand::One(*n), v.len());
-            *v = if right { ints(w, op, many, one, len) } else { ints(w, op, one, many, len) }?;
+            *v = if right { ints(interrupt, op, many, one, len) } else { ints(interrupt, op, one, many, len) }?;
         }
         _ => return Err(Error::new(codes::STRUCTURE, "an array and a number of different kinds")),
     }
-    Ok(Value::Array(Rc::new(x)))
+    Ok(Value::Array(Rc::new(array)))
 }
 
 /// The elements of a value, if they are Floats.
@@ -307,7 +314,7 @@ fn int_operand(v: &Value) -> Option<Operand<'_, i64>> {
 
 fn ordered<T: PartialOrd + Copy + Send + Sync>(
     w: InterruptFlag,
-    c: Cmp,
+    cmp: Cmp,
     x: Operand<T>,
     y: Operand<T>,
     n: usize,
@@ -320,7 +327,7 @@ fn ordered<T: PartialOrd + Copy + Send + Sync>(
             })
         };
     }
-    match c {
+    match cmp {
         Cmp::Eq => each!(|a, b| a == b),
         Cmp::Ne => each!(|a, b| a != b),
         Cmp::Lt => each!(|a, b| a < b),
@@ -340,36 +347,36 @@ pub(crate) fn compared(w: InterruptFlag, c: Cmp, a: &Value, b: &Value, n: usize)
 }
 
 /// Elementwise selection by a mask, if the operands are Floats or Ints and as long as the mask.
-pub(crate) fn selected(w: InterruptFlag, mask: &[bool], a: &Value, b: &Value) -> Option<Res<Buf>> {
+pub(crate) fn selected(interrupt: InterruptFlag, mask: &[bool], left: &Value, right: &Value) -> Option<Res<Buf>> {
     fn pick<T: Copy + Default + Send + Sync>(
-        w: InterruptFlag,
+        interrupt: InterruptFlag,
         mask: &[bool],
-        x: Operand<T>,
-        y: Operand<T>,
+        left: Operand<T>,
+        right: Operand<T>,
     ) -> Option<Res<Vec<T>>> {
         let fits =
             |v: &Operand<T>| matches!(v, Operand::One(_)) || matches!(v, Operand::Many(v) if v.len() == mask.len());
-        if !fits(&x) || !fits(&y) {
+        if !fits(&left) || !fits(&right) {
             return None;
         }
         let at = |v: Operand<T>, i: usize| match v {
             Operand::One(x) => x,
             Operand::Many(v) => v[i],
         };
-        Some(made(w, mask.len(), |start, out| {
+        Some(made(interrupt, mask.len(), |start, out| {
             let n = out.len();
-            let (x, y) = (x.part(start, n), y.part(start, n));
+            let (x, y) = (left.part(start, n), right.part(start, n));
             out.iter_mut()
                 .zip(&mask[start..])
                 .enumerate()
                 .for_each(|(i, (o, c))| *o = if *c { at(x, i) } else { at(y, i) });
         }))
     }
-    if let (Some(x), Some(y)) = (float_operand(a), float_operand(b)) {
-        return Some(pick(w, mask, x, y)?.map(Buf::F64));
+    if let (Some(x), Some(y)) = (float_operand(left), float_operand(right)) {
+        return Some(pick(interrupt, mask, x, y)?.map(Buf::F64));
     }
-    let (x, y) = (int_operand(a)?, int_operand(b)?);
-    Some(pick(w, mask, x, y)?.map(Buf::I64))
+    let (x, y) = (int_operand(left)?, int_operand(right)?);
+    Some(pick(interrupt, mask, x, y)?.map(Buf::I64))
 }
 
 #[cfg(test)]

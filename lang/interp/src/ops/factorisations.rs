@@ -35,28 +35,29 @@ pub(super) struct Lu {
 
 impl Lu {
     /// Factorises a square matrix.
-    pub(super) fn new(mut a: DMatrix<f64>) -> Lu {
-        let n = a.nrows();
-        let (mut rows, mut odd): (Vec<usize>, bool) = ((0..n).collect(), false);
-        for k in 0..n {
-            let at = (k..n).fold(k, |best, i| if a[(i, k)].abs() > a[(best, k)].abs() { i } else { best });
-            if at != k {
-                a.swap_rows(k, at);
-                rows.swap(k, at);
+    pub(super) fn new(mut matrix: DMatrix<f64>) -> Lu {
+        let size = matrix.nrows();
+        let (mut rows, mut odd): (Vec<usize>, bool) = ((0..size).collect(), false);
+        for step in 0..size {
+            let at = (step..size)
+                .fold(step, |best, i| if matrix[(i, step)].abs() > matrix[(best, step)].abs() { i } else { best });
+            if at != step {
+                matrix.swap_rows(step, at);
+                rows.swap(step, at);
                 odd = !odd;
             }
-            let pivot = a[(k, k)];
+            let pivot = matrix[(step, step)];
             if pivot == 0.0 {
                 continue;
             }
-            (k + 1..n).for_each(|i| a[(i, k)] /= pivot);
-            for j in k + 1..n {
-                let (factors, rest) = two(&mut a, k, j);
-                let top = rest[k];
-                subtract(&mut rest[k + 1..], top, &factors[k + 1..]);
+            (step + 1..size).for_each(|i| matrix[(i, step)] /= pivot);
+            for j in step + 1..size {
+                let (factors, rest) = two(&mut matrix, step, j);
+                let top = rest[step];
+                subtract(&mut rest[step + 1..], top, &factors[step + 1..]);
             }
         }
-        Lu { both: a, rows, odd }
+        Lu { both: matrix, rows, odd }
     }
 
     /// The lower factor, with a unit diagonal.
@@ -77,8 +78,8 @@ impl Lu {
         if (0..n).any(|k| self.both[(k, k)] == 0.0) {
             return None;
         }
-        let mut x = DMatrix::from_fn(n, b.ncols(), |i, j| b[(self.rows[i], j)]);
-        for x in x.as_mut_slice().chunks_exact_mut(n.max(1)) {
+        let mut solution = DMatrix::from_fn(n, b.ncols(), |i, j| b[(self.rows[i], j)]);
+        for x in solution.as_mut_slice().chunks_exact_mut(n.max(1)) {
             for k in 0..n {
                 let top = x[k];
                 subtract(&mut x[k + 1..], top, &column(&self.both, k)[k + 1..]);
@@ -89,7 +90,7 @@ impl Lu {
                 subtract(&mut x[..k], bottom, &column(&self.both, k)[..k]);
             }
         }
-        Some(x)
+        Some(solution)
     }
 
     pub(super) fn inverse(&self) -> Option<DMatrix<f64>> {
@@ -135,28 +136,28 @@ fn length(x: &[f64]) -> f64 {
     kernels::dot(&x, &x).sqrt() / unit
 }
 
-/// The thin QR factorisation by Householder reflections, with a non-negative diagonal of `r`.
+/// The thin QR factorisation by Householder reflections, with a non-negative diagonal of `upper`.
 pub(super) fn qr(mut a: DMatrix<f64>) -> (DMatrix<f64>, DMatrix<f64>) {
-    let (m, n) = a.shape();
-    let k = m.min(n);
-    let mut axes = Vec::with_capacity(k);
-    for j in 0..k {
-        let axis = axis(&mut a.as_mut_slice()[j * m + j..(j + 1) * m]);
-        (j + 1..n).for_each(|c| reflect(&axis, &mut a.as_mut_slice()[c * m + j..(c + 1) * m]));
+    let (rows, n) = a.shape();
+    let inner = rows.min(n);
+    let mut axes = Vec::with_capacity(inner);
+    for j in 0..inner {
+        let axis = axis(&mut a.as_mut_slice()[j * rows + j..(j + 1) * rows]);
+        (j + 1..n).for_each(|c| reflect(&axis, &mut a.as_mut_slice()[c * rows + j..(c + 1) * rows]));
         axes.push(axis);
     }
-    let mut r = DMatrix::from_fn(k, n, |i, j| if i > j { 0.0 } else { a[(i, j)] });
-    let mut q = DMatrix::from_fn(m, k, |i, j| f64::from(u8::from(i == j)));
+    let mut upper = DMatrix::from_fn(inner, n, |i, j| if i > j { 0.0 } else { a[(i, j)] });
+    let mut q = DMatrix::from_fn(rows, inner, |i, j| f64::from(u8::from(i == j)));
     for (j, axis) in axes.iter().enumerate().rev() {
-        (j..k).for_each(|c| reflect(axis, &mut q.as_mut_slice()[c * m + j..(c + 1) * m]));
+        (j..inner).for_each(|c| reflect(axis, &mut q.as_mut_slice()[c * rows + j..(c + 1) * rows]));
     }
-    for i in 0..k {
-        if r[(i, i)] < 0.0 {
-            r.row_mut(i).neg_mut();
+    for i in 0..inner {
+        if upper[(i, i)] < 0.0 {
+            upper.row_mut(i).neg_mut();
             q.column_mut(i).neg_mut();
         }
     }
-    (q, r)
+    (q, upper)
 }
 
 /// The Householder reflection `1 - weight v vᵀ` that maps a column to a multiple of the first unit vector:

@@ -112,26 +112,38 @@ impl Chain {
     }
 
     /// Processes one strip and computes its share of the totals.
-    fn strip(&self, g: &ChainInputs, s: &mut ChainSlots, part: (usize, usize), totals: &mut [f64]) {
+    fn strip(
+        &self,
+        chain_inputs: &ChainInputs,
+        chain_slots: &mut ChainSlots,
+        part: (usize, usize),
+        totals: &mut [f64],
+    ) {
         for (m, into) in &self.members {
-            let Some(mut slot) = s.0[*into].take() else { continue };
+            let Some(mut slot) = chain_slots.0[*into].take() else { continue };
             let out = &mut slot[..part.1];
             match *m {
                 ChainOp::Un(op, a) => {
-                    elementwise::copied(g.operand(s, a, part), out);
+                    elementwise::copied(chain_inputs.operand(chain_slots, a, part), out);
                     kernels::map(op, out);
                 }
-                ChainOp::Bin(op, a, b) => elementwise::into(op, g.operand(s, a, part), g.operand(s, b, part), out),
-                ChainOp::Fill(a) => elementwise::copied(g.operand(s, a, part), out),
+                ChainOp::Bin(op, a, b) => elementwise::into(
+                    op,
+                    chain_inputs.operand(chain_slots, a, part),
+                    chain_inputs.operand(chain_slots, b, part),
+                    out,
+                ),
+                ChainOp::Fill(a) => elementwise::copied(chain_inputs.operand(chain_slots, a, part), out),
             }
-            s.0[*into] = Some(slot);
+            chain_slots.0[*into] = Some(slot);
         }
         for (t, total) in self.totals.iter().zip(totals) {
             *total = match *t {
-                Total::Sum(a) => kernels::sum(&many(g.operand(s, a, part), part.1)),
-                Total::Dot(a, b) => {
-                    kernels::dot(&many(g.operand(s, a, part), part.1), &many(g.operand(s, b, part), part.1))
-                }
+                Total::Sum(a) => kernels::sum(&many(chain_inputs.operand(chain_slots, a, part), part.1)),
+                Total::Dot(a, b) => kernels::dot(
+                    &many(chain_inputs.operand(chain_slots, a, part), part.1),
+                    &many(chain_inputs.operand(chain_slots, b, part), part.1),
+                ),
             };
         }
     }
@@ -178,32 +190,32 @@ impl Chain {
     }
 
     /// Several arrays, allocated as zeros because threads fill them at several positions in parallel.
-    fn several(&self, w: InterruptFlag, g: &ChainInputs, parts: &mut [f64]) -> Res<Vec<Vec<f64>>> {
-        if parallel::alone(g.n) {
-            return self.in_order(w, g, parts);
+    fn several(&self, interrupt: InterruptFlag, chain_inputs: &ChainInputs, parts: &mut [f64]) -> Res<Vec<Vec<f64>>> {
+        if parallel::alone(chain_inputs.n) {
+            return self.in_order(interrupt, chain_inputs, parts);
         }
-        let cleared = || parallel::made(w, g.n, |_, _| {});
+        let cleared = || parallel::made(interrupt, chain_inputs.n, |_, _| {});
         let mut outs = self.stored.iter().map(|_| cleared()).collect::<Res<Vec<Vec<f64>>>>()?;
         let totals = parts.chunks_mut(BAND * self.share());
         let mut bands: Vec<(usize, Vec<&mut [f64]>, &mut [f64])> =
-            (0..g.n).step_by(BAND * CHUNK).zip(totals).map(|(at, t)| (at, Vec::new(), t)).collect();
+            (0..chain_inputs.n).step_by(BAND * CHUNK).zip(totals).map(|(at, t)| (at, Vec::new(), t)).collect();
         for out in &mut outs {
             bands.iter_mut().zip(out.chunks_mut(BAND * CHUNK)).for_each(|(b, part)| b.1.push(part));
         }
         parallel::each(
-            w,
+            interrupt,
             &mut bands,
             BAND * CHUNK,
             || self.slots(),
-            |s, (at, outs, totals)| self.band(g, s, *at, outs, totals),
+            |s, (at, outs, totals)| self.band(chain_inputs, s, *at, outs, totals),
         )?;
         Ok(outs)
     }
 
     /// A single array, appended in strips of `N` elements: each strip is copied once, from the cache to its
     /// final place.
-    fn one<const N: usize>(&self, w: InterruptFlag, g: &ChainInputs, parts: &mut [f64]) -> Res<Vec<f64>> {
-        let (strips, share, slot) = (g.n / N, self.share(), self.stored[0]);
+    fn one<const N: usize>(&self, w: InterruptFlag, chain_inputs: &ChainInputs, parts: &mut [f64]) -> Res<Vec<f64>> {
+        let (strips, share, slot) = (chain_inputs.n / N, self.share(), self.stored[0]);
         let mut out: Vec<[f64; N]> = array::room(strips + 1)?;
         while out.len() < strips {
             w.poll()?;
@@ -215,16 +227,16 @@ impl Chain {
                 some,
                 || self.slots(),
                 |s: &mut ChainSlots, i, totals: &mut [f64]| {
-                    self.strip(g, s, (i * N, N), totals);
+                    self.strip(chain_inputs, s, (i * N, N), totals);
                     s.get(slot).first_chunk().unwrap_or(&[0.0; N])
                 },
             );
         }
         let mut out = out.into_flattened();
         let (at, mut s) = (strips * N, self.slots());
-        if at < g.n {
-            self.strip(g, &mut s, (at, g.n - at), &mut parts[strips * share..]);
-            out.extend_from_slice(&s.get(slot)[..g.n - at]);
+        if at < chain_inputs.n {
+            self.strip(chain_inputs, &mut s, (at, chain_inputs.n - at), &mut parts[strips * share..]);
+            out.extend_from_slice(&s.get(slot)[..chain_inputs.n - at]);
         }
         Ok(out)
     }

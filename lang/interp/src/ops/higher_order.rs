@@ -14,36 +14,40 @@ use std::rc::Rc;
 /// Number of elements from which reductions and scans by an operator use whole-array primitives.
 const WHOLE: usize = 8;
 
-/// `map f xs`, `map2 f xs ys` and `map3 f xs ys zs`.
-pub(super) fn map(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Value> {
-    let n = len(&arrays[0]);
-    if let Some(k) = arrays.iter().map(len).find(|k| *k != n) {
-        return Err(lengths_differ(if arrays.len() == 2 { "map2" } else { "map3" }, n, k));
+/// `map func xs`, `map2 func xs ys` and `map3 func xs ys zs`.
+pub(super) fn map(machine: &mut Machine, func: &Value, arrays: &[Value]) -> Res<Value> {
+    let count = len(&arrays[0]);
+    if let Some(k) = arrays.iter().map(len).find(|k| *k != count) {
+        return Err(lengths_differ(if arrays.len() == 2 { "map2" } else { "map3" }, count, k));
     }
-    let short = arrays.iter().any(has_short_rows) || m.device.is_wanted();
-    if short && let Some(v) = natively(m, map_of(arrays.len()), f, arrays, n)? {
+    let short = arrays.iter().any(has_short_rows) || machine.device.is_wanted();
+    if short && let Some(v) = natively(machine, map_of(arrays.len()), func, arrays, count)? {
         return Ok(v);
     }
-    let lanes = if n == 0 { crate::vm::lanes::none(m, f, arrays) } else { crate::vm::lanes::map(m, f, arrays, n) };
+    let lanes = if count == 0 {
+        crate::vm::lanes::none(machine, func, arrays)
+    } else {
+        crate::vm::lanes::map(machine, func, arrays, count)
+    };
     if let Some(v) = lanes {
         return Ok(v);
     }
-    if !short && let Some(v) = natively(m, map_of(arrays.len()), f, arrays, n)? {
+    if !short && let Some(v) = natively(machine, map_of(arrays.len()), func, arrays, count)? {
         return Ok(v);
     }
-    let mut out = array::room(n)?;
+    let mut out = array::room(count)?;
     let mut args = Vec::with_capacity(arrays.len());
-    for i in 0..n {
+    for i in 0..count {
         if i & 0x3ff == 0 {
-            m.poll()?;
+            machine.poll()?;
         }
         args.clear();
         for a in arrays {
-            args.push(seq::elem(m, a, i)?);
+            args.push(seq::elem(machine, a, i)?);
         }
-        out.push(m.call(f, &args)?);
+        out.push(machine.call(func, &args)?);
     }
-    seq::pack(m, out)
+    seq::pack(machine, out)
 }
 
 /// Length of a row up to which native code keeps its elements in registers, whereas batched interpretation
@@ -91,19 +95,19 @@ pub(crate) fn transformed(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<O
 }
 
 /// Applies a function that takes a function.
-pub(super) fn apply(m: &mut Machine, p: HigherOrderFn, args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(machine: &mut Machine, p: HigherOrderFn, args: &mut [Value]) -> Res<Value> {
     match p {
         HigherOrderFn::Map | HigherOrderFn::Map2 | HigherOrderFn::Map3 => {
             let f = std::mem::take(&mut args[0]);
-            map(m, &f, &args[1..])
+            map(machine, &f, &args[1..])
         }
-        HigherOrderFn::Reduce => reduce(m, &args[0].clone(), &args[1].clone(), &args[2].clone()),
-        HigherOrderFn::Scan => scan(m, &args[0].clone(), &args[1].clone(), &args[2].clone(), false),
-        HigherOrderFn::ScanExclusive => scan(m, &args[0].clone(), &args[1].clone(), &args[2].clone(), true),
-        HigherOrderFn::ReduceByIndex => reduce_by_index(m, args),
-        HigherOrderFn::Fold => fold(m, &args[0].clone(), std::mem::take(&mut args[1]), &args[2].clone()),
-        HigherOrderFn::Foldr => foldr(m, &args[0].clone(), std::mem::take(&mut args[1]), &args[2].clone()),
-        HigherOrderFn::Invertible => invertible(m, &args[0].clone(), &args[1].clone(), &args[2].clone()),
+        HigherOrderFn::Reduce => reduce(machine, &args[0].clone(), &args[1].clone(), &args[2].clone()),
+        HigherOrderFn::Scan => scan(machine, &args[0].clone(), &args[1].clone(), &args[2].clone(), false),
+        HigherOrderFn::ScanExclusive => scan(machine, &args[0].clone(), &args[1].clone(), &args[2].clone(), true),
+        HigherOrderFn::ReduceByIndex => reduce_by_index(machine, args),
+        HigherOrderFn::Fold => fold(machine, &args[0].clone(), std::mem::take(&mut args[1]), &args[2].clone()),
+        HigherOrderFn::Foldr => foldr(machine, &args[0].clone(), std::mem::take(&mut args[1]), &args[2].clone()),
+        HigherOrderFn::Invertible => invertible(machine, &args[0].clone(), &args[1].clone(), &args[2].clone()),
         HigherOrderFn::Along => Err(Error::new(codes::DOMAIN, "`along` is `map` and a transpose in Core")),
     }
 }
@@ -150,14 +154,14 @@ pub(crate) fn invertible(m: &mut Machine, r: &Value, x: &Value, y: &Value) -> Re
     m.call(&lower, &[c])
 }
 
-/// `reduce op e xs`.
-pub(super) fn reduce(m: &mut Machine, op: &Value, e: &Value, xs: &Value) -> Res<Value> {
+/// `reduce op initial xs`.
+pub(super) fn reduce(machine: &mut Machine, op: &Value, initial: &Value, xs: &Value) -> Res<Value> {
     if let Some(r) = invertible_parts(op) {
         let lift = field(&r, "lift");
-        let lifted = map(m, &lift, std::slice::from_ref(xs))?;
-        let e = m.call(&lift, std::slice::from_ref(e))?;
-        let total = reduce(m, &field(&r, "op"), &e, &lifted)?;
-        return m.call(&field(&r, "lower"), &[total]);
+        let lifted = map(machine, &lift, std::slice::from_ref(xs))?;
+        let e = machine.call(&lift, std::slice::from_ref(initial))?;
+        let total = reduce(machine, &field(&r, "op"), &e, &lifted)?;
+        return machine.call(&field(&r, "lower"), &[total]);
     }
     if let (Some(p), true) = (operator(op), len(xs) >= WHOLE) {
         let whole = match p {
@@ -168,15 +172,15 @@ pub(super) fn reduce(m: &mut Machine, op: &Value, e: &Value, xs: &Value) -> Res<
             _ => None,
         };
         if let Some(w) = whole {
-            let rep = Value::Rep(Rc::new(rep_like(e)));
-            let total = call(m, w, &[rep], vec![xs.clone()])?;
-            return m.call(op, &[e.clone(), total]);
+            let rep = Value::Rep(Rc::new(rep_like(initial)));
+            let total = call(machine, w, &[rep], vec![xs.clone()])?;
+            return machine.call(op, &[initial.clone(), total]);
         }
     }
-    if let Some(v) = natively(m, HigherOrderFn::Reduce, op, &[e.clone(), xs.clone()], len(xs))? {
+    if let Some(v) = natively(machine, HigherOrderFn::Reduce, op, &[initial.clone(), xs.clone()], len(xs))? {
         return Ok(v);
     }
-    each_in_turn(m, op, e.clone(), xs)
+    each_in_turn(machine, op, initial.clone(), xs)
 }
 
 fn rep_like(v: &Value) -> Rep {
@@ -187,15 +191,15 @@ fn rep_like(v: &Value) -> Rep {
     }
 }
 
-/// `scan op e xs`; if `exclusive`, each result excludes the element at its own index.
-pub(super) fn scan(m: &mut Machine, op: &Value, e: &Value, xs: &Value, exclusive: bool) -> Res<Value> {
-    let n = len(xs);
-    if let (Some(p @ Prim::Bin(Bin::Add | Bin::Mul)), false, true) = (operator(op), exclusive, n >= WHOLE) {
-        let neutral = matches!((p, crate::value::compare::primal(e)), (Prim::Bin(Bin::Add), Value::Float(x)) if x == 0.0)
-            || matches!((p, crate::value::compare::primal(e)), (Prim::Bin(Bin::Mul), Value::Float(x)) if x == 1.0);
+/// `scan op initial xs`; if `exclusive`, each result excludes the element at its own index.
+pub(super) fn scan(machine: &mut Machine, op: &Value, initial: &Value, xs: &Value, exclusive: bool) -> Res<Value> {
+    let count = len(xs);
+    if let (Some(p @ Prim::Bin(Bin::Add | Bin::Mul)), false, true) = (operator(op), exclusive, count >= WHOLE) {
+        let neutral = matches!((p, crate::value::compare::primal(initial)), (Prim::Bin(Bin::Add), Value::Float(x)) if x == 0.0)
+            || matches!((p, crate::value::compare::primal(initial)), (Prim::Bin(Bin::Mul), Value::Float(x)) if x == 1.0);
         if neutral {
             return call(
-                m,
+                machine,
                 if p == Prim::Bin(Bin::Add) { ReductionFn::Cumsum } else { ReductionFn::Cumprod },
                 &[],
                 vec![xs.clone()],
@@ -203,20 +207,20 @@ pub(super) fn scan(m: &mut Machine, op: &Value, e: &Value, xs: &Value, exclusive
         }
     }
     if let Some(v) = natively(
-        m,
+        machine,
         if exclusive { HigherOrderFn::ScanExclusive } else { HigherOrderFn::Scan },
         op,
-        &[e.clone(), xs.clone()],
-        n,
+        &[initial.clone(), xs.clone()],
+        count,
     )? {
         return Ok(v);
     }
-    let mut out = array::room(n)?;
-    let mut acc = e.clone();
-    for i in 0..n {
-        m.poll()?;
-        let x = seq::elem(m, xs, i)?;
-        let next = m.call(op, &[acc.clone(), x])?;
+    let mut out = array::room(count)?;
+    let mut acc = initial.clone();
+    for i in 0..count {
+        machine.poll()?;
+        let x = seq::elem(machine, xs, i)?;
+        let next = machine.call(op, &[acc.clone(), x])?;
         out.push(if exclusive {
             std::mem::replace(&mut acc, next)
         } else {
@@ -224,7 +228,7 @@ pub(super) fn scan(m: &mut Machine, op: &Value, e: &Value, xs: &Value, exclusive
             next
         });
     }
-    if out.is_empty() { Ok(xs.clone()) } else { seq::pack(m, out) }
+    if out.is_empty() { Ok(xs.clone()) } else { seq::pack(machine, out) }
 }
 
 /// `fold f init xs`.
@@ -258,7 +262,7 @@ pub(super) fn foldr(m: &mut Machine, f: &Value, init: Value, xs: &Value) -> Res<
 }
 
 /// `reduce_by_index dest op e keys values`.
-pub(super) fn reduce_by_index(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
+pub(super) fn reduce_by_index(machine: &mut Machine, args: &mut [Value]) -> Res<Value> {
     let [dest, op, neutral, keys, values] = args else { return Err(Error::new(codes::STRUCTURE, "five arguments")) };
     if len(keys) != len(values) {
         return Err(lengths_differ("reduce_by_index", len(keys), len(values)));
@@ -266,14 +270,14 @@ pub(super) fn reduce_by_index(m: &mut Machine, args: &mut [Value]) -> Res<Value>
     if let Some(r) = invertible_parts(op) {
         let (lift, lower) = (field(&r, "lift"), field(&r, "lower"));
         let mut lifted = [
-            map(m, &lift, std::slice::from_ref(dest))?,
+            map(machine, &lift, std::slice::from_ref(dest))?,
             field(&r, "op"),
-            m.call(&lift, std::slice::from_ref(neutral))?,
+            machine.call(&lift, std::slice::from_ref(neutral))?,
             std::mem::take(keys),
-            map(m, &lift, std::slice::from_ref(values))?,
+            map(machine, &lift, std::slice::from_ref(values))?,
         ];
-        let made = reduce_by_index(m, &mut lifted)?;
-        return map(m, &lower, &[made]);
+        let made = reduce_by_index(machine, &mut lifted)?;
+        return map(machine, &lower, &[made]);
     }
     let at: &[i64] = match &*keys {
         Value::Array(a) => match a.buf() {
@@ -287,24 +291,24 @@ pub(super) fn reduce_by_index(m: &mut Machine, args: &mut [Value]) -> Res<Value>
         && let Buf::F64(d) = Rc::make_mut(d).buf_mut()
     {
         for (at, v) in at.chunks(polling::STRIDE).zip(v.chunks(polling::STRIDE)) {
-            m.poll()?;
+            machine.poll()?;
             kernels::count(b, d, at, v);
         }
         return Ok(std::mem::take(dest));
     }
     let n = len(dest);
-    if let Some(v) = counted_natively(m, dest, op, [neutral.clone(), keys.clone(), values.clone()])? {
+    if let Some(v) = counted_natively(machine, dest, op, [neutral.clone(), keys.clone(), values.clone()])? {
         return Ok(v);
     }
-    let mut out: Vec<Value> = (0..n).map(|i| seq::elem(m, dest, i)).collect::<Res<_>>()?;
+    let mut out: Vec<Value> = (0..n).map(|i| seq::elem(machine, dest, i)).collect::<Res<_>>()?;
     for (j, k) in at.iter().enumerate() {
         if let Some(k) = usize::try_from(*k).ok().filter(|k| *k < n) {
-            let x = seq::elem(m, values, j)?;
+            let x = seq::elem(machine, values, j)?;
             let old = std::mem::take(&mut out[k]);
-            out[k] = m.call(op, &[old, x])?;
+            out[k] = machine.call(op, &[old, x])?;
         }
     }
-    if out.is_empty() { Ok(dest.clone()) } else { seq::pack(m, out) }
+    if out.is_empty() { Ok(dest.clone()) } else { seq::pack(machine, out) }
 }
 
 /// Runs `reduce_by_index` as native code.
@@ -319,8 +323,14 @@ fn counted_natively(m: &mut Machine, dest: &Value, op: &Value, rest: [Value; 3])
     crate::ir::derive::compile_plain::call(m, &f, &rest)
 }
 
-/// A comprehension: collects or reduces the values of `f` at each index tuple. `rep` is the element type.
-pub(crate) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, extents: &[Value], rep: &Value) -> Res<Value> {
+/// A comprehension: collects or reduces the values of `func` at each index tuple. `rep` is the element type.
+pub(crate) fn comprehension(
+    machine: &mut Machine,
+    kind: ForKind,
+    func: &Value,
+    extents: &[Value],
+    rep: &Value,
+) -> Res<Value> {
     let mut shape = Shape::new();
     for n in extents {
         let n = int(n);
@@ -333,18 +343,18 @@ pub(crate) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, extents: 
         ForKind::Build => array::count(&shape)?,
         ForKind::Reduce(_) => shape.iter().fold(1usize, |a, b| a.saturating_mul(*b)),
     };
-    let paces = crate::vm::lanes::code_of(f).filter(|c| total >= TIMED && c.whole.is_some());
-    if (total >= super::whole::native_from(f) || paces.as_ref().is_some_and(|c| c.paces.is_worth_native()))
-        && let Some(v) = m.hot_comprehension(f, extents)?
+    let paces = crate::vm::lanes::code_of(func).filter(|c| total >= TIMED && c.whole.is_some());
+    if (total >= super::whole::native_from(func) || paces.as_ref().is_some_and(|c| c.paces.is_worth_native()))
+        && let Some(v) = machine.hot_comprehension(func, extents)?
     {
         return Ok(v);
     }
     let start = paces.is_some().then(std::time::Instant::now);
-    let out = match super::whole::comprehension(m, kind, f, &shape, total)? {
+    let out = match super::whole::comprehension(machine, kind, func, &shape, total)? {
         Some(v) => Ok(v),
         None => match kind {
-            ForKind::Build => build(m, f, &shape, total, rep),
-            ForKind::Reduce(p) => reduce_for(m, p, f, &shape, total, rep),
+            ForKind::Build => build(machine, func, &shape, total, rep),
+            ForKind::Reduce(p) => reduce_for(machine, p, func, &shape, total, rep),
         },
     };
     if let (Some(c), Some(start)) = (paces, start) {
@@ -356,25 +366,25 @@ pub(crate) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, extents: 
 /// Number of index tuples from which the time of a comprehension is recorded.
 const TIMED: usize = 16;
 
-/// Calls `g` with the value of `f` at each index tuple; the last index varies fastest.
+/// Calls `visit` with the value of `func` at each index tuple; the last index varies fastest.
 fn each(
-    m: &mut Machine,
-    f: &Value,
+    machine: &mut Machine,
+    func: &Value,
     shape: &[usize],
     total: usize,
-    g: &mut dyn FnMut(&mut Machine, Value) -> Res<bool>,
+    visit: &mut dyn FnMut(&mut Machine, Value) -> Res<bool>,
 ) -> Res<()> {
     let mut at = vec![0usize; shape.len()];
     let mut args: Vec<Value> = vec![Value::Int(0); shape.len()];
     for k in 0..total {
         if k & 0xfff == 0 {
-            m.poll()?;
+            machine.poll()?;
         }
         for (a, i) in args.iter_mut().zip(&at) {
             *a = Value::Int(*i as i64);
         }
-        let v = m.call(f, &args)?;
-        if !g(m, v)? {
+        let v = machine.call(func, &args)?;
+        if !visit(machine, v)? {
             return Ok(());
         }
         for axis in (0..at.len()).rev() {
@@ -388,21 +398,21 @@ fn each(
     Ok(())
 }
 
-fn build(m: &mut Machine, f: &Value, shape: &Shape, total: usize, rep: &Value) -> Res<Value> {
+fn build(machine: &mut Machine, f: &Value, shape: &Shape, total: usize, rep: &Value) -> Res<Value> {
     let mut out: Vec<Value> = array::room(total)?;
-    each(m, f, shape, total, &mut |_, v| {
+    each(machine, f, shape, total, &mut |_, v| {
         out.push(v);
         Ok(true)
     })?;
     if total == 0 {
-        return nothing(m, f, shape, rep);
+        return nothing(machine, f, shape, rep);
     }
-    let flat = seq::pack(m, out)?;
+    let flat = seq::pack(machine, out)?;
     if shape.len() == 1 {
         return Ok(flat);
     }
     let all: Shape = shape.iter().copied().chain(seq::shape(&flat).map_or(Shape::new(), |s| s[1..].into())).collect();
-    crate::ad::rules::reshape(m, flat, all)
+    crate::ad::rules::reshape(machine, flat, all)
 }
 
 /// A comprehension without elements. Its remaining extents are those in its type, or else those that its body
@@ -451,13 +461,20 @@ fn empty(shape: &Shape, rep: &Value) -> Res<Value> {
     })
 }
 
-fn reduce_for(m: &mut Machine, p: ReductionFn, f: &Value, shape: &Shape, total: usize, rep: &Value) -> Res<Value> {
-    match p {
-        ReductionFn::Any | ReductionFn::All => quantified(m, p == ReductionFn::Any, f, shape, total),
-        ReductionFn::Maximum | ReductionFn::Minimum => extreme(m, p, f, shape, total),
+fn reduce_for(
+    machine: &mut Machine,
+    reduction: ReductionFn,
+    func: &Value,
+    shape: &Shape,
+    total: usize,
+    rep: &Value,
+) -> Res<Value> {
+    match reduction {
+        ReductionFn::Any | ReductionFn::All => quantified(machine, reduction == ReductionFn::Any, func, shape, total),
+        ReductionFn::Maximum | ReductionFn::Minimum => extreme(machine, reduction, func, shape, total),
         ReductionFn::Prod => {
             let mut acc: Option<Value> = None;
-            each(m, f, shape, total, &mut |m, v| {
+            each(machine, func, shape, total, &mut |m, v| {
                 acc = Some(match acc.take() {
                     Some(a) => arith::bin(m, Bin::Mul, a, v)?,
                     None => v,
@@ -472,12 +489,12 @@ fn reduce_for(m: &mut Machine, p: ReductionFn, f: &Value, shape: &Shape, total: 
         }
         _ => {
             let mut sums = Sums::over(shape);
-            each(m, f, shape, total, &mut |m, v| sums.one(m, v).map(|()| true))?;
+            each(machine, func, shape, total, &mut |m, v| sums.one(m, v).map(|()| true))?;
             let sum = sums.total().unwrap_or_else(|| match rep {
                 Value::Rep(r) => r.zero(),
                 _ => Value::Float(0.0),
             });
-            mean(m, p, sum, total)
+            mean(machine, reduction, sum, total)
         }
     }
 }
@@ -495,9 +512,9 @@ fn quantified(m: &mut Machine, any: bool, f: &Value, shape: &Shape, total: usize
 }
 
 /// The largest or smallest element; the first of several. A nan counts as more extreme than any number.
-fn extreme(m: &mut Machine, p: ReductionFn, f: &Value, shape: &Shape, total: usize) -> Res<Value> {
+fn extreme(m: &mut Machine, reduction: ReductionFn, f: &Value, shape: &Shape, total: usize) -> Res<Value> {
     use std::cmp::Ordering;
-    let better = if p == ReductionFn::Maximum { Ordering::Greater } else { Ordering::Less };
+    let better = if reduction == ReductionFn::Maximum { Ordering::Greater } else { Ordering::Less };
     let mut acc: Option<Value> = None;
     each(m, f, shape, total, &mut |_, v| {
         let replace = match &acc {
@@ -512,5 +529,5 @@ fn extreme(m: &mut Machine, p: ReductionFn, f: &Value, shape: &Shape, total: usi
         }
         Ok(true)
     })?;
-    acc.ok_or_else(|| Error::new(codes::EMPTY, format!("`{}` over no index", p.row().name)))
+    acc.ok_or_else(|| Error::new(codes::EMPTY, format!("`{}` over no index", reduction.row().name)))
 }

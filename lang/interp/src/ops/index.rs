@@ -8,22 +8,22 @@ use crate::vm::code::IndexKind;
 use adl_prim::{ArrayFn, Prim};
 
 /// Indexes an array, traced or not, by positions and slices.
-pub fn index(m: &mut Machine, a: &Value, kinds: &[IndexKind], args: &[Value]) -> Res<Value> {
-    if let Some(x) = number(a, args).filter(|_| kinds.iter().all(|k| matches!(k, IndexKind::At))) {
+pub fn index(machine: &mut Machine, array: &Value, kinds: &[IndexKind], args: &[Value]) -> Res<Value> {
+    if let Some(x) = number(array, args).filter(|_| kinds.iter().all(|k| matches!(k, IndexKind::At))) {
         return Ok(x);
     }
-    let shape = seq::shape(a).cloned().unwrap_or_default();
+    let shape = seq::shape(array).cloned().unwrap_or_default();
     let mut ranges = Vec::new();
     let mut next = 0;
     for (axis, k) in kinds.iter().enumerate() {
-        let n = shape.get(axis).copied().unwrap_or(0);
+        let extent = shape.get(axis).copied().unwrap_or(0);
         ranges.push(match k {
             IndexKind::At => {
                 let i = int(&args[next]);
                 next += 1;
                 match usize::try_from(i) {
-                    Ok(i) if i < n => (i, i + 1, true),
-                    _ => return Err(seq::out_of_bounds(i, n)),
+                    Ok(i) if i < extent => (i, i + 1, true),
+                    _ => return Err(seq::out_of_bounds(i, extent)),
                 }
             }
             IndexKind::Slice(lo, hi) => {
@@ -34,21 +34,21 @@ pub fn index(m: &mut Machine, a: &Value, kinds: &[IndexKind], args: &[Value]) ->
                     next += 1;
                     int(&args[next - 1])
                 };
-                let (lo, hi) = (bound(*lo, 0), bound(*hi, n));
+                let (lo, hi) = (bound(*lo, 0), bound(*hi, extent));
                 match (usize::try_from(lo), usize::try_from(hi)) {
-                    (Ok(a), Ok(b)) if a <= b && b <= n => (a, b, false),
-                    _ => return Err(seq::slice_out_of_bounds(lo, hi, n)),
+                    (Ok(a), Ok(b)) if a <= b && b <= extent => (a, b, false),
+                    _ => return Err(seq::slice_out_of_bounds(lo, hi, extent)),
                 }
             }
         });
     }
     // Leading positions are applied first; each selects one element of the first axis.
-    let mut v = a.clone();
+    let mut v = array.clone();
     let lead = ranges.iter().take_while(|r| r.2).count();
     for r in &ranges[..lead] {
-        v = seq::elem(m, &v, r.0)?;
+        v = seq::elem(machine, &v, r.0)?;
     }
-    slices(m, v, &ranges[lead..])
+    slices(machine, v, &ranges[lead..])
 }
 
 /// The frequent case: a scalar of an untraced array, with as many indices as axes, all in bounds.
@@ -70,20 +70,20 @@ fn number(a: &Value, args: &[Value]) -> Option<Value> {
     }
 }
 
-fn slices(m: &mut Machine, v: Value, ranges: &[(usize, usize, bool)]) -> Res<Value> {
-    let Some((first, rest)) = ranges.split_first() else { return Ok(v) };
+fn slices(machine: &mut Machine, value: Value, ranges: &[(usize, usize, bool)]) -> Res<Value> {
+    let Some((first, rest)) = ranges.split_first() else { return Ok(value) };
     if rest.is_empty() {
         return match first {
-            (i, _, true) => seq::elem(m, &v, *i),
-            (0, b, false) if *b == seq::len(&v) => Ok(v),
+            (i, _, true) => seq::elem(machine, &value, *i),
+            (0, b, false) if *b == seq::len(&value) => Ok(value),
             (a, b, false) => {
                 let at = array::ints((*a as i64..*b as i64).collect());
-                call(m, Prim::Array(ArrayFn::Gather), &[], vec![v, at])
+                call(machine, Prim::Array(ArrayFn::Gather), &[], vec![value, at])
             }
         };
     }
     // Slices of several axes are a single gather over the flat elements.
-    let shape = seq::shape(&v).cloned().unwrap_or_default();
+    let shape = seq::shape(&value).cloned().unwrap_or_default();
     let inner: usize = shape[ranges.len()..].iter().product();
     let mut at = vec![0usize];
     let mut out: Vec<i64> = Vec::new();
@@ -97,10 +97,10 @@ fn slices(m: &mut Machine, v: Value, ranges: &[(usize, usize, bool)]) -> Res<Val
     out.extend(shape[ranges.len()..].iter().map(|n| *n as i64));
     let flat_at: Vec<i64> = at.iter().flat_map(|o| (0..inner).map(move |i| (o + i) as i64)).collect();
     let total = shape.iter().product::<usize>() as i64;
-    let flat = call(m, Prim::Array(ArrayFn::Reshape), &[], vec![array::ints(vec![total]), v])?;
-    let picked = call(m, Prim::Array(ArrayFn::Gather), &[], vec![flat, array::ints(flat_at)])?;
+    let flat = call(machine, Prim::Array(ArrayFn::Reshape), &[], vec![array::ints(vec![total]), value])?;
+    let picked = call(machine, Prim::Array(ArrayFn::Gather), &[], vec![flat, array::ints(flat_at)])?;
     if out.is_empty() {
-        return seq::elem(m, &picked, 0);
+        return seq::elem(machine, &picked, 0);
     }
-    call(m, Prim::Array(ArrayFn::Reshape), &[], vec![array::ints(out), picked])
+    call(machine, Prim::Array(ArrayFn::Reshape), &[], vec![array::ints(out), picked])
 }

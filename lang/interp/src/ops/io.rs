@@ -26,45 +26,49 @@ pub(super) fn apply(m: &mut Machine, p: IoFn, reps: &[Value], args: &mut [Value]
     Ok(v)
 }
 
-fn perform(m: &mut Machine, p: IoFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+fn perform(machine: &mut Machine, p: IoFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     match p {
         IoFn::Print => {
             let mut text = show::plain(&args[0]);
             text.push('\n');
-            m.poll()?;
-            print(m, &text)
+            machine.poll()?;
+            print(machine, &text)
         }
-        IoFn::ReadText => read_text(m, string(&args[0])),
-        IoFn::ReadCsv => read_as(m, string(&args[0]), reps, |_, path, bytes, rep| data::csv::read(path, bytes, rep)),
-        IoFn::ReadNpy => read_as(m, string(&args[0]), reps, |_, path, bytes, rep| data::npy::read(path, bytes, rep)),
-        IoFn::ReadJson => read_as(m, string(&args[0]), reps, data::json::read),
-        IoFn::WriteText => write(m, string(&args[0]), string(&args[1]).as_bytes()),
-        IoFn::WriteCsv => write(m, string(&args[0]), &data::csv::write(&args[1])?),
-        IoFn::WriteNpy => write(m, string(&args[0]), &data::npy::write(&args[1])?),
-        IoFn::WriteJson => write(m, string(&args[0]), data::json::write(&args[1])?.as_bytes()),
-        IoFn::PlotSave => save(m, string(&args[0]), &args[1]),
+        IoFn::ReadText => read_text(machine, string(&args[0])),
+        IoFn::ReadCsv => {
+            read_as(machine, string(&args[0]), reps, |_, path, bytes, rep| data::csv::read(path, bytes, rep))
+        }
+        IoFn::ReadNpy => {
+            read_as(machine, string(&args[0]), reps, |_, path, bytes, rep| data::npy::read(path, bytes, rep))
+        }
+        IoFn::ReadJson => read_as(machine, string(&args[0]), reps, data::json::read),
+        IoFn::WriteText => write(machine, string(&args[0]), string(&args[1]).as_bytes()),
+        IoFn::WriteCsv => write(machine, string(&args[0]), &data::csv::write(&args[1])?),
+        IoFn::WriteNpy => write(machine, string(&args[0]), &data::npy::write(&args[1])?),
+        IoFn::WriteJson => write(machine, string(&args[0]), data::json::write(&args[1])?.as_bytes()),
+        IoFn::PlotSave => save(machine, string(&args[0]), &args[1]),
         IoFn::PlotShow => {
             let live = matches!(args[0], Value::Bool(true));
-            m.host.show(&primal(&args[1]), live).map_err(|e| Error::new(codes::PICTURE, e))?;
+            machine.host.show(&primal(&args[1]), live).map_err(|e| Error::new(codes::PICTURE, e))?;
             Ok(Value::Unit)
         }
         IoFn::PlotWatch => {
             if let Value::Float(y) = primal(&args[1]) {
-                m.host.watch(string(&args[0]), y).map_err(|e| Error::new(codes::PICTURE, e))?;
+                machine.host.watch(string(&args[0]), y).map_err(|e| Error::new(codes::PICTURE, e))?;
             }
             Ok(Value::Unit)
         }
-        IoFn::Args => Ok(array::boxed(m.host.args().into_iter().map(text::string).collect())),
-        IoFn::Env => Ok(option(m.host.env(string(&args[0])).map(text::string))),
-        IoFn::Time => Ok(Value::Float(m.host.time())),
-        IoFn::Input => input(m, string(&args[0])),
+        IoFn::Args => Ok(array::boxed(machine.host.args().into_iter().map(text::string).collect())),
+        IoFn::Env => Ok(option(machine.host.env(string(&args[0])).map(text::string))),
+        IoFn::Time => Ok(Value::Float(machine.host.time())),
+        IoFn::Input => input(machine, string(&args[0])),
         IoFn::Warn => {
-            m.host.warn(&(show::plain(&args[0]) + "\n"));
+            machine.host.warn(&(show::plain(&args[0]) + "\n"));
             Ok(Value::Unit)
         }
         IoFn::Display => {
             let slot = string(&args[0]).to_owned();
-            m.host.display(&args[1], &slot);
+            machine.host.display(&args[1], &slot);
             Ok(Value::Unit)
         }
     }
@@ -136,7 +140,7 @@ fn write(m: &mut Machine, path: &str, bytes: &[u8]) -> Res<Value> {
 }
 
 /// Writes a picture in the format given by the file name.
-fn save(m: &mut Machine, path: &str, v: &Value) -> Res<Value> {
+fn save(machine: &mut Machine, path: &str, value: &Value) -> Res<Value> {
     let ends = |e: &str| {
         path.len() > e.len()
             && path.is_char_boundary(path.len() - e.len())
@@ -148,8 +152,8 @@ fn save(m: &mut Machine, path: &str, v: &Value) -> Res<Value> {
         () if ends(".txt") => Format::Text,
         () => return Err(Error::new(codes::PICTURE, format!("{path}: a picture is written as .svg, .png or .txt"))),
     };
-    let bytes = m.host.render(&primal(v), format).map_err(|e| Error::new(codes::PICTURE, e))?;
-    write(m, path, &bytes)
+    let bytes = machine.host.render(&primal(value), format).map_err(|e| Error::new(codes::PICTURE, e))?;
+    write(machine, path, &bytes)
 }
 
 /// A value of type `Option`, whose constructors are `None` (tag 0) and `Some` (tag 1).

@@ -47,14 +47,14 @@ pub(super) fn wide<T>(f: impl FnOnce() -> T) -> T {
 }
 
 /// Applies a unary operator to each element, in place.
-pub fn map(op: Un, v: &mut [f64]) {
+pub fn map(op: Un, values: &mut [f64]) {
     /// The operator's function on each element, with the machine's widest vectors.
     macro_rules! each {
         ($f:expr) => {
-            if v.len() < 4 {
-                v.iter_mut().for_each(|x| *x = op.eval(*x))
+            if values.len() < 4 {
+                values.iter_mut().for_each(|x| *x = op.eval(*x))
             } else {
-                wide(|| v.iter_mut().for_each(|x| *x = $f(*x)))
+                wide(|| values.iter_mut().for_each(|x| *x = $f(*x)))
             }
         };
     }
@@ -74,9 +74,9 @@ pub fn map(op: Un, v: &mut [f64]) {
         Un::Sech2 => each!(elementary::sech2),
         Un::Sigmoid => each!(elementary::sigmoid),
         Un::Softplus => each!(elementary::softplus),
-        Un::Sin if v.iter().all(|x| elementary::is_small(*x)) => each!(elementary::sin),
-        Un::Cos if v.iter().all(|x| elementary::is_small(*x)) => each!(elementary::cos),
-        op => v.iter_mut().for_each(|x| *x = op.eval(*x)),
+        Un::Sin if values.iter().all(|x| elementary::is_small(*x)) => each!(elementary::sin),
+        Un::Cos if values.iter().all(|x| elementary::is_small(*x)) => each!(elementary::cos),
+        op => values.iter_mut().for_each(|x| *x = op.eval(*x)),
     }
 }
 
@@ -202,9 +202,9 @@ pub(crate) fn arg_extremum(x: &[f64], less: bool) -> usize {
 
 /// The extremum of a non-empty slice, or a nan if there is one.
 #[inline(always)]
-fn extremum_or_nan(x: &[f64], better: impl Fn(f64, f64) -> bool) -> f64 {
-    let (mut acc, mut nans) = ([x[0]; 32], [0.0f64; 32]);
-    let mut chunks = x.chunks_exact(32);
+fn extremum_or_nan(values: &[f64], better: impl Fn(f64, f64) -> bool) -> f64 {
+    let (mut acc, mut nans) = ([values[0]; 32], [0.0f64; 32]);
+    let mut chunks = values.chunks_exact(32);
     for c in &mut chunks {
         for k in 0..32 {
             // A nan propagates through `nans`. Adding a product with 0 has no effect for finite numbers;
@@ -214,12 +214,12 @@ fn extremum_or_nan(x: &[f64], better: impl Fn(f64, f64) -> bool) -> f64 {
         }
     }
     let rest = chunks.remainder();
-    if (nans.iter().chain(rest).any(|v| v.is_nan()) || x[0].is_nan())
-        && let Some(v) = x.iter().find(|v| v.is_nan())
+    if (nans.iter().chain(rest).any(|v| v.is_nan()) || values[0].is_nan())
+        && let Some(v) = values.iter().find(|v| v.is_nan())
     {
         return *v;
     }
-    acc.iter().chain(rest).fold(x[0], |a, v| if better(*v, a) { *v } else { a })
+    acc.iter().chain(rest).fold(values[0], |a, v| if better(*v, a) { *v } else { a })
 }
 
 /// The sum of a slice: eight accumulators for each chunk, and chunks combined pairwise.
@@ -331,22 +331,22 @@ mod tests {
             }
             best
         };
-        for n in [0, 1, 7, 8, 9, 1023, 1024, 1025, 70_000] {
+        for len in [0, 1, 7, 8, 9, 1023, 1024, 1025, 70_000] {
             for salt in [1usize, 3, 12_345] {
-                let mut x: Vec<f64> =
-                    (0..n).map(|i: usize| ((i.wrapping_mul(salt * 2_654_435_761) >> 7) % 97) as f64 - 48.0).collect();
+                let mut values: Vec<f64> =
+                    (0..len).map(|i: usize| ((i.wrapping_mul(salt * 2_654_435_761) >> 7) % 97) as f64 - 48.0).collect();
                 let check = |x: &[f64]| {
                     [true, false]
                         .iter()
-                        .for_each(|less| assert_eq!(arg_extremum(x, *less), plain(x, *less), "{n} {salt}"));
+                        .for_each(|less| assert_eq!(arg_extremum(x, *less), plain(x, *less), "{len} {salt}"));
                 };
-                check(&x);
-                x.iter_mut().for_each(|v| *v = if *v > 0.0 { f64::INFINITY } else { *v * -0.0 });
-                check(&x);
-                if let Some(v) = x.get_mut(n / 2) {
+                check(&values);
+                values.iter_mut().for_each(|v| *v = if *v > 0.0 { f64::INFINITY } else { *v * -0.0 });
+                check(&values);
+                if let Some(v) = values.get_mut(len / 2) {
                     *v = f64::NAN;
                 }
-                check(&x);
+                check(&values);
             }
         }
     }

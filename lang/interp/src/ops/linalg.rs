@@ -69,26 +69,26 @@ fn singular(what: &str) -> Box<Error> {
     Error::new(codes::SINGULAR, format!("`{what}`: the matrix is singular"))
 }
 
-pub(super) fn apply(w: InterruptFlag, p: LinalgFn, args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(interrupt: InterruptFlag, p: LinalgFn, args: &mut [Value]) -> Res<Value> {
     match p {
-        LinalgFn::LinSolve => solve(w, &args[0], &args[1]),
-        LinalgFn::Inv => aside(w, 2, square(&args[0], "inv")?, |m| Lu::new(m).inverse())?
+        LinalgFn::LinSolve => solve(interrupt, &args[0], &args[1]),
+        LinalgFn::Inv => aside(interrupt, 2, square(&args[0], "inv")?, |m| Lu::new(m).inverse())?
             .map(|m| value(&m))
             .ok_or_else(|| singular("inv")),
         LinalgFn::Det => {
             let m = square(&args[0], "det")?;
-            Ok(Value::Float(aside(w, 1, m, |m| Lu::new(m).determinant())?))
+            Ok(Value::Float(aside(interrupt, 1, m, |m| Lu::new(m).determinant())?))
         }
         LinalgFn::Cholesky => {
             let m = square(&args[0], "cholesky")?;
-            let l = aside(w, 1, m, |m| m.cholesky().map(|c| c.l()))?;
+            let l = aside(interrupt, 1, m, |m| m.cholesky().map(|c| c.l()))?;
             l.map(|l| value(&l))
                 .ok_or_else(|| Error::new(codes::SINGULAR, "`cholesky`: the matrix is not positive definite"))
         }
-        LinalgFn::Qr => qr(w, matrix(&args[0])?),
-        LinalgFn::Lu => lu(w, square(&args[0], "lu")?),
-        LinalgFn::Svd => svd(w, finite(matrix(&args[0])?, "svd")?),
-        LinalgFn::Eigh => eigh(w, finite(square(&args[0], "eigh")?, "eigh")?),
+        LinalgFn::Qr => qr(interrupt, matrix(&args[0])?),
+        LinalgFn::Lu => lu(interrupt, square(&args[0], "lu")?),
+        LinalgFn::Svd => svd(interrupt, finite(matrix(&args[0])?, "svd")?),
+        LinalgFn::Eigh => eigh(interrupt, finite(square(&args[0], "eigh")?, "eigh")?),
     }
 }
 
@@ -106,40 +106,44 @@ fn aside<T: Send + 'static>(
 }
 
 /// Matrix products; the inner loop runs over contiguous elements.
-pub(super) fn product(w: InterruptFlag, a: &Value, b: &Value) -> Res<Value> {
-    let (a, b) = (arr(a)?, arr(b)?);
-    let (vector_left, vector_right) = (a.shape.len() == 1, b.shape.len() == 1);
-    let (n, k) = if vector_left { (1, a.shape[0]) } else { (a.shape[0], a.shape[1]) };
-    let (k2, c) = if vector_right { (b.shape[0], 1) } else { (b.shape[0], b.shape[1]) };
-    if k != k2 {
+pub(super) fn product(interrupt: InterruptFlag, a: &Value, b: &Value) -> Res<Value> {
+    let (left, right) = (arr(a)?, arr(b)?);
+    let (vector_left, vector_right) = (left.shape.len() == 1, right.shape.len() == 1);
+    let (rows, inner) = if vector_left { (1, left.shape[0]) } else { (left.shape[0], left.shape[1]) };
+    let (k2, cols) = if vector_right { (right.shape[0], 1) } else { (right.shape[0], right.shape[1]) };
+    if inner != k2 {
         return Err(Error::new(
             codes::SIZE,
-            format!("a product of arrays of shape {:?} and {:?}: {k} and {k2} differ", &a.shape[..], &b.shape[..]),
+            format!(
+                "a product of arrays of shape {:?} and {:?}: {inner} and {k2} differ",
+                &left.shape[..],
+                &right.shape[..]
+            ),
         ));
     }
     let shape: Shape = match (vector_left, vector_right) {
-        (false, false) => Shape::from_slice(&[n, c]),
-        (true, _) => Shape::from_slice(&[c]),
-        (_, true) => Shape::from_slice(&[n]),
+        (false, false) => Shape::from_slice(&[rows, cols]),
+        (true, _) => Shape::from_slice(&[cols]),
+        (_, true) => Shape::from_slice(&[rows]),
     };
     let total = array::count(&shape)?;
-    let buf = match (a.buf(), b.buf()) {
-        (Buf::F64(x), Buf::F64(y)) => Buf::F64(multiply(w, (x, y), (n, k, c), total)?),
+    let buf = match (left.buf(), right.buf()) {
+        (Buf::F64(x), Buf::F64(y)) => Buf::F64(multiply(interrupt, (x, y), (rows, inner, cols), total)?),
         (Buf::I64(x), Buf::I64(y)) => {
             let mut out = array::filled(0i64, total)?;
-            for i in 0..n {
-                w.poll()?;
-                for l in 0..k {
-                    for j in 0..c {
-                        let t = arith::int_bin(Bin::Mul, x[i * k + l], y[l * c + j])?;
-                        out[i * c + j] = arith::int_bin(Bin::Add, out[i * c + j], t)?;
+            for i in 0..rows {
+                interrupt.poll()?;
+                for l in 0..inner {
+                    for j in 0..cols {
+                        let t = arith::int_bin(Bin::Mul, x[i * inner + l], y[l * cols + j])?;
+                        out[i * cols + j] = arith::int_bin(Bin::Add, out[i * cols + j], t)?;
                     }
                 }
             }
             Buf::I64(out)
         }
         (Buf::F32(_), _) | (_, Buf::F32(_)) => {
-            let out = multiply(w, (&floats(a), &floats(b)), (n, k, c), total)?;
+            let out = multiply(interrupt, (&floats(left), &floats(right)), (rows, inner, cols), total)?;
             Buf::F32(out.into_iter().map(|x| x as f32).collect())
         }
         (Buf::I64(_), _) | (_, Buf::I64(_)) => Buf::I64(array::filled(0, total)?),
@@ -169,8 +173,8 @@ fn multiply(
 
 /// A contraction of Float arrays.
 pub(crate) fn contract(
-    w: InterruptFlag,
-    c: &Contract,
+    interrupt: InterruptFlag,
+    contract: &Contract,
     (a, b): (&Value, &Value),
     (n, m, k): (usize, usize, usize),
 ) -> Res<Value> {
@@ -179,9 +183,9 @@ pub(crate) fn contract(
     let of = |v, turned, rows| -> Res<kernels::Factor> {
         kernels::Factor::of(numbers(v)?, &arr(v)?.shape, turned, (rows, k)).ok_or_else(outside)
     };
-    let (x, y) = (of(a, c.turned[0], n)?, of(b, c.turned[1], m)?);
-    parallel::bands(w, &mut out, BAND * m, n.saturating_mul(k).saturating_mul(m) / 8, |at, part| {
-        kernels::contract_by(c.terms, x.after(at / m), y, (part.len() / m, m, k), part);
+    let (x, y) = (of(a, contract.turned[0], n)?, of(b, contract.turned[1], m)?);
+    parallel::bands(interrupt, &mut out, BAND * m, n.saturating_mul(k).saturating_mul(m) / 8, |at, part| {
+        kernels::contract_by(contract.terms, x.after(at / m), y, (part.len() / m, m, k), part);
     })?;
     Ok(array::make(shape, Buf::F64(out)))
 }
@@ -197,20 +201,20 @@ fn outside() -> Box<Error> {
     Error::new(codes::BOUNDS, "an index out of bounds in a contraction")
 }
 
-fn solve(w: InterruptFlag, a: &Value, b: &Value) -> Res<Value> {
-    let m = square(a, "solve")?;
-    let rhs = arr(b)?;
-    if rhs.len() != m.nrows() {
+fn solve(interrupt: InterruptFlag, a: &Value, right_side: &Value) -> Res<Value> {
+    let system = square(a, "solve")?;
+    let rhs = arr(right_side)?;
+    if rhs.len() != system.nrows() {
         return Err(Error::new(
             codes::SIZE,
-            format!("`solve`: a matrix of {} rows and a right side of {}", m.nrows(), rhs.len()),
+            format!("`solve`: a matrix of {} rows and a right side of {}", system.nrows(), rhs.len()),
         ));
     }
-    if m.nrows() == 0 {
-        return Ok(b.clone());
+    if system.nrows() == 0 {
+        return Ok(right_side.clone());
     }
-    let right = matrix(b)?;
-    let x = aside(w, 1, m, move |m| Lu::new(m).solve(&right))?.ok_or_else(|| singular("solve"))?;
+    let right = matrix(right_side)?;
+    let x = aside(interrupt, 1, system, move |m| Lu::new(m).solve(&right))?.ok_or_else(|| singular("solve"))?;
     Ok(if rhs.shape.len() == 1 { array::floats(x.as_slice().to_vec()) } else { value(&x) })
 }
 
@@ -241,21 +245,21 @@ fn svd(w: InterruptFlag, m: DMatrix<f64>) -> Res<Value> {
     }
     let (m, power) = balanced(m);
     let d = aside(w, 10, m, |m| m.svd(true, true))?;
-    let (Some(mut u), Some(mut vt)) = (d.u, d.v_t) else {
+    let (Some(mut left), Some(mut vt)) = (d.u, d.v_t) else {
         return Err(Error::new(codes::SINGULAR, "`svd` did not converge"));
     };
     let mut order: Vec<usize> = (0..d.singular_values.len()).collect();
     order.sort_by(|a, b| d.singular_values[*b].total_cmp(&d.singular_values[*a]));
     let s: Vec<f64> = order.iter().map(|i| scaled(d.singular_values[*i], power)).collect();
-    u = DMatrix::from_fn(u.nrows(), order.len(), |i, j| u[(i, order[j])]);
+    left = DMatrix::from_fn(left.nrows(), order.len(), |i, j| left[(i, order[j])]);
     vt = DMatrix::from_fn(order.len(), vt.ncols(), |i, j| vt[(order[i], j)]);
-    for j in 0..u.ncols() {
-        if negative(u.column(j).iter()) {
-            u.column_mut(j).neg_mut();
+    for j in 0..left.ncols() {
+        if negative(left.column(j).iter()) {
+            left.column_mut(j).neg_mut();
             vt.row_mut(j).neg_mut();
         }
     }
-    Ok(tuple(vec![value(&u), array::floats(s), value(&vt)]))
+    Ok(tuple(vec![value(&left), array::floats(s), value(&vt)]))
 }
 
 /// Whether the component of largest magnitude is negative.

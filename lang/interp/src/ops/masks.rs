@@ -35,7 +35,7 @@ pub(super) fn negation(v: &Value) -> Res<Value> {
 }
 
 pub(super) fn logic(m: &mut Machine, and: bool, a: Value, b: Value) -> Res<Value> {
-    let (v, c) = match (a, b) {
+    let (operand, constant) = match (a, b) {
         (Value::Bool(x), Value::Bool(y)) => return Ok(Value::Bool(if and { x && y } else { x || y })),
         (Value::Bool(c), v) | (v, Value::Bool(c)) => (v, c),
         (a, b) if seq::shape(&a).map(smallvec::SmallVec::len) != seq::shape(&b).map(smallvec::SmallVec::len) => {
@@ -50,26 +50,26 @@ pub(super) fn logic(m: &mut Machine, and: bool, a: Value, b: Value) -> Res<Value
             return Ok(array::make(a.shape.clone(), Buf::Bool(bits)));
         }
     };
-    if c == and {
-        return Ok(v);
+    if constant == and {
+        return Ok(operand);
     }
-    let (a, bits) = bools(&v)?;
-    Ok(array::make(a.shape.clone(), Buf::Bool(array::filled(c, bits.len())?)))
+    let (a, bits) = bools(&operand)?;
+    Ok(array::make(a.shape.clone(), Buf::Bool(array::filled(constant, bits.len())?)))
 }
 
 /// An elementwise comparison.
-pub(super) fn comparison(m: &mut Machine, op: Cmp, a: Value, b: Value) -> Res<Value> {
-    let shape = match (seq::shape(&a), seq::shape(&b)) {
-        (None, None) => return Ok(Value::Bool(op.holds(compare::partial(&a, &b)?))),
+pub(super) fn comparison(machine: &mut Machine, op: Cmp, left: Value, right: Value) -> Res<Value> {
+    let shape = match (seq::shape(&left), seq::shape(&right)) {
+        (None, None) => return Ok(Value::Bool(op.holds(compare::partial(&left, &right)?))),
         (Some(s), None) | (None, Some(s)) => s.clone(),
         (Some(s), Some(t)) if s.len() != t.len() => {
-            return broadcast_ranks(m, a, b, &mut |m, a, b| comparison(m, op, a, b));
+            return broadcast_ranks(machine, left, right, &mut |m, a, b| comparison(m, op, a, b));
         }
         (Some(s), Some(t)) if s != t => return Err(shapes_differ(s, t)),
         (Some(s), Some(_)) => s.clone(),
     };
     let n = array::count(&shape)?;
-    let bits = match compared(InterruptFlag(&m.interrupt), op, &a, &b, n) {
+    let bits = match compared(InterruptFlag(&machine.interrupt), op, &left, &right, n) {
         _ if n == 0 => Vec::new(),
         Some(bits) => bits?,
         None => {
@@ -78,7 +78,7 @@ pub(super) fn comparison(m: &mut Machine, op: Cmp, a: Value, b: Value) -> Res<Va
                 if i % polling::STRIDE == 0 {
                     polling::poll()?;
                 }
-                bits.push(op.holds(compare::partial(&number(&a, i)?, &number(&b, i)?)?));
+                bits.push(op.holds(compare::partial(&number(&left, i)?, &number(&right, i)?)?));
             }
             bits
         }

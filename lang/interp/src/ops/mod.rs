@@ -88,21 +88,21 @@ fn take(args: &mut [Value], i: usize) -> Value {
 }
 
 /// Applies a primitive to untraced arguments.
-pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
-    m.poll()?;
-    if let Some(v) = m.primitive_on_device(p, reps, args)? {
+pub fn plain(machine: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+    machine.poll()?;
+    if let Some(v) = machine.primitive_on_device(p, reps, args)? {
         return Ok(v);
     }
     match p {
         Prim::Bin(op) => {
             let (a, b) = (take(args, 0), take(args, 1));
-            arith::bin(m, op, a, b)
+            arith::bin(machine, op, a, b)
         }
         Prim::Un(op) => {
             let a = take(args, 0);
-            arith::un(m, op, a)
+            arith::un(machine, op, a)
         }
-        Prim::Number(p) => numbers::apply(m, p, reps, args),
+        Prim::Number(p) => numbers::apply(machine, p, reps, args),
         Prim::Compare(op) => Ok(Value::Bool(match op {
             Cmp::Eq => compare::equal(&args[0], &args[1])?,
             Cmp::Ne => !compare::equal(&args[0], &args[1])?,
@@ -110,17 +110,17 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         })),
         Prim::CompareEach(op) => {
             let (a, b) = (take(args, 0), take(args, 1));
-            masks::comparison(m, op, a, b)
+            masks::comparison(machine, op, a, b)
         }
         Prim::General(p) => general(p, reps, args),
-        Prim::HigherOrder(p) => higher_order::apply(m, p, args),
-        Prim::Array(p) => arrays::apply(m, p, reps, args),
-        Prim::Reduction(p) => reduce::apply(m, p, reps, args),
-        Prim::Linalg(p) => linalg::apply(InterruptFlag(&m.interrupt), p, args),
-        Prim::Random(p) => random::apply(InterruptFlag(&m.interrupt), p, args),
-        Prim::Text(p) => text::apply(m, p, args),
-        Prim::Io(p) => io::apply(m, p, reps, args),
-        Prim::Derivative(p) => ad::operators::apply(m, p, reps, args),
+        Prim::HigherOrder(p) => higher_order::apply(machine, p, args),
+        Prim::Array(p) => arrays::apply(machine, p, reps, args),
+        Prim::Reduction(p) => reduce::apply(machine, p, reps, args),
+        Prim::Linalg(p) => linalg::apply(InterruptFlag(&machine.interrupt), p, args),
+        Prim::Random(p) => random::apply(InterruptFlag(&machine.interrupt), p, args),
+        Prim::Text(p) => text::apply(machine, p, args),
+        Prim::Io(p) => io::apply(machine, p, reps, args),
+        Prim::Derivative(p) => ad::operators::apply(machine, p, reps, args),
     }
 }
 

@@ -6,26 +6,26 @@ use crate::value::{Rep, Value, compare};
 use crate::vm::Machine;
 use adl_prim::{Bin, NumberFn, Un};
 
-pub(super) fn apply(m: &mut Machine, p: NumberFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
-    match p {
+pub(super) fn apply(machine: &mut Machine, prim: NumberFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+    match prim {
         NumberFn::PowInt => match (take(args, 0), &args[1]) {
             (x, Value::Int(n)) => match i32::try_from(*n) {
-                Ok(n) => arith::un(m, Un::Powi(n), x),
-                Err(_) => arith::bin(m, Bin::Pow, x, Value::Int(*n)),
+                Ok(n) => arith::un(machine, Un::Powi(n), x),
+                Err(_) => arith::bin(machine, Bin::Pow, x, Value::Int(*n)),
             },
-            (x, n) => arith::bin(m, Bin::Pow, x, n.clone()),
+            (x, n) => arith::bin(machine, Bin::Pow, x, n.clone()),
         },
         NumberFn::Not => masks::negation(&args[0]),
         NumberFn::AndEach | NumberFn::OrEach => {
             let (a, b) = (take(args, 0), take(args, 1));
-            masks::logic(m, p == NumberFn::AndEach, a, b)
+            masks::logic(machine, prim == NumberFn::AndEach, a, b)
         }
         NumberFn::IsNan => Ok(arith::test(&args[0], f64::is_nan)),
         NumberFn::IsInf => Ok(arith::test(&args[0], f64::is_infinite)),
         NumberFn::Clamp => {
             let (lo, hi, x) = (take(args, 0), take(args, 1), take(args, 2));
-            let y = arith::bin(m, Bin::Max, x, lo)?;
-            arith::bin(m, Bin::Min, y, hi)
+            let y = arith::bin(machine, Bin::Max, x, lo)?;
+            arith::bin(machine, Bin::Min, y, hi)
         }
         NumberFn::Pi => Ok(constant(reps, std::f64::consts::PI)),
         NumberFn::E => Ok(constant(reps, std::f64::consts::E)),

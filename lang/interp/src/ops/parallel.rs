@@ -67,38 +67,38 @@ pub(crate) fn alone(elements: usize) -> bool {
     elements < LEAST || threads() < 2
 }
 
-/// A vector of `n` elements. `f` gets the offset of a part, and the part, which it must fill completely.
+/// A vector of `len` elements. `fill` gets the offset of a part, and the part, which it must fill completely.
 pub(crate) fn made<T: Copy + Default + Send>(
-    w: InterruptFlag,
-    n: usize,
-    f: impl Fn(usize, &mut [T]) + Sync,
+    interrupt: InterruptFlag,
+    len: usize,
+    fill: impl Fn(usize, &mut [T]) + Sync,
 ) -> Res<Vec<T>> {
-    if n < BLOCK {
-        let mut v = array::filled(T::default(), n)?;
-        f(0, &mut v);
+    if len < BLOCK {
+        let mut v = array::filled(T::default(), len)?;
+        fill(0, &mut v);
         return Ok(v);
     }
-    let blocks = n / BLOCK;
-    let mut v: Vec<[T; BLOCK]> = array::room(blocks + 1).map_err(|_| array::too_large(&[n]))?;
+    let blocks = len / BLOCK;
+    let mut out: Vec<[T; BLOCK]> = array::room(blocks + 1).map_err(|_| array::too_large(&[len]))?;
     let block = |i: usize| {
         fault::point(fault::Point::Worker);
         let mut part = [T::default(); BLOCK];
-        f(i * BLOCK, &mut part);
+        fill(i * BLOCK, &mut part);
         part
     };
-    let pool = pool(n);
-    while v.len() < blocks {
-        w.poll()?;
-        let some = v.len()..blocks.min(v.len() + BLOCKS_PER_POLL);
+    let pool = pool(len);
+    while out.len() < blocks {
+        interrupt.poll()?;
+        let some = out.len()..blocks.min(out.len() + BLOCKS_PER_POLL);
         match &pool {
-            Some(p) => p.install(|| v.par_extend(some.into_par_iter().with_min_len(BLOCKS).map(block))),
-            None => v.extend(some.map(block)),
+            Some(p) => p.install(|| out.par_extend(some.into_par_iter().with_min_len(BLOCKS).map(block))),
+            None => out.extend(some.map(block)),
         }
     }
-    let mut v = v.into_flattened();
+    let mut v = out.into_flattened();
     let mut rest = [T::default(); BLOCK];
-    let rest = &mut rest[..n - blocks * BLOCK];
-    f(blocks * BLOCK, rest);
+    let rest = &mut rest[..len - blocks * BLOCK];
+    fill(blocks * BLOCK, rest);
     v.extend_from_slice(rest);
     Ok(v)
 }
@@ -111,24 +111,24 @@ pub(crate) fn changed<T: Send>(w: InterruptFlag, v: &mut [T], f: impl Fn(usize, 
 
 /// Like [`changed`], in parts of `part` elements. `cost_model` is the total work, in element operations.
 pub(crate) fn bands<T: Send>(
-    w: InterruptFlag,
-    v: &mut [T],
+    interrupt: InterruptFlag,
+    values: &mut [T],
     part: usize,
     work: usize,
     f: impl Fn(usize, &mut [T]) + Sync,
 ) -> Res<()> {
     let part = part.max(1);
     let each = |(i, c): (usize, &mut [T])| {
-        if !w.is_set() {
+        if !interrupt.is_set() {
             fault::point(fault::Point::Worker);
             f(i * part, c);
         }
     };
-    match pool(work).filter(|_| v.len() > part) {
-        Some(p) => p.install(|| v.par_chunks_mut(part).enumerate().for_each(each)),
-        None => v.chunks_mut(part).enumerate().for_each(each),
+    match pool(work).filter(|_| values.len() > part) {
+        Some(p) => p.install(|| values.par_chunks_mut(part).enumerate().for_each(each)),
+        None => values.chunks_mut(part).enumerate().for_each(each),
     }
-    w.poll()
+    interrupt.poll()
 }
 
 /// Applies `f` to parts of a vector, without polling for interrupts; for short work.
@@ -142,14 +142,14 @@ pub(crate) fn parts<T: Send>(v: &mut [T], f: impl Fn(&mut [T]) + Sync + Send) {
 /// Updates each of some pieces, of about `size` elements each. Each thread has its own scratch state, made by
 /// `room`.
 pub(crate) fn each<P: Send, S>(
-    w: InterruptFlag,
+    interrupt: InterruptFlag,
     pieces: &mut [P],
     size: usize,
     room: impl Fn() -> S + Sync + Send,
     f: impl Fn(&mut S, &mut P) + Sync + Send,
 ) -> Res<()> {
     let run = |s: &mut S, p: &mut P| {
-        if !w.is_set() {
+        if !interrupt.is_set() {
             f(s, p);
         }
     };
@@ -160,28 +160,28 @@ pub(crate) fn each<P: Send, S>(
             pieces.iter_mut().for_each(|p| run(&mut s, p));
         }
     }
-    w.poll()
+    interrupt.poll()
 }
 
-/// Appends one block to `to` for each index in `some`. `f` computes the block in its scratch state, and also
+/// Appends one block to `to` for each index in `some`. `fill` computes the block in its scratch state, and also
 /// fills the index's part of `also`; all these parts have equal lengths.
 pub(crate) fn extended<S, const N: usize>(
     to: &mut Vec<[f64; N]>,
     also: &mut [f64],
     some: std::ops::Range<usize>,
     room: impl Fn() -> S + Sync + Send,
-    f: impl for<'a> Fn(&'a mut S, usize, &mut [f64]) -> &'a [f64; N] + Sync + Send,
+    fill: impl for<'a> Fn(&'a mut S, usize, &mut [f64]) -> &'a [f64; N] + Sync + Send,
 ) {
     let part = (also.len() / some.len().max(1)).max(1);
     match pool(some.len().saturating_mul(N)) {
         Some(p) => p.install(|| {
             let parts = also.par_chunks_mut(part).zip(some.into_par_iter()).with_min_len((BLOCKS * BLOCK / N).max(1));
-            to.par_extend(parts.map_init(&room, |s, (part, i)| *f(s, i, part)));
+            to.par_extend(parts.map_init(&room, |s, (part, i)| *fill(s, i, part)));
         }),
         None => {
             let mut s = room();
             for (part, i) in also.chunks_mut(part).zip(some) {
-                to.extend_from_slice(std::slice::from_ref(f(&mut s, i, part)));
+                to.extend_from_slice(std::slice::from_ref(fill(&mut s, i, part)));
             }
         }
     }
@@ -214,18 +214,18 @@ mod tests {
         let off = AtomicBool::new(false);
         for threads in [1, 2, 3, 5] {
             set_threads(threads);
-            for n in [0, 1, 255, 256, 257, 70_000, 200_001] {
-                let v: Vec<i64> = made(InterruptFlag(&off), n, |at, part| {
+            for len in [0, 1, 255, 256, 257, 70_000, 200_001] {
+                let v: Vec<i64> = made(InterruptFlag(&off), len, |at, part| {
                     part.iter_mut().enumerate().for_each(|(i, x)| *x = (at + i) as i64);
                 })
                 .unwrap();
-                assert!(v.iter().enumerate().all(|(i, x)| *x == i as i64) && v.len() == n, "{n}");
+                assert!(v.iter().enumerate().all(|(i, x)| *x == i as i64) && v.len() == len, "{len}");
                 let mut v = v;
                 changed(InterruptFlag(&off), &mut v, |at, part| {
                     part.iter_mut().enumerate().for_each(|(i, x)| *x += (at + i) as i64);
                 })
                 .unwrap();
-                assert!(v.iter().enumerate().all(|(i, x)| *x == 2 * i as i64), "{n}");
+                assert!(v.iter().enumerate().all(|(i, x)| *x == 2 * i as i64), "{len}");
             }
         }
         set_threads(0);

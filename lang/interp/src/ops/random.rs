@@ -84,20 +84,22 @@ fn below(bits: u64, n: u64) -> u64 {
     ((u128::from(bits) * u128::from(n)) >> 64) as u64
 }
 
-pub(super) fn apply(w: InterruptFlag, p: RandomFn, args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(interrupt: InterruptFlag, p: RandomFn, args: &mut [Value]) -> Res<Value> {
     match p {
         RandomFn::RandKey => Ok(pair(block((word(&args[0]), 0x5eed), 0))),
         RandomFn::RandSplit => split((word(&args[0]), word(&args[1])), size(&args[2], "the count of `random.split`")?),
         RandomFn::RandUniform => {
             let (k, s) = (key(&args[0])?, shape(&args[1])?);
-            let v = words(w, k, array::count(&s)?, unit)?;
+            let v = words(interrupt, k, array::count(&s)?, unit)?;
             Ok(shaped(s, Buf::F64(v)))
         }
-        RandomFn::RandNormal => normal(w, key(&args[0])?, shape(&args[1])?),
-        RandomFn::RandInt => whole(w, key(&args[0])?, int(&args[1]), int(&args[2]), shape(&args[3])?),
-        RandomFn::RandPermutation => {
-            permutation(w, (word(&args[0]), word(&args[1])), size(&args[2], "the length of `random.permutation`")?)
-        }
+        RandomFn::RandNormal => normal(interrupt, key(&args[0])?, shape(&args[1])?),
+        RandomFn::RandInt => whole(interrupt, key(&args[0])?, int(&args[1]), int(&args[2]), shape(&args[3])?),
+        RandomFn::RandPermutation => permutation(
+            interrupt,
+            (word(&args[0]), word(&args[1])),
+            size(&args[2], "the length of `random.permutation`")?,
+        ),
     }
 }
 
@@ -127,8 +129,8 @@ fn split((k0, k1): (u64, u64), n: usize) -> Res<Value> {
     Ok(array::make(Shape::from_slice(&[n]), Buf::Tuple(vec![array::ints(a), array::ints(b)])))
 }
 
-fn normal(w: InterruptFlag, k: (u64, u64), s: Shape) -> Res<Value> {
-    let n = array::count(&s)?;
+fn normal(w: InterruptFlag, k: (u64, u64), shape: Shape) -> Res<Value> {
+    let n = array::count(&shape)?;
     let mut v = array::room(n + 1)?;
     for i in 0..(n as u64).div_ceil(2) {
         if i % STRIDE as u64 == 0 {
@@ -138,7 +140,7 @@ fn normal(w: InterruptFlag, k: (u64, u64), s: Shape) -> Res<Value> {
         v.extend([a, b]);
     }
     v.truncate(n);
-    Ok(shaped(s, Buf::F64(v)))
+    Ok(shaped(shape, Buf::F64(v)))
 }
 
 fn whole(w: InterruptFlag, k: (u64, u64), lo: i64, hi: i64, s: Shape) -> Res<Value> {

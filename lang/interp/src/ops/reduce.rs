@@ -13,42 +13,47 @@ use adl_prim::{ArrayFn, Bin, ReductionFn, Un};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-pub(super) fn apply(m: &mut Machine, p: ReductionFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
-    let v = super::take(args, 0);
-    let name = p.row().name;
-    match p {
-        ReductionFn::Sum => sum(m, &v, &rep_of(reps)),
-        ReductionFn::Prod => prod(m, &v, &rep_of(reps)),
+pub(super) fn apply(machine: &mut Machine, reduction: ReductionFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+    let value = super::take(args, 0);
+    let name = reduction.row().name;
+    match reduction {
+        ReductionFn::Sum => sum(machine, &value, &rep_of(reps)),
+        ReductionFn::Prod => prod(machine, &value, &rep_of(reps)),
         ReductionFn::Mean => {
-            let s = sum(m, &v, &rep_of(reps))?;
-            let n = number_like(len(&v) as f64, &s);
-            arith::bin(m, Bin::Div, s, n)
+            let s = sum(machine, &value, &rep_of(reps))?;
+            let n = number_like(len(&value) as f64, &s);
+            arith::bin(machine, Bin::Div, s, n)
         }
-        ReductionFn::Variance => variance(m, reps, v),
+        ReductionFn::Variance => variance(machine, reps, value),
         ReductionFn::Maximum | ReductionFn::Minimum => {
-            let i =
-                sorting::extreme(name, &v, if p == ReductionFn::Maximum { Ordering::Greater } else { Ordering::Less })?;
-            seq::elem(m, &v, i)
+            let i = sorting::extreme(
+                name,
+                &value,
+                if reduction == ReductionFn::Maximum { Ordering::Greater } else { Ordering::Less },
+            )?;
+            seq::elem(machine, &value, i)
         }
-        ReductionFn::Dot => dot(m, &v, &args[1], &rep_of(reps)),
-        ReductionFn::Outer => outer(m, &v, &args[1]),
-        ReductionFn::Norm if len(&v) == 0 => Ok(unit(&rep_of(reps), 0)),
-        ReductionFn::Norm => norm(m, v),
-        ReductionFn::Any | ReductionFn::All => Ok(Value::Bool(quantified(p == ReductionFn::Any, &v))),
+        ReductionFn::Dot => dot(machine, &value, &args[1], &rep_of(reps)),
+        ReductionFn::Outer => outer(machine, &value, &args[1]),
+        ReductionFn::Norm if len(&value) == 0 => Ok(unit(&rep_of(reps), 0)),
+        ReductionFn::Norm => norm(machine, value),
+        ReductionFn::Any | ReductionFn::All => Ok(Value::Bool(quantified(reduction == ReductionFn::Any, &value))),
         ReductionFn::Trace => {
-            let d = super::call(m, ArrayFn::Diag, &[], vec![v])?;
-            sum(m, &d, &rep_of(reps))
+            let d = super::call(machine, ArrayFn::Diag, &[], vec![value])?;
+            sum(machine, &d, &rep_of(reps))
         }
         ReductionFn::Sort | ReductionFn::Argsort => {
-            sorting::sort(InterruptFlag(&m.interrupt), &v, p == ReductionFn::Argsort)
+            sorting::sort(InterruptFlag(&machine.interrupt), &value, reduction == ReductionFn::Argsort)
         }
         ReductionFn::Argmin | ReductionFn::Argmax => {
-            let order = if p == ReductionFn::Argmin { Ordering::Less } else { Ordering::Greater };
-            sorting::extreme(name, &v, order).map(|i| Value::Int(i as i64))
+            let order = if reduction == ReductionFn::Argmin { Ordering::Less } else { Ordering::Greater };
+            sorting::extreme(name, &value, order).map(|i| Value::Int(i as i64))
         }
-        ReductionFn::Cumsum => cumulative::apply(m, Bin::Add, v),
-        ReductionFn::Cumprod => cumulative::apply(m, Bin::Mul, v),
-        ReductionFn::MatMul | ReductionFn::Matmul => linalg::product(InterruptFlag(&m.interrupt), &v, &args[1]),
+        ReductionFn::Cumsum => cumulative::apply(machine, Bin::Add, value),
+        ReductionFn::Cumprod => cumulative::apply(machine, Bin::Mul, value),
+        ReductionFn::MatMul | ReductionFn::Matmul => {
+            linalg::product(InterruptFlag(&machine.interrupt), &value, &args[1])
+        }
     }
 }
 
@@ -63,25 +68,25 @@ fn variance(m: &mut Machine, reps: &[Value], v: Value) -> Res<Value> {
 
 /// sqrt (sum (x * x)), computed from scaled elements if squares overflow or underflow. The derivative at 0 is
 /// 0.
-pub(crate) fn norm(m: &mut Machine, v: Value) -> Res<Value> {
-    let s = sum_of_squares(m, v.clone())?;
+pub(crate) fn norm(machine: &mut Machine, value: Value) -> Res<Value> {
+    let s = sum_of_squares(machine, value.clone())?;
     let (sum, single) = match compare::primal(&s) {
         Value::Float(x) => (x, false),
         Value::F32(x) => (f64::from(x), true),
-        _ => return arith::un(m, Un::Sqrt, s),
+        _ => return arith::un(machine, Un::Sqrt, s),
     };
     let unit = norm_unit(sum, single);
     if unit == 1.0 {
-        return arith::un(m, Un::Sqrt, s);
+        return arith::un(machine, Un::Sqrt, s);
     }
     let like = |x: f64| if single { Value::F32(x as f32) } else { Value::Float(x) };
-    let scaled = arith::bin(m, Bin::Mul, v, like(unit))?;
-    let s = sum_of_squares(m, scaled)?;
+    let scaled = arith::bin(machine, Bin::Mul, value, like(unit))?;
+    let s = sum_of_squares(machine, scaled)?;
     if matches!(compare::primal(&s), Value::Float(0.0) | Value::F32(0.0)) {
         return Ok(like(0.0));
     }
-    let r = arith::un(m, Un::Sqrt, s)?;
-    arith::bin(m, Bin::Div, r, like(unit))
+    let r = arith::un(machine, Un::Sqrt, s)?;
+    arith::bin(machine, Bin::Div, r, like(unit))
 }
 
 fn sum_of_squares(m: &mut Machine, v: Value) -> Res<Value> {
@@ -116,15 +121,15 @@ fn unit(rep: &Rep, x: i64) -> Value {
     }
 }
 
-fn sum(m: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
-    let Value::Array(a) = v else { return Ok(unit(rep, 0)) };
-    let one = a.shape.len() == 1;
-    match a.buf() {
+fn sum(machine: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
+    let Value::Array(array) = v else { return Ok(unit(rep, 0)) };
+    let one = array.shape.len() == 1;
+    match array.buf() {
         Buf::F64(x) if one => Ok(Value::Float(kernels::sum(x))),
         Buf::F32(x) if one => Ok(Value::F32(x.iter().map(|v| f64::from(*v)).sum::<f64>() as f32)),
         Buf::I64(x) if one => x.iter().try_fold(0i64, |a, b| arith::int_bin(Bin::Add, a, *b)).map(Value::Int),
         Buf::F64(x) => {
-            let row: usize = a.shape[1..].iter().product();
+            let row: usize = array.shape[1..].iter().product();
             let mut out = array::filled(0.0, row)?;
             for (i, r) in x.chunks_exact(row.max(1)).enumerate() {
                 if i % 1024 == 0 {
@@ -132,18 +137,18 @@ fn sum(m: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
                 }
                 out.iter_mut().zip(r).for_each(|(o, v)| *o += v);
             }
-            Ok(array::make(a.shape[1..].into(), Buf::F64(out)))
+            Ok(array::make(array.shape[1..].into(), Buf::F64(out)))
         }
         Buf::Tuple(cols) => {
-            let parts = cols.iter().map(|c| sum(m, c, &Rep::Float)).collect::<Res<Vec<_>>>()?;
+            let parts = cols.iter().map(|c| sum(machine, c, &Rep::Float)).collect::<Res<Vec<_>>>()?;
             Ok(Value::Tuple(Rc::new(crate::value::Tuple(parts))))
         }
         Buf::Record(names, cols) => {
-            let vals = cols.iter().map(|c| sum(m, c, &Rep::Float)).collect::<Res<Vec<_>>>()?;
+            let vals = cols.iter().map(|c| sum(machine, c, &Rep::Float)).collect::<Res<Vec<_>>>()?;
             Ok(Value::Record(Rc::new(crate::value::Record { names: names.clone(), vals })))
         }
-        _ if a.is_empty() => Ok(unit(rep, 0)),
-        _ => fold(m, Bin::Add, a),
+        _ if array.is_empty() => Ok(unit(rep, 0)),
+        _ => fold(machine, Bin::Add, array),
     }
 }
 
@@ -158,7 +163,7 @@ fn fold(m: &mut Machine, op: Bin, a: &Array) -> Res<Value> {
     Ok(acc)
 }
 
-fn prod(m: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
+fn prod(machine: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
     let Value::Array(a) = v else { return Ok(unit(rep, 1)) };
     match a.buf() {
         Buf::F64(x) if a.shape.len() == 1 => Ok(Value::Float(x.iter().product())),
@@ -169,7 +174,7 @@ fn prod(m: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
         _ if a.is_empty() => {
             Ok(array::make(a.shape[1..].into(), Buf::F64(array::filled(1.0, a.shape[1..].iter().product())?)))
         }
-        _ => fold(m, Bin::Mul, a),
+        _ => fold(machine, Bin::Mul, a),
     }
 }
 
@@ -186,23 +191,23 @@ fn dot(m: &mut Machine, x: &Value, y: &Value, rep: &Rep) -> Res<Value> {
     sum(m, &z, rep)
 }
 
-fn outer(m: &mut Machine, x: &Value, y: &Value) -> Res<Value> {
-    let (n, k) = (len(x), len(y));
-    array::count(&[n, k])?;
-    if let (Value::Array(a), Value::Array(b)) = (x, y)
+fn outer(machine: &mut Machine, left: &Value, right: &Value) -> Res<Value> {
+    let (height, k) = (len(left), len(right));
+    array::count(&[height, k])?;
+    if let (Value::Array(a), Value::Array(b)) = (left, right)
         && let (Buf::F64(p), Buf::F64(q)) = (a.buf(), b.buf())
     {
-        let mut out = array::room(n * k)?;
+        let mut out = array::room(height * k)?;
         for a in p {
             polling::poll()?;
             out.extend(q.iter().map(|b| a * b));
         }
-        return Ok(array::make(Shape::from_slice(&[n, k]), Buf::F64(out)));
+        return Ok(array::make(Shape::from_slice(&[height, k]), Buf::F64(out)));
     }
     let mut rows = Vec::new();
-    for i in 0..n {
-        let a = seq::elem(m, x, i)?;
-        rows.push(arith::bin(m, Bin::Mul, a, y.clone())?);
+    for i in 0..height {
+        let a = seq::elem(machine, left, i)?;
+        rows.push(arith::bin(machine, Bin::Mul, a, right.clone())?);
     }
-    seq::pack(m, rows)
+    seq::pack(machine, rows)
 }

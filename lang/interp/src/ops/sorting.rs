@@ -36,9 +36,9 @@ enum Column<'a> {
 }
 
 impl<'a> Column<'a> {
-    fn of(a: &'a Array) -> Column<'a> {
-        match a.buf() {
-            _ if a.shape.len() != 1 => Column::Rows(a),
+    fn of(array: &'a Array) -> Column<'a> {
+        match array.buf() {
+            _ if array.shape.len() != 1 => Column::Rows(array),
             Buf::F64(x) => Column::Float(x),
             Buf::F32(x) => Column::F32(x),
             Buf::I64(x) => Column::Int(x),
@@ -48,7 +48,7 @@ impl<'a> Column<'a> {
             Buf::Tuple(parts) | Buf::Record(_, parts) => {
                 let parts: Option<Vec<Column>> =
                     parts.iter().map(|p| if let Value::Array(p) = p { Some(Column::of(p)) } else { None }).collect();
-                parts.map_or(Column::Rows(a), Column::Parts)
+                parts.map_or(Column::Rows(array), Column::Parts)
             }
         }
     }
@@ -86,22 +86,22 @@ impl<'a> Column<'a> {
 }
 
 /// Sorts by keys of the first column; elements with equal keys are then sorted by comparison.
-fn by_first(w: InterruptFlag, keys: &[u64], elements: &Column) -> Res<Vec<usize>> {
-    let mut at = by_keys(w, keys.iter().copied())?;
+fn by_first(interrupt: InterruptFlag, keys: &[u64], elements: &Column) -> Res<Vec<usize>> {
+    let mut at = by_keys(interrupt, keys.iter().copied())?;
     let mut rest = at.as_mut_slice();
     let mut done = 0;
     while let Some(first) = rest.first() {
         let n = rest.iter().take_while(|i| keys[**i] == keys[*first]).count();
         let (run, after) = rest.split_at_mut(n);
         if n > 1 {
-            let sorted = by_comparison(w, n, &|i, j| elements.compare(run[i], run[j]))?;
+            let sorted = by_comparison(interrupt, n, &|i, j| elements.compare(run[i], run[j]))?;
             let run_sorted: Vec<usize> = sorted.into_iter().map(|i| run[i]).collect();
             run.copy_from_slice(&run_sorted);
         }
         rest = after;
         done += 1;
         if done % STRIDE == 0 {
-            w.poll()?;
+            interrupt.poll()?;
         }
     }
     Ok(at)
@@ -120,7 +120,7 @@ fn float_key(x: f64) -> u64 {
 const DIGIT: u32 = 11;
 
 /// Sorts indices by keys: short arrays by comparison, others by a radix sort from the least significant digit.
-fn by_keys(w: InterruptFlag, keys: impl ExactSizeIterator<Item = u64>) -> Res<Vec<usize>> {
+fn by_keys(interrupt: InterruptFlag, keys: impl ExactSizeIterator<Item = u64>) -> Res<Vec<usize>> {
     let mut pairs: Vec<(u64, usize)> = polling::collect_exact(keys.enumerate().map(|(i, k)| (k, i)))?;
     if pairs.len() < 1 << DIGIT {
         pairs.sort_unstable();
@@ -131,7 +131,7 @@ fn by_keys(w: InterruptFlag, keys: impl ExactSizeIterator<Item = u64>) -> Res<Ve
         let digit = |k: u64| (k >> shift) as usize & ((1 << DIGIT) - 1);
         let mut ends = [0usize; 1 << DIGIT];
         for part in pairs.chunks(STRIDE) {
-            w.poll()?;
+            interrupt.poll()?;
             part.iter().for_each(|(k, _)| ends[digit(*k)] += 1);
         }
         if ends.contains(&pairs.len()) {
@@ -142,7 +142,7 @@ fn by_keys(w: InterruptFlag, keys: impl ExactSizeIterator<Item = u64>) -> Res<Ve
             (*e, start) = (start, start + *e);
         }
         for part in pairs.chunks(STRIDE) {
-            w.poll()?;
+            interrupt.poll()?;
             for pair in part {
                 let at = &mut ends[digit(pair.0)];
                 next[*at] = *pair;
@@ -156,11 +156,11 @@ fn by_keys(w: InterruptFlag, keys: impl ExactSizeIterator<Item = u64>) -> Res<Ve
 
 /// Sorts the indices below `n`: runs are sorted by the standard library, which cannot be interrupted, and then
 /// merged.
-fn by_comparison(w: InterruptFlag, n: usize, order: &dyn Fn(usize, usize) -> Ordering) -> Res<Vec<usize>> {
+fn by_comparison(interrupt: InterruptFlag, n: usize, order: &dyn Fn(usize, usize) -> Ordering) -> Res<Vec<usize>> {
     const RUN: usize = 1 << 12;
     let mut at: Vec<usize> = polling::collect(n, |i| i)?;
     for run in at.chunks_mut(RUN) {
-        w.poll()?;
+        interrupt.poll()?;
         run.sort_by(|i, j| order(*i, *j));
     }
     let mut width = RUN;
@@ -170,7 +170,7 @@ fn by_comparison(w: InterruptFlag, n: usize, order: &dyn Fn(usize, usize) -> Ord
             let (mut a, mut b) = pair.split_at(width.min(pair.len()));
             while let ([x, ..], [y, ..]) = (a, b) {
                 if next.len() % RUN == 0 {
-                    w.poll()?;
+                    interrupt.poll()?;
                 }
                 let from = if order(*y, *x) == Ordering::Less { &mut b } else { &mut a };
                 next.push(from[0]);
@@ -196,15 +196,15 @@ pub(super) fn sort(w: InterruptFlag, v: &Value, positions: bool) -> Res<Value> {
 
 /// The index of the first extremum; a `nan` counts as more extreme than any number, so that it is not lost.
 pub(super) fn extreme(what: &str, v: &Value, better: Ordering) -> Res<usize> {
-    let n = len(v);
-    if n == 0 {
+    let count = len(v);
+    if count == 0 {
         return Err(Error::new(codes::EMPTY, format!("`{what}` of an empty array")));
     }
-    let Value::Array(a) = v else { return Ok(0) };
+    let Value::Array(array) = v else { return Ok(0) };
     let wide: Vec<f64>;
-    let numbers = match a.buf() {
-        Buf::F64(x) if a.shape.len() == 1 => Some(x),
-        Buf::F32(x) if a.shape.len() == 1 => {
+    let numbers = match array.buf() {
+        Buf::F64(x) if array.shape.len() == 1 => Some(x),
+        Buf::F32(x) if array.shape.len() == 1 => {
             wide = x.iter().map(|v| f64::from(*v)).collect();
             Some(&wide)
         }
@@ -214,13 +214,13 @@ pub(super) fn extreme(what: &str, v: &Value, better: Ordering) -> Res<usize> {
         polling::poll()?;
         return Ok(kernels::arg_extremum(x, better == Ordering::Less));
     }
-    let mut best = array::elem(a, 0);
+    let mut best = array::elem(array, 0);
     let mut at = 0;
-    for i in 1..n {
+    for i in 1..count {
         if i % STRIDE == 0 {
             polling::poll()?;
         }
-        let x = array::elem(a, i);
+        let x = array::elem(array, i);
         if compare::partial(&x, &best)? == Some(better) {
             best = x;
             at = i;

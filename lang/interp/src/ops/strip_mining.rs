@@ -25,30 +25,30 @@ const STRIPS_PER_POLL: usize = 64;
 /// totals of the strip.
 pub type Strip<'a> = &'a (dyn Fn(usize, usize, &mut [f64]) + Sync);
 
-/// Runs `f` on `n` iterations. Returns the combined totals. `totals` and `room` are the number of totals of a
+/// Runs `compute` on `len` iterations. Returns the combined totals. `totals` and `room` are the number of totals of a
 /// strip and the number of floats of scratch space that it needs. `threads` says whether strips may run in
 /// parallel; if they run in sequence, `tell` is called from time to time with the number of completed
 /// iterations.
 pub fn all(
     (stop, tell): (&AtomicBool, &dyn Fn(usize)),
-    n: usize,
+    len: usize,
     (totals, room): (usize, usize),
     threads: bool,
-    f: Strip,
+    compute: Strip,
 ) -> Res<Vec<f64>> {
-    let w = InterruptFlag(stop);
-    let mut parts: Vec<f64> = Vec::with_capacity(n.div_ceil(CHUNK) * totals);
+    let interrupt = InterruptFlag(stop);
+    let mut parts: Vec<f64> = Vec::with_capacity(len.div_ceil(CHUNK) * totals);
     let strip = if totals == 0 && room > 0 { SHORT } else { CHUNK };
-    if threads && n >= parallel::LEAST {
-        let mut bands: Vec<(usize, Vec<f64>)> = (0..n).step_by(BAND * CHUNK).map(|at| (at, Vec::new())).collect();
+    if threads && len >= parallel::LEAST {
+        let mut bands: Vec<(usize, Vec<f64>)> = (0..len).step_by(BAND * CHUNK).map(|at| (at, Vec::new())).collect();
         parallel::each(
-            w,
+            interrupt,
             &mut bands,
             BAND * CHUNK,
             || vec![0.0; room],
             |room, (at, parts)| {
-                for start in (*at..n.min(*at + BAND * CHUNK)).step_by(strip) {
-                    f(start, strip.min(n - start), room);
+                for start in (*at..len.min(*at + BAND * CHUNK)).step_by(strip) {
+                    compute(start, strip.min(len - start), room);
                     parts.extend_from_slice(&room[..totals]);
                 }
             },
@@ -56,16 +56,16 @@ pub fn all(
         parts.extend(bands.into_iter().flat_map(|b| b.1));
     } else {
         let mut room = vec![0.0; room];
-        for start in (0..n).step_by(strip) {
+        for start in (0..len).step_by(strip) {
             if start % (STRIPS_PER_POLL * CHUNK) == 0 {
-                w.poll()?;
+                interrupt.poll()?;
                 tell(start);
             }
-            f(start, strip.min(n - start), &mut room);
+            compute(start, strip.min(len - start), &mut room);
             parts.extend_from_slice(&room[..totals]);
         }
     }
-    Ok((0..totals).map(|t| pairwise(0, n, &|start, _| parts[start / CHUNK * totals + t])).collect())
+    Ok((0..totals).map(|t| pairwise(0, len, &|start, _| parts[start / CHUNK * totals + t])).collect())
 }
 
 /// Runs iterations in sequence without totals, and iteration `alone` in a strip of its own.

@@ -66,24 +66,24 @@ fn replaced(text: &str, from: &str, to: &str) -> Res<Value> {
 }
 
 pub(super) fn apply(m: &mut Machine, p: TextFn, args: &mut [Value]) -> Res<Value> {
-    let s = |i: usize| str_of(&args[i]);
+    let text_at = |i: usize| str_of(&args[i]);
     Ok(match p {
         TextFn::Show => {
             let text = show::plain(&args[0]);
             m.poll()?;
             string(text)
         }
-        TextFn::StrLen => Value::Int(s(0).chars().count() as i64),
+        TextFn::StrLen => Value::Int(text_at(0).chars().count() as i64),
         TextFn::StrSlice => {
             let a = int(&args[0]).max(0) as usize;
             let b = int(&args[1]).max(0) as usize;
-            string(s(2).chars().take(b).skip(a).collect())
+            string(text_at(2).chars().take(b).skip(a).collect())
         }
         TextFn::StrSplit => {
-            let parts: Vec<Value> = if s(0).is_empty() {
-                s(1).chars().map(|c| string(c.to_string())).collect()
+            let parts: Vec<Value> = if text_at(0).is_empty() {
+                text_at(1).chars().map(|c| string(c.to_string())).collect()
             } else {
-                s(1).split(s(0)).map(|x| string(x.into())).collect()
+                text_at(1).split(text_at(0)).map(|x| string(x.into())).collect()
             };
             array::boxed(parts)
         }
@@ -95,17 +95,17 @@ pub(super) fn apply(m: &mut Machine, p: TextFn, args: &mut [Value]) -> Res<Value
                 },
                 _ => Vec::new(),
             };
-            joined(&parts, s(0))?
+            joined(&parts, text_at(0))?
         }
-        TextFn::StrTrim => string(s(0).trim().into()),
-        TextFn::StrFind => match s(1).find(s(0)) {
-            Some(at) => Value::Int(s(1)[..at].chars().count() as i64),
+        TextFn::StrTrim => string(text_at(0).trim().into()),
+        TextFn::StrFind => match text_at(1).find(text_at(0)) {
+            Some(at) => Value::Int(text_at(1)[..at].chars().count() as i64),
             None => Value::Int(-1),
         },
-        TextFn::StrReplace => replaced(s(2), s(0), s(1))?,
-        TextFn::StrUpper => string(s(0).to_uppercase()),
-        TextFn::StrLower => string(s(0).to_lowercase()),
-        TextFn::ParseFloat => array::floats(s(0).trim().parse().ok().into_iter().collect()),
-        TextFn::ParseInt => array::ints(s(0).trim().parse().ok().into_iter().collect()),
+        TextFn::StrReplace => replaced(text_at(2), text_at(0), text_at(1))?,
+        TextFn::StrUpper => string(text_at(0).to_uppercase()),
+        TextFn::StrLower => string(text_at(0).to_lowercase()),
+        TextFn::ParseFloat => array::floats(text_at(0).trim().parse().ok().into_iter().collect()),
+        TextFn::ParseInt => array::ints(text_at(0).trim().parse().ok().into_iter().collect()),
     })
 }

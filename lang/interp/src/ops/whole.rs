@@ -23,26 +23,26 @@ const STRIP: usize = 1 << 14;
 
 /// Evaluates the comprehension on arrays of indices, if its body allows it.
 pub(super) fn comprehension(
-    m: &mut Machine,
+    machine: &mut Machine,
     kind: ForKind,
-    f: &Value,
+    func: &Value,
     shape: &Shape,
     total: usize,
 ) -> Res<Option<Value>> {
     if total < FEWEST {
         return Ok(None);
     }
-    let run: Strip = if is_vectorisable(f) { strip } else { lanes };
+    let run: Strip = if is_vectorisable(func) { strip } else { lanes };
     match kind {
-        ForKind::Build => match run(m, f, shape, 0, total)? {
-            Some(flat) => shaped(m, flat, shape),
+        ForKind::Build => match run(machine, func, shape, 0, total)? {
+            Some(flat) => shaped(machine, flat, shape),
             None => Ok(None),
         },
         ForKind::Reduce(p) => {
-            let marks = m.ad.marks();
-            let out = reduce(m, p, f, shape, total, run)?;
+            let marks = machine.ad.marks();
+            let out = reduce(machine, p, func, shape, total, run)?;
             if out.is_none() {
-                m.ad.rewind(&marks);
+                machine.ad.rewind(&marks);
             }
             Ok(out)
         }
@@ -83,11 +83,19 @@ pub(crate) fn numbers(v: &Value) -> bool {
     }
 }
 
-fn reduce(m: &mut Machine, p: ReductionFn, f: &Value, shape: &Shape, total: usize, run: Strip) -> Res<Option<Value>> {
-    if matches!(p, ReductionFn::Sum | ReductionFn::Mean) {
-        return summed(m, f, shape, total, run)?.map_or(Ok(None), |s| mean(m, p, s, total).map(Some));
+fn reduce(
+    machine: &mut Machine,
+    reduction: ReductionFn,
+    func: &Value,
+    shape: &Shape,
+    total: usize,
+    run: Strip,
+) -> Res<Option<Value>> {
+    if matches!(reduction, ReductionFn::Sum | ReductionFn::Mean) {
+        return summed(machine, func, shape, total, run)?
+            .map_or(Ok(None), |s| mean(machine, reduction, s, total).map(Some));
     }
-    let op = match p {
+    let op = match reduction {
         ReductionFn::Prod => Bin::Mul,
         ReductionFn::Maximum => Bin::Max,
         ReductionFn::Minimum => Bin::Min,
@@ -96,23 +104,24 @@ fn reduce(m: &mut Machine, p: ReductionFn, f: &Value, shape: &Shape, total: usiz
     let mut acc: Option<Value> = None;
     let mut lo = 0;
     while lo < total {
-        m.poll()?;
+        machine.poll()?;
         let hi = total.min(lo + STRIP);
-        let Some(v) = run(m, f, shape, lo, hi)?.filter(|v| numbers(v) && seq::shape(v).is_some_and(|s| s.len() == 1))
+        let Some(part) =
+            run(machine, func, shape, lo, hi)?.filter(|v| numbers(v) && seq::shape(v).is_some_and(|s| s.len() == 1))
         else {
             return Ok(None);
         };
-        acc = Some(match (p, acc, &v) {
+        acc = Some(match (reduction, acc, &part) {
             // In the order of the elements.
             (ReductionFn::Prod, Some(Value::Float(x)), Value::Array(a)) if a.kind() == Kind::F64 => {
                 Value::Float(floats(a).iter().fold(x, |x, y| x * y))
             }
             (_, acc, _) => {
-                let rep = Value::Rep(Rc::new(rep_of(&v)));
-                let v = call(m, p, &[rep], vec![v])?;
+                let rep = Value::Rep(Rc::new(rep_of(&part)));
+                let v = call(machine, reduction, &[rep], vec![part])?;
                 match acc {
                     None => v,
-                    Some(a) => arith::bin(m, op, a, v)?,
+                    Some(a) => arith::bin(machine, op, a, v)?,
                 }
             }
         });
@@ -137,32 +146,33 @@ fn rep_of(v: &Value) -> Rep {
 }
 
 /// The sum of a body's values, if it can be evaluated in strips. Taped values are added strip by strip.
-fn summed(m: &mut Machine, f: &Value, shape: &Shape, total: usize, run: Strip) -> Res<Option<Value>> {
+fn summed(machine: &mut Machine, f: &Value, shape: &Shape, total: usize, run: Strip) -> Res<Option<Value>> {
     let mut sums = Sums::over(shape);
     let mut taped: Option<Value> = None;
     let mut lo = 0;
     while lo < total {
-        m.poll()?;
+        machine.poll()?;
         let hi = total.min(lo + STRIP);
-        let Some(v) = run(m, f, shape, lo, hi)?.filter(|v| numbers(v) && seq::shape(v).is_some_and(|s| s.len() == 1))
+        let Some(v) =
+            run(machine, f, shape, lo, hi)?.filter(|v| numbers(v) && seq::shape(v).is_some_and(|s| s.len() == 1))
         else {
             return Ok(None);
         };
         match &v {
-            Value::Array(a) => sums.all(m, a)?,
+            Value::Array(a) => sums.all(machine, a)?,
             _ => {
                 let rep = Value::Rep(Rc::new(rep_of(&v)));
-                let v = call(m, Prim::Reduction(ReductionFn::Sum), &[rep], vec![v])?;
+                let v = call(machine, Prim::Reduction(ReductionFn::Sum), &[rep], vec![v])?;
                 taped = Some(match taped {
                     None => v,
-                    Some(t) => arith::bin(m, Bin::Add, t, v)?,
+                    Some(t) => arith::bin(machine, Bin::Add, t, v)?,
                 });
             }
         }
         lo = hi;
     }
     match (sums.total(), taped) {
-        (Some(a), Some(b)) => arith::bin(m, Bin::Add, a, b).map(Some),
+        (Some(a), Some(b)) => arith::bin(machine, Bin::Add, a, b).map(Some),
         (a, b) => Ok(a.or(b)),
     }
 }
@@ -196,11 +206,11 @@ fn indices(shape: &Shape, lo: usize, hi: usize) -> Res<Vec<Value>> {
         .collect()
 }
 
-/// `a[i, j, ...]` at arrays of indices and single indices: the elements as one array.
-pub(crate) fn elements(m: &mut Machine, a: &Value, indices: &[Value]) -> Res<Value> {
-    let shape = seq::shape(a).cloned().unwrap_or_default();
-    let n = indices.iter().find_map(ints).map_or(0, <[i64]>::len);
-    let mut flat: Vec<i64> = array::filled(0, n)?;
+/// `array[i, j, ...]` at arrays of indices and single indices: the elements as one array.
+pub(crate) fn elements(machine: &mut Machine, array: &Value, indices: &[Value]) -> Res<Value> {
+    let shape = seq::shape(array).cloned().unwrap_or_default();
+    let count = indices.iter().find_map(ints).map_or(0, <[i64]>::len);
+    let mut flat: Vec<i64> = array::filled(0, count)?;
     for (axis, i) in indices.iter().enumerate() {
         let extent = shape.get(axis).copied().unwrap_or(0);
         for (k, slot) in flat.iter_mut().enumerate() {
@@ -214,10 +224,10 @@ pub(crate) fn elements(m: &mut Machine, a: &Value, indices: &[Value]) -> Res<Val
             *slot = *slot * extent as i64 + i;
         }
     }
-    if let Value::Array(a) = a {
+    if let Value::Array(a) = array {
         // Untraced arrays are read in place.
         match a.buf() {
-            Buf::F64(v) if !(shape.len() == 1 && v.len() == n) => {
+            Buf::F64(v) if !(shape.len() == 1 && v.len() == count) => {
                 return Ok(array::floats(flat.iter().map(|i| v[*i as usize]).collect()));
             }
             Buf::I64(v) => return Ok(array::ints(flat.iter().map(|i| v[*i as usize]).collect())),
@@ -227,11 +237,11 @@ pub(crate) fn elements(m: &mut Machine, a: &Value, indices: &[Value]) -> Res<Val
     let total: usize = shape.iter().product();
     let whole = flat.len() == total && flat.iter().enumerate().all(|(k, i)| k as i64 == *i);
     let line = if shape.len() == 1 {
-        a.clone()
+        array.clone()
     } else {
-        crate::ad::rules::reshape(m, a.clone(), Shape::from_slice(&[total]))?
+        crate::ad::rules::reshape(machine, array.clone(), Shape::from_slice(&[total]))?
     };
-    if whole { Ok(line) } else { call(m, Prim::Array(ArrayFn::Gather), &[], vec![line, array::ints(flat)]) }
+    if whole { Ok(line) } else { call(machine, Prim::Array(ArrayFn::Gather), &[], vec![line, array::ints(flat)]) }
 }
 
 fn ints(v: &Value) -> Option<&[i64]> {

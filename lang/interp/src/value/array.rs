@@ -119,23 +119,23 @@ pub fn gather_rows(a: &Array, indices: &[usize], outer: &[usize]) -> Res<Array> 
 }
 
 /// The elements `lo..hi` of the first axis, which must be in bounds.
-pub fn part(a: &Array, lo: usize, hi: usize) -> Res<Array> {
-    let row: usize = a.shape[1..].iter().product();
-    let shape: Shape = std::iter::once(hi - lo).chain(a.shape[1..].iter().copied()).collect();
+pub fn part(array: &Array, lo: usize, hi: usize) -> Res<Array> {
+    let row: usize = array.shape[1..].iter().product();
+    let shape: Shape = std::iter::once(hi - lo).chain(array.shape[1..].iter().copied()).collect();
     fn copy<T: Clone>(v: &[T]) -> Res<Vec<T>> {
         let mut out = room(v.len())?;
         polling::append(&mut out, v);
         Ok(out)
     }
     let range = lo * row..hi * row;
-    let buf = match a.buf() {
+    let buf = match array.buf() {
         Buf::F64(v) => Buf::F64(copy(&v[range])?),
         Buf::F32(v) => Buf::F32(copy(&v[range])?),
         Buf::I64(v) => Buf::I64(copy(&v[range])?),
         Buf::Bool(v) => Buf::Bool(copy(&v[range])?),
         Buf::Boxed(v) => Buf::Boxed(copy(&v[range])?),
         Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => {
-            return gather_rows(a, &(lo..hi).collect::<Vec<_>>(), &[hi - lo]);
+            return gather_rows(array, &(lo..hi).collect::<Vec<_>>(), &[hi - lo]);
         }
     };
     Ok(Array::new(shape, buf))
@@ -151,8 +151,8 @@ fn gather_columns(cols: &[Value], indices: &[usize], outer: &[usize]) -> Res<Vec
 }
 
 /// Reshapes the first `axes` axes to `outer`, which must have the same product, in every column.
-pub fn regroup(a: &Array, axes: usize, outer: &[usize]) -> Res<Array> {
-    let shape: Shape = outer.iter().chain(&a.shape[axes..]).copied().collect();
+pub fn regroup(array: &Array, axes: usize, outer: &[usize]) -> Res<Array> {
+    let shape: Shape = outer.iter().chain(&array.shape[axes..]).copied().collect();
     let columns = |cols: &[Value]| {
         cols.iter()
             .map(|c| match c {
@@ -161,10 +161,10 @@ pub fn regroup(a: &Array, axes: usize, outer: &[usize]) -> Res<Array> {
             })
             .collect::<Res<Vec<_>>>()
     };
-    let buf = match a.buf() {
+    let buf = match array.buf() {
         Buf::Tuple(cols) => Buf::Tuple(columns(cols)?),
         Buf::Record(names, cols) => Buf::Record(names.clone(), columns(cols)?),
-        Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit | Buf::Boxed(_) => copy(a.buf())?,
+        Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit | Buf::Boxed(_) => copy(array.buf())?,
     };
     Ok(Array::new(shape, buf))
 }
@@ -186,36 +186,36 @@ pub fn copy(b: &Buf) -> Res<Buf> {
     })
 }
 
-/// Element `i` of the first axis of an untraced array.
-pub fn elem(a: &Array, i: usize) -> Value {
-    if a.shape.len() == 1 {
-        return match a.buf() {
-            Buf::F64(v) => Value::Float(v[i]),
-            Buf::F32(v) => Value::F32(v[i]),
-            Buf::I64(v) => Value::Int(v[i]),
-            Buf::Bool(v) => Value::Bool(v[i]),
+/// Element `index` of the first axis of an untraced array.
+pub fn elem(array: &Array, index: usize) -> Value {
+    if array.shape.len() == 1 {
+        return match array.buf() {
+            Buf::F64(v) => Value::Float(v[index]),
+            Buf::F32(v) => Value::F32(v[index]),
+            Buf::I64(v) => Value::Int(v[index]),
+            Buf::Bool(v) => Value::Bool(v[index]),
             Buf::Unit => Value::Unit,
-            Buf::Boxed(v) => v[i].clone(),
-            Buf::Tuple(cols) => Value::Tuple(Rc::new(Tuple(cols.iter().map(|c| column_elem(c, i)).collect()))),
+            Buf::Boxed(v) => v[index].clone(),
+            Buf::Tuple(cols) => Value::Tuple(Rc::new(Tuple(cols.iter().map(|c| column_elem(c, index)).collect()))),
             Buf::Record(names, cols) => Value::Record(Rc::new(Record {
                 names: names.clone(),
-                vals: cols.iter().map(|c| column_elem(c, i)).collect(),
+                vals: cols.iter().map(|c| column_elem(c, index)).collect(),
             })),
         };
     }
-    let row: usize = a.shape[1..].iter().product();
-    let range = i * row..(i + 1) * row;
-    let buf = match a.buf() {
+    let row: usize = array.shape[1..].iter().product();
+    let range = index * row..(index + 1) * row;
+    let buf = match array.buf() {
         Buf::F64(v) => Buf::F64(polling::cloned(&v[range])),
         Buf::F32(v) => Buf::F32(polling::cloned(&v[range])),
         Buf::I64(v) => Buf::I64(polling::cloned(&v[range])),
         Buf::Bool(v) => Buf::Bool(polling::cloned(&v[range])),
         Buf::Unit => Buf::Unit,
         Buf::Boxed(v) => Buf::Boxed(polling::cloned(&v[range])),
-        Buf::Tuple(cols) => Buf::Tuple(cols.iter().map(|c| column_elem(c, i)).collect()),
-        Buf::Record(names, cols) => Buf::Record(names.clone(), cols.iter().map(|c| column_elem(c, i)).collect()),
+        Buf::Tuple(cols) => Buf::Tuple(cols.iter().map(|c| column_elem(c, index)).collect()),
+        Buf::Record(names, cols) => Buf::Record(names.clone(), cols.iter().map(|c| column_elem(c, index)).collect()),
     };
-    make(a.shape[1..].into(), buf)
+    make(array.shape[1..].into(), buf)
 }
 
 fn column_elem(c: &Value, i: usize) -> Value {

@@ -86,8 +86,8 @@ pub fn total(a: &Value, b: &Value) -> Ordering {
         return o;
     }
     let mut todo = vec![(a.clone(), b.clone())];
-    while let Some((a, b)) = todo.pop() {
-        let o = match (&a, &b) {
+    while let Some((left, right)) = todo.pop() {
+        let order = match (&left, &right) {
             (Value::Float(x), Value::Float(y)) => total_float(*x, *y),
             (Value::F32(x), Value::F32(y)) => total_float(f64::from(*x), f64::from(*y)),
             (Value::Array(x), Value::Array(y)) => match (x.buf(), y.buf()) {
@@ -95,12 +95,12 @@ pub fn total(a: &Value, b: &Value) -> Ordering {
                     let differing = p.iter().zip(q).map(|(x, y)| total_float(*x, *y)).find(|o| o.is_ne());
                     differing.unwrap_or_else(|| p.len().cmp(&q.len()))
                 }
-                _ => step(&a, &b, &mut todo).ok().flatten().unwrap_or(Ordering::Equal),
+                _ => step(&left, &right, &mut todo).ok().flatten().unwrap_or(Ordering::Equal),
             },
-            _ => step(&a, &b, &mut todo).ok().flatten().unwrap_or(Ordering::Equal),
+            _ => step(&left, &right, &mut todo).ok().flatten().unwrap_or(Ordering::Equal),
         };
-        if o.is_ne() {
-            return o;
+        if order.is_ne() {
+            return order;
         }
     }
     Ordering::Equal
@@ -137,10 +137,10 @@ fn push_entries(xs: &[Value], ys: &[Value], todo: &mut Vec<(Value, Value)>) {
     push_all(xs, ys, todo);
 }
 
-fn step(a: &Value, b: &Value, todo: &mut Vec<(Value, Value)>) -> Res<Option<Ordering>> {
-    Ok(match (a, b) {
+fn step(left: &Value, right: &Value, todo: &mut Vec<(Value, Value)>) -> Res<Option<Ordering>> {
+    Ok(match (left, right) {
         (Value::Rev { .. } | Value::Dual(_), _) | (_, Value::Rev { .. } | Value::Dual(_)) => {
-            todo.push((primal(a), primal(b)));
+            todo.push((primal(left), primal(right)));
             Some(Ordering::Equal)
         }
         (Value::Float(x), Value::Float(y)) => x.partial_cmp(y),
@@ -161,7 +161,7 @@ fn step(a: &Value, b: &Value, todo: &mut Vec<(Value, Value)>) -> Res<Option<Orde
         }
         // Maps are compared by their entries, because equal maps may have different trees.
         (Value::Data(x), Value::Data(y)) if tree::is_node(x) && tree::is_node(y) => {
-            push_entries(&tree::all(a), &tree::all(b), todo);
+            push_entries(&tree::all(left), &tree::all(right), todo);
             Some(Ordering::Equal)
         }
         (Value::Data(x), Value::Data(y)) => {
@@ -177,7 +177,7 @@ fn step(a: &Value, b: &Value, todo: &mut Vec<(Value, Value)>) -> Res<Option<Orde
         _ => {
             return Err(Error::new(
                 codes::STRUCTURE,
-                format!("{} and {} cannot be compared", super::show::show(a), super::show::show(b)),
+                format!("{} and {} cannot be compared", super::show::show(left), super::show::show(right)),
             ));
         }
     })

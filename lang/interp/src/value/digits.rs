@@ -127,8 +127,8 @@ pub fn column(xs: &[f64]) -> Vec<String> {
 
 /// Like [`column()`], without alignment.
 pub fn texts(xs: &[f64]) -> Vec<String> {
-    let n = digits();
-    let parts: Vec<Option<Scientific>> = xs.iter().map(|x| scientific(*x, n)).collect();
+    let precision = digits();
+    let parts: Vec<Option<Scientific>> = xs.iter().map(|x| scientific(*x, precision)).collect();
     let Some((least, largest)) = parts
         .iter()
         .flatten()
@@ -145,13 +145,13 @@ pub fn texts(xs: &[f64]) -> Vec<String> {
     };
     // Outside this range a format without an exponent cannot be the shortest.
     let fits = |from: i32, to: i32| from - to < 20 && least > to - 20;
-    let mut best: Option<Vec<String>> = fits(largest, 0).then(|| xs.iter().map(|x| plain(*x, n)).collect());
+    let mut best: Option<Vec<String>> = fits(largest, 0).then(|| xs.iter().map(|x| plain(*x, precision)).collect());
     let shorter = |best: &Option<Vec<String>>, other: &[String], limit: usize| {
         best.as_ref().is_none_or(|b| width(b) > limit && width(other) < width(b))
     };
     // If no number would need an exponent in running text, none is used here, and the digits after large
     // integers are kept.
-    if let Some(plain) = best.take_if(|_| least >= -4 && largest < n as i32 + 3) {
+    if let Some(plain) = best.take_if(|_| least >= -4 && largest < precision as i32 + 3) {
         return plain;
     }
     if largest - least < 20 {
@@ -161,7 +161,7 @@ pub fn texts(xs: &[f64]) -> Vec<String> {
         }
     }
     let own = with(&|s| s.exponent);
-    if shorter(&best, &own, n + WIDE) { own } else { best.unwrap_or(own) }
+    if shorter(&best, &own, precision + WIDE) { own } else { best.unwrap_or(own) }
 }
 
 #[cfg(test)]
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn six_digits() {
-        for (x, want) in [
+        for (number, want) in [
             (1.0 / 7.0, "0.142857"),
             (-0.00046008202545532996, "-0.000460082"),
             (1.0, "1.0"),
@@ -187,7 +187,7 @@ mod tests {
             (f64::MAX, "1.79769e308"),
             (f64::from_bits(1), "4.94066e-324"),
         ] {
-            assert_eq!(rounded_to(x, 6), want);
+            assert_eq!(rounded_to(number, 6), want);
         }
         assert_eq!(rounded_to(1.0 / 7.0, 17), "0.14285714285714285");
         assert_eq!(rounded_to(9.9999999, 3), "10.0");

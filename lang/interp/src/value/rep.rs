@@ -91,7 +91,7 @@ impl Rep {
     /// An array of zeros with this element type. Columns of tuples and records are arrays with the same outer
     /// axes.
     fn zeros(&self, shape: Shape) -> Option<Value> {
-        let n = array::count(&shape).ok()?;
+        let count = array::count(&shape).ok()?;
         let column = |r: &Rc<Rep>| {
             let (mut full, mut at) = (shape.clone(), &**r);
             while let Rep::Array(n, e) = at {
@@ -101,12 +101,12 @@ impl Rep {
             at.zeros(full)
         };
         let buf = match self {
-            Rep::Float => Buf::F64(array::filled(0.0, n).ok()?),
-            Rep::F32 => Buf::F32(array::filled(0.0, n).ok()?),
-            Rep::Int => Buf::I64(array::filled(0, n).ok()?),
-            Rep::Bool => Buf::Bool(array::filled(false, n).ok()?),
+            Rep::Float => Buf::F64(array::filled(0.0, count).ok()?),
+            Rep::F32 => Buf::F32(array::filled(0.0, count).ok()?),
+            Rep::Int => Buf::I64(array::filled(0, count).ok()?),
+            Rep::Bool => Buf::Bool(array::filled(false, count).ok()?),
             Rep::Unit => Buf::Unit,
-            Rep::Str => Buf::Boxed(array::filled(self.zero(), n).ok()?),
+            Rep::Str => Buf::Boxed(array::filled(self.zero(), count).ok()?),
             Rep::Tuple(parts) => Buf::Tuple(parts.iter().map(column).collect::<Option<_>>()?),
             Rep::Record(fields) => Buf::Record(
                 fields.iter().map(|(n, _)| *n).collect(),

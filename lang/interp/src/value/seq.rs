@@ -46,11 +46,11 @@ pub fn slice_out_of_bounds(lo: i64, hi: i64, n: usize) -> Box<Error> {
 
 /// Rewrites an out-of-bounds error in terms of the source: `x[-3]` is reported as index -3, not as the negative
 /// position that it denotes.
-pub(crate) fn as_written(e: &mut Error, source: &str) {
-    let Some((ends, n)) = e.bounds.take() else { return };
+pub(crate) fn as_written(error: &mut Error, source: &str) {
+    let Some((ends, len)) = error.bounds.take() else { return };
     // A literal that counts from the end, as it appears in brackets.
     let literal = |end: &i64| {
-        let text = format!("-{}", (n as i64).checked_sub(*end).filter(|_| *end < 0)?);
+        let text = format!("-{}", (len as i64).checked_sub(*end).filter(|_| *end < 0)?);
         let stands = |(at, _): (usize, &str)| {
             let (before, behind) = (source[..at].trim_end(), source[at + text.len()..].trim_start());
             before.ends_with(['[', ',', ':', '(']) && behind.starts_with([']', ',', ':', ')'])
@@ -59,37 +59,37 @@ pub(crate) fn as_written(e: &mut Error, source: &str) {
     };
     let Some(text) = ends.iter().find_map(literal) else { return };
     let what = if ends.len() == 1 { "index" } else { "the bound" };
-    e.diag.message = format!(
-        "{what} {text} is out of bounds for an {} of length {n}",
+    error.diag.message = format!(
+        "{what} {text} is out of bounds for an {} of length {len}",
         if ends.len() == 1 { "array" } else { "axis" }
     );
-    e.diag.hint = None;
-    if n > 0 {
-        e.diag.notes = vec![format!("from the end, indices go from -{n} to -1")];
+    error.diag.hint = None;
+    if len > 0 {
+        error.diag.notes = vec![format!("from the end, indices go from -{len} to -1")];
     }
 }
 
-/// Element `i` of the first axis.
-pub fn elem(m: &mut Machine, v: &Value, i: usize) -> Res<Value> {
-    match v {
-        Value::Array(a) => {
-            if i >= a.len() {
-                return Err(out_of_bounds(i as i64, a.len()));
+/// Element `index` of the first axis.
+pub fn elem(machine: &mut Machine, value: &Value, index: usize) -> Res<Value> {
+    match value {
+        Value::Array(array) => {
+            if index >= array.len() {
+                return Err(out_of_bounds(index as i64, array.len()));
             }
-            let (Buf::Tuple(cols) | Buf::Record(_, cols)) = a.buf() else { return Ok(array::elem(a, i)) };
+            let (Buf::Tuple(cols) | Buf::Record(_, cols)) = array.buf() else { return Ok(array::elem(array, index)) };
             if !has_traced(cols) {
-                return Ok(array::elem(a, i));
+                return Ok(array::elem(array, index));
             }
-            let vals = cols.iter().map(|c| elem(m, c, i)).collect::<Res<Vec<_>>>()?;
-            let flat = a.shape.len() == 1;
-            Ok(match a.buf() {
+            let vals = cols.iter().map(|c| elem(machine, c, index)).collect::<Res<Vec<_>>>()?;
+            let flat = array.shape.len() == 1;
+            Ok(match array.buf() {
                 Buf::Record(names, _) if flat => Value::Record(Rc::new(Record { names: names.clone(), vals })),
-                Buf::Record(names, _) => array::make(a.shape[1..].into(), Buf::Record(names.clone(), vals)),
+                Buf::Record(names, _) => array::make(array.shape[1..].into(), Buf::Record(names.clone(), vals)),
                 _ if flat => Value::Tuple(Rc::new(Tuple(vals))),
-                _ => array::make(a.shape[1..].into(), Buf::Tuple(vals)),
+                _ => array::make(array.shape[1..].into(), Buf::Tuple(vals)),
             })
         }
-        Value::Dual(_) => ad::elem(m, v, i),
+        Value::Dual(_) => ad::elem(machine, value, index),
         other => {
             Err(Error::new(codes::STRUCTURE, format!("an array was expected here, not {}", super::show::show(other))))
         }
@@ -109,25 +109,25 @@ pub fn has_traced(cols: &[Value]) -> bool {
 }
 
 /// An array of elements of any type.
-pub fn pack(m: &mut Machine, vals: Vec<Value>) -> Res<Value> {
-    let n = vals.len();
+pub fn pack(machine: &mut Machine, vals: Vec<Value>) -> Res<Value> {
+    let len = vals.len();
     let Some(first) = vals.iter().find(|v| !matches!(v, Value::Zero)).cloned() else {
         return Ok(array::boxed(vals));
     };
     let vals = if vals.iter().any(|v| matches!(v, Value::Zero)) { fill_zeros(vals, &first) } else { vals };
     if vals.iter().any(|v| matches!(v, Value::Rev { .. } | Value::Dual(_))) {
-        return ad::pack(m, vals);
+        return ad::pack(machine, vals);
     }
     macro_rules! scalars {
         ($kind:ident, $buf:ident) => {{
-            let mut out = array::room(n)?;
+            let mut out = array::room(len)?;
             for v in &vals {
                 match v {
                     Value::$kind(x) => out.push(*x),
                     other => return Err(mixed(other)),
                 }
             }
-            Ok(array::make(Shape::from_slice(&[n]), Buf::$buf(out)))
+            Ok(array::make(Shape::from_slice(&[len]), Buf::$buf(out)))
         }};
     }
     match &vals[0] {
@@ -135,23 +135,23 @@ pub fn pack(m: &mut Machine, vals: Vec<Value>) -> Res<Value> {
         Value::F32(_) => scalars!(F32, F32),
         Value::Int(_) => scalars!(Int, I64),
         Value::Bool(_) => scalars!(Bool, Bool),
-        Value::Unit => Ok(array::make(Shape::from_slice(&[n]), Buf::Unit)),
-        Value::Array(_) => pack_rows(m, &vals),
+        Value::Unit => Ok(array::make(Shape::from_slice(&[len]), Buf::Unit)),
+        Value::Array(_) => pack_rows(machine, &vals),
         Value::Tuple(t) => {
             let width = t.0.len();
-            let cols = transpose(m, &vals, width, |v| match v {
+            let cols = transpose(machine, &vals, width, |v| match v {
                 Value::Tuple(t) => Some(&t.0),
                 _ => None,
             })?;
-            Ok(array::make(Shape::from_slice(&[n]), Buf::Tuple(cols)))
+            Ok(array::make(Shape::from_slice(&[len]), Buf::Tuple(cols)))
         }
         Value::Record(r) => {
             let names = r.names.clone();
-            let cols = transpose(m, &vals, names.len(), |v| match v {
+            let cols = transpose(machine, &vals, names.len(), |v| match v {
                 Value::Record(r) => Some(&r.vals),
                 _ => None,
             })?;
-            Ok(array::make(Shape::from_slice(&[n]), Buf::Record(names, cols)))
+            Ok(array::make(Shape::from_slice(&[len]), Buf::Record(names, cols)))
         }
         Value::Str(_)
         | Value::Data(_)
@@ -190,7 +190,7 @@ fn mixed(v: &Value) -> Box<Error> {
 }
 
 fn transpose(
-    m: &mut Machine,
+    machine: &mut Machine,
     vals: &[Value],
     width: usize,
     parts: impl Fn(&Value) -> Option<&Vec<Value>>,
@@ -201,13 +201,13 @@ fn transpose(
                 .iter()
                 .map(|v| parts(v).and_then(|p| p.get(k)).cloned().ok_or_else(|| mixed(v)))
                 .collect::<Res<Vec<_>>>()?;
-            pack(m, col)
+            pack(machine, col)
         })
         .collect()
 }
 
 /// Stacks arrays of equal shape as rows.
-fn pack_rows(m: &mut Machine, vals: &[Value]) -> Res<Value> {
+fn pack_rows(machine: &mut Machine, vals: &[Value]) -> Res<Value> {
     let mut rows: Vec<&Rc<Array>> = array::room(vals.len())?;
     for v in vals {
         match v {
@@ -234,7 +234,7 @@ fn pack_rows(m: &mut Machine, vals: &[Value]) -> Res<Value> {
                         _ => Err(Error::new(codes::STRUCTURE, "rows of different kinds in one array")),
                     })
                     .collect::<Res<Vec<_>>>()?;
-                pack(m, col)
+                pack(machine, col)
             })
             .collect::<Res<_>>()?;
         let buf = match rows[0].buf() {

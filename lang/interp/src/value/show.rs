@@ -142,8 +142,8 @@ fn negative(text: String, arg: bool, out: &mut String) {
     }
 }
 
-fn one(v: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut String, todo: &mut Vec<ShowItem>) {
-    match v {
+fn one(value: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut String, todo: &mut Vec<ShowItem>) {
+    match value {
         Value::Unit => out.push_str("()"),
         Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
         Value::Int(n) => negative(n.to_string(), arg, out),
@@ -164,27 +164,27 @@ fn one(v: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut String
             ")",
             todo,
         ),
-        Value::Record(_) if let Some(text) = crate::ir::derive::table::cost(v) => out.push_str(&text),
+        Value::Record(_) if let Some(text) = crate::ir::derive::table::cost(value) => out.push_str(&text),
         Value::Record(r) => {
             let part =
                 |i: usize| (Some(format!("{} = ", r.names[i])), r.vals[i].clone(), field(ty, r.names[i]).cloned());
             let parts = field_order::shown(&r.names).into_iter().map(part).collect();
             list("{", parts, "}", todo);
         }
-        Value::Data(_) if let Some(text) = crate::ir::derive::table::residuals(v) => out.push_str(&text),
-        Value::Data(_) if let Some(i) = super::interactive::inside(v) => {
+        Value::Data(_) if let Some(text) = crate::ir::derive::table::residuals(value) => out.push_str(&text),
+        Value::Data(_) if let Some(i) = super::interactive::inside(value) => {
             let line = i.line(&i.start());
             out.push_str(&line);
             out.push_str(if line.is_empty() { "" } else { "\n" });
             todo.push(ShowItem::Val(i.shown, false, None));
         }
-        Value::Data(_) if let Some(text) = super::plot::summary(v) => out.push_str(&text),
+        Value::Data(_) if let Some(text) = super::plot::summary(value) => out.push_str(&text),
         Value::Data(d) => data(d, arg, out, todo),
     }
 }
 
-fn data(d: &Rc<Data>, arg: bool, out: &mut String, todo: &mut Vec<ShowItem>) {
-    match tree::entries(d) {
+fn data(data: &Rc<Data>, arg: bool, out: &mut String, todo: &mut Vec<ShowItem>) {
+    match tree::entries(data) {
         Some((open, entries)) => {
             out.push_str(if arg { "(" } else { "" });
             out.push_str(open);
@@ -192,13 +192,13 @@ fn data(d: &Rc<Data>, arg: bool, out: &mut String, todo: &mut Vec<ShowItem>) {
             todo.push(ShowItem::Entries(entries));
         }
         None => {
-            let wrap = arg && !d.fields.is_empty();
+            let wrap = arg && !data.fields.is_empty();
             if wrap {
                 out.push('(');
                 todo.push(ShowItem::Text(")"));
             }
-            out.push_str(d.con.name.as_str());
-            for f in d.fields.iter().rev() {
+            out.push_str(data.con.name.as_str());
+            for f in data.fields.iter().rev() {
                 todo.push(ShowItem::Val(f.clone(), true, None));
                 todo.push(ShowItem::Text(" "));
             }
@@ -281,7 +281,7 @@ fn numbers<T>(v: &[T], text: impl Fn(&T) -> String, out: &mut String) {
     }
 }
 
-fn row(a: &Array, i: usize) -> Value {
+fn row(array: &Array, index: usize) -> Value {
     let strip = |c: &Value| -> Value {
         let mut c = c.clone();
         while let Value::Dual(d) = &c {
@@ -289,14 +289,14 @@ fn row(a: &Array, i: usize) -> Value {
         }
         c
     };
-    match a.buf() {
+    match array.buf() {
         Buf::Tuple(cols) => {
-            super::array::elem(&Array::new(a.shape.clone(), Buf::Tuple(cols.iter().map(strip).collect())), i)
+            super::array::elem(&Array::new(array.shape.clone(), Buf::Tuple(cols.iter().map(strip).collect())), index)
         }
         Buf::Record(names, cols) => super::array::elem(
-            &Array::new(a.shape.clone(), Buf::Record(names.clone(), cols.iter().map(strip).collect())),
-            i,
+            &Array::new(array.shape.clone(), Buf::Record(names.clone(), cols.iter().map(strip).collect())),
+            index,
         ),
-        _ => super::array::elem(a, i),
+        _ => super::array::elem(array, index),
     }
 }

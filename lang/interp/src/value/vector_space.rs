@@ -9,48 +9,48 @@ use std::rc::Rc;
 
 /// Rebuilds data with each leaf replaced. Leaves are numbers, arrays of numbers, texts, functions and traced
 /// values.
-pub fn map_leaves(v: &Value, f: &mut dyn FnMut(&Value) -> Res<Value>) -> Res<Value> {
+pub fn map_leaves(value: &Value, apply: &mut dyn FnMut(&Value) -> Res<Value>) -> Res<Value> {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-        let mut all = |vs: &[Value]| vs.iter().map(|v| map_leaves(v, f)).collect::<Res<Vec<_>>>();
-        Ok(match v {
+        let mut all = |vs: &[Value]| vs.iter().map(|v| map_leaves(v, apply)).collect::<Res<Vec<_>>>();
+        Ok(match value {
             Value::Tuple(t) => Value::Tuple(Rc::new(Tuple(all(&t.0)?))),
             Value::Record(r) => Value::Record(Rc::new(Record { names: r.names.clone(), vals: all(&r.vals)? })),
             Value::Data(d) => Value::Data(Rc::new(Data { con: d.con.clone(), fields: all(&d.fields)? })),
-            Value::Array(a) if a.is_flat() => f(v)?,
+            Value::Array(a) if a.is_flat() => apply(value)?,
             Value::Array(a) => match a.buf() {
                 Buf::Tuple(cols) => Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::Tuple(all(cols)?)))),
                 Buf::Record(names, cols) => {
                     Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::Record(names.clone(), all(cols)?))))
                 }
                 Buf::Boxed(vals) => Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::Boxed(all(vals)?)))),
-                _ => f(v)?,
+                _ => apply(value)?,
             },
-            _ => f(v)?,
+            _ => apply(value)?,
         })
     })
 }
 
-/// Rebuilds `a` with each leaf combined with the corresponding leaf of `b`.
-pub fn zip_leaves(a: &Value, b: &Value, f: &mut dyn FnMut(&Value, &Value) -> Res<Value>) -> Res<Value> {
+/// Rebuilds `left` with each leaf combined with the corresponding leaf of `right`.
+pub fn zip_leaves(left: &Value, right: &Value, combine: &mut dyn FnMut(&Value, &Value) -> Res<Value>) -> Res<Value> {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut all = |xs: &[Value], ys: &[Value]| {
             if xs.len() != ys.len() {
-                return Err(different(a, b));
+                return Err(different(left, right));
             }
-            xs.iter().zip(ys).map(|(x, y)| zip_leaves(x, y, f)).collect::<Res<Vec<_>>>()
+            xs.iter().zip(ys).map(|(x, y)| zip_leaves(x, y, combine)).collect::<Res<Vec<_>>>()
         };
-        Ok(match (a, b) {
+        Ok(match (left, right) {
             (Value::Tuple(x), Value::Tuple(y)) => Value::Tuple(Rc::new(Tuple(all(&x.0, &y.0)?))),
             (Value::Record(x), Value::Record(y)) => {
                 Value::Record(Rc::new(Record { names: x.names.clone(), vals: all(&x.vals, &y.vals)? }))
             }
             (Value::Data(x), Value::Data(y)) => {
                 if x.con.tag != y.con.tag {
-                    return Err(different(a, b));
+                    return Err(different(left, right));
                 }
                 Value::Data(Rc::new(Data { con: x.con.clone(), fields: all(&x.fields, &y.fields)? }))
             }
-            (Value::Array(x), Value::Array(_)) if x.is_flat() => f(a, b)?,
+            (Value::Array(x), Value::Array(_)) if x.is_flat() => combine(left, right)?,
             (Value::Array(x), Value::Array(y)) => match (x.buf(), y.buf()) {
                 (Buf::Tuple(p), Buf::Tuple(q)) => {
                     Value::Array(Rc::new(Array::new(x.shape.clone(), Buf::Tuple(all(p, q)?))))
@@ -61,9 +61,9 @@ pub fn zip_leaves(a: &Value, b: &Value, f: &mut dyn FnMut(&Value, &Value) -> Res
                 (Buf::Boxed(p), Buf::Boxed(q)) => {
                     Value::Array(Rc::new(Array::new(x.shape.clone(), Buf::Boxed(all(p, q)?))))
                 }
-                _ => f(a, b)?,
+                _ => combine(left, right)?,
             },
-            _ => f(a, b)?,
+            _ => combine(left, right)?,
         })
     })
 }
@@ -86,19 +86,19 @@ pub fn is_real(v: &Value) -> bool {
 }
 
 /// `a + b` or `a - b` on data.
-pub fn combine(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Value> {
+pub fn combine(machine: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Value> {
     match (a, b) {
         (_, Value::Zero) => return Ok(a.clone()),
         (Value::Zero, _) if op == Bin::Add => return Ok(b.clone()),
-        (Value::Zero, _) => return scale(m, &Value::Float(-1.0), b),
+        (Value::Zero, _) => return scale(machine, &Value::Float(-1.0), b),
         _ => {}
     }
     zip_leaves(a, b, &mut |x, y| {
-        m.poll()?;
+        machine.poll()?;
         match (x, y) {
             (_, Value::Zero) => Ok(x.clone()),
-            (Value::Zero, _) => combine(m, op, x, y),
-            _ if is_real(x) || is_real(y) => arith::bin(m, op, x.clone(), y.clone()),
+            (Value::Zero, _) => combine(machine, op, x, y),
+            _ if is_real(x) || is_real(y) => arith::bin(machine, op, x.clone(), y.clone()),
             _ => Ok(x.clone()),
         }
     })
@@ -116,18 +116,18 @@ pub fn divide(m: &mut Machine, v: &Value, s: &Value) -> Res<Value> {
 
 /// Applies `f` to `s` and each real leaf.
 fn scaled(
-    m: &mut Machine,
+    machine: &mut Machine,
     s: &Value,
     v: &Value,
     f: &mut dyn FnMut(&mut Machine, Value, Value) -> Res<Value>,
 ) -> Res<Value> {
     map_leaves(v, &mut |x| {
-        m.poll()?;
+        machine.poll()?;
         if !is_real(x) {
             return Ok(x.clone());
         }
-        let s = like(m, s, x)?;
-        f(m, s, x.clone())
+        let s = like(machine, s, x)?;
+        f(machine, s, x.clone())
     })
 }
 

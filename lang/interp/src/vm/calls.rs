@@ -58,26 +58,30 @@ impl Machine {
         out
     }
 
-    fn call_inner(&mut self, f: Rc<Fun>, mut args: Vec<Value>) -> Res<Value> {
-        let arity = f.arity();
+    fn call_inner(&mut self, fun: Rc<Fun>, mut args: Vec<Value>) -> Res<Value> {
+        let arity = fun.arity();
         if args.len() < arity || arity == 0 {
-            return if args.is_empty() { Ok(Value::Fun(f)) } else { Ok(Value::Fun(Rc::new(Fun::Partial(f, args)))) };
+            return if args.is_empty() {
+                Ok(Value::Fun(fun))
+            } else {
+                Ok(Value::Fun(Rc::new(Fun::Partial(fun, args))))
+            };
         }
         if args.len() > arity {
             let rest = args.split_off(arity);
-            let g = self.call_fun(f, args)?;
+            let g = self.call_fun(fun, args)?;
             return self.call(&g, &rest);
         }
         let depth = self.frames.len();
-        match &*f {
+        match &*fun {
             Fun::Closure(..) | Fun::Member(..) => {
-                if let Some(v) = self.hot_apply(&f, &args)? {
+                if let Some(v) = self.hot_apply(&fun, &args)? {
                     return Ok(v);
                 }
-                self.begin(f, args, 0)?;
+                self.begin(fun, args, 0)?;
                 self.run(depth)
             }
-            _ => self.apply_other(&f, args),
+            _ => self.apply_other(&fun, args),
         }
     }
 
@@ -156,8 +160,8 @@ impl Machine {
     }
 
     /// Pushes a frame whose arguments are in registers of the current frame.
-    fn call_code(&mut self, f: Rc<Fun>, base: usize, first: u32, n: u32, dst: usize) -> Res<()> {
-        let code = match self.prepare_call(&f, base, first, n)? {
+    fn call_code(&mut self, fun: Rc<Fun>, base: usize, first: u32, count: u32, dst: usize) -> Res<()> {
+        let code = match self.prepare_call(&fun, base, first, count)? {
             CallOutcome::Code(code) => code,
             CallOutcome::Value(v) => {
                 self.regs[dst] = v;
@@ -165,36 +169,36 @@ impl Machine {
             }
         };
         let top = self.regs.len();
-        self.push_frame(code, Some(f.clone()), dst)?;
-        for i in 0..n as usize {
+        self.push_frame(code, Some(fun.clone()), dst)?;
+        for i in 0..count as usize {
             let v = std::mem::take(&mut self.regs[base + first as usize + i]);
             self.regs[top + i] = v;
         }
-        self.keep_arguments(top, n as usize);
-        self.load_captures(&f, top + n as usize);
+        self.keep_arguments(top, count as usize);
+        self.load_captures(&fun, top + count as usize);
         Ok(())
     }
 
     /// Tail call: replaces the current frame. Returns the result if native code has already computed it.
-    fn tail(&mut self, f: Rc<Fun>, base: usize, first: u32, n: u32) -> Res<Option<Value>> {
-        let code = match self.prepare_call(&f, base, first, n)? {
+    fn tail(&mut self, fun: Rc<Fun>, base: usize, first: u32, count: u32) -> Res<Option<Value>> {
+        let code = match self.prepare_call(&fun, base, first, count)? {
             CallOutcome::Code(code) => code,
             CallOutcome::Value(v) => return Ok(Some(v)),
         };
-        let args = self.range(base, first, n);
+        let args = self.range(base, first, count);
         self.regs.truncate(base);
         self.regs.resize(base + code.registers as usize, Value::Unit);
         for (i, a) in args.into_iter().enumerate() {
             self.regs[base + i] = a;
         }
-        self.load_captures(&f, base + n as usize);
+        self.load_captures(&fun, base + count as usize);
         if let Some(frame) = self.frames.last_mut() {
             frame.code = code;
-            frame.fun = Some(f);
+            frame.fun = Some(fun);
             frame.pc = 0;
             frame.args = None;
         }
-        self.keep_arguments(base, n as usize);
+        self.keep_arguments(base, count as usize);
         Ok(None)
     }
 

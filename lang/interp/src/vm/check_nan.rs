@@ -149,18 +149,18 @@ impl Machine {
     /// Reports an error if a result is not finite.
     pub(super) fn check_finite(&self, base: usize, w: &Watched) -> Res<()> {
         let Some(x) = w.outs.iter().find_map(|r| first_nonfinite(self.reg(base, *r))) else { return Ok(()) };
-        let mut e = Error::new(codes::NON_FINITE, format!("{} appeared here", show::show(&Value::Float(x))));
+        let mut error = Error::new(codes::NON_FINITE, format!("{} appeared here", show::show(&Value::Float(x))));
         if !w.given.is_empty() {
             let given: Vec<String> = w.given.iter().map(show::show).collect();
-            e = e.note(format!("it was made from {}", given.join(" and ")));
+            error = error.note(format!("it was made from {}", given.join(" and ")));
         }
         let lowered = self.frames.iter().rev().find(|f| f.code.native.is_some());
         if let Some(name) = lowered.and_then(|f| f.code.name) {
             let of = name.as_str().rsplit(' ').next().unwrap_or_default().to_owned();
-            e = e.note(format!(
+            error = error.note(format!(
                 "this was while a derivative of `{of}` was computed: the place is what is differentiated"
             ));
         }
-        Err(e)
+        Err(error)
     }
 }

@@ -100,11 +100,11 @@ impl Machine {
 /// Numbers.
 impl Machine {
     #[inline(always)]
-    pub(super) fn binary(&mut self, base: usize, op: Bin, [d, a, b]: [R; 3]) -> Res<()> {
+    pub(super) fn binary(&mut self, base: usize, op: Bin, [dest, a, b]: [R; 3]) -> Res<()> {
         let out = match (self.reg(base, a), self.reg(base, b)) {
             (Value::Float(x), Value::Float(y)) => {
                 let z = op.eval(*x, *y);
-                self.set_number(base, d, z);
+                self.set_number(base, dest, z);
                 return Ok(());
             }
             (Value::Int(x), Value::Int(y)) => match (op, x.checked_add(*y)) {
@@ -116,7 +116,7 @@ impl Machine {
                 self.binary_slow(op, x, y)?
             }
         };
-        self.set(base, d, out);
+        self.set(base, dest, out);
         Ok(())
     }
 
@@ -276,25 +276,25 @@ impl Machine {
         Ok(())
     }
 
-    /// `a[i]` of a vector.
+    /// `array[index]` of a vector.
     #[inline(always)]
-    pub(super) fn index1(&mut self, base: usize, [d, a, i]: [R; 3]) -> Res<()> {
-        if let (Value::Array(arr), Value::Int(i)) = (self.reg(base, a), self.reg(base, i)) {
+    pub(super) fn index1(&mut self, base: usize, [dest, array, index]: [R; 3]) -> Res<()> {
+        if let (Value::Array(arr), Value::Int(i)) = (self.reg(base, array), self.reg(base, index)) {
             match arr.buf() {
                 Buf::F64(v) if arr.shape.len() == 1 && (*i as usize) < v.len() => {
                     let x = v[*i as usize];
-                    self.set_number(base, d, x);
+                    self.set_number(base, dest, x);
                     return Ok(());
                 }
                 Buf::I64(v) if arr.shape.len() == 1 && (*i as usize) < v.len() => {
                     let n = v[*i as usize];
-                    self.set(base, d, Value::Int(n));
+                    self.set(base, dest, Value::Int(n));
                     return Ok(());
                 }
                 _ => {}
             }
         }
-        self.index1_slow(base, [d, a, i])
+        self.index1_slow(base, [dest, array, index])
     }
 
     fn index1_slow(&mut self, base: usize, [d, a, i]: [R; 3]) -> Res<()> {
@@ -353,12 +353,12 @@ impl Machine {
 
     /// `a[i]`; `zero` if the array is a symbolic zero.
     #[inline(always)]
-    pub(super) fn at1(&mut self, base: usize, [d, a, i]: [R; 3], zero: &Value) -> Res<()> {
-        let v = match (self.reg(base, a), self.reg(base, i)) {
+    pub(super) fn at1(&mut self, base: usize, [dest, a, i]: [R; 3], zero: &Value) -> Res<()> {
+        let value = match (self.reg(base, a), self.reg(base, i)) {
             (Value::Array(arr), Value::Int(i)) => match arr.buf() {
                 Buf::F64(v) if arr.shape.len() == 1 && (*i as usize) < v.len() => {
                     let x = v[*i as usize];
-                    self.set_number(base, d, x);
+                    self.set_number(base, dest, x);
                     return Ok(());
                 }
                 _ => ir::element_ops::at(self.reg(base, a), &[Value::Int(*i)])?,
@@ -366,13 +366,13 @@ impl Machine {
             (Value::Zero, _) => zero.clone(),
             (a, i) => ir::element_ops::at(a, std::slice::from_ref(i))?,
         };
-        self.set(base, d, v);
+        self.set(base, dest, value);
         Ok(())
     }
 
     /// `a[i, j]`; `zero` if the matrix is a symbolic zero.
     #[inline(always)]
-    pub(super) fn at2(&mut self, base: usize, [d, a, i, j]: [R; 4], zero: &Value) -> Res<()> {
+    pub(super) fn at2(&mut self, base: usize, [dest, a, i, j]: [R; 4], zero: &Value) -> Res<()> {
         let v = match (self.reg(base, a), self.reg(base, i), self.reg(base, j)) {
             (Value::Zero, _, _) => zero.clone(),
             (Value::Array(arr), Value::Int(i), Value::Int(j)) => match (arr.buf(), &arr.shape[..]) {
@@ -383,7 +383,7 @@ impl Machine {
             },
             (a, i, j) => ir::element_ops::at(a, &[i.clone(), j.clone()])?,
         };
-        self.set(base, d, v);
+        self.set(base, dest, v);
         Ok(())
     }
 }
@@ -437,26 +437,26 @@ impl Machine {
         (at, name, constant): &(core::SizeAt, String, Option<u64>),
         r: R,
     ) -> Res<()> {
-        let Some(n) = self.extent(base, at)?.map(|n| n as i64) else { return Ok(()) };
+        let Some(size) = self.extent(base, at)?.map(|n| n as i64) else { return Ok(()) };
         let want = match (constant, self.reg(base, r)) {
             (Some(c), _) => *c as i64,
             (None, Value::Int(n)) => *n,
-            _ => n,
+            _ => size,
         };
-        if n == want {
+        if size == want {
             return Ok(());
         }
         if let (true, Some(want)) = (name.is_empty(), constant) {
             let elements = if *want == 1 { "element" } else { "elements" };
-            return Err(Error::new(codes::SIZE, format!("this pattern has {want} {elements}, and the array {n}")));
+            return Err(Error::new(codes::SIZE, format!("this pattern has {want} {elements}, and the array {size}")));
         }
         if name.is_empty() {
-            let mut e = Error::new(codes::SIZE, format!("the new value has size {n}, and the slice {want}"));
+            let mut e = Error::new(codes::SIZE, format!("the new value has size {size}, and the slice {want}"));
             e.diag.secondary.push(adl_syntax::diag::Label { span: at.span, text: "the slice".into() });
             return Err(e);
         }
         let what = if constant.is_some() { want.to_string() } else { format!("`{name}`, which is {want}") };
-        let mut e = Error::new(codes::SIZE, format!("an array has size {n} where the signature says {what}"));
+        let mut e = Error::new(codes::SIZE, format!("an array has size {size} where the signature says {what}"));
         e.diag.secondary.push(adl_syntax::diag::Label { span: at.span, text: "the signature".into() });
         Err(e)
     }

@@ -31,12 +31,12 @@ impl Machine {
     /// be packed as well.
     pub(crate) fn call_packed(
         &mut self,
-        f: &Rc<Fun>,
+        fun: &Rc<Fun>,
         args: Vec<Value>,
         results: usize,
         pack_results: bool,
     ) -> Res<Vec<Value>> {
-        if let Fun::Member(g, i) = &**f {
+        if let Fun::Member(g, i) = &**fun {
             let code = g.codes[*i as usize].clone();
             let timed = match self.call_target(&code, &args) {
                 CallTarget::Cpu(t) => t,
@@ -45,17 +45,17 @@ impl Machine {
                     None => None,
                 },
             };
-            let outs = self.call_on_cpu(f, &code, args, results, pack_results);
+            let outs = self.call_on_cpu(fun, &code, args, results, pack_results);
             self.timed(&code, timed);
             return outs;
         }
-        self.run_lowered(f, args, results)
+        self.run_lowered(fun, args, results)
     }
 
     /// Like [`Machine::call_packed`], on the CPU.
     pub(crate) fn call_on_cpu(
         &mut self,
-        f: &Rc<Fun>,
+        fun: &Rc<Fun>,
         code: &super::code::Code,
         mut args: Vec<Value>,
         results: usize,
@@ -70,7 +70,7 @@ impl Machine {
         if let Some(state) = &code.native {
             state.unpack(&mut args);
         }
-        self.run_lowered(f, args, results)
+        self.run_lowered(fun, args, results)
     }
 
     fn run_lowered(&mut self, f: &Rc<Fun>, args: Vec<Value>, results: usize) -> Res<Vec<Value>> {
@@ -140,22 +140,22 @@ impl Machine {
         }
     }
 
-    pub(super) fn call_fn(&mut self, c: &FnCall, base: usize) -> Res<()> {
+    pub(super) fn call_fn(&mut self, fn_call: &FnCall, base: usize) -> Res<()> {
         if self.interrupt.load(Ordering::Relaxed) {
             self.poll()?;
         }
-        let (code, fun) = self.program(c.callee)?;
-        if let Some(native) = self.native_code(&code, c.args.iter().map(|a| &self.regs[base + a.r as usize])) {
-            let args = self.taken(base, &c.args).into_vec();
+        let (code, fun) = self.program(fn_call.callee)?;
+        if let Some(native) = self.native_code(&code, fn_call.args.iter().map(|a| &self.regs[base + a.r as usize])) {
+            let args = self.taken(base, &fn_call.args).into_vec();
             let outs = self.run_native(&*native, args)?;
-            for (r, v) in c.outs.iter().zip(outs) {
+            for (r, v) in fn_call.outs.iter().zip(outs) {
                 self.regs[base + *r as usize] = v;
             }
             return Ok(());
         }
         let top = self.regs.len();
-        self.push_frame(code, Some(fun), base + c.outs.first().map_or(0, |r| *r as usize))?;
-        for (i, a) in c.args.iter().enumerate() {
+        self.push_frame(code, Some(fun), base + fn_call.outs.first().map_or(0, |r| *r as usize))?;
+        for (i, a) in fn_call.args.iter().enumerate() {
             let r = &mut self.regs[base + a.r as usize];
             let v = if a.last { std::mem::take(r) } else { r.clone() };
             self.regs[top + i] = v;

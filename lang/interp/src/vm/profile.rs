@@ -176,13 +176,13 @@ impl Machine {
     #[inline]
     pub(super) fn hot_call(
         &mut self,
-        f: &Rc<Fun>,
+        fun: &Rc<Fun>,
         code: &Rc<Code>,
         args: std::ops::Range<usize>,
     ) -> Res<Option<Value>> {
         if self.device.is_on() && self.offered(code, &self.regs[args.clone()]) {
             let args = self.regs[args.clone()].to_vec();
-            if let Some(v) = self.called_on_device(f, code, args)? {
+            if let Some(v) = self.called_on_device(fun, code, args)? {
                 return Ok(Some(v));
             }
         }
@@ -190,7 +190,7 @@ impl Machine {
             return Ok(None);
         }
         let args = self.regs[args].to_vec();
-        self.run_compiled(f.clone(), code, args, Start::Call)
+        self.run_compiled(fun.clone(), code, args, Start::Call)
     }
 
     /// Restarts the top frame, whose code has become hot, as native code. Returns its result.
@@ -216,20 +216,20 @@ impl Machine {
 
     /// Like [`Machine::hot_call`], for arguments in a slice.
     #[inline]
-    pub(super) fn hot_apply(&mut self, f: &Rc<Fun>, args: &[Value]) -> Res<Option<Value>> {
-        let code = match &**f {
+    pub(super) fn hot_apply(&mut self, fun: &Rc<Fun>, args: &[Value]) -> Res<Option<Value>> {
+        let code = match &**fun {
             Fun::Closure(c, _) => c,
             Fun::Member(g, i) => &g.codes[*i as usize],
             _ => return Ok(None),
         };
         if self.device.is_on()
             && self.offered(code, args)
-            && let Some(v) = self.called_on_device(f, &code.clone(), args.to_vec())?
+            && let Some(v) = self.called_on_device(fun, &code.clone(), args.to_vec())?
         {
             return Ok(Some(v));
         }
         if code.profile.call() {
-            self.run_compiled(f.clone(), &code.clone(), args.to_vec(), Start::Call)
+            self.run_compiled(fun.clone(), &code.clone(), args.to_vec(), Start::Call)
         } else {
             Ok(None)
         }
@@ -251,7 +251,7 @@ impl Machine {
     }
 
     #[cold]
-    fn run_compiled(&mut self, f: Rc<Fun>, code: &Code, mut args: Vec<Value>, from: Start) -> Res<Option<Value>> {
+    fn run_compiled(&mut self, fun: Rc<Fun>, code: &Code, mut args: Vec<Value>, from: Start) -> Res<Option<Value>> {
         if !self.may_compile() {
             // Compilation is not possible at present, for example because numbers are traced by a tape.
             code.profile.left.set(if code.profile.native.get() || code.profile.chains.get() {
@@ -265,20 +265,23 @@ impl Machine {
         // them.
         let known = args.iter().take_while(|a| matches!(a, Value::Rep(_) | Value::Fun(_))).count().min(args.len() - 1);
         let rest = args.split_off(known);
-        let f = if known == 0 { f } else { Rc::new(Fun::Partial(f, args)) };
+        let f = if known == 0 { fun } else { Rc::new(Fun::Partial(fun, args)) };
         // Counting is off meanwhile, because the call may recurse; the values are restored after an error.
         let before = (code.profile.left.replace(0), code.profile.native.replace(false));
         // Operations on large arrays are parallel when interpreted; in native code only loops are.
         let chains = code.profile.chains.replace(false);
         let start = Instant::now();
-        let f = Value::Fun(f);
-        if from == Start::Restart && compile_plain::has_effects(self, &f, &rest) {
+        let callee = Value::Fun(f);
+        if from == Start::Restart && compile_plain::has_effects(self, &callee, &rest) {
             code.profile.native.set(true);
             code.profile.chains.set(chains);
             return Ok(None);
         }
-        let out =
-            if chains { compile_plain::call_lowered(self, &f, &rest) } else { compile_plain::call(self, &f, &rest) };
+        let out = if chains {
+            compile_plain::call_lowered(self, &callee, &rest)
+        } else {
+            compile_plain::call(self, &callee, &rest)
+        };
         match &out {
             Ok(Some(_)) if chains => {
                 code.profile.left.set(before.0);
@@ -289,9 +292,9 @@ impl Machine {
                 let time = start.elapsed();
                 if code.profile.samples(time)
                     && rest.iter().chain([v]).any(|v| matches!(v, Value::Data(_)))
-                    && !compile_plain::has_effects(self, &f, &rest)
+                    && !compile_plain::has_effects(self, &callee, &rest)
                 {
-                    self.sample(code, time, &f, &rest)?;
+                    self.sample(code, time, &callee, &rest)?;
                 }
                 code.profile.ran(time);
             }

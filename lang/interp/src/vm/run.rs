@@ -26,22 +26,22 @@ impl Machine {
     }
 
     /// Adds the source position and the call stack to an error that unwinds the frames above `depth`.
-    fn located(&self, mut e: Box<Error>, depth: usize) -> Box<Error> {
+    fn located(&self, mut error: Box<Error>, depth: usize) -> Box<Error> {
         let mut inside = None;
         for f in self.frames[depth..].iter().rev() {
             let span = f.code.spans.get(f.pc.saturating_sub(1)).copied().unwrap_or_default();
             // An outlined loop has a frame; its position is more precise than that of the call in the function
             // around it.
             let span = inside.take().unwrap_or(span);
-            self.place(&mut e, span);
+            self.place(&mut error, span);
             if f.code.part {
                 inside = Some(span);
-            } else if e.diag.stack.len() < super::lowered::MAX_STACK && f.fun.is_some() {
+            } else if error.diag.stack.len() < super::lowered::MAX_STACK && f.fun.is_some() {
                 let name = f.code.name.map_or("fun".to_owned(), |n| n.to_string());
-                e.diag.stack.push((name, span));
+                error.diag.stack.push((name, span));
             }
         }
-        e
+        error
     }
 
     /// The position of an error is the innermost one in the user's code, or the innermost one of all.

@@ -76,11 +76,11 @@ pub(super) fn row(a: &Arr, i: usize) -> Val {
 /// Stacks rows into one array. Rows that are symbolic zeros become zeros of the shape of the others (or according
 /// to `shape`, that of the result). If all are symbolic, the result is.
 pub(super) fn stack(rows: Vec<Val>, ty: &Ty, shape: Option<Vec<usize>>) -> Res {
-    let n = rows.len();
+    let count = rows.len();
     if ty.rank() == 1 {
-        return Ok(Val::array(vec![n], rows));
+        return Ok(Val::array(vec![count], rows));
     }
-    if n > 0 && rows.iter().all(Val::is_symbolic_zero) {
+    if count > 0 && rows.iter().all(Val::is_symbolic_zero) {
         return Ok(Val::SymbolicZero);
     }
     let inner =
@@ -94,7 +94,7 @@ pub(super) fn stack(rows: Vec<Val>, ty: &Ty, shape: Option<Vec<usize>>) -> Res {
             _ => elems.extend(vec![Val::zero(ty.scalar()); volume(&inner)?]),
         }
     }
-    Ok(Val::array([vec![n], inner].concat(), elems))
+    Ok(Val::array([vec![count], inner].concat(), elems))
 }
 
 /// The sum along the first axis.
@@ -152,8 +152,8 @@ pub(super) fn permute(a: &Val, from: impl Fn(usize, usize) -> usize) -> Res {
 }
 
 /// Concatenates along the first axis; `len` is the length of the first array, `shape` that of the result.
-pub(super) fn concat(a: &Val, b: &Val, len: Option<&Val>, shape: Option<&Val>, ty: &Ty) -> Res {
-    if a.is_symbolic_zero() && b.is_symbolic_zero() {
+pub(super) fn concat(left: &Val, right: &Val, len: Option<&Val>, shape: Option<&Val>, ty: &Ty) -> Res {
+    if left.is_symbolic_zero() && right.is_symbolic_zero() {
         return Ok(Val::SymbolicZero);
     }
     let given = |other: &Val, first: bool| -> Res {
@@ -166,8 +166,8 @@ pub(super) fn concat(a: &Val, b: &Val, len: Option<&Val>, shape: Option<&Val>, t
         zeros(&[vec![if first { n } else { all.saturating_sub(n) }], rest].concat(), ty.scalar())
     };
     let (a, b) = (
-        if a.is_symbolic_zero() { given(b, true)? } else { a.clone() },
-        if b.is_symbolic_zero() { given(a, false)? } else { b.clone() },
+        if left.is_symbolic_zero() { given(right, true)? } else { left.clone() },
+        if right.is_symbolic_zero() { given(left, false)? } else { right.clone() },
     );
     let (x, y) = (array(&a)?, array(&b)?);
     let (n, m) = (x.elems.len(), y.elems.len());
@@ -235,45 +235,45 @@ pub(super) fn dot(a: &Val, b: &Val, ty: &Ty) -> Res {
     scalar::sum(x.elems.iter().zip(&y.elems).map(|(x, y)| scalar::term(x, y)), Val::zero(ty))
 }
 
-/// Contracts the common extent k of `[n, k] · [k, m]`, likewise for vectors. `stop` is polled for each row.
+/// Contracts the common extent k of `[rows, k] · [k, cols]`, likewise for vectors. `stop` is polled for each row.
 pub(super) fn product(a: &Val, b: &Val, ty: &Ty, stop: &dyn Fn() -> bool) -> Res {
     if a.is_symbolic_zero() || b.is_symbolic_zero() {
         return Ok(Val::zero(ty));
     }
-    let (x, y) = (array(a)?, array(b)?);
-    let (n, k) = if x.shape.len() == 2 { (x.shape[0], x.shape[1]) } else { (1, x.shape[0]) };
-    let (k2, m) = (y.shape[0], y.shape[1..].iter().product());
+    let (left, right) = (array(a)?, array(b)?);
+    let (rows, k) = if left.shape.len() == 2 { (left.shape[0], left.shape[1]) } else { (1, left.shape[0]) };
+    let (k2, cols) = (right.shape[0], right.shape[1..].iter().product());
     if k != k2 {
-        return Err(format!("the shapes {:?} and {:?} do not fit for a product", x.shape, y.shape));
+        return Err(format!("the shapes {:?} and {:?} do not fit for a product", left.shape, right.shape));
     }
-    volume(&[n, m])?;
+    volume(&[rows, cols])?;
     let cell = |i: usize, j: usize| {
-        let terms = (0..k).map(|l| scalar::term(&x.elems[i * k + l], &y.elems[l * m + j]));
+        let terms = (0..k).map(|l| scalar::term(&left.elems[i * k + l], &right.elems[l * cols + j]));
         scalar::sum(terms, Val::zero(ty.scalar()))
     };
-    let mut elems = Vec::with_capacity(n * m);
-    for i in 0..n {
-        for j in 0..m {
+    let mut elems = Vec::with_capacity(rows * cols);
+    for i in 0..rows {
+        for j in 0..cols {
             if j % 64 == 0 && stop() {
                 return Err("interrupted".to_owned());
             }
             elems.push(cell(i, j)?);
         }
     }
-    let kept = [&x.shape[..x.shape.len() - 1], &y.shape[1..]].concat();
+    let kept = [&left.shape[..left.shape.len() - 1], &right.shape[1..]].concat();
     Ok(if kept.is_empty() { elems.swap_remove(0) } else { Val::array(kept, elems) })
 }
 
 /// A contraction. Factors that are symbolic zeros give zeros.
 pub(super) fn contract(
-    c: &Contract,
-    (a, b): (&Val, &Val),
+    contract: &Contract,
+    (left, right): (&Val, &Val),
     size: [Result<i64, String>; 3],
     ty: &Ty,
     stop: &dyn Fn() -> bool,
 ) -> Res {
     let [n, m, k] = size;
-    let [n, m, k] = [n?, m?, k?].map(|n| n.max(0) as usize);
+    let [rows, cols, depth] = [n?, m?, k?].map(|n| n.max(0) as usize);
     let number = |v: &Val, turned: bool, i: usize, l: usize| -> Res {
         let v = array(v)?;
         let at = if turned { [l, i] } else { [i, l] };
@@ -285,18 +285,21 @@ pub(super) fn contract(
             Err("an index out of bounds in a contraction".to_owned())
         }
     };
-    let symbolic_zero = a.is_symbolic_zero() || b.is_symbolic_zero();
-    let shape = if ty.rank() == 1 { vec![m] } else { vec![n, m] };
+    let symbolic_zero = left.is_symbolic_zero() || right.is_symbolic_zero();
+    let shape = if ty.rank() == 1 { vec![cols] } else { vec![rows, cols] };
     let mut elems = Vec::with_capacity(volume(&shape)?);
     for at in 0..shape.iter().product() {
         if at % 64 == 0 && stop() {
             return Err("interrupted".to_owned());
         }
-        let term = |l: usize| match (number(a, c.turned[0], at / m, l)?, number(b, c.turned[1], at % m, l)?) {
-            (Val::F64(a), Val::F64(b)) => Ok(Val::F64(c.terms.eval(a, b))),
+        let term = |l: usize| match (
+            number(left, contract.turned[0], at / cols, l)?,
+            number(right, contract.turned[1], at % cols, l)?,
+        ) {
+            (Val::F64(a), Val::F64(b)) => Ok(Val::F64(contract.terms.eval(a, b))),
             _ => Err("a contraction is of Floats".to_owned()),
         };
-        elems.push(scalar::sum((0..if symbolic_zero { 0 } else { k }).map(term), Val::F64(0.0))?);
+        elems.push(scalar::sum((0..if symbolic_zero { 0 } else { depth }).map(term), Val::F64(0.0))?);
     }
     Ok(Val::array(shape, elems))
 }

@@ -10,29 +10,30 @@ use adl_syntax::span::Span;
 
 impl Evaluator<'_> {
     /// The results of a call or of an operation with blocks; `None` for other operations.
-    pub(super) fn control(&mut self, fr: &mut CallFrame<'_>, s: &Stmt) -> Option<Res<BlockResults>> {
-        Some(match &s.op {
+    pub(super) fn control(&mut self, fr: &mut CallFrame<'_>, stmt: &Stmt) -> Option<Res<BlockResults>> {
+        Some(match &stmt.op {
             Op::If(c, a, b) => match fr.get(*c) {
                 Val::Bool(true) => self.inner(fr, a, Vec::new()),
                 Val::Bool(false) => self.inner(fr, b, Vec::new()),
-                other => Err(fr.error(format!("a Bool was expected, not {}", other.kind()), s.span)),
+                other => Err(fr.error(format!("a Bool was expected, not {}", other.kind()), stmt.span)),
             },
             Op::Switch(d, arms) => match fr.get(*d).clone() {
                 Val::Data(c) if (c.tag as usize) < arms.len() => {
                     self.inner(fr, &arms[c.tag as usize], c.fields.clone())
                 }
-                other => Err(
-                    fr.error(format!("data of {} constructors was expected, not {}", arms.len(), other.kind()), s.span)
-                ),
+                other => Err(fr.error(
+                    format!("data of {} constructors was expected, not {}", arms.len(), other.kind()),
+                    stmt.span,
+                )),
             },
-            Op::Loop(l) => self.trip(fr, l, s),
+            Op::Loop(l) => self.trip(fr, l, stmt),
             Op::Call { f, args, lin_args, .. } => {
                 let (args, lin_args) = (fr.vals(args), fr.vals(lin_args));
                 self.call(*f, args, lin_args)
             }
-            Op::Soac(x) => self.soac(fr, x, s).map(|outs| (outs, Vec::new())),
+            Op::Soac(x) => self.soac(fr, x, stmt).map(|outs| (outs, Vec::new())),
             Op::ReduceByIndex { dest, op, keys, values, .. } => {
-                self.histogram(fr, (dest, *keys, values), op, s.span).map(|outs| (outs, Vec::new()))
+                self.histogram(fr, (dest, *keys, values), op, stmt.span).map(|outs| (outs, Vec::new()))
             }
             _ => return None,
         })
@@ -43,34 +44,35 @@ impl Evaluator<'_> {
     }
 
     #[inline(never)]
-    fn trip(&mut self, fr: &mut CallFrame<'_>, l: &Loop, s: &Stmt) -> Res<BlockResults> {
-        let mut carried = (fr.vals(&l.init), fr.vals(&l.lin_init));
-        let xs = (fr.vals(&l.xs), fr.vals(&l.lin_xs));
-        let mut outs = (Outputs::new(&l.outs), Outputs::new(&l.lin_outs));
-        let limit = match &l.trip {
-            Trip::Count(n) => Some(arrays::int(fr.get(*n)).map_err(|e| fr.error(e, s.span))?.max(0)),
+    fn trip(&mut self, fr: &mut CallFrame<'_>, ir_loop: &Loop, stmt: &Stmt) -> Res<BlockResults> {
+        let mut carried = (fr.vals(&ir_loop.init), fr.vals(&ir_loop.lin_init));
+        let xs = (fr.vals(&ir_loop.xs), fr.vals(&ir_loop.lin_xs));
+        let mut outs = (Outputs::new(&ir_loop.outs), Outputs::new(&ir_loop.lin_outs));
+        let limit = match &ir_loop.trip {
+            Trip::Count(n) => Some(arrays::int(fr.get(*n)).map_err(|e| fr.error(e, stmt.span))?.max(0)),
             Trip::While(_) => None,
         };
         let mut iteration: i64 = 0;
-        while self.has_next_iteration(fr, l, limit, iteration, &carried.0)? {
-            let i = if l.reverse { limit.unwrap_or(0) - 1 - iteration } else { iteration };
+        while self.has_next_iteration(fr, ir_loop, limit, iteration, &carried.0)? {
+            let i = if ir_loop.reverse { limit.unwrap_or(0) - 1 - iteration } else { iteration };
             let elems = |fr: &CallFrame<'_>, xs: &[Val], params: &[Var], skip: usize| -> Res<Vec<Val>> {
                 let elem =
                     |(k, x): (usize, &Val)| element(x, i, params.get(skip + k).map_or(&Ty::Bool, |v| fr.f.ty(*v)));
-                xs.iter().enumerate().map(elem).collect::<Result<_, _>>().map_err(|e| fr.error(e, s.span))
+                xs.iter().enumerate().map(elem).collect::<Result<_, _>>().map_err(|e| fr.error(e, stmt.span))
             };
             let (n, m) = (carried.0.len(), carried.1.len());
-            let (plain, lin) = (elems(fr, &xs.0, &l.body.params, 1 + n)?, elems(fr, &xs.1, &l.body.lin_params, m)?);
+            let (plain, lin) =
+                (elems(fr, &xs.0, &ir_loop.body.params, 1 + n)?, elems(fr, &xs.1, &ir_loop.body.lin_params, m)?);
             let args = [vec![Val::I64(i)], carried.0, plain].concat();
             let mut done = stacker::maybe_grow(128 * 1024, 1024 * 1024, || {
-                self.block(fr, &l.body, args, [carried.1, lin].concat())
+                self.block(fr, &ir_loop.body, args, [carried.1, lin].concat())
             })?;
             let (made, lin_made) = (done.0.split_off(n.min(done.0.len())), done.1.split_off(m.min(done.1.len())));
             let work = (outs.0.put(made), outs.1.put(lin_made));
             for (work, linear) in [(work.0, false), (work.1, true)] {
-                let work = work.map_err(|e| fr.error(e, s.span))?;
+                let work = work.map_err(|e| fr.error(e, stmt.span))?;
                 self.counts.arithmetic += work;
-                self.counts.add(s.span, linear, work);
+                self.counts.add(stmt.span, linear, work);
             }
             carried = done;
             iteration += 1;
@@ -78,10 +80,10 @@ impl Evaluator<'_> {
         }
         let (n, m) = (carried.0.len(), carried.1.len());
         let finish = |fr: &CallFrame<'_>, o: Outputs, vars: &[Var], skip: usize| {
-            o.finish(fr, vars.get(skip..).unwrap_or(&[]), l.reverse, s.span)
+            o.finish(fr, vars.get(skip..).unwrap_or(&[]), ir_loop.reverse, stmt.span)
         };
-        let plain = [carried.0, finish(fr, outs.0, &s.outs, n)?, vec![Val::I64(iteration)]].concat();
-        Ok((plain, [carried.1, finish(fr, outs.1, &s.lin_outs, m)?].concat()))
+        let plain = [carried.0, finish(fr, outs.0, &stmt.outs, n)?, vec![Val::I64(iteration)]].concat();
+        Ok((plain, [carried.1, finish(fr, outs.1, &stmt.lin_outs, m)?].concat()))
     }
 
     /// Whether another iteration follows.
@@ -103,34 +105,34 @@ impl Evaluator<'_> {
     }
 
     #[inline(never)]
-    fn soac(&mut self, fr: &mut CallFrame<'_>, x: &Soac, s: &Stmt) -> Res<Vec<Val>> {
-        let arrays: Vec<Val> = fr.vals(&x.arrays);
+    fn soac(&mut self, fr: &mut CallFrame<'_>, soac: &Soac, stmt: &Stmt) -> Res<Vec<Val>> {
+        let arrays: Vec<Val> = fr.vals(&soac.arrays);
         let n = arrays
             .first()
             .map_or(Ok(0), |a| arrays::array(a).map(|a| arrays::rows(a).0))
-            .map_err(|e| fr.error(e, s.span))?;
-        let mut acc = fr.vals(&x.neutral);
+            .map_err(|e| fr.error(e, stmt.span))?;
+        let mut acc = fr.vals(&soac.neutral);
         let mut prefixes: Vec<Vec<Val>> = vec![Vec::new(); arrays.len()];
         for i in 0..n {
-            if x.kind == SoacKind::ScanExclusive {
+            if soac.kind == SoacKind::ScanExclusive {
                 prefixes.iter_mut().zip(&acc).for_each(|(p, a)| p.push(a.clone()));
             }
             let elems: Result<Vec<Val>, String> =
                 arrays.iter().zip(&acc).map(|(a, like)| element(a, i as i64, &zero_type_of(like))).collect();
-            let elems = elems.map_err(|e| fr.error(e, s.span))?;
-            acc = self.inner(fr, &x.op, [acc, elems].concat())?.0;
-            if x.kind == SoacKind::Scan {
+            let elems = elems.map_err(|e| fr.error(e, stmt.span))?;
+            acc = self.inner(fr, &soac.op, [acc, elems].concat())?.0;
+            if soac.kind == SoacKind::Scan {
                 prefixes.iter_mut().zip(&acc).for_each(|(p, a)| p.push(a.clone()));
             }
         }
-        if x.kind == SoacKind::Reduce {
+        if soac.kind == SoacKind::Reduce {
             return Ok(acc);
         }
         let shape = |a: &Val| a.arr().map(|a| a.shape.clone());
-        let tys = x.arrays.iter().map(|v| fr.f.ty(*v));
+        let tys = soac.arrays.iter().map(|v| fr.f.ty(*v));
         let outs: Result<Vec<Val>, String> =
             prefixes.into_iter().zip(tys).zip(&arrays).map(|((p, ty), a)| arrays::stack(p, ty, shape(a))).collect();
-        outs.map_err(|e| fr.error(e, s.span))
+        outs.map_err(|e| fr.error(e, stmt.span))
     }
 
     /// Applies the operator to `dest` at each key in bounds, in order.

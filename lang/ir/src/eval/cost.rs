@@ -175,25 +175,25 @@ pub(super) fn untouched(f: &Function) -> HashSet<Var> {
 }
 
 /// Linear variables of a function some of whose scalars may stay unread.
-pub(super) fn sparse(f: &Function) -> HashSet<Var> {
+pub(super) fn sparse(func: &Function) -> HashSet<Var> {
     let mut out = HashSet::new();
     let mut copies: Vec<(Var, Vec<Var>)> = Vec::new();
-    let mut blocks = vec![&f.body];
+    let mut blocks = vec![&func.body];
     while let Some(b) = blocks.pop() {
         out.extend(&b.lin_results);
         let here: HashSet<Var> = b.stmts.iter().flat_map(|s| &s.lin_outs).chain(&b.lin_params).copied().collect();
-        for s in &b.stmts {
-            let whole = reads_all(&s.op);
-            s.op.each_operand(&mut |v| {
+        for stmt in &b.stmts {
+            let whole = reads_all(&stmt.op);
+            stmt.op.each_operand(&mut |v| {
                 // A variable that a block captures may be read in only some of the block's runs.
-                if f.linear(v) && !(whole && here.contains(&v)) {
+                if func.linear(v) && !(whole && here.contains(&v)) {
                     out.insert(v);
                 }
             });
-            if let Op::Dup(a) = s.op {
-                copies.push((a, s.lin_outs.clone()));
+            if let Op::Dup(a) = stmt.op {
+                copies.push((a, stmt.lin_outs.clone()));
             }
-            blocks.extend(s.op.blocks());
+            blocks.extend(stmt.op.blocks());
         }
     }
     // A copy counts as the same variable as its original.

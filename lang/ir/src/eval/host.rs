@@ -32,8 +32,8 @@ pub trait Host {
 pub struct Simple;
 
 impl Host for Simple {
-    fn prims(&mut self, p: Prim, args: &[Val]) -> Result<Vec<Val>, String> {
-        match p {
+    fn prims(&mut self, prim: Prim, args: &[Val]) -> Result<Vec<Val>, String> {
+        match prim {
             // These have no result but a possible error; if a result is bound, it is a unit value.
             Prim::General(GeneralFn::Assert) => match args.first() {
                 Some(Val::Bool(true)) => Ok(Vec::new()),
@@ -44,7 +44,7 @@ impl Host for Simple {
                 _ => "error".to_owned(),
             }),
             Prim::Derivative(DerivativeFn::StopGrad) | Prim::General(GeneralFn::Id) => Ok(args.to_vec()),
-            _ => self.prim(p, args).map(|v| vec![v]),
+            _ => self.prim(prim, args).map(|v| vec![v]),
         }
     }
 }
@@ -63,63 +63,67 @@ pub fn simple(p: Prim, args: &[Val]) -> Res {
     if let (Prim::Bin(b), [x, y]) = (p, args) {
         return scalar::bin(b, x, y);
     }
-    let a = arg(args, 0)?;
+    let first = arg(args, 0)?;
     match p {
-        Prim::Array(ArrayFn::Iota) => counting(0, size(a)? as i64),
-        Prim::Array(ArrayFn::Range) => counting(int(a)?, int(arg(args, 1)?)?),
-        Prim::Array(ArrayFn::Linspace) => linspace(a, arg(args, 1)?, size(arg(args, 2)?)?),
-        Prim::Array(ArrayFn::Eye) => diagonal(&ones(size(a)?)?),
-        Prim::Array(ArrayFn::Diag) => diag(a),
-        Prim::Number(NumberFn::Not) => scalar::not(a),
-        Prim::Number(NumberFn::PowInt) => scalar::bin(Bin::Pow, a, arg(args, 1)?),
+        Prim::Array(ArrayFn::Iota) => counting(0, size(first)? as i64),
+        Prim::Array(ArrayFn::Range) => counting(int(first)?, int(arg(args, 1)?)?),
+        Prim::Array(ArrayFn::Linspace) => linspace(first, arg(args, 1)?, size(arg(args, 2)?)?),
+        Prim::Array(ArrayFn::Eye) => diagonal(&ones(size(first)?)?),
+        Prim::Array(ArrayFn::Diag) => diag(first),
+        Prim::Number(NumberFn::Not) => scalar::not(first),
+        Prim::Number(NumberFn::PowInt) => scalar::bin(Bin::Pow, first, arg(args, 1)?),
         Prim::Number(NumberFn::Clamp) => {
-            scalar::bin(Bin::Min, &scalar::bin(Bin::Max, arg(args, 2)?, a)?, arg(args, 1)?)
+            scalar::bin(Bin::Min, &scalar::bin(Bin::Max, arg(args, 2)?, first)?, arg(args, 1)?)
         }
-        Prim::Number(NumberFn::IsNan) => scalar::cmp(Cmp::Ne, a, a),
-        Prim::Number(NumberFn::IsInf) => scalar::cmp(Cmp::Eq, &scalar::un(Un::Abs, a)?, &same(a, f64::INFINITY)),
-        Prim::Number(NumberFn::ToFloat | NumberFn::F32ToFloat) => scalar::convert(Conv::ToF64, a),
-        Prim::Number(NumberFn::ToInt) => scalar::convert(Conv::ToI64, a),
-        Prim::Number(NumberFn::ToF32) => scalar::convert(Conv::ToF32, a),
-        Prim::Array(ArrayFn::ScatterWithin) => scatter(a, arg(args, 1)?, arg(args, 2)?),
-        Prim::Text(TextFn::StrLen) => match a {
+        Prim::Number(NumberFn::IsNan) => scalar::cmp(Cmp::Ne, first, first),
+        Prim::Number(NumberFn::IsInf) => {
+            scalar::cmp(Cmp::Eq, &scalar::un(Un::Abs, first)?, &same(first, f64::INFINITY))
+        }
+        Prim::Number(NumberFn::ToFloat | NumberFn::F32ToFloat) => scalar::convert(Conv::ToF64, first),
+        Prim::Number(NumberFn::ToInt) => scalar::convert(Conv::ToI64, first),
+        Prim::Number(NumberFn::ToF32) => scalar::convert(Conv::ToF32, first),
+        Prim::Array(ArrayFn::ScatterWithin) => scatter(first, arg(args, 1)?, arg(args, 2)?),
+        Prim::Text(TextFn::StrLen) => match first {
             Val::Str(s) => Ok(Val::I64(s.chars().count() as i64)),
             other => Err(format!("a text was expected, not {}", other.kind())),
         },
-        Prim::Array(ArrayFn::Append) => match (a, arg(args, 1)?) {
+        Prim::Array(ArrayFn::Append) => match (first, arg(args, 1)?) {
             (Val::Str(x), Val::Str(y)) => Ok(Val::Str(Rc::from(format!("{x}{y}")))),
             (x, y) => arrays::concat(x, y, None, None, &scalar_ty(x).array(1)),
         },
-        other => of_array(other, a),
+        other => of_array(other, first),
     }
 }
 
 /// Functions of one array: sorting, extremes, sums.
-fn of_array(p: Prim, a: &Val) -> Res {
-    match p {
-        Prim::Reduction(ReductionFn::Trace) => diag(a).and_then(|d| total(&d)),
+fn of_array(prim: Prim, input: &Val) -> Res {
+    match prim {
+        Prim::Reduction(ReductionFn::Trace) => diag(input).and_then(|d| total(&d)),
         Prim::Reduction(ReductionFn::Sort) => {
-            let order = order(a)?;
-            arrays::permute(a, |i, _| order[i])
+            let order = order(input)?;
+            arrays::permute(input, |i, _| order[i])
         }
         Prim::Reduction(ReductionFn::Argsort) => {
-            Ok(Val::ints(&order(a)?.iter().map(|i| *i as i64).collect::<Vec<_>>()))
+            Ok(Val::ints(&order(input)?.iter().map(|i| *i as i64).collect::<Vec<_>>()))
         }
-        Prim::Reduction(ReductionFn::Argmin | ReductionFn::Argmax) => extreme(p, a).map(|i| Val::I64(i as i64)),
-        Prim::Reduction(ReductionFn::Minimum | ReductionFn::Maximum) => Ok(arrays::row(array(a)?, extreme(p, a)?)),
-        Prim::Reduction(ReductionFn::Sum) => arrays::sum(a, &scalar_ty(a)),
+        Prim::Reduction(ReductionFn::Argmin | ReductionFn::Argmax) => extreme(prim, input).map(|i| Val::I64(i as i64)),
+        Prim::Reduction(ReductionFn::Minimum | ReductionFn::Maximum) => {
+            Ok(arrays::row(array(input)?, extreme(prim, input)?))
+        }
+        Prim::Reduction(ReductionFn::Sum) => arrays::sum(input, &scalar_ty(input)),
         Prim::Reduction(ReductionFn::Prod) => {
-            array(a)?.elems.iter().try_fold(same(a, 1.0), |acc, x| scalar::bin(Bin::Mul, &acc, x))
+            array(input)?.elems.iter().try_fold(same(input, 1.0), |acc, x| scalar::bin(Bin::Mul, &acc, x))
         }
-        Prim::Reduction(ReductionFn::Cumprod) => running(a, Bin::Mul),
-        Prim::Reduction(ReductionFn::Cumsum) => running(a, Bin::Add),
-        Prim::Reduction(ReductionFn::Mean) => mean(a),
+        Prim::Reduction(ReductionFn::Cumprod) => running(input, Bin::Mul),
+        Prim::Reduction(ReductionFn::Cumsum) => running(input, Bin::Add),
+        Prim::Reduction(ReductionFn::Mean) => mean(input),
         Prim::Reduction(ReductionFn::Variance) => {
-            let d = scalar::bin(Bin::Sub, a, &mean(a)?)?;
+            let d = scalar::bin(Bin::Sub, input, &mean(input)?)?;
             mean(&scalar::bin(Bin::Mul, &d, &d)?)
         }
-        Prim::Reduction(ReductionFn::Norm) => scalar::un(Un::Sqrt, &total(&scalar::bin(Bin::Mul, a, a)?)?),
-        Prim::Reduction(ReductionFn::Any) => Ok(Val::Bool(array(a)?.elems.contains(&Val::Bool(true)))),
-        Prim::Reduction(ReductionFn::All) => Ok(Val::Bool(!array(a)?.elems.contains(&Val::Bool(false)))),
+        Prim::Reduction(ReductionFn::Norm) => scalar::un(Un::Sqrt, &total(&scalar::bin(Bin::Mul, input, input)?)?),
+        Prim::Reduction(ReductionFn::Any) => Ok(Val::Bool(array(input)?.elems.contains(&Val::Bool(true)))),
+        Prim::Reduction(ReductionFn::All) => Ok(Val::Bool(!array(input)?.elems.contains(&Val::Bool(false)))),
         other => Err(format!("the reference evaluator does not know `{}`", other.name())),
     }
 }
@@ -194,22 +198,22 @@ fn diag(a: &Val) -> Res {
 }
 
 fn running(a: &Val, op: Bin) -> Res {
-    let a = array(a)?;
-    let n = arrays::rows(a).0;
+    let input = array(a)?;
+    let n = arrays::rows(input).0;
     let mut out: Vec<Val> = Vec::with_capacity(n);
     for i in 0..n {
-        let x = arrays::row(a, i);
+        let x = arrays::row(input, i);
         out.push(match out.last() {
             Some(acc) => scalar::bin(op, acc, &x)?,
             None => x,
         });
     }
-    let elems = if a.shape.len() == 1 {
+    let elems = if input.shape.len() == 1 {
         out
     } else {
         out.iter().filter_map(Val::arr).flat_map(|r| r.elems.iter().cloned()).collect()
     };
-    Ok(Val::array(a.shape.clone(), elems))
+    Ok(Val::array(input.shape.clone(), elems))
 }
 
 fn compare(a: &Val, b: &Val) -> Option<Ordering> {
@@ -237,39 +241,39 @@ fn order(a: &Val) -> Result<Vec<usize>, String> {
 }
 
 /// The index of the first extreme element; a nan counts as extreme.
-fn extreme(p: Prim, a: &Val) -> Result<usize, String> {
-    let a = array(a)?;
-    if a.elems.is_empty() || a.shape.len() != 1 {
-        return Err(if a.elems.is_empty() {
-            format!("`{}` of an empty array", p.name())
+fn extreme(prim: Prim, a: &Val) -> Result<usize, String> {
+    let input = array(a)?;
+    if input.elems.is_empty() || input.shape.len() != 1 {
+        return Err(if input.elems.is_empty() {
+            format!("`{}` of an empty array", prim.name())
         } else {
-            format!("`{}` of a matrix", p.name())
+            format!("`{}` of a matrix", prim.name())
         });
     }
-    if let Some(i) = a.elems.iter().position(|x| x.float().is_some_and(f64::is_nan)) {
+    if let Some(i) = input.elems.iter().position(|x| x.float().is_some_and(f64::is_nan)) {
         return Ok(i);
     }
-    let better = if matches!(p, Prim::Reduction(ReductionFn::Argmin | ReductionFn::Minimum)) {
+    let better = if matches!(prim, Prim::Reduction(ReductionFn::Argmin | ReductionFn::Minimum)) {
         Ordering::Less
     } else {
         Ordering::Greater
     };
-    Ok((1..a.elems.len())
-        .fold(0, |best, i| if compare(&a.elems[i], &a.elems[best]) == Some(better) { i } else { best }))
+    Ok((1..input.elems.len())
+        .fold(0, |best, i| if compare(&input.elems[i], &input.elems[best]) == Some(better) { i } else { best }))
 }
 
 /// A copy of `dest` with elements replaced. Indices out of range are ignored; among equal indices the last wins.
 fn scatter(dest: &Val, at: &Val, v: &Val) -> Res {
-    let (d, at, v) = (array(dest)?, array(at)?, array(v)?);
-    let (n, k) = arrays::rows(d);
+    let (target, at, v) = (array(dest)?, array(at)?, array(v)?);
+    let (n, k) = arrays::rows(target);
     if arrays::rows(v) != (at.elems.len(), k) {
         return Err(format!("{} indices for values of shape {:?}", at.elems.len(), v.shape));
     }
-    let mut elems = d.elems.clone();
+    let mut elems = target.elems.clone();
     for (j, i) in at.elems.iter().enumerate() {
         if let Some(i) = usize::try_from(int(i)?).ok().filter(|i| *i < n) {
             elems[i * k..(i + 1) * k].clone_from_slice(&v.elems[j * k..(j + 1) * k]);
         }
     }
-    Ok(Val::array(d.shape.clone(), elems))
+    Ok(Val::array(target.shape.clone(), elems))
 }

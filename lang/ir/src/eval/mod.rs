@@ -152,7 +152,7 @@ impl<'a> Evaluator<'a> {
 
     fn call(&mut self, id: FnId, args: Vec<Val>, lin_args: Vec<Val>) -> Res<BlockResults> {
         let program = self.program;
-        let Some(f) = program.funcs.get(id.0 as usize) else {
+        let Some(func) = program.funcs.get(id.0 as usize) else {
             return Err(Error {
                 message: format!("there is no function f{}", id.0),
                 span: Span::default(),
@@ -162,17 +162,18 @@ impl<'a> Evaluator<'a> {
         let uses = self
             .uses
             .entry(id)
-            .or_insert_with(|| Rc::new(LinearUses { sparse: cost::sparse(f), untouched: cost::untouched(f) }))
+            .or_insert_with(|| Rc::new(LinearUses { sparse: cost::sparse(func), untouched: cost::untouched(func) }))
             .clone();
-        let mut frame = CallFrame { f, vals: vec![None; f.vars.len()], uses };
-        let params = f.body.params.iter().chain(&f.body.lin_params);
-        if let Some((v, x)) = params.zip(args.iter().chain(&lin_args)).find(|(v, x)| !x.fits(f.ty(**v))) {
-            let wrong = format!("argument {} is {}", crate::print::var(f, *v), x.kind());
+        let mut frame = CallFrame { f: func, vals: vec![None; func.vars.len()], uses };
+        let params = func.body.params.iter().chain(&func.body.lin_params);
+        if let Some((v, x)) = params.zip(args.iter().chain(&lin_args)).find(|(v, x)| !x.fits(func.ty(**v))) {
+            let wrong = format!("argument {} is {}", crate::print::var(func, *v), x.kind());
             return Err(frame.error(wrong, Span::default()));
         }
-        let out = stacker::maybe_grow(128 * 1024, 4 * 1024 * 1024, || self.block(&mut frame, &f.body, args, lin_args))?;
+        let out =
+            stacker::maybe_grow(128 * 1024, 4 * 1024 * 1024, || self.block(&mut frame, &func.body, args, lin_args))?;
         if let Some(w) = self.watch.as_mut().filter(|w| w.functions.contains(&id)) {
-            w.live += (w.bytes)(f, &out.0);
+            w.live += (w.bytes)(func, &out.0);
             w.peak = w.peak.max(w.live);
         }
         Ok(out)
@@ -212,53 +213,53 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    fn stmt(&mut self, fr: &mut CallFrame<'_>, s: &Stmt) -> Res<()> {
+    fn stmt(&mut self, fr: &mut CallFrame<'_>, stmt: &Stmt) -> Res<()> {
         self.counts.steps += 1;
         if self.counts.steps > self.fuel {
-            return Err(fr.error(format!("stopped after {} statements", self.fuel), s.span));
+            return Err(fr.error(format!("stopped after {} statements", self.fuel), stmt.span));
         }
         if self.host.stop() {
-            return Err(fr.error("interrupted".to_owned(), s.span));
+            return Err(fr.error("interrupted".to_owned(), stmt.span));
         }
-        let (outs, lin_outs) = match self.control(fr, s) {
+        let (outs, lin_outs) = match self.control(fr, stmt) {
             Some(done) => done?,
             None => {
-                let mut outs = self.op(fr, s).map_err(|why| fr.error(why, s.span))?;
-                let lin_outs = outs.split_off(s.outs.len().min(outs.len()));
+                let mut outs = self.op(fr, stmt).map_err(|why| fr.error(why, stmt.span))?;
+                let lin_outs = outs.split_off(stmt.outs.len().min(outs.len()));
                 (outs, lin_outs)
             }
         };
-        self.count(fr, s, &outs, &lin_outs);
-        fr.bind("results", &s.outs, outs, s.span)?;
-        fr.bind("linear results", &s.lin_outs, lin_outs, s.span)
+        self.count(fr, stmt, &outs, &lin_outs);
+        fr.bind("results", &stmt.outs, outs, stmt.span)?;
+        fr.bind("linear results", &stmt.lin_outs, lin_outs, stmt.span)
     }
 
     /// Counts the work of a statement with these results.
     #[inline(never)]
-    fn count(&mut self, fr: &CallFrame<'_>, s: &Stmt, outs: &[Val], lin_outs: &[Val]) {
-        let mut linear = !s.lin_outs.is_empty();
-        s.op.each_operand(&mut |v| linear |= fr.f.linear(v));
-        if matches!(s.op, Op::Drop(v) if fr.uses.untouched.contains(&v)) {
+    fn count(&mut self, fr: &CallFrame<'_>, stmt: &Stmt, outs: &[Val], lin_outs: &[Val]) {
+        let mut linear = !stmt.lin_outs.is_empty();
+        stmt.op.each_operand(&mut |v| linear |= fr.f.linear(v));
+        if matches!(stmt.op, Op::Drop(v) if fr.uses.untouched.contains(&v)) {
             return;
         }
         let get = |v| fr.get(v);
-        let work = cost::work(&s.op, linear, &get, &[outs, lin_outs].concat());
-        self.counts.add(s.span, linear, work);
+        let work = cost::work(&stmt.op, linear, &get, &[outs, lin_outs].concat());
+        self.counts.add(stmt.span, linear, work);
         if linear {
-            let unread = s
+            let unread = stmt
                 .lin_outs
                 .iter()
                 .zip(lin_outs)
                 .filter(|(v, _)| fr.uses.sparse.contains(v))
                 .map(|(_, x)| x.scalars())
                 .sum();
-            self.counts.beyond += cost::beyond(&s.op, &get, lin_outs, unread);
+            self.counts.beyond += cost::beyond(&stmt.op, &get, lin_outs, unread);
         }
-        if s.outs.iter().chain(&s.lin_outs).any(|o| fr.f.ty(*o).scalar().is_real()) {
-            let arithmetic = cost::arithmetic(&s.op, linear, work);
+        if stmt.outs.iter().chain(&stmt.lin_outs).any(|o| fr.f.ty(*o).scalar().is_real()) {
+            let arithmetic = cost::arithmetic(&stmt.op, linear, work);
             self.counts.arithmetic += arithmetic;
             self.counts.inside +=
-                s.outs.first().map_or(0, |v| cost::inside(fr.f.vars[v.0 as usize].role, arithmetic, work));
+                stmt.outs.first().map_or(0, |v| cost::inside(fr.f.vars[v.0 as usize].role, arithmetic, work));
         }
     }
 

@@ -46,29 +46,29 @@ fn each(v: &Val, f: &mut dyn FnMut(&Val) -> Res) -> Res {
 }
 
 /// Applies a binary operator.
-pub fn bin(op: Bin, a: &Val, b: &Val) -> Res {
-    match (a, b) {
+pub fn bin(op: Bin, left: &Val, right: &Val) -> Res {
+    match (left, right) {
         (Val::F64(x), Val::F64(y)) => Ok(Val::F64(op.eval(*x, *y))),
         (Val::F32(x), Val::F32(y)) => Ok(Val::F32(op.eval(f64::from(*x), f64::from(*y)) as f32)),
         (Val::I64(x), Val::I64(y)) => int_bin(op, *x, *y).map(Val::I64),
-        (Val::SymbolicZero, _) | (_, Val::SymbolicZero) => symbolic_zero(op, a, b),
+        (Val::SymbolicZero, _) | (_, Val::SymbolicZero) => symbolic_zero(op, left, right),
         (Val::Deps(x), Val::Deps(y)) => Ok(Val::Deps(Deps::union(x, y))),
         // The number is a coefficient, or the initial zero of a sum.
-        (Val::Deps(_), Val::F64(_) | Val::F32(_)) => Ok(a.clone()),
-        (Val::F64(_) | Val::F32(_), Val::Deps(_)) => Ok(b.clone()),
+        (Val::Deps(_), Val::F64(_) | Val::F32(_)) => Ok(left.clone()),
+        (Val::F64(_) | Val::F32(_), Val::Deps(_)) => Ok(right.clone()),
         (Val::Array(x), Val::Array(y)) if x.shape == y.shape => {
             pairs(&x.elems, &y.elems, op).map(|e| Val::array(x.shape.clone(), e))
         }
         // An array collected in zero iterations has lost its inner extents.
-        (Val::Array(x), Val::Array(y)) if x.elems.is_empty() && y.elems.is_empty() => Ok(a.clone()),
+        (Val::Array(x), Val::Array(y)) if x.elems.is_empty() && y.elems.is_empty() => Ok(left.clone()),
         (Val::Array(x), Val::Array(y)) => {
             Err(format!("the arrays have different shapes: {:?} and {:?}", x.shape, y.shape))
         }
         (Val::Data(x), Val::Data(y)) if x.tag == y.tag => pairs(&x.fields, &y.fields, op).map(|f| Val::data(x.tag, f)),
         (Val::Data(_), Val::Data(_)) => Err("the data have different constructors".to_owned()),
-        (Val::Array(_) | Val::Data(_), _) => each(a, &mut |x| bin(op, x, b)),
-        (_, Val::Array(_) | Val::Data(_)) => each(b, &mut |y| bin(op, a, y)),
-        _ => Err(format!("an operator on {} and {}", a.kind(), b.kind())),
+        (Val::Array(_) | Val::Data(_), _) => each(left, &mut |x| bin(op, x, right)),
+        (_, Val::Array(_) | Val::Data(_)) => each(right, &mut |y| bin(op, left, y)),
+        _ => Err(format!("an operator on {} and {}", left.kind(), right.kind())),
     }
 }
 
@@ -109,47 +109,53 @@ fn pairs(xs: &[Val], ys: &[Val], op: Bin) -> Result<Vec<Val>, String> {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || xs.iter().zip(ys).map(|(x, y)| bin(op, x, y)).collect())
 }
 
-fn symbolic_zero(op: Bin, a: &Val, b: &Val) -> Res {
+fn symbolic_zero(op: Bin, left: &Val, b: &Val) -> Res {
     match op {
-        Bin::Add => Ok(if a.is_symbolic_zero() { b.clone() } else { a.clone() }),
+        Bin::Add => Ok(if left.is_symbolic_zero() { b.clone() } else { left.clone() }),
         Bin::Sub => {
-            if a.is_symbolic_zero() {
+            if left.is_symbolic_zero() {
                 un(Un::Neg, b)
             } else {
-                Ok(a.clone())
+                Ok(left.clone())
             }
         }
         Bin::Mul | Bin::ScaleTangent => Ok(Val::SymbolicZero),
-        Bin::Div if a.is_symbolic_zero() => Ok(Val::SymbolicZero),
+        Bin::Div if left.is_symbolic_zero() => Ok(Val::SymbolicZero),
         _ => Err("the elements of an absent zero are needed".to_owned()),
     }
 }
 
 /// An operator on Ints. Overflow and division by zero are errors.
-fn int_bin(op: Bin, a: i64, b: i64) -> Result<i64, String> {
-    if matches!(op, Bin::IntDiv | Bin::Rem) && b == 0 {
+fn int_bin(op: Bin, left: i64, right: i64) -> Result<i64, String> {
+    if matches!(op, Bin::IntDiv | Bin::Rem) && right == 0 {
         return Err("division of an Int by zero".to_owned());
     }
-    let r = match op {
-        Bin::Add => a.checked_add(b),
-        Bin::Sub => a.checked_sub(b),
-        Bin::Mul | Bin::ScaleTangent => a.checked_mul(b),
+    let result = match op {
+        Bin::Add => left.checked_add(right),
+        Bin::Sub => left.checked_sub(right),
+        Bin::Mul | Bin::ScaleTangent => left.checked_mul(right),
         // Division rounds towards negative infinity; the remainder has the sign of the divisor.
-        Bin::IntDiv => a.checked_div(b).map(|q| if a.wrapping_rem(b) != 0 && (a < 0) != (b < 0) { q - 1 } else { q }),
-        Bin::Rem => Some(a.wrapping_rem(b)).map(|r| if r != 0 && (r < 0) != (b < 0) { r + b } else { r }),
-        Bin::Pow if b < 0 => return Err("an Int cannot have a negative power".to_owned()),
-        Bin::Pow => u32::try_from(b).map_or(if a.abs() > 1 { None } else { Some(a) }, |b| a.checked_pow(b)),
-        Bin::Min => Some(a.min(b)),
-        Bin::Max => Some(a.max(b)),
-        Bin::LeIndicator => Some(i64::from(a <= b)),
+        Bin::IntDiv => left
+            .checked_div(right)
+            .map(|q| if left.wrapping_rem(right) != 0 && (left < 0) != (right < 0) { q - 1 } else { q }),
+        Bin::Rem => {
+            Some(left.wrapping_rem(right)).map(|r| if r != 0 && (r < 0) != (right < 0) { r + right } else { r })
+        }
+        Bin::Pow if right < 0 => return Err("an Int cannot have a negative power".to_owned()),
+        Bin::Pow => {
+            u32::try_from(right).map_or(if left.abs() > 1 { None } else { Some(left) }, |b| left.checked_pow(b))
+        }
+        Bin::Min => Some(left.min(right)),
+        Bin::Max => Some(left.max(right)),
+        Bin::LeIndicator => Some(i64::from(left <= right)),
         Bin::Div | Bin::Atan2 | Bin::Hypot => return Err("this operator is not defined on Ints".to_owned()),
     };
-    r.ok_or_else(|| OVERFLOW.to_owned())
+    result.ok_or_else(|| OVERFLOW.to_owned())
 }
 
 /// Compares two values, elementwise on arrays.
-pub fn cmp(op: Cmp, a: &Val, b: &Val) -> Res {
-    let order = match (a, b) {
+pub fn cmp(op: Cmp, left: &Val, right: &Val) -> Res {
+    let order = match (left, right) {
         (Val::F64(x), Val::F64(y)) => x.partial_cmp(y),
         (Val::F32(x), Val::F32(y)) => x.partial_cmp(y),
         (Val::I64(x), Val::I64(y)) => Some(x.cmp(y)),
@@ -162,9 +168,9 @@ pub fn cmp(op: Cmp, a: &Val, b: &Val) -> Res {
         (Val::Array(x), Val::Array(y)) => {
             return Err(format!("the arrays have different shapes: {:?} and {:?}", x.shape, y.shape));
         }
-        (Val::Array(_), _) => return each(a, &mut |x| cmp(op, x, b)),
-        (_, Val::Array(_)) => return each(b, &mut |y| cmp(op, a, y)),
-        _ => return Err(format!("{} and {} cannot be compared", a.kind(), b.kind())),
+        (Val::Array(_), _) => return each(left, &mut |x| cmp(op, x, right)),
+        (_, Val::Array(_)) => return each(right, &mut |y| cmp(op, left, y)),
+        _ => return Err(format!("{} and {} cannot be compared", left.kind(), right.kind())),
     };
     Ok(Val::Bool(op.holds(order)))
 }
@@ -178,14 +184,14 @@ pub fn not(v: &Val) -> Res {
     }
 }
 
-/// `a` if the condition holds, else `b`.
-pub fn select(c: &Val, a: &Val, b: &Val) -> Res {
+/// `left` if the condition holds, else `right`.
+pub fn select(c: &Val, left: &Val, right: &Val) -> Res {
     let mask = match c {
-        Val::Bool(c) => return Ok(if *c { a.clone() } else { b.clone() }),
+        Val::Bool(c) => return Ok(if *c { left.clone() } else { right.clone() }),
         Val::Array(mask) => mask,
         other => return Err(format!("a Bool was expected, not {}", other.kind())),
     };
-    if a.is_symbolic_zero() && b.is_symbolic_zero() {
+    if left.is_symbolic_zero() && right.is_symbolic_zero() {
         return Ok(Val::SymbolicZero);
     }
     let pick = |v: &Val, other: &Val, i: usize| match v {
@@ -198,8 +204,12 @@ pub fn select(c: &Val, a: &Val, b: &Val) -> Res {
         number => Ok(number.clone()),
     };
     let holds = |v: &Val| matches!(v, Val::Bool(true));
-    let elems: Result<_, _> =
-        mask.elems.iter().enumerate().map(|(i, c)| if holds(c) { pick(a, b, i) } else { pick(b, a, i) }).collect();
+    let elems: Result<_, _> = mask
+        .elems
+        .iter()
+        .enumerate()
+        .map(|(i, c)| if holds(c) { pick(left, right, i) } else { pick(right, left, i) })
+        .collect();
     Ok(Val::array(mask.shape.clone(), elems?))
 }
 

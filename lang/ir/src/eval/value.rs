@@ -41,16 +41,16 @@ impl PartialEq for Deps {
 
 impl Deps {
     /// The union of two dependence sets.
-    pub(super) fn union(a: &Rc<Deps>, b: &Rc<Deps>) -> Rc<Deps> {
-        if Rc::ptr_eq(a, b) {
-            return a.clone();
+    pub(super) fn union(deps: &Rc<Deps>, b: &Rc<Deps>) -> Rc<Deps> {
+        if Rc::ptr_eq(deps, b) {
+            return deps.clone();
         }
-        a.left.set(a.left.get().saturating_sub((a.of.len() + b.of.len()) as u64));
-        if a.left.get() == 0 {
-            return a.clone();
+        deps.left.set(deps.left.get().saturating_sub((deps.of.len() + b.of.len()) as u64));
+        if deps.left.get() == 0 {
+            return deps.clone();
         }
-        let (mut x, mut y) = (a.of.iter().copied().peekable(), b.of.iter().copied().peekable());
-        let mut of = Vec::with_capacity(a.of.len() + b.of.len());
+        let (mut x, mut y) = (deps.of.iter().copied().peekable(), b.of.iter().copied().peekable());
+        let mut of = Vec::with_capacity(deps.of.len() + b.of.len());
         while let (Some(p), Some(q)) = (x.peek(), y.peek()) {
             let least = *p.min(q);
             x.next_if_eq(&least);
@@ -58,7 +58,7 @@ impl Deps {
             of.push(least);
         }
         of.extend(x.chain(y));
-        Rc::new(Deps { of, left: a.left.clone() })
+        Rc::new(Deps { of, left: deps.left.clone() })
     }
 }
 

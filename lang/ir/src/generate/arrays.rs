@@ -88,144 +88,131 @@ impl Generator {
     }
 
     fn part_step(&mut self) {
-        let (x, shape) = self.array();
-        let (n, inner) = (shape[0], shape[1..].to_vec());
+        let (array, shape) = self.array();
+        let (extent, inner) = (shape[0], shape[1..].to_vec());
         match self.rng.below(4) {
             0 | 1 => {
                 let take = self.rng.between(1, shape.len());
                 let at: Vec<Var> = shape[..take].iter().map(|n| self.index(*n)).collect();
-                self.one(Op::Index { a: x.v, at, shape: None }, VarKind::Real(shape[take..].to_vec()), x.bound);
+                self.one(Op::Index { a: array.v, at, shape: None }, VarKind::Real(shape[take..].to_vec()), array.bound);
             }
             2 => {
-                let (lo, hi, k) = self.bounds(n);
-                self.one(Op::Slice { a: x.v, lo, hi, shape: None }, VarKind::Real([vec![k], inner].concat()), x.bound);
+                let (lo, hi, k) = self.bounds(extent);
+                self.one(
+                    Op::Slice { a: array.v, lo, hi, shape: None },
+                    VarKind::Real([vec![k], inner].concat()),
+                    array.bound,
+                );
             }
             _ => {
-                let (at, k) = self.indices(n);
-                self.one(Op::Gather { a: x.v, at, shape: None }, VarKind::Real([vec![k], inner].concat()), x.bound);
+                let (at, k) = self.indices(extent);
+                self.one(
+                    Op::Gather { a: array.v, at, shape: None },
+                    VarKind::Real([vec![k], inner].concat()),
+                    array.bound,
+                );
             }
         }
     }
 
     fn update_step(&mut self) {
-        let (x, shape) = self.array();
-        let (n, inner) = (shape[0], shape[1..].to_vec());
-        let kind = x.kind.clone();
+        let (array, shape) = self.array();
+        let (extent, inner) = (shape[0], shape[1..].to_vec());
+        let kind = array.kind.clone();
         match self.rng.below(4) {
             0 => {
-                let at = vec![self.index(n)];
+                let at = vec![self.index(extent)];
                 let v = self.var_of_kind(&VarKind::Real(inner));
-                self.one(Op::IndexSet { acc: x.v, at, v, shape: None }, kind, x.bound.max(1.0));
+                self.one(Op::IndexSet { acc: array.v, at, v, shape: None }, kind, array.bound.max(1.0));
             }
             1 => {
                 let at: Vec<Var> = shape.iter().map(|n| self.index(*n)).collect();
                 let v = self.var_of_kind(&VarKind::Real(vec![]));
-                self.push_damped(Op::IndexAdd { acc: x.v, at, v, shape: None }, kind, x.bound + 1.0);
+                self.push_damped(Op::IndexAdd { acc: array.v, at, v, shape: None }, kind, array.bound + 1.0);
             }
             2 => {
-                let (lo, hi, k) = self.bounds(n);
+                let (lo, hi, k) = self.bounds(extent);
                 let v = self.var_of_kind(&VarKind::Real([vec![k], inner].concat()));
-                self.push_damped(Op::SliceAdd { acc: x.v, lo, hi, v, shape: None }, kind, x.bound + 1.0);
+                self.push_damped(Op::SliceAdd { acc: array.v, lo, hi, v, shape: None }, kind, array.bound + 1.0);
             }
             _ => {
-                let (at, k) = self.indices(n);
+                let (at, k) = self.indices(extent);
                 let v = self.var_of_kind(&VarKind::Real([vec![k], inner].concat()));
-                self.push_damped(Op::GatherAdd { acc: x.v, at, v, shape: None }, kind, x.bound + k as f64);
+                self.push_damped(Op::GatherAdd { acc: array.v, at, v, shape: None }, kind, array.bound + k as f64);
             }
         }
     }
 
     fn whole_step(&mut self) {
-        let (x, shape) = self.array();
-        let (n, inner) = (shape[0], shape[1..].to_vec());
+        let (array, shape) = self.array();
+        let (extent, inner) = (shape[0], shape[1..].to_vec());
         let count: usize = shape.iter().product();
-        let kind = x.kind.clone();
+        let kind = array.kind.clone();
         match self.rng.below(16) {
             0 => {
-                self.one(Op::Reverse(x.v), kind, x.bound);
+                self.one(Op::Reverse(array.v), kind, array.bound);
             }
             1 => {
                 let n = self.index(4);
-                self.one(Op::Rotate { n, a: x.v }, kind, x.bound);
+                self.one(Op::Rotate { n, a: array.v }, kind, array.bound);
             }
             2 => {
                 let to = self.ints(&[count as i64]);
-                self.one(Op::Reshape { a: x.v, to, from: None }, VarKind::Real(vec![count]), x.bound);
+                self.one(Op::Reshape { a: array.v, to, from: None }, VarKind::Real(vec![count]), array.bound);
             }
             3 if shape.len() > 1 => {
-                let turned = [vec![shape[1], n], shape[2..].to_vec()].concat();
-                self.one(Op::Transpose(x.v), VarKind::Real(turned), x.bound);
+                let turned = [vec![shape[1], extent], shape[2..].to_vec()].concat();
+                self.one(Op::Transpose(array.v), VarKind::Real(turned), array.bound);
             }
             4 | 5 => {
-                self.push_damped(Op::Sum { a: x.v, n: None }, VarKind::Real(inner), x.bound * n as f64);
+                self.push_damped(Op::Sum { a: array.v, n: None }, VarKind::Real(inner), array.bound * extent as f64);
             }
             6 => {
-                self.push_damped(Op::SumAll { a: x.v, shape: None }, VarKind::Real(vec![]), x.bound * count as f64);
+                self.push_damped(
+                    Op::SumAll { a: array.v, shape: None },
+                    VarKind::Real(vec![]),
+                    array.bound * count as f64,
+                );
             }
             7 => {
                 let reverse = self.rng.once_in(2);
-                self.push_damped(Op::Cumsum { a: x.v, reverse }, kind, x.bound * n as f64);
+                self.push_damped(Op::Cumsum { a: array.v, reverse }, kind, array.bound * extent as f64);
             }
-            8 => self.masked(&x, &shape),
-            9..=11 if count <= 8 => self.enlarged(&x, shape),
-            12..=14 => self.built_in(&x, &shape),
+            8 => self.masked(&array, &shape),
+            9..=11 if count <= 8 => self.enlarged(&array, shape),
+            12..=14 => self.built_in(&array, &shape),
             _ => self.product(),
         }
     }
 
     /// Built-ins that are not IR operations of their own.
-    fn built_in(&mut self, x: &ScopedVar, shape: &[usize]) {
+    fn built_in(&mut self, scoped: &ScopedVar, shape: &[usize]) {
         let scalar = || VarKind::Real(vec![]);
-        match shape {
-            [n] => match self.rng.below(9) {
-                5 | 6 => self.ordered(x),
-                7 => {
-                    self.one(Op::Prim(Prim::Reduction(ReductionFn::Maximum), vec![x.v]), scalar(), x.bound);
-                }
-                8 => {
-                    self.one(Op::Prim(Prim::Reduction(ReductionFn::Minimum), vec![x.v]), scalar(), x.bound);
-                }
-                0 => {
-                    self.one(Op::Prim(Prim::Reduction(ReductionFn::Mean), vec![x.v]), scalar(), x.bound);
-                }
-                1 => {
-                    self.push_damped(
-                        Op::Prim(Prim::Reduction(ReductionFn::Variance), vec![x.v]),
-                        scalar(),
-                        x.bound * x.bound,
-                    );
-                }
-                2 => {
-                    self.push_damped(
-                        Op::Prim(Prim::Reduction(ReductionFn::Prod), vec![x.v]),
-                        scalar(),
-                        x.bound.max(1.0).powi(*n as i32),
-                    );
-                }
-                3 => {
-                    self.push_damped(
-                        Op::Prim(Prim::Reduction(ReductionFn::Cumprod), vec![x.v]),
-                        x.kind.clone(),
-                        x.bound.max(1.0).powi(*n as i32),
-                    );
-                }
-                _ if *n <= 4 => {
-                    self.one(Op::Prim(Prim::Array(ArrayFn::Diag), vec![x.v]), VarKind::Real(vec![*n, *n]), x.bound);
-                }
-                _ => {}
+        let call = |prim: Prim| Op::Prim(prim, vec![scoped.v]);
+        let reduction = |prim: ReductionFn| call(Prim::Reduction(prim));
+        let diagonal = || call(Prim::Array(ArrayFn::Diag));
+        let (bound, power) = (scoped.bound, |n: usize| scoped.bound.max(1.0).powi(n as i32));
+        let (op, kind, bound, damped) = match shape {
+            [extent] => match self.rng.below(9) {
+                0 => (reduction(ReductionFn::Mean), scalar(), bound, false),
+                1 => (reduction(ReductionFn::Variance), scalar(), bound * bound, true),
+                2 => (reduction(ReductionFn::Prod), scalar(), power(*extent), true),
+                3 => (reduction(ReductionFn::Cumprod), scoped.kind.clone(), power(*extent), true),
+                5 | 6 => return self.ordered(scoped),
+                7 => (reduction(ReductionFn::Maximum), scalar(), bound, false),
+                8 => (reduction(ReductionFn::Minimum), scalar(), bound, false),
+                _ if *extent <= 4 => (diagonal(), VarKind::Real(vec![*extent, *extent]), bound, false),
+                _ => return,
             },
-            [n, m] if n == m => {
-                self.push_damped(
-                    Op::Prim(Prim::Reduction(ReductionFn::Trace), vec![x.v]),
-                    scalar(),
-                    x.bound * *n as f64,
-                );
-            }
-            [n, m] => {
-                self.one(Op::Prim(Prim::Array(ArrayFn::Diag), vec![x.v]), VarKind::Real(vec![*n.min(m)]), x.bound);
-            }
-            _ => {}
-        }
+            [n, m] if n == m => (reduction(ReductionFn::Trace), scalar(), bound * *n as f64, true),
+            [n, m] => (diagonal(), VarKind::Real(vec![*n.min(m)]), bound, false),
+            _ => return,
+        };
+        if damped {
+            self.push_damped(op, kind, bound)
+        } else {
+            self.one(op, kind, bound)
+        };
     }
 
     /// A sorted array, in which some numbers occur twice.
@@ -238,23 +225,27 @@ impl Generator {
     }
 
     /// Operations that make arrays larger.
-    fn enlarged(&mut self, x: &ScopedVar, shape: Vec<usize>) {
+    fn enlarged(&mut self, scoped: &ScopedVar, shape: Vec<usize>) {
         let deep = shape.len() > 2;
         match self.rng.below(3) {
             0 if !deep => {
                 let k = self.rng.between(1, 3);
                 let copies = self.b.int(k as i64);
-                self.one(Op::Replicate { n: copies, a: x.v }, VarKind::Real([vec![k], shape].concat()), x.bound);
+                self.one(
+                    Op::Replicate { n: copies, a: scoped.v },
+                    VarKind::Real([vec![k], shape].concat()),
+                    scoped.bound,
+                );
             }
             1 if !deep => {
-                let y = self.var_of_kind(&x.kind);
+                let y = self.var_of_kind(&scoped.kind);
                 let stacked = VarKind::Real([vec![2], shape].concat());
-                self.one(Op::ArrayLit { elems: vec![x.v, y], shape: None }, stacked, x.bound.max(1.0));
+                self.one(Op::ArrayLit { elems: vec![scoped.v, y], shape: None }, stacked, scoped.bound.max(1.0));
             }
             _ => {
-                let y = self.var_of_kind(&x.kind);
+                let y = self.var_of_kind(&scoped.kind);
                 let joined = VarKind::Real([vec![2 * shape[0]], shape[1..].to_vec()].concat());
-                self.one(Op::Concat { a: x.v, b: y, len: None, shape: None }, joined, x.bound.max(1.0));
+                self.one(Op::Concat { a: scoped.v, b: y, len: None, shape: None }, joined, scoped.bound.max(1.0));
             }
         }
     }
@@ -270,15 +261,19 @@ impl Generator {
     }
 
     fn product(&mut self) {
-        let Some((a, s)) = self.of_rank(1) else { return };
-        let n = s[0];
+        let Some((vector, s)) = self.of_rank(1) else { return };
+        let extent = s[0];
         match (self.rng.below(3), self.of_rank(2)) {
             (0, _) => {
-                let y = self.var_of_kind(&a.kind);
-                self.push_damped(Op::Dot(a.v, y), VarKind::Real(vec![]), a.bound * n as f64);
+                let y = self.var_of_kind(&vector.kind);
+                self.push_damped(Op::Dot(vector.v, y), VarKind::Real(vec![]), vector.bound * extent as f64);
             }
-            (1, Some((m, t))) if t[1] == n => {
-                self.push_damped(Op::MatMul(m.v, a.v), VarKind::Real(vec![t[0]]), a.bound * m.bound * n as f64);
+            (1, Some((m, t))) if t[1] == extent => {
+                self.push_damped(
+                    Op::MatMul(m.v, vector.v),
+                    VarKind::Real(vec![t[0]]),
+                    vector.bound * m.bound * extent as f64,
+                );
             }
             (_, Some((m, t))) if t[0] * t[0] <= 16 => {
                 let turned = self.one(Op::Transpose(m.v), VarKind::Real(vec![t[1], t[0]]), m.bound);
@@ -288,8 +283,12 @@ impl Generator {
                     m.bound * m.bound * t[1] as f64,
                 );
             }
-            _ if n <= 4 && a.bound * a.bound <= LARGEST * LARGEST => {
-                self.push_damped(Op::Outer(a.v, a.v), VarKind::Real(vec![n, n]), a.bound * a.bound);
+            _ if extent <= 4 && vector.bound * vector.bound <= LARGEST * LARGEST => {
+                self.push_damped(
+                    Op::Outer(vector.v, vector.v),
+                    VarKind::Real(vec![extent, extent]),
+                    vector.bound * vector.bound,
+                );
             }
             _ => {}
         }

@@ -66,7 +66,7 @@ impl Generator {
         let known =
             self.pick(|k| matches!(k, VarKind::Int(lo, hi) if *lo >= 0 && *hi <= 4)).filter(|_| self.rng.once_in(3));
         let trip = self.rng.below(4);
-        let (n, exact, most) = match known {
+        let (count, exact, most) = match known {
             Some(k) => (k.v, false, 4),
             None => (self.b.int(trip as i64), true, trip),
         };
@@ -89,7 +89,7 @@ impl Generator {
         let steps = self.rng.between(1, 4);
         let body = self.block(&params, steps, &[carried.clone(), made.clone()].concat());
         let op = Loop {
-            trip: Trip::Count(n),
+            trip: Trip::Count(count),
             reverse: self.rng.once_in(2),
             init,
             lin_init: vec![],
@@ -116,7 +116,7 @@ impl Generator {
             .unzip()
     }
 
-    fn emit_loop(&mut self, l: Loop, carried: Vec<VarKind>, outs: &[Out], made: &[VarKind], trip: usize) {
+    fn emit_loop(&mut self, ir_loop: Loop, carried: Vec<VarKind>, outs: &[Out], made: &[VarKind], trip: usize) {
         self.place();
         let mut tys: Vec<Ty> = carried.iter().map(|k| self.ty(k)).collect();
         for (o, k) in outs.iter().zip(made) {
@@ -128,25 +128,25 @@ impl Generator {
             });
         }
         tys.push(Ty::I64);
-        let (vars, _) = self.b.emit(Op::Loop(Box::new(l)), &tys, &[]);
+        let (vars, _) = self.b.emit(Op::Loop(Box::new(ir_loop)), &tys, &[]);
         for (v, k) in vars.iter().zip(&carried) {
             self.know(*v, k.clone(), 1.0);
         }
-        for ((v, o), k) in vars[carried.len()..].iter().zip(outs).zip(made) {
+        for ((var, o), kind) in vars[carried.len()..].iter().zip(outs).zip(made) {
             match o {
-                Out::Collect if *k == VarKind::Box => {
-                    self.know(*v, VarKind::Boxes(trip), LARGEST);
+                Out::Collect if *kind == VarKind::Box => {
+                    self.know(*var, VarKind::Boxes(trip), LARGEST);
                 }
                 Out::Collect => {
-                    self.know(*v, VarKind::Real(vec![trip]), 1.0);
+                    self.know(*var, VarKind::Real(vec![trip]), 1.0);
                 }
                 Out::Sum => {
-                    self.know(*v, k.clone(), LARGEST);
+                    self.know(*var, kind.clone(), LARGEST);
                 }
                 // The elements are read immediately.
                 Out::Boxed if trip > 0 => {
                     let at = vec![self.b.int(trip as i64 - 1)];
-                    self.one(Op::Index { a: *v, at, shape: None }, k.clone(), 1.0);
+                    self.one(Op::Index { a: *var, at, shape: None }, kind.clone(), 1.0);
                 }
                 Out::Boxed => {}
             }
@@ -200,14 +200,15 @@ impl Generator {
         self.emit_loop(op, carried, &outs, &made, limit as usize);
     }
 
-    /// An associative operator on `n` components that keeps values within -4 ... 4, and its neutral element: sums,
+    /// An associative operator on `arity` components that keeps values within -4 ... 4, and its neutral element: sums,
     /// products (also with a free variable), extremes, composition of linear functions.
-    fn operator(&mut self, n: usize) -> (Block, Vec<f64>) {
+    fn operator(&mut self, arity: usize) -> (Block, Vec<f64>) {
         let (op, unit) =
             [(Bin::Add, 0.0), (Bin::Mul, 1.0), (Bin::Max, -LARGEST), (Bin::Min, LARGEST)][self.rng.below(4)];
-        let free = (n == 1 && op == Bin::Mul && self.rng.once_in(3)).then(|| self.var_of_kind(&VarKind::Real(vec![])));
+        let free =
+            (arity == 1 && op == Bin::Mul && self.rng.once_in(3)).then(|| self.var_of_kind(&VarKind::Real(vec![])));
         self.b.open();
-        let p: Vec<Var> = (0..2 * n).map(|_| self.b.param(Ty::F64)).collect();
+        let p: Vec<Var> = (0..2 * arity).map(|_| self.b.param(Ty::F64)).collect();
         let results = match p.as_slice() {
             // Products of 2×2 matrices.
             [a, b, c, d, e, f, g, h] => {
@@ -228,7 +229,7 @@ impl Generator {
             }
             _ => Vec::new(),
         };
-        let units = match n {
+        let units = match arity {
             4 => vec![1.0, 0.0, 0.0, 1.0],
             2 => vec![0.0, 1.0],
             _ => vec![unit],
@@ -258,10 +259,10 @@ impl Generator {
     }
 
     pub(super) fn by_index(&mut self) {
-        let (m, n) = (self.rng.between(1, 4), self.rng.between(1, 4));
-        let (dest, values) = (self.var_of_kind(&VarKind::Real(vec![m])), self.var_of_kind(&VarKind::Real(vec![n])));
+        let (bins, n) = (self.rng.between(1, 4), self.rng.between(1, 4));
+        let (dest, values) = (self.var_of_kind(&VarKind::Real(vec![bins])), self.var_of_kind(&VarKind::Real(vec![n])));
         // Some keys are out of range.
-        let keys: Vec<i64> = (0..n).map(|_| self.rng.below(m + 2) as i64 - 1).collect();
+        let keys: Vec<i64> = (0..n).map(|_| self.rng.below(bins + 2) as i64 - 1).collect();
         let keys = self.ints(&keys);
         let (op, units) = self.operator(1);
         let neutral = self.b.lit(crate::op::Lit::F64(units[0]));
@@ -272,7 +273,7 @@ impl Generator {
             keys,
             values: vec![values],
         };
-        self.one(op, VarKind::Real(vec![m]), 5.0);
+        self.one(op, VarKind::Real(vec![bins]), 5.0);
         let last = self.scope.pop();
         last.iter().for_each(|k| {
             self.damped(k);

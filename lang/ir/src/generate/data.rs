@@ -21,10 +21,10 @@ pub(super) struct DataTypes {
 }
 
 impl DataTypes {
-    pub(super) fn declare(p: &mut Program) -> DataTypes {
-        let list = p.add_data(DataDecl::default());
+    pub(super) fn declare(program: &mut Program) -> DataTypes {
+        let list = program.add_data(DataDecl::default());
         let mut declare = |name: &str, cons: &[(&str, &[Ty])]| {
-            p.add_data(DataDecl {
+            program.add_data(DataDecl {
                 name: name.to_owned(),
                 cons: cons.iter().map(|(n, f)| ((*n).to_owned(), f.to_vec())).collect(),
                 declared: None,
@@ -42,7 +42,7 @@ impl DataTypes {
             ],
         );
         let cons = vec![("Nil".to_owned(), vec![]), ("Cons".to_owned(), vec![Ty::F64, Ty::Data(list)])];
-        p.set_data(list, DataDecl { name: "List".to_owned(), cons, declared: None });
+        program.set_data(list, DataDecl { name: "List".to_owned(), cons, declared: None });
         DataTypes { list, pair, boxed, shape }
     }
 
@@ -149,7 +149,7 @@ impl Generator {
             2 | 3 => VarKind::Shape,
             _ => VarKind::List,
         };
-        let v = match self.pick(|k| *k == of) {
+        let var = match self.pick(|k| *k == of) {
             Some(k) => k.v,
             None => self.new_data(&of),
         };
@@ -161,7 +161,7 @@ impl Generator {
                 self.block(&params, steps, kinds)
             })
             .collect();
-        (v, arms)
+        (var, arms)
     }
 
     /// A real in -1 ... 1 from data: the content of a box.

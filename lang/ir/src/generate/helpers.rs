@@ -33,7 +33,7 @@ impl Generator {
     }
 
     /// A function of some statements, which may call the functions before it.
-    fn plain(&mut self, f: FnId) -> HelperFn {
+    fn plain(&mut self, id: FnId) -> HelperFn {
         let params = vec![VarKind::Real(vec![]), VarKind::Real(vec![self.rng.between(1, 3)])];
         params.iter().for_each(|k| {
             self.param(k.clone(), 1.0);
@@ -43,12 +43,12 @@ impl Generator {
         let results = vec![VarKind::Real(vec![])];
         let first = self.var_of_kind(&results[0]);
         let all = self.with_unread(first, 0);
-        self.set(f, vec![all]);
-        HelperFn { f, params, results }
+        self.set(id, vec![all]);
+        HelperFn { f: id, params, results }
     }
 
-    /// Recursion over a list: `f (Cons x rest) y = g x y (f rest y)`.
-    fn fold(&mut self, f: FnId) -> HelperFn {
+    /// Recursion over a list: `id (Cons x rest) y = g x y (id rest y)`.
+    fn fold(&mut self, id: FnId) -> HelperFn {
         let real = || VarKind::Real(vec![]);
         let (list, y) = (self.param(VarKind::List, LARGEST), self.param(real(), 1.0));
         let nil = self.block(&[], 1, &[real()]);
@@ -56,15 +56,15 @@ impl Generator {
         let outside = self.scope.len();
         self.param(real(), LARGEST);
         let rest = self.param(VarKind::List, LARGEST);
-        let op = Op::Call { f, args: vec![rest, y], lin_args: vec![], rule: None, checkpoint: false };
+        let op = Op::Call { f: id, args: vec![rest, y], lin_args: vec![], rule: None, checkpoint: false };
         let r = self.one(op, real(), 1.0);
         let inner = self.block_inside(r);
         self.scope.truncate(outside);
         let cons = self.b.close(vec![inner], vec![]);
         let out = self.one(Op::Switch(list, vec![nil, cons]), real(), 1.0);
         debug_assert_eq!(CONS, 1);
-        self.set(f, vec![out]);
-        HelperFn { f, params: vec![VarKind::List, real()], results: vec![real()] }
+        self.set(id, vec![out]);
+        HelperFn { f: id, params: vec![VarKind::List, real()], results: vec![real()] }
     }
 
     /// A few statements, and a damped result that depends on `r`.
@@ -92,8 +92,8 @@ impl Generator {
         self.counts(f, g, false)
     }
 
-    /// The function `f`, which calls `g` with `n - 1`, as a tail call or not.
-    fn counts(&mut self, f: FnId, g: FnId, tail: bool) -> HelperFn {
+    /// The function `id`, which calls `callee` with `n - 1`, as a tail call or not.
+    fn counts(&mut self, id: FnId, callee: FnId, tail: bool) -> HelperFn {
         let real = || VarKind::Real(vec![]);
         let (n, x) = (self.param(VarKind::Int(0, 3), 0.0), self.param(real(), 1.0));
         let zero = self.b.int(0);
@@ -107,7 +107,7 @@ impl Generator {
         let less = self.b.bin(Bin::Sub, n, one);
         self.place();
         let op = Op::Call {
-            f: g,
+            f: callee,
             args: vec![less, y],
             lin_args: vec![],
             rule: None,
@@ -118,8 +118,8 @@ impl Generator {
         self.scope.truncate(outside);
         let go = self.b.close(vec![r], vec![]);
         let out = self.one(Op::If(done, Box::new(stop), Box::new(go)), real(), 1.0);
-        self.set(f, vec![out]);
-        HelperFn { f, params: vec![VarKind::Int(0, 3), real()], results: vec![real()] }
+        self.set(id, vec![out]);
+        HelperFn { f: id, params: vec![VarKind::Int(0, 3), real()], results: vec![real()] }
     }
 
     /// A function from one box to another.

@@ -49,21 +49,21 @@ pub struct Generated {
 
 /// Generates a program of about `size` statements.
 pub fn program(seed: u64, size: usize) -> Generated {
-    let mut g = Generator::new(seed);
-    g.helpers(size);
+    let mut generator = Generator::new(seed);
+    generator.helpers(size);
     let name = format!("random {seed}");
-    g.b = Builder::new(&name);
-    let args = g.main_params();
-    (0..size).for_each(|_| g.step());
-    let first = g.var_of_kind(&VarKind::Real(vec![]));
-    let mut results = vec![g.with_unread(first, 0)];
-    for _ in 0..g.rng.below(3) {
-        let known = g.pick(|k| matches!(k, VarKind::Real(_)) || data::DATA.contains(k));
+    generator.b = Builder::new(&name);
+    let args = generator.main_params();
+    (0..size).for_each(|_| generator.step());
+    let first = generator.var_of_kind(&VarKind::Real(vec![]));
+    let mut results = vec![generator.with_unread(first, 0)];
+    for _ in 0..generator.rng.below(3) {
+        let known = generator.pick(|k| matches!(k, VarKind::Real(_)) || data::DATA.contains(k));
         results.extend(known.map(|k| k.v));
     }
-    let f = std::mem::replace(&mut g.b, Builder::new("")).finish(results, vec![]);
-    let main = g.program.add(f);
-    Generated { program: g.program, main, args, seed, size }
+    let f = std::mem::replace(&mut generator.b, Builder::new("")).finish(results, vec![]);
+    let main = generator.program.add(f);
+    Generated { program: generator.program, main, args, seed, size }
 }
 
 /// The smallest program of a seed, up to a size, for which `fails` holds.
@@ -206,7 +206,7 @@ impl Generator {
 
     /// A new variable of this kind.
     fn make(&mut self, kind: &VarKind) -> ScopedVar {
-        let v = match kind {
+        let var = match kind {
             VarKind::Real(shape) if shape.is_empty() => self.literal(),
             VarKind::Real(shape) => {
                 let x = self.scalar();
@@ -225,8 +225,8 @@ impl Generator {
                 self.one(Op::ArrayLit { elems, shape: None }, kind.clone(), LARGEST)
             }
         };
-        let bound = self.scope.iter().rev().find(|k| k.v == v).map_or(1.0, |k| k.bound);
-        ScopedVar { v, kind: kind.clone(), bound }
+        let bound = self.scope.iter().rev().find(|k| k.v == var).map_or(1.0, |k| k.bound);
+        ScopedVar { v: var, kind: kind.clone(), bound }
     }
 
     /// Adds the parameters of the main function, and returns arguments.

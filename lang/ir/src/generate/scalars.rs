@@ -42,19 +42,19 @@ impl Generator {
     }
 
     /// Elementwise arithmetic on reals of one shape, or with a scalar.
-    pub(super) fn arithmetic(&mut self, x: &ScopedVar, y: &ScopedVar) -> Var {
-        let kind = if is_scalar(&x.kind) { y.kind.clone() } else { x.kind.clone() };
+    pub(super) fn arithmetic(&mut self, left: &ScopedVar, right: &ScopedVar) -> Var {
+        let kind = if is_scalar(&left.kind) { right.kind.clone() } else { left.kind.clone() };
         match self.rng.below(6) {
             5 => {
                 let op = if self.rng.once_in(2) { Bin::Min } else { Bin::Max };
-                self.one(Op::Bin(op, x.v, y.v), kind, x.bound.max(y.bound))
+                self.one(Op::Bin(op, left.v, right.v), kind, left.bound.max(right.bound))
             }
-            0 => self.push_damped(Op::Bin(Bin::Add, x.v, y.v), kind, x.bound + y.bound),
-            1 => self.push_damped(Op::Bin(Bin::Sub, x.v, y.v), kind, x.bound + y.bound),
-            2 | 3 => self.push_damped(Op::Bin(Bin::Mul, x.v, y.v), kind, x.bound * y.bound),
+            0 => self.push_damped(Op::Bin(Bin::Add, left.v, right.v), kind, left.bound + right.bound),
+            1 => self.push_damped(Op::Bin(Bin::Sub, left.v, right.v), kind, left.bound + right.bound),
+            2 | 3 => self.push_damped(Op::Bin(Bin::Mul, left.v, right.v), kind, left.bound * right.bound),
             _ => {
-                let d = self.positive(y);
-                self.push_damped(Op::Bin(Bin::Div, x.v, d), kind, x.bound / 1.5)
+                let d = self.positive(right);
+                self.push_damped(Op::Bin(Bin::Div, left.v, d), kind, left.bound / 1.5)
             }
         }
     }
@@ -71,21 +71,21 @@ impl Generator {
     }
 
     /// A smooth elementwise function.
-    pub(super) fn function(&mut self, x: &ScopedVar) -> Var {
+    pub(super) fn function(&mut self, scoped: &ScopedVar) -> Var {
         let bounded = [Un::Sin, Un::Cos, Un::Tanh, Un::Sigmoid, Un::Atan, Un::Erf];
-        let kind = x.kind.clone();
+        let kind = scoped.kind.clone();
         match self.rng.below(6) {
-            0 => self.one(Op::Un(Un::Neg, x.v), kind, x.bound),
-            1 if x.bound <= 1.2 => self.one(Op::Un(Un::Exp, x.v), kind, x.bound.exp()),
-            1 => self.push_damped(Op::Un(Un::Softplus, x.v), kind, x.bound + 0.7),
-            2 => self.push_damped(Op::Un(Un::Powi(2), x.v), kind, x.bound * x.bound),
+            0 => self.one(Op::Un(Un::Neg, scoped.v), kind, scoped.bound),
+            1 if scoped.bound <= 1.2 => self.one(Op::Un(Un::Exp, scoped.v), kind, scoped.bound.exp()),
+            1 => self.push_damped(Op::Un(Un::Softplus, scoped.v), kind, scoped.bound + 0.7),
+            2 => self.push_damped(Op::Un(Un::Powi(2), scoped.v), kind, scoped.bound * scoped.bound),
             3 => {
-                let (u, p) = (if self.rng.once_in(2) { Un::Sqrt } else { Un::Log }, self.positive(x));
-                self.push_damped(Op::Un(u, p), kind, 1.5 + x.bound)
+                let (u, p) = (if self.rng.once_in(2) { Un::Sqrt } else { Un::Log }, self.positive(scoped));
+                self.push_damped(Op::Un(u, p), kind, 1.5 + scoped.bound)
             }
             _ => {
                 let u = bounded[self.rng.below(bounded.len())];
-                self.one(Op::Un(u, x.v), kind, 1.6)
+                self.one(Op::Un(u, scoped.v), kind, 1.6)
             }
         }
     }

@@ -94,18 +94,18 @@ impl Lexer {
         if self.at >= self.chars.len() {
             return Ok(Tok::End);
         }
-        let c = self.peek(0);
-        if c == '"' {
+        let character = self.peek(0);
+        if character == '"' {
             return self.quoted('"').map(Tok::Str);
         }
-        if c == '`' {
+        if character == '`' {
             return self.tick();
         }
-        let sign = c == '-' && in_word(self.peek(1));
-        if c.is_ascii_digit() || sign {
+        let sign = character == '-' && in_word(self.peek(1));
+        if character.is_ascii_digit() || sign {
             return Ok(Tok::Num(self.number()));
         }
-        if in_word(c) {
+        if in_word(character) {
             return Ok(Tok::Word(self.word()));
         }
         for s in SIGNS {
@@ -116,7 +116,7 @@ impl Lexer {
                 return Ok(Tok::Sign(s));
             }
         }
-        self.error(&format!("`{}` means nothing here", c.escape_default()))
+        self.error(&format!("`{}` means nothing here", character.escape_default()))
     }
 
     fn word(&mut self) -> String {

@@ -39,19 +39,19 @@ const DEEPEST: usize = 1000;
 
 /// Parses a program.
 pub fn program(text: &str) -> Res<Program> {
-    let mut p = Parser::new(text)?;
+    let mut parser = Parser::new(text)?;
     let mut out = Program::default();
     loop {
-        if p.word_is("data") {
-            let d = p.data(out.datas.len())?;
+        if parser.word_is("data") {
+            let d = parser.data(out.datas.len())?;
             out.add_data(d);
-        } else if p.word_is("fn") {
-            let f = p.function(out.funcs.len())?;
+        } else if parser.word_is("fn") {
+            let f = parser.function(out.funcs.len())?;
             out.add(f);
-        } else if p.tok() == &Tok::End {
+        } else if parser.tok() == &Tok::End {
             return Ok(out);
         } else {
-            return p.expected("`data` or `fn`");
+            return parser.expected("`data` or `fn`");
         }
     }
 }
@@ -303,19 +303,19 @@ impl Parser {
 
     /// `{ … return x ; y }`.
     fn braces(&mut self) -> Res<Block> {
-        self.nested(|p| {
-            let mut b = Block::default();
-            p.sign("{")?;
-            while !p.word_is("return") {
-                b.stmts.push(p.stmt()?);
+        self.nested(|parser| {
+            let mut block = Block::default();
+            parser.sign("{")?;
+            while !parser.word_is("return") {
+                block.stmts.push(parser.stmt()?);
             }
-            p.word("return")?;
-            b.results = p.list(&[";", "}"], Parser::var)?;
-            if p.take(";") {
-                b.lin_results = p.list(&["}"], Parser::var)?;
+            parser.word("return")?;
+            block.results = parser.list(&[";", "}"], Parser::var)?;
+            if parser.take(";") {
+                block.lin_results = parser.list(&["}"], Parser::var)?;
             }
-            p.sign("}")?;
-            Ok(b)
+            parser.sign("}")?;
+            Ok(block)
         })
     }
 

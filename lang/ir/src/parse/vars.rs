@@ -52,16 +52,16 @@ impl Parser {
 
     /// A binding `x_3: f64`.
     pub(super) fn binding(&mut self) -> Res<Var> {
-        let Some((w, n)) = self.written() else { return self.expected("a variable") };
-        if w.number > self.most {
+        let Some((written, n)) = self.written() else { return self.expected("a variable") };
+        if written.number > self.most {
             return self.expected("a smaller number of a variable");
         }
         let place = self.at;
         self.at += n;
         self.sign(":")?;
         let ty = self.ty()?;
-        let info = VarInfo { ty, linear: w.linear, name: w.name, role: self.role() };
-        let i = w.number as usize;
+        let info = VarInfo { ty, linear: written.linear, name: written.name, role: self.role() };
+        let i = written.number as usize;
         if self.vars.len() <= i {
             self.vars.resize(i + 1, None);
         }
@@ -69,7 +69,7 @@ impl Parser {
             return self.error_at(place, format!("variable {i} is bound twice, differently"));
         }
         self.vars[i] = Some(info);
-        Ok(Var(w.number))
+        Ok(Var(written.number))
     }
 
     fn role(&mut self) -> Role {

@@ -237,18 +237,18 @@ impl Printer<'_> {
     }
 
     /// Prints `{ stmts return … }` on several lines; on one line if there are no statements.
-    fn braces(&mut self, b: &Block) {
+    fn braces(&mut self, block: &Block) {
         if self.heads {
             return self.put("{ ... }");
         }
-        let ret = format!("return {}", self.both(&b.results, &b.lin_results));
-        if b.stmts.is_empty() {
+        let ret = format!("return {}", self.both(&block.results, &block.lin_results));
+        if block.stmts.is_empty() {
             return self.put(&format!("{{ {} }}", ret.trim_end()));
         }
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
             self.put("{");
             self.depth += 1;
-            for s in &b.stmts {
+            for s in &block.stmts {
                 self.newline();
                 self.stmt(s);
             }
@@ -260,23 +260,23 @@ impl Printer<'_> {
         });
     }
 
-    fn stmt(&mut self, s: &Stmt) {
+    fn stmt(&mut self, stmt: &Stmt) {
         let lin = |v: &Var| self.f.vars.get(v.0 as usize).is_some_and(|i| i.linear);
         // A list that begins with a linear variable consists of linear results; a list with the wrong mode is
         // marked by its `;`.
-        let bound = if s.outs.is_empty() && s.lin_outs.first().is_some_and(lin) {
-            self.typed(&s.lin_outs)
-        } else if s.lin_outs.is_empty() && s.outs.first().is_some_and(lin) {
-            format!("{} ;", self.typed(&s.outs))
+        let bound = if stmt.outs.is_empty() && stmt.lin_outs.first().is_some_and(lin) {
+            self.typed(&stmt.lin_outs)
+        } else if stmt.lin_outs.is_empty() && stmt.outs.first().is_some_and(lin) {
+            format!("{} ;", self.typed(&stmt.outs))
         } else {
-            two(&self.typed(&s.outs), &self.typed(&s.lin_outs))
+            two(&self.typed(&stmt.outs), &self.typed(&stmt.lin_outs))
         };
         if !bound.is_empty() {
             self.put(&format!("{bound} = "));
         }
-        self.op(&s.op);
-        self.place(s.span);
-        self.comment(s);
+        self.op(&stmt.op);
+        self.place(stmt.span);
+        self.comment(stmt);
     }
 
     fn place(&mut self, s: Span) {
@@ -286,12 +286,12 @@ impl Printer<'_> {
         }
     }
 
-    fn comment(&mut self, s: &Stmt) {
+    fn comment(&mut self, stmt: &Stmt) {
         if self.style.exact || self.heads {
             return;
         }
         let mut words = Vec::new();
-        match &s.op {
+        match &stmt.op {
             Op::Call { f, .. } => words.extend(self.p.funcs.get(f.0 as usize).map(|f| f.name.clone())),
             Op::Construct { data, tag, .. } | Op::Destruct { data, tag, .. } => {
                 words.extend(
@@ -300,8 +300,8 @@ impl Printer<'_> {
             }
             _ => {}
         }
-        if let Some(text) = self.style.source.filter(|_| s.span != Span::default() && s.op.blocks().is_empty()) {
-            let line = 1 + text.bytes().take(s.span.lo as usize).filter(|b| *b == b'\n').count();
+        if let Some(text) = self.style.source.filter(|_| stmt.span != Span::default() && stmt.op.blocks().is_empty()) {
+            let line = 1 + text.bytes().take(stmt.span.lo as usize).filter(|b| *b == b'\n').count();
             if line != self.line {
                 words.push(format!("line {line}"));
                 self.line = line;

@@ -57,8 +57,8 @@ impl Printer<'_> {
         self.put("end");
     }
 
-    fn trip(&mut self, l: &Loop) {
-        match &l.trip {
+    fn trip(&mut self, ir_loop: &Loop) {
+        match &ir_loop.trip {
             Trip::Count(n) => self.put(&format!(" for {}", self.var(*n))),
             Trip::While(test) => {
                 self.put(" while ");
@@ -67,14 +67,14 @@ impl Printer<'_> {
                 self.braces(test);
             }
         }
-        if l.reverse {
+        if ir_loop.reverse {
             self.put(" reverse");
         }
         let outs = |os: &[crate::op::Out]| os.iter().map(|o| names::out(*o)).collect::<Vec<_>>().join(", ");
         let parts = [
-            ("carry", self.both(&l.init, &l.lin_init)),
-            ("over", self.both(&l.xs, &l.lin_xs)),
-            ("out", two(&outs(&l.outs), &outs(&l.lin_outs))),
+            ("carry", self.both(&ir_loop.init, &ir_loop.lin_init)),
+            ("over", self.both(&ir_loop.xs, &ir_loop.lin_xs)),
+            ("out", two(&outs(&ir_loop.outs), &outs(&ir_loop.lin_outs))),
         ];
         for (word, list) in parts {
             if !list.is_empty() {
@@ -82,9 +82,9 @@ impl Printer<'_> {
             }
         }
         self.put(" ");
-        self.params(&l.body);
+        self.params(&ir_loop.body);
         self.put(" ");
-        self.braces(&l.body);
+        self.braces(&ir_loop.body);
     }
 
     fn soac(&mut self, s: &Soac) {
@@ -97,29 +97,29 @@ impl Printer<'_> {
     /// The operation without its blocks.
     fn simple(&self, op: &Op) -> String {
         let word = names::word(op);
-        let v = |x: &Var| self.var(*x);
+        let show = |x: &Var| self.var(*x);
         let opt = |name: &str, x: &Option<Var>| x.map_or(String::new(), |x| format!(" {name} {}", self.var(x)));
         let many = |vs: &[Var]| vs.iter().map(|x| format!(" {}", self.var(*x))).collect::<String>();
         let at = |vs: &[Var]| format!("[{}]", self.vars(vs, ", "));
         match op {
             Op::Lit(l) => literal(l),
             Op::Zero(t) => format!("{word} {}", ty(t)),
-            Op::Un(u, a) => u.parameter().map_or(format!("{word} {}", v(a)), |n| format!("{word} {n} {}", v(a))),
-            Op::Not(a)
-            | Op::Convert(_, a)
-            | Op::Shape(a)
-            | Op::Size(a)
-            | Op::Reverse(a)
-            | Op::Transpose(a)
-            | Op::Nonzero(a)
-            | Op::Zeros(a)
-            | Op::Dup(a)
-            | Op::Drop(a)
-            | Op::Cumsum { a, .. }
-            | Op::If(a, ..)
-            | Op::Switch(a, _) => format!("{word} {}", v(a)),
+            Op::Un(u, a) => u.parameter().map_or(format!("{word} {}", show(a)), |n| format!("{word} {n} {}", show(a))),
+            Op::Not(operand)
+            | Op::Convert(_, operand)
+            | Op::Shape(operand)
+            | Op::Size(operand)
+            | Op::Reverse(operand)
+            | Op::Transpose(operand)
+            | Op::Nonzero(operand)
+            | Op::Zeros(operand)
+            | Op::Dup(operand)
+            | Op::Drop(operand)
+            | Op::Cumsum { a: operand, .. }
+            | Op::If(operand, ..)
+            | Op::Switch(operand, _) => format!("{word} {}", show(operand)),
             Op::Bin(_, a, b) | Op::Cmp(_, a, b) | Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => {
-                format!("{word} {} {}", v(a), v(b))
+                format!("{word} {} {}", show(a), show(b))
             }
             Op::Contract(c) => {
                 let factor = |v: Var, turned: bool| format!("{}{}", self.var(v), if turned { " turned" } else { "" });
@@ -132,32 +132,34 @@ impl Printer<'_> {
                 )
             }
             Op::Rotate { n: a, a: b } | Op::Replicate { n: a, a: b } | Op::Broadcast { a, shape: b } => {
-                format!("{word} {} {}", v(a), v(b))
+                format!("{word} {} {}", show(a), show(b))
             }
-            Op::Select(c, a, b) => format!("{word} {} {} {}", v(c), v(a), v(b)),
+            Op::Select(c, a, b) => format!("{word} {} {} {}", show(c), show(a), show(b)),
             Op::Prim(p, args) => format!("{word} {}{}", quoted(p.name()), many(args)),
-            Op::Dim(a, axis) => format!("{word} {axis} {}", v(a)),
-            Op::Index { a, at: i, shape } => format!("{word} {} {}{}", v(a), at(i), opt("shape", shape)),
+            Op::Dim(a, axis) => format!("{word} {axis} {}", show(a)),
+            Op::Index { a, at: i, shape } => format!("{word} {} {}{}", show(a), at(i), opt("shape", shape)),
             Op::IndexAdd { acc, at: i, v: x, shape } | Op::IndexSet { acc, at: i, v: x, shape } => {
-                format!("{word} {} {} {}{}", v(acc), at(i), v(x), opt("shape", shape))
+                format!("{word} {} {} {}{}", show(acc), at(i), show(x), opt("shape", shape))
             }
-            Op::Slice { a, lo, hi, shape } => format!("{word} {} {} {}{}", v(a), v(lo), v(hi), opt("shape", shape)),
+            Op::Slice { a, lo, hi, shape } => {
+                format!("{word} {} {} {}{}", show(a), show(lo), show(hi), opt("shape", shape))
+            }
             Op::SliceAdd { acc, lo, hi, v: x, shape } => {
-                format!("{word} {} {} {} {}{}", v(acc), v(lo), v(hi), v(x), opt("shape", shape))
+                format!("{word} {} {} {} {}{}", show(acc), show(lo), show(hi), show(x), opt("shape", shape))
             }
-            Op::Gather { a, at, shape } => format!("{word} {} {}{}", v(a), v(at), opt("shape", shape)),
+            Op::Gather { a, at, shape } => format!("{word} {} {}{}", show(a), show(at), opt("shape", shape)),
             Op::GatherAdd { acc, at, v: x, shape } => {
-                format!("{word} {} {} {}{}", v(acc), v(at), v(x), opt("shape", shape))
+                format!("{word} {} {} {}{}", show(acc), show(at), show(x), opt("shape", shape))
             }
             Op::Concat { a, b, len, shape } => {
-                format!("{word} {} {}{}{}", v(a), v(b), opt("len", len), opt("shape", shape))
+                format!("{word} {} {}{}{}", show(a), show(b), opt("len", len), opt("shape", shape))
             }
-            Op::Reshape { a, to, from } => format!("{word} {} {}{}", v(a), v(to), opt("from", from)),
-            Op::Sum { a, n } => format!("{word} {}{}", v(a), opt("len", n)),
-            Op::SumAll { a, shape } => format!("{word} {}{}", v(a), opt("shape", shape)),
+            Op::Reshape { a, to, from } => format!("{word} {} {}{}", show(a), show(to), opt("from", from)),
+            Op::Sum { a, n } => format!("{word} {}{}", show(a), opt("len", n)),
+            Op::SumAll { a, shape } => format!("{word} {}{}", show(a), opt("shape", shape)),
             Op::ArrayLit { elems, shape } => format!("{word}{}{}", many(elems), opt("shape", shape)),
             Op::Construct { data, tag, fields } => format!("{word} D{}.{tag}{}", data.0, many(fields)),
-            Op::Destruct { a, data, tag } => format!("{word} D{}.{tag} {}", data.0, v(a)),
+            Op::Destruct { a, data, tag } => format!("{word} D{}.{tag} {}", data.0, show(a)),
             Op::Call { f, args, lin_args, rule, checkpoint } => {
                 let check = if *checkpoint { " checkpoint" } else { "" };
                 format!(
@@ -174,7 +176,7 @@ impl Printer<'_> {
                     "{word} ({}) neutral ({}) keys {} values ({}) ",
                     list(dest),
                     list(neutral),
-                    v(keys),
+                    show(keys),
                     list(values)
                 )
             }

@@ -30,10 +30,10 @@ impl Numbers {
         *v = new;
     }
 
-    fn block(&mut self, b: &mut Block) {
+    fn block(&mut self, block: &mut Block) {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-            b.params.iter_mut().chain(&mut b.lin_params).for_each(|v| self.renumber(v));
-            for s in &mut b.stmts {
+            block.params.iter_mut().chain(&mut block.lin_params).for_each(|v| self.renumber(v));
+            for s in &mut block.stmts {
                 s.op.map_operands(&mut |mut v| {
                     self.renumber(&mut v);
                     v
@@ -41,7 +41,7 @@ impl Numbers {
                 s.op.blocks_mut().into_iter().for_each(|inner| self.block(inner));
                 s.outs.iter_mut().chain(&mut s.lin_outs).for_each(|v| self.renumber(v));
             }
-            b.results.iter_mut().chain(&mut b.lin_results).for_each(|v| self.renumber(v));
+            block.results.iter_mut().chain(&mut block.lin_results).for_each(|v| self.renumber(v));
         });
     }
 }

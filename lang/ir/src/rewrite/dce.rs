@@ -52,10 +52,10 @@ struct Dce<'a> {
 
 impl Dce<'_> {
     /// Removes the dead code of a block, and adds all variables that it reads (including its own) to `live`.
-    fn block(&self, b: &mut Block, live: &mut HashSet<Var>) {
-        live.extend(b.results.iter().chain(&b.lin_results));
-        let mut kept = Vec::with_capacity(b.stmts.len());
-        for mut s in std::mem::take(&mut b.stmts).into_iter().rev() {
+    fn block(&self, block: &mut Block, live: &mut HashSet<Var>) {
+        live.extend(block.results.iter().chain(&block.lin_results));
+        let mut kept = Vec::with_capacity(block.stmts.len());
+        for mut s in std::mem::take(&mut block.stmts).into_iter().rev() {
             let read = s.outs.iter().chain(&s.lin_outs).any(|o| live.contains(o));
             if !read && !has_effect(&s) && (self.relaxed || !is_linear(self.f, &s)) {
                 continue;
@@ -67,7 +67,7 @@ impl Dce<'_> {
             kept.push(s);
         }
         kept.reverse();
-        b.stmts = kept;
+        block.stmts = kept;
     }
 
     /// For each variable, whether it is read. Linear variables count as read, except in the relaxed form.
@@ -76,26 +76,26 @@ impl Dce<'_> {
     }
 
     /// Removes the dead results of a statement with blocks, and the dead code inside of it.
-    fn shrink(&self, s: &mut Stmt, live: &mut HashSet<Var>) {
-        match &mut s.op {
+    fn shrink(&self, stmt: &mut Stmt, live: &mut HashSet<Var>) {
+        match &mut stmt.op {
             Op::If(..) | Op::Switch(..) => {
-                let (keep, lin) = (self.read(&s.outs, live, false), self.read(&s.lin_outs, live, true));
-                retain(&mut s.outs, &keep);
-                retain(&mut s.lin_outs, &lin);
-                for b in s.op.blocks_mut() {
+                let (keep, lin) = (self.read(&stmt.outs, live, false), self.read(&stmt.lin_outs, live, true));
+                retain(&mut stmt.outs, &keep);
+                retain(&mut stmt.lin_outs, &lin);
+                for b in stmt.op.blocks_mut() {
                     retain(&mut b.results, &keep);
                     retain(&mut b.lin_results, &lin);
                     self.block(b, live);
                 }
             }
-            Op::Loop(l) => self.shrink_loop(&mut s.outs, &mut s.lin_outs, l, live),
+            Op::Loop(l) => self.shrink_loop(&mut stmt.outs, &mut stmt.lin_outs, l, live),
             Op::Soac(x) => {
-                let keep = self.components(&mut x.op, &s.outs, live);
-                [&mut s.outs, &mut x.neutral, &mut x.arrays].into_iter().for_each(|vs| retain(vs, &keep));
+                let keep = self.components(&mut x.op, &stmt.outs, live);
+                [&mut stmt.outs, &mut x.neutral, &mut x.arrays].into_iter().for_each(|vs| retain(vs, &keep));
             }
             Op::ReduceByIndex { dest, op, neutral, values, .. } if values.len() == dest.len() => {
-                let keep = self.components(op, &s.outs, live);
-                [&mut s.outs, dest, neutral, values].into_iter().for_each(|vs| retain(vs, &keep));
+                let keep = self.components(op, &stmt.outs, live);
+                [&mut stmt.outs, dest, neutral, values].into_iter().for_each(|vs| retain(vs, &keep));
             }
             op => {
                 for b in op.blocks_mut() {
@@ -137,12 +137,12 @@ impl Dce<'_> {
     /// result of an iteration depends on it.
     fn shrink_iteration(
         &self,
-        l: &mut Loop,
+        ir_loop: &mut Loop,
         [carry, lin_carry]: [&mut Vec<bool>; 2],
         [outs, lin_outs]: [&[bool]; 2],
     ) -> HashSet<Var> {
         loop {
-            let mut trial = l.body.clone();
+            let mut trial = ir_loop.body.clone();
             retain(&mut trial.results, &[&carry[..], outs].concat());
             retain(&mut trial.lin_results, &[&lin_carry[..], lin_outs].concat());
             let mut inside = HashSet::new();
@@ -151,20 +151,20 @@ impl Dce<'_> {
             let lin_next: Vec<bool> =
                 lin_carry.iter().zip(&trial.lin_params).map(|(c, p)| *c || inside.contains(p)).collect();
             if next == *carry && lin_next == *lin_carry {
-                l.body = trial;
+                ir_loop.body = trial;
                 return inside;
             }
             (*carry, *lin_carry) = (next, lin_next);
         }
     }
 
-    fn shrink_loop(&self, outs: &mut Vec<Var>, lin_outs: &mut Vec<Var>, l: &mut Loop, live: &mut HashSet<Var>) {
-        let (k, lk) = (l.init.len(), l.lin_init.len());
-        let mut carry = self.read(&outs[..k], live, false);
+    fn shrink_loop(&self, outs: &mut Vec<Var>, lin_outs: &mut Vec<Var>, ir_loop: &mut Loop, live: &mut HashSet<Var>) {
+        let (carried, lk) = (ir_loop.init.len(), ir_loop.lin_init.len());
+        let mut carry = self.read(&outs[..carried], live, false);
         let mut lin_carry = self.read(&lin_outs[..lk], live, true);
-        let keep_outs = self.read(&outs[k..k + l.outs.len()], live, false);
+        let keep_outs = self.read(&outs[carried..carried + ir_loop.outs.len()], live, false);
         let keep_lin = self.read(&lin_outs[lk..], live, true);
-        if let Trip::While(c) = &mut l.trip {
+        if let Trip::While(c) = &mut ir_loop.trip {
             let mut inside = HashSet::new();
             self.block(c, &mut inside);
             for (n, p) in c.params.iter().enumerate() {
@@ -172,18 +172,18 @@ impl Dce<'_> {
             }
             live.extend(inside);
         }
-        let used = self.shrink_iteration(l, [&mut carry, &mut lin_carry], [&keep_outs, &keep_lin]);
-        let keep_xs = self.read(&l.body.params[1 + k..], &used, false);
-        let keep_lin_xs = self.read(&l.body.lin_params[lk..], &used, true);
-        retain(&mut l.init, &carry);
-        retain(&mut l.lin_init, &lin_carry);
-        retain(&mut l.outs, &keep_outs);
-        retain(&mut l.lin_outs, &keep_lin);
-        retain(&mut l.xs, &keep_xs);
-        retain(&mut l.lin_xs, &keep_lin_xs);
-        retain(&mut l.body.params, &[&[true], &carry[..], &keep_xs].concat());
-        retain(&mut l.body.lin_params, &[&lin_carry[..], &keep_lin_xs].concat());
-        if let Trip::While(c) = &mut l.trip {
+        let used = self.shrink_iteration(ir_loop, [&mut carry, &mut lin_carry], [&keep_outs, &keep_lin]);
+        let keep_xs = self.read(&ir_loop.body.params[1 + carried..], &used, false);
+        let keep_lin_xs = self.read(&ir_loop.body.lin_params[lk..], &used, true);
+        retain(&mut ir_loop.init, &carry);
+        retain(&mut ir_loop.lin_init, &lin_carry);
+        retain(&mut ir_loop.outs, &keep_outs);
+        retain(&mut ir_loop.lin_outs, &keep_lin);
+        retain(&mut ir_loop.xs, &keep_xs);
+        retain(&mut ir_loop.lin_xs, &keep_lin_xs);
+        retain(&mut ir_loop.body.params, &[&[true], &carry[..], &keep_xs].concat());
+        retain(&mut ir_loop.body.lin_params, &[&lin_carry[..], &keep_lin_xs].concat());
+        if let Trip::While(c) = &mut ir_loop.trip {
             retain(&mut c.params, &carry);
         }
         retain(outs, &[carry, keep_outs].concat());

@@ -16,22 +16,22 @@ pub fn uses(f: &mut Function) {
 }
 
 /// Linear variables that a block reads from outside, in order of their numbers.
-pub fn captured(f: &Function, b: &Block) -> BTreeSet<Var> {
+pub fn captured(func: &Function, block: &Block) -> BTreeSet<Var> {
     let mut free = BTreeSet::new();
-    let mut bound: BTreeSet<Var> = b.lin_params.iter().copied().collect();
-    for s in &b.stmts {
+    let mut bound: BTreeSet<Var> = block.lin_params.iter().copied().collect();
+    for s in &block.stmts {
         let mut see = |v: Var| {
-            if f.linear(v) && !bound.contains(&v) {
+            if func.linear(v) && !bound.contains(&v) {
                 free.insert(v);
             }
         };
         s.op.each_operand(&mut see);
         for inner in s.op.blocks() {
-            captured(f, inner).into_iter().for_each(&mut see);
+            captured(func, inner).into_iter().for_each(&mut see);
         }
         bound.extend(&s.lin_outs);
     }
-    free.extend(b.lin_results.iter().filter(|v| !bound.contains(v)));
+    free.extend(block.lin_results.iter().filter(|v| !bound.contains(v)));
     free
 }
 
@@ -46,58 +46,62 @@ struct Uses {
     out: Vec<Stmt>,
 }
 
-fn block(f: &mut Function, b: &mut Block, outer: &[Var]) {
-    let mut u = Uses { left: count(f, b), current: HashMap::new(), out: Vec::with_capacity(b.stmts.len()) };
-    for v in outer.iter().chain(&b.lin_params) {
-        u.defined(*v, Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Drop(*v), span: Default::default() });
+fn block(func: &mut Function, inner_block: &mut Block, outer: &[Var]) {
+    let mut uses = Uses {
+        left: count(func, inner_block),
+        current: HashMap::new(),
+        out: Vec::with_capacity(inner_block.stmts.len()),
+    };
+    for v in outer.iter().chain(&inner_block.lin_params) {
+        uses.defined(*v, Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Drop(*v), span: Default::default() });
     }
-    for mut s in std::mem::take(&mut b.stmts) {
-        let span = s.span;
-        let inner = captured_by(f, &s.op);
-        let names: HashMap<Var, Var> = inner.iter().map(|v| (*v, u.take(f, *v, span))).collect();
-        for part in s.op.blocks_mut() {
+    for mut stmt in std::mem::take(&mut inner_block.stmts) {
+        let span = stmt.span;
+        let inner = captured_by(func, &stmt.op);
+        let names: HashMap<Var, Var> = inner.iter().map(|v| (*v, uses.take(func, *v, span))).collect();
+        for part in stmt.op.blocks_mut() {
             rename(part, &names);
         }
         // The condition block of a loop sees no linear variables.
         let outer: Vec<Var> = names.values().copied().collect::<BTreeSet<_>>().into_iter().collect();
-        if let Op::Loop(l) = &mut s.op {
+        if let Op::Loop(l) = &mut stmt.op {
             if let Trip::While(c) = &mut l.trip {
-                block(f, c, &[]);
+                block(func, c, &[]);
             }
-            block(f, &mut l.body, &outer);
+            block(func, &mut l.body, &outer);
         } else {
-            for part in s.op.blocks_mut() {
-                block(f, part, &outer);
+            for part in stmt.op.blocks_mut() {
+                block(func, part, &outer);
             }
         }
-        let mut op = std::mem::replace(&mut s.op, Op::Nonzero(Var(0)));
-        op.map_operands(&mut |v| if f.linear(v) { u.take(f, v, span) } else { v });
-        s.op = op;
-        let made = s.lin_outs.clone();
-        u.out.push(s);
+        let mut op = std::mem::replace(&mut stmt.op, Op::Nonzero(Var(0)));
+        op.map_operands(&mut |v| if func.linear(v) { uses.take(func, v, span) } else { v });
+        stmt.op = op;
+        let made = stmt.lin_outs.clone();
+        uses.out.push(stmt);
         for v in made {
-            u.defined(v, Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Drop(v), span });
+            uses.defined(v, Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Drop(v), span });
         }
     }
-    for r in &mut b.lin_results {
-        *r = u.take(f, *r, Default::default());
+    for r in &mut inner_block.lin_results {
+        *r = uses.take(func, *r, Default::default());
     }
-    b.stmts = u.out;
+    inner_block.stmts = uses.out;
 }
 
 /// Number of uses of each linear variable in the block. A statement's nested blocks count once together.
-fn count(f: &Function, b: &Block) -> HashMap<Var, usize> {
+fn count(f: &Function, block: &Block) -> HashMap<Var, usize> {
     let mut left = HashMap::new();
     let mut see = |v: Var| {
         if f.linear(v) {
             *left.entry(v).or_insert(0) += 1;
         }
     };
-    for s in &b.stmts {
+    for s in &block.stmts {
         s.op.each_operand(&mut see);
         captured_by(f, &s.op).into_iter().for_each(&mut see);
     }
-    b.lin_results.iter().for_each(|v| see(*v));
+    block.lin_results.iter().for_each(|v| see(*v));
     left
 }
 

@@ -24,20 +24,20 @@ pub fn is_pure(op: &Op) -> bool {
 
 /// Whether evaluation always succeeds. Integer arithmetic may overflow, indices may be out of bounds, and shapes
 /// may differ, so these may fail.
-pub fn never_fails(f: &Function, op: &Op) -> bool {
-    let real = |v: &Var| f.ty(*v).scalar().is_real();
-    let scalar = |v: &Var| f.ty(*v).rank() == 0;
+pub fn never_fails(func: &Function, op: &Op) -> bool {
+    let real = |v: &Var| func.ty(*v).scalar().is_real();
+    let scalar = |v: &Var| func.ty(*v).rank() == 0;
     match op {
         Op::Lit(_) | Op::Zero(_) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Transpose(_) | Op::Reverse(_) => true,
         Op::Un(Un::Neg, a) => real(a),
         Op::Un(_, a) => real(a),
         Op::Bin(Bin::IntDiv | Bin::Rem, a, _) => real(a) && scalar(a),
         Op::Bin(_, a, b) => real(a) && real(b) && (scalar(a) || scalar(b)),
-        Op::Cmp(_, a, b) => scalar(a) && scalar(b) && f.ty(*a) == f.ty(*b) && (real(a) || f.ty(*a).is_flat()),
+        Op::Cmp(_, a, b) => scalar(a) && scalar(b) && func.ty(*a) == func.ty(*b) && (real(a) || func.ty(*a).is_flat()),
         Op::Select(c, a, b) => scalar(c) && scalar(a) && scalar(b),
         Op::Convert(Conv::ToF64, _) => true,
         // An array of Ints, such as a shape.
-        Op::ArrayLit { elems, .. } => !elems.is_empty() && elems.iter().all(|v| *f.ty(*v) == Ty::I64),
+        Op::ArrayLit { elems, .. } => !elems.is_empty() && elems.iter().all(|v| *func.ty(*v) == Ty::I64),
         Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) => false,
         _ => false,
     }

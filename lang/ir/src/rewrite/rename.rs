@@ -69,21 +69,21 @@ pub fn bound(b: &Block, out: &mut Vec<Var>) {
 }
 
 /// Non-linear variables that a block reads but does not bind.
-pub fn free(f: &Function, b: &Block) -> HashSet<Var> {
+pub fn free(func: &Function, block: &Block) -> HashSet<Var> {
     let mut out = HashSet::new();
-    let mut bound: HashSet<Var> = b.params.iter().copied().collect();
-    for s in &b.stmts {
+    let mut bound: HashSet<Var> = block.params.iter().copied().collect();
+    for s in &block.stmts {
         let mut see = |v: Var| {
-            if !f.linear(v) && !bound.contains(&v) {
+            if !func.linear(v) && !bound.contains(&v) {
                 out.insert(v);
             }
         };
         s.op.each_operand(&mut see);
         for inner in s.op.blocks() {
-            free(f, inner).into_iter().for_each(&mut see);
+            free(func, inner).into_iter().for_each(&mut see);
         }
         bound.extend(&s.outs);
     }
-    out.extend(b.results.iter().filter(|v| !bound.contains(v)));
+    out.extend(block.results.iter().filter(|v| !bound.contains(v)));
     out
 }

@@ -17,24 +17,24 @@ fn tys_of(f: &Function, vs: &[Var]) -> Vec<Ty> {
 
 impl<'a> Verifier<'a> {
     /// Checks the blocks of an operation; `sound`: its operands and results exist.
-    pub(super) fn control(&mut self, s: &'a Stmt, sound: bool, taken: &mut UsedLinear) {
+    pub(super) fn control(&mut self, stmt: &'a Stmt, sound: bool, taken: &mut UsedLinear) {
         if sound {
-            match &s.op {
-                Op::If(c, a, b) => self.if_(s, *c, a, b),
-                Op::Switch(d, arms) => self.switch(s, *d, arms),
-                Op::Loop(l) => self.loop_(s, l),
-                Op::Call { .. } => self.call(s),
-                Op::Soac(x) => self.soac(s, x),
+            match &stmt.op {
+                Op::If(c, a, b) => self.if_(stmt, *c, a, b),
+                Op::Switch(d, arms) => self.switch(stmt, *d, arms),
+                Op::Loop(l) => self.loop_(stmt, l),
+                Op::Call { .. } => self.call(stmt),
+                Op::Soac(x) => self.soac(stmt, x),
                 Op::ReduceByIndex { dest, op, neutral, keys, values } => {
                     self.has_types("the keys", &[*keys], &[Ty::shape()]);
                     let dests = self.tys(dest);
                     self.operator(op, neutral, dest, values);
-                    self.results(s, &dests, &[]);
+                    self.results(stmt, &dests, &[]);
                 }
                 _ => {}
             }
         }
-        match &s.op {
+        match &stmt.op {
             Op::If(_, a, b) => self.branches(&[a, b], taken),
             Op::Switch(_, arms) => self.branches(&arms.iter().collect::<Vec<_>>(), taken),
             Op::Loop(l) => {
@@ -122,31 +122,32 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn loop_(&mut self, s: &Stmt, l: &Loop) {
-        let (init, lin_init) = (self.tys(&l.init), self.tys(&l.lin_init));
-        match &l.trip {
+    fn loop_(&mut self, stmt: &Stmt, ir_loop: &Loop) {
+        let (init, lin_init) = (self.tys(&ir_loop.init), self.tys(&ir_loop.lin_init));
+        match &ir_loop.trip {
             Trip::Count(n) => self.has_types("the trip count", &[*n], &[Ty::I64]),
             Trip::While(test) => {
                 self.has_types("parameters of the test", &test.params, &init);
                 self.has_types("result of the test", &test.results, &[Ty::Bool]);
-                if l.reverse {
+                if ir_loop.reverse {
                     self.fault(4, "a while loop has no last turn to begin with".to_owned());
                 }
             }
         }
-        for v in l.xs.iter().chain(&l.lin_xs) {
+        for v in ir_loop.xs.iter().chain(&ir_loop.lin_xs) {
             if self.f.ty(*v).rank() == 0 {
                 self.fault(3, format!("{} is no array", self.name(*v)));
             }
         }
         let elems = |v: &Self, xs: &[Var]| v.tys(xs).iter().map(Ty::elem).collect::<Vec<_>>();
-        let params = [vec![Ty::I64], init.clone(), elems(self, &l.xs)].concat();
-        self.has_types("parameters of the body", &l.body.params, &params);
-        let lin_params = [lin_init.clone(), elems(self, &l.lin_xs)].concat();
-        self.has_types("linear parameters of the body", &l.body.lin_params, &lin_params);
-        let collected = self.side_of_loop(&init, &l.outs, &l.body.results, &s.outs, 1);
-        let lin_collected = self.side_of_loop(&lin_init, &l.lin_outs, &l.body.lin_results, &s.lin_outs, 0);
-        if let (true, true, Some(last)) = (collected, lin_collected, s.outs.last()) {
+        let params = [vec![Ty::I64], init.clone(), elems(self, &ir_loop.xs)].concat();
+        self.has_types("parameters of the body", &ir_loop.body.params, &params);
+        let lin_params = [lin_init.clone(), elems(self, &ir_loop.lin_xs)].concat();
+        self.has_types("linear parameters of the body", &ir_loop.body.lin_params, &lin_params);
+        let collected = self.side_of_loop(&init, &ir_loop.outs, &ir_loop.body.results, &stmt.outs, 1);
+        let lin_collected =
+            self.side_of_loop(&lin_init, &ir_loop.lin_outs, &ir_loop.body.lin_results, &stmt.lin_outs, 0);
+        if let (true, true, Some(last)) = (collected, lin_collected, stmt.outs.last()) {
             self.has_types("the trip count", &[*last], &[Ty::I64]);
         }
     }
@@ -154,32 +155,37 @@ impl<'a> Verifier<'a> {
     /// Checks the results of a loop's body and of the loop, on one side of the `;`. Returns whether their number is
     /// right.
     fn side_of_loop(&mut self, init: &[Ty], outs: &[Out], body: &[Var], results: &[Var], more: usize) -> bool {
-        let n = init.len();
-        if body.len() != n + outs.len() || results.len() != n + outs.len() + more {
+        let carried = init.len();
+        if body.len() != carried + outs.len() || results.len() != carried + outs.len() + more {
             let (have, of_body) = (results.len(), body.len());
             self.fault(
                 4,
                 format!(
                     "{} results are needed, and {more} of the loop; the body has {of_body}, the loop {have}",
-                    n + outs.len()
+                    carried + outs.len()
                 ),
             );
             return false;
         }
-        self.has_types("carried results of the body", &body[..n], init);
-        self.has_types("carried results", &results[..n], init);
+        self.has_types("carried results of the body", &body[..carried], init);
+        self.has_types("carried results", &results[..carried], init);
         let tys = self.tys(body);
-        for (i, o) in outs.iter().enumerate() {
-            let (e, whole) = (&tys[n + i], self.tys(&[results[n + i]])[0].clone());
+        for (index, o) in outs.iter().enumerate() {
+            let (expected, whole) = (&tys[carried + index], self.tys(&[results[carried + index]])[0].clone());
             let fits = match o {
-                Out::Collect => one_more(e)(&whole),
-                Out::Boxed => e.boxed() == whole,
-                Out::Sum => *e == whole,
+                Out::Collect => one_more(expected)(&whole),
+                Out::Boxed => expected.boxed() == whole,
+                Out::Sum => *expected == whole,
             };
             if !fits {
                 self.fault(
                     3,
-                    format!("{} is {}, but is made of {}", self.name(results[n + i]), print::ty(&whole), print::ty(e)),
+                    format!(
+                        "{} is {}, but is made of {}",
+                        self.name(results[carried + index]),
+                        print::ty(&whole),
+                        print::ty(expected)
+                    ),
                 );
             }
         }
@@ -192,24 +198,28 @@ impl<'a> Verifier<'a> {
         if callee.is_reserved() {
             return;
         }
-        let b = &callee.body;
-        self.has_types("arguments", args, &tys_of(&callee, &b.params));
-        self.has_types("linear arguments", lin_args, &tys_of(&callee, &b.lin_params));
-        self.results(s, &tys_of(&callee, &b.results), &tys_of(&callee, &b.lin_results));
-        let Some(r) = rule else { return };
-        let Some(rule) = self.p.funcs.get(r.func.0 as usize).cloned().filter(|f| !f.is_reserved()) else { return };
-        let kind = match r.kind {
+        let body = &callee.body;
+        self.has_types("arguments", args, &tys_of(&callee, &body.params));
+        self.has_types("linear arguments", lin_args, &tys_of(&callee, &body.lin_params));
+        self.results(s, &tys_of(&callee, &body.results), &tys_of(&callee, &body.lin_results));
+        let Some(declared) = rule else { return };
+        let Some(rule) = self.p.funcs.get(declared.func.0 as usize).cloned().filter(|f| !f.is_reserved()) else {
+            return;
+        };
+        let kind = match declared.kind {
             RuleKind::Jvp => "jvp",
             RuleKind::Vjp => "vjp",
             RuleKind::Inverse => "inverse",
         };
-        if !tys_of(&rule, &rule.body.params).starts_with(&tys_of(&callee, &b.params)) {
+        if !tys_of(&rule, &rule.body.params).starts_with(&tys_of(&callee, &body.params)) {
             self.fault(
                 4,
                 format!("the {kind} rule `{}` does not begin with the parameters of `{}`", rule.name, callee.name),
             );
         }
-        if r.kind != RuleKind::Inverse && !tys_of(&rule, &rule.body.results).starts_with(&tys_of(&callee, &b.results)) {
+        if declared.kind != RuleKind::Inverse
+            && !tys_of(&rule, &rule.body.results).starts_with(&tys_of(&callee, &body.results))
+        {
             self.fault(
                 4,
                 format!("the {kind} rule `{}` does not begin with the results of `{}`", rule.name, callee.name),
@@ -217,7 +227,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn soac(&mut self, s: &Stmt, x: &Soac) {
+    fn soac(&mut self, stmt: &Stmt, x: &Soac) {
         for v in &x.arrays {
             if self.f.ty(*v).rank() == 0 {
                 return self.fault(3, format!("{} is no array", self.name(*v)));
@@ -228,7 +238,7 @@ impl<'a> Verifier<'a> {
             crate::op::SoacKind::Reduce => self.tys(&x.neutral),
             crate::op::SoacKind::Scan | crate::op::SoacKind::ScanExclusive => self.tys(&x.arrays),
         };
-        self.results(s, &tys, &[]);
+        self.results(stmt, &tys, &[]);
     }
 
     /// Checks an operator, which takes accumulated values (of the elements of `dest`) and elements of `arrays` to

@@ -88,11 +88,11 @@ pub fn verify_program(p: &Program) -> Result<(), String> {
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }
 
-fn run(p: &Program, f: &Function, linear_b: bool) -> Result<(), Vec<Fault>> {
-    let n = f.vars.len();
-    let mut v = Verifier {
+fn run(p: &Program, func: &Function, linear_b: bool) -> Result<(), Vec<Fault>> {
+    let n = func.vars.len();
+    let mut verifier = Verifier {
         p,
-        f,
+        f: func,
         linear_b,
         faults: Vec::new(),
         bound: vec![false; n],
@@ -100,12 +100,12 @@ fn run(p: &Program, f: &Function, linear_b: bool) -> Result<(), Vec<Fault>> {
         at: None,
         lin_banned: false,
     };
-    v.references_in_types();
-    let free = v.block(&f.body);
+    verifier.references_in_types();
+    let free = verifier.block(&func.body);
     for x in free {
-        v.fault(2, format!("{} is used outside of its scope", v.name(x)));
+        verifier.fault(2, format!("{} is used outside of its scope", verifier.name(x)));
     }
-    if v.faults.is_empty() { Ok(()) } else { Err(v.faults) }
+    if verifier.faults.is_empty() { Ok(()) } else { Err(verifier.faults) }
 }
 
 /// Linear variables from outside that a block uses.
@@ -160,21 +160,21 @@ impl<'a> Verifier<'a> {
     }
 
     /// Binds a variable: checks invariant 1. `linear` is the side of the `;` (invariant 5).
-    fn bind(&mut self, v: Var, linear: bool, here: &mut Vec<Var>) {
-        if !self.known(v) {
-            return self.fault(1, format!("{} is not in the table of variables", self.name(v)));
+    fn bind(&mut self, var: Var, linear: bool, here: &mut Vec<Var>) {
+        if !self.known(var) {
+            return self.fault(1, format!("{} is not in the table of variables", self.name(var)));
         }
-        let i = v.0 as usize;
+        let i = var.0 as usize;
         if self.bound[i] {
-            self.fault(1, format!("{} is bound twice", self.name(v)));
+            self.fault(1, format!("{} is bound twice", self.name(var)));
         }
-        self.side(v, linear);
+        self.side(var, linear);
         if linear && self.lin_banned {
-            self.fault(8, format!("{} is bound in a block that has no linear variables", self.name(v)));
+            self.fault(8, format!("{} is bound in a block that has no linear variables", self.name(var)));
         }
         self.bound[i] = true;
         self.scope[i] = true;
-        here.push(v);
+        here.push(var);
     }
 
     /// Checks invariant 5 for one position.
@@ -186,18 +186,18 @@ impl<'a> Verifier<'a> {
     }
 
     /// Checks a use: invariants 2, 7 and 8.
-    fn take(&mut self, v: Var, taken: &mut UsedLinear) {
-        if !self.known(v) || !self.scope[v.0 as usize] {
-            return self.fault(2, format!("{} is used outside of its scope", self.name(v)));
+    fn take(&mut self, var: Var, taken: &mut UsedLinear) {
+        if !self.known(var) || !self.scope[var.0 as usize] {
+            return self.fault(2, format!("{} is used outside of its scope", self.name(var)));
         }
-        if !self.linear(v) {
+        if !self.linear(var) {
             return;
         }
         if self.lin_banned {
-            self.fault(8, format!("{} is used in a block that has no linear variables", self.name(v)));
+            self.fault(8, format!("{} is used in a block that has no linear variables", self.name(var)));
         }
-        if !taken.insert(v) {
-            self.fault(7, format!("{} is used twice", self.name(v)));
+        if !taken.insert(var) {
+            self.fault(7, format!("{} is used twice", self.name(var)));
         }
     }
 
@@ -211,20 +211,20 @@ impl<'a> Verifier<'a> {
     }
 
     /// Checks a block. Returns the linear variables that it uses from outside.
-    fn block(&mut self, b: &'a Block) -> UsedLinear {
+    fn block(&mut self, block: &'a Block) -> UsedLinear {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
             let around = self.at;
             let mut here = Vec::new();
             let mut taken = UsedLinear::new();
-            for (vs, linear) in [(&b.params, false), (&b.lin_params, true)] {
+            for (vs, linear) in [(&block.params, false), (&block.lin_params, true)] {
                 vs.iter().for_each(|v| self.bind(*v, linear, &mut here));
             }
-            for s in &b.stmts {
+            for s in &block.stmts {
                 self.at = Some(s);
                 self.stmt(s, &mut here, &mut taken);
             }
             self.at = around;
-            for (vs, linear) in [(&b.results, false), (&b.lin_results, true)] {
+            for (vs, linear) in [(&block.results, false), (&block.lin_results, true)] {
                 for v in vs {
                     self.take(*v, &mut taken);
                     self.side(*v, linear);
@@ -240,28 +240,28 @@ impl<'a> Verifier<'a> {
         })
     }
 
-    fn stmt(&mut self, s: &'a Stmt, here: &mut Vec<Var>, taken: &mut UsedLinear) {
+    fn stmt(&mut self, stmt: &'a Stmt, here: &mut Vec<Var>, taken: &mut UsedLinear) {
         let (before, had) = (self.faults.len(), taken.len());
-        s.op.each_operand(&mut |v| self.take(v, taken));
+        stmt.op.each_operand(&mut |v| self.take(v, taken));
         let sound = self.faults[before..].iter().all(|f| f.invariant != 2);
-        let bound = s.outs.iter().chain(&s.lin_outs).all(|v| self.known(*v));
+        let bound = stmt.outs.iter().chain(&stmt.lin_outs).all(|v| self.known(*v));
         // The types of missing variables cannot be checked.
         if sound && bound {
-            self.modes(s);
-            if let Err(why) = self.references(&s.op) {
+            self.modes(stmt);
+            if let Err(why) = self.references(&stmt.op) {
                 self.fault(10, why);
             } else {
-                let outs: Vec<Var> = s.outs.iter().chain(&s.lin_outs).copied().collect();
-                if let Err(why) = types::check(self.p, self.f, &s.op, &outs) {
+                let outs: Vec<Var> = stmt.outs.iter().chain(&stmt.lin_outs).copied().collect();
+                if let Err(why) = types::check(self.p, self.f, &stmt.op, &outs) {
                     self.fault(3, why);
                 }
             }
         }
-        self.control(s, sound && bound, taken);
+        self.control(stmt, sound && bound, taken);
         if self.linear_b {
-            self.check_linear_b(s, taken.len() > had);
+            self.check_linear_b(stmt, taken.len() > had);
         }
-        for (vs, linear) in [(&s.outs, false), (&s.lin_outs, true)] {
+        for (vs, linear) in [(&stmt.outs, false), (&stmt.lin_outs, true)] {
             vs.iter().for_each(|v| self.bind(*v, linear, here));
         }
     }

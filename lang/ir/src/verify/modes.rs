@@ -5,33 +5,33 @@ use crate::func::{Stmt, Var};
 use crate::op::{LinearIn, Op};
 
 impl<'a> Verifier<'a> {
-    pub(super) fn modes(&mut self, s: &'a Stmt) {
+    pub(super) fn modes(&mut self, stmt: &'a Stmt) {
         let mut operands = Vec::new();
-        s.op.each_operand(&mut |v| operands.push(v));
+        stmt.op.each_operand(&mut |v| operands.push(v));
         let lin: Vec<Var> = operands.iter().copied().filter(|v| self.linear(*v)).collect();
-        match s.op.linear_in() {
+        match stmt.op.linear_in() {
             LinearIn::Nothing => {
                 self.only_non_linear(&lin);
-                self.linear_iff(s, false, false);
+                self.linear_iff(stmt, false, false);
             }
             LinearIn::All(places) => {
                 self.among(&lin, &places);
                 if !lin.is_empty() && places.iter().any(|v| !self.linear(*v)) {
                     self.fault(5, "linear and non-linear operands where all of them or none must be linear".to_owned());
                 }
-                self.linear_iff(s, !lin.is_empty(), places.is_empty());
+                self.linear_iff(stmt, !lin.is_empty(), places.is_empty());
             }
             LinearIn::OneOf(places) => {
                 self.among(&lin, &places);
                 if lin.len() > 1 {
                     self.fault(5, "more than one linear operand".to_owned());
                 }
-                self.linear_iff(s, !lin.is_empty(), false);
+                self.linear_iff(stmt, !lin.is_empty(), false);
             }
-            LinearIn::Parts => self.parts(&s.op),
+            LinearIn::Parts => self.parts(&stmt.op),
         }
-        if !s.lin_outs.is_empty() || !lin.is_empty() {
-            self.has_shape(&s.op);
+        if !stmt.lin_outs.is_empty() || !lin.is_empty() {
+            self.has_shape(&stmt.op);
         }
     }
 

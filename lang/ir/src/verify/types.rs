@@ -311,7 +311,7 @@ impl TypeChecker<'_> {
     }
 
     fn product(&self, op: &Op) -> Res<ResultTypes> {
-        let (a, b, rank) = match op {
+        let (left, right, rank) = match op {
             Op::Dot(a, b) => {
                 let rank = self.f.ty(*a).rank().max(1);
                 (self.rank(*a, rank)?, self.rank(*b, rank)?, 0)
@@ -329,10 +329,10 @@ impl TypeChecker<'_> {
             }
             _ => return Ok(ResultTypes::Anything),
         };
-        need(a.scalar() == b.scalar() && *a.scalar() != Ty::Bool, || {
-            format!("no product of {} and {}", print::ty(&a), print::ty(&b))
+        need(left.scalar() == right.scalar() && *left.scalar() != Ty::Bool, || {
+            format!("no product of {} and {}", print::ty(&left), print::ty(&right))
         })?;
-        gives(a.scalar().array(rank))
+        gives(left.scalar().array(rank))
     }
 
     fn contraction(&self, c: &Contract) -> Res<ResultTypes> {

@@ -65,21 +65,21 @@ impl ColdCalls {
 /// Emits the trampoline for that many arguments. It stores the run-time function's result in the context.
 pub(crate) fn function(module: &JITModule, args: usize, func: &mut ir::Function, shared: &mut FunctionBuilderContext) {
     func.signature = signature(args + 1);
-    let mut b = FunctionBuilder::new(func, shared);
-    let block = b.create_block();
-    b.append_block_params_for_function_params(block);
-    b.switch_to_block(block);
-    let given = b.block_params(block).to_vec();
+    let mut builder = FunctionBuilder::new(func, shared);
+    let block = builder.create_block();
+    builder.append_block_params_for_function_params(block);
+    builder.switch_to_block(block);
+    let given = builder.block_params(block).to_vec();
     let mut sig = Signature::new(module.isa().default_call_conv());
     sig.params.extend(vec![AbiParam::new(types::I64); args]);
     sig.returns.push(AbiParam::new(types::I64));
-    let sig = b.import_signature(sig);
-    let call = b.ins().call_indirect(sig, given[0], &given[1..]);
-    let made = b.inst_results(call)[0];
-    b.ins().store(TRUSTED, made, given[1], offset::RETURNED);
-    b.ins().return_(&[]);
-    b.seal_all_blocks();
-    b.finalize(module.target_config());
+    let sig = builder.import_signature(sig);
+    let call = builder.ins().call_indirect(sig, given[0], &given[1..]);
+    let made = builder.inst_results(call)[0];
+    builder.ins().store(TRUSTED, made, given[1], offset::RETURNED);
+    builder.ins().return_(&[]);
+    builder.seal_all_blocks();
+    builder.finalize(module.target_config());
 }
 
 /// Emits the function that drops a reference to a handle. `call`: the trampoline through which it frees a handle
@@ -91,23 +91,23 @@ pub(crate) fn release(
     shared: &mut FunctionBuilderContext,
 ) {
     func.signature = signature(2);
-    let mut b = FunctionBuilder::new(func, shared);
-    let (block, gone, done) = (b.create_block(), b.create_block(), b.create_block());
-    b.append_block_params_for_function_params(block);
-    b.set_cold_block(gone);
-    b.switch_to_block(block);
-    let [ctx, h] = [0, 1].map(|i| b.block_params(block)[i]);
-    let n = b.ins().load(types::I64, TRUSTED, h, handle::offset::RC);
-    let n = b.ins().iadd_imm_s(n, -1);
-    b.ins().store(TRUSTED, n, h, handle::offset::RC);
-    b.ins().brif(n, done, &[], gone, &[]);
-    b.switch_to_block(gone);
-    let callee = module.declare_func_in_func(call, b.func);
-    let free = b.ins().iconst(types::I64, shims::free as *const u8 as i64);
-    b.ins().call(callee, &[free, ctx, h]);
-    b.ins().jump(done, &[]);
-    b.switch_to_block(done);
-    b.ins().return_(&[]);
-    b.seal_all_blocks();
-    b.finalize(module.target_config());
+    let mut builder = FunctionBuilder::new(func, shared);
+    let (block, gone, done) = (builder.create_block(), builder.create_block(), builder.create_block());
+    builder.append_block_params_for_function_params(block);
+    builder.set_cold_block(gone);
+    builder.switch_to_block(block);
+    let [ctx, h] = [0, 1].map(|i| builder.block_params(block)[i]);
+    let n = builder.ins().load(types::I64, TRUSTED, h, handle::offset::RC);
+    let n = builder.ins().iadd_imm_s(n, -1);
+    builder.ins().store(TRUSTED, n, h, handle::offset::RC);
+    builder.ins().brif(n, done, &[], gone, &[]);
+    builder.switch_to_block(gone);
+    let callee = module.declare_func_in_func(call, builder.func);
+    let free = builder.ins().iconst(types::I64, shims::free as *const u8 as i64);
+    builder.ins().call(callee, &[free, ctx, h]);
+    builder.ins().jump(done, &[]);
+    builder.switch_to_block(done);
+    builder.ins().return_(&[]);
+    builder.seal_all_blocks();
+    builder.finalize(module.target_config());
 }

@@ -97,20 +97,20 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Binds the parameters of an arm to the fields.
-    fn fields(&mut self, v: Var, arms: &[Block], arm: &Block, at: u32, sc: &Scope) {
-        let used_inside = inner(sc, at).iter().any(|i| i.free.contains_key(&v));
-        let gone = self.dies(v, at, sc) && !used_inside;
+    fn fields(&mut self, var: Var, arms: &[Block], arm: &Block, at: u32, sc: &Scope) {
+        let used_inside = inner(sc, at).iter().any(|i| i.free.contains_key(&var));
+        let gone = self.dies(var, at, sc) && !used_inside;
         let own: Vec<Var> = params(arm).copied().collect();
         if own.is_empty() {
             if gone {
-                let x = self.val(v);
-                self.let_go(v, x);
+                let x = self.val(var);
+                self.let_go(var, x);
             }
             return;
         }
         let tag = arms.iter().position(|a| std::ptr::eq(a, arm)).unwrap_or(0) as u32;
-        let layout = self.layout_of(v, tag);
-        let cell = self.val(v);
+        let layout = self.layout_of(var, tag);
+        let cell = self.val(var);
         self.bind_fields(&Fields { cell, layout, own: &own, gone }, None);
     }
 
@@ -120,8 +120,8 @@ impl Emit<'_, '_, '_> {
         self.owned(&vars, at, sc, &|_| false)
     }
 
-    pub(super) fn call(&mut self, s: &Stmt, at: u32, sc: &Scope) {
-        let Op::Call { f, args, lin_args, .. } = &s.op else { return };
+    pub(super) fn call(&mut self, stmt: &Stmt, at: u32, sc: &Scope) {
+        let Op::Call { f, args, lin_args, .. } = &stmt.op else { return };
         let Some(k) = self.job.unit.index.get(f).copied() else { return };
         let given = self.arguments(args, lin_args, at, sc);
         let callee = self.callee(self.job.ids[k]);
@@ -135,8 +135,8 @@ impl Emit<'_, '_, '_> {
             self.continue_or_trace(status);
         }
         let vals: Vec<Value> =
-            outs(s).copied().enumerate().map(|(i, v)| self.from_slot(WordKind::of(self.f.ty(v)), i)).collect();
-        self.bind_outs(s, &vals);
+            outs(stmt).copied().enumerate().map(|(i, v)| self.from_slot(WordKind::of(self.f.ty(v)), i)).collect();
+        self.bind_outs(stmt, &vals);
     }
 
     /// Continues if a callee's status is 0; otherwise adds this function's frame to the error.
@@ -169,10 +169,10 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits the last statement of a block in tail position, whose results are the function's.
-    fn last(&mut self, b: &Block, s: &Stmt, at: u32, sc: &Scope) {
-        self.span = s.span;
+    fn last(&mut self, block: &Block, stmt: &Stmt, at: u32, sc: &Scope) {
+        self.span = stmt.span;
         self.stmt_site = None;
-        match &s.op {
+        match &stmt.op {
             Op::If(c, x, y) => {
                 let dying = self.dying_inside(at, sc);
                 let (yes, no) = (self.fresh(), self.fresh());
@@ -197,8 +197,8 @@ impl Emit<'_, '_, '_> {
                 self.tail_call(self.job.unit.index.get(f).copied().unwrap_or(0), &given);
             }
             _ => {
-                self.stmt(s, at, sc);
-                self.leave(b, sc);
+                self.stmt(stmt, at, sc);
+                self.leave(block, sc);
             }
         }
     }

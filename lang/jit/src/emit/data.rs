@@ -20,26 +20,26 @@ pub(super) struct Fields<'a> {
 
 impl Emit<'_, '_, '_> {
     /// Emits an operation on data. Returns whether the statement is one.
-    pub(super) fn data(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
-        match &s.op {
+    pub(super) fn data(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> bool {
+        match &stmt.op {
             Op::Construct { data, tag, fields } => {
-                self.constructor(s, self.job.tables.layouts.at(*data, *tag), fields, at, sc);
+                self.constructor(stmt, self.job.tables.layouts.at(*data, *tag), fields, at, sc);
             }
             Op::Destruct { a, data, tag } => {
-                let own: Vec<Var> = outs(s).copied().collect();
+                let own: Vec<Var> = outs(stmt).copied().collect();
                 let (cell, gone) = (self.val(*a), self.dies(*a, at, sc));
                 let f = Fields { cell, layout: self.job.tables.layouts.at(*data, *tag), own: &own, gone };
                 self.bind_fields(&f, Some(*tag));
             }
-            Op::Bin(Bin::Add, a, b) if matches!(self.ty(*a), Ty::Data(_)) && outs(s).count() == 1 => {
-                self.data_sum(s, [*a, *b], at, sc);
+            Op::Bin(Bin::Add, a, b) if matches!(self.ty(*a), Ty::Data(_)) && outs(stmt).count() == 1 => {
+                self.data_sum(stmt, [*a, *b], at, sc);
             }
             _ => return false,
         }
         true
     }
 
-    fn constructor(&mut self, s: &Stmt, layout: u16, fields: &[Var], at: u32, sc: &Scope) {
+    fn constructor(&mut self, stmt: &Stmt, layout: u16, fields: &[Var], at: u32, sc: &Scope) {
         let (room, tag) = self.job.tables.layouts.get(layout).map_or((2, 0), |l| (l.room, l.tag()));
         let vals = self.owned(fields, at, sc, &|_| false);
         let cell = self.new_cell(room);
@@ -51,7 +51,7 @@ impl Emit<'_, '_, '_> {
             let w = if *self.ty(*v) == Ty::F64 { x } else { self.to_word(WordKind::of(self.f.ty(*v)), x) };
             self.b.ins().store(TRUSTED, w, cell, field(i));
         }
-        self.bind_outs(s, &[cell]);
+        self.bind_outs(stmt, &[cell]);
     }
 
     /// Allocates a cell, from the free list if possible.
@@ -98,41 +98,41 @@ impl Emit<'_, '_, '_> {
 
     /// Binds variables to the fields of a cell. `tag`: the expected constructor, unless the cell is already known to be
     /// open.
-    pub(super) fn bind_fields(&mut self, f: &Fields, tag: Option<u32>) {
+    pub(super) fn bind_fields(&mut self, fields: &Fields, tag: Option<u32>) {
         let done = self.fresh();
-        for v in f.own {
+        for v in fields.own {
             let t = self.word_type(*v);
             self.b.append_block_param(done, t);
         }
         if let Some(tag) = tag {
-            let found = self.b.ins().load(types::I32, TRUSTED, f.cell, heap::offset::TAG);
+            let found = self.b.ins().load(types::I32, TRUSTED, fields.cell, heap::offset::TAG);
             let ok = self.b.ins().icmp_imm_s(IntCC::Equal, found, i64::from(tag));
             let cold = self.cold();
             self.unless(ok, cold, &[]);
             let here = self.b.current_block();
             self.b.switch_to_block(cold);
-            let vals = self.seldom_fields(f);
+            let vals = self.seldom_fields(fields);
             self.goto(done, &vals);
             if let Some(b) = here {
                 self.b.switch_to_block(b);
             }
         }
-        let tys: Vec<_> = f.own.iter().map(|v| self.word_type(*v)).collect();
+        let tys: Vec<_> = fields.own.iter().map(|v| self.word_type(*v)).collect();
         let vals: Vec<Value> =
-            tys.into_iter().enumerate().map(|(i, t)| self.b.ins().load(t, TRUSTED, f.cell, field(i))).collect();
-        if f.gone {
+            tys.into_iter().enumerate().map(|(i, t)| self.b.ins().load(t, TRUSTED, fields.cell, field(i))).collect();
+        if fields.gone {
             let shared = self.fresh();
-            let rc = self.b.ins().load(types::I64, TRUSTED, f.cell, heap::offset::RC);
+            let rc = self.b.ins().load(types::I64, TRUSTED, fields.cell, heap::offset::RC);
             let alone = self.b.ins().icmp_imm_s(IntCC::Equal, rc, 1);
             self.unless(alone, shared, &[]);
-            self.release_unread(f, &vals);
-            self.free_cell(f);
+            self.release_unread(fields, &vals);
+            self.free_cell(fields);
             self.goto(done, &vals);
             self.b.switch_to_block(shared);
             let less = self.b.ins().iadd_imm_s(rc, -1);
-            self.b.ins().store(TRUSTED, less, f.cell, heap::offset::RC);
+            self.b.ins().store(TRUSTED, less, fields.cell, heap::offset::RC);
         }
-        for (v, x) in f.own.iter().zip(&vals) {
+        for (v, x) in fields.own.iter().zip(&vals) {
             if is_ref(self.f.ty(*v)) && self.last[v.0 as usize] != NEVER {
                 self.retain(*x);
             }
@@ -140,7 +140,7 @@ impl Emit<'_, '_, '_> {
         self.goto(done, &vals);
         self.b.switch_to_block(done);
         let vals: Vec<Value> = self.b.block_params(done).to_vec();
-        for (v, x) in f.own.iter().zip(vals) {
+        for (v, x) in fields.own.iter().zip(vals) {
             self.bind(*v, x);
         }
     }
@@ -170,18 +170,18 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Adds a cell whose fields have been moved out to its free list.
-    fn free_cell(&mut self, f: &Fields) {
-        let room = self.job.tables.layouts.get(f.layout).map_or(2, |l| l.room);
+    fn free_cell(&mut self, fields: &Fields) {
+        let room = self.job.tables.layouts.get(fields.layout).map_or(2, |l| l.room);
         // A cell that was closed has the size of the largest constructor of its type.
-        let most = self.job.tables.layouts.most(f.layout);
+        let most = self.job.tables.layouts.most(fields.layout);
         if room != most || usize::from(room) >= LISTS {
-            self.runtime(shims::put_cell_back as *const u8, &[self.ctx, f.cell], 0);
+            self.runtime(shims::put_cell_back as *const u8, &[self.ctx, fields.cell], 0);
             return;
         }
         let at = runtime::offset::CELLS + 8 * i32::from(room);
         let next = self.b.ins().load(types::I64, TRUSTED, self.ctx, at);
-        self.b.ins().store(TRUSTED, next, f.cell, heap::offset::RC);
-        self.b.ins().store(TRUSTED, f.cell, self.ctx, at);
+        self.b.ins().store(TRUSTED, next, fields.cell, heap::offset::RC);
+        self.b.ins().store(TRUSTED, fields.cell, self.ctx, at);
     }
 
     /// Drops a reference to a cell.
@@ -190,7 +190,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The sum of two values of a declared type, one of which is often a symbolic zero.
-    fn data_sum(&mut self, s: &Stmt, [a, b]: [Var; 2], at: u32, sc: &Scope) {
+    fn data_sum(&mut self, stmt: &Stmt, [a, b]: [Var; 2], at: u32, sc: &Scope) {
         let takes = self.takes(&[a, b], at, sc, &|_| false);
         let (x, y) = (self.val(a), self.val(b));
         let symbolic_zero = self.b.ins().load(
@@ -212,11 +212,11 @@ impl Emit<'_, '_, '_> {
             self.goto(done, &[other]);
             self.b.switch_to_block(next);
         }
-        let sum = self.slow(s, at, sc)[0];
+        let sum = self.slow(stmt, at, sc)[0];
         self.goto(done, &[sum]);
         self.b.switch_to_block(done);
         let made = self.b.block_params(done)[0];
-        self.bind_outs(s, &[made]);
+        self.bind_outs(stmt, &[made]);
     }
 
     /// The layout number of a constructor of a variable's type.

@@ -27,9 +27,9 @@ impl DeferredValues {
 }
 
 /// Literal texts that are used only by checks.
-fn only_said(f: &Function) -> HashSet<Var> {
-    fn of(b: &Block, texts: &mut HashSet<Var>, read: &mut HashSet<Var>) {
-        for s in &b.stmts {
+fn only_said(func: &Function) -> HashSet<Var> {
+    fn of(block: &Block, texts: &mut HashSet<Var>, read: &mut HashSet<Var>) {
+        for s in &block.stmts {
             match &s.op {
                 Op::Lit(Lit::Str(_)) => texts.extend(&s.outs),
                 Op::Prim(Prim::General(GeneralFn::Assert), _) if s.outs.is_empty() => {}
@@ -41,37 +41,37 @@ fn only_said(f: &Function) -> HashSet<Var> {
                 stacker::maybe_grow(64 * 1024, 1024 * 1024, || of(part, texts, read));
             }
         }
-        read.extend(b.results.iter().chain(&b.lin_results));
+        read.extend(block.results.iter().chain(&block.lin_results));
     }
     let (mut texts, mut read) = (HashSet::new(), HashSet::new());
-    of(&f.body, &mut texts, &mut read);
+    of(&func.body, &mut texts, &mut read);
     texts.retain(|v| !read.contains(v));
     texts
 }
 
 /// Shapes made of Ints that are used only by slow paths.
-fn only_asked(f: &Function) -> HashSet<Var> {
-    fn of(f: &Function, b: &Block, shapes: &mut HashSet<Var>, read: &mut HashSet<Var>) {
-        for s in &b.stmts {
-            if let (Op::ArrayLit { shape: None, .. }, [v]) = (&s.op, &s.outs[..]) {
-                shapes.extend((*f.ty(*v) == Ty::shape()).then_some(*v));
+fn only_asked(func: &Function) -> HashSet<Var> {
+    fn of(func: &Function, block: &Block, shapes: &mut HashSet<Var>, read: &mut HashSet<Var>) {
+        for stmt in &block.stmts {
+            if let (Op::ArrayLit { shape: None, .. }, [v]) = (&stmt.op, &stmt.outs[..]) {
+                shapes.extend((*func.ty(*v) == Ty::shape()).then_some(*v));
             }
-            let asked = shape_of(&s.op).filter(|_| has_fast_way(f, s));
+            let asked = shape_of(&stmt.op).filter(|_| has_fast_way(func, stmt));
             let mut times = 0;
-            s.op.each_operand(&mut |v| {
+            stmt.op.each_operand(&mut |v| {
                 times += usize::from(asked == Some(v));
                 if asked != Some(v) || times > 1 {
                     read.insert(v);
                 }
             });
-            for part in s.op.blocks() {
-                stacker::maybe_grow(64 * 1024, 1024 * 1024, || of(f, part, shapes, read));
+            for part in stmt.op.blocks() {
+                stacker::maybe_grow(64 * 1024, 1024 * 1024, || of(func, part, shapes, read));
             }
         }
-        read.extend(b.results.iter().chain(&b.lin_results));
+        read.extend(block.results.iter().chain(&block.lin_results));
     }
     let (mut shapes, mut read) = (HashSet::new(), HashSet::new());
-    of(f, &f.body, &mut shapes, &mut read);
+    of(func, &func.body, &mut shapes, &mut read);
     shapes.retain(|v| !read.contains(v));
     shapes
 }

@@ -18,34 +18,34 @@ pub(super) fn scalar_at(ty: &Ty, indices: usize) -> Option<Ty> {
 }
 
 /// Variables whose elements are accessed inline, or whose extents are read.
-pub(super) fn viewed(f: &Function) -> HashSet<Var> {
-    fn of(f: &Function, b: &Block, out: &mut HashSet<Var>) {
-        for s in &b.stmts {
-            let found = match &s.op {
-                Op::Index { a, at, .. } if at.len() == 1 && s.outs.iter().any(|v| is_ref(f.ty(*v))) => Some(*a),
+pub(super) fn viewed(func: &Function) -> HashSet<Var> {
+    fn of(func: &Function, b: &Block, out: &mut HashSet<Var>) {
+        for stmt in &b.stmts {
+            let found = match &stmt.op {
+                Op::Index { a, at, .. } if at.len() == 1 && stmt.outs.iter().any(|v| is_ref(func.ty(*v))) => Some(*a),
                 Op::Index { a, at, .. } | Op::IndexAdd { acc: a, at, .. } | Op::IndexSet { acc: a, at, .. } => {
-                    scalar_at(f.ty(*a), at.len()).map(|_| *a)
+                    scalar_at(func.ty(*a), at.len()).map(|_| *a)
                 }
                 Op::Dim(a, _) => Some(*a),
                 _ => None,
             };
             out.extend(found);
-            match &s.op {
+            match &stmt.op {
                 Op::Loop(l) => out.extend(l.xs.iter().chain(&l.lin_xs)),
                 Op::Soac(x) => out.extend(&x.arrays),
                 Op::ReduceByIndex { dest, keys, values, .. } => {
-                    out.extend(dest.iter().chain(values).chain([keys]).chain(&s.outs));
+                    out.extend(dest.iter().chain(values).chain([keys]).chain(&stmt.outs));
                 }
                 _ => {}
             }
-            for part in s.op.blocks() {
-                stacker::maybe_grow(64 * 1024, 1024 * 1024, || of(f, part, out));
+            for part in stmt.op.blocks() {
+                stacker::maybe_grow(64 * 1024, 1024 * 1024, || of(func, part, out));
             }
         }
     }
     let mut out = HashSet::new();
-    of(f, &f.body, &mut out);
-    out.retain(|v| ValueForm::of(f.ty(*v)).0 != 0);
+    of(func, &func.body, &mut out);
+    out.retain(|v| ValueForm::of(func.ty(*v)).0 != 0);
     out
 }
 
@@ -61,13 +61,13 @@ fn element(ty: &Ty) -> (Type, i64) {
 
 impl Emit<'_, '_, '_> {
     /// Emits an inline array operation. Returns whether the statement has one.
-    pub(super) fn array(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
-        match &s.op {
-            Op::Index { a, at: is, .. } => self.index(s, *a, is, at, sc),
-            Op::IndexAdd { acc, at: is, v, .. } => self.update(s, (*acc, *v), is, true, at, sc),
-            Op::IndexSet { acc, at: is, v, .. } => self.update(s, (*acc, *v), is, false, at, sc),
-            Op::Dim(a, axis) => self.dim(s, *a, *axis, at, sc),
-            Op::ArrayLit { elems, .. } => self.shape_later(s) || self.stack(s, elems),
+    pub(super) fn array(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> bool {
+        match &stmt.op {
+            Op::Index { a, at: is, .. } => self.index(stmt, *a, is, at, sc),
+            Op::IndexAdd { acc, at: is, v, .. } => self.update(stmt, (*acc, *v), is, true, at, sc),
+            Op::IndexSet { acc, at: is, v, .. } => self.update(stmt, (*acc, *v), is, false, at, sc),
+            Op::Dim(a, axis) => self.dim(stmt, *a, *axis, at, sc),
+            Op::ArrayLit { elems, .. } => self.shape_later(stmt) || self.stack(stmt, elems),
             Op::Dup(a) => {
                 let x = self.val(*a);
                 if is_ref(self.ty(*a)) {
@@ -76,7 +76,7 @@ impl Emit<'_, '_, '_> {
                         self.retain(x);
                     }
                 }
-                self.bind_outs(s, &[x, x]);
+                self.bind_outs(stmt, &[x, x]);
                 true
             }
             Op::Drop(a) => {
@@ -169,30 +169,30 @@ impl Emit<'_, '_, '_> {
     /// [`Emit::update`] on machine values. Returns the handle after the update.
     pub(super) fn update_in_place(
         &mut self,
-        (h, view): (Value, &ArrayView),
+        (handle, view): (Value, &ArrayView),
         is: &[Value],
-        x: Value,
+        value: Value,
         elem: &Ty,
         add: bool,
         slow: impl FnOnce(&mut Self) -> Value,
     ) -> Value {
         let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
-        let p = self.address(view, is, elem, cold);
-        let rc = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::RC);
+        let address = self.address(view, is, elem, cold);
+        let rc = self.b.ins().load(types::I64, TRUSTED, handle, handle::offset::RC);
         let alone = self.b.ins().icmp_imm_s(IntCC::Equal, rc, 1);
         self.unless(alone, cold, &[]);
-        let owned = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::OWNED);
+        let owned = self.b.ins().load(types::I64, TRUSTED, handle, handle::offset::OWNED);
         self.unless(owned, cold, &[]);
         let new = if add {
             let (t, _) = element(elem);
-            let old = self.b.ins().load(t, TRUSTED, p, 0);
-            self.b.ins().fadd(old, x)
+            let old = self.b.ins().load(t, TRUSTED, address, 0);
+            self.b.ins().fadd(old, value)
         } else {
-            x
+            value
         };
-        self.b.ins().store(TRUSTED, new, p, 0);
-        self.goto(done, &[h]);
+        self.b.ins().store(TRUSTED, new, address, 0);
+        self.goto(done, &[handle]);
         self.b.switch_to_block(cold);
         let other = slow(self);
         self.goto(done, &[other]);
@@ -201,9 +201,9 @@ impl Emit<'_, '_, '_> {
     }
 
     /// An array literal of Floats, which are stored directly to their positions.
-    fn stack(&mut self, s: &Stmt, elems: &[Var]) -> bool {
-        let Some(out) = s.outs.iter().chain(&s.lin_outs).next().copied() else { return false };
-        if self.stack_in_place(s, out, elems) {
+    fn stack(&mut self, stmt: &Stmt, elems: &[Var]) -> bool {
+        let Some(out) = stmt.outs.iter().chain(&stmt.lin_outs).next().copied() else { return false };
+        if self.stack_in_place(stmt, out, elems) {
             return true;
         }
         if ValueForm::of(self.ty(out)) != ValueForm::ROW
@@ -225,11 +225,11 @@ impl Emit<'_, '_, '_> {
         }
         self.goto(done, &[h]);
         self.b.switch_to_block(fail);
-        let other = self.slow_lent(s)[0];
+        let other = self.slow_lent(stmt)[0];
         self.goto(done, &[other]);
         self.b.switch_to_block(done);
         let made = self.b.block_params(done)[0];
-        self.bind_outs(s, &[made]);
+        self.bind_outs(stmt, &[made]);
         true
     }
 
@@ -243,7 +243,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Stores an element after `len` others in an output buffer.
-    pub(super) fn append(&mut self, buffer: Value, len: Value, kind: WordKind, x: Value) {
+    pub(super) fn append(&mut self, buffer: Value, len: Value, kind: WordKind, value: Value) {
         let elem = match kind {
             WordKind::F32 => Ty::F32,
             WordKind::I64 => Ty::I64,
@@ -264,7 +264,7 @@ impl Emit<'_, '_, '_> {
         let (_, size) = element(&elem);
         let bytes = self.b.ins().ishl_imm_s(len, i64::from(size.trailing_zeros()));
         let p = self.b.ins().iadd(data, bytes);
-        self.b.ins().store(TRUSTED, x, p, 0);
+        self.b.ins().store(TRUSTED, value, p, 0);
     }
 }
 

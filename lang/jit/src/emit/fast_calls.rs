@@ -23,11 +23,11 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The fast operation of a statement, if it has one.
-    fn fast(&self, s: &Stmt) -> Option<FastOp> {
+    fn fast(&self, stmt: &Stmt) -> Option<FastOp> {
         let number = |v: &Var| *self.ty(*v) == Ty::F64;
         let array = |v: &Var| self.floats(*v);
         let numbers = |v: &Var| ValueForm::of(self.ty(*v)).is_numbers();
-        Some(match &s.op {
+        Some(match &stmt.op {
             Op::Bin(op, a, b) if array(a) && array(b) => FastOp::Zip(*op),
             Op::Bin(op, a, b) if array(a) && number(b) => FastOp::Right(*op),
             Op::Bin(op, a, b) if number(a) && array(b) => FastOp::Left(*op),
@@ -36,9 +36,9 @@ impl Emit<'_, '_, '_> {
             Op::Index { a, at, .. }
                 if at.len() == 1
                     && !self.ty(*a).scalar().is_flat()
-                    && s.outs.iter().chain(&s.lin_outs).all(|v| is_ref(self.ty(*v))) =>
+                    && stmt.outs.iter().chain(&stmt.lin_outs).all(|v| is_ref(self.ty(*v))) =>
             {
-                FastOp::Unbox(s.outs.iter().chain(&s.lin_outs).next().and_then(|v| data_of(self.ty(*v))))
+                FastOp::Unbox(stmt.outs.iter().chain(&stmt.lin_outs).next().and_then(|v| data_of(self.ty(*v))))
             }
             Op::Slice { a, .. } if numbers(a) => FastOp::Slice,
             Op::Replicate { a, .. } if number(a) => FastOp::Fill,
@@ -60,16 +60,16 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits an operation on whole arrays, with its fast path first. Returns whether it has one.
-    pub(super) fn quick(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
-        if self.quick_number(s, at, sc) || self.identity(s, at, sc) {
+    pub(super) fn quick(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> bool {
+        if self.quick_number(stmt, at, sc) || self.identity(stmt, at, sc) {
             return true;
         }
-        let Some(what) = self.fast(s) else { return false };
-        let vars = op_site::site(&self.job.source.datas, self.f, s).vars;
+        let Some(what) = self.fast(stmt) else { return false };
+        let vars = op_site::site(&self.job.source.datas, self.f, stmt).vars;
         if vars.len() > WORDS {
             return false;
         }
-        let out = s.outs.iter().chain(&s.lin_outs).next().copied();
+        let out = stmt.outs.iter().chain(&stmt.lin_outs).next().copied();
         let Some(expect) = out.map(|v| ValueForm::of(self.ty(v))) else { return false };
         let mut takes = self.takes(&vars, at, sc, &|_| false);
         let (mut words, mut rows) = (Vec::new(), Vec::new());
@@ -82,20 +82,20 @@ impl Emit<'_, '_, '_> {
         }
         let x = self.quick_or(what, &words, &takes, expect, |e| {
             rows.iter().for_each(|h| e.release(*h));
-            e.slow(s, at, sc)[0]
+            e.slow(stmt, at, sc)[0]
         });
-        self.bind_outs(s, &[x]);
+        self.bind_outs(stmt, &[x]);
         true
     }
 
     /// Emits an outer product and its in-place accumulation to a matrix. Returns whether the two statements from `at`
     /// on have this form.
     pub(super) fn rank_one(&mut self, b: &Block, at: u32, sc: &Scope) -> bool {
-        let (Some(s), Some(next)) = (b.stmts.get(at as usize), b.stmts.get(at as usize + 1)) else { return false };
-        let (Op::Outer(x, y), Op::Bin(Bin::Add, p, q)) = (&s.op, &next.op) else { return false };
-        let Some(made) = s.outs.iter().chain(&s.lin_outs).next().copied() else { return false };
+        let (Some(stmt), Some(next)) = (b.stmts.get(at as usize), b.stmts.get(at as usize + 1)) else { return false };
+        let (Op::Outer(left, right), Op::Bin(Bin::Add, p, q)) = (&stmt.op, &next.op) else { return false };
+        let Some(made) = stmt.outs.iter().chain(&stmt.lin_outs).next().copied() else { return false };
         let acc = if *q == made { *p } else { *q };
-        let fits = [*x, *y].iter().all(|v| self.floats(*v) && self.ty(*v).rank() == 1)
+        let fits = [*left, *right].iter().all(|v| self.floats(*v) && self.ty(*v).rank() == 1)
             && self.floats(made)
             && self.floats(acc)
             && self.ty(acc).rank() == 2;
@@ -108,9 +108,9 @@ impl Emit<'_, '_, '_> {
         {
             return false;
         }
-        (self.span, self.stmt_site) = (s.span, None);
+        (self.span, self.stmt_site) = (stmt.span, None);
         let out = next.outs.iter().chain(&next.lin_outs).next().copied().unwrap_or(made);
-        let vars = [acc, *x, *y];
+        let vars = [acc, *left, *right];
         let mut takes: Vec<bool> = vars
             .iter()
             .enumerate()
@@ -125,8 +125,8 @@ impl Emit<'_, '_, '_> {
         }
         let h = self.quick_or(FastOp::AddOuter, &words, &takes, ValueForm::of(self.ty(out)), |e| {
             rows.iter().for_each(|h| e.release(*h));
-            let product = e.slow(s, at, sc);
-            e.bind_outs(s, &product);
+            let product = e.slow(stmt, at, sc);
+            e.bind_outs(stmt, &product);
             (e.span, e.stmt_site) = (next.span, None);
             e.slow(next, at + 1, sc)[0]
         });
@@ -162,8 +162,8 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits reductions to a scalar. Returns whether the statement is one.
-    fn quick_number(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
-        let Some(vars) = reduced(self.f, s) else { return false };
+    fn quick_number(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> bool {
+        let Some(vars) = reduced(self.f, stmt) else { return false };
         let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::F64);
         let seen: Vec<_> = vars.iter().map(|v| self.seen(*v)).collect();
@@ -182,34 +182,34 @@ impl Emit<'_, '_, '_> {
         let x = self.number_of(f, &args);
         self.goto(done, &[x]);
         self.b.switch_to_block(cold);
-        let y = self.slow_lent(s)[0];
+        let y = self.slow_lent(stmt)[0];
         self.goto(done, &[y]);
         self.b.switch_to_block(done);
         let x = self.b.block_params(done)[0];
-        self.bind_outs(s, &[x]);
+        self.bind_outs(stmt, &[x]);
         let mut all = Vec::new();
-        s.op.each_operand(&mut |v| all.push(v));
+        stmt.op.each_operand(&mut |v| all.push(v));
         self.release_dying(&all, at, sc);
         true
     }
 
     /// Emits operations without an effect at run time: `stop_grad`, and checks that succeed.
-    fn identity(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
-        match &s.op {
+    fn identity(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> bool {
+        match &stmt.op {
             Op::Prim(Prim::Derivative(DerivativeFn::StopGrad), vars)
-                if vars.len() == 1 && !self.is_row_reference(vars[0]) && s.outs.len() == 1 =>
+                if vars.len() == 1 && !self.is_row_reference(vars[0]) && stmt.outs.len() == 1 =>
             {
                 let x = self.owned(vars, at, sc, &|_| false);
-                self.bind_outs(s, &x);
+                self.bind_outs(stmt, &x);
                 true
             }
             Op::Prim(Prim::General(GeneralFn::Assert), vars)
-                if s.outs.is_empty() && vars.len() == 2 && *self.ty(vars[0]) == Ty::Bool =>
+                if stmt.outs.is_empty() && vars.len() == 2 && *self.ty(vars[0]) == Ty::Bool =>
             {
                 let (c, cold, done) = (self.val(vars[0]), self.cold(), self.fresh());
                 self.stays(c, done, cold, &[]);
                 self.b.switch_to_block(cold);
-                self.fail_check(s, vars[1]);
+                self.fail_check(stmt, vars[1]);
                 self.goto(done, &[]);
                 self.b.switch_to_block(done);
                 self.release_dying(vars, at, sc);

@@ -39,15 +39,16 @@ struct LoopState {
 }
 
 impl Emit<'_, '_, '_> {
-    pub(super) fn loop_(&mut self, s: &Stmt, l: &Loop, at: u32, sc: &Scope) {
+    pub(super) fn loop_(&mut self, stmt: &Stmt, ir_loop: &Loop, at: u32, sc: &Scope) {
         let dying = self.dying_inside(at, sc);
-        let inits: Vec<Var> = l.init.iter().chain(&l.lin_init).copied().collect();
-        let kept: HashSet<Var> =
-            l.xs.iter()
-                .chain(&l.lin_xs)
-                .copied()
-                .chain(inner(sc, at).iter().flat_map(|i| i.free.keys().copied()))
-                .collect();
+        let inits: Vec<Var> = ir_loop.init.iter().chain(&ir_loop.lin_init).copied().collect();
+        let kept: HashSet<Var> = ir_loop
+            .xs
+            .iter()
+            .chain(&ir_loop.lin_xs)
+            .copied()
+            .chain(inner(sc, at).iter().flat_map(|i| i.free.keys().copied()))
+            .collect();
         let taken: Vec<Var> = inits
             .iter()
             .zip(self.takes(&inits, at, sc, &|v| kept.contains(&v)))
@@ -55,23 +56,23 @@ impl Emit<'_, '_, '_> {
             .map(|(v, _)| *v)
             .collect();
         let given = self.owned(&inits, at, sc, &|v| kept.contains(&v));
-        let n = match &l.trip {
+        let count = match &ir_loop.trip {
             Trip::Count(n) => Some(self.val(*n)),
             Trip::While(_) => None,
         };
-        let t = self.start(s, l, &given, n);
+        let loop_state = self.start(stmt, ir_loop, &given, count);
         self.depth += 1;
         let around = self.outer;
-        self.outer &= l.body.stmts.iter().any(|s| matches!(s.op, Op::Loop(_)));
+        self.outer &= ir_loop.body.stmts.iter().any(|s| matches!(s.op, Op::Loop(_)));
         let exit = self.fresh();
-        let goes_on = self.again(l, &t, n, at, sc);
+        let goes_on = self.again(ir_loop, &loop_state, count, at, sc);
         let body = self.fresh();
         self.stays(goes_on, body, exit, &[]);
         self.b.switch_to_block(body);
-        self.iteration(l, &t, n, at, sc);
+        self.iteration(ir_loop, &loop_state, count, at, sc);
         (self.depth, self.outer) = (self.depth - 1, around);
         self.b.switch_to_block(exit);
-        self.end(s, l, &t);
+        self.end(stmt, ir_loop, &loop_state);
         let mut gone: Vec<Var> = inits
             .into_iter()
             .chain(kept)
@@ -86,12 +87,12 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits the loop header, whose parameters are the counter, the carried values and the sums.
-    fn start(&mut self, s: &Stmt, l: &Loop, given: &[Value], n: Option<Value>) -> LoopState {
-        let (k, m) = (l.init.len(), l.lin_init.len());
+    fn start(&mut self, s: &Stmt, ir_loop: &Loop, given: &[Value], count: Option<Value>) -> LoopState {
+        let (k, m) = (ir_loop.init.len(), ir_loop.lin_init.len());
         let named: Vec<Var> =
-            s.outs.iter().skip(k).take(l.outs.len()).chain(s.lin_outs.iter().skip(m)).copied().collect();
-        let plain = l.outs.iter().zip(&l.body.results[k..]);
-        let linear = l.lin_outs.iter().zip(&l.body.lin_results[m..]);
+            s.outs.iter().skip(k).take(ir_loop.outs.len()).chain(s.lin_outs.iter().skip(m)).copied().collect();
+        let plain = ir_loop.outs.iter().zip(&ir_loop.body.results[k..]);
+        let linear = ir_loop.lin_outs.iter().zip(&ir_loop.body.lin_results[m..]);
         let all: Vec<(Out, Var)> = plain.chain(linear).map(|(o, v)| (*o, *v)).collect();
         let (mut first, mut made) = (vec![self.int(0)], Vec::new());
         first.extend(given);
@@ -102,7 +103,7 @@ impl Emit<'_, '_, '_> {
                 v,
                 if let Some(p) = self.places.remove(&name) {
                     LoopOutput::RowSlot(p)
-                } else if let Some(rows) = self.rows_of(l, out, v, n) {
+                } else if let Some(rows) = self.rows_of(ir_loop, out, v, count) {
                     LoopOutput::Rows(rows)
                 } else if out == Out::Sum {
                     first.push(self.zero(&ty));
@@ -112,7 +113,7 @@ impl Emit<'_, '_, '_> {
                     let boxed = out == Out::Boxed;
                     let around = self.collected.buffers.get(&name).copied();
                     LoopOutput::Buffer(
-                        self.new_buffer_in(around, &ty, boxed, n),
+                        self.new_buffer_in(around, &ty, boxed, count),
                         if boxed { WordKind::Ref(ValueForm(0)) } else { WordKind::of(&ty) },
                     )
                 },
@@ -176,52 +177,55 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits one iteration, and the jump back to the header.
-    fn iteration(&mut self, l: &Loop, t: &LoopState, n: Option<Value>, at: u32, sc: &Scope) {
+    fn iteration(&mut self, ir_loop: &Loop, loop_state: &LoopState, n: Option<Value>, at: u32, sc: &Scope) {
         let site = self.stmt_site;
         let span = self.span;
         let infos = inner(sc, at);
         let nothing = HashSet::new();
         let sc = Scope { info: &infos[infos.len() - 1], dying: &nothing };
         if let (1, Some(n)) = (self.depth, n) {
-            self.report(t.counter, n);
+            self.report(loop_state.counter, n);
         }
-        let b = &l.body;
-        let index = match (l.reverse, n) {
+        let body = &ir_loop.body;
+        let index = match (ir_loop.reverse, n) {
             (true, Some(n)) => {
                 let last = self.b.ins().iadd_imm_s(n, -1);
-                self.b.ins().isub(last, t.counter)
+                self.b.ins().isub(last, loop_state.counter)
             }
-            _ => t.counter,
+            _ => loop_state.counter,
         };
-        if let Some(p) = b.params.first() {
+        if let Some(p) = body.params.first() {
             self.bind(*p, index);
         }
-        let (k, m) = (l.init.len(), l.lin_init.len());
-        let carried: Vec<Var> = b.params.iter().skip(1).take(k).chain(b.lin_params.iter().take(m)).copied().collect();
-        for (p, x) in carried.iter().zip(&t.carry) {
+        let (plain, linear) = (ir_loop.init.len(), ir_loop.lin_init.len());
+        let carried: Vec<Var> =
+            body.params.iter().skip(1).take(plain).chain(body.lin_params.iter().take(linear)).copied().collect();
+        for (p, x) in carried.iter().zip(&loop_state.carry) {
             self.bind(*p, *x);
         }
-        for (row, made) in &t.made {
+        for (row, made) in &loop_state.made {
             if let LoopOutput::Rows(rows) = made {
-                self.place_row(*row, rows, t.counter);
+                self.place_row(*row, rows, loop_state.counter);
             }
         }
-        let elems: Vec<(Var, Var)> = b
+        let elems: Vec<(Var, Var)> = body
             .params
             .iter()
-            .skip(1 + k)
-            .chain(b.lin_params.iter().skip(m))
+            .skip(1 + plain)
+            .chain(body.lin_params.iter().skip(linear))
             .copied()
-            .zip(l.xs.iter().chain(&l.lin_xs).copied())
+            .zip(ir_loop.xs.iter().chain(&ir_loop.lin_xs).copied())
             .collect();
         self.elements(&elems, index);
         carried.iter().for_each(|p| self.drop_unread(*p));
-        let buffers =
-            t.made.iter().filter_map(|(v, m)| if let LoopOutput::Buffer(h, _) = m { Some((*v, *h)) } else { None });
-        self.collect_rows(b, buffers);
-        self.block(b, &sc);
+        let buffers = loop_state
+            .made
+            .iter()
+            .filter_map(|(v, m)| if let LoopOutput::Buffer(h, _) = m { Some((*v, *h)) } else { None });
+        self.collect_rows(body, buffers);
+        self.block(body, &sc);
         (self.stmt_site, self.span) = (site, span);
-        self.end_iteration(l, t, index, &sc);
+        self.end_iteration(ir_loop, loop_state, index, &sc);
     }
 
     /// Binds the elements of the arrays that this iteration reads.
@@ -245,32 +249,32 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Stores the outputs, adds up the sums, and jumps back to the header with the carried values.
-    fn end_iteration(&mut self, l: &Loop, t: &LoopState, index: Value, sc: &Scope) {
-        let b = &l.body;
+    fn end_iteration(&mut self, ir_loop: &Loop, loop_state: &LoopState, index: Value, sc: &Scope) {
+        let b = &ir_loop.body;
         let end = b.stmts.len() as u32;
-        let (k, m) = (l.init.len(), l.lin_init.len());
+        let (k, m) = (ir_loop.init.len(), ir_loop.lin_init.len());
         let carried: Vec<Var> = b.results[..k].iter().chain(&b.lin_results[..m]).copied().collect();
-        let mut sums = t.sums.clone();
-        for (v, made) in &t.made {
-            let x = self.val(*v);
+        let mut sums = loop_state.sums.clone();
+        for (var, made) in &loop_state.made {
+            let value = self.val(*var);
             match made {
-                LoopOutput::Buffer(h, kind) if self.collected.placed.contains(v) => {
-                    let own = WordKind::of(self.f.ty(*v));
-                    self.count_row(*h, x, |e| e.push(*h, *kind, t.counter, own, x));
+                LoopOutput::Buffer(h, kind) if self.collected.placed.contains(var) => {
+                    let own = WordKind::of(self.f.ty(*var));
+                    self.count_row(*h, value, |e| e.push(*h, *kind, loop_state.counter, own, value));
                 }
                 LoopOutput::Buffer(h, kind) => {
-                    let at = if placed(l, *kind) { index } else { t.counter };
-                    self.push(*h, *kind, at, WordKind::of(self.f.ty(*v)), x);
+                    let at = if placed(ir_loop, *kind) { index } else { loop_state.counter };
+                    self.push(*h, *kind, at, WordKind::of(self.f.ty(*var)), value);
                 }
-                LoopOutput::Sum(i) => sums[*i] = self.add_up(sums[*i], *v, x),
+                LoopOutput::Sum(i) => sums[*i] = self.add_up(sums[*i], *var, value),
                 LoopOutput::Rows(_) => {}
-                LoopOutput::RowSlot(p) => self.add_to_row(*p, t.counter, x),
+                LoopOutput::RowSlot(p) => self.add_to_row(*p, loop_state.counter, value),
             }
         }
-        let mut next = vec![self.b.ins().iadd_imm_s(t.counter, 1)];
+        let mut next = vec![self.b.ins().iadd_imm_s(loop_state.counter, 1)];
         next.extend(self.owned(&carried, end, sc, &|_| false));
         next.extend(sums);
-        let rest: Vec<Var> = t
+        let rest: Vec<Var> = loop_state
             .made
             .iter()
             .map(|(v, _)| *v)
@@ -278,7 +282,7 @@ impl Emit<'_, '_, '_> {
             .collect();
         self.release_dying(&rest, end, sc);
         self.poll();
-        self.goto(t.header, &next);
+        self.goto(loop_state.header, &next);
     }
 
     /// Appends an element to a buffer. `into`: the kind of the buffer, if its elements are scalars.
@@ -294,44 +298,53 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Adds an iteration's output to its sum.
-    fn add_up(&mut self, sum: Value, v: Var, x: Value) -> Value {
+    fn add_up(&mut self, sum: Value, v: Var, term: Value) -> Value {
         match self.ty(v).clone() {
-            Ty::F64 => self.b.ins().fadd(sum, x),
+            Ty::F64 => self.b.ins().fadd(sum, term),
             Ty::F32 => {
-                let (p, q) = (self.b.ins().fpromote(types::F64, sum), self.b.ins().fpromote(types::F64, x));
+                let (p, q) = (self.b.ins().fpromote(types::F64, sum), self.b.ins().fpromote(types::F64, term));
                 let z = self.b.ins().fadd(p, q);
                 self.b.ins().fdemote(types::F32, z)
             }
             Ty::I64 => {
-                let (z, ok) = self.int_add(sum, x);
-                self.or_slow_add(ok, z, sum, x)
+                let (z, ok) = self.int_add(sum, term);
+                self.or_slow_add(ok, z, sum, term)
             }
             ty => {
                 let kind = WordKind::of(&ty);
                 let what = LoweredOp::Op(Op::Bin(adl_prim::Bin::Add, Var(0), Var(1)));
                 let takes = vec![is_ref(&ty), false];
-                self.slow_on(what, &[(kind, sum), (kind, x)], takes, vec![kind], vec![zero_of(&ty)])[0]
+                self.slow_on(what, &[(kind, sum), (kind, term)], takes, vec![kind], vec![zero_of(&ty)])[0]
             }
         }
     }
 
     /// Binds the results of a loop.
-    fn end(&mut self, s: &Stmt, l: &Loop, t: &LoopState) {
-        let (k, m) = (l.init.len(), l.lin_init.len());
-        let order: Vec<Var> =
-            s.outs.iter().skip(k).take(l.outs.len()).chain(s.lin_outs.iter().skip(m)).copied().collect();
+    fn end(&mut self, stmt: &Stmt, ir_loop: &Loop, loop_state: &LoopState) {
+        let (carried, m) = (ir_loop.init.len(), ir_loop.lin_init.len());
+        let order: Vec<Var> = stmt
+            .outs
+            .iter()
+            .skip(carried)
+            .take(ir_loop.outs.len())
+            .chain(stmt.lin_outs.iter().skip(m))
+            .copied()
+            .collect();
         let mut outs = Vec::new();
-        for ((_, made), v) in t.made.iter().zip(&order) {
+        for ((_, made), v) in loop_state.made.iter().zip(&order) {
             outs.push(match made {
-                LoopOutput::Buffer(h, kind) => self.finish(*h, t.counter, l.reverse && !placed(l, *kind), *v),
-                LoopOutput::Sum(i) => t.sums[*i],
-                LoopOutput::Rows(rows) => self.finish_rows(rows, t.counter, *v),
+                LoopOutput::Buffer(h, kind) => {
+                    self.finish(*h, loop_state.counter, ir_loop.reverse && !placed(ir_loop, *kind), *v)
+                }
+                LoopOutput::Sum(i) => loop_state.sums[*i],
+                LoopOutput::Rows(rows) => self.finish_rows(rows, loop_state.counter, *v),
                 LoopOutput::RowSlot(_) => self.ctx,
             });
         }
-        let (plain, linear) = outs.split_at(l.outs.len());
-        let all = [&t.carry[..k], plain, &[t.counter], &t.carry[k..], linear].concat();
-        let placed: Vec<Var> = t
+        let (plain, linear) = outs.split_at(ir_loop.outs.len());
+        let all =
+            [&loop_state.carry[..carried], plain, &[loop_state.counter], &loop_state.carry[carried..], linear].concat();
+        let placed: Vec<Var> = loop_state
             .made
             .iter()
             .zip(&order)
@@ -341,7 +354,7 @@ impl Emit<'_, '_, '_> {
         // This precedes the binding, so that no view of these rows is created.
         self.viewed.retain(|v| !placed.contains(v));
         self.pinned.extend(&placed);
-        self.bind_outs(s, &all);
+        self.bind_outs(stmt, &all);
     }
 
     pub(super) fn finish(&mut self, buffer: Value, len: Value, reverse: bool, v: Var) -> Value {

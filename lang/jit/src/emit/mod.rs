@@ -106,55 +106,61 @@ const LOOSE: MemFlagsData = MemFlagsData::new().with_notrap();
 /// Emits the entry wrapper of a function, which loads the parameters from an array of words.
 pub(crate) fn entry(
     module: &mut JITModule,
-    f: &Function,
+    function: &Function,
     id: FuncId,
     func: &mut ir::Function,
     shared: &mut FunctionBuilderContext,
 ) {
-    let mut b = FunctionBuilder::new(func, shared);
-    let block = b.create_block();
-    b.append_block_params_for_function_params(block);
-    b.switch_to_block(block);
-    let [ctx, words, out] = [0, 1, 2].map(|i| b.block_params(block)[i]);
+    let mut builder = FunctionBuilder::new(func, shared);
+    let block = builder.create_block();
+    builder.append_block_params_for_function_params(block);
+    builder.switch_to_block(block);
+    let [ctx, words, out] = [0, 1, 2].map(|i| builder.block_params(block)[i]);
     let mut args = vec![ctx, out];
-    for (i, v) in params(&f.body).enumerate() {
-        args.push(b.ins().load(machine_type(f.ty(*v)), TRUSTED, words, 8 * i as i32));
+    for (i, v) in params(&function.body).enumerate() {
+        args.push(builder.ins().load(machine_type(function.ty(*v)), TRUSTED, words, 8 * i as i32));
     }
-    let callee = module.declare_func_in_func(id, b.func);
-    let call = b.ins().call(callee, &args);
-    let status = b.inst_results(call)[0];
-    b.ins().return_(&[status]);
-    b.seal_all_blocks();
-    b.finalize(module.target_config());
+    let callee = module.declare_func_in_func(id, builder.func);
+    let call = builder.ins().call(callee, &args);
+    let status = builder.inst_results(call)[0];
+    builder.ins().return_(&[status]);
+    builder.seal_all_blocks();
+    builder.finalize(module.target_config());
 }
 
 /// Emits a function.
-pub(crate) fn function(job: &mut Job, f: &Rc<Function>, func: &mut ir::Function, shared: &mut FunctionBuilderContext) {
-    let (info, last) = live::analyse(&f.body, f.vars.len());
-    let mut b = FunctionBuilder::new(func, shared);
-    let start = b.create_block();
-    b.append_block_params_for_function_params(start);
-    b.switch_to_block(start);
-    let slot = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8 * widest(job, f), 3));
-    let (fail, body) = (b.create_block(), b.create_block());
-    b.set_cold_block(fail);
-    let given: Vec<Value> = b.block_params(start).to_vec();
+pub(crate) fn function(
+    job: &mut Job,
+    function: &Rc<Function>,
+    func: &mut ir::Function,
+    shared: &mut FunctionBuilderContext,
+) {
+    let (info, last) = live::analyse(&function.body, function.vars.len());
+    let mut builder = FunctionBuilder::new(func, shared);
+    let start = builder.create_block();
+    builder.append_block_params_for_function_params(start);
+    builder.switch_to_block(start);
+    let slot =
+        builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8 * widest(job, function), 3));
+    let (fail, body) = (builder.create_block(), builder.create_block());
+    builder.set_cold_block(fail);
+    let given: Vec<Value> = builder.block_params(start).to_vec();
     let interrupt =
-        b.ins().load(types::I64, TRUSTED.with_readonly().with_can_move(), given[0], runtime::offset::INTERRUPT);
+        builder.ins().load(types::I64, TRUSTED.with_readonly().with_can_move(), given[0], runtime::offset::INTERRUPT);
     let config = job.module.target_config();
-    let mut e = Emit {
+    let mut emit = Emit {
         job,
-        f,
-        b,
+        f: function,
+        b: builder,
         last,
-        name: f.name.as_str().into(),
-        vals: vec![None; f.vars.len()],
+        name: function.name.as_str().into(),
+        vals: vec![None; function.vars.len()],
         pinned: HashSet::new(),
-        viewed: element_access::viewed(f),
-        virtuals: virtual_rows::virtual_rows(f),
-        later: deferred::DeferredValues::of(f),
+        viewed: element_access::viewed(function),
+        virtuals: virtual_rows::virtual_rows(function),
+        later: deferred::DeferredValues::of(function),
         places: HashMap::new(),
-        collected: rows_in_place::CollectedRows { symbolic_zero: group::symbolic_zero(f), ..Default::default() },
+        collected: rows_in_place::CollectedRows { symbolic_zero: group::symbolic_zero(function), ..Default::default() },
         ctx: given[0],
         out: given[1],
         interrupt,
@@ -167,12 +173,12 @@ pub(crate) fn function(job: &mut Job, f: &Rc<Function>, func: &mut ir::Function,
         stmt_site: None,
         span: adl_syntax::span::Span::default(),
     };
-    e.whole(&given[2..], &info);
-    e.b.finalize(config);
+    emit.whole(&given[2..], &info);
+    emit.b.finalize(config);
 }
 
 /// The largest number of operand or result words of any operation or call in the function.
-fn widest(job: &Job, f: &Function) -> u32 {
+fn widest(job: &Job, func: &Function) -> u32 {
     fn of(b: &Block, most: &mut usize) {
         for s in &b.stmts {
             let mut n = 0;
@@ -185,7 +191,7 @@ fn widest(job: &Job, f: &Function) -> u32 {
         }
     }
     let mut most = 4;
-    of(&f.body, &mut most);
+    of(&func.body, &mut most);
     let callees = job.unit.funcs.iter().map(|g| results(&g.body).count());
     callees.fold(most, usize::max) as u32
 }
@@ -367,20 +373,20 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Calls a run-time function: arguments are words, and there is at most one result word.
-    fn runtime(&mut self, f: *const u8, args: &[Value], returns: usize) -> Option<Value> {
+    fn runtime(&mut self, callee: *const u8, args: &[Value], returns: usize) -> Option<Value> {
         // `free` stays a direct call even in cold blocks: an array may be freed in each iteration.
         if self.is_cold()
             && args.first() == Some(&self.ctx)
-            && f != shims::free as *const u8
-            && f != crate::shims::free_cell as *const u8
+            && callee != shims::free as *const u8
+            && callee != crate::shims::free_cell as *const u8
         {
-            return self.cold_call(f, args, returns);
+            return self.cold_call(callee, args, returns);
         }
         let mut sig = Signature::new(self.job.module.isa().default_call_conv());
         sig.params.extend(vec![AbiParam::new(types::I64); args.len()]);
         sig.returns.extend(vec![AbiParam::new(types::I64); returns]);
         let sig = self.imported(sig);
-        let at = self.int(f as i64);
+        let at = self.int(callee as i64);
         let call = self.b.ins().call_indirect(sig, at, args);
         self.b.inst_results(call).first().copied()
     }
@@ -588,26 +594,26 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits the first `end` statements of a block.
-    fn stmts(&mut self, b: &Block, end: u32, sc: &Scope) {
-        let mut i = 0;
-        while i < end {
-            if self.indexed_row(&b.stmts[i as usize], sc) {
-                i += 1;
+    fn stmts(&mut self, block: &Block, end: u32, sc: &Scope) {
+        let mut position = 0;
+        while position < end {
+            if self.indexed_row(&block.stmts[position as usize], sc) {
+                position += 1;
                 continue;
             }
-            if let Some(next) = self.trip(b, i, sc) {
-                i = next;
+            if let Some(next) = self.trip(block, position, sc) {
+                position = next;
                 continue;
             }
-            if i + 1 < end && self.rank_one(b, i, sc) {
-                i += 2;
+            if position + 1 < end && self.rank_one(block, position, sc) {
+                position += 2;
                 continue;
             }
-            i = match self.group(b, i, sc) {
+            position = match self.group(block, position, sc) {
                 Some(next) => next,
                 None => {
-                    self.stmt(&b.stmts[i as usize], i, sc);
-                    i + 1
+                    self.stmt(&block.stmts[position as usize], position, sc);
+                    position + 1
                 }
             };
         }

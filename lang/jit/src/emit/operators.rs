@@ -49,54 +49,57 @@ impl Emit<'_, '_, '_> {
         self.b.inst_results(call)[0]
     }
 
-    pub(super) fn un(&mut self, op: Un, x: Value) -> Value {
+    pub(super) fn un(&mut self, op: Un, operand: Value) -> Value {
         if let Some(f) = scalar_math::unary(op) {
-            return self.function(f, types::F64, &[x]);
+            return self.function(f, types::F64, &[operand]);
         }
         match op {
-            Un::Neg => self.b.ins().fneg(x),
-            Un::Abs => self.b.ins().fabs(x),
-            Un::Sqrt => self.b.ins().sqrt(x),
-            Un::Floor => self.b.ins().floor(x),
-            Un::Ceil => self.b.ins().ceil(x),
-            Un::Round => self.b.ins().nearest(x),
+            Un::Neg => self.b.ins().fneg(operand),
+            Un::Abs => self.b.ins().fabs(operand),
+            Un::Sqrt => self.b.ins().sqrt(operand),
+            Un::Floor => self.b.ins().floor(operand),
+            Un::Ceil => self.b.ins().ceil(operand),
+            Un::Round => self.b.ins().nearest(operand),
             Un::Sign => {
-                let (zero, one, minus) =
-                    (self.constant_like(0.0, x), self.constant_like(1.0, x), self.constant_like(-1.0, x));
-                let below = self.b.ins().fcmp(FloatCC::LessThan, x, zero);
-                let low = self.choose_number(below, minus, x);
-                let above = self.b.ins().fcmp(FloatCC::GreaterThan, x, zero);
+                let (zero, one, minus) = (
+                    self.constant_like(0.0, operand),
+                    self.constant_like(1.0, operand),
+                    self.constant_like(-1.0, operand),
+                );
+                let below = self.b.ins().fcmp(FloatCC::LessThan, operand, zero);
+                let low = self.choose_number(below, minus, operand);
+                let above = self.b.ins().fcmp(FloatCC::GreaterThan, operand, zero);
                 self.choose_number(above, one, low)
             }
             Un::Relu => {
-                let zero = self.constant_like(0.0, x);
+                let zero = self.constant_like(0.0, operand);
                 // The comparison is false for NaN, which is therefore kept.
-                let gone = self.b.ins().fcmp(FloatCC::LessThanOrEqual, x, zero);
-                self.choose_number(gone, zero, x)
+                let gone = self.b.ins().fcmp(FloatCC::LessThanOrEqual, operand, zero);
+                self.choose_number(gone, zero, operand)
             }
             Un::Step => {
-                let (zero, one) = (self.constant_like(0.0, x), self.constant_like(1.0, x));
-                let above = self.b.ins().fcmp(FloatCC::GreaterThan, x, zero);
+                let (zero, one) = (self.constant_like(0.0, operand), self.constant_like(1.0, operand));
+                let above = self.b.ins().fcmp(FloatCC::GreaterThan, operand, zero);
                 self.choose_number(above, one, zero)
             }
-            Un::Powi(n) => self.powi(n, x),
+            Un::Powi(n) => self.powi(n, operand),
             Un::Polygamma(n) => {
                 let n = self.int(i64::from(n));
-                self.function(scalar_math::polygamma as *const u8, types::I64, &[n, x])
+                self.function(scalar_math::polygamma as *const u8, types::I64, &[n, operand])
             }
             // All others are called above.
-            _ => x,
+            _ => operand,
         }
     }
 
     /// The multiplications of `f64::powi`, in the same order.
-    fn powi(&mut self, n: i32, x: Value) -> Value {
-        let mut left = n.unsigned_abs();
+    fn powi(&mut self, exponent: i32, base: Value) -> Value {
+        let mut left = exponent.unsigned_abs();
         if left > MAX_POWER {
-            let n = self.int(i64::from(n));
-            return self.function(scalar_math::powi as *const u8, types::I64, &[n, x]);
+            let n = self.int(i64::from(exponent));
+            return self.function(scalar_math::powi as *const u8, types::I64, &[n, base]);
         }
-        let (mut power, mut product) = (x, None);
+        let (mut power, mut product) = (base, None);
         loop {
             if left & 1 == 1 {
                 product = Some(match product {
@@ -110,41 +113,41 @@ impl Emit<'_, '_, '_> {
             }
             power = self.b.ins().fmul(power, power);
         }
-        let one = self.constant_like(1.0, x);
+        let one = self.constant_like(1.0, base);
         let p = product.unwrap_or(one);
-        if n < 0 { self.b.ins().fdiv(one, p) } else { p }
+        if exponent < 0 { self.b.ins().fdiv(one, p) } else { p }
     }
 
-    pub(super) fn bin(&mut self, op: Bin, x: Value, y: Value) -> Value {
+    pub(super) fn bin(&mut self, op: Bin, left_value: Value, right: Value) -> Value {
         match op {
-            Bin::Add => self.b.ins().fadd(x, y),
-            Bin::Sub => self.b.ins().fsub(x, y),
-            Bin::Mul => self.b.ins().fmul(x, y),
-            Bin::Div => self.b.ins().fdiv(x, y),
+            Bin::Add => self.b.ins().fadd(left_value, right),
+            Bin::Sub => self.b.ins().fsub(left_value, right),
+            Bin::Mul => self.b.ins().fmul(left_value, right),
+            Bin::Div => self.b.ins().fdiv(left_value, right),
             Bin::ScaleTangent => {
-                let zero = self.constant_like(0.0, x);
-                let p = self.b.ins().fmul(x, y);
-                let mut none = self.b.ins().fcmp(FloatCC::Equal, y, zero);
-                if !self.is_constant(x) {
-                    let left = self.b.ins().fcmp(FloatCC::Equal, x, zero);
+                let zero = self.constant_like(0.0, left_value);
+                let p = self.b.ins().fmul(left_value, right);
+                let mut none = self.b.ins().fcmp(FloatCC::Equal, right, zero);
+                if !self.is_constant(left_value) {
+                    let left = self.b.ins().fcmp(FloatCC::Equal, left_value, zero);
                     none = self.b.ins().bor(left, none);
                 }
                 self.choose_number(none, zero, p)
             }
             Bin::IntDiv => {
-                let q = self.b.ins().fdiv(x, y);
+                let q = self.b.ins().fdiv(left_value, right);
                 self.b.ins().floor(q)
             }
-            Bin::Min => self.extreme(FloatCC::LessThanOrEqual, x, y),
-            Bin::Max => self.extreme(FloatCC::GreaterThanOrEqual, x, y),
+            Bin::Min => self.extreme(FloatCC::LessThanOrEqual, left_value, right),
+            Bin::Max => self.extreme(FloatCC::GreaterThanOrEqual, left_value, right),
             Bin::LeIndicator => {
-                let (zero, one) = (self.constant_like(0.0, x), self.constant_like(1.0, x));
-                let le = self.b.ins().fcmp(FloatCC::LessThanOrEqual, x, y);
+                let (zero, one) = (self.constant_like(0.0, left_value), self.constant_like(1.0, left_value));
+                let le = self.b.ins().fcmp(FloatCC::LessThanOrEqual, left_value, right);
                 self.choose_number(le, one, zero)
             }
             Bin::Pow | Bin::Atan2 | Bin::Hypot | Bin::Rem => match scalar_math::binary(op) {
-                Some(f) => self.function(f, types::F64, &[x, y]),
-                None => x,
+                Some(f) => self.function(f, types::F64, &[left_value, right]),
+                None => left_value,
             },
         }
     }
@@ -197,43 +200,43 @@ impl Emit<'_, '_, '_> {
     }
 
     /// A binary Int operator; `None` if there is no fast path.
-    pub(super) fn int_bin(&mut self, s: &Stmt, op: Bin, a: Var, b: Var) -> Option<Value> {
-        let (x, y) = (self.val(a), self.val(b));
-        let (z, ok) = match op {
-            Bin::Add => self.int_add(x, y),
+    pub(super) fn int_bin(&mut self, stmt: &Stmt, op: Bin, a: Var, b: Var) -> Option<Value> {
+        let (left, right) = (self.val(a), self.val(b));
+        let (result, ok) = match op {
+            Bin::Add => self.int_add(left, right),
             Bin::Sub => {
-                let z = self.b.ins().isub(x, y);
-                let (p, q) = (self.b.ins().bxor(x, y), self.b.ins().bxor(x, z));
+                let z = self.b.ins().isub(left, right);
+                let (p, q) = (self.b.ins().bxor(left, right), self.b.ins().bxor(left, z));
                 let changed = self.b.ins().band(p, q);
                 (z, self.b.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, changed, 0))
             }
             Bin::Mul | Bin::ScaleTangent => {
-                let z = self.b.ins().imul(x, y);
-                let high = self.b.ins().smulhi(x, y);
+                let z = self.b.ins().imul(left, right);
+                let high = self.b.ins().smulhi(left, right);
                 let sign = self.b.ins().sshr_imm_s(z, 63);
                 (z, self.b.ins().icmp(IntCC::Equal, high, sign))
             }
-            Bin::Min => return Some(self.b.ins().smin(x, y)),
-            Bin::Max => return Some(self.b.ins().smax(x, y)),
+            Bin::Min => return Some(self.b.ins().smin(left, right)),
+            Bin::Max => return Some(self.b.ins().smax(left, right)),
             Bin::LeIndicator => {
-                let le = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, x, y);
+                let le = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, left, right);
                 return Some(self.b.ins().uextend(types::I64, le));
             }
-            Bin::IntDiv | Bin::Rem => return Some(self.int_div(s, op, x, y)),
+            Bin::IntDiv | Bin::Rem => return Some(self.int_div(stmt, op, left, right)),
             Bin::Div | Bin::Pow | Bin::Atan2 | Bin::Hypot => return None,
         };
-        Some(self.or_slow(s, ok, z))
+        Some(self.or_slow(stmt, ok, result))
     }
 
     /// Floor division, or its remainder. Divisors 0 and -1 take the slow path.
-    fn int_div(&mut self, s: &Stmt, op: Bin, x: Value, y: Value) -> Value {
+    fn int_div(&mut self, stmt: &Stmt, op: Bin, x: Value, divisor: Value) -> Value {
         let (slow, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
-        let up = self.b.ins().iadd_imm_s(y, 1);
+        let up = self.b.ins().iadd_imm_s(divisor, 1);
         let ok = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, up, 1);
         self.unless(ok, slow, &[]);
-        let (q, r) = (self.b.ins().sdiv(x, y), self.b.ins().srem(x, y));
-        let mixed = self.b.ins().bxor(r, y);
+        let (q, r) = (self.b.ins().sdiv(x, divisor), self.b.ins().srem(x, divisor));
+        let mixed = self.b.ins().bxor(r, divisor);
         let differ = self.b.ins().icmp_imm_s(IntCC::SignedLessThan, mixed, 0);
         let rest = self.b.ins().icmp_imm_s(IntCC::NotEqual, r, 0);
         let fix = self.b.ins().band(differ, rest);
@@ -241,12 +244,12 @@ impl Emit<'_, '_, '_> {
             let less = self.b.ins().iadd_imm_s(q, -1);
             self.b.ins().select(fix, less, q)
         } else {
-            let more = self.b.ins().iadd(r, y);
+            let more = self.b.ins().iadd(r, divisor);
             self.b.ins().select(fix, more, r)
         };
         self.goto(done, &[z]);
         self.b.switch_to_block(slow);
-        let y = self.slow_lent(s)[0];
+        let y = self.slow_lent(stmt)[0];
         self.goto(done, &[y]);
         self.b.switch_to_block(done);
         self.b.block_params(done)[0]

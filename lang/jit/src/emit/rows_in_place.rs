@@ -90,16 +90,16 @@ fn stacked(f: &Function, l: &Loop, row: Var) -> Option<usize> {
 
 impl Emit<'_, '_, '_> {
     /// The buffer for the rows that a loop of `n` iterations collects as `row`, if rows can be written to it directly.
-    pub(super) fn rows_of(&mut self, l: &Loop, out: Out, row: Var, n: Option<Value>) -> Option<Rows> {
-        let (Ty::Array(elem, 1), Out::Collect | Out::Boxed, Some(n)) = (self.ty(row).clone(), out, n) else {
+    pub(super) fn rows_of(&mut self, ir_loop: &Loop, out: Out, row: Var, n: Option<Value>) -> Option<Rows> {
+        let (Ty::Array(elem, 1), Out::Collect | Out::Boxed, Some(count)) = (self.ty(row).clone(), out, n) else {
             return None;
         };
-        let w = match stacked(self.f, l, row) {
+        let columns = match stacked(self.f, ir_loop, row) {
             Some(k) => self.int(k as i64),
             None if out == Out::Boxed => return None,
             None => {
-                let width = width(l, row).filter(|w| {
-                    !l.reverse && elem.is_flat() && elem.rank() == 0 && self.vals[w.0 as usize].is_some()
+                let width = width(ir_loop, row).filter(|w| {
+                    !ir_loop.reverse && elem.is_flat() && elem.rank() == 0 && self.vals[w.0 as usize].is_some()
                 })?;
                 let (w, zero) = (self.val(width), self.int(0));
                 self.b.ins().smax(w, zero)
@@ -110,10 +110,10 @@ impl Emit<'_, '_, '_> {
         let id = self.job.tables.buffers.len() as i64 - 1;
         let (scalar, site) = (self.int(id), self.site());
         let site = self.int(i64::from(site));
-        let buffer = self.runtime(shims::new_rows as *const u8, &[self.ctx, scalar, n, w, site], 1)?;
+        let buffer = self.runtime(shims::new_rows as *const u8, &[self.ctx, scalar, count, columns, site], 1)?;
         let fail = self.fail;
         self.unless(buffer, fail, &[]);
-        Some(Rows { buffer, width: w, kind: WordKind::of(&elem), id: id - 1, reverse: l.reverse })
+        Some(Rows { buffer, width: columns, kind: WordKind::of(&elem), id: id - 1, reverse: ir_loop.reverse })
     }
 
     /// Before an iteration: records the rows that are only collected by the loop.

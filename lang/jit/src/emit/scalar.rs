@@ -14,25 +14,25 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits a scalar operation. Returns whether the statement is one.
-    pub(super) fn scalar(&mut self, s: &Stmt) -> bool {
-        if s.outs.len() + s.lin_outs.len() != 1 {
+    pub(super) fn scalar(&mut self, stmt: &Stmt) -> bool {
+        if stmt.outs.len() + stmt.lin_outs.len() != 1 {
             return false;
         }
-        if let (Op::Lit(Lit::Str(t)), Some(v)) = (&s.op, s.outs.first())
+        if let (Op::Lit(Lit::Str(t)), Some(v)) = (&stmt.op, stmt.outs.first())
             && self.later(*v, t)
         {
             return true;
         }
-        let made = match &s.op {
+        let made = match &stmt.op {
             Op::Lit(l) => self.literal(l),
             Op::Zero(t) => Some(self.zero(t)),
             Op::Un(op, a) => match *self.ty(*a) {
                 Ty::F64 => Some(self.un(*op, self.val(*a))),
                 Ty::F32 => Some(self.narrow(|e, x| e.un(*op, x[0]), &[*a])),
-                Ty::I64 => self.int_un(s, *op, *a),
+                Ty::I64 => self.int_un(stmt, *op, *a),
                 _ => None,
             },
-            Op::Bin(op, a, b) => self.binary(s, *op, *a, *b),
+            Op::Bin(op, a, b) => self.binary(stmt, *op, *a, *b),
             Op::Cmp(c, a, b) => self.compare(*c, *a, *b),
             Op::Not(a) if self.is(*a, Ty::Bool) => {
                 let x = self.val(*a);
@@ -42,11 +42,11 @@ impl Emit<'_, '_, '_> {
                 let (c, x, y) = (self.val(*c), self.val(*a), self.val(*b));
                 Some(self.b.ins().select(c, x, y))
             }
-            Op::Convert(c, a) => self.convert(s, *c, *a),
+            Op::Convert(c, a) => self.convert(stmt, *c, *a),
             _ => None,
         };
         if let Some(x) = made {
-            self.bind_outs(s, &[x]);
+            self.bind_outs(stmt, &[x]);
         }
         made.is_some()
     }
@@ -128,33 +128,33 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    fn convert(&mut self, s: &Stmt, c: Conv, a: Var) -> Option<Value> {
-        let x = self.val(a);
+    fn convert(&mut self, s: &Stmt, conv: Conv, a: Var) -> Option<Value> {
+        let value = self.val(a);
         let from = self.ty(a).clone();
-        if c == Conv::ToI64 {
+        if conv == Conv::ToI64 {
             return match from {
-                Ty::I64 => Some(x),
-                Ty::Bool => Some(self.b.ins().uextend(types::I64, x)),
-                Ty::F64 => Some(self.to_int(s, x)),
+                Ty::I64 => Some(value),
+                Ty::Bool => Some(self.b.ins().uextend(types::I64, value)),
+                Ty::F64 => Some(self.to_int(s, value)),
                 Ty::F32 => {
-                    let x = self.b.ins().fpromote(types::F64, x);
+                    let x = self.b.ins().fpromote(types::F64, value);
                     Some(self.to_int(s, x))
                 }
                 _ => None,
             };
         }
         let wide = match from {
-            Ty::F64 => x,
-            Ty::F32 if c == Conv::ToF32 => return Some(x),
-            Ty::F32 => self.b.ins().fpromote(types::F64, x),
-            Ty::I64 => self.b.ins().fcvt_from_sint(types::F64, x),
+            Ty::F64 => value,
+            Ty::F32 if conv == Conv::ToF32 => return Some(value),
+            Ty::F32 => self.b.ins().fpromote(types::F64, value),
+            Ty::I64 => self.b.ins().fcvt_from_sint(types::F64, value),
             Ty::Bool => {
-                let n = self.b.ins().uextend(types::I64, x);
+                let n = self.b.ins().uextend(types::I64, value);
                 self.b.ins().fcvt_from_sint(types::F64, n)
             }
             Ty::Str | Ty::Array(..) | Ty::Data(_) => return None,
         };
-        Some(if c == Conv::ToF32 { self.b.ins().fdemote(types::F32, wide) } else { wide })
+        Some(if conv == Conv::ToF32 { self.b.ins().fdemote(types::F32, wide) } else { wide })
     }
 
     /// Truncates a Float to an Int; calls the slow path if the magnitude is too large or the value is not a number.

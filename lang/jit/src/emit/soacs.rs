@@ -60,40 +60,41 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits a reduction or scan: a loop over the elements with an accumulator.
-    pub(super) fn soac(&mut self, s: &Stmt, x: &Soac, at: u32, sc: &Scope) {
+    pub(super) fn soac(&mut self, stmt: &Stmt, soac: &Soac, at: u32, sc: &Scope) {
         let dying = self.dying_inside(at, sc);
-        let keep = |v: Var| x.arrays.contains(&v) || inner(sc, at)[0].free.contains_key(&v);
-        let taken = self.takes(&x.neutral, at, sc, &keep);
-        let acc = self.owned(&x.neutral, at, sc, &keep);
-        let first = self.val(x.arrays[0]);
-        let n = self.extent(first);
+        let keep = |v: Var| soac.arrays.contains(&v) || inner(sc, at)[0].free.contains_key(&v);
+        let taken = self.takes(&soac.neutral, at, sc, &keep);
+        let acc = self.owned(&soac.neutral, at, sc, &keep);
+        let first = self.val(soac.arrays[0]);
+        let extent = self.extent(first);
         let done = self.fresh();
-        super::outs(s).for_each(|v| _ = self.b.append_block_param(done, machine_type(self.f.ty(*v))));
-        self.running(x, (first, acc[0]), done);
-        let buffers: Vec<Value> = match x.kind {
+        super::outs(stmt).for_each(|v| _ = self.b.append_block_param(done, machine_type(self.f.ty(*v))));
+        self.running(soac, (first, acc[0]), done);
+        let buffers: Vec<Value> = match soac.kind {
             SoacKind::Reduce => Vec::new(),
             SoacKind::Scan | SoacKind::ScanExclusive => {
-                x.neutral.iter().map(|v| self.new_buffer(&self.f.ty(*v).clone(), false, Some(n))).collect()
+                soac.neutral.iter().map(|v| self.new_buffer(&self.f.ty(*v).clone(), false, Some(extent))).collect()
             }
         };
         let zero = self.int(0);
         let (header, vals) = self.header(&[&[zero], &acc[..]].concat());
         let (body, exit) = (self.fresh(), self.fresh());
-        let goes_on = self.b.ins().icmp(BELOW, vals[0], n);
+        let goes_on = self.b.ins().icmp(BELOW, vals[0], extent);
         self.stays(goes_on, body, exit, &[]);
         self.b.switch_to_block(body);
         self.depth += 1;
         let around = std::mem::take(&mut self.outer);
-        self.combine(x, &vals, &buffers, header, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() });
+        self.combine(soac, &vals, &buffers, header, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() });
         (self.depth, self.outer) = (self.depth - 1, around);
         self.b.switch_to_block(exit);
-        let outs = if x.kind == SoacKind::Reduce { vals[1..].to_vec() } else { self.scanned(s, x, &vals, &buffers) };
+        let outs =
+            if soac.kind == SoacKind::Reduce { vals[1..].to_vec() } else { self.scanned(stmt, soac, &vals, &buffers) };
         self.goto(done, &outs);
         self.b.switch_to_block(done);
         let outs = self.b.block_params(done).to_vec();
-        let used: Vec<Var> = x.neutral.iter().chain(&x.arrays).copied().collect();
-        self.end_soac(&used, &taken, &x.neutral, &dying, at, sc);
-        self.bind_outs(s, &outs);
+        let used: Vec<Var> = soac.neutral.iter().chain(&soac.arrays).copied().collect();
+        self.end_soac(&used, &taken, &soac.neutral, &dying, at, sc);
+        self.bind_outs(stmt, &outs);
     }
 
     /// Finishes the results of a scan, and releases the accumulator.
@@ -121,26 +122,26 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits one iteration: combines the accumulator with an element.
-    fn combine(&mut self, x: &Soac, vals: &[Value], buffers: &[Value], header: ir::Block, sc: &Scope) {
+    fn combine(&mut self, soac: &Soac, vals: &[Value], buffers: &[Value], header: ir::Block, sc: &Scope) {
         let (site, span) = (self.stmt_site, self.span);
-        let k = x.neutral.len();
-        let kinds: Vec<WordKind> = x.neutral.iter().map(|v| WordKind::of(self.f.ty(*v))).collect();
-        if x.kind == SoacKind::ScanExclusive {
+        let width = soac.neutral.len();
+        let kinds: Vec<WordKind> = soac.neutral.iter().map(|v| WordKind::of(self.f.ty(*v))).collect();
+        if soac.kind == SoacKind::ScanExclusive {
             for ((h, kind), a) in buffers.iter().zip(&kinds).zip(&vals[1..]) {
                 self.push(*h, *kind, vals[0], *kind, *a);
             }
         }
-        for (p, a) in x.op.params[..k].iter().zip(&vals[1..]) {
+        for (p, a) in soac.op.params[..width].iter().zip(&vals[1..]) {
             self.bind(*p, *a);
         }
-        let pairs: Vec<(Var, Var)> = x.op.params[k..].iter().copied().zip(x.arrays.iter().copied()).collect();
+        let pairs: Vec<(Var, Var)> = soac.op.params[width..].iter().copied().zip(soac.arrays.iter().copied()).collect();
         self.elements(&pairs, vals[0]);
-        x.op.params[..k].iter().for_each(|p| self.drop_unread(*p));
-        self.block(&x.op, sc);
+        soac.op.params[..width].iter().for_each(|p| self.drop_unread(*p));
+        self.block(&soac.op, sc);
         (self.stmt_site, self.span) = (site, span);
         let mut next = vec![self.b.ins().iadd_imm_s(vals[0], 1)];
-        next.extend(self.owned(&x.op.results, x.op.stmts.len() as u32, sc, &|_| false));
-        if x.kind == SoacKind::Scan {
+        next.extend(self.owned(&soac.op.results, soac.op.stmts.len() as u32, sc, &|_| false));
+        if soac.kind == SoacKind::Scan {
             for ((h, kind), a) in buffers.iter().zip(&kinds).zip(&next[1..].to_vec()) {
                 self.push(*h, *kind, vals[0], *kind, *a);
             }
@@ -152,7 +153,7 @@ impl Emit<'_, '_, '_> {
     /// Emits a histogram: `dest` with the operator applied at each key that is in bounds.
     pub(super) fn by_index(
         &mut self,
-        s: &Stmt,
+        stmt: &Stmt,
         (dest, keys, values, op): (&[Var], Var, &[Var], &Block),
         at: u32,
         sc: &Scope,
@@ -166,19 +167,19 @@ impl Emit<'_, '_, '_> {
         given.iter().for_each(|_| _ = self.b.append_block_param(done, types::I64));
         self.counted(dest, (keys, values, op), &given, done);
         let scope = Scope { info: &inner(sc, at)[0], dying: &HashSet::new() };
-        let made = self.each_key(s, (dest, keys, values, op), (keys_handle, &given), &scope);
+        let made = self.each_key(stmt, (dest, keys, values, op), (keys_handle, &given), &scope);
         self.goto(done, &made);
         self.b.switch_to_block(done);
         let made = self.b.block_params(done).to_vec();
         let used: Vec<Var> = dest.iter().chain(values).copied().chain([keys]).collect();
         self.end_soac(&used, &taken, dest, &dying, at, sc);
-        self.bind_outs(s, &made);
+        self.bind_outs(stmt, &made);
     }
 
     /// Emits the loop over keys and values. Returns the destinations after the loop.
     fn each_key(
         &mut self,
-        s: &Stmt,
+        stmt: &Stmt,
         (dest, keys, values, op): (&[Var], Var, &[Var], &Block),
         (keys_handle, given): (Value, &[Value]),
         sc: &Scope,
@@ -198,7 +199,7 @@ impl Emit<'_, '_, '_> {
         self.unless(inside, next, &vals[1..]);
         self.depth += 1;
         let around = std::mem::take(&mut self.outer);
-        let made = self.apply_at(s, (dest, values, op), (&vals, key), sc);
+        let made = self.apply_at(stmt, (dest, values, op), (&vals, key), sc);
         (self.depth, self.outer) = (self.depth - 1, around);
         self.goto(next, &made);
         self.b.switch_to_block(next);
@@ -233,18 +234,18 @@ impl Emit<'_, '_, '_> {
     /// Histograms by `min` or `max` with positions in a run-time loop: jumps to `done` with the destinations.
     fn placed(
         &mut self,
-        (d, v): (Var, Var),
+        (d, numbers): (Var, Var),
         (keys, values, op): (Var, &[Var], &Block),
         given: &[Value],
         done: ir::Block,
     ) {
-        let floats = [d, v].iter().all(|a| ValueForm::of(self.f.ty(*a)) == ValueForm::ROW);
+        let floats = [d, numbers].iter().all(|a| ValueForm::of(self.f.ty(*a)) == ValueForm::ROW);
         let Some(op) = extreme(op).filter(|_| floats) else { return };
         for (i, h) in given.iter().enumerate() {
             self.b.ins().stack_store(types::I64, *h, self.slot, 8 * i as i32);
         }
         let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
-        let (keys, values, places, op) = (self.val(keys), self.val(v), self.val(values[1]), self.int(op as i64));
+        let (keys, values, places, op) = (self.val(keys), self.val(numbers), self.val(values[1]), self.int(op as i64));
         let none = self.int(0);
         let did = self
             .runtime(shims::histogram_places as *const u8, &[self.ctx, slot, keys, values, places, op], 1)
@@ -295,22 +296,22 @@ impl Emit<'_, '_, '_> {
         self.block(op, sc);
         (self.stmt_site, self.span) = (site, span);
         let mut made = Vec::new();
-        for (d, v) in names.iter().zip(&op.results) {
-            let (h, x, kind) = (self.val(*d), self.val(*v), WordKind::of(self.f.ty(*v)));
-            let into = WordKind::of(self.f.ty(*d));
+        for (bin, result) in names.iter().zip(&op.results) {
+            let (handle, value, kind) = (self.val(*bin), self.val(*result), WordKind::of(self.f.ty(*result)));
+            let into = WordKind::of(self.f.ty(*bin));
             let slow = |e: &mut Self| {
                 e.slow_on(
                     LoweredOp::Put,
-                    &[(into, h), (WordKind::I64, key), (kind, x)],
+                    &[(into, handle), (WordKind::I64, key), (kind, value)],
                     vec![true, false, false],
                     vec![into],
                     vec![adl_interp::value::Value::Zero],
                 )[0]
             };
-            let view = self.vals[d.0 as usize].as_ref().and_then(|b| b.view.clone());
-            made.push(match (view, self.ty(*d).clone()) {
-                (Some(view), Ty::Array(e, 1)) if *e == *self.ty(*v) && e.is_flat() => {
-                    self.update_in_place((h, &view), &[key], x, &e, false, slow)
+            let view = self.vals[bin.0 as usize].as_ref().and_then(|b| b.view.clone());
+            made.push(match (view, self.ty(*bin).clone()) {
+                (Some(view), Ty::Array(e, 1)) if *e == *self.ty(*result) && e.is_flat() => {
+                    self.update_in_place((handle, &view), &[key], value, &e, false, slow)
                 }
                 _ => slow(self),
             });

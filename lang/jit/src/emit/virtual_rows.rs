@@ -18,23 +18,23 @@ use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use std::collections::HashSet;
 
 /// Finds rows of which only elements and extents are read.
-pub(super) fn virtual_rows(f: &Function) -> HashSet<Var> {
-    let mut s = VirtualRowSearch { f, rows: Vec::new(), indexed: HashSet::new(), whole: HashSet::new() };
-    s.block(&f.body);
+pub(super) fn virtual_rows(func: &Function) -> HashSet<Var> {
+    let mut search = VirtualRowSearch { f: func, rows: Vec::new(), indexed: HashSet::new(), whole: HashSet::new() };
+    search.block(&func.body);
     // Rows that are not Float arrays are materialised from an array that is itself materialised.
     loop {
-        let before = s.whole.len();
-        for (p, a) in &s.rows {
-            if s.whole.contains(p) && f.ty(*p).rank() > 0 && !ValueForm::of(f.ty(*p)).holds_floats() {
-                s.whole.insert(*a);
+        let before = search.whole.len();
+        for (p, a) in &search.rows {
+            if search.whole.contains(p) && func.ty(*p).rank() > 0 && !ValueForm::of(func.ty(*p)).holds_floats() {
+                search.whole.insert(*a);
             }
         }
-        if s.whole.len() == before {
+        if search.whole.len() == before {
             break;
         }
     }
-    let flat = |v: &Var| ValueForm::of(f.ty(*v)).0 != 0;
-    s.rows.iter().map(|(p, _)| *p).filter(|p| flat(p) && !s.whole.contains(p)).collect()
+    let flat = |v: &Var| ValueForm::of(func.ty(*v)).0 != 0;
+    search.rows.iter().map(|(p, _)| *p).filter(|p| flat(p) && !search.whole.contains(p)).collect()
 }
 
 struct VirtualRowSearch<'a> {
@@ -48,12 +48,12 @@ struct VirtualRowSearch<'a> {
 }
 
 impl VirtualRowSearch<'_> {
-    fn block(&mut self, b: &Block) {
-        for s in &b.stmts {
-            match &s.op {
+    fn block(&mut self, block: &Block) {
+        for stmt in &block.stmts {
+            match &stmt.op {
                 Op::Loop(l) => self.loop_(l),
                 Op::Index { a, at, shape } => {
-                    if let Some(row) = s.outs.first().filter(|v| at.len() == 1 && is_ref(self.f.ty(**v))) {
+                    if let Some(row) = stmt.outs.first().filter(|v| at.len() == 1 && is_ref(self.f.ty(**v))) {
                         self.rows.push((*row, *a));
                         self.indexed.insert(*row);
                     }
@@ -63,12 +63,12 @@ impl VirtualRowSearch<'_> {
                     self.whole.extend(shape);
                 }
                 Op::Dim(..) => {}
-                _ if super::fast_calls::reads_elements(self.f, s) => {}
-                _ if group::member(self.f, s).is_some() => {
-                    self.whole.extend(group::member(self.f, s).and_then(|(m, _)| m.changed()));
+                _ if super::fast_calls::reads_elements(self.f, stmt) => {}
+                _ if group::member(self.f, stmt).is_some() => {
+                    self.whole.extend(group::member(self.f, stmt).and_then(|(m, _)| m.changed()));
                     // A loop over an array of rows cannot iterate over a row that an index selects.
                     let indexed = &self.indexed;
-                    s.op.each_operand(&mut |v| {
+                    stmt.op.each_operand(&mut |v| {
                         if indexed.contains(&v) {
                             self.whole.insert(v);
                         }
@@ -78,11 +78,11 @@ impl VirtualRowSearch<'_> {
                     self.whole.insert(v);
                 }),
             }
-            for part in s.op.blocks() {
+            for part in stmt.op.blocks() {
                 stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(part));
             }
         }
-        self.whole.extend(b.results.iter().chain(&b.lin_results));
+        self.whole.extend(block.results.iter().chain(&block.lin_results));
     }
 
     fn loop_(&mut self, l: &Loop) {
@@ -101,15 +101,15 @@ fn at_index() -> LoweredOp {
 impl Emit<'_, '_, '_> {
     /// Binds a variable to a row of an array that is not modified until the last use of the row. Returns whether this
     /// was possible.
-    pub(super) fn bind_row(&mut self, p: Var, a: Var, index: Value) -> bool {
-        if !self.virtuals.contains(&p) {
+    pub(super) fn bind_row(&mut self, param: Var, array: Var, index: Value) -> bool {
+        if !self.virtuals.contains(&param) {
             return false;
         }
-        let Some(view) = self.vals[a.0 as usize].as_ref().and_then(|b| b.view.clone()) else { return false };
-        if view.dims.len() != ValueForm::of(self.ty(p)).rank() + 1 {
+        let Some(view) = self.vals[array.0 as usize].as_ref().and_then(|b| b.view.clone()) else { return false };
+        if view.dims.len() != ValueForm::of(self.ty(param)).rank() + 1 {
             return false;
         }
-        let size = match self.ty(p).scalar() {
+        let size = match self.ty(param).scalar() {
             Ty::F32 => 4,
             Ty::Bool => 1,
             _ => 8,
@@ -130,18 +130,18 @@ impl Emit<'_, '_, '_> {
         let found: Vec<Value> = std::iter::once(data).chain(view.dims[1..].iter().copied()).collect();
         self.goto(done, &found);
         self.b.switch_to_block(cold);
-        self.boxed_row(p, a, index, done);
-        let row = self.row(a, index, p);
+        self.boxed_row(param, array, index, done);
+        let row = self.row(array, index, param);
         self.release(row);
         let zero = self.int(0);
         self.goto(done, &vec![zero; view.dims.len()]);
         self.b.switch_to_block(done);
         let vals = self.b.block_params(done).to_vec();
-        self.pinned.insert(p);
-        self.vals[p.0 as usize] = Some(BoundVar {
+        self.pinned.insert(param);
+        self.vals[param.0 as usize] = Some(BoundVar {
             v: vals[0],
             view: Some(ArrayView { data: vals[0], dims: vals[1..].into() }),
-            row: Some((a, index)),
+            row: Some((array, index)),
         });
         true
     }
@@ -208,20 +208,20 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Materialises a row as a value with a reference.
-    pub(super) fn row(&mut self, a: Var, index: Value, p: Var) -> Value {
+    pub(super) fn row(&mut self, array: Var, index: Value, p: Var) -> Value {
         let ty = self.ty(p).clone();
         if self.is_cold() {
-            return self.whole_row(a, index, &ty);
+            return self.whole_row(array, index, &ty);
         }
-        let Some(view) = self.vals[a.0 as usize].as_ref().and_then(|b| b.view.clone()) else {
-            return self.whole_row(a, index, &ty);
+        let Some(view) = self.vals[array.0 as usize].as_ref().and_then(|b| b.view.clone()) else {
+            return self.whole_row(array, index, &ty);
         };
         let expect = ValueForm::of(&ty);
-        if let (Ty::Data(_), ValueForm::CELLS) = (&ty, ValueForm::of(self.ty(a))) {
-            return self.cell_at(a, &view, index, &ty);
+        if let (Ty::Data(_), ValueForm::CELLS) = (&ty, ValueForm::of(self.ty(array))) {
+            return self.cell_at(array, &view, index, &ty);
         }
         if !expect.holds_floats() || view.dims.len() != expect.rank() + 1 {
-            return self.whole_row(a, index, &ty);
+            return self.whole_row(array, index, &ty);
         }
         let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
@@ -237,14 +237,14 @@ impl Emit<'_, '_, '_> {
         self.unless(copy, cold, &[]);
         self.goto(done, &[copy]);
         self.b.switch_to_block(cold);
-        let slow = self.whole_row(a, index, &ty);
+        let slow = self.whole_row(array, index, &ty);
         self.goto(done, &[slow]);
         self.b.switch_to_block(done);
         self.b.block_params(done)[0]
     }
 
     /// Reads an element of an array of data.
-    fn cell_at(&mut self, a: Var, view: &ArrayView, index: Value, ty: &Ty) -> Value {
+    fn cell_at(&mut self, array: Var, view: &ArrayView, index: Value, ty: &Ty) -> Value {
         let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
         let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, index, view.dims[0]);
@@ -255,7 +255,7 @@ impl Emit<'_, '_, '_> {
         self.retain(cell);
         self.goto(done, &[cell]);
         self.b.switch_to_block(cold);
-        let slow = self.whole_row(a, index, ty);
+        let slow = self.whole_row(array, index, ty);
         self.goto(done, &[slow]);
         self.b.switch_to_block(done);
         self.b.block_params(done)[0]
@@ -277,7 +277,7 @@ impl Emit<'_, '_, '_> {
     fn seldom_row(
         &mut self,
         (what, expect): (FastOp, ValueForm),
-        (h, made): (Value, bool),
+        (handle, made): (Value, bool),
         a: Var,
         index: Value,
         ty: &Ty,
@@ -294,7 +294,7 @@ impl Emit<'_, '_, '_> {
         });
         let [quick, slow] = [self.job.tables.quick.len(), self.job.tables.slow.len()].map(|n| n as i64 - 1);
         let (quick, slow) = (self.int(quick), self.int(slow));
-        let row = self.runtime(shims::row as *const u8, &[self.ctx, quick, slow, h, index], 1).unwrap_or(h);
+        let row = self.runtime(shims::row as *const u8, &[self.ctx, quick, slow, handle, index], 1).unwrap_or(handle);
         let fail = self.fail;
         self.unless(row, fail, &[]);
         row

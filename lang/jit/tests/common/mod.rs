@@ -63,21 +63,21 @@ pub fn same(a: &Value, b: &Value) -> bool {
 
 /// Runs a function both ways, once with shared and once with unshared arguments. Results must be bit-identical, or the
 /// errors equal.
-pub fn both(p: &Program, f: FnId, args: &[Value]) -> Res<Vec<Value>> {
-    let want = interpreted(p, f, args.to_vec());
-    let code = compile(p, f);
+pub fn both(program: &Program, id: FnId, args: &[Value]) -> Res<Vec<Value>> {
+    let want = interpreted(program, id, args.to_vec());
+    let code = compile(program, id);
     for own in [false, true] {
         let given = if own { args.iter().map(copy).collect() } else { args.to_vec() };
         match (code.run(&mut machine(), given), &want) {
             (Ok(got), Ok(want)) => {
                 assert_eq!(got.len(), want.len());
                 for (g, w) in got.iter().zip(want) {
-                    assert!(same(g, w), "native {g:?}\ninterpreted {w:?}\nin {}", p.func(f).name);
+                    assert!(same(g, w), "native {g:?}\ninterpreted {w:?}\nin {}", program.func(id).name);
                 }
             }
             (Err(e), Err(w)) => same_error(&e, w),
             (Ok(got), Err(w)) => panic!("native {got:?}, interpreted {w:?}"),
-            (Err(e), Ok(_)) => panic!("native {e:?}, interpreted a value, in {}", p.func(f).name),
+            (Err(e), Ok(_)) => panic!("native {e:?}, interpreted a value, in {}", program.func(id).name),
         }
     }
     want

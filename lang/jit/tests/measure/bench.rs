@@ -13,11 +13,11 @@ use adl_specialise::world::Transforms;
 use std::time::Instant;
 
 /// Runs a function both ways and prints the times in milliseconds.
-fn compare(name: &str, p: &Program, f: FnId, args: &[Value]) -> Vec<Value> {
+fn compare(name: &str, program: &Program, id: FnId, args: &[Value]) -> Vec<Value> {
     let start = Instant::now();
-    let code = common::compile(p, f);
+    let code = common::compile(program, id);
     let compiling = start.elapsed();
-    let mut m = common::machine();
+    let mut machine = common::machine();
     let best = |run: &mut dyn FnMut() -> Vec<Value>| {
         let mut best = f64::INFINITY;
         let mut out = Vec::new();
@@ -28,9 +28,9 @@ fn compare(name: &str, p: &Program, f: FnId, args: &[Value]) -> Vec<Value> {
         }
         (best, out)
     };
-    let (native, outs) = best(&mut || code.run(&mut m, args.to_vec()).unwrap());
-    let fun = Linker::default().function(p, f).unwrap();
-    let n = p.func(f).body.results.len();
+    let (native, outs) = best(&mut || code.run(&mut machine, args.to_vec()).unwrap());
+    let fun = Linker::default().function(program, id).unwrap();
+    let n = program.func(id).body.results.len();
     let mut m = common::machine();
     let (interp, _) = best(&mut || m.call_lowered(&fun, args.to_vec(), n).unwrap());
     println!(

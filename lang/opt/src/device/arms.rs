@@ -16,27 +16,30 @@ use std::collections::{HashMap, HashSet};
 const COPIES: usize = 128;
 
 /// Sinks one such reader. Returns whether there was one.
-pub(super) fn step(f: &mut Function, b: &mut Block) -> bool {
-    if !b.stmts.iter().any(is_branch) {
+pub(super) fn step(func: &mut Function, block: &mut Block) -> bool {
+    if !block.stmts.iter().any(is_branch) {
         return false;
     }
     let mut readers: HashMap<Var, Vec<usize>> = HashMap::new();
-    for (k, s) in b.stmts.iter().enumerate() {
+    for (k, s) in block.stmts.iter().enumerate() {
         reads(s).into_iter().for_each(|v| readers.entry(v).or_default().push(k));
     }
-    b.results.iter().chain(&b.lin_results).for_each(|v| readers.entry(*v).or_default().push(b.stmts.len()));
-    for p in 0..b.stmts.len() {
-        let made: HashSet<Var> = b.stmts[p].outs.iter().copied().filter(|v| is_array(f, *v)).collect();
+    block.results.iter().chain(&block.lin_results).for_each(|v| readers.entry(*v).or_default().push(block.stmts.len()));
+    for place in 0..block.stmts.len() {
+        let made: HashSet<Var> = block.stmts[place].outs.iter().copied().filter(|v| is_array(func, *v)).collect();
         let only = |v: &Var| readers.get(v).and_then(|all| if let [q] = all[..] { Some(q) } else { None });
-        let found =
-            b.stmts[p].outs.iter().filter(|v| made.contains(v)).find_map(|v| only(v).filter(|q| *q < b.stmts.len()));
-        if let Some(q) = found.filter(|_| is_branch(&b.stmts[p]))
-            && moves(&b.stmts[q])
-            && reads(&b.stmts[q]).iter().all(|v| !made.contains(v) || only(v) == Some(q))
-            && leaves(&b.stmts[p]) * size(&b.stmts[q]) <= COPIES
-            && let Some(at) = moved_adjacent(b, p, q)
+        let found = block.stmts[place]
+            .outs
+            .iter()
+            .filter(|v| made.contains(v))
+            .find_map(|v| only(v).filter(|q| *q < block.stmts.len()));
+        if let Some(q) = found.filter(|_| is_branch(&block.stmts[place]))
+            && moves(&block.stmts[q])
+            && reads(&block.stmts[q]).iter().all(|v| !made.contains(v) || only(v) == Some(q))
+            && leaves(&block.stmts[place]) * size(&block.stmts[q]) <= COPIES
+            && let Some(at) = moved_adjacent(block, place, q)
         {
-            put(f, b, at);
+            put(func, block, at);
             return true;
         }
     }
@@ -95,19 +98,20 @@ fn size(s: &Stmt) -> usize {
 
 /// Moves the statement after the branch at `at` into the arms.
 fn put(f: &mut Function, b: &mut Block, at: usize) {
-    let s = b.stmts.remove(at + 1);
+    let stmt = b.stmts.remove(at + 1);
     let branch = &mut b.stmts[at];
-    let needs = reads(&s);
+    let needs = reads(&stmt);
     let kept: Vec<bool> = branch.outs.iter().map(|v| !needs.contains(v)).collect();
     if let Op::If(_, yes, no) = &mut branch.op {
         for arm in [yes, no] {
             let names = branch.outs.iter().copied().zip(arm.results.iter().copied()).collect();
-            let own = copy(f, &Block { stmts: vec![s.clone()], results: s.outs.clone(), ..Block::default() }, names);
+            let own =
+                copy(f, &Block { stmts: vec![stmt.clone()], results: stmt.outs.clone(), ..Block::default() }, names);
             arm.stmts.extend(own.stmts);
             arm.results = of(&arm.results, &kept).chain(own.results).collect();
         }
     }
-    branch.outs = of(&branch.outs, &kept).chain(s.outs).collect();
+    branch.outs = of(&branch.outs, &kept).chain(stmt.outs).collect();
 }
 
 fn of<'a>(all: &'a [Var], kept: &'a [bool]) -> impl Iterator<Item = Var> + 'a {

@@ -20,20 +20,20 @@ use std::collections::HashSet;
 const PARTS: usize = 8;
 
 /// Rewrites such chains. Returns whether there were any. `there`: arrays that are materialised, so no symbolic zeros.
-pub(super) fn assembled(f: &mut Function, b: &mut Block, ints: &Ints, there: &HashSet<Var>) -> bool {
+pub(super) fn assembled(func: &mut Function, b: &mut Block, ints: &Ints, there: &HashSet<Var>) -> bool {
     let mut changed = false;
     for last in (0..b.stmts.len()).rev() {
-        if let Some(parts) = parts(f, b, last, there) {
-            write(f, b, (last, &parts), ints);
-            assembled(f, b, ints, there);
+        if let Some(parts) = parts(func, b, last, there) {
+            write(func, b, (last, &parts), ints);
+            assembled(func, b, ints, there);
             return true;
         }
     }
     for s in &mut b.stmts {
         if !matches!(&s.op, Op::Loop(l) if l.init.is_empty()) {
-            s.op.blocks_mut()
-                .into_iter()
-                .for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || changed |= assembled(f, b, ints, there)));
+            s.op.blocks_mut().into_iter().for_each(|b| {
+                stacker::maybe_grow(64 * 1024, 1024 * 1024, || changed |= assembled(func, b, ints, there));
+            });
         }
     }
     changed
@@ -69,28 +69,28 @@ fn parts(f: &Function, b: &Block, last: usize, there: &HashSet<Var>) -> Option<V
     (all.len() > 1).then_some(all)
 }
 
-fn write(f: &mut Function, b: &mut Block, (last, parts): (usize, &[Part]), ints: &Ints) {
-    let s = b.stmts[last].clone();
-    let Op::SliceAdd { shape: Some(shape), .. } = s.op else { return };
+fn write(func: &mut Function, block: &mut Block, (last, parts): (usize, &[Part]), ints: &Ints) {
+    let stmt = block.stmts[last].clone();
+    let Op::SliceAdd { shape: Some(shape), .. } = stmt.op else { return };
     let mut before = Vec::new();
-    let n = match ints.firsts.get(&shape) {
+    let count = match ints.firsts.get(&shape) {
         Some(n) => *n,
         None => {
-            let zero = push(f, &mut before, Op::Lit(adl_ir::Lit::I64(0)), Ty::I64, s.span);
-            push(f, &mut before, Op::Index { a: shape, at: vec![zero], shape: None }, Ty::I64, s.span)
+            let zero = push(func, &mut before, Op::Lit(adl_ir::Lit::I64(0)), Ty::I64, stmt.span);
+            push(func, &mut before, Op::Index { a: shape, at: vec![zero], shape: None }, Ty::I64, stmt.span)
         }
     };
-    let (i, ty) = (f.fresh(Ty::I64, false), f.ty(s.outs[0]).elem());
+    let (i, ty) = (func.fresh(Ty::I64, false), func.ty(stmt.outs[0]).elem());
     let mut stmts = Vec::new();
-    let mut sum = push(f, &mut stmts, Op::Lit(crate::real(&ty, 0.0)), ty.clone(), s.span);
+    let mut sum = push(func, &mut stmts, Op::Lit(crate::real(&ty, 0.0)), ty.clone(), stmt.span);
     let zero = sum;
     for part in parts {
-        let x = element(f, &mut stmts, (i, zero), *part, s.span);
-        sum = push(f, &mut stmts, Op::Bin(Bin::Add, sum, x), ty.clone(), s.span);
+        let x = element(func, &mut stmts, (i, zero), *part, stmt.span);
+        sum = push(func, &mut stmts, Op::Bin(Bin::Add, sum, x), ty.clone(), stmt.span);
     }
     let body = Block { params: vec![i], stmts, results: vec![sum], ..Block::default() };
-    let l = Loop {
-        trip: Trip::Count(n),
+    let ir_loop = Loop {
+        trip: Trip::Count(count),
         reverse: false,
         init: vec![],
         lin_init: vec![],
@@ -100,24 +100,29 @@ fn write(f: &mut Function, b: &mut Block, (last, parts): (usize, &[Part]), ints:
         lin_outs: vec![],
         body,
     };
-    let trip = f.fresh(Ty::I64, false);
-    before.push(Stmt { outs: vec![s.outs[0], trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span });
-    b.stmts.splice(last..=last, before);
+    let trip = func.fresh(Ty::I64, false);
+    before.push(Stmt {
+        outs: vec![stmt.outs[0], trip],
+        lin_outs: Vec::new(),
+        op: Op::Loop(Box::new(ir_loop)),
+        span: stmt.span,
+    });
+    block.stmts.splice(last..=last, before);
 }
 
 /// The summand that a part contributes to one element of the result.
-fn element(f: &mut Function, stmts: &mut Vec<Stmt>, (i, zero): (Var, Var), (lo, hi, v): Part, span: Span) -> Var {
-    let ty = f.ty(zero).clone();
-    let from = push(f, stmts, Op::Cmp(Cmp::Ge, i, lo), Ty::Bool, span);
-    let to = push(f, stmts, Op::Cmp(Cmp::Lt, i, hi), Ty::Bool, span);
-    let no = push(f, stmts, Op::Lit(adl_ir::Lit::Bool(false)), Ty::Bool, span);
-    let inside = push(f, stmts, Op::Select(from, to, no), Ty::Bool, span);
+fn element(func: &mut Function, stmts: &mut Vec<Stmt>, (i, zero): (Var, Var), (lo, hi, v): Part, span: Span) -> Var {
+    let ty = func.ty(zero).clone();
+    let from = push(func, stmts, Op::Cmp(Cmp::Ge, i, lo), Ty::Bool, span);
+    let to = push(func, stmts, Op::Cmp(Cmp::Lt, i, hi), Ty::Bool, span);
+    let no = push(func, stmts, Op::Lit(adl_ir::Lit::Bool(false)), Ty::Bool, span);
+    let inside = push(func, stmts, Op::Select(from, to, no), Ty::Bool, span);
     let mut yes = Block::default();
-    let at = push(f, &mut yes.stmts, Op::Bin(Bin::Sub, i, lo), Ty::I64, span);
-    let x = push(f, &mut yes.stmts, Op::Index { a: v, at: vec![at], shape: None }, ty.clone(), span);
+    let at = push(func, &mut yes.stmts, Op::Bin(Bin::Sub, i, lo), Ty::I64, span);
+    let x = push(func, &mut yes.stmts, Op::Index { a: v, at: vec![at], shape: None }, ty.clone(), span);
     yes.results = vec![x];
     let none = Block { results: vec![zero], ..Block::default() };
-    push(f, stmts, Op::If(inside, Box::new(yes), Box::new(none)), ty, span)
+    push(func, stmts, Op::If(inside, Box::new(yes), Box::new(none)), ty, span)
 }
 
 fn push(f: &mut Function, to: &mut Vec<Stmt>, op: Op, ty: Ty, span: Span) -> Var {

@@ -40,32 +40,36 @@ struct Found {
     m: Var,
 }
 
-fn find(f: &Function, b: &Block, ints: &Ints) -> Option<Found> {
-    let place = |v: Var| b.stmts.iter().position(|s| s.outs.contains(&v));
-    let alone = |v: Var| !b.results.contains(&v) && b.stmts.iter().filter(|s| reads(s).contains(&v)).count() == 1;
-    b.stmts.iter().enumerate().find_map(|(added, s)| {
-        let Op::SliceAdd { acc, lo, hi, v, shape: Some(shape) } = &s.op else { return None };
-        let Op::IndexAdd { acc: nothing, at, v: x, shape: Some(_) } = &b.stmts[place(*acc)?].op else { return None };
-        let made = place(*v)?;
-        let Op::Loop(l) = &b.stmts[made].op else { return None };
+fn find(func: &Function, block: &Block, ints: &Ints) -> Option<Found> {
+    let place = |v: Var| block.stmts.iter().position(|s| s.outs.contains(&v));
+    let alone =
+        |v: Var| !block.results.contains(&v) && block.stmts.iter().filter(|s| reads(s).contains(&v)).count() == 1;
+    block.stmts.iter().enumerate().find_map(|(added, stmt)| {
+        let Op::SliceAdd { acc, lo, hi, v: value, shape: Some(shape) } = &stmt.op else { return None };
+        let Op::IndexAdd { acc: nothing, at, v: element, shape: Some(_) } = &block.stmts[place(*acc)?].op else {
+            return None;
+        };
+        let made = place(*value)?;
+        let Op::Loop(ir_loop) = &block.stmts[made].op else { return None };
         let fits = ints.is(*lo, 0)
             && at[..] == [*hi]
-            && l.trip == Trip::Count(*hi)
-            && l.outs[..] == [Out::Collect]
-            && l.init.is_empty()
-            && l.lin_init.is_empty();
-        let zero = place(*nothing).is_some_and(|p| matches!(b.stmts[p].op, Op::Zero(_)));
-        let n = ints.before(*hi)?;
-        let numbers = written(f, &l.body, l.body.results[0])?;
-        let written = ints.seen(l) + numbers <= SEEN && !f.linear(s.outs[0]) && f.ty(*x).scalar().is_real();
+            && ir_loop.trip == Trip::Count(*hi)
+            && ir_loop.outs[..] == [Out::Collect]
+            && ir_loop.init.is_empty()
+            && ir_loop.lin_init.is_empty();
+        let zero = place(*nothing).is_some_and(|p| matches!(block.stmts[p].op, Op::Zero(_)));
+        let before = ints.before(*hi)?;
+        let numbers = written(func, &ir_loop.body, ir_loop.body.results[0])?;
+        let written =
+            ints.seen(ir_loop) + numbers <= SEEN && !func.linear(stmt.outs[0]) && func.ty(*element).scalar().is_real();
         (fits
             && zero
-            && ints.begins(*shape, n)
+            && ints.begins(*shape, before)
             && written
             && alone(*acc)
-            && alone(*v)
-            && l.xs.iter().all(|a| !f.linear(*a)))
-        .then_some(Found { made, added, x: *x, n, m: *hi })
+            && alone(*value)
+            && ir_loop.xs.iter().all(|a| !func.linear(*a)))
+        .then_some(Found { made, added, x: *element, n: before, m: *hi })
     })
 }
 
@@ -110,12 +114,12 @@ impl Ending<'_> {
     }
 
     fn all(&mut self, found: &Found) -> Loop {
-        let i = self.f.fresh(Ty::I64, false);
-        let within = self.push(Op::Cmp(Cmp::Lt, i, found.m), Ty::Bool);
+        let index = self.f.fresh(Ty::I64, false);
+        let within = self.push(Op::Cmp(Cmp::Lt, index, found.m), Ty::Bool);
         let one = self.push(Op::Lit(Lit::I64(1)), Ty::I64);
         let last = self.push(Op::Bin(Bin::Sub, found.m, one), Ty::I64);
         // What the last iteration reads is not used, but the index has to be in bounds.
-        let place = self.push(Op::Bin(Bin::Min, i, last), Ty::I64);
+        let place = self.push(Op::Bin(Bin::Min, index, last), Ty::I64);
         let old = self.iteration.clone();
         let mut names = HashMap::from([(old.body.params[0], place)]);
         for (x, a) in old.body.params[1..].iter().zip(&old.xs) {
@@ -127,16 +131,20 @@ impl Ending<'_> {
         let result = names.get(&body.results[0]).copied().unwrap_or(body.results[0]);
         self.stmts.append(&mut body.stmts);
         let made = self.chosen(within, result, found.x, &mut Vec::new());
-        let body =
-            Block { params: vec![i], stmts: std::mem::take(&mut self.stmts), results: vec![made], ..Block::default() };
+        let body = Block {
+            params: vec![index],
+            stmts: std::mem::take(&mut self.stmts),
+            results: vec![made],
+            ..Block::default()
+        };
         Loop { trip: Trip::Count(found.n), reverse: false, xs: Vec::new(), body, ..old }
     }
 
     /// Selects between the result of an iteration and the element at the end, scalar by scalar.
-    fn chosen(&mut self, within: Var, v: Var, x: Var, at: &mut Vec<i64>) -> Var {
+    fn chosen(&mut self, within: Var, v: Var, element: Var, at: &mut Vec<i64>) -> Var {
         let ty = self.f.ty(v).clone();
         if ty.is_flat() {
-            let x = self.number(x, at, &ty);
+            let x = self.number(element, at, &ty);
             let one = self.push(Op::Select(within, v, x), ty.clone());
             // The original `slice_add` adds to 0.0, so its result is never -0.0. This addition gives the same.
             let zero = self.push(Op::Lit(crate::real(&ty, 0.0)), ty.clone());
@@ -146,7 +154,7 @@ impl Ending<'_> {
         let elems = parts(&own, v).unwrap_or_default().to_vec();
         let elems = elems.into_iter().enumerate().map(|(k, e)| {
             at.push(k as i64);
-            let made = self.chosen(within, e, x, at);
+            let made = self.chosen(within, e, element, at);
             at.pop();
             made
         });

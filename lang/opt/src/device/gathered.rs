@@ -39,22 +39,22 @@ impl Pass<'_> {
     }
 
     /// Emits the loop that replaces the gather.
-    pub(super) fn gathered(&mut self, s: &Stmt, out: &mut Vec<Stmt>) {
-        let Op::Gather { a, at, shape } = &s.op else { return };
-        let n = self.extent(*at, s.span, out);
+    pub(super) fn gathered(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) {
+        let Op::Gather { a, at, shape } = &stmt.op else { return };
+        let count = self.extent(*at, stmt.span, out);
         let ty = self.f.ty(*a).elem();
         let [i, k] = [(); 2].map(|()| self.f.fresh(Ty::I64, false));
         let mut stmts = Vec::new();
         let x = match shape {
-            None => self.push(Op::Index { a: *a, at: vec![k], shape: None }, ty, s.span, &mut stmts),
+            None => self.push(Op::Index { a: *a, at: vec![k], shape: None }, ty, stmt.span, &mut stmts),
             Some(_) => {
-                let m = self.extent(*a, s.span, out);
-                self.or_zero((*a, k, m), ty, s, &mut stmts)
+                let m = self.extent(*a, stmt.span, out);
+                self.or_zero((*a, k, m), ty, stmt, &mut stmts)
             }
         };
         let body = Block { params: vec![i, k], stmts, results: vec![x], ..Block::default() };
-        let l = Loop {
-            trip: Trip::Count(n),
+        let ir_loop = Loop {
+            trip: Trip::Count(count),
             reverse: false,
             init: vec![],
             lin_init: vec![],
@@ -65,27 +65,32 @@ impl Pass<'_> {
             body,
         };
         let trip = self.f.fresh(Ty::I64, false);
-        let made = Stmt { outs: vec![s.outs[0], trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span };
+        let made = Stmt {
+            outs: vec![stmt.outs[0], trip],
+            lin_outs: Vec::new(),
+            op: Op::Loop(Box::new(ir_loop)),
+            span: stmt.span,
+        };
         self.changed = true;
         self.learn(&made);
         out.push(made);
     }
 
     /// An element of a vector of length `m`, or 0 if the index is out of bounds.
-    fn or_zero(&mut self, (a, k, m): (Var, Var, Var), ty: Ty, s: &Stmt, out: &mut Vec<Stmt>) -> Var {
-        let mut push = |op, ty| self.push(op, ty, s.span, out);
+    fn or_zero(&mut self, (array, index, m): (Var, Var, Var), ty: Ty, stmt: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        let mut push = |op, ty| self.push(op, ty, stmt.span, out);
         let first = push(Op::Lit(Lit::I64(0)), Ty::I64);
         let no = push(Op::Lit(Lit::Bool(false)), Ty::Bool);
-        let [above, below] = [Op::Cmp(Cmp::Ge, k, first), Op::Cmp(Cmp::Lt, k, m)].map(|op| push(op, Ty::Bool));
+        let [above, below] = [Op::Cmp(Cmp::Ge, index, first), Op::Cmp(Cmp::Lt, index, m)].map(|op| push(op, Ty::Bool));
         let inside = push(Op::Select(above, below, no), Ty::Bool);
         let zero = push(Op::Zero(ty.clone()), ty.clone());
-        if let Some(x) = self.known.filled.get(&a).copied() {
-            return self.push(Op::Select(inside, x, zero), ty, s.span, out);
+        if let Some(x) = self.known.filled.get(&array).copied() {
+            return self.push(Op::Select(inside, x, zero), ty, stmt.span, out);
         }
         let mut there = Vec::new();
-        let x = self.push(Op::Index { a, at: vec![k], shape: None }, ty.clone(), s.span, &mut there);
+        let x = self.push(Op::Index { a: array, at: vec![index], shape: None }, ty.clone(), stmt.span, &mut there);
         let [yes, no] = [(there, x), (Vec::new(), zero)]
             .map(|(stmts, x)| Box::new(Block { stmts, results: vec![x], ..Block::default() }));
-        self.push(Op::If(inside, yes, no), ty, s.span, out)
+        self.push(Op::If(inside, yes, no), ty, stmt.span, out)
     }
 }

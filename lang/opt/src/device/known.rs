@@ -165,26 +165,26 @@ impl Known {
     }
 
     /// Records that the arrays that a stateless loop collects are as long as its trip count.
-    pub fn looped(&mut self, f: &Function, s: &Stmt, l: &Loop) {
-        let (Trip::Count(n), Some(count)) = (&l.trip, s.outs.last()) else { return };
+    pub fn looped(&mut self, func: &Function, stmt: &Stmt, ir_loop: &Loop) {
+        let (Trip::Count(n), Some(count)) = (&ir_loop.trip, stmt.outs.last()) else { return };
         self.sizes.insert(*count);
         if self.sizes.contains(n) {
             self.names.insert(*count, *n);
         }
-        if !l.init.is_empty() {
+        if !ir_loop.init.is_empty() {
             return;
         }
         let n = if self.sizes.contains(n) { *n } else { *count };
         let mut inside = Vec::new();
-        adl_ir::rewrite::bound(&l.body, &mut inside);
-        for ((v, o), r) in s.outs.iter().zip(&l.outs).zip(&l.body.results) {
+        adl_ir::rewrite::bound(&ir_loop.body, &mut inside);
+        for ((v, o), r) in stmt.outs.iter().zip(&ir_loop.outs).zip(&ir_loop.body.results) {
             if *o == Out::Collect {
                 self.set_extent(*v, n);
-                if is_vector(f, *v) && !inside.contains(r) {
+                if is_vector(func, *v) && !inside.contains(r) {
                     self.filled.insert(*v, *r);
                     self.unsigned.extend(self.unsigned.contains(r).then_some(*v));
                 }
-                if is_vector(f, *v) {
+                if is_vector(func, *v) {
                     self.made.insert(*v);
                 }
             }

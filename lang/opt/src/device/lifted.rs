@@ -11,19 +11,19 @@ use adl_ir::{Block, Function, Op, Out, Stmt, Trip, Ty, Var};
 use std::collections::HashMap;
 
 /// Moves one such operation. Returns whether there was one.
-pub(super) fn step(f: &mut Function, b: &mut Block) -> bool {
-    for q in 1..b.stmts.len() {
-        let Some(v) = with_numbers(f, &b.stmts[q]) else { continue };
-        let Some(p) = (0..q).rev().find(|p| b.stmts[*p].outs.contains(&v)) else { continue };
-        let moves = moves(&b.stmts[p].op);
-        if (moves || collects(f, &b.stmts[p], v))
-            && is_read_once(b, v)
-            && let Some(at) = moved_adjacent(b, p, q)
+pub(super) fn step(func: &mut Function, block: &mut Block) -> bool {
+    for q in 1..block.stmts.len() {
+        let Some(v) = with_numbers(func, &block.stmts[q]) else { continue };
+        let Some(p) = (0..q).rev().find(|p| block.stmts[*p].outs.contains(&v)) else { continue };
+        let moves = moves(&block.stmts[p].op);
+        if (moves || collects(func, &block.stmts[p], v))
+            && is_read_once(block, v)
+            && let Some(at) = moved_adjacent(block, p, q)
         {
             if moves {
-                before(f, b, at);
+                before(func, block, at);
             } else {
-                inside(f, b, at, v);
+                inside(func, block, at, v);
             }
             return true;
         }
@@ -68,20 +68,20 @@ fn is_read_once(b: &Block, v: Var) -> bool {
 }
 
 /// Moves the statement after an element-moving operation to before it.
-fn before(f: &mut Function, b: &mut Block, at: usize) {
-    let (moved, sum) = (b.stmts[at].outs[0], b.stmts[at + 1].outs[0]);
+fn before(f: &mut Function, block: &mut Block, at: usize) {
+    let (moved, sum) = (block.stmts[at].outs[0], block.stmts[at + 1].outs[0]);
     let mut from = None;
-    match &mut b.stmts[at].op {
+    match &mut block.stmts[at].op {
         Op::Reshape { a, .. } | Op::Transpose(a) | Op::Reverse(a) | Op::Rotate { a, .. } => from = Some(a),
         _ => {}
     }
     let Some(from) = from else { return };
     let early = f.fresh(f.ty(*from).clone(), false);
     let names = HashMap::from([(moved, std::mem::replace(from, early))]);
-    b.stmts[at].outs = vec![sum];
-    rename_op(&mut b.stmts[at + 1].op, &names);
-    b.stmts[at + 1].outs = vec![early];
-    b.stmts.swap(at, at + 1);
+    block.stmts[at].outs = vec![sum];
+    rename_op(&mut block.stmts[at + 1].op, &names);
+    block.stmts[at + 1].outs = vec![early];
+    block.stmts.swap(at, at + 1);
 }
 
 /// Moves the statement after a loop into the loop.

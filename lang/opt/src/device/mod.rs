@@ -48,72 +48,73 @@ use std::collections::{HashMap, HashSet};
 
 /// Rewrites a function that is called without symbolic zeros. The result may contain operations for the device that
 /// the verifier does not know.
-pub fn vectors(p: &Program, f: &mut Function) {
-    let known = adl_ir::verify::is_on() && adl_ir::verify::verify(p, f).is_ok();
+pub fn vectors(program: &Program, func: &mut Function) {
+    let known = adl_ir::verify::is_on() && adl_ir::verify::verify(program, func).is_ok();
     let check = |f: &Function| {
         if known {
-            crate::check(p, f, "device_vectors");
+            crate::check(program, f, "device_vectors");
         }
     };
-    if crate::inline::for_device(p, f) {
-        crate::clean(f, Zeros::Symbolic);
-        check(f);
+    if crate::inline::for_device(program, func) {
+        crate::clean(func, Zeros::Symbolic);
+        check(func);
     }
-    let safe = crate::shapes::known_beside_zeros(f);
-    crate::hoist::hoist(f, &safe);
-    crate::simplify::simplify(f);
-    adl_ir::rewrite::dce::remove_dead(f);
-    let mut body = std::mem::take(&mut f.body);
-    let moved = brought_near(f, &mut body);
-    let there: HashSet<Var> = body.params.iter().copied().filter(|v| f.ty(*v).rank() > 0).collect();
+    let safe = crate::shapes::known_beside_zeros(func);
+    crate::hoist::hoist(func, &safe);
+    crate::simplify::simplify(func);
+    adl_ir::rewrite::dce::remove_dead(func);
+    let mut body = std::mem::take(&mut func.body);
+    let moved = brought_near(func, &mut body);
+    let there: HashSet<Var> = body.params.iter().copied().filter(|v| func.ty(*v).rank() > 0).collect();
     let (read, elements_read) = (fuse::reads_of(&body), gathered::elements_read(&body));
-    let mut pass = Pass { p, f, read, elements_read, known: Known { there, ..Known::default() }, changed: moved };
+    let mut pass =
+        Pass { p: program, f: func, read, elements_read, known: Known { there, ..Known::default() }, changed: moved };
     pass.block(&mut body);
     let (changed, there) = (pass.changed, pass.known.there);
-    f.body = body;
+    func.body = body;
     if changed {
-        check(f);
-        crate::clean(f, Zeros::Symbolic);
+        check(func);
+        crate::clean(func, Zeros::Symbolic);
         for _ in 0..crate::pipelines::ROUNDS {
-            let mut body = std::mem::take(&mut f.body);
-            let moved = brought_near(f, &mut body);
-            f.body = body;
-            if !fuse::fuse(f, For::Device) && !moved {
+            let mut body = std::mem::take(&mut func.body);
+            let moved = brought_near(func, &mut body);
+            func.body = body;
+            if !fuse::fuse(func, For::Device) && !moved {
                 break;
             }
-            check(f);
-            crate::clean(f, Zeros::Symbolic);
+            check(func);
+            crate::clean(func, Zeros::Symbolic);
         }
     }
-    where_read(f, &there);
-    check(f);
+    where_read(func, &there);
+    check(func);
 }
 
 /// Fuses the remaining reordered and sliced arrays into their readers. `there`: arrays that are materialised, so no
 /// symbolic zeros.
-fn where_read(f: &mut Function, there: &HashSet<Var>) {
-    let mut body = std::mem::take(&mut f.body);
-    turned::backwards(f, &mut body);
+fn where_read(func: &mut Function, there: &HashSet<Var>) {
+    let mut body = std::mem::take(&mut func.body);
+    turned::backwards(func, &mut body);
     let ints = Ints::of(&body);
-    let mut changed = pulled::pulled(f, &mut body, &ints);
-    changed |= ended::ended(f, &mut body, &ints);
-    let assembled = assembled::assembled(f, &mut body, &ints, there);
+    let mut changed = pulled::pulled(func, &mut body, &ints);
+    changed |= ended::ended(func, &mut body, &ints);
+    let assembled = assembled::assembled(func, &mut body, &ints, there);
     if changed || assembled {
-        f.body = body;
-        crate::clean(f, Zeros::Symbolic);
-        body = std::mem::take(&mut f.body);
+        func.body = body;
+        crate::clean(func, Zeros::Symbolic);
+        body = std::mem::take(&mut func.body);
     }
     if assembled {
         let ints = Ints::of(&body);
-        pulled::pulled(f, &mut body, &ints);
+        pulled::pulled(func, &mut body, &ints);
     }
-    sunk::sunk(f, &mut body, &mut HashMap::new());
-    turned::turned(f, &mut body);
-    fed::turned(f, &mut body);
+    sunk::sunk(func, &mut body, &mut HashMap::new());
+    turned::turned(func, &mut body);
+    fed::turned(func, &mut body);
     fed::beside(&mut body);
-    f.body = body;
+    func.body = body;
     // Hoisting would move the reversal out of the loops again, so only dead code is removed.
-    adl_ir::rewrite::dce::remove_dead(f);
+    adl_ir::rewrite::dce::remove_dead(func);
 }
 
 /// Definitions of a function's Ints and shapes.
@@ -227,43 +228,43 @@ fn of_numbers(f: &Function, v: Var) -> bool {
 }
 
 impl Pass<'_> {
-    fn block(&mut self, b: &mut Block) {
-        for mut s in std::mem::take(&mut b.stmts) {
-            fuse::rename_op(&mut s.op, &self.known.names);
-            if let Op::Loop(l) = &mut s.op {
+    fn block(&mut self, block: &mut Block) {
+        for mut stmt in std::mem::take(&mut block.stmts) {
+            fuse::rename_op(&mut stmt.op, &self.known.names);
+            if let Op::Loop(l) = &mut stmt.op {
                 self.without_filled(l);
             }
-            if let Op::If(c, ..) = s.op
+            if let Op::If(c, ..) = stmt.op
                 && self.known.holds.contains(&c)
             {
-                self.taken(s, b);
+                self.taken(stmt, block);
                 continue;
             }
-            self.inside(&mut s);
-            if let Some(s) = self.series(&s, &mut b.stmts) {
+            self.inside(&mut stmt);
+            if let Some(s) = self.series(&stmt, &mut block.stmts) {
                 self.learn(&s);
-                b.stmts.push(s);
+                block.stmts.push(s);
                 continue;
             }
-            self.stmt(s, &mut b.stmts);
+            self.stmt(stmt, &mut block.stmts);
         }
         let names = &self.known.names;
-        b.results.iter_mut().chain(&mut b.lin_results).for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
+        block.results.iter_mut().chain(&mut block.lin_results).for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
     }
 
     /// Replaces elements of constant vectors by the constant in a loop.
-    fn without_filled(&mut self, l: &mut Loop) {
-        let (k, mut names) = (1 + l.init.len(), HashMap::new());
-        for i in (0..l.xs.len()).rev() {
-            if let Some(x) = self.known.filled.get(&l.xs[i]) {
-                names.insert(l.body.params.remove(k + i), *x);
-                l.xs.remove(i);
+    fn without_filled(&mut self, ir_loop: &mut Loop) {
+        let (k, mut names) = (1 + ir_loop.init.len(), HashMap::new());
+        for i in (0..ir_loop.xs.len()).rev() {
+            if let Some(x) = self.known.filled.get(&ir_loop.xs[i]) {
+                names.insert(ir_loop.body.params.remove(k + i), *x);
+                ir_loop.xs.remove(i);
             }
         }
         if !names.is_empty() {
             self.changed = true;
-            l.body.stmts.iter_mut().for_each(|s| fuse::rename_op(&mut s.op, &names));
-            l.body.results.iter_mut().for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
+            ir_loop.body.stmts.iter_mut().for_each(|s| fuse::rename_op(&mut s.op, &names));
+            ir_loop.body.results.iter_mut().for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
         }
     }
 
@@ -275,40 +276,43 @@ impl Pass<'_> {
         s.outs.iter().zip(&arm.results).for_each(|(v, w)| self.same(*v, *w));
     }
 
-    fn stmt(&mut self, s: Stmt, out: &mut Vec<Stmt>) {
-        let k = &self.known;
-        match &s.op {
-            _ if !s.lin_outs.is_empty() => out.push(s),
-            Op::Dim(a, 0) => self.length(s.clone(), *a, out),
-            Op::Bin(Bin::Add, a, b) if k.zeros.contains(a) && k.unsigned.contains(b) => self.same(s.outs[0], *b),
-            Op::Dot(a, b) if self.all_there(&[*a, *b]) && [a, b].into_iter().any(|v| k.made.contains(v)) => {
-                let terms = self.f.fresh(self.f.ty(*a).clone(), false);
-                let mul = Stmt { outs: vec![terms], lin_outs: Vec::new(), op: Op::Bin(Bin::Mul, *a, *b), span: s.span };
-                self.each(&mul, out);
-                out.push(Stmt { op: Op::Sum { a: terms, n: None }, ..s });
+    fn stmt(&mut self, stmt: Stmt, out: &mut Vec<Stmt>) {
+        let known = &self.known;
+        match &stmt.op {
+            _ if !stmt.lin_outs.is_empty() => out.push(stmt),
+            Op::Dim(a, 0) => self.length(stmt.clone(), *a, out),
+            Op::Bin(Bin::Add, a, b) if known.zeros.contains(a) && known.unsigned.contains(b) => {
+                self.same(stmt.outs[0], *b);
             }
-            Op::Prim(Prim::Array(ArrayFn::Iota), args) if k.sizes.contains(&args[0]) => {
-                let s = self.indices(&s, args[0]);
+            Op::Dot(a, b) if self.all_there(&[*a, *b]) && [a, b].into_iter().any(|v| known.made.contains(v)) => {
+                let terms = self.f.fresh(self.f.ty(*a).clone(), false);
+                let mul =
+                    Stmt { outs: vec![terms], lin_outs: Vec::new(), op: Op::Bin(Bin::Mul, *a, *b), span: stmt.span };
+                self.each(&mul, out);
+                out.push(Stmt { op: Op::Sum { a: terms, n: None }, ..stmt });
+            }
+            Op::Prim(Prim::Array(ArrayFn::Iota), args) if known.sizes.contains(&args[0]) => {
+                let s = self.indices(&stmt, args[0]);
                 self.learn(&s);
                 out.push(s);
             }
-            op if self.on_vectors(op) => self.each(&s, out),
-            _ if self.gathers(&s) => self.gathered(&s, out),
+            op if self.on_vectors(op) => self.each(&stmt, out),
+            _ if self.gathers(&stmt) => self.gathered(&stmt, out),
             Op::SliceAdd { acc, lo, hi, v, shape: Some(shape) }
-                if k.is_whole(*acc, (*lo, *hi), *v, *shape) && self.all_there(&[*v]) =>
+                if known.is_whole(*acc, (*lo, *hi), *v, *shape) && self.all_there(&[*v]) =>
             {
-                let zero = self.push(Op::Zero(self.f.ty(*v).elem()), self.f.ty(*v).elem(), s.span, out);
+                let zero = self.push(Op::Zero(self.f.ty(*v).elem()), self.f.ty(*v).elem(), stmt.span, out);
                 self.known.nothing(zero, true);
-                self.each(&Stmt { op: Op::Bin(Bin::Add, zero, *v), ..s.clone() }, out);
+                self.each(&Stmt { op: Op::Bin(Bin::Add, zero, *v), ..stmt.clone() }, out);
             }
             _ => {
-                if let Some(stmts) = self.recurrence(&s).or_else(|| self.shifted(&s)) {
+                if let Some(stmts) = self.recurrence(&stmt).or_else(|| self.shifted(&stmt)) {
                     stmts.into_iter().for_each(|s| self.stmt(s, out));
-                } else if let Some(s) = self.placed(&s, out) {
+                } else if let Some(s) = self.placed(&stmt, out) {
                     self.stmt(s, out);
                 } else {
-                    self.learn(&s);
-                    out.push(s);
+                    self.learn(&stmt);
+                    out.push(stmt);
                 }
             }
         }
@@ -351,44 +355,48 @@ impl Pass<'_> {
     }
 
     /// Records the facts that a statement, which stays, establishes for its results.
-    fn learn(&mut self, s: &Stmt) {
-        if let Op::Prim(Prim::General(GeneralFn::Assert), args) = &s.op {
+    fn learn(&mut self, stmt: &Stmt) {
+        if let Op::Prim(Prim::General(GeneralFn::Assert), args) = &stmt.op {
             self.asserted(args);
         }
-        let Some(out) = s.outs.first().copied() else { return };
-        if self.gives_arrays(&s.op) {
-            self.known.there.extend(s.outs.iter().filter(|v| is_array(self.f, **v)));
+        let Some(out) = stmt.outs.first().copied() else { return };
+        if self.gives_arrays(&stmt.op) {
+            self.known.there.extend(stmt.outs.iter().filter(|v| is_array(self.f, **v)));
         }
-        let (f, k) = (&*self.f, &mut self.known);
-        match &s.op {
-            Op::Lit(x) => k.literal(out, x),
-            Op::Zero(t) => k.nothing(out, t.is_flat()),
-            Op::ArrayLit { elems, .. } if *f.ty(out) == Ty::shape() => _ = k.lists.insert(out, elems.clone()),
-            Op::Zeros(_) | Op::Sum { .. } | Op::SumAll { .. } => _ = k.unsigned.insert(out),
-            Op::Cmp(Cmp::Eq, a, b) if *f.ty(*a) == Ty::I64 => _ = k.equal.insert(out, (*a, *b)),
-            Op::Cmp(Cmp::Ge, a, b) if k.ints.get(b) == Some(&0) => _ = k.natural.insert(out, *a),
+        let (func, known) = (&*self.f, &mut self.known);
+        match &stmt.op {
+            Op::Lit(x) => known.literal(out, x),
+            Op::Zero(t) => known.nothing(out, t.is_flat()),
+            Op::ArrayLit { elems, .. } if *func.ty(out) == Ty::shape() => _ = known.lists.insert(out, elems.clone()),
+            Op::Zeros(_) | Op::Sum { .. } | Op::SumAll { .. } => _ = known.unsigned.insert(out),
+            Op::Cmp(Cmp::Eq, a, b) if *func.ty(*a) == Ty::I64 => _ = known.equal.insert(out, (*a, *b)),
+            Op::Cmp(Cmp::Ge, a, b) if known.ints.get(b) == Some(&0) => _ = known.natural.insert(out, *a),
             Op::Dim(a, axis) => {
-                k.sizes.insert(out);
+                known.sizes.insert(out);
                 if *axis == 0 {
-                    k.set_extent(*a, out);
+                    known.set_extent(*a, out);
                 }
             }
-            Op::Slice { .. } | Op::Reverse(_) | Op::Rotate { .. } if !is_vector(f, out) => k.array(out, &s.op),
+            Op::Slice { .. } | Op::Reverse(_) | Op::Rotate { .. } if !is_vector(func, out) => {
+                known.array(out, &stmt.op);
+            }
             Op::Replicate { .. } | Op::Slice { .. } | Op::Cumsum { .. } | Op::Reverse(_) | Op::Rotate { .. }
-                if is_vector(f, out) =>
+                if is_vector(func, out) =>
             {
-                k.vector(out, &s.op);
+                known.vector(out, &stmt.op);
             }
-            Op::Reshape { a, to, .. } | Op::Broadcast { a, shape: to } => k.reshaped(out, *a, *to),
-            Op::IndexSet { acc, .. } if is_vector(f, *acc) && k.there.contains(acc) => k.like(out, *acc),
+            Op::Reshape { a, to, .. } | Op::Broadcast { a, shape: to } => known.reshaped(out, *a, *to),
+            Op::IndexSet { acc, .. } if is_vector(func, *acc) && known.there.contains(acc) => known.like(out, *acc),
             Op::SliceAdd { acc, .. } | Op::IndexAdd { acc, .. } | Op::GatherAdd { acc, .. } => {
-                k.added_to(out, *acc, is_vector(f, *acc));
+                known.added_to(out, *acc, is_vector(func, *acc));
             }
-            Op::Un(Un::Neg, n) => _ = k.ints.get(n).copied().and_then(i64::checked_neg).map(|n| k.ints.insert(out, n)),
-            Op::Loop(l) => k.looped(f, s, l),
+            Op::Un(Un::Neg, n) => {
+                _ = known.ints.get(n).copied().and_then(i64::checked_neg).map(|n| known.ints.insert(out, n));
+            }
+            Op::Loop(l) => known.looped(func, stmt, l),
             Op::Soac(c) if c.kind != adl_ir::SoacKind::Reduce => {
-                s.outs.iter().for_each(|o| k.like(*o, c.arrays[0]));
-                self.places(c, &s.outs);
+                stmt.outs.iter().for_each(|o| known.like(*o, c.arrays[0]));
+                self.places(c, &stmt.outs);
             }
             _ => {}
         }
@@ -446,23 +454,23 @@ impl Pass<'_> {
     }
 
     /// Processes the blocks of a statement that are not kernels.
-    fn inside(&mut self, s: &mut Stmt) {
-        if let Op::Loop(l) = &mut s.op {
+    fn inside(&mut self, stmt: &mut Stmt) {
+        if let Op::Loop(l) = &mut stmt.op {
             if !l.init.is_empty() && l.lin_init.is_empty() {
-                self.iteration(l, &s.outs);
+                self.iteration(l, &stmt.outs);
             }
             return;
         }
-        if !matches!(s.op, Op::If(..) | Op::Switch(..)) {
+        if !matches!(stmt.op, Op::If(..) | Op::Switch(..)) {
             return;
         }
         let before = self.known.clone();
         // Facts that hold for the results of all arms.
         let (mut there, mut unsigned, mut long) =
-            (vec![true; s.outs.len()], vec![true; s.outs.len()], vec![None; s.outs.len()]);
-        for b in s.op.blocks_mut() {
+            (vec![true; stmt.outs.len()], vec![true; stmt.outs.len()], vec![None; stmt.outs.len()]);
+        for b in stmt.op.blocks_mut() {
             stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(b));
-            for (k, v) in b.results.iter().enumerate().take(s.outs.len()) {
+            for (k, v) in b.results.iter().enumerate().take(stmt.outs.len()) {
                 there[k] &= self.known.there.contains(v);
                 unsigned[k] &= self.known.unsigned.contains(v);
                 let as_long = self.known.as_long_as(*v, &before);
@@ -473,7 +481,7 @@ impl Pass<'_> {
             }
             self.known = before.clone();
         }
-        for (k, v) in s.outs.iter().enumerate() {
+        for (k, v) in stmt.outs.iter().enumerate() {
             if there[k] && is_array(self.f, *v) {
                 self.known.there.insert(*v);
                 long[k].iter().flatten().min().into_iter().for_each(|a| self.known.like(*v, *a));
@@ -486,13 +494,13 @@ impl Pass<'_> {
 
     /// Processes the body of a loop with state, whose iterations the host starts. A carried array is materialised
     /// if it is so initially and after every iteration.
-    fn iteration(&mut self, l: &mut Loop, outs: &[Var]) {
-        let k = l.init.len();
-        let mut carried: Vec<bool> = l.init.iter().map(|v| self.known.there.contains(v)).collect();
+    fn iteration(&mut self, ir_loop: &mut Loop, outs: &[Var]) {
+        let width = ir_loop.init.len();
+        let mut carried: Vec<bool> = ir_loop.init.iter().map(|v| self.known.there.contains(v)).collect();
         loop {
             let (before, changed) = (self.known.clone(), self.changed);
-            let mut body = l.body.clone();
-            let given = carried.iter().copied().chain(l.xs.iter().map(|v| before.there.contains(v)));
+            let mut body = ir_loop.body.clone();
+            let given = carried.iter().copied().chain(ir_loop.xs.iter().map(|v| before.there.contains(v)));
             self.known.there.extend(
                 body.params[1..].iter().zip(given).filter(|(v, g)| *g && is_array(self.f, **v)).map(|(v, _)| *v),
             );
@@ -501,12 +509,12 @@ impl Pass<'_> {
                 carried.iter().zip(&body.results).map(|(c, v)| *c && self.known.there.contains(v)).collect();
             self.known = before;
             if kept == carried {
-                l.body = body;
+                ir_loop.body = body;
                 break;
             }
             (carried, self.changed) = (kept, changed);
         }
-        self.known.there.extend(outs.iter().take(k).zip(&carried).filter(|(_, c)| **c).map(|(v, _)| *v));
+        self.known.there.extend(outs.iter().take(width).zip(&carried).filter(|(_, c)| **c).map(|(v, _)| *v));
     }
 
     fn push(&mut self, op: Op, ty: Ty, span: Span, out: &mut Vec<Stmt>) -> Var {
@@ -529,13 +537,13 @@ impl Pass<'_> {
     fn common(&mut self, vectors: &[Var], span: Span, out: &mut Vec<Stmt>) -> Option<Var> {
         let mut first = None;
         for v in vectors {
-            let n = self.extent(*v, span, out);
-            let Some(m) = first else {
-                first = Some(n);
+            let extent = self.extent(*v, span, out);
+            let Some(expected) = first else {
+                first = Some(extent);
                 continue;
             };
-            if m != n {
-                let equal = self.push(Op::Cmp(Cmp::Eq, m, n), Ty::Bool, span, out);
+            if expected != extent {
+                let equal = self.push(Op::Cmp(Cmp::Eq, expected, extent), Ty::Bool, span, out);
                 let text = self.push(Op::Lit(Lit::Str("vectors of different lengths".into())), Ty::Str, span, out);
                 out.push(Stmt {
                     outs: Vec::new(),
@@ -543,7 +551,7 @@ impl Pass<'_> {
                     op: Op::Prim(Prim::General(GeneralFn::Assert), vec![equal, text]),
                     span,
                 });
-                self.unite(m, n);
+                self.unite(expected, extent);
             }
         }
         first
@@ -563,20 +571,20 @@ impl Pass<'_> {
     }
 
     /// Emits a loop that applies an operation to each element of vectors, and to scalars.
-    fn each(&mut self, s: &Stmt, out: &mut Vec<Stmt>) {
+    fn each(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) {
         let (mut operands, mut names) = (Vec::new(), HashMap::new());
-        s.op.each_operand(&mut |v| operands.push(v));
+        stmt.op.each_operand(&mut |v| operands.push(v));
         operands.retain(|v| is_vector(self.f, *v));
         operands.dedup();
-        let Some(n) = self.common(&operands, s.span, out) else { return out.push(s.clone()) };
+        let Some(extent) = self.common(&operands, stmt.span, out) else { return out.push(stmt.clone()) };
         self.changed = true;
-        let result = s.outs[0];
+        let result = stmt.outs[0];
         let one = self.f.fresh(self.f.ty(result).elem(), false);
-        let mut op = s.op.clone();
+        let mut op = stmt.op.clone();
         if operands.iter().all(|v| self.known.filled.contains_key(v)) {
             names.extend(operands.iter().map(|v| (*v, self.known.filled[v])));
             fuse::rename_op(&mut op, &names);
-            return self.all_alike((result, one), op, n, s.span, out);
+            return self.all_alike((result, one), op, extent, stmt.span, out);
         }
         let (mut xs, mut params) = (Vec::new(), vec![self.f.fresh(Ty::I64, false)]);
         for v in operands {
@@ -594,12 +602,12 @@ impl Pass<'_> {
         fuse::rename_op(&mut op, &names);
         let body = Block {
             params,
-            stmts: vec![Stmt { outs: vec![one], lin_outs: Vec::new(), op, span: s.span }],
+            stmts: vec![Stmt { outs: vec![one], lin_outs: Vec::new(), op, span: stmt.span }],
             results: vec![one],
             ..Block::default()
         };
-        let l = Loop {
-            trip: Trip::Count(n),
+        let ir_loop = Loop {
+            trip: Trip::Count(extent),
             reverse: false,
             init: vec![],
             lin_init: vec![],
@@ -610,7 +618,8 @@ impl Pass<'_> {
             body,
         };
         let trip = self.f.fresh(Ty::I64, false);
-        let made = Stmt { outs: vec![result, trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span };
+        let made =
+            Stmt { outs: vec![result, trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(ir_loop)), span: stmt.span };
         self.learn(&made);
         out.push(made);
     }

@@ -34,21 +34,21 @@ impl Pass<'_> {
     }
 
     /// The loop that replaces a `gather_add` at selected positions. Statements that it needs are appended to `out`.
-    pub(super) fn placed(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Stmt> {
-        let Op::GatherAdd { acc, at, v, .. } = &s.op else { return None };
+    pub(super) fn placed(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) -> Option<Stmt> {
+        let Op::GatherAdd { acc, at, v, .. } = &stmt.op else { return None };
         let nothing = self.known.symbolic_zero.contains(acc);
         let fits = self.known.placed.contains(at) && self.all_there(&[*v]) && (nothing || self.all_there(&[*acc]));
-        if !fits || !is_vector(self.f, s.outs[0]) || !self.f.ty(*v).elem().is_real() {
+        if !fits || !is_vector(self.f, stmt.outs[0]) || !self.f.ty(*v).elem().is_real() {
             return None;
         }
         let ty = self.f.ty(*v).elem();
         let mut xs = vec![*at, *v];
         xs.extend((!nothing).then_some(*acc));
-        let n = self.common(&xs, s.span, out)?;
-        let zero = self.push(Op::Lit(crate::real(&ty, 0.0)), ty.clone(), s.span, out);
+        let n = self.common(&xs, stmt.span, out)?;
+        let zero = self.push(Op::Lit(crate::real(&ty, 0.0)), ty.clone(), stmt.span, out);
         self.known.zeros.insert(zero);
-        let body = self.from_end(&xs, zero, s);
-        let l = Loop {
+        let body = self.from_end(&xs, zero, stmt);
+        let ir_loop = Loop {
             trip: Trip::Count(n),
             reverse: true,
             init: vec![zero],
@@ -61,16 +61,21 @@ impl Pass<'_> {
         };
         let [last, trip] = [ty, Ty::I64].map(|t| self.f.fresh(t, false));
         self.changed = true;
-        Some(Stmt { outs: vec![last, s.outs[0], trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span })
+        Some(Stmt {
+            outs: vec![last, stmt.outs[0], trip],
+            lin_outs: Vec::new(),
+            op: Op::Loop(Box::new(ir_loop)),
+            span: stmt.span,
+        })
     }
 
     /// The body: the sum is carried on, unless it belongs to the current position.
     fn from_end(&mut self, xs: &[Var], zero: Var, s: &Stmt) -> Block {
         let ty = self.f.ty(zero).clone();
-        let [i, carried] = [Ty::I64, ty.clone()].map(|t| self.f.fresh(t, false));
+        let [index, carried] = [Ty::I64, ty.clone()].map(|t| self.f.fresh(t, false));
         let elements: Vec<Var> = xs.iter().map(|a| self.f.fresh(self.f.ty(*a).elem(), false)).collect();
         let mut stmts = Vec::new();
-        let here = self.push(Op::Cmp(Cmp::Eq, elements[0], i), Ty::Bool, s.span, &mut stmts);
+        let here = self.push(Op::Cmp(Cmp::Eq, elements[0], index), Ty::Bool, s.span, &mut stmts);
         let sum = self.push(Op::Bin(Bin::Add, carried, elements[1]), ty.clone(), s.span, &mut stmts);
         let next = self.push(Op::Select(here, zero, sum), ty.clone(), s.span, &mut stmts);
         let mut made = self.push(Op::Select(here, sum, zero), ty.clone(), s.span, &mut stmts);
@@ -78,7 +83,7 @@ impl Pass<'_> {
             made = self.push(Op::Bin(Bin::Add, *a, made), ty, s.span, &mut stmts);
         }
         Block {
-            params: [i, carried].into_iter().chain(elements).collect(),
+            params: [index, carried].into_iter().chain(elements).collect(),
             stmts,
             results: vec![next, made],
             ..Block::default()
@@ -86,11 +91,11 @@ impl Pass<'_> {
     }
 
     /// Emits a vector of indices as a loop, so that it is computed where it is read.
-    pub(super) fn indices(&mut self, s: &Stmt, n: Var) -> Stmt {
+    pub(super) fn indices(&mut self, stmt: &Stmt, n: Var) -> Stmt {
         let i = self.f.fresh(Ty::I64, false);
         let trip = self.f.fresh(Ty::I64, false);
         let body = Block { params: vec![i], results: vec![i], ..Block::default() };
-        let l = Loop {
+        let ir_loop = Loop {
             trip: Trip::Count(n),
             reverse: false,
             init: vec![],
@@ -101,8 +106,8 @@ impl Pass<'_> {
             lin_outs: vec![],
             body,
         };
-        self.known.indices.insert(s.outs[0]);
+        self.known.indices.insert(stmt.outs[0]);
         self.changed = true;
-        Stmt { outs: vec![s.outs[0], trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span }
+        Stmt { outs: vec![stmt.outs[0], trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(ir_loop)), span: stmt.span }
     }
 }

@@ -44,45 +44,45 @@ struct Source {
 }
 
 /// Rewrites the readers of such arrays. Returns whether there were any.
-pub(super) fn pulled(f: &mut Function, b: &mut Block, ints: &Ints) -> bool {
+pub(super) fn pulled(func: &mut Function, block: &mut Block, ints: &Ints) -> bool {
     let mut changed = false;
-    for p in 0..b.stmts.len() {
-        let Some(n) = pullable(f, &b.stmts[p]) else { continue };
-        let sources = sources(b, p, n, ints);
-        if let Some(readers) = readers(b, p, &sources, ints) {
+    for p in 0..block.stmts.len() {
+        let Some(n) = pullable(func, &block.stmts[p]) else { continue };
+        let sources = sources(block, p, n, ints);
+        if let Some(readers) = readers(block, p, &sources, ints) {
             // From the last reader to the first, so that the positions of the others stay valid.
             for c in readers.into_iter().rev() {
-                read_there(f, b, (p, c), &sources);
+                read_there(func, block, (p, c), &sources);
             }
             changed = true;
         }
     }
-    for s in &mut b.stmts {
+    for s in &mut block.stmts {
         if !matches!(&s.op, Op::Loop(l) if l.init.is_empty()) {
             s.op.blocks_mut()
                 .into_iter()
-                .for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || changed |= pulled(f, b, ints)));
+                .for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || changed |= pulled(func, b, ints)));
         }
     }
     changed
 }
 
 /// The trip count of a stateless loop with a short body whose inputs have as many elements.
-fn pullable(f: &Function, s: &Stmt) -> Option<Var> {
-    let Op::Loop(l) = &s.op else { return None };
-    let Trip::Count(n) = l.trip else { return None };
-    let plain = l.init.is_empty()
-        && l.lin_init.is_empty()
-        && l.lin_xs.is_empty()
-        && l.lin_outs.is_empty()
-        && !l.xs.is_empty()
-        && l.outs.iter().all(|o| *o == Out::Collect);
+fn pullable(func: &Function, s: &Stmt) -> Option<Var> {
+    let Op::Loop(ir_loop) = &s.op else { return None };
+    let Trip::Count(count) = ir_loop.trip else { return None };
+    let plain = ir_loop.init.is_empty()
+        && ir_loop.lin_init.is_empty()
+        && ir_loop.lin_xs.is_empty()
+        && ir_loop.lin_outs.is_empty()
+        && !ir_loop.xs.is_empty()
+        && ir_loop.outs.iter().all(|o| *o == Out::Collect);
     let simple = |s: &Stmt| {
         s.op.blocks().is_empty()
             && s.outs.len() == 1
-            && (f.ty(s.outs[0]).is_flat() || matches!(s.op, Op::ArrayLit { .. }))
+            && (func.ty(s.outs[0]).is_flat() || matches!(s.op, Op::ArrayLit { .. }))
     };
-    (plain && l.body.stmts.len() <= MOST && l.body.stmts.iter().all(simple)).then_some(n)
+    (plain && ir_loop.body.stmts.len() <= MOST && ir_loop.body.stmts.iter().all(simple)).then_some(count)
 }
 
 /// Whether a loop only reorders numbers.
@@ -96,27 +96,27 @@ fn sources(b: &Block, p: usize, n: Var, ints: &Ints) -> HashMap<Var, Source> {
     for (k, v) in b.stmts[p].outs.iter().enumerate().take(b.stmts[p].outs.len() - 1) {
         all.insert(*v, Source { out: k, steps: Vec::new(), extent: n });
     }
-    for s in &b.stmts {
+    for stmt in &b.stmts {
         let next = |a: &Var, step: &dyn Fn(&Source) -> (Step, Var)| {
             let from = all.get(a).filter(|s| s.steps.len() < STEPS)?;
             let (step, extent) = step(from);
             Some(Source { steps: [&from.steps[..], &[step]].concat(), extent, ..from.clone() })
         };
-        let found = match &s.op {
+        let found = match &stmt.op {
             Op::Reverse(a) => next(a, &|s| (Step::Reversed(s.extent), s.extent)),
             Op::Slice { a, lo, hi, .. } if ints.is(*lo, 0) => next(a, &|_| (Step::First, *hi)),
             _ => None,
         };
-        all.extend(found.map(|f| (s.outs[0], f)));
+        all.extend(found.map(|f| (stmt.outs[0], f)));
     }
     all
 }
 
 /// The positions of the statements that read such arrays, if all of them can recompute the elements.
-fn readers(b: &Block, p: usize, sources: &HashMap<Var, Source>, ints: &Ints) -> Option<Vec<usize>> {
-    let Op::Loop(made) = &b.stmts[p].op else { return None };
+fn readers(block: &Block, p: usize, sources: &HashMap<Var, Source>, ints: &Ints) -> Option<Vec<usize>> {
+    let Op::Loop(made) = &block.stmts[p].op else { return None };
     let (mut readers, moves) = (Vec::new(), only_moves(made));
-    for (c, s) in b.stmts.iter().enumerate() {
+    for (position, s) in block.stmts.iter().enumerate() {
         if matches!(s.op, Op::Reverse(_) | Op::Slice { .. }) && sources.contains_key(&s.outs[0])
             || !reads(s).iter().any(|v| sources.contains_key(v))
         {
@@ -135,9 +135,9 @@ fn readers(b: &Block, p: usize, sources: &HashMap<Var, Source>, ints: &Ints) -> 
         if !can {
             return None;
         }
-        readers.push(c);
+        readers.push(position);
     }
-    let given = b.results.iter().any(|v| sources.contains_key(v));
+    let given = block.results.iter().any(|v| sources.contains_key(v));
     (!given && !readers.is_empty() && (moves || readers.len() == 1)).then_some(readers)
 }
 
@@ -188,26 +188,26 @@ fn reads_part(l: &Loop, sources: &HashMap<Var, Source>) -> bool {
 }
 
 /// Makes a statement recompute what it reads.
-fn read_there(f: &mut Function, b: &mut Block, (p, c): (usize, usize), sources: &HashMap<Var, Source>) {
-    let Op::Loop(made) = b.stmts[p].op.clone() else { return };
-    let span = b.stmts[c].span;
+fn read_there(f: &mut Function, block: &mut Block, (p, consumer): (usize, usize), sources: &HashMap<Var, Source>) {
+    let Op::Loop(made) = block.stmts[p].op.clone() else { return };
+    let span = block.stmts[consumer].span;
     let mut there = There { f, made: *made, span, done: Vec::new() };
-    if let Op::Loop(l) = &mut b.stmts[c].op {
+    if let Op::Loop(l) = &mut block.stmts[consumer].op {
         there.in_loop(l, sources);
         return;
     }
-    if let Op::Index { a, at, .. } = b.stmts[c].op.clone()
+    if let Op::Index { a, at, .. } = block.stmts[consumer].op.clone()
         && let Some(source) = sources.get(&a)
     {
-        let (mut stmts, read) = (Vec::new(), b.stmts[c].outs[0]);
+        let (mut stmts, read) = (Vec::new(), block.stmts[consumer].outs[0]);
         let row = there.element(source, at[0], &mut stmts);
         let other = there.rest((read, row), &at, &mut stmts);
         let n = stmts.len();
-        b.stmts.splice(c..=c, stmts);
+        block.stmts.splice(consumer..=consumer, stmts);
         if let Some(name) = other {
             let names = HashMap::from([name]);
-            b.stmts[c + n..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
-            b.results.iter_mut().for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
+            block.stmts[consumer + n..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
+            block.results.iter_mut().for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
         }
     }
 }
@@ -221,20 +221,20 @@ struct There<'a> {
 }
 
 impl There<'_> {
-    fn in_loop(&mut self, l: &mut Loop, sources: &HashMap<Var, Source>) {
-        let Some(&i) = l.body.params.first() else { return };
+    fn in_loop(&mut self, ir_loop: &mut Loop, sources: &HashMap<Var, Source>) {
+        let Some(&index) = ir_loop.body.params.first() else { return };
         let (mut stmts, mut names) = (Vec::new(), HashMap::new());
-        for k in (0..l.xs.len()).rev() {
-            if let Some(source) = sources.get(&l.xs[k]) {
-                l.xs.remove(k);
-                let x = l.body.params.remove(1 + k);
-                names.insert(x, self.element(source, i, &mut stmts));
+        for k in (0..ir_loop.xs.len()).rev() {
+            if let Some(source) = sources.get(&ir_loop.xs[k]) {
+                ir_loop.xs.remove(k);
+                let x = ir_loop.body.params.remove(1 + k);
+                names.insert(x, self.element(source, index, &mut stmts));
             }
         }
-        for mut s in std::mem::take(&mut l.body.stmts) {
+        for mut s in std::mem::take(&mut ir_loop.body.stmts) {
             match &mut s.op {
                 Op::Index { a, at, .. } if sources.contains_key(a) => {
-                    let row = self.element(&sources[a], i, &mut stmts);
+                    let row = self.element(&sources[a], index, &mut stmts);
                     names.extend(self.rest((s.outs[0], row), at, &mut stmts));
                 }
                 Op::If(_, yes, no) => {
@@ -245,8 +245,8 @@ impl There<'_> {
             }
         }
         stmts.iter_mut().for_each(|s| rename_op(&mut s.op, &names));
-        l.body.results.iter_mut().for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
-        l.body.stmts = stmts;
+        ir_loop.body.results.iter_mut().for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
+        ir_loop.body.stmts = stmts;
     }
 
     fn in_arm(&mut self, arm: &mut Block, sources: &HashMap<Var, Source>) {

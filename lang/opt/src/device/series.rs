@@ -20,40 +20,44 @@ const FEW: i64 = 16384;
 
 impl Pass<'_> {
     /// The branch that replaces such a loop. Statements for its condition are appended to `out`.
-    pub(super) fn series(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Stmt> {
-        let Op::Loop(l) = &s.op else { return None };
-        let Trip::Count(n) = l.trip else { return None };
-        if !l.init.is_empty() || !l.lin_init.is_empty() || !l.lin_xs.is_empty() || !l.lin_outs.is_empty() {
+    pub(super) fn series(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) -> Option<Stmt> {
+        let Op::Loop(ir_loop) = &stmt.op else { return None };
+        let Trip::Count(count) = ir_loop.trip else { return None };
+        if !ir_loop.init.is_empty()
+            || !ir_loop.lin_init.is_empty()
+            || !ir_loop.lin_xs.is_empty()
+            || !ir_loop.lin_outs.is_empty()
+        {
             return None;
         }
         // The element must be a row of a matrix, not a box.
         let is_row = |p: &Var, x: &Var| is_vector(self.f, *p) && self.f.ty(*x).rank() == 2;
-        let row = l
+        let row = ir_loop
             .body
             .params
             .iter()
             .skip(1)
-            .zip(&l.xs)
-            .position(|(p, x)| is_row(p, x) && l.body.stmts.iter().any(|s| walks(s, *p)))?;
-        let body = self.scanned(l)?;
-        let mut push = |op, ty| self.push(op, ty, s.span, out);
+            .zip(&ir_loop.xs)
+            .position(|(p, x)| is_row(p, x) && ir_loop.body.stmts.iter().any(|s| walks(s, *p)))?;
+        let body = self.scanned(ir_loop)?;
+        let mut push = |op, ty| self.push(op, ty, stmt.span, out);
         let [long, few] = [LONG, FEW].map(|k| push(Op::Lit(Lit::I64(k)), Ty::I64));
-        let length = push(Op::Dim(l.xs[row], 1), Ty::I64);
+        let length = push(Op::Dim(ir_loop.xs[row], 1), Ty::I64);
         let [is_long, are_few] =
-            [Op::Cmp(Cmp::Ge, length, long), Op::Cmp(Cmp::Le, n, few)].map(|op| push(op, Ty::Bool));
+            [Op::Cmp(Cmp::Ge, length, long), Op::Cmp(Cmp::Le, count, few)].map(|op| push(op, Ty::Bool));
         let no = push(Op::Lit(Lit::Bool(false)), Ty::Bool);
         let both = push(Op::Select(is_long, are_few, no), Ty::Bool);
-        let [yes, no] = [body, l.body.clone()].map(|body| {
-            let results: Vec<Var> = s.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
-            let op = Op::Loop(Box::new(Loop { body, ..(**l).clone() }));
+        let [yes, no] = [body, ir_loop.body.clone()].map(|body| {
+            let results: Vec<Var> = stmt.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
+            let op = Op::Loop(Box::new(Loop { body, ..(**ir_loop).clone() }));
             Box::new(Block {
-                stmts: vec![Stmt { outs: results.clone(), lin_outs: Vec::new(), op, span: s.span }],
+                stmts: vec![Stmt { outs: results.clone(), lin_outs: Vec::new(), op, span: stmt.span }],
                 results,
                 ..Block::default()
             })
         });
         self.changed = true;
-        Some(Stmt { op: Op::If(both, yes, no), ..s.clone() })
+        Some(Stmt { op: Op::If(both, yes, no), ..stmt.clone() })
     }
 
     /// The body with scans in the place of recurrences, if it has any.

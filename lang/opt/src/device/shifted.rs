@@ -24,8 +24,8 @@ struct Shift {
 
 impl Pass<'_> {
     /// The statements that replace a branch, if it shifts an array.
-    pub(super) fn shifted(&mut self, s: &Stmt) -> Option<Vec<Stmt>> {
-        let Op::If(c, none, some) = &s.op else { return None };
+    pub(super) fn shifted(&mut self, stmt: &Stmt) -> Option<Vec<Stmt>> {
+        let Op::If(c, none, some) = &stmt.op else { return None };
         let found = self.shift(none, some)?;
         let empty =
             self.known.equal.get(c).is_some_and(|(n, zero)| {
@@ -35,16 +35,16 @@ impl Pass<'_> {
             return None;
         }
         let mut out = Vec::new();
-        let n = self.extent(found.a, s.span, &mut out);
+        let n = self.extent(found.a, stmt.span, &mut out);
         let end = if found.first {
-            self.push(Op::Lit(Lit::I64(0)), Ty::I64, s.span, &mut out)
+            self.push(Op::Lit(Lit::I64(0)), Ty::I64, stmt.span, &mut out)
         } else {
-            let one = self.push(Op::Lit(Lit::I64(1)), Ty::I64, s.span, &mut out);
-            self.push(Op::Bin(Bin::Sub, n, one), Ty::I64, s.span, &mut out)
+            let one = self.push(Op::Lit(Lit::I64(1)), Ty::I64, stmt.span, &mut out);
+            self.push(Op::Bin(Bin::Sub, n, one), Ty::I64, stmt.span, &mut out)
         };
         let trip = self.f.fresh(Ty::I64, false);
-        let body = self.neighbour(&found, end, s);
-        let l = Loop {
+        let body = self.neighbour(&found, end, stmt);
+        let ir_loop = Loop {
             trip: Trip::Count(n),
             reverse: false,
             init: vec![],
@@ -55,14 +55,19 @@ impl Pass<'_> {
             lin_outs: vec![],
             body,
         };
-        out.push(Stmt { outs: vec![s.outs[0], trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span });
+        out.push(Stmt {
+            outs: vec![stmt.outs[0], trip],
+            lin_outs: Vec::new(),
+            op: Op::Loop(Box::new(ir_loop)),
+            span: stmt.span,
+        });
         self.changed = true;
         Some(out)
     }
 
     /// Recognises the two arms.
     fn shift(&self, none: &Block, some: &Block) -> Option<Shift> {
-        let ([a], [], [result]) = (&none.results[..], &none.stmts[..], &some.results[..]) else { return None };
+        let ([array], [], [result]) = (&none.results[..], &none.stmts[..], &some.results[..]) else { return None };
         let def = |v: &Var| some.stmts.iter().find(|s| s.outs.first() == Some(v)).map(|s| &s.op);
         let int = |v: &Var| match def(v) {
             Some(Op::Lit(Lit::I64(n))) => Some(*n),
@@ -76,18 +81,23 @@ impl Pass<'_> {
                 Op::Rotate { .. } | Op::IndexSet { .. } | Op::ArrayLit { .. } | Op::Lit(_) | Op::Un(Un::Neg, _)
             )
         });
-        if self.f.linear(*a) || !matches!(self.f.ty(*a).scalar(), Ty::F64 | Ty::F32 | Ty::I64 | Ty::Bool) || !plain {
+        if self.f.linear(*array)
+            || !matches!(self.f.ty(*array).scalar(), Ty::F64 | Ty::F32 | Ty::I64 | Ty::Bool)
+            || !plain
+        {
             return None;
         }
         match def(result)? {
             Op::IndexSet { acc, at, v, .. } if begins(at) => match def(acc)? {
-                Op::Rotate { n, a: from } if from == a && int(n) == Some(-1) => {
-                    Some(Shift { a: *a, x: *v, first: true })
+                Op::Rotate { n, a: from } if from == array && int(n) == Some(-1) => {
+                    Some(Shift { a: *array, x: *v, first: true })
                 }
                 _ => None,
             },
             Op::Rotate { n, a: from } if int(n) == Some(1) => match def(from)? {
-                Op::IndexSet { acc, at, v, .. } if acc == a && begins(at) => Some(Shift { a: *a, x: *v, first: false }),
+                Op::IndexSet { acc, at, v, .. } if acc == array && begins(at) => {
+                    Some(Shift { a: *array, x: *v, first: false })
+                }
                 _ => None,
             },
             _ => None,

@@ -36,15 +36,17 @@ pub(crate) fn sides(f: &mut Function) -> bool {
 
 impl Made {
     fn learn(&mut self, b: &Block) {
-        for s in &b.stmts {
-            match &s.op {
-                Op::ArrayLit { elems, .. } => _ = self.stacks.insert(s.outs[0], (elems.first().copied(), elems.len())),
-                Op::Rotate { a, .. } | Op::Reverse(a) | Op::IndexSet { acc: a, .. } => {
-                    _ = self.like.insert(s.outs[0], *a);
+        for stmt in &b.stmts {
+            match &stmt.op {
+                Op::ArrayLit { elems, .. } => {
+                    _ = self.stacks.insert(stmt.outs[0], (elems.first().copied(), elems.len()));
                 }
-                Op::Sum { a, .. } => _ = self.sums.insert(s.outs[0], *a),
+                Op::Rotate { a, .. } | Op::Reverse(a) | Op::IndexSet { acc: a, .. } => {
+                    _ = self.like.insert(stmt.outs[0], *a);
+                }
+                Op::Sum { a, .. } => _ = self.sums.insert(stmt.outs[0], *a),
                 Op::If(_, x, y) => self.like.extend(
-                    s.outs
+                    stmt.outs
                         .iter()
                         .zip(x.results.iter().zip(&y.results))
                         .filter(|(_, (x, y))| self.like.get(y).is_some_and(|z| z == *x || self.like.get(z) == Some(x)))
@@ -52,14 +54,14 @@ impl Made {
                         .collect::<Vec<_>>(),
                 ),
                 Op::Loop(l) => {
-                    let (k, Some(trip)) = (l.init.len(), s.outs.last()) else { continue };
-                    let arrays = s.outs.iter().skip(k).zip(&l.outs).zip(l.body.results.iter().skip(k));
+                    let (k, Some(trip)) = (l.init.len(), stmt.outs.last()) else { continue };
+                    let arrays = stmt.outs.iter().skip(k).zip(&l.outs).zip(l.body.results.iter().skip(k));
                     self.collected
                         .extend(arrays.filter(|((_, o), _)| **o == Out::Collect).map(|((v, _), r)| (*v, (*r, *trip))));
                 }
                 _ => {}
             }
-            s.op.blocks().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.learn(b)));
+            stmt.op.blocks().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.learn(b)));
         }
     }
 
@@ -79,29 +81,29 @@ impl Made {
         Some((self.of_stack(*row, axis.checked_sub(1)?)?, *trip))
     }
 
-    fn block(&self, f: &mut Function, b: &mut Block) -> bool {
+    fn block(&self, f: &mut Function, block: &mut Block) -> bool {
         let mut changed = false;
-        for mut s in std::mem::take(&mut b.stmts) {
-            for b in s.op.blocks_mut() {
+        for mut stmt in std::mem::take(&mut block.stmts) {
+            for b in stmt.op.blocks_mut() {
                 changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(f, b));
             }
-            if let Op::Dim(a, axis) = s.op
+            if let Op::Dim(a, axis) = stmt.op
                 && let Some((n, trip)) = self.found(a, axis)
             {
-                runs_at_all(f, trip, &s, &mut b.stmts);
-                s.op = Op::Lit(Lit::I64(n as i64));
+                runs_at_all(f, trip, &stmt, &mut block.stmts);
+                stmt.op = Op::Lit(Lit::I64(n as i64));
                 changed = true;
             }
-            b.stmts.push(s);
+            block.stmts.push(stmt);
         }
         changed
     }
 }
 
-fn runs_at_all(f: &mut Function, trip: Var, s: &Stmt, out: &mut Vec<Stmt>) {
+fn runs_at_all(f: &mut Function, trip: Var, stmt: &Stmt, out: &mut Vec<Stmt>) {
     let mut push = |op: Op, ty: Ty| {
         let v = f.fresh(ty, false);
-        out.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: s.span });
+        out.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: stmt.span });
         v
     };
     let zero = push(Op::Lit(Lit::I64(0)), Ty::I64);
@@ -111,6 +113,6 @@ fn runs_at_all(f: &mut Function, trip: Var, s: &Stmt, out: &mut Vec<Stmt>) {
         outs: Vec::new(),
         lin_outs: Vec::new(),
         op: Op::Prim(Prim::General(GeneralFn::Assert), vec![some, text]),
-        span: s.span,
+        span: stmt.span,
     });
 }

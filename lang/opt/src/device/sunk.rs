@@ -13,25 +13,25 @@ const MANY: usize = 4;
 pub(super) type Elements = HashMap<Var, (Var, Vec<Var>)>;
 
 /// Sinks such loads into loops.
-pub(super) fn sunk(f: &mut Function, b: &mut Block, known: &mut Elements) {
+pub(super) fn sunk(func: &mut Function, b: &mut Block, known: &mut Elements) {
     for s in &mut b.stmts {
         match &mut s.op {
             Op::Index { a, at, shape: None }
-                if f.ty(s.outs[0]).is_flat() && f.ty(*a).rank() as usize == at.len() && !f.linear(*a) =>
+                if func.ty(s.outs[0]).is_flat() && func.ty(*a).rank() as usize == at.len() && !func.linear(*a) =>
             {
                 known.insert(s.outs[0], (*a, at.clone()));
             }
-            Op::Loop(l) if l.init.is_empty() => into(f, l, known, s.span),
+            Op::Loop(l) if l.init.is_empty() => into(func, l, known, s.span),
             op => op
                 .blocks_mut()
                 .into_iter()
-                .for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || sunk(f, b, known))),
+                .for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || sunk(func, b, known))),
         }
     }
 }
 
-fn into(f: &mut Function, l: &mut Loop, known: &Elements, span: Span) {
-    let mut read: Vec<Var> = reads_of(&l.body).into_iter().filter(|v| known.contains_key(v)).collect();
+fn into(f: &mut Function, ir_loop: &mut Loop, known: &Elements, span: Span) {
+    let mut read: Vec<Var> = reads_of(&ir_loop.body).into_iter().filter(|v| known.contains_key(v)).collect();
     read.sort_unstable();
     let mut arrays: HashMap<Var, usize> = HashMap::new();
     read.iter().for_each(|v| *arrays.entry(known[v].0).or_default() += 1);
@@ -44,7 +44,7 @@ fn into(f: &mut Function, l: &mut Loop, known: &Elements, span: Span) {
             first.push(Stmt { outs: vec![x], lin_outs: Vec::new(), op: Op::Index { a, at, shape: None }, span });
         }
     }
-    l.body.stmts.iter_mut().for_each(|s| rename_op(&mut s.op, &names));
-    l.body.results.iter_mut().for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
-    l.body.stmts.splice(0..0, first);
+    ir_loop.body.stmts.iter_mut().for_each(|s| rename_op(&mut s.op, &names));
+    ir_loop.body.results.iter_mut().for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
+    ir_loop.body.stmts.splice(0..0, first);
 }

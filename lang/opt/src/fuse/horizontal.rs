@@ -49,11 +49,11 @@ fn feeds(b: &Block, p: usize) -> bool {
         .any(|s| matches!(&s.op, Op::Soac(x) if x.arrays.iter().any(|a| own.contains(a) || turned.contains(a))))
 }
 
-fn fuse(b: &mut Block, p: usize, c: usize) {
-    let first = b.stmts.remove(p);
-    let c = c - 1;
+fn fuse(block: &mut Block, p: usize, c: usize) {
+    let first = block.stmts.remove(p);
+    let consumer = c - 1;
     let Op::Loop(map) = &first.op else { return };
-    let s: &mut Stmt = &mut b.stmts[c];
+    let s: &mut Stmt = &mut block.stmts[consumer];
     let Op::Loop(l) = &mut s.op else { return };
     let Some(index) = l.body.params.first().copied() else { return };
     join(map, l, index);
@@ -62,8 +62,8 @@ fn fuse(b: &mut Block, p: usize, c: usize) {
     s.outs.extend(trip);
     if let (Some(old), Some(new)) = (first.outs.last(), trip) {
         let names = HashMap::from([(*old, new)]);
-        b.stmts[c + 1..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
-        b.results.iter_mut().filter(|v| **v == *old).for_each(|v| *v = new);
+        block.stmts[consumer + 1..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
+        block.results.iter_mut().filter(|v| **v == *old).for_each(|v| *v = new);
     }
 }
 

@@ -45,10 +45,10 @@ pub fn fuse(f: &mut Function, target: For) -> bool {
     changed
 }
 
-fn block(f: &mut Function, b: &mut Block, target: For) -> bool {
+fn block(func: &mut Function, inner_block: &mut Block, target: For) -> bool {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut changed = false;
-        for s in &mut b.stmts {
+        for s in &mut inner_block.stmts {
             // The body of a stateless loop is one thread of a device, and a thread runs sequentially, like any
             // processor.
             let within = if target == For::Device && matches!(&s.op, Op::Loop(l) if l.init.is_empty()) {
@@ -56,13 +56,17 @@ fn block(f: &mut Function, b: &mut Block, target: For) -> bool {
             } else {
                 target
             };
-            s.op.blocks_mut().into_iter().for_each(|part| changed |= block(f, part, within));
+            s.op.blocks_mut().into_iter().for_each(|part| changed |= block(func, part, within));
         }
         let operators = |f: &mut Function, b: &mut Block| {
             if target == For::Device { sums::fuse_one(f, b) } else { soac::fuse_one(f, b, target) }
         };
         let branches = |b: &mut Block| target == For::Device && branches::fuse_one(b);
-        while vertical::fuse_one(f, b, target) || operators(f, b) || horizontal::fuse_one(f, b, target) || branches(b) {
+        while vertical::fuse_one(func, inner_block, target)
+            || operators(func, inner_block)
+            || horizontal::fuse_one(func, inner_block, target)
+            || branches(inner_block)
+        {
             changed = true;
         }
         changed
@@ -107,21 +111,21 @@ fn has_no_linear(f: &Function, op: &Op) -> bool {
 
 /// Whether the iterations of a loop are independent straight-line code on numbers. Such a loop may be executed on
 /// entire arrays, and its sums are then added like sums of arrays.
-pub fn straight(f: &Function, l: &Loop) -> bool {
-    let b = &l.body;
-    let flat = |v: &Var| f.ty(*v).is_flat();
+pub fn straight(func: &Function, l: &Loop) -> bool {
+    let body = &l.body;
+    let flat = |v: &Var| func.ty(*v).is_flat();
     matches!(l.trip, Trip::Count(_))
         && l.init.is_empty()
         && l.lin_init.is_empty()
         && l.lin_xs.is_empty()
         && l.lin_outs.is_empty()
         && !l.outs.is_empty()
-        && l.outs.iter().zip(&b.results).all(|(o, r)| match o {
-            Out::Sum => is_number(f, *r),
+        && l.outs.iter().zip(&body.results).all(|(o, r)| match o {
+            Out::Sum => is_number(func, *r),
             Out::Collect => flat(r),
             Out::Boxed => false,
         })
-        && b.stmts.iter().all(|s| s.outs.iter().all(flat) && s.lin_outs.is_empty() && simple(f, &s.op))
+        && body.stmts.iter().all(|s| s.outs.iter().all(flat) && s.lin_outs.is_empty() && simple(func, &s.op))
 }
 
 /// Like [`straight`], and the elements are numbers as well, so that the loop stays straight after fusion.
@@ -149,20 +153,23 @@ fn simple(f: &Function, op: &Op) -> bool {
 
 /// Whether the iterations of a loop are independent code on numbers, branches allowed: the work of a thread on a
 /// device.
-pub(crate) fn is_thread(f: &Function, l: &Loop) -> bool {
-    let flat = |v: &Var| f.ty(*v).is_flat();
-    let state = !l.init.is_empty() || !l.lin_init.is_empty() || !l.lin_xs.is_empty() || !l.lin_outs.is_empty();
-    let gives = l
+pub(crate) fn is_thread(func: &Function, ir_loop: &Loop) -> bool {
+    let flat = |v: &Var| func.ty(*v).is_flat();
+    let state = !ir_loop.init.is_empty()
+        || !ir_loop.lin_init.is_empty()
+        || !ir_loop.lin_xs.is_empty()
+        || !ir_loop.lin_outs.is_empty();
+    let gives = ir_loop
         .outs
         .iter()
-        .zip(&l.body.results)
-        .all(|(o, r)| if *o == Out::Sum { is_number(f, *r) } else { *o == Out::Collect && flat(r) });
-    matches!(l.trip, Trip::Count(_))
+        .zip(&ir_loop.body.results)
+        .all(|(o, r)| if *o == Out::Sum { is_number(func, *r) } else { *o == Out::Collect && flat(r) });
+    matches!(ir_loop.trip, Trip::Count(_))
         && !state
-        && !l.outs.is_empty()
+        && !ir_loop.outs.is_empty()
         && gives
-        && l.body.params.iter().all(flat)
-        && on_numbers(f, &l.body)
+        && ir_loop.body.params.iter().all(flat)
+        && on_numbers(func, &ir_loop.body)
 }
 
 fn on_numbers(f: &Function, b: &Block) -> bool {

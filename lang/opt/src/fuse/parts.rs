@@ -59,11 +59,11 @@ pub(crate) fn may_move(b: &Block, from: usize, to: usize) -> bool {
 
 /// Moves the statement at `to` next to the one at `from`, whose results it reads. Statements between them that it
 /// needs go before both, the others after both. Returns the new position of the statement at `from`.
-pub(crate) fn moved_adjacent(b: &mut Block, from: usize, to: usize) -> Option<usize> {
-    let mut needs = reads(&b.stmts[to]);
+pub(crate) fn moved_adjacent(block: &mut Block, from: usize, to: usize) -> Option<usize> {
+    let mut needs = reads(&block.stmts[to]);
     let mut first = vec![false; to];
     for i in (from + 1..to).rev() {
-        let s = &b.stmts[i];
+        let s = &block.stmts[i];
         if s.outs.iter().chain(&s.lin_outs).any(|v| needs.contains(v)) {
             first[i] = true;
             needs.extend(reads(s));
@@ -72,23 +72,23 @@ pub(crate) fn moved_adjacent(b: &mut Block, from: usize, to: usize) -> Option<us
     // An array that is updated in place should not be read afterwards, because the update would have to copy it.
     let spoils =
         |s: &Stmt, theirs: &HashSet<Var>| updated(&s.op).is_some_and(|v| theirs.contains(&v)) || carries(&s.op, theirs);
-    let mut passed = reads(&b.stmts[from]);
-    for (s, first) in b.stmts[..to].iter().zip(&first).skip(from + 1) {
+    let mut passed = reads(&block.stmts[from]);
+    for (s, first) in block.stmts[..to].iter().zip(&first).skip(from + 1) {
         if !first {
             passed.extend(reads(s));
-        } else if b.stmts[from].outs.iter().any(|v| reads(s).contains(v)) || spoils(s, &passed) {
+        } else if block.stmts[from].outs.iter().any(|v| reads(s).contains(v)) || spoils(s, &passed) {
             return None;
         }
     }
-    let behind: HashSet<Var> = (from + 1..to).filter(|i| !first[*i]).flat_map(|i| reads(&b.stmts[i])).collect();
-    if spoils(&b.stmts[to], &behind) {
+    let behind: HashSet<Var> = (from + 1..to).filter(|i| !first[*i]).flat_map(|i| reads(&block.stmts[i])).collect();
+    if spoils(&block.stmts[to], &behind) {
         return None;
     }
-    let between: Vec<Stmt> = b.stmts.drain(from + 1..to).collect();
+    let between: Vec<Stmt> = block.stmts.drain(from + 1..to).collect();
     let (before, after): (Vec<_>, Vec<_>) = between.into_iter().zip(&first[from + 1..]).partition(|(_, f)| **f);
     let (at, after) = (from + before.len(), after.into_iter().map(|(s, _)| s).collect::<Vec<Stmt>>());
-    b.stmts.splice(from..from, before.into_iter().map(|(s, _)| s));
-    b.stmts.splice(at + 2..at + 2, after);
+    block.stmts.splice(from..from, before.into_iter().map(|(s, _)| s));
+    block.stmts.splice(at + 2..at + 2, after);
     Some(at)
 }
 

@@ -17,19 +17,19 @@ use adl_ir::{Block, Function, Loop, Op, Out, Soac, SoacKind, Stmt, Ty, Var};
 use std::collections::{HashMap, HashSet};
 
 /// Fuses one pair of a block. Returns whether there was one.
-pub(super) fn fuse_one(f: &mut Function, b: &mut Block, target: For) -> bool {
-    let defs = definitions(b);
-    for c in 0..b.stmts.len() {
-        let Some(arrays) = operator_inputs(&b.stmts[c].op) else { continue };
-        if !has_no_linear(f, &b.stmts[c].op) {
+pub(super) fn fuse_one(f: &mut Function, block: &mut Block, target: For) -> bool {
+    let defs = definitions(block);
+    for c in 0..block.stmts.len() {
+        let Some(arrays) = operator_inputs(&block.stmts[c].op) else { continue };
+        if !has_no_linear(f, &block.stmts[c].op) {
             continue;
         }
         let mut makers: Vec<usize> = arrays.iter().filter_map(|v| defs.get(v)).copied().collect();
         makers.sort_unstable();
-        let Some(p) = makers.into_iter().rev().find(|p| fits(f, b, *p, c, target)) else { continue };
-        let Some(s) = as_loop(f, &b.stmts[p].clone(), &b.stmts[c].clone()) else { continue };
-        b.stmts[c] = s;
-        b.stmts.remove(p);
+        let Some(p) = makers.into_iter().rev().find(|p| fits(f, block, *p, c, target)) else { continue };
+        let Some(s) = as_loop(f, &block.stmts[p].clone(), &block.stmts[c].clone()) else { continue };
+        block.stmts[c] = s;
+        block.stmts.remove(p);
         return true;
     }
     false
@@ -44,25 +44,25 @@ fn operator_inputs(op: &Op) -> Option<Vec<Var>> {
     }
 }
 
-fn fits(f: &Function, b: &Block, p: usize, c: usize, target: For) -> bool {
-    let Some(map) = as_map(f, &b.stmts[p].op) else { return false };
+fn fits(f: &Function, block: &Block, producer: usize, consumer: usize, target: For) -> bool {
+    let Some(map) = as_map(f, &block.stmts[producer].op) else { return false };
     let alike = target == For::Native || !straight(f, map);
-    let mut elsewhere: HashSet<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
-    b.stmts[c + 1..].iter().for_each(|s| elsewhere.extend(reads(s)));
+    let mut elsewhere: HashSet<Var> = block.results.iter().chain(&block.lin_results).copied().collect();
+    block.stmts[consumer + 1..].iter().for_each(|s| elsewhere.extend(reads(s)));
     let used = |op: &Op| {
         op.blocks()
             .into_iter()
             .flat_map(|b| b.stmts.iter().flat_map(reads).chain(b.results.clone()))
             .collect::<HashSet<Var>>()
     };
-    elsewhere.extend(used(&b.stmts[c].op));
-    match &b.stmts[c].op {
+    elsewhere.extend(used(&block.stmts[consumer].op));
+    match &block.stmts[consumer].op {
         Op::Soac(s) => elsewhere.extend(&s.neutral),
         Op::ReduceByIndex { dest, neutral, .. } => elsewhere.extend(dest.iter().chain(neutral)),
         _ => {}
     }
-    let once = !b.stmts[p].outs.iter().any(|v| elsewhere.contains(v));
-    alike && once && map.outs.iter().all(|o| *o == Out::Collect) && may_move(b, p, c)
+    let once = !block.stmts[producer].outs.iter().any(|v| elsewhere.contains(v));
+    alike && once && map.outs.iter().all(|o| *o == Out::Collect) && may_move(block, producer, consumer)
 }
 
 fn as_loop(f: &mut Function, p: &Stmt, c: &Stmt) -> Option<Stmt> {
@@ -91,7 +91,7 @@ fn empty_loop(f: &mut Function, p: &Stmt, map: &Loop, arrays: &[Var], carried: &
         });
     }
     prepend(map, &mut body, &mut xs);
-    let l = Loop {
+    let ir_loop = Loop {
         trip: map.trip.clone(),
         reverse: false,
         init: Vec::new(),
@@ -102,45 +102,49 @@ fn empty_loop(f: &mut Function, p: &Stmt, map: &Loop, arrays: &[Var], carried: &
         lin_outs: Vec::new(),
         body,
     };
-    (l, found)
+    (ir_loop, found)
 }
 
-fn accumulating(f: &mut Function, p: &Stmt, map: &Loop, s: &Soac, c: &Stmt) -> Stmt {
-    let k = s.neutral.len();
-    let (mut l, found) = empty_loop(f, p, map, &s.arrays, &s.op.params[..k]);
-    let mut op = s.op.clone();
-    let names: HashMap<Var, Var> = s.op.params[k..].iter().copied().zip(found).collect();
+fn accumulating(func: &mut Function, p: &Stmt, map: &Loop, soac: &Soac, stmt: &Stmt) -> Stmt {
+    let width = soac.neutral.len();
+    let (mut ir_loop, found) = empty_loop(func, p, map, &soac.arrays, &soac.op.params[..width]);
+    let mut op = soac.op.clone();
+    let names: HashMap<Var, Var> = soac.op.params[width..].iter().copied().zip(found).collect();
     rename(&mut op, &names);
-    l.body.stmts.extend(op.stmts);
-    l.init.clone_from(&s.neutral);
-    l.body.results.clone_from(&op.results);
-    let trip = f.fresh(Ty::I64, false);
-    let mut outs = c.outs.clone();
-    if s.kind != SoacKind::Reduce {
-        let last: Vec<Var> = s.neutral.iter().map(|v| f.fresh(f.ty(*v).clone(), false)).collect();
+    ir_loop.body.stmts.extend(op.stmts);
+    ir_loop.init.clone_from(&soac.neutral);
+    ir_loop.body.results.clone_from(&op.results);
+    let trip = func.fresh(Ty::I64, false);
+    let mut outs = stmt.outs.clone();
+    if soac.kind != SoacKind::Reduce {
+        let last: Vec<Var> = soac.neutral.iter().map(|v| func.fresh(func.ty(*v).clone(), false)).collect();
         outs = [last, outs].concat();
-        l.outs = vec![Out::Collect; k];
-        l.body.results.extend(if s.kind == SoacKind::Scan { op.results } else { s.op.params[..k].to_vec() });
+        ir_loop.outs = vec![Out::Collect; width];
+        ir_loop.body.results.extend(if soac.kind == SoacKind::Scan {
+            op.results
+        } else {
+            soac.op.params[..width].to_vec()
+        });
     }
     outs.push(trip);
-    Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: c.span }
+    Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(ir_loop)), span: stmt.span }
 }
 
 /// Puts the map's body before the operator of a histogram, whose values are then the map's own inputs. `None` if
 /// the map has sources other than elements, or if it could fail at elements whose keys are out of range: the fused
 /// operation skips these.
-fn into_histogram(f: &Function, (p, map): (&Stmt, &Loop), c: &Stmt) -> Option<Stmt> {
+fn into_histogram(f: &Function, (producer, map): (&Stmt, &Loop), c: &Stmt) -> Option<Stmt> {
     let mut made = c.clone();
     let Op::ReduceByIndex { dest, op, keys, values, .. } = &mut made.op else { return None };
     let index = *map.body.params.first()?;
     let indexed = map.body.results.contains(&index) || map.body.stmts.iter().any(|s| reads(s).contains(&index));
-    if indexed || p.outs.contains(keys) || !map.body.stmts.iter().all(|s| never_fails(f, &s.op)) {
+    if indexed || producer.outs.contains(keys) || !map.body.stmts.iter().all(|s| never_fails(f, &s.op)) {
         return None;
     }
     let w = dest.len();
     let mut names = HashMap::new();
     for i in (0..values.len()).rev() {
-        if let Some(k) = p.outs.iter().position(|v| *v == values[i]) {
+        if let Some(k) = producer.outs.iter().position(|v| *v == values[i]) {
             names.insert(op.params.remove(w + i), result(map, k, index));
             values.remove(i);
         }

@@ -17,25 +17,25 @@ use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Var};
 use std::collections::{HashMap, HashSet};
 
 /// Fuses one pair of a block. Returns whether there was one.
-pub(super) fn fuse_one(f: &Function, b: &mut Block, target: For) -> bool {
-    let defs = definitions(b);
-    for c in 0..b.stmts.len() {
-        let Op::Loop(l) = &b.stmts[c].op else { continue };
-        if matches!(l.trip, Trip::While(_)) || !has_no_linear(f, &b.stmts[c].op) {
+pub(super) fn fuse_one(func: &Function, block: &mut Block, target: For) -> bool {
+    let defs = definitions(block);
+    for stmt in 0..block.stmts.len() {
+        let Op::Loop(l) = &block.stmts[stmt].op else { continue };
+        if matches!(l.trip, Trip::While(_)) || !has_no_linear(func, &block.stmts[stmt].op) {
             continue;
         }
         let read = sources(l);
-        let mut makers: Vec<usize> = read.iter().filter_map(|v| defs.get(v)).copied().filter(|p| *p < c).collect();
+        let mut makers: Vec<usize> = read.iter().filter_map(|v| defs.get(v)).copied().filter(|p| *p < stmt).collect();
         makers.sort_unstable();
         makers.dedup();
-        makers.retain(|p| fits(f, b, *p, c, target));
+        makers.retain(|p| fits(func, block, *p, stmt, target));
         for p in makers.into_iter().rev() {
-            if may_move(b, p, c) {
-                fuse(b, p, c);
+            if may_move(block, p, stmt) {
+                fuse(block, p, stmt);
                 return true;
             }
-            if let Some(at) = moved_adjacent(b, p, c) {
-                fuse(b, at, at + 1);
+            if let Some(at) = moved_adjacent(block, p, stmt) {
+                fuse(block, at, at + 1);
                 return true;
             }
         }
@@ -53,20 +53,28 @@ fn sources(l: &Loop) -> HashSet<Var> {
     l.xs.iter().copied().chain(l.body.stmts.iter().filter_map(own)).collect()
 }
 
-fn fits(f: &Function, b: &Block, p: usize, c: usize, target: For) -> bool {
-    let (Some(map), Op::Loop(l)) = (as_boxing_map(f, &b.stmts[p].op), &b.stmts[c].op) else { return false };
-    let outs = &b.stmts[p].outs;
-    let same = match (&map.trip, &l.trip) {
+fn fits(func: &Function, block: &Block, p: usize, carried: usize, target: For) -> bool {
+    let (Some(map), Op::Loop(ir_loop)) = (as_boxing_map(func, &block.stmts[p].op), &block.stmts[carried].op) else {
+        return false;
+    };
+    let outs = &block.stmts[p].outs;
+    let same = match (&map.trip, &ir_loop.trip) {
         (Trip::Count(n), Trip::Count(k)) => n == k || outs.last() == Some(k),
         _ => false,
     };
-    let ordered = map.reverse == l.reverse || !map.outs.contains(&Out::Sum) || either_way(l);
+    let ordered = map.reverse == ir_loop.reverse || !map.outs.contains(&Out::Sum) || either_way(ir_loop);
     let results: Vec<Var> = outs.iter().take(map.outs.len()).copied().collect();
     // On a device, a kernel either sums or stores.
-    let alike = target != For::Device || !l.outs.contains(&Out::Sum) || !results.iter().any(|v| elsewhere(b, c, *v));
+    let alike = target != For::Device
+        || !ir_loop.outs.contains(&Out::Sum)
+        || !results.iter().any(|v| elsewhere(block, carried, *v));
     // The trip count result of the first loop is available only after that loop.
-    let counts = outs.last().is_some_and(|n| reads_of(&l.body).contains(n));
-    same && ordered && alike && !counts && may_fuse(f, map, l, target) && only_elements(l, &results, &map.outs)
+    let counts = outs.last().is_some_and(|n| reads_of(&ir_loop.body).contains(n));
+    same && ordered
+        && alike
+        && !counts
+        && may_fuse(func, map, ir_loop, target)
+        && only_elements(ir_loop, &results, &map.outs)
 }
 
 /// Whether a statement other than the one at `c` reads a variable, or the block returns it.
@@ -80,11 +88,11 @@ fn either_way(l: &Loop) -> bool {
 }
 
 /// Whether a loop reads these arrays at its own index only.
-fn only_elements(l: &Loop, arrays: &[Var], kinds: &[Out]) -> bool {
-    let index = l.body.params.first().copied();
-    let mut whole: HashSet<Var> = l.init.iter().copied().chain(l.body.results.iter().copied()).collect();
-    let mut read = l.xs.iter().any(|x| arrays.contains(x));
-    for s in &l.body.stmts {
+fn only_elements(ir_loop: &Loop, arrays: &[Var], kinds: &[Out]) -> bool {
+    let index = ir_loop.body.params.first().copied();
+    let mut whole: HashSet<Var> = ir_loop.init.iter().copied().chain(ir_loop.body.results.iter().copied()).collect();
+    let mut read = ir_loop.xs.iter().any(|x| arrays.contains(x));
+    for s in &ir_loop.body.stmts {
         match &s.op {
             Op::Index { a, at, shape } if at.first().copied() == index && (at.len() == 1 || shape.is_none()) => {
                 read |= arrays.contains(a);
@@ -93,69 +101,72 @@ fn only_elements(l: &Loop, arrays: &[Var], kinds: &[Out]) -> bool {
             _ => whole.extend(reads(s)),
         }
     }
-    let sums = arrays.iter().zip(kinds).any(|(a, k)| *k == Out::Sum && (l.xs.contains(a) || sources(l).contains(a)));
+    let sums = arrays
+        .iter()
+        .zip(kinds)
+        .any(|(a, k)| *k == Out::Sum && (ir_loop.xs.contains(a) || sources(ir_loop).contains(a)));
     read && !sums && !arrays.iter().any(|a| whole.contains(a))
 }
 
-fn fuse(b: &mut Block, p: usize, c: usize) {
-    let mut after: HashSet<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
-    b.stmts[c + 1..].iter().for_each(|s| after.extend(reads(s)));
-    let first = b.stmts[p].clone();
+fn fuse(block: &mut Block, producer: usize, consumer: usize) {
+    let mut after: HashSet<Var> = block.results.iter().chain(&block.lin_results).copied().collect();
+    block.stmts[consumer + 1..].iter().for_each(|s| after.extend(reads(s)));
+    let first = block.stmts[producer].clone();
     let Op::Loop(map) = &first.op else { return };
-    let s = &mut b.stmts[c];
-    let Op::Loop(l) = &mut s.op else { return };
-    let Some(index) = l.body.params.first().copied() else { return };
-    let k = l.init.len();
+    let stmt = &mut block.stmts[consumer];
+    let Op::Loop(ir_loop) = &mut stmt.op else { return };
+    let Some(index) = ir_loop.body.params.first().copied() else { return };
+    let k = ir_loop.init.len();
     // The variables to which the map's body binds the elements.
     let made: HashMap<Var, Var> =
         first.outs.iter().enumerate().take(map.outs.len()).map(|(i, v)| (*v, result(map, i, index))).collect();
-    let names = take_elements(l, &made, k);
-    rename(&mut l.body, &names);
-    prepend(map, &mut l.body, &mut l.xs);
-    if map.outs.contains(&Out::Sum) && either_way(l) {
-        l.reverse = map.reverse;
+    let names = take_elements(ir_loop, &made, k);
+    rename(&mut ir_loop.body, &names);
+    prepend(map, &mut ir_loop.body, &mut ir_loop.xs);
+    if map.outs.contains(&Out::Sum) && either_way(ir_loop) {
+        ir_loop.reverse = map.reverse;
     }
-    l.trip = map.trip.clone();
-    let trip = s.outs.pop();
+    ir_loop.trip = map.trip.clone();
+    let trip = stmt.outs.pop();
     for (v, kind) in first.outs.iter().zip(&map.outs).filter(|(v, _)| after.contains(v)) {
-        l.outs.push(*kind);
-        l.body.results.push(made[v]);
-        s.outs.push(*v);
+        ir_loop.outs.push(*kind);
+        ir_loop.body.results.push(made[v]);
+        stmt.outs.push(*v);
     }
-    s.outs.extend(trip);
+    stmt.outs.extend(trip);
     // Both loops have the same trip count.
     if let (Some(old), Some(new)) = (first.outs.last(), trip) {
         let names = HashMap::from([(*old, new)]);
-        b.stmts[c + 1..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
-        b.results.iter_mut().filter(|v| **v == *old).for_each(|v| *v = new);
+        block.stmts[consumer + 1..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
+        block.results.iter_mut().filter(|v| **v == *old).for_each(|v| *v = new);
     }
-    b.stmts.remove(p);
+    block.stmts.remove(producer);
 }
 
 /// Removes the elements computed by the map from the loop's own inputs. Returns the renaming of their variables.
-fn take_elements(l: &mut Loop, made: &HashMap<Var, Var>, carried: usize) -> HashMap<Var, Var> {
+fn take_elements(ir_loop: &mut Loop, made: &HashMap<Var, Var>, carried: usize) -> HashMap<Var, Var> {
     let mut names = HashMap::new();
-    for i in (0..l.xs.len()).rev() {
-        if let Some(v) = made.get(&l.xs[i]) {
-            names.insert(l.body.params.remove(1 + carried + i), *v);
-            l.xs.remove(i);
+    for i in (0..ir_loop.xs.len()).rev() {
+        if let Some(v) = made.get(&ir_loop.xs[i]) {
+            names.insert(ir_loop.body.params.remove(1 + carried + i), *v);
+            ir_loop.xs.remove(i);
         }
     }
-    let index = l.body.params[0];
+    let index = ir_loop.body.params[0];
     let mut kept = Vec::new();
-    for mut s in std::mem::take(&mut l.body.stmts) {
-        match &mut s.op {
+    for mut stmt in std::mem::take(&mut ir_loop.body.stmts) {
+        match &mut stmt.op {
             Op::Index { a, at, .. } if made.contains_key(a) && at.first() == Some(&index) => {
                 if at.len() == 1 {
-                    names.insert(s.outs[0], made[a]);
+                    names.insert(stmt.outs[0], made[a]);
                     continue;
                 }
                 (*a, _) = (made[a], at.remove(0));
             }
             _ => {}
         }
-        kept.push(s);
+        kept.push(stmt);
     }
-    l.body.stmts = kept;
+    ir_loop.body.stmts = kept;
     names
 }

@@ -58,28 +58,28 @@ pub fn parts(b: &mut Builder, op: &Op) -> Option<Vec<(Vec<usize>, Op)>> {
     restricted.collect()
 }
 
-fn reduction(b: &mut Builder, c: &Soac, column: &ElementwiseOperator, filled: Filled) -> Op {
-    let reduces = c.kind == SoacKind::Reduce;
-    let (n, zero) = (b.dim(c.arrays[0], 0), b.int(0));
-    let empty = b.cmp(Cmp::Eq, n, zero);
-    b.open();
-    let none = b.close(if reduces { c.neutral.clone() } else { c.arrays.clone() }, Vec::new());
-    b.open();
-    if may_fail_on_purpose(&c.op) {
-        checked_once(b, &c.op, &c.neutral, &c.arrays, zero);
+fn reduction(builder: &mut Builder, soac: &Soac, column: &ElementwiseOperator, filled: Filled) -> Op {
+    let reduces = soac.kind == SoacKind::Reduce;
+    let (n, zero) = (builder.dim(soac.arrays[0], 0), builder.int(0));
+    let empty = builder.cmp(Cmp::Eq, n, zero);
+    builder.open();
+    let none = builder.close(if reduces { soac.neutral.clone() } else { soac.arrays.clone() }, Vec::new());
+    builder.open();
+    if may_fail_on_purpose(&soac.op) {
+        checked_once(builder, &soac.op, &soac.neutral, &soac.arrays, zero);
     }
-    let turned = transposed(b, &c.arrays);
-    let made = columns(b, c, column, &turned, filled);
+    let turned = transposed(builder, &soac.arrays);
+    let made = columns(builder, soac, column, &turned, filled);
     let results = made
         .iter()
-        .zip(c.neutral.iter().zip(&turned))
+        .zip(soac.neutral.iter().zip(&turned))
         .map(|(m, (e, t))| {
             let like = if reduces { *e } else { *t };
-            let whole = like_another(b, *m, like);
-            if reduces { whole } else { transposed(b, &[whole])[0] }
+            let whole = like_another(builder, *m, like);
+            if reduces { whole } else { transposed(builder, &[whole])[0] }
         })
         .collect();
-    let some = b.close(results, Vec::new());
+    let some = builder.close(results, Vec::new());
     Op::If(empty, Box::new(none), Box::new(some))
 }
 
@@ -112,34 +112,41 @@ fn transposed(b: &mut Builder, arrays: &[Var]) -> Vec<Var> {
 }
 
 /// Emits the operation for each column.
-fn columns(b: &mut Builder, c: &Soac, column: &ElementwiseOperator, turned: &[Var], filled: Filled) -> Vec<Var> {
-    let n = b.dim(c.neutral[0], 0);
-    let known: Vec<Option<Lit>> = c.neutral.iter().map(|e| filled(*e).filter(|_| b.func.ty(*e).rank() == 1)).collect();
-    let neutral: Vec<Var> = c.neutral.iter().zip(&known).filter(|(_, k)| k.is_none()).map(|(e, _)| *e).collect();
+fn columns(
+    builder: &mut Builder,
+    soac: &Soac,
+    column: &ElementwiseOperator,
+    turned: &[Var],
+    filled: Filled,
+) -> Vec<Var> {
+    let count = builder.dim(soac.neutral[0], 0);
+    let known: Vec<Option<Lit>> =
+        soac.neutral.iter().map(|e| filled(*e).filter(|_| builder.func.ty(*e).rank() == 1)).collect();
+    let neutral: Vec<Var> = soac.neutral.iter().zip(&known).filter(|(_, k)| k.is_none()).map(|(e, _)| *e).collect();
     let xs = [&neutral[..], turned].concat();
-    let elems = b.open_loop(&xs);
+    let elems = builder.open_loop(&xs);
     let (given, arrays) = elems.split_at(neutral.len());
     let mut given = given.iter();
     let mut firsts = Vec::new();
     for k in &known {
         match (k, k.is_none().then(|| given.next()).flatten()) {
-            (Some(l), _) => firsts.push(b.lit(l.clone())),
+            (Some(l), _) => firsts.push(builder.lit(l.clone())),
             (None, Some(v)) => firsts.push(*v),
             (None, None) => {}
         }
     }
-    let op = column.block(b);
-    let like = if c.kind == SoacKind::Reduce { &firsts } else { arrays };
-    let tys: Vec<Ty> = like.iter().map(|v| b.ty(*v)).collect();
-    let inner = Soac { kind: c.kind, op, neutral: firsts, arrays: arrays.to_vec() };
-    let (made, _) = b.emit(Op::Soac(Box::new(inner)), &tys, &[]);
-    let body = b.close(made, Vec::new());
-    collected(b, n, xs, body, &tys)
+    let op = column.block(builder);
+    let like = if soac.kind == SoacKind::Reduce { &firsts } else { arrays };
+    let tys: Vec<Ty> = like.iter().map(|v| builder.ty(*v)).collect();
+    let inner = Soac { kind: soac.kind, op, neutral: firsts, arrays: arrays.to_vec() };
+    let (made, _) = builder.emit(Op::Soac(Box::new(inner)), &tys, &[]);
+    let body = builder.close(made, Vec::new());
+    collected(builder, count, xs, body, &tys)
 }
 
 /// Emits a stateless loop that collects the results of its body.
-fn collected(b: &mut Builder, n: Var, xs: Vec<Var>, body: Block, tys: &[Ty]) -> Vec<Var> {
-    let l = Loop {
+fn collected(builder: &mut Builder, n: Var, xs: Vec<Var>, body: Block, tys: &[Ty]) -> Vec<Var> {
+    let ir_loop = Loop {
         trip: Trip::Count(n),
         reverse: false,
         init: Vec::new(),
@@ -152,55 +159,55 @@ fn collected(b: &mut Builder, n: Var, xs: Vec<Var>, body: Block, tys: &[Ty]) -> 
     };
     let mut over: Vec<Ty> = tys.iter().map(|t| t.array(1)).collect();
     over.push(Ty::I64);
-    let (mut outs, _) = b.emit(Op::Loop(Box::new(l)), &over, &[]);
+    let (mut outs, _) = builder.emit(Op::Loop(Box::new(ir_loop)), &over, &[]);
     outs.pop();
     outs
 }
 
-fn histogram(b: &mut Builder, h: &Op, column: &ElementwiseOperator) -> Option<Op> {
+fn histogram(builder: &mut Builder, h: &Op, column: &ElementwiseOperator) -> Option<Op> {
     let Op::ReduceByIndex { dest, op, keys, values, .. } = h else { return None };
-    let (n, w, zero) = (b.dim(*keys, 0), b.dim(dest[0], 0), b.int(0));
-    let all = b.bin(Bin::Min, n, w);
-    let empty = b.cmp(Cmp::Eq, all, zero);
-    b.open();
-    let none = b.close(dest.clone(), Vec::new());
-    b.open();
+    let (n, w, zero) = (builder.dim(*keys, 0), builder.dim(dest[0], 0), builder.int(0));
+    let all = builder.bin(Bin::Min, n, w);
+    let empty = builder.cmp(Cmp::Eq, all, zero);
+    builder.open();
+    let none = builder.close(dest.clone(), Vec::new());
+    builder.open();
     if may_fail_on_purpose(op) {
-        let firsts = rows(b, dest, zero);
-        checked_once(b, op, &firsts, values, zero);
+        let firsts = rows(builder, dest, zero);
+        checked_once(builder, op, &firsts, values, zero);
     }
-    let (turned, turned_values) = (transposed(b, dest), transposed(b, values));
-    let made = column_histograms(b, *keys, column, (&turned, &turned_values));
-    let wholes: Vec<Var> = made.iter().zip(&turned).map(|(m, d)| like_another(b, *m, *d)).collect();
-    let results = transposed(b, &wholes);
-    let some = b.close(results, Vec::new());
+    let (turned, turned_values) = (transposed(builder, dest), transposed(builder, values));
+    let made = column_histograms(builder, *keys, column, (&turned, &turned_values));
+    let wholes: Vec<Var> = made.iter().zip(&turned).map(|(m, d)| like_another(builder, *m, *d)).collect();
+    let results = transposed(builder, &wholes);
+    let some = builder.close(results, Vec::new());
     Some(Op::If(empty, Box::new(none), Box::new(some)))
 }
 
 fn column_histograms(
-    b: &mut Builder,
+    builder: &mut Builder,
     keys: Var,
     column: &ElementwiseOperator,
     (dest, values): (&[Var], &[Var]),
 ) -> Vec<Var> {
-    let n = b.dim(dest[0], 0);
+    let count = builder.dim(dest[0], 0);
     let xs = [dest, values].concat();
-    let elems = b.open_loop(&xs);
-    let (d, v) = elems.split_at(dest.len());
-    let op = column.block(b);
-    let tys: Vec<Ty> = d.iter().map(|x| b.ty(*x)).collect();
+    let elems = builder.open_loop(&xs);
+    let (bins, numbers) = elems.split_at(dest.len());
+    let op = column.block(builder);
+    let tys: Vec<Ty> = bins.iter().map(|x| builder.ty(*x)).collect();
     // The neutral elements are not read.
     let neutral = op.params[..dest.len()]
         .iter()
-        .map(|p| b.ty(*p))
+        .map(|p| builder.ty(*p))
         .collect::<Vec<_>>()
         .into_iter()
-        .map(|t| arbitrary_value(b, &t))
+        .map(|t| arbitrary_value(builder, &t))
         .collect();
-    let inner = Op::ReduceByIndex { dest: d.to_vec(), op: Box::new(op), neutral, keys, values: v.to_vec() };
-    let (made, _) = b.emit(inner, &tys, &[]);
-    let body = b.close(made, Vec::new());
-    collected(b, n, xs, body, &tys)
+    let inner = Op::ReduceByIndex { dest: bins.to_vec(), op: Box::new(op), neutral, keys, values: numbers.to_vec() };
+    let (made, _) = builder.emit(inner, &tys, &[]);
+    let body = builder.close(made, Vec::new());
+    collected(builder, count, xs, body, &tys)
 }
 
 /// An arbitrary value of a type, which will not be read.

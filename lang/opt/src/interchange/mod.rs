@@ -102,21 +102,21 @@ impl Interchanger {
     }
 
     /// Emits the interchanged form of a statement, if there is one.
-    fn turned(&mut self, s: &Stmt) -> bool {
-        if let Some(parts) = parts(&mut self.b, &s.op) {
+    fn turned(&mut self, stmt: &Stmt) -> bool {
+        if let Some(parts) = parts(&mut self.b, &stmt.op) {
             let any = parts.iter().any(|(_, op)| of_rows(&self.b.func, op) && self.columns(op).is_some());
             for (places, op) in parts.into_iter().filter(|_| any) {
-                let outs = places.iter().map(|k| s.outs[*k]).collect();
-                self.stmt(&Stmt { outs, lin_outs: Vec::new(), op, span: s.span });
+                let outs = places.iter().map(|k| stmt.outs[*k]).collect();
+                self.stmt(&Stmt { outs, lin_outs: Vec::new(), op, span: stmt.span });
             }
             return any;
         }
-        let Some((before, op)) = self.columns(&s.op) else { return false };
-        match &s.op {
-            Op::Soac(c) if self.narrow < i64::MAX => self.narrow(s, c.neutral[0], (&before, op)),
+        let Some((before, op)) = self.columns(&stmt.op) else { return false };
+        match &stmt.op {
+            Op::Soac(c) if self.narrow < i64::MAX => self.narrow(stmt, c.neutral[0], (&before, op)),
             _ => {
                 before.iter().for_each(|s| self.stmt(s));
-                self.stmt(&Stmt { op, ..s.clone() });
+                self.stmt(&Stmt { op, ..stmt.clone() });
             }
         }
         true
@@ -132,20 +132,20 @@ impl Interchanger {
     }
 
     /// Emits a branch: the form by columns for narrow rows, the original statement for others.
-    fn narrow(&mut self, s: &Stmt, row: Var, (before, op): (&[Stmt], Op)) {
+    fn narrow(&mut self, stmt: &Stmt, row: Var, (before, op): (&[Stmt], Op)) {
         let (width, most) = (self.b.dim(row, 0), self.b.int(self.narrow));
         let wide = self.b.cmp(Cmp::Gt, width, most);
         self.b.open();
         let mut names = HashMap::new();
-        let as_it_was = self.b.copy_stmt(s, &mut names);
+        let as_it_was = self.b.copy_stmt(stmt, &mut names);
         let results = as_it_was.outs.clone();
         self.b.push(as_it_was);
         let rows = self.b.close(results, Vec::new());
         self.b.open();
         before.iter().for_each(|s| self.stmt(s));
-        let outs = self.b.like(&s.outs);
-        self.stmt(&Stmt { outs: outs.clone(), lin_outs: Vec::new(), op, span: s.span });
+        let outs = self.b.like(&stmt.outs);
+        self.stmt(&Stmt { outs: outs.clone(), lin_outs: Vec::new(), op, span: stmt.span });
         let columns = self.b.close(outs, Vec::new());
-        self.b.push(Stmt { op: Op::If(wide, Box::new(rows), Box::new(columns)), ..s.clone() });
+        self.b.push(Stmt { op: Op::If(wide, Box::new(rows), Box::new(columns)), ..stmt.clone() });
     }
 }

@@ -17,27 +17,27 @@ const ALL: usize = 24 * ITERATIONS as usize;
 const GUESSES: usize = 3;
 
 impl Scalars<'_> {
-    pub(super) fn branches(&mut self, mut s: Stmt, out: &mut Vec<Stmt>) {
+    pub(super) fn branches(&mut self, mut stmt: Stmt, out: &mut Vec<Stmt>) {
         let mut known: Vec<BlockFacts> = Vec::new();
-        for b in s.op.blocks_mut() {
+        for b in stmt.op.blocks_mut() {
             known.push(self.inner(b));
         }
-        self.learn_given(&s, &mut known);
-        let sizes: Vec<Option<ArraySize>> = (0..s.outs.len()).map(|k| self.given(&s, k, &mut known)).collect();
+        self.learn_given(&stmt, &mut known);
+        let sizes: Vec<Option<ArraySize>> = (0..stmt.outs.len()).map(|k| self.given(&stmt, k, &mut known)).collect();
         if sizes.iter().all(Option::is_none) {
-            return out.push(s);
+            return out.push(stmt);
         }
-        let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: s.span };
-        for (b, layer) in s.op.blocks_mut().into_iter().zip(known) {
+        let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: stmt.span };
+        for (b, layer) in stmt.op.blocks_mut().into_iter().zip(known) {
             self.layers.push(layer);
             let mut stmts = std::mem::take(&mut b.stmts);
             b.results = self.spread(&b.results.clone(), &sizes, &like, &mut stmts);
             b.stmts = stmts;
             self.layers.pop();
         }
-        let (outs, arrays) = self.fresh_for(&s.outs, &sizes);
-        s.outs = outs;
-        out.push(s);
+        let (outs, arrays) = self.fresh_for(&stmt.outs, &sizes);
+        stmt.outs = outs;
+        out.push(stmt);
         for (a, size, elems) in arrays {
             self.bind_array(a, size, elems, &like, out);
         }
@@ -93,38 +93,41 @@ impl Scalars<'_> {
         (all, arrays)
     }
 
-    pub(super) fn looped(&mut self, mut s: Stmt, out: &mut Vec<Stmt>) {
-        if let Some(n) = self.trip_count_to_unroll(&s) {
-            return self.unroll(s, n, out);
+    pub(super) fn looped(&mut self, mut stmt: Stmt, out: &mut Vec<Stmt>) {
+        if let Some(n) = self.trip_count_to_unroll(&stmt) {
+            return self.unroll(stmt, n, out);
         }
-        if let Op::Loop(l) = &s.op
-            && self.peeled(&s, l, out)
+        if let Op::Loop(l) = &stmt.op
+            && self.peeled(&stmt, l, out)
         {
             return;
         }
-        let Op::Loop(l) = &mut s.op else { return out.push(s) };
-        self.elements_of(l);
-        let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: s.span };
-        self.fill(l, &s.outs, &like, out);
-        l.init.iter().for_each(|v| self.open(*v, &like, out));
-        let mut sizes: Vec<Option<ArraySize>> =
-            l.init.iter().map(|v| self.size(*v).filter(|_| self.guesses < GUESSES && self.left > 8 * MOST)).collect();
+        let Op::Loop(ir_loop) = &mut stmt.op else { return out.push(stmt) };
+        self.elements_of(ir_loop);
+        let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: stmt.span };
+        self.fill(ir_loop, &stmt.outs, &like, out);
+        ir_loop.init.iter().for_each(|v| self.open(*v, &like, out));
+        let mut sizes: Vec<Option<ArraySize>> = ir_loop
+            .init
+            .iter()
+            .map(|v| self.size(*v).filter(|_| self.guesses < GUESSES && self.left > 8 * MOST))
+            .collect();
         while sizes.iter().any(Option::is_some) {
-            let (left, changed, mut guess) = (self.left, self.changed, (**l).clone());
+            let (left, changed, mut guess) = (self.left, self.changed, (**ir_loop).clone());
             self.guesses += 1;
-            let (arrays, right) = self.with_assumed_sizes(&mut guess, &sizes, &s.outs, s.span, out);
+            let (arrays, right) = self.with_assumed_sizes(&mut guess, &sizes, &stmt.outs, stmt.span, out);
             self.guesses -= 1;
             if right.iter().eq(&sizes) {
-                **l = guess;
+                **ir_loop = guess;
                 let (outs, made) = arrays;
-                s.outs = outs;
-                out.push(s);
+                stmt.outs = outs;
+                out.push(stmt);
                 return made.into_iter().for_each(|(a, size, elems)| self.bind_array(a, size, elems, &like, out));
             }
             (self.left, self.changed) = (left, changed);
             sizes = right;
         }
-        self.keep_arrays(s, out);
+        self.keep_arrays(stmt, out);
     }
 
     /// Records what an iteration is given: its index, and rows of known length.
@@ -144,22 +147,23 @@ impl Scalars<'_> {
 
     /// Materialises symbolic zeros that a loop starts with and only adds to, if their size is known. The elements
     /// are numbers whose addition changes nothing.
-    fn fill(&mut self, l: &mut Loop, outs: &[Var], like: &Stmt, out: &mut Vec<Stmt>) {
-        if self.sums == Sums::Kept || matches!(l.trip, Trip::While(_)) {
+    fn fill(&mut self, ir_loop: &mut Loop, outs: &[Var], like: &Stmt, out: &mut Vec<Stmt>) {
+        if self.sums == Sums::Kept || matches!(ir_loop.trip, Trip::While(_)) {
             return;
         }
-        for (k, result) in outs.iter().enumerate().take(l.init.len()) {
-            let symbolic_zero =
-                self.find(|known| known.zeros.get(&l.init[k]).copied()).is_some() && !self.read_vars.contains(result);
-            let Some(size) =
-                Some(l.body.params[1 + k]).filter(|_| symbolic_zero).and_then(|p| self.added_to(&l.body, p))
+        for (position, result) in outs.iter().enumerate().take(ir_loop.init.len()) {
+            let symbolic_zero = self.find(|known| known.zeros.get(&ir_loop.init[position]).copied()).is_some()
+                && !self.read_vars.contains(result);
+            let Some(size) = Some(ir_loop.body.params[1 + position])
+                .filter(|_| symbolic_zero)
+                .and_then(|p| self.added_to(&ir_loop.body, p))
             else {
                 continue;
             };
-            let nothing = self.real(-0.0, l.init[k], like, out);
-            let v = self.f.fresh(self.f.ty(l.init[k]).clone(), false);
+            let nothing = self.real(-0.0, ir_loop.init[position], like, out);
+            let v = self.f.fresh(self.f.ty(ir_loop.init[position]).clone(), false);
             self.bind_array(v, size, vec![nothing; size.len], like, out);
-            l.init[k] = v;
+            ir_loop.init[position] = v;
         }
     }
 
@@ -181,19 +185,19 @@ impl Scalars<'_> {
     }
 
     /// Processes a loop whose carried arrays stay arrays.
-    fn keep_arrays(&mut self, mut s: Stmt, out: &mut Vec<Stmt>) {
+    fn keep_arrays(&mut self, mut stmt: Stmt, out: &mut Vec<Stmt>) {
         let mut collected = Vec::new();
-        if let Op::Loop(l) = &mut s.op {
+        if let Op::Loop(l) = &mut stmt.op {
             if let Trip::While(c) = &mut l.trip {
                 self.inner(c);
             }
             self.layers.push(BlockFacts::default());
             self.block(&mut l.body);
-            collected = self.collected(l, l.init.len(), &s.outs);
+            collected = self.collected(l, l.init.len(), &stmt.outs);
             self.layers.pop();
         }
         self.learn_collected(collected);
-        out.push(s);
+        out.push(stmt);
     }
 }
 
@@ -212,68 +216,70 @@ impl Scalars<'_> {
     /// holds.
     fn with_assumed_sizes(
         &mut self,
-        l: &mut Loop,
+        ir_loop: &mut Loop,
         sizes: &[Option<ArraySize>],
         outs: &[Var],
         span: adl_syntax::span::Span,
         out: &mut Vec<Stmt>,
     ) -> (LoopResults, Vec<Option<ArraySize>>) {
         let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span };
-        if let Trip::While(c) = &mut l.trip {
+        if let Trip::While(c) = &mut ir_loop.trip {
             let params = std::mem::take(&mut c.params);
             self.enter(c, &params, sizes, 0, &like);
             self.layers.pop();
         }
-        let params = std::mem::take(&mut l.body.params);
-        self.enter(&mut l.body, &params, sizes, 1, &like);
-        let k = l.init.len();
+        let params = std::mem::take(&mut ir_loop.body.params);
+        self.enter(&mut ir_loop.body, &params, sizes, 1, &like);
+        let width = ir_loop.init.len();
         let mut right = sizes.to_vec();
         for (i, size) in right.iter_mut().enumerate() {
-            let r = l.body.results[i];
+            let r = ir_loop.body.results[i];
             *size = size.filter(|n| self.size(r) == Some(*n) && self.all_numbers(r, *n));
         }
-        let collected = self.collected(l, k, outs);
-        let mut stmts = std::mem::take(&mut l.body.stmts);
+        let collected = self.collected(ir_loop, width, outs);
+        let mut stmts = std::mem::take(&mut ir_loop.body.stmts);
         let carried = if right.iter().eq(sizes) {
-            self.spread(&l.body.results[..k], sizes, &like, &mut stmts)
+            self.spread(&ir_loop.body.results[..width], sizes, &like, &mut stmts)
         } else {
-            l.body.results[..k].to_vec()
+            ir_loop.body.results[..width].to_vec()
         };
-        l.body.results.splice(..k, carried);
-        l.body.stmts = stmts;
+        ir_loop.body.results.splice(..width, carried);
+        ir_loop.body.stmts = stmts;
         self.layers.pop();
         if !right.iter().eq(sizes) {
             return ((Vec::new(), Vec::new()), right);
         }
         self.learn_collected(collected);
-        l.init = self.spread(&l.init.clone(), sizes, &like, out);
+        ir_loop.init = self.spread(&ir_loop.init.clone(), sizes, &like, out);
         (self.fresh_for(outs, sizes), right)
     }
 
     /// Processes the body of a loop whose parameters after the first `skip` are carried values. Its layer stays open.
-    fn enter(&mut self, b: &mut Block, params: &[Var], sizes: &[Option<ArraySize>], skip: usize, like: &Stmt) {
+    fn enter(&mut self, block: &mut Block, params: &[Var], sizes: &[Option<ArraySize>], skip: usize, like: &Stmt) {
         self.layers.push(BlockFacts::default());
         let all: Vec<Option<ArraySize>> = std::iter::repeat_n(None, skip).chain(sizes.iter().copied()).collect();
         let (params, arrays) = self.fresh_for(params, &all);
-        b.params = params;
+        block.params = params;
         let mut first = Vec::new();
         for (a, size, elems) in arrays {
             self.bind_array(a, size, elems, like, &mut first);
         }
-        self.block(b);
-        first.append(&mut b.stmts);
-        b.stmts = first;
+        self.block(block);
+        first.append(&mut block.stmts);
+        block.stmts = first;
     }
 
     /// The trip count of a loop that is to be unrolled.
     fn trip_count_to_unroll(&self, s: &Stmt) -> Option<i64> {
-        let Op::Loop(l) = &s.op else { return None };
-        let Trip::Count(n) = l.trip else { return None };
-        let n = self.literal(n).filter(|n| (1..=ITERATIONS).contains(n))?;
-        let linear =
-            !(s.lin_outs.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.body.lin_params.is_empty());
-        let k = l.init.len();
-        let mut outs = l.outs.iter().zip(&l.body.results[k..]);
+        let Op::Loop(ir_loop) = &s.op else { return None };
+        let Trip::Count(n) = ir_loop.trip else { return None };
+        let count = self.literal(n).filter(|n| (1..=ITERATIONS).contains(n))?;
+        let linear = !(s.lin_outs.is_empty()
+            && ir_loop.lin_init.is_empty()
+            && ir_loop.lin_xs.is_empty()
+            && ir_loop.body.lin_params.is_empty());
+        let k = ir_loop.init.len();
+        let mut outs = ir_loop.outs.iter().zip(&ir_loop.body.results[k..]);
         let simple = outs.all(|(o, r)| match o {
             Out::Collect => {
                 self.f.ty(*r).is_flat() && self.f.ty(*r).rank() == 0
@@ -282,24 +288,24 @@ impl Scalars<'_> {
             Out::Sum => self.is_number(*r),
             Out::Boxed => false,
         });
-        let plain = l.body.stmts.iter().all(|s| s.op.blocks().is_empty() && !matches!(s.op, Op::Call { .. }));
-        let all = l.body.stmts.len() * n as usize;
+        let plain = ir_loop.body.stmts.iter().all(|s| s.op.blocks().is_empty() && !matches!(s.op, Op::Call { .. }));
+        let all = ir_loop.body.stmts.len() * count as usize;
         let fits = all <= ALL && all + 8 * MOST < self.left;
-        (!linear && !l.reverse && simple && plain && fits && !l.body.results.is_empty()).then_some(n)
+        (!linear && !ir_loop.reverse && simple && plain && fits && !ir_loop.body.results.is_empty()).then_some(count)
     }
 
     /// Unrolls a loop.
-    fn unroll(&mut self, s: Stmt, n: i64, out: &mut Vec<Stmt>) {
-        let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: s.span };
-        let Op::Loop(l) = s.op else { return };
-        let k = l.init.len();
-        let mut carried = l.init.clone();
-        let mut made: Vec<Vec<Var>> = vec![Vec::new(); l.outs.len()];
-        for iteration in 0..n {
+    fn unroll(&mut self, stmt: Stmt, count: i64, out: &mut Vec<Stmt>) {
+        let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: stmt.span };
+        let Op::Loop(ir_loop) = stmt.op else { return };
+        let width = ir_loop.init.len();
+        let mut carried = ir_loop.init.clone();
+        let mut made: Vec<Vec<Var>> = vec![Vec::new(); ir_loop.outs.len()];
+        for iteration in 0..count {
             let index = self.int(iteration, &like, out);
             let mut given = vec![index];
             given.extend(&carried);
-            for (x, p) in l.xs.iter().zip(&l.body.params[1 + k..]) {
+            for (x, p) in ir_loop.xs.iter().zip(&ir_loop.body.params[1 + width..]) {
                 let v = self.f.fresh(self.f.ty(*p).clone(), false);
                 self.stmts(
                     vec![Stmt {
@@ -312,21 +318,21 @@ impl Scalars<'_> {
                 );
                 given.push(self.name(v));
             }
-            let mut body = self.copy(&l.body, &given);
+            let mut body = self.copy(&ir_loop.body, &given);
             self.left = self.left.saturating_sub(body.stmts.len());
             self.stmts(std::mem::take(&mut body.stmts), out);
             let results: Vec<Var> = body.results.iter().map(|r| self.name(*r)).collect();
-            carried = results[..k].to_vec();
-            made.iter_mut().zip(&results[k..]).for_each(|(m, r)| m.push(*r));
+            carried = results[..width].to_vec();
+            made.iter_mut().zip(&results[width..]).for_each(|(m, r)| m.push(*r));
         }
-        for (v, c) in s.outs.iter().zip(&carried) {
+        for (v, c) in stmt.outs.iter().zip(&carried) {
             self.note(|l| _ = l.names.insert(*v, *c));
         }
-        for ((v, o), m) in s.outs.iter().skip(k).zip(&l.outs).zip(made) {
+        for ((v, o), m) in stmt.outs.iter().skip(width).zip(&ir_loop.outs).zip(made) {
             self.output(*v, *o, m, &like, out);
         }
-        if let Some(trip) = s.outs.get(k + l.outs.len()) {
-            let n = self.int(n, &like, out);
+        if let Some(trip) = stmt.outs.get(width + ir_loop.outs.len()) {
+            let n = self.int(count, &like, out);
             self.note(|l| _ = l.names.insert(*trip, n));
         }
         self.changed = true;

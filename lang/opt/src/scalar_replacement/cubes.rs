@@ -31,18 +31,18 @@ impl Scalars<'_> {
 
     /// Records which arrays consist of small rows or matrices.
     pub(super) fn learn_matrix_arrays(&mut self, s: &Stmt) {
-        let [v] = s.outs[..] else { return };
+        let [var] = s.outs[..] else { return };
         match &s.op {
             Op::ArrayLit { elems, .. } if (2..=AXES).contains(&elems.len()) && *self.f.ty(elems[0]) == Ty::I64 => {
-                self.note(|l| _ = l.lists.insert(v, elems.clone()));
+                self.note(|l| _ = l.lists.insert(var, elems.clone()));
             }
             // An array reshaped without `from` is not linear, and therefore materialised.
             Op::Reshape { to, from: None, .. } => {
                 let Some(list) = self.find(|l| l.lists.get(to).cloned()) else { return };
                 let size = |k: usize| list.get(k).and_then(|n| self.literal(*n)).and_then(super::small);
                 match (size(1), size(2)) {
-                    (Some(n), None) if self.is_matrix(v) => self.note(|l| _ = l.row_lengths.insert(v, n)),
-                    (Some(n), Some(m)) if self.is_cube(v) => self.set_cube(v, (n, m)),
+                    (Some(n), None) if self.is_matrix(var) => self.note(|l| _ = l.row_lengths.insert(var, n)),
+                    (Some(n), Some(m)) if self.is_cube(var) => self.set_cube(var, (n, m)),
                     _ => {}
                 }
             }
@@ -51,10 +51,10 @@ impl Scalars<'_> {
             | Op::Reverse(a)
             | Op::Rotate { a, .. }
             | Op::IndexSet { acc: a, .. }
-                if self.is_cube(v) && self.is_cube(*a) =>
+                if self.is_cube(var) && self.is_cube(*a) =>
             {
                 if let Some(size) = self.cube_size(*a) {
-                    self.set_cube(v, size);
+                    self.set_cube(var, size);
                 }
             }
             _ => {}
@@ -126,19 +126,19 @@ impl Scalars<'_> {
 
     /// Rewrites a reduction or scan that accumulates a small array as a loop that carries its elements. Returns
     /// whether it was rewritten.
-    pub(super) fn accumulated(&mut self, s: &Stmt, x: &Soac, out: &mut Vec<Stmt>) -> bool {
-        if self.sums != Sums::Written || !s.lin_outs.is_empty() || self.left < 8 * MOST {
+    pub(super) fn accumulated(&mut self, stmt: &Stmt, soac: &Soac, out: &mut Vec<Stmt>) -> bool {
+        if self.sums != Sums::Written || !stmt.lin_outs.is_empty() || self.left < 8 * MOST {
             return false;
         }
-        x.neutral.iter().for_each(|v| self.open(*v, s, out));
-        let sizes: Vec<_> = x.neutral.iter().map(|v| self.size(*v)).collect();
-        let known = sizes.iter().zip(&x.neutral).all(|(size, v)| size.is_some() || self.f.ty(*v).rank() == 0);
+        soac.neutral.iter().for_each(|v| self.open(*v, stmt, out));
+        let sizes: Vec<_> = soac.neutral.iter().map(|v| self.size(*v)).collect();
+        let known = sizes.iter().zip(&soac.neutral).all(|(size, v)| size.is_some() || self.f.ty(*v).rank() == 0);
         if !known || sizes.iter().all(Option::is_none) {
             return false;
         }
         let (before, left, changed, layer) = (out.len(), self.left, self.changed, self.layers.last().cloned());
-        let n = self.one(Op::Dim(x.arrays[0], 0), Ty::I64, s, out);
-        let looped = self.as_loop(s, x, n);
+        let n = self.one(Op::Dim(soac.arrays[0], 0), Ty::I64, stmt, out);
+        let looped = self.as_loop(stmt, soac, n);
         self.looped(looped, out);
         // Whether all carried values are scalars now.
         let numbers = out
@@ -156,38 +156,38 @@ impl Scalars<'_> {
     }
 
     /// A reduction or scan as a loop.
-    fn as_loop(&mut self, s: &Stmt, x: &Soac, n: Var) -> Stmt {
-        let k = x.neutral.len();
+    fn as_loop(&mut self, stmt: &Stmt, soac: &Soac, count: Var) -> Stmt {
+        let k = soac.neutral.len();
         let index = self.f.fresh(Ty::I64, false);
         // The copy has its own variables, so that a failed attempt leaves the original intact.
-        let op = self.copy_all(&x.op);
+        let op = self.copy_all(&soac.op);
         let mut body = Block { params: [index].into_iter().chain(op.params.iter().copied()).collect(), ..op };
-        let kept = match x.kind {
+        let kept = match soac.kind {
             SoacKind::Reduce => Vec::new(),
             SoacKind::Scan => body.results.clone(),
             SoacKind::ScanExclusive => body.params[1..=k].to_vec(),
         };
         let outs = vec![Out::Collect; kept.len()];
         body.results.extend(kept);
-        let mut all: Vec<Var> = match x.kind {
+        let mut all: Vec<Var> = match soac.kind {
             SoacKind::Reduce => Vec::new(),
             SoacKind::Scan | SoacKind::ScanExclusive => {
-                x.neutral.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect()
+                soac.neutral.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect()
             }
         };
-        all.extend(&s.outs);
+        all.extend(&stmt.outs);
         all.push(self.f.fresh(Ty::I64, false));
-        let l = Loop {
-            trip: Trip::Count(n),
+        let ir_loop = Loop {
+            trip: Trip::Count(count),
             reverse: false,
-            init: x.neutral.clone(),
+            init: soac.neutral.clone(),
             lin_init: Vec::new(),
-            xs: x.arrays.clone(),
+            xs: soac.arrays.clone(),
             lin_xs: Vec::new(),
             outs,
             lin_outs: Vec::new(),
             body,
         };
-        Stmt { op: Op::Loop(Box::new(l)), outs: all, lin_outs: Vec::new(), span: s.span }
+        Stmt { op: Op::Loop(Box::new(ir_loop)), outs: all, lin_outs: Vec::new(), span: stmt.span }
     }
 }

@@ -9,42 +9,45 @@ pub(super) const LANES: usize = 8;
 
 impl Scalars<'_> {
     /// Expands a statement, or records the elements of its result. Returns whether the statement is replaced.
-    pub(super) fn expanded(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> bool {
-        let ([v], true) = (&s.outs[..], s.lin_outs.is_empty() && self.left > 4 * MOST) else { return false };
-        let v = *v;
-        if self.f.linear(v) {
+    pub(super) fn expanded(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) -> bool {
+        let ([v], true) = (&stmt.outs[..], stmt.lin_outs.is_empty() && self.left > 4 * MOST) else { return false };
+        let var = *v;
+        if self.f.linear(var) {
             return false;
         }
-        if self.with_symbolic_zero(s, out) {
+        if self.with_symbolic_zero(stmt, out) {
             return true;
         }
         // The derivative of a product consists of products. They are kept before J, so that every unzip plan adds
         // in one order.
-        if self.sums == Sums::Written && (self.is_matrix(v) || self.reads_matrix(&s.op)) && self.on_matrices(s, out) {
+        if self.sums == Sums::Written
+            && (self.is_matrix(var) || self.reads_matrix(&stmt.op))
+            && self.on_matrices(stmt, out)
+        {
             return true;
         }
-        if let Op::Index { a, at, .. } = &s.op
+        if let Op::Index { a, at, .. } = &stmt.op
             && let [i] = at[..]
-            && (self.len(v).is_none() && self.is_row(v, *a, i) || self.is_matrix_element(v, *a, i))
+            && (self.len(var).is_none() && self.is_row(var, *a, i) || self.is_matrix_element(var, *a, i))
         {
             return false;
         }
-        if let Some(moved) = self.moved(&s.op) {
-            self.consists(v, moved);
+        if let Some(moved) = self.moved(&stmt.op) {
+            self.consists(var, moved);
             return false;
         }
-        if let Some(x) = self.number(s, out) {
-            self.note(|l| _ = l.names.insert(v, x));
+        if let Some(x) = self.number(stmt, out) {
+            self.note(|l| _ = l.names.insert(var, x));
             self.changed = true;
             return true;
         }
         match self
-            .arithmetic(s, out)
-            .or_else(|| self.changed(s, out))
-            .or_else(|| self.replaced(s, out))
-            .or_else(|| self.one_hot(s, out))
+            .arithmetic(stmt, out)
+            .or_else(|| self.changed(stmt, out))
+            .or_else(|| self.replaced(stmt, out))
+            .or_else(|| self.one_hot(stmt, out))
         {
-            Some(elems) => self.bind(v, elems, s, out),
+            Some(elems) => self.bind(var, elems, stmt, out),
             None => return false,
         }
         true
@@ -91,34 +94,34 @@ impl Scalars<'_> {
     }
 
     /// The scalar result of an operation on small arrays.
-    fn number(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Var> {
-        match &s.op {
-            Op::Index { a, at, .. } if self.is_vector(*a) => {
-                let (n, k) = (self.len(*a)?, usize::try_from(self.literal(*at.first()?)?).ok()?);
-                if k >= n {
+    fn number(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) -> Option<Var> {
+        match &stmt.op {
+            Op::Index { a: array, at, .. } if self.is_vector(*array) => {
+                let (n, index) = (self.len(*array)?, usize::try_from(self.literal(*at.first()?)?).ok()?);
+                if index >= n {
                     return None;
                 }
-                match self.place(*a, k) {
+                match self.place(*array, index) {
                     ElemSource::Is(v) => Some(v),
-                    ElemSource::Of(b, j) if b == *a && self.row(b).is_none() => {
-                        let v = s.outs[0];
+                    ElemSource::Of(b, j) if b == *array && self.row(b).is_none() => {
+                        let v = stmt.outs[0];
                         self.note(|l| _ = l.read.insert((b, j), v));
                         None
                     }
-                    ElemSource::Of(..) => Some(self.element(*a, k, s, out)),
+                    ElemSource::Of(..) => Some(self.element(*array, index, stmt, out)),
                 }
             }
             Op::Dot(a, b) if self.is_vector(*a) && self.is_vector(*b) => {
                 let n = self.len(*a).filter(|n| self.len(*b) == Some(*n))?;
-                let (x, y) = (self.elements(*a, n, s, out), self.elements(*b, n, s, out));
+                let (x, y) = (self.elements(*a, n, stmt, out), self.elements(*b, n, stmt, out));
                 let products: Vec<Var> =
-                    x.into_iter().zip(y).map(|(x, y)| self.like(Op::Bin(Bin::Mul, x, y), x, s, out)).collect();
-                Some(self.added(&products, s, out))
+                    x.into_iter().zip(y).map(|(x, y)| self.like(Op::Bin(Bin::Mul, x, y), x, stmt, out)).collect();
+                Some(self.added(&products, stmt, out))
             }
             Op::Sum { a, .. } | Op::SumAll { a, .. } if self.sums == Sums::Written && self.is_vector(*a) => {
                 let n = self.len(*a)?;
-                let all = self.elements(*a, n, s, out);
-                Some(self.added(&all, s, out))
+                let all = self.elements(*a, n, stmt, out);
+                Some(self.added(&all, stmt, out))
             }
             _ => None,
         }
@@ -126,9 +129,9 @@ impl Scalars<'_> {
 
     /// Emits the sum of numbers, from 0: `LANES` accumulators side by side, then these pairwise, then the remaining
     /// numbers.
-    pub(super) fn added(&mut self, x: &[Var], s: &Stmt, out: &mut Vec<Stmt>) -> Var {
-        let (whole, rest) = x.split_at(x.len() / LANES * LANES);
-        let mut sum = |p: Var, q: Var| self.like(Op::Bin(Bin::Add, p, q), p, s, out);
+    pub(super) fn added(&mut self, terms: &[Var], stmt: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        let (whole, rest) = terms.split_at(terms.len() / LANES * LANES);
+        let mut sum = |p: Var, q: Var| self.like(Op::Bin(Bin::Add, p, q), p, stmt, out);
         let mut total = None;
         if !whole.is_empty() {
             let mut lanes = whole[..LANES].to_vec();
@@ -143,11 +146,11 @@ impl Scalars<'_> {
         let total = match (total, tail) {
             (Some(p), Some(q)) => sum(p, q),
             (Some(p), None) | (None, Some(p)) => p,
-            (None, None) => x[0],
+            (None, None) => terms[0],
         };
         // A sum that starts with 0.0 is never -0.0.
-        let zero = self.real(0.0, total, s, out);
-        self.like(Op::Bin(Bin::Add, zero, total), total, s, out)
+        let zero = self.real(0.0, total, stmt, out);
+        self.like(Op::Bin(Bin::Add, zero, total), total, stmt, out)
     }
 
     /// Emits the elements of the result of elementwise arithmetic.
@@ -172,26 +175,26 @@ impl Scalars<'_> {
     }
 
     /// Emits the elements of a small array in which the element at a loop's index is replaced.
-    fn replaced(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Vec<Var>> {
-        let Op::IndexSet { acc, at, v, .. } = &s.op else { return None };
+    fn replaced(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) -> Option<Vec<Var>> {
+        let Op::IndexSet { acc, at, v, .. } = &stmt.op else { return None };
         let (at, n) = (*at.first()?, self.len(*acc)?);
         let trip = self.find(|l| l.trip.get(&at).copied())?;
         if !self.is_number(*v) || !self.is_vector(*acc) || trip > n as i64 || !self.are_numbers(*acc, n) {
             return None;
         }
-        let old = self.elements(*acc, n, s, out);
+        let old = self.elements(*acc, n, stmt, out);
         let element = |(k, x): (usize, Var)| {
-            let k = self.int(k as i64, s, out);
-            let here = self.one(Op::Cmp(Cmp::Eq, at, k), Ty::Bool, s, out);
-            self.like(Op::Select(here, *v, x), x, s, out)
+            let k = self.int(k as i64, stmt, out);
+            let here = self.one(Op::Cmp(Cmp::Eq, at, k), Ty::Bool, stmt, out);
+            self.like(Op::Select(here, *v, x), x, stmt, out)
         };
         Some(old.into_iter().enumerate().map(element).collect())
     }
 
     /// Emits the elements of a small array after an addition to some elements or a replacement of some.
-    fn changed(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Vec<Var>> {
+    fn changed(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) -> Option<Vec<Var>> {
         let place = |t: &Self, v: &Var| usize::try_from(t.literal(*v)?).ok();
-        let (acc, at, v, shape) = match &s.op {
+        let (acc, at, value, shape) = match &stmt.op {
             Op::IndexAdd { acc, at, v, shape } | Op::IndexSet { acc, at, v, shape } if self.is_number(*v) => {
                 (*acc, place(self, at.first()?)?, *v, *shape)
             }
@@ -201,7 +204,7 @@ impl Scalars<'_> {
         if !self.is_vector(acc) {
             return None;
         }
-        let count = if self.is_number(v) { 1 } else { self.len(v)? };
+        let count = if self.is_number(value) { 1 } else { self.len(value)? };
         let symbolic_zero = self.find(|l| l.zeros.get(&acc).copied()).is_some();
         let n =
             if symbolic_zero { shape.and_then(|s| self.find(|l| l.shapes.get(&s).copied()))? } else { self.len(acc)? };
@@ -209,11 +212,11 @@ impl Scalars<'_> {
             return None;
         }
         let mut elems =
-            if symbolic_zero { vec![self.real(0.0, acc, s, out); n] } else { self.elements(acc, n, s, out) };
+            if symbolic_zero { vec![self.real(0.0, acc, stmt, out); n] } else { self.elements(acc, n, stmt, out) };
         for k in 0..count {
-            let x = if self.is_number(v) { v } else { self.element(v, k, s, out) };
-            let set = matches!(s.op, Op::IndexSet { .. });
-            elems[at + k] = if set { x } else { self.like(Op::Bin(Bin::Add, elems[at + k], x), x, s, out) };
+            let x = if self.is_number(value) { value } else { self.element(value, k, stmt, out) };
+            let set = matches!(stmt.op, Op::IndexSet { .. });
+            elems[at + k] = if set { x } else { self.like(Op::Bin(Bin::Add, elems[at + k], x), x, stmt, out) };
         }
         Some(elems)
     }
@@ -231,17 +234,17 @@ impl Scalars<'_> {
             Op::Select(c, a, b) if *self.f.ty(*c) == Ty::Bool && self.is_vector(*a) && self.is_vector(*b) => &[*a, *b],
             _ => return None,
         };
-        let mut n = None;
+        let mut found = None;
         for v in operands {
             if self.is_number(*v) {
                 continue;
             }
             let m = self.len(*v).filter(|_| self.is_vector(*v))?;
-            if n.is_some_and(|n| n != m) {
+            if found.is_some_and(|n| n != m) {
                 return None;
             }
-            n = Some(m);
+            found = Some(m);
         }
-        n
+        found
     }
 }

@@ -72,9 +72,16 @@ impl Scalars<'_> {
     }
 
     /// Binds an array of this size to scalars.
-    pub(super) fn bind_array(&mut self, a: Var, size: ArraySize, elems: Vec<Var>, like: &Stmt, out: &mut Vec<Stmt>) {
+    pub(super) fn bind_array(
+        &mut self,
+        array: Var,
+        size: ArraySize,
+        elems: Vec<Var>,
+        like: &Stmt,
+        out: &mut Vec<Stmt>,
+    ) {
         if size.columns == 0 {
-            return self.bind(a, elems, like, out);
+            return self.bind(array, elems, like, out);
         }
         let rows: Vec<Var> = elems
             .chunks(size.columns)
@@ -87,45 +94,45 @@ impl Scalars<'_> {
         }
         out.push(Stmt {
             op: Op::ArrayLit { elems: rows, shape: None },
-            outs: vec![a],
+            outs: vec![array],
             lin_outs: Vec::new(),
             span: like.span,
         });
-        self.note(|l| _ = l.grids.insert(a, MatrixElems { columns: size.columns, elems }));
+        self.note(|l| _ = l.grids.insert(array, MatrixElems { columns: size.columns, elems }));
         self.left = self.left.saturating_sub(1);
         self.changed = true;
     }
 
     /// Expands a statement on small matrices. Returns whether the statement is replaced.
-    pub(super) fn on_matrices(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> bool {
-        let v = s.outs[0];
+    pub(super) fn on_matrices(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) -> bool {
+        let result = stmt.outs[0];
         let mut operands = Vec::new();
-        s.op.each_operand(&mut |a| operands.push(a));
-        operands.into_iter().for_each(|a| self.open(a, s, out));
-        if let Some(x) = self.read_of(&s.op) {
-            self.note(|l| _ = l.names.insert(v, x));
+        stmt.op.each_operand(&mut |a| operands.push(a));
+        operands.into_iter().for_each(|a| self.open(a, stmt, out));
+        if let Some(x) = self.read_of(&stmt.op) {
+            self.note(|l| _ = l.names.insert(result, x));
             self.changed = true;
             return true;
         }
-        if let Op::Prim(Prim::Array(ArrayFn::Eye), args) = &s.op {
-            self.identity_of(v, &args.clone(), s, out);
+        if let Op::Prim(Prim::Array(ArrayFn::Eye), args) = &stmt.op {
+            self.identity_of(result, &args.clone(), stmt, out);
             return false;
         }
-        if let Op::ArrayLit { elems, .. } = &s.op {
-            self.stacked(v, &elems.clone(), s, out);
+        if let Op::ArrayLit { elems, .. } = &stmt.op {
+            self.stacked(result, &elems.clone(), stmt, out);
             return false;
         }
-        if let Some(row) = self.row_of(&s.op) {
-            self.consists(v, row.into_iter().map(ElemSource::Is).collect());
+        if let Some(row) = self.row_of(&stmt.op) {
+            self.consists(result, row.into_iter().map(ElemSource::Is).collect());
             return false;
         }
-        if let Some(x) = self.number_of(s, out) {
-            self.note(|l| _ = l.names.insert(v, x));
+        if let Some(x) = self.number_of(stmt, out) {
+            self.note(|l| _ = l.names.insert(result, x));
             self.changed = true;
             return true;
         }
-        let Some((columns, elems)) = self.product(s, out).or_else(|| self.made(s, out)) else { return false };
-        self.bind_array(v, ArraySize { len: elems.len(), columns }, elems, s, out);
+        let Some((columns, elems)) = self.product(stmt, out).or_else(|| self.made(stmt, out)) else { return false };
+        self.bind_array(result, ArraySize { len: elems.len(), columns }, elems, stmt, out);
         true
     }
 
@@ -188,16 +195,16 @@ impl Scalars<'_> {
     }
 
     /// Emits a matrix product or outer product. Returns the number of columns (0 for a vector) and the elements.
-    fn product(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<(usize, Vec<Var>)> {
-        match &s.op {
+    fn product(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) -> Option<(usize, Vec<Var>)> {
+        match &stmt.op {
             Op::Outer(a, b) if self.is_vector(*a) && self.is_vector(*b) => {
                 let (n, m) = (self.len(*a)?, self.len(*b)?);
                 if n * m > self.most {
                     return None;
                 }
-                let (x, y) = (self.elements(*a, n, s, out), self.elements(*b, m, s, out));
+                let (x, y) = (self.elements(*a, n, stmt, out), self.elements(*b, m, stmt, out));
                 let pairs = x.iter().flat_map(|x| y.iter().map(move |y| (*x, *y)));
-                Some((m, pairs.map(|(x, y)| self.like(Op::Bin(Bin::Mul, x, y), x, s, out)).collect()))
+                Some((m, pairs.map(|(x, y)| self.like(Op::Bin(Bin::Mul, x, y), x, stmt, out)).collect()))
             }
             Op::MatMul(a, b) => {
                 let (left, right) = (self.size(*a)?, self.size(*b)?);
@@ -209,16 +216,16 @@ impl Scalars<'_> {
                 {
                     return None;
                 }
-                let (x, y) = (self.numbers_of(*a, left, s, out), self.numbers_of(*b, right, s, out));
+                let (x, y) = (self.numbers_of(*a, left, stmt, out), self.numbers_of(*b, right, stmt, out));
                 let mut made = Vec::new();
                 for row in x.chunks(inner) {
                     for j in 0..columns {
                         let column: Vec<Var> = y.iter().skip(j).step_by(columns).copied().collect();
                         // A product with a single column is computed by inner products.
                         made.push(if columns == 1 {
-                            self.inner_product(row, &column, s, out)
+                            self.inner_product(row, &column, stmt, out)
                         } else {
-                            self.sum_in_order(row, &column, s, out)
+                            self.sum_in_order(row, &column, stmt, out)
                         });
                     }
                 }
@@ -229,8 +236,8 @@ impl Scalars<'_> {
     }
 
     /// The columns and elements of a small matrix that another operation makes.
-    fn made(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<(usize, Vec<Var>)> {
-        match &s.op {
+    fn made(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) -> Option<(usize, Vec<Var>)> {
+        match &stmt.op {
             Op::Transpose(a) => {
                 let g = self.grid(*a)?;
                 Some((
@@ -238,19 +245,19 @@ impl Scalars<'_> {
                     (0..g.columns).flat_map(|j| (0..g.rows()).map(move |i| (i, j))).map(|(i, j)| g.at(i, j)).collect(),
                 ))
             }
-            Op::Un(..) | Op::Bin(..) => self.elementwise(s, out),
-            Op::Convert(..) if self.is_matrix(s.outs[0]) => self.elementwise(s, out),
+            Op::Un(..) | Op::Bin(..) => self.elementwise(stmt, out),
+            Op::Convert(..) if self.is_matrix(stmt.outs[0]) => self.elementwise(stmt, out),
             Op::Replicate { n, a } if self.is_vector(*a) => {
                 let (n, m) = (super::small(self.literal(*n)?)?, self.len(*a)?);
                 if n * m > self.most {
                     return None;
                 }
-                let row = self.elements(*a, m, s, out);
+                let row = self.elements(*a, m, stmt, out);
                 Some((m, (0..n).flat_map(|_| row.clone()).collect()))
             }
             Op::Sum { a, .. } => {
                 let g = self.grid(*a)?;
-                Some((0, (0..g.columns).map(|j| self.column_sum(&g, j, s, out)).collect()))
+                Some((0, (0..g.columns).map(|j| self.column_sum(&g, j, stmt, out)).collect()))
             }
             _ => None,
         }
@@ -276,22 +283,23 @@ impl Scalars<'_> {
     }
 
     /// Reads the elements of a matrix whose extents are established by assertions.
-    pub(super) fn open(&mut self, a: Var, like: &Stmt, out: &mut Vec<Stmt>) {
-        if self.sums == Sums::Kept || !self.is_matrix(a) || self.grid(a).is_some() {
+    pub(super) fn open(&mut self, matrix: Var, like: &Stmt, out: &mut Vec<Stmt>) {
+        if self.sums == Sums::Kept || !self.is_matrix(matrix) || self.grid(matrix).is_some() {
             return;
         }
-        if let Some((columns, elems)) = self.matrix_element(a, like, out) {
-            return self.note(|l| _ = l.grids.insert(a, MatrixElems { columns, elems }));
+        if let Some((columns, elems)) = self.matrix_element(matrix, like, out) {
+            return self.note(|l| _ = l.grids.insert(matrix, MatrixElems { columns, elems }));
         }
-        let known =
-            |t: &Self| Some((t.find(|l| l.row_counts.get(&a).copied())?, t.find(|l| l.row_lengths.get(&a).copied())?));
+        let known = |t: &Self| {
+            Some((t.find(|l| l.row_counts.get(&matrix).copied())?, t.find(|l| l.row_lengths.get(&matrix).copied())?))
+        };
         let Some((rows, columns)) = known(self).filter(|(n, m)| n * m <= self.most) else { return };
         let mut elems = Vec::with_capacity(rows * columns);
         for k in 0..rows * columns {
             let at = [k / columns, k % columns].map(|i| self.int(i as i64, like, out)).to_vec();
-            elems.push(self.like(Op::Index { a, at, shape: None }, a, like, out));
+            elems.push(self.like(Op::Index { a: matrix, at, shape: None }, matrix, like, out));
         }
-        self.note(|l| _ = l.grids.insert(a, MatrixElems { columns, elems }));
+        self.note(|l| _ = l.grids.insert(matrix, MatrixElems { columns, elems }));
     }
 
     /// Whether an operation reads a matrix whose elements are, or can be made, scalars.
@@ -309,9 +317,9 @@ impl Scalars<'_> {
         }
     }
 
-    fn elementwise(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<(usize, Vec<Var>)> {
+    fn elementwise(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) -> Option<(usize, Vec<Var>)> {
         let (mut size, mut fits) = (None, true);
-        s.op.each_operand(&mut |v| {
+        stmt.op.each_operand(&mut |v| {
             if !self.is_number(v) {
                 let here = self.grid(v).map(|g| (g.columns, g.elems.len()));
                 fits &= here.is_some() && size.is_none_or(|s| Some(s) == here);
@@ -320,12 +328,12 @@ impl Scalars<'_> {
         });
         let (columns, len) = size.filter(|_| fits)?;
         let each = |k: usize| {
-            let mut op = s.op.clone();
+            let mut op = stmt.op.clone();
             op.map_operands(&mut |v| self.grid(v).map_or(v, |g| g.elems[k]));
             op
         };
         let ops: Vec<Op> = (0..len).map(each).collect();
-        Some((columns, ops.into_iter().map(|op| self.like(op, s.outs[0], s, out)).collect()))
+        Some((columns, ops.into_iter().map(|op| self.like(op, stmt.outs[0], stmt, out)).collect()))
     }
 
     /// An extent of a small matrix.

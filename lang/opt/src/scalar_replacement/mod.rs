@@ -63,15 +63,15 @@ enum LoopStart {
     Zeros,
 }
 
-fn apart(f: &mut Function, sums: Sums, begin: LoopStart) -> bool {
-    let mut body = std::mem::take(&mut f.body);
+fn apart(func: &mut Function, sums: Sums, begin: LoopStart) -> bool {
+    let mut body = std::mem::take(&mut func.body);
     let mut updated_in_place = HashSet::new();
     changing(&body, &mut updated_in_place);
     let mut read_vars = HashSet::new();
     reads(&body, &mut read_vars);
     let (most, left) = if begin == LoopStart::Zeros { (MOST_ON_DEVICE, GROWTH_ON_DEVICE) } else { (MOST, GROWTH) };
-    let mut s = Scalars {
-        f,
+    let mut scalars = Scalars {
+        f: func,
         sums,
         begin,
         most,
@@ -82,9 +82,9 @@ fn apart(f: &mut Function, sums: Sums, begin: LoopStart) -> bool {
         guesses: 0,
         changed: false,
     };
-    s.block(&mut body);
-    let changed = s.changed;
-    f.body = body;
+    scalars.block(&mut body);
+    let changed = scalars.changed;
+    func.body = body;
     changed
 }
 
@@ -100,8 +100,8 @@ fn reads(b: &Block, out: &mut HashSet<Var>) {
 /// Zeros that may be updated in place, in this function or in one that they are passed to. Their reads are not
 /// moved to a later position.
 pub(crate) fn changing(b: &Block, out: &mut HashSet<Var>) {
-    for s in &b.stmts {
-        match &s.op {
+    for stmt in &b.stmts {
+        match &stmt.op {
             Op::IndexAdd { acc, .. }
             | Op::IndexSet { acc, .. }
             | Op::SliceAdd { acc, .. }
@@ -111,7 +111,7 @@ pub(crate) fn changing(b: &Block, out: &mut HashSet<Var>) {
             Op::Call { args, lin_args, .. } => out.extend(args.iter().chain(lin_args)),
             _ => {}
         }
-        for part in s.op.blocks() {
+        for part in stmt.op.blocks() {
             stacker::maybe_grow(64 * 1024, 1024 * 1024, || changing(part, out));
         }
     }
@@ -385,27 +385,31 @@ impl Scalars<'_> {
                     else {
                         continue;
                     };
-                    for (x, y) in [(x, y), (y, x)] {
-                        let Some(n) = ints.get(&y).copied().or_else(|| self.literal(y)).and_then(small) else {
+                    for (extent, y) in [(x, y), (y, x)] {
+                        let Some(count) = ints.get(&y).copied().or_else(|| self.literal(y)).and_then(small) else {
                             continue;
                         };
-                        if let Some(a) = extents.get(&x).copied().or_else(|| self.find(|l| l.extents.get(&x).copied()))
+                        if let Some(a) =
+                            extents.get(&extent).copied().or_else(|| self.find(|l| l.extents.get(&extent).copied()))
                         {
-                            self.note(|l| _ = l.asserted_lengths.insert(a, n));
+                            self.note(|l| _ = l.asserted_lengths.insert(a, count));
                         }
-                        if let Some(a) = widths.get(&x).copied().or_else(|| self.find(|l| l.widths.get(&x).copied())) {
-                            self.note(|l| _ = l.row_lengths.insert(a, n));
-                        }
-                        if let Some(a) = heights.get(&x).copied().or_else(|| self.find(|l| l.heights.get(&x).copied()))
+                        if let Some(a) =
+                            widths.get(&extent).copied().or_else(|| self.find(|l| l.widths.get(&extent).copied()))
                         {
-                            self.note(|l| _ = l.row_counts.insert(a, n));
+                            self.note(|l| _ = l.row_lengths.insert(a, count));
+                        }
+                        if let Some(a) =
+                            heights.get(&extent).copied().or_else(|| self.find(|l| l.heights.get(&extent).copied()))
+                        {
+                            self.note(|l| _ = l.row_counts.insert(a, count));
                         }
                         if let Some(side) = matrix_array_extents
-                            .get(&x)
+                            .get(&extent)
                             .copied()
-                            .or_else(|| self.find(|l| l.matrix_array_extents.get(&x).copied()))
+                            .or_else(|| self.find(|l| l.matrix_array_extents.get(&extent).copied()))
                         {
-                            self.note(|l| _ = l.sides.insert(side, n));
+                            self.note(|l| _ = l.sides.insert(side, count));
                         }
                     }
                 }
@@ -430,55 +434,55 @@ impl Scalars<'_> {
         }
     }
 
-    fn stmt(&mut self, mut s: Stmt, out: &mut Vec<Stmt>) {
-        match &mut s.op {
-            Op::If(..) | Op::Switch(..) => self.branches(s, out),
-            Op::Loop(_) => self.looped(s, out),
+    fn stmt(&mut self, mut stmt: Stmt, out: &mut Vec<Stmt>) {
+        match &mut stmt.op {
+            Op::If(..) | Op::Switch(..) => self.branches(stmt, out),
+            Op::Loop(_) => self.looped(stmt, out),
             Op::Soac(x) => {
                 let x = x.clone();
-                if !self.accumulated(&s, &x, out) {
-                    s.op.blocks_mut().into_iter().for_each(|b| _ = self.inner(b));
-                    out.push(s);
+                if !self.accumulated(&stmt, &x, out) {
+                    stmt.op.blocks_mut().into_iter().for_each(|b| _ = self.inner(b));
+                    out.push(stmt);
                 }
             }
             Op::ReduceByIndex { .. } => {
-                s.op.blocks_mut().into_iter().for_each(|b| _ = self.inner(b));
-                out.push(s);
+                stmt.op.blocks_mut().into_iter().for_each(|b| _ = self.inner(b));
+                out.push(stmt);
             }
             _ => {
-                if !self.expanded(&s, out) {
-                    self.learn(&mut s, out);
-                    out.push(s);
+                if !self.expanded(&stmt, out) {
+                    self.learn(&mut stmt, out);
+                    out.push(stmt);
                 }
             }
         }
     }
 
     /// Records the facts of a statement that stays.
-    fn learn(&mut self, s: &mut Stmt, out: &mut Vec<Stmt>) {
-        let known = match &s.op {
+    fn learn(&mut self, stmt: &mut Stmt, out: &mut Vec<Stmt>) {
+        let known = match &stmt.op {
             Op::Dim(a, axis @ (0 | 1)) if self.is_matrix(*a) => self.side(*a, *axis).or_else(|| self.identity(*a)),
             Op::Dim(a, 0) => self.len(*a),
             _ => None,
         };
         if let Some(n) = known {
-            s.op = Op::Lit(Lit::I64(n as i64));
+            stmt.op = Op::Lit(Lit::I64(n as i64));
         }
         // If the assertion fails, the run has no results, so the length may be used before it.
-        if let (Op::Dim(a, 0), [v]) = (&s.op, &s.outs[..])
+        if let (Op::Dim(a, 0), [v]) = (&stmt.op, &stmt.outs[..])
             && let Some(n) = self.find(|l| l.asserted_lengths.get(a).copied())
         {
-            let (v, n) = (*v, self.int(n as i64, s, out));
+            let (v, n) = (*v, self.int(n as i64, stmt, out));
             self.note(|l| _ = l.said.insert(v, n));
         }
-        if let (Op::Shape(a), [_]) = (&s.op, &s.outs[..])
+        if let (Op::Shape(a), [_]) = (&stmt.op, &stmt.outs[..])
             && let Some(n) = self.find(|l| l.lens.get(a).or(l.asserted_lengths.get(a)).copied())
         {
-            let n = self.int(n as i64, s, out);
-            s.op = Op::ArrayLit { elems: vec![n], shape: None };
+            let n = self.int(n as i64, stmt, out);
+            stmt.op = Op::ArrayLit { elems: vec![n], shape: None };
         }
-        self.learn_matrix_arrays(s);
-        self.remember(s);
+        self.learn_matrix_arrays(stmt);
+        self.remember(stmt);
     }
 
     /// Records the facts about a statement's result.

@@ -30,23 +30,23 @@ impl Scalars<'_> {
     }
 
     /// Simplifies a statement with an operand that is a symbolic zero. Returns whether it was replaced.
-    pub(super) fn with_symbolic_zero(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> bool {
-        let v = s.outs[0];
-        if self.sums == Sums::Kept || self.f.ty(v).rank() == 0 {
+    pub(super) fn with_symbolic_zero(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) -> bool {
+        let result = stmt.outs[0];
+        if self.sums == Sums::Kept || self.f.ty(result).rank() == 0 {
             return false;
         }
         let none = |a: &Var| self.is_symbolic_zero(*a);
-        let other = match &s.op {
+        let other = match &stmt.op {
             Op::Bin(Bin::Add, a, b) if none(a) => Some(*b),
             Op::Bin(Bin::Add | Bin::Sub, a, b) if none(b) => Some(*a),
             _ => None,
         };
-        if let Some(x) = other.filter(|x| self.f.ty(*x) == self.f.ty(v)) {
-            self.note(|l| _ = l.names.insert(v, x));
+        if let Some(x) = other.filter(|x| self.f.ty(*x) == self.f.ty(result)) {
+            self.note(|l| _ = l.names.insert(result, x));
             self.changed = true;
             return true;
         }
-        let symbolic_zero = match &s.op {
+        let symbolic_zero = match &stmt.op {
             Op::Bin(Bin::Mul | Bin::ScaleTangent, a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => none(a) || none(b),
             Op::Bin(Bin::Div, a, _) | Op::Un(Un::Neg, a) | Op::Reverse(a) | Op::Transpose(a) | Op::Sum { a, .. } => {
                 none(a)
@@ -55,9 +55,9 @@ impl Scalars<'_> {
             _ => false,
         };
         if symbolic_zero {
-            let ty = self.f.ty(v).clone();
-            self.learn_symbolic_zero(v);
-            out.push(Stmt { op: Op::Zero(ty), ..s.clone() });
+            let ty = self.f.ty(result).clone();
+            self.learn_symbolic_zero(result);
+            out.push(Stmt { op: Op::Zero(ty), ..stmt.clone() });
             self.changed = true;
         }
         symbolic_zero
@@ -72,25 +72,27 @@ impl Scalars<'_> {
 
     /// Peels a reverse loop that starts with symbolic zeros, if its first iteration makes small arrays of them.
     /// Returns whether it was peeled.
-    pub(super) fn peeled(&mut self, s: &Stmt, l: &Loop, out: &mut Vec<Stmt>) -> bool {
-        let Trip::Count(n) = l.trip else { return false };
-        let linear =
-            !(s.lin_outs.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.body.lin_params.is_empty());
+    pub(super) fn peeled(&mut self, stmt: &Stmt, ir_loop: &Loop, out: &mut Vec<Stmt>) -> bool {
+        let Trip::Count(count) = ir_loop.trip else { return false };
+        let linear = !(stmt.lin_outs.is_empty()
+            && ir_loop.lin_init.is_empty()
+            && ir_loop.lin_xs.is_empty()
+            && ir_loop.body.lin_params.is_empty());
         let suits = self.sums == Sums::Written
-            && l.reverse
+            && ir_loop.reverse
             && !linear
-            && l.outs.iter().all(|o| *o == Out::Collect)
-            && l.init.iter().any(|v| self.is_symbolic_zero(*v));
+            && ir_loop.outs.iter().all(|o| *o == Out::Collect)
+            && ir_loop.init.iter().any(|v| self.is_symbolic_zero(*v));
         if !suits
             || self.guesses > 0
-            || self.begin == LoopStart::Iteration && size(&l.body) > LONGEST
+            || self.begin == LoopStart::Iteration && size(&ir_loop.body) > LONGEST
             || self.left < 8 * MOST + 3 * LONGEST
         {
             return false;
         }
         let (left, changed) = (self.left, self.changed);
         self.layers.push(BlockFacts::default());
-        let some = self.peel_first(s, l, n);
+        let some = self.peel_first(stmt, ir_loop, count);
         self.layers.pop();
         let Some((some, sizes)) = some else {
             (self.left, self.changed) = (left, changed);
@@ -98,29 +100,29 @@ impl Scalars<'_> {
         };
         if self.begin == LoopStart::Zeros {
             (self.left, self.changed) = (left, true);
-            self.from_zeros(s, l, &sizes, out);
+            self.from_zeros(stmt, ir_loop, &sizes, out);
             return true;
         }
-        let zero = self.int(0, s, out);
-        let any = self.one(Op::Cmp(Cmp::Gt, n, zero), Ty::Bool, s, out);
-        let outs: Vec<Var> = s.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
+        let zero = self.int(0, stmt, out);
+        let any = self.one(Op::Cmp(Cmp::Gt, count, zero), Ty::Bool, stmt, out);
+        let outs: Vec<Var> = stmt.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
         let mut none =
-            Block { stmts: vec![Stmt { outs: outs.clone(), ..s.clone() }], results: outs, ..Block::default() };
+            Block { stmts: vec![Stmt { outs: outs.clone(), ..stmt.clone() }], results: outs, ..Block::default() };
         // This arm is not processed further, so variables that it reads are renamed here.
         renumber(&mut none, &|v| self.name(v));
-        out.push(Stmt { op: Op::If(any, Box::new(some), Box::new(none)), ..s.clone() });
+        out.push(Stmt { op: Op::If(any, Box::new(some), Box::new(none)), ..stmt.clone() });
         self.changed = true;
         true
     }
 
     /// The peeled iteration and the remaining loop, if that iteration makes small arrays. Also returns the sizes of
     /// the arrays that were symbolic zeros.
-    fn peel_first(&mut self, s: &Stmt, l: &Loop, n: Var) -> Option<(Block, Vec<Option<ArraySize>>)> {
-        let (k, mut b) = (l.init.len(), Block::default());
-        let one = self.one(Op::Lit(Lit::I64(1)), Ty::I64, s, &mut b.stmts);
-        let last = self.one(Op::Bin(Bin::Sub, n, one), Ty::I64, s, &mut b.stmts);
-        let first = self.iteration(s, l, last, &mut b.stmts);
-        let sizes: Vec<Option<ArraySize>> = l
+    fn peel_first(&mut self, stmt: &Stmt, ir_loop: &Loop, count: Var) -> Option<(Block, Vec<Option<ArraySize>>)> {
+        let (carried, mut block) = (ir_loop.init.len(), Block::default());
+        let one = self.one(Op::Lit(Lit::I64(1)), Ty::I64, stmt, &mut block.stmts);
+        let last = self.one(Op::Bin(Bin::Sub, count, one), Ty::I64, stmt, &mut block.stmts);
+        let first = self.iteration(stmt, ir_loop, last, &mut block.stmts);
+        let sizes: Vec<Option<ArraySize>> = ir_loop
             .init
             .iter()
             .zip(&first)
@@ -130,38 +132,38 @@ impl Scalars<'_> {
             return None;
         }
         if self.begin == LoopStart::Zeros {
-            return Some((b, sizes));
+            return Some((block, sizes));
         }
-        let body = self.copy_all(&l.body);
-        let rest = Loop { trip: Trip::Count(last), init: first[..k].to_vec(), body, ..l.clone() };
-        let outs: Vec<Var> = s.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
-        self.stmts(vec![Stmt { op: Op::Loop(Box::new(rest)), outs: outs.clone(), ..s.clone() }], &mut b.stmts);
-        b.results = outs[..k].to_vec();
-        for (all, element) in outs[k..].iter().zip(&first[k..]) {
+        let body = self.copy_all(&ir_loop.body);
+        let rest = Loop { trip: Trip::Count(last), init: first[..carried].to_vec(), body, ..ir_loop.clone() };
+        let outs: Vec<Var> = stmt.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
+        self.stmts(vec![Stmt { op: Op::Loop(Box::new(rest)), outs: outs.clone(), ..stmt.clone() }], &mut block.stmts);
+        block.results = outs[..carried].to_vec();
+        for (all, element) in outs[carried..].iter().zip(&first[carried..]) {
             let ty = self.f.ty(*all).clone();
-            let one = self.one(Op::ArrayLit { elems: vec![*element], shape: None }, ty.clone(), s, &mut b.stmts);
-            let both = self.one(Op::Concat { a: *all, b: one, len: None, shape: None }, ty, s, &mut b.stmts);
-            b.results.push(both);
+            let one = self.one(Op::ArrayLit { elems: vec![*element], shape: None }, ty.clone(), stmt, &mut block.stmts);
+            let both = self.one(Op::Concat { a: *all, b: one, len: None, shape: None }, ty, stmt, &mut block.stmts);
+            block.results.push(both);
         }
-        b.results.push(n);
-        b.results.iter_mut().for_each(|r| *r = self.name(*r));
-        Some((b, sizes))
+        block.results.push(count);
+        block.results.iter_mut().for_each(|r| *r = self.name(*r));
+        Some((block, sizes))
     }
 
     /// Emits the loop, starting with materialised zeros where sizes are known.
-    fn from_zeros(&mut self, s: &Stmt, l: &Loop, sizes: &[Option<ArraySize>], out: &mut Vec<Stmt>) {
-        let mut l = l.clone();
-        for (v, size) in l.init.iter_mut().zip(sizes) {
+    fn from_zeros(&mut self, stmt: &Stmt, l: &Loop, sizes: &[Option<ArraySize>], out: &mut Vec<Stmt>) {
+        let mut rewritten = l.clone();
+        for (v, size) in rewritten.init.iter_mut().zip(sizes) {
             let Some(size) = size else { continue };
-            let zero = self.real(0.0, *v, s, out);
+            let zero = self.real(0.0, *v, stmt, out);
             let mut elems = vec![zero; if size.columns() > 0 { size.columns() } else { size.len }];
             if size.columns() > 0 {
-                let row = self.stack_of(elems, self.f.ty(zero).array(1), s, out);
+                let row = self.stack_of(elems, self.f.ty(zero).array(1), stmt, out);
                 elems = vec![row; size.len / size.columns()];
             }
-            *v = self.stack_of(elems, self.f.ty(*v).clone(), s, out);
+            *v = self.stack_of(elems, self.f.ty(*v).clone(), stmt, out);
         }
-        self.stmts(vec![Stmt { op: Op::Loop(Box::new(l)), ..s.clone() }], out);
+        self.stmts(vec![Stmt { op: Op::Loop(Box::new(rewritten)), ..stmt.clone() }], out);
     }
 
     fn stack_of(&mut self, elems: Vec<Var>, ty: Ty, s: &Stmt, out: &mut Vec<Stmt>) -> Var {
@@ -174,10 +176,10 @@ impl Scalars<'_> {
     }
 
     /// Emits one iteration of a loop at an index, and returns its results.
-    fn iteration(&mut self, s: &Stmt, l: &Loop, at: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
-        let k = 1 + l.init.len();
-        let mut given: Vec<Var> = std::iter::once(at).chain(l.init.iter().copied()).collect();
-        for (x, p) in l.xs.iter().zip(&l.body.params[k..]) {
+    fn iteration(&mut self, s: &Stmt, ir_loop: &Loop, at: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
+        let k = 1 + ir_loop.init.len();
+        let mut given: Vec<Var> = std::iter::once(at).chain(ir_loop.init.iter().copied()).collect();
+        for (x, p) in ir_loop.xs.iter().zip(&ir_loop.body.params[k..]) {
             let v = self.f.fresh(self.f.ty(*p).clone(), false);
             let read = Stmt {
                 op: Op::Index { a: *x, at: vec![at], shape: None },
@@ -188,7 +190,7 @@ impl Scalars<'_> {
             self.stmts(vec![read], out);
             given.push(self.name(v));
         }
-        let mut body = self.copy(&l.body, &given);
+        let mut body = self.copy(&ir_loop.body, &given);
         self.stmts(std::mem::take(&mut body.stmts), out);
         body.results.iter().map(|r| self.name(*r)).collect()
     }

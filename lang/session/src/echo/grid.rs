@@ -20,9 +20,9 @@ fn entry(v: &Value, limit: usize, table: bool) -> String {
 }
 
 /// The cells of a column of elements, padded to one width. Numbers are aligned at the decimal point.
-fn cells(a: &Array, at: &[usize], limit: usize, table: bool) -> Vec<String> {
+fn cells(array: &Array, at: &[usize], limit: usize, table: bool) -> Vec<String> {
     let right = |texts: Vec<String>| padded(texts, true);
-    match a.buf() {
+    match array.buf() {
         Buf::F64(v) => digits::column(&at.iter().map(|i| v[*i]).collect::<Vec<_>>()),
         Buf::F32(v) if digits::digits() < digits::SINGLE => {
             digits::column(&at.iter().map(|i| f64::from(v[*i])).collect::<Vec<_>>())
@@ -33,7 +33,7 @@ fn cells(a: &Array, at: &[usize], limit: usize, table: bool) -> Vec<String> {
         Buf::Boxed(v) => padded(at.iter().map(|i| entry(&v[*i], limit, table)).collect(), false),
         Buf::Unit => vec!["()".into(); at.len()],
         Buf::Tuple(_) | Buf::Record(..) => {
-            padded(at.iter().map(|i| clip(&inner(&array::elem(a, *i), None), limit)).collect(), false)
+            padded(at.iter().map(|i| clip(&inner(&array::elem(array, *i), None), limit)).collect(), false)
         }
     }
 }
@@ -89,19 +89,22 @@ fn fitting(
 
 /// Numbers in as many columns as fit; each row begins with the index of its first element.
 pub(super) fn vector(a: &Array, room: DisplayWidth) -> Vec<String> {
-    let (n, columns) = (a.len(), room.columns);
-    let lead = n.to_string().len() + 4;
+    let (count, columns) = (a.len(), room.columns);
+    let lead = count.to_string().len() + 4;
     // Widths depend on the visible elements, so they are computed for the narrowest possible layout.
-    let seen: Vec<usize> = picked(n, room.most(ROWS * columns / 2)).into_iter().flatten().collect();
+    let seen: Vec<usize> = picked(count, room.most(ROWS * columns / 2)).into_iter().flatten().collect();
     let texts = cells(a, &seen, CELL.min(columns.saturating_sub(lead)), false);
     let widest = texts.first().map_or(1, |t| width(t));
     let across = ((columns.saturating_sub(lead) + 2) / (widest + 2)).max(1);
     let at = |i: usize| seen.binary_search(&i).map_or("", |k| texts[k].as_str());
     let line = |r: usize| {
-        let cells: Vec<&str> = (r * across..((r + 1) * across).min(n)).map(at).collect();
+        let cells: Vec<&str> = (r * across..((r + 1) * across).min(count)).map(at).collect();
         format!("{:<lead$}{}", format!("[{}]", r * across), cells.join("  ")).trim_end().to_owned()
     };
-    picked(n.div_ceil(across), room.most(ROWS)).into_iter().map(|r| r.map_or_else(|| "…".to_owned(), line)).collect()
+    picked(count.div_ceil(across), room.most(ROWS))
+        .into_iter()
+        .map(|r| r.map_or_else(|| "…".to_owned(), line))
+        .collect()
 }
 
 /// A matrix with at most `most` rows.
@@ -113,8 +116,8 @@ pub(super) fn matrix(a: &Array, room: DisplayWidth, most: usize) -> Vec<String> 
 }
 
 /// Zeros of rank 3 or higher: the first and last matrices, each with its indices as heading.
-pub(super) fn slices(a: &Array, room: DisplayWidth) -> Vec<String> {
-    let outer = &a.shape[..a.shape.len() - 2];
+pub(super) fn slices(array: &Array, room: DisplayWidth) -> Vec<String> {
+    let outer = &array.shape[..array.shape.len() - 2];
     let shown = picked(outer.iter().product(), room.most(SLICES));
     let rows = room.most((LINES / shown.len().max(1)).saturating_sub(3).max(2));
     let inside = DisplayWidth { columns: room.columns.saturating_sub(2), ..room };
@@ -131,7 +134,7 @@ pub(super) fn slices(a: &Array, room: DisplayWidth) -> Vec<String> {
         }
         let slice = at.iter().fold(Value::Unit, |v, i| match v {
             Value::Array(inside) => array::elem(&inside, *i),
-            _ => array::elem(a, *i),
+            _ => array::elem(array, *i),
         });
         out.push(format!("[{}]", at.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")));
         if let Value::Array(m) = slice {

@@ -229,16 +229,16 @@ fn is_table(v: &Value) -> bool {
 }
 
 /// The lines of a laid-out value.
-fn lay(v: &Value, ty: Option<&Ty>, columns: usize, depth: usize) -> Vec<String> {
-    if let Some(t) = short(v, ty, columns).filter(|_| !is_matrix(v) && !is_table(v)) {
+fn lay(value: &Value, ty: Option<&Ty>, columns: usize, depth: usize) -> Vec<String> {
+    if let Some(t) = short(value, ty, columns).filter(|_| !is_matrix(value) && !is_table(value)) {
         return vec![t];
     }
     if depth > 8 {
-        return wrapped(&brief(v, ty), columns, 2);
+        return wrapped(&brief(value, ty), columns, 2);
     }
-    stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
-        _ if is_table(v) => grid::table(v, DisplayWidth::of(columns)),
-        Value::Array(a) if a.shape.contains(&0) => wrapped(&brief(v, ty), columns, 2),
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || match value {
+        _ if is_table(value) => grid::table(value, DisplayWidth::of(columns)),
+        Value::Array(a) if a.shape.contains(&0) => wrapped(&brief(value, ty), columns, 2),
         Value::Array(a) if a.shape.len() == 1 => vector(a, columns, depth),
         Value::Array(a) if a.shape.len() == 2 => grid::matrix(a, DisplayWidth::of(columns), ROWS),
         Value::Array(a) => grid::slices(a, DisplayWidth::of(columns)),
@@ -253,7 +253,7 @@ fn lay(v: &Value, ty: Option<&Ty>, columns: usize, depth: usize) -> Vec<String> 
                 .flat_map(|(i, v)| part(&format!("({i})"), v, show::component(ty, i), columns, depth))
                 .collect()
         }
-        Value::Data(d) if d.con.name.as_str() != "Cons" && !tree::is_tree(v) => {
+        Value::Data(d) if d.con.name.as_str() != "Cons" && !tree::is_tree(value) => {
             let fields = d
                 .fields
                 .iter()

@@ -69,25 +69,25 @@ pub fn wrapped_type(text: &str, columns: usize, indent: usize) -> Vec<String> {
 
 /// The number of leaves in a value, counted up to `limit`.
 pub(super) fn leaves(v: &Value, limit: usize) -> usize {
-    let (mut todo, mut n) = (vec![v], 0usize);
+    let (mut todo, mut count) = (vec![v], 0usize);
     while let Some(v) = todo.pop() {
-        n += 1;
+        count += 1;
         match v {
             Value::Array(a) => {
-                n = n.saturating_add(a.shape.iter().product());
+                count = count.saturating_add(a.shape.iter().product());
                 todo.extend(a.values().iter().take(limit));
             }
             Value::Tuple(t) => todo.extend(&t.0),
             Value::Record(r) => todo.extend(&r.vals),
             Value::Data(d) => todo.extend(&d.fields),
-            Value::Str(s) => n += s.len(),
+            Value::Str(s) => count += s.len(),
             _ => {}
         }
-        if n > limit {
+        if count > limit {
             break;
         }
     }
-    n
+    count
 }
 
 /// The text of a value, if it fits the width.
@@ -103,10 +103,10 @@ pub(super) fn short(v: &Value, ty: Option<&Ty>, columns: usize) -> Option<String
 }
 
 /// One line: large arrays and lists are abbreviated, and the rest is truncated.
-pub(super) fn brief(v: &Value, ty: Option<&Ty>) -> String {
-    let text = match v {
-        Value::Array(a) if large(v) => ends(a, EDGE),
-        Value::Record(r) if !table::is_cost(v) => {
+pub(super) fn brief(value: &Value, ty: Option<&Ty>) -> String {
+    let text = match value {
+        Value::Array(a) if large(value) => ends(a, EDGE),
+        Value::Record(r) if !table::is_cost(value) => {
             let fields: Vec<String> = field_order::shown(&r.names)
                 .into_iter()
                 .map(|i| format!("{} = {}", r.names[i], inner(&r.vals[i], show::field(ty, r.names[i]))))
@@ -117,7 +117,7 @@ pub(super) fn brief(v: &Value, ty: Option<&Ty>) -> String {
             "({})",
             t.0.iter().enumerate().map(|(i, v)| inner(v, show::component(ty, i))).collect::<Vec<_>>().join(", ")
         ),
-        Value::Data(d) if let Some(text) = list(d).or_else(|| tree(v)) => text,
+        Value::Data(d) if let Some(text) = list(d).or_else(|| tree(value)) => text,
         v => show::brief(v, ty, LONG),
     };
     match text.char_indices().nth(LONG) {
@@ -143,20 +143,20 @@ pub(super) fn inner(v: &Value, ty: Option<&Ty>) -> String {
 
 /// A long list as its first elements and its length.
 fn list(d: &Data) -> Option<String> {
-    let (mut first, mut n, mut at) = (Vec::new(), 0usize, d);
+    let (mut first, mut count, mut at) = (Vec::new(), 0usize, d);
     while let ("Cons", [head, tail]) = (at.con.name.as_str(), at.fields.as_slice()) {
-        n += 1;
+        count += 1;
         if first.len() < EDGE {
             first.push(inner(head, None));
         }
         let Value::Data(next) = tail else { return None };
         at = next;
     }
-    if n <= LIST || adl_interp::interrupted() {
+    if count <= LIST || adl_interp::interrupted() {
         return None;
     }
     let heads: String = first.iter().map(|h| format!("Cons {} (", clip(h, 40))).collect();
-    Some(format!("{heads}…{} ({n} elements)", ")".repeat(first.len())))
+    Some(format!("{heads}…{} ({count} elements)", ")".repeat(first.len())))
 }
 
 /// A large map or set as its first entries and their number.

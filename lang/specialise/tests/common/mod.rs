@@ -69,7 +69,7 @@ pub struct Checker {
 
 impl Checker {
     pub fn new() -> Checker {
-        let mut c = Checker {
+        let mut checker = Checker {
             sources: SourceMap::default(),
             tables: Tables::default(),
             env: Env::default(),
@@ -78,9 +78,9 @@ impl Checker {
             fun: None,
             inputs: false,
         };
-        let prelude = c.load("prelude", adl_std::PRELUDE, true).unwrap();
-        c.env = Env { base: Some(Rc::new(prelude)), ..Env::default() };
-        c
+        let prelude = checker.load("prelude", adl_std::PRELUDE, true).unwrap();
+        checker.env = Env { base: Some(Rc::new(prelude)), ..Env::default() };
+        checker
     }
 
     fn load(&mut self, name: &str, text: &str, internal: bool) -> Result<Env, Vec<Diagnostic>> {

@@ -15,23 +15,23 @@ fn list(open: char, parts: Vec<String>, close: char) -> String {
     format!("{open}{}{close}", parts.join(", "))
 }
 
-fn text(e: &Entry, l: &Layout, leaves: &mut dyn Iterator<Item = Val>) -> String {
+fn text(entry: &Entry, l: &Layout, leaves: &mut dyn Iterator<Item = Val>) -> String {
     match l {
         Layout::Unit => "()".into(),
         Layout::Leaf(_) => leaf(&leaves.next().unwrap()),
-        Layout::Tuple(ls) => list('(', ls.iter().map(|l| text(e, l, leaves)).collect(), ')'),
+        Layout::Tuple(ls) => list('(', ls.iter().map(|l| text(entry, l, leaves)).collect(), ')'),
         Layout::Record(fs) => {
-            let texts: Vec<String> = fs.iter().map(|(n, l)| format!("{n} = {}", text(e, l, leaves))).collect();
+            let texts: Vec<String> = fs.iter().map(|(n, l)| format!("{n} = {}", text(entry, l, leaves))).collect();
             let names: Vec<_> = fs.iter().map(|(n, _)| *n).collect();
             list('{', adl_syntax::field_order::shown(&names).into_iter().map(|i| texts[i].clone()).collect(), '}')
         }
         Layout::Array(inner) => {
             let columns: Vec<Val> = inner.leaves().iter().map(|_| leaves.next().unwrap()).collect();
             let n = columns[0].arr().map_or(0, |a| a.shape[0]);
-            let row = |i: usize| text(e, inner, &mut columns.iter().map(|c| element(c, i)));
+            let row = |i: usize| text(entry, inner, &mut columns.iter().map(|c| element(c, i)));
             list('[', (0..n).map(row).collect(), ']')
         }
-        Layout::Data(d) => data(e, *d, &leaves.next().unwrap()),
+        Layout::Data(d) => data(entry, *d, &leaves.next().unwrap()),
         Layout::Fun(_) => "<fun>".into(),
     }
 }

@@ -36,38 +36,40 @@ impl Formatter<'_> {
         super::guarded(|| self.build_here(e))
     }
 
-    fn build_here(&mut self, e: &Expr) -> HangingDoc {
-        match &e.kind {
+    fn build_here(&mut self, expr: &Expr) -> HangingDoc {
+        match &expr.kind {
             ExprKind::Lit(Lit::Unit) => {
                 let open = self.tokens.sign("(");
                 HangingDoc::plain(concat(vec![open, self.tokens.sign(")")]))
             }
-            ExprKind::Lit(Lit::Float(_)) => HangingDoc::plain(self.number(e.span)),
-            ExprKind::Lit(_) | ExprKind::Interp(_) | ExprKind::Error => HangingDoc::plain(self.tokens.verbatim(e.span)),
-            ExprKind::Var(name) => HangingDoc::plain(self.tokens.word(e.span, name.as_str())),
+            ExprKind::Lit(Lit::Float(_)) => HangingDoc::plain(self.number(expr.span)),
+            ExprKind::Lit(_) | ExprKind::Interp(_) | ExprKind::Error => {
+                HangingDoc::plain(self.tokens.verbatim(expr.span))
+            }
+            ExprKind::Var(name) => HangingDoc::plain(self.tokens.word(expr.span, name.as_str())),
             ExprKind::Con(module, name) => HangingDoc::plain(self.qualified(*module, *name)),
             ExprKind::Section(op) => {
                 let (open, op) = (self.tokens.sign("("), self.tokens.sign(op.text()));
                 HangingDoc::plain(concat(vec![open, op, self.tokens.sign(")")]))
             }
             ExprKind::App(function, args) => self.application(function, args),
-            ExprKind::Bin(..) => HangingDoc::plain(self.operators(e, false)),
+            ExprKind::Bin(..) => HangingDoc::plain(self.operators(expr, false)),
             ExprKind::Neg(operand) => HangingDoc::plain(self.negation(operand)),
             ExprKind::Fun(params, body) => self.function("fun", params, body),
             ExprKind::Lin(param, body) => self.function("lin", std::slice::from_ref(&**param), body),
-            ExprKind::Block(stmts) => HangingDoc::plain(self.block_operand(stmts, e.span)),
-            ExprKind::If(..) => HangingDoc::plain(self.conditional(e)),
-            ExprKind::Match(scrutinee, arms) => self.match_expression(scrutinee, arms, e.span),
-            ExprKind::Tuple(parts) => self.tuple(parts, e.span),
+            ExprKind::Block(stmts) => HangingDoc::plain(self.block_operand(stmts, expr.span)),
+            ExprKind::If(..) => HangingDoc::plain(self.conditional(expr)),
+            ExprKind::Match(scrutinee, arms) => self.match_expression(scrutinee, arms, expr.span),
+            ExprKind::Tuple(parts) => self.tuple(parts, expr.span),
             ExprKind::Paren(inner) => self.parentheses(inner),
-            ExprKind::Record(fields) => self.record(fields, e.span),
-            ExprKind::Update(base, changes) => self.update(base, changes, e.span),
+            ExprKind::Record(fields) => self.record(fields, expr.span),
+            ExprKind::Update(base, changes) => self.update(base, changes, expr.span),
             ExprKind::Field(base, name) => {
                 let base = self.expr(base);
                 let dot = self.tokens.sign(".");
                 HangingDoc::plain(concat(vec![base, dot, self.ident(*name)]))
             }
-            ExprKind::Array(parts) => self.elements("[", parts, "]", e.span),
+            ExprKind::Array(parts) => self.elements("[", parts, "]", expr.span),
             ExprKind::Index(base, args) => {
                 let base = self.expr(base);
                 let args = self.list("[", args, "]", Self::index);
@@ -80,7 +82,7 @@ impl Formatter<'_> {
                 HangingDoc::plain(group(concat(vec![open, space(), condition, space(), self.tokens.sign("|]")])))
             }
             ExprKind::Loop(pat, init, kind, body) => {
-                let one_line = self.tokens.on_one_line(e.span);
+                let one_line = self.tokens.on_one_line(expr.span);
                 self.loop_expression(pat, init, kind, body, one_line)
             }
             ExprKind::Ann(inner, signature) => {
@@ -174,19 +176,19 @@ impl Formatter<'_> {
     }
 
     /// A block after `->`, `do` and the like: on the same line or indented below.
-    pub(super) fn body(&mut self, e: &Expr) -> D {
-        match &e.kind {
-            ExprKind::Block(stmts) if !self.stays_on_one_line(stmts, e.span) => {
+    pub(super) fn body(&mut self, expr: &Expr) -> D {
+        match &expr.kind {
+            ExprKind::Block(stmts) if !self.stays_on_one_line(stmts, expr.span) => {
                 let stmts = self.stmts(stmts);
                 nest(concat(vec![hard(), stmts]))
             }
             // `-> (let` on several lines hangs, as it does behind `=`.
-            ExprKind::Paren(_) if is_block(e) => {
-                let HangingDoc { doc, hanging, .. } = self.build(e);
+            ExprKind::Paren(_) if is_block(expr) => {
+                let HangingDoc { doc, hanging, .. } = self.build(expr);
                 hanging.map_or_else(|| nest(concat(vec![line(), doc])), |hanging| concat(vec![space(), hanging]))
             }
             _ => {
-                let body = self.entry(e);
+                let body = self.entry(expr);
                 nest(concat(vec![line(), body]))
             }
         }
@@ -240,9 +242,9 @@ impl Formatter<'_> {
     // if
 
     /// On one line; or each branch on its keyword's line; or all branches indented below.
-    fn conditional(&mut self, e: &Expr) -> D {
+    fn conditional(&mut self, expr: &Expr) -> D {
         let (mut broken, mut rows, mut row) = (Vec::new(), Vec::new(), Vec::new());
-        let mut rest = e;
+        let mut rest = expr;
         while let ExprKind::If(condition, then, otherwise) = &rest.kind {
             let head = [self.tokens.sign("if"), space(), nest(self.expr(condition)), space(), self.tokens.sign("then")];
             let then = self.body(then);
@@ -269,7 +271,7 @@ impl Formatter<'_> {
             rest = otherwise;
         }
         let broken = concat(broken);
-        let is_chain = rows.len() > 2 && !self.tokens.on_one_line(e.span);
+        let is_chain = rows.len() > 2 && !self.tokens.on_one_line(expr.span);
         let rows = Rc::new(Doc::Rows(rows.into_iter().map(|row| (0, concat(row))).collect()));
         choice(if is_chain { vec![rows, broken] } else { vec![broken.clone(), rows, broken] })
     }

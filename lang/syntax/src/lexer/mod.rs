@@ -98,9 +98,9 @@ impl<'a> Lexer<'a> {
 
     /// Consumes one character and updates the column.
     fn bump(&mut self) -> Option<char> {
-        let c = self.peek_char()?;
-        self.pos += c.len_utf8();
-        match c {
+        let character = self.peek_char()?;
+        self.pos += character.len_utf8();
+        match character {
             '\n' => {
                 self.col = 0;
                 self.line_indent = None;
@@ -110,7 +110,7 @@ impl<'a> Lexer<'a> {
             '\r' => {}
             _ => self.col += 1,
         }
-        Some(c)
+        Some(character)
     }
 
     fn bump_while(&mut self, accept: impl Fn(char) -> bool) {
@@ -151,9 +151,9 @@ impl<'a> Lexer<'a> {
 
     /// Reads one token, comment or run of white space; `false` at the end.
     fn step(&mut self) -> bool {
-        let Some(c) = self.peek_char() else { return false };
+        let Some(character) = self.peek_char() else { return false };
         let (lo, col) = (self.pos, self.col);
-        match c {
+        match character {
             '\n' => self.newline(),
             c if c.is_whitespace() => {
                 self.bump();
@@ -167,7 +167,7 @@ impl<'a> Lexer<'a> {
             '0'..='9' => self.number(),
             '_' => self.underscore_or_name(lo, col),
             c if is_name_start(c) => self.name(lo, col),
-            '{' | '}' if !self.interpolations.is_empty() => self.brace_in_interpolation(c),
+            '{' | '}' if !self.interpolations.is_empty() => self.brace_in_interpolation(character),
             _ => self.punctuation(lo, col),
         }
         true

@@ -175,7 +175,7 @@ impl<'a> Parser<'a> {
     /// The adl form of an array whose elements have no commas and whose rows end with `;`.
     fn array_as_written(&self, parts: &[Expr], whole: Span) -> Option<String> {
         let mut rows: Vec<Vec<&str>> = vec![Vec::new()];
-        for (i, part) in parts.iter().enumerate() {
+        for (index, part) in parts.iter().enumerate() {
             let elements = match (juxtaposed(part), &part.kind) {
                 (Some(_), ExprKind::App(f, args)) => {
                     std::iter::once(&**f).chain(args).map(|e| self.source(e.span)).collect()
@@ -183,12 +183,12 @@ impl<'a> Parser<'a> {
                 _ => vec![self.source(part.span)],
             };
             rows.last_mut()?.extend(elements);
-            let end = parts.get(i + 1).map_or(whole.hi, |p| p.span.lo);
+            let end = parts.get(index + 1).map_or(whole.hi, |p| p.span.lo);
             let between = self.text.get(part.span.hi as usize..end as usize)?;
             if between.contains("--") || between.contains("(*") {
                 return None;
             }
-            if between.contains(';') && i + 1 < parts.len() {
+            if between.contains(';') && index + 1 < parts.len() {
                 rows.push(Vec::new());
             }
         }

@@ -58,23 +58,23 @@ impl Parser<'_> {
         self.show_next();
         let first = self.raw();
         let (start, doc) = (self.span_of(&first), self.doc_above(&first));
-        let kind = self.deeper(|p| match p.peek() {
-            Tok::Kw(Kw::Let) => p.let_item(),
-            Tok::Kw(Kw::Type) => p.type_item(),
-            Tok::Kw(Kw::Import) => p.import_item(),
-            Tok::Ident(word) => match p.named_item(word.as_str()) {
+        let kind = self.deeper(|parser| match parser.peek() {
+            Tok::Kw(Kw::Let) => parser.let_item(),
+            Tok::Kw(Kw::Type) => parser.type_item(),
+            Tok::Kw(Kw::Import) => parser.import_item(),
+            Tok::Ident(word) => match parser.named_item(word.as_str()) {
                 Some(kind) => kind,
-                None if p.foreign_declaration() || p.foreign_type() => ItemKind::Error,
-                None if p.signature_alone() => {
-                    let at = p.here();
-                    p.fail(foreign_syntax::signature_alone(at));
+                None if parser.foreign_declaration() || parser.foreign_type() => ItemKind::Error,
+                None if parser.signature_alone() => {
+                    let at = parser.here();
+                    parser.fail(foreign_syntax::signature_alone(at));
                     ItemKind::Error
                 }
-                None if p.is_missing_let() => ItemKind::Let(p.definition_without_let(Semi::Ours)),
-                None => p.expression_item(),
+                None if parser.is_missing_let() => ItemKind::Let(parser.definition_without_let(Semi::Ours)),
+                None => parser.expression_item(),
             },
-            _ if p.starts_expression() => p.expression_item(),
-            _ => p.no_item(),
+            _ if parser.starts_expression() => parser.expression_item(),
+            _ => parser.no_item(),
         });
         let broken = self.panic && self.pos > 0 && self.previous_span().lo < start.lo;
         let span = self.since(start);

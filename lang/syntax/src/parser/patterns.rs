@@ -27,30 +27,30 @@ impl Parser<'_> {
         Pat { kind: PatKind::Tuple(parts), span: self.since(start) }
     }
 
-    /// `p | q as x`. A single `as` at the end names the whole pattern; several of them name one alternative each.
+    /// `parser | q as x`. A single `as` at the end names the whole pattern; several of them name one alternative each.
     pub(super) fn pattern(&mut self) -> Pat {
-        self.deeper(|p| {
-            let start = p.here();
-            let mut all = vec![p.cons_pattern()];
-            let mut name = p.as_name();
-            while p.eat(P::Bar) {
+        self.deeper(|parser| {
+            let start = parser.here();
+            let mut all = vec![parser.cons_pattern()];
+            let mut name = parser.as_name();
+            while parser.eat(P::Bar) {
                 if let Some(name) = name.take()
                     && let Some(last) = all.pop()
                 {
-                    all.push(p.named_pattern(last, name));
+                    all.push(parser.named_pattern(last, name));
                 }
-                all.push(p.cons_pattern());
-                name = p.as_name();
+                all.push(parser.cons_pattern());
+                name = parser.as_name();
             }
             let named = |pat: &Pat| matches!(pat.kind, PatKind::As(..));
             if let (Some(own), true) = (name, all.iter().any(named))
                 && let Some(last) = all.pop()
             {
-                all.push(p.named_pattern(last, own));
+                all.push(parser.named_pattern(last, own));
                 name = None;
             }
-            let whole = p.alternatives(all, start);
-            name.into_iter().fold(whole, |whole, name| p.named_pattern(whole, name))
+            let whole = parser.alternatives(all, start);
+            name.into_iter().fold(whole, |whole, name| parser.named_pattern(whole, name))
         })
     }
 

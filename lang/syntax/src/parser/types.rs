@@ -110,18 +110,18 @@ impl Parser<'_> {
 
     /// `a -> b`, `a -o b`, or an applied type.
     pub(super) fn ty(&mut self) -> Type {
-        self.deeper(|p| {
-            let from = p.applied_type();
-            let linear = p.at_lollipop();
-            if !linear && !p.at(P::Arrow) {
+        self.deeper(|parser| {
+            let from = parser.applied_type();
+            let linear = parser.at_lollipop();
+            if !linear && !parser.at(P::Arrow) {
                 return from;
             }
-            p.bump();
+            parser.bump();
             if linear {
-                p.bump();
+                parser.bump();
             }
-            let to = p.ty();
-            p.grow();
+            let to = parser.ty();
+            parser.grow();
             let span = from.span.to(to.span);
             let (from, to) = (Box::new(from), Box::new(to));
             Type { kind: if linear { TypeKind::Lin(from, to) } else { TypeKind::Fun(from, to) }, span }

@@ -58,7 +58,7 @@ pub(crate) fn too_many(span: Span, name: &str, takes: usize, given: usize) -> Di
 }
 
 /// The call with its arguments in an order that type-checks.
-pub(crate) fn other_order(name: &str, f: &str, spans: &[Span], texts: &[String], order: &[usize]) -> Diagnostic {
+pub(crate) fn other_order(name: &str, callee: &str, spans: &[Span], texts: &[String], order: &[usize]) -> Diagnostic {
     let moved: Vec<usize> = (0..order.len()).filter(|i| order[*i] != *i).collect();
     let text = match moved.as_slice() {
         [i, j] => format!("arguments {} and {} of {name} are swapped", i + 1, j + 1),
@@ -70,7 +70,7 @@ pub(crate) fn other_order(name: &str, f: &str, spans: &[Span], texts: &[String],
         d = d.also(spans[*i], format!("argument {}", place(*i)));
     }
     let new: Vec<&str> = order.iter().map(|i| texts[*i].as_str()).collect();
-    d = d.hint(written(f, &new, "write them in the other order"));
+    d = d.hint(written(callee, &new, "write them in the other order"));
     moved.into_iter().fold(d, |d, i| d.fix(spans[i], texts[order[i]].clone()))
 }
 
@@ -141,7 +141,7 @@ pub(crate) struct MissingArgument<'a> {
 impl MissingArgument<'_> {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
-        let MissingArgument { of, f, texts, place, at, ty, value } = self;
+        let MissingArgument { of, f: callee, texts, place, at, ty, value } = self;
         let text = format!("argument {} of {of} is missing: expected {ty}", place + 1);
         let d = Diagnostic::error("E0203", at, text).label(format!("this fits as argument {}", place + 2));
         let mut all: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -150,10 +150,10 @@ impl MissingArgument<'_> {
             Some(v) => d
                 .hint(format!(
                     "the options are missing: {}",
-                    written(f, &all, &format!("`{v}` before this")).trim_start_matches("write ")
+                    written(callee, &all, &format!("`{v}` before this")).trim_start_matches("write ")
                 ))
                 .fix(Span { hi: at.lo, ..at }, format!("{v} ")),
-            None => d.hint(written(f, &all, "add it before this one")),
+            None => d.hint(written(callee, &all, "add it before this one")),
         }
     }
 }

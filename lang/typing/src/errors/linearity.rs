@@ -56,13 +56,15 @@ pub(crate) enum Fault<'a> {
 
 /// The message for a fault.
 pub(crate) fn diagnostic(fault: Fault<'_>, span: Span, vars: &Variables) -> Diagnostic {
-    let (x, short) = (vars.described(), vars.short());
+    let (described, short) = (vars.described(), vars.short());
     let zero = "a linear function maps zero to zero";
     let (text, hint) = match fault {
-        Fault::NotLinear(op) => (format!("`{op}` is not linear, and its argument depends on {x}"), None),
-        Fault::BothSides(op) => (format!("both sides of `{op}` depend on {x}, so the product is not linear"), None),
+        Fault::NotLinear(op) => (format!("`{op}` is not linear, and its argument depends on {described}"), None),
+        Fault::BothSides(op) => {
+            (format!("both sides of `{op}` depend on {described}, so the product is not linear"), None)
+        }
         Fault::Depends(what) => {
-            (format!("{what} depends on {x}"), Some("it may depend only on what is free of the variable"))
+            (format!("{what} depends on {described}"), Some("it may depend only on what is free of the variable"))
         }
         Fault::Constant(what) => (
             format!("{what} is not linear in {short}: this part does not depend on {short} and is not zero"),
@@ -70,19 +72,21 @@ pub(crate) fn diagnostic(fault: Fault<'_>, span: Span, vars: &Variables) -> Diag
         ),
         Fault::NoDependence => (format!("the result does not depend on {short} and is not zero"), Some(zero)),
         Fault::PlainFunction => (
-            format!("this function is not linear (`->`, not `-o`), and its argument depends on {x}"),
+            format!("this function is not linear (`->`, not `-o`), and its argument depends on {described}"),
             Some("define it with `lin`"),
         ),
         Fault::PlainMapped => (
-            format!("this function is not linear (`->`, not `-o`), and it is mapped over what depends on {x}"),
+            format!("this function is not linear (`->`, not `-o`), and it is mapped over what depends on {described}"),
             Some("define it with `lin`"),
         ),
-        Fault::Captured => {
-            (format!("a function that uses {x} is not itself linear data"), Some("apply it, and return the result"))
-        }
-        Fault::Branches => {
-            (format!("`match` branches on a value that depends on {x}"), Some("branch on what is free of the variable"))
-        }
+        Fault::Captured => (
+            format!("a function that uses {described} is not itself linear data"),
+            Some("apply it, and return the result"),
+        ),
+        Fault::Branches => (
+            format!("`match` branches on a value that depends on {described}"),
+            Some("branch on what is free of the variable"),
+        ),
         Fault::TooDeep => ("functions inside `lin` are nested too deeply to be checked".to_owned(), None),
     };
     let mut d = Diagnostic::error("E0501", span, text);

@@ -69,18 +69,23 @@ impl Mismatch {
 
 /// States why a function is not linear, or that it could be declared linear. `keyword`: the `fun` of a function
 /// literal.
-pub(crate) fn nonlinear(d: Diagnostic, fault: Option<Diagnostic>, keyword: Option<Span>, f: &str) -> Diagnostic {
+pub(crate) fn nonlinear(
+    diagnostic: Diagnostic,
+    fault: Option<Diagnostic>,
+    keyword: Option<Span>,
+    function: &str,
+) -> Diagnostic {
     match (fault, keyword) {
         (Some(fault), _) => {
-            let short = f.len() < 30 && !f.contains('\n');
-            let d = d.also(fault.primary.span, fault.message);
+            let short = function.len() < 30 && !function.contains('\n');
+            let d = diagnostic.also(fault.primary.span, fault.message);
             d.hint(format!(
                 "the linear map of its derivative at `x` is `snd (linearize {} x)`",
-                if short { f } else { "f" }
+                if short { function } else { "f" }
             ))
         }
-        (None, Some(at)) => d.hint("it is linear: write it with `lin` in place of `fun`").fix(at, "lin"),
-        (None, None) => d.hint(format!("it is linear: define it with `lin`, `let {f} = lin x -> ...`")),
+        (None, Some(at)) => diagnostic.hint("it is linear: write it with `lin` in place of `fun`").fix(at, "lin"),
+        (None, None) => diagnostic.hint(format!("it is linear: define it with `lin`, `let {function} = lin x -> ...`")),
     }
 }
 

@@ -21,26 +21,26 @@ pub(crate) struct Unknown<'a> {
 impl Unknown<'_> {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
-        let d = match self.what {
+        let diagnostic = match self.what {
             None => Diagnostic::error("E0201", self.span, format!("unknown name `{}`", self.name)),
             Some(what) => Diagnostic::error("E0202", self.span, format!("unknown {what} `{}`", self.name)),
         };
         match (translated(self.what, self.name), self.near) {
-            (Some(ours @ Counterpart::Name(name)), _) => d.hint(ours.hint()).fix(self.span, name),
+            (Some(ours @ Counterpart::Name(name)), _) => diagnostic.hint(ours.hint()).fix(self.span, name),
             (Some(ours), _) => match exact(self.name) {
-                Some(name) if self.what.is_some() => d.hint(ours.hint()).fix(self.span, name),
-                _ => d.hint(ours.hint()),
+                Some(name) if self.what.is_some() => diagnostic.hint(ours.hint()).fix(self.span, name),
+                _ => diagnostic.hint(ours.hint()),
             },
-            (None, Some(near)) if near.contains('`') => d.hint(format!("did you mean `{near}`?")),
-            (None, Some(near)) => d.hint(format!("did you mean `{near}`?")).fix(self.span, near),
+            (None, Some(near)) if near.contains('`') => diagnostic.hint(format!("did you mean `{near}`?")),
+            (None, Some(near)) => diagnostic.hint(format!("did you mean `{near}`?")).fix(self.span, near),
             (None, None) if self.what == Some("constructor") => {
                 let mut letters = self.name.chars();
                 let small: String = letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect();
-                d.hint(format!(
+                diagnostic.hint(format!(
                     "constructors are declared, `type T = A | B`; names of values begin in lower case: `{small}`"
                 ))
             }
-            (None, None) => d,
+            (None, None) => diagnostic,
         }
     }
 }
@@ -242,21 +242,22 @@ pub fn nearest_of<'a>(name: &str, groups: impl IntoIterator<Item = impl Iterator
 
 /// The edit distance of two words: insertions, deletions, replacements, and swaps of neighbours.
 fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
-    for i in 1..=a.len() {
+    let (left, right): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=right.len()).collect()];
+    for i in 1..=left.len() {
         let mut row = vec![i];
-        for j in 1..=b.len() {
-            let mut best =
-                (rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1])).min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+        for j in 1..=right.len() {
+            let mut best = (rows[i - 1][j - 1] + usize::from(left[i - 1] != right[j - 1]))
+                .min(rows[i - 1][j] + 1)
+                .min(row[j - 1] + 1);
+            if i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1] {
                 best = best.min(rows[i - 2][j - 2] + 1);
             }
             row.push(best);
         }
         rows.push(row);
     }
-    rows[a.len()][b.len()]
+    rows[left.len()][right.len()]
 }
 
 pub(super) const EXPLANATIONS: &[Explanation] = &[

@@ -29,38 +29,49 @@ pub(crate) struct SizeMismatch {
 impl SizeMismatch {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
-        let SizeMismatch { first: (a, m), second: (b, n), span, what, places } = self;
-        let text = match (&m.origin, &n.origin) {
+        let SizeMismatch { first: (left, left_size), second: (right, right_size), span, what, places } = self;
+        let text = match (&left_size.origin, &right_size.origin) {
             (Some((_, l)), Some((_, k))) => {
-                format!("{a} does not match {b}: size {} is from {l}, size {} from {k}", m.size, n.size)
+                format!(
+                    "{left} does not match {right}: size {} is from {l}, size {} from {k}",
+                    left_size.size, right_size.size
+                )
             }
             (Some((_, l)), None) => {
-                format!("{a} does not match {b}: size {} is from {l}, expected size {}", m.size, n.size)
+                format!(
+                    "{left} does not match {right}: size {} is from {l}, expected size {}",
+                    left_size.size, right_size.size
+                )
             }
             (None, Some((_, k))) => {
-                format!("{a} does not match {b}: size {} is from {k}, found size {}", n.size, m.size)
+                format!(
+                    "{left} does not match {right}: size {} is from {k}, found size {}",
+                    right_size.size, left_size.size
+                )
             }
-            (None, None) => format!("{a} does not match {b}: size {} against size {}", m.size, n.size),
+            (None, None) => {
+                format!("{left} does not match {right}: size {} against size {}", left_size.size, right_size.size)
+            }
         };
-        let mut d = Diagnostic::error("E0301", span, text).label(what);
+        let mut diagnostic = Diagnostic::error("E0301", span, text).label(what);
         let mut marked = Vec::new();
-        for k in [&m, &n] {
+        for k in [&left_size, &right_size] {
             if let Some((at, _)) = &k.origin
                 && *at != span
                 && !marked.contains(at)
             {
-                d = d.also(*at, format!("size {} is from here", k.size));
+                diagnostic = diagnostic.also(*at, format!("size {} is from here", k.size));
                 marked.push(*at);
             }
         }
         // If both origins are known, the message needs no further places.
-        let both = m.origin.is_some() && n.origin.is_some();
+        let both = left_size.origin.is_some() && right_size.origin.is_some();
         for (at, text) in places.into_iter().filter(|_| !both) {
             if at != span && !marked.contains(&at) {
-                d = d.also(at, text);
+                diagnostic = diagnostic.also(at, text);
             }
         }
-        d
+        diagnostic
     }
 }
 

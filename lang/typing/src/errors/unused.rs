@@ -8,9 +8,9 @@ use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
 /// The warning for an expression statement that has a value; `place` and `text` are its span and source.
-pub fn unused_value(e: &Expr, place: Span, text: &str) -> Option<Diagnostic> {
+pub fn unused_value(expr: &Expr, place: Span, text: &str) -> Option<Diagnostic> {
     let show = |t: &Ty| print::scheme(&Scheme::mono(t.clone()));
-    match &e.ty {
+    match &expr.ty {
         // An expression of type `a` never returns.
         Ty::Var(_) | Ty::Meta(_) => None,
         t if is_unit(t) => None,
@@ -21,8 +21,8 @@ pub fn unused_value(e: &Expr, place: Span, text: &str) -> Option<Diagnostic> {
                 if more == 1 { "" } else { "s" },
                 if more == 1 { "it" } else { "them" }
             );
-            let text = if is_call(e) { text } else { text.replace(" more argument", " argument") };
-            let d = Diagnostic::warning("W0215", e.span, text);
+            let text = if is_call(expr) { text } else { text.replace(" more argument", " argument") };
+            let d = Diagnostic::warning("W0215", expr.span, text);
             Some(if matches!(**missing, Ty::Var(_) | Ty::Meta(_)) {
                 d
             } else {
@@ -30,20 +30,20 @@ pub fn unused_value(e: &Expr, place: Span, text: &str) -> Option<Diagnostic> {
             })
         }
         t => {
-            let d = Diagnostic::warning(
+            let diagnostic = Diagnostic::warning(
                 "W0215",
-                e.span,
+                expr.span,
                 format!("the value of this expression, of type {}, is not used", show(t)),
             );
-            let simple = !is_call(e) && (enclosed(text) || !text.contains(char::is_whitespace));
+            let simple = !is_call(expr) && (enclosed(text) || !text.contains(char::is_whitespace));
             if text.contains('\n') {
-                return Some(d.hint(LONG));
+                return Some(diagnostic.hint(LONG));
             }
             let printed = if simple { format!("print {text}") } else { format!("print ({text})") };
             let d = if text.len() < 60 {
-                d.hint(format!("write `{printed}` to see it, or `let _ = {text}` to drop it"))
+                diagnostic.hint(format!("write `{printed}` to see it, or `let _ = {text}` to drop it"))
             } else {
-                d.hint(LONG)
+                diagnostic.hint(LONG)
             };
             Some(d.fix(place, printed))
         }

@@ -24,7 +24,7 @@ impl<'i> Infer<'i> {
         };
         let Some((axis, sizes, leaf)) = self.leading_axes(axis, args[0].span, &x) else { return self.error_expr(span) };
         let reduces = self.reduces_rows(args[1]);
-        let (x, leaf) = match reduces {
+        let (operand, leaf) = match reduces {
             Some(p) => self.counted(p, x, leaf),
             None => (x, leaf),
         };
@@ -35,7 +35,7 @@ impl<'i> Infer<'i> {
         let f = self.check(args[1], &fun(given, out.clone()), &Reason::argument(1, 3, &"`along`".into()));
         self.solve_ops();
         self.bind_if_costly(f, span, &mut |me, f| {
-            me.mapped(x.clone(), axis, &mut |me, part| {
+            me.mapped(operand.clone(), axis, &mut |me, part| {
                 if whole { call_of(&f, part, &out, span) } else { me.map_vectors(&f, part, rest, &out) }
             })
         })
@@ -59,20 +59,20 @@ impl<'i> Infer<'i> {
 
     /// The axis counted from 0, the sizes of all axes, and the element type under them. An array of unknown rank is
     /// assumed to end with the axis.
-    fn leading_axes(&mut self, axis: i64, at: Span, x: &core::Expr) -> Option<(usize, Vec<Size>, Ty)> {
-        let known = self.known_rank(&x.ty);
+    fn leading_axes(&mut self, axis: i64, at: Span, expr: &core::Expr) -> Option<(usize, Vec<Size>, Ty)> {
+        let known = self.known_rank(&expr.ty);
         if let (None, 0..) = (known, axis) {
             let t = (0..=axis.min(64)).fold(self.meta(), |t, _| array(self.size_meta(), t));
-            self.expect(&t, &x.ty.clone(), x.span, &Reason::argument(2, 3, &"`along`".into()));
+            self.expect(&t, &expr.ty.clone(), expr.span, &Reason::argument(2, 3, &"`along`".into()));
         }
-        let rank = known.or_else(|| (axis >= 0).then(|| self.rank(&x.ty)));
+        let rank = known.or_else(|| (axis >= 0).then(|| self.rank(&expr.ty)));
         let place = rank.map(|n| if axis < 0 { n as i64 + axis } else { axis });
         let Some(place) = place.and_then(|k| usize::try_from(k).ok()).filter(|k| rank.is_some_and(|n| (*k as u64) < n))
         else {
             self.report(mismatch::no_axis(at, axis, rank));
             return None;
         };
-        let (mut sizes, mut t) = (Vec::new(), self.resolve(&x.ty));
+        let (mut sizes, mut t) = (Vec::new(), self.resolve(&expr.ty));
         while let Ty::Array(n, e) = t {
             sizes.push(n);
             t = self.resolve(&e);
@@ -103,20 +103,20 @@ impl<'i> Infer<'i> {
     }
 
     /// Applies `f` under the first `axes` axes of an array.
-    fn mapped(&mut self, x: core::Expr, axes: usize, f: BuildExpr<'_, 'i>) -> core::Expr {
-        let Ty::Array(n, elem) = self.resolve(&x.ty) else { return f(self, x) };
+    fn mapped(&mut self, expr: core::Expr, axes: usize, f: BuildExpr<'_, 'i>) -> core::Expr {
+        let Ty::Array(n, elem) = self.resolve(&expr.ty) else { return f(self, expr) };
         if axes == 0 {
-            return f(self, x);
+            return f(self, expr);
         }
-        let (span, local) = (x.span, self.local());
+        let (span, local) = (expr.span, self.local());
         let body = self.mapped(mk(ExprKind::Local(local), (*elem).clone(), span), axes - 1, f);
         let (ty, made) = (fun((*elem).clone(), body.ty.clone()), array(n, body.ty.clone()));
         let lam =
             Lambda { params: vec![Param { local, name: None, ty: (*elem).clone() }], body, linear: false, name: None };
         let map = self.prim_value(Prim::HigherOrder(HigherOrderFn::Map), span);
-        let whole = fun(ty.clone(), fun(x.ty.clone(), made.clone()));
+        let whole = fun(ty.clone(), fun(expr.ty.clone(), made.clone()));
         self.expect(&whole, &map.ty.clone(), span, &Reason::new("`along`"));
-        mk(ExprKind::App(map, vec![mk(ExprKind::Lam(Rc::new(lam)), ty, span), x]), made, span)
+        mk(ExprKind::App(map, vec![mk(ExprKind::Lam(Rc::new(lam)), ty, span), expr]), made, span)
     }
 
     /// Applies `f` to each vector along the first axis, which `rest` other axes follow. Its result replaces that axis.

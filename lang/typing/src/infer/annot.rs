@@ -84,10 +84,10 @@ impl Infer<'_> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.annotation_parts(t))
     }
 
-    fn annotation_parts(&mut self, t: &ast::Type) -> Ty {
-        match &t.kind {
+    fn annotation_parts(&mut self, ty: &ast::Type) -> Ty {
+        match &ty.kind {
             ast::TypeKind::Hole | ast::TypeKind::Error => self.meta(),
-            ast::TypeKind::Var(name) => self.named_var(*name, t.span),
+            ast::TypeKind::Var(name) => self.named_var(*name, ty.span),
             ast::TypeKind::Fun(a, b) => {
                 let a = self.annotation(a);
                 fun(a, self.annotation(b))
@@ -114,7 +114,7 @@ impl Infer<'_> {
                 let n = self.size_annotation(size);
                 array(n, self.annotation(elem))
             }
-            ast::TypeKind::Con(module, name, args) => self.named_type(t, *module, *name, args),
+            ast::TypeKind::Con(module, name, args) => self.named_type(ty, *module, *name, args),
         }
     }
 
@@ -158,7 +158,7 @@ impl Infer<'_> {
         }
     }
 
-    fn named_type(&mut self, t: &ast::Type, module: Option<ast::Ident>, name: ast::Ident, args: &[ast::Type]) -> Ty {
+    fn named_type(&mut self, ty: &ast::Type, module: Option<ast::Ident>, name: ast::Ident, args: &[ast::Type]) -> Ty {
         let args: Vec<Ty> = args.iter().map(|a| self.annotation(a)).collect();
         let text = name.name.as_str();
         let base = match (module, text) {
@@ -170,7 +170,7 @@ impl Infer<'_> {
             _ => None,
         };
         if let Some(base) = base {
-            return if args.is_empty() { base } else { self.arity_error(t, text, 0, args.len()) };
+            return if args.is_empty() { base } else { self.arity_error(ty, text, 0, args.len()) };
         }
         let env = match module {
             None => Some(Rc::new(self.env.clone())),
@@ -179,9 +179,9 @@ impl Infer<'_> {
         let found = env.and_then(|e| e.type_name(name.name).cloned());
         match found {
             Some(TypeName::Data(d)) if d.params.len() == args.len() => Ty::Data(d.id, args.into()),
-            Some(TypeName::Data(d)) => self.arity_error(t, text, d.params.len(), args.len()),
+            Some(TypeName::Data(d)) => self.arity_error(ty, text, d.params.len(), args.len()),
             Some(TypeName::Alias(a)) if a.params.len() == args.len() => self.expanded(&a, args),
-            Some(TypeName::Alias(a)) => self.arity_error(t, text, a.params.len(), args.len()),
+            Some(TypeName::Alias(a)) => self.arity_error(ty, text, a.params.len(), args.len()),
             None => {
                 let near = self.nearest(text, |me| {
                     [
@@ -244,20 +244,20 @@ impl Infer<'_> {
     /// Declares a group of types. Names of declarations with errors are bound so that uses are not reported again.
     pub(super) fn declare(&mut self, decls: &[ast::TypeDecl]) {
         let mut made: Vec<Rc<DataDecl>> = Vec::new();
-        for (i, d) in decls.iter().enumerate() {
-            self.distinct_declaration(d, &decls[..i]);
-            let params: Vec<TyVar> = d.params.iter().map(|_| self.tables.var()).collect();
-            if let ast::TypeBody::Sum(_) = d.body {
+        for (i, type_decl) in decls.iter().enumerate() {
+            self.distinct_declaration(type_decl, &decls[..i]);
+            let params: Vec<TyVar> = type_decl.params.iter().map(|_| self.tables.var()).collect();
+            if let ast::TypeBody::Sum(_) = type_decl.body {
                 self.tables.vars += 1;
                 let decl = Rc::new(DataDecl {
-                    id: crate::ty::DataId(self.tables.vars, d.name.name),
-                    name: d.name.name,
+                    id: crate::ty::DataId(self.tables.vars, type_decl.name.name),
+                    name: type_decl.name.name,
                     params,
                     cons: Vec::new(),
                 });
-                self.tables.places.insert(decl.id, d.name.span);
+                self.tables.places.insert(decl.id, type_decl.name.span);
                 self.tables.declare(decl.clone());
-                self.env.types.insert_mut(d.name.name, TypeName::Data(decl.clone()));
+                self.env.types.insert_mut(type_decl.name.name, TypeName::Data(decl.clone()));
                 made.push(decl);
             }
         }
@@ -277,9 +277,9 @@ impl Infer<'_> {
     }
 
     /// Parameters of a declaration, and the types of a group, must have distinct names.
-    fn distinct_declaration(&mut self, d: &ast::TypeDecl, before: &[ast::TypeDecl]) {
-        for (k, p) in d.params.iter().enumerate() {
-            if let Some(q) = d.params[..k].iter().find(|q| q.name == p.name) {
+    fn distinct_declaration(&mut self, decl: &ast::TypeDecl, before: &[ast::TypeDecl]) {
+        for (k, p) in decl.params.iter().enumerate() {
+            if let Some(q) = decl.params[..k].iter().find(|q| q.name == p.name) {
                 self.report(
                     names::DuplicateName {
                         what: "parameters",
@@ -291,12 +291,12 @@ impl Infer<'_> {
                 );
             }
         }
-        if let Some(o) = before.iter().find(|o| o.name.name == d.name.name) {
+        if let Some(o) = before.iter().find(|o| o.name.name == decl.name.name) {
             self.report(
                 names::DuplicateName {
                     what: "types",
-                    name: d.name.name.as_str(),
-                    span: d.name.span,
+                    name: decl.name.name.as_str(),
+                    span: decl.name.span,
                     first: Some(o.name.span),
                 }
                 .diagnostic(),
@@ -304,18 +304,18 @@ impl Infer<'_> {
         }
     }
 
-    fn with_params<T>(&mut self, d: &ast::TypeDecl, params: &[TyVar], f: impl FnOnce(&mut Self) -> T) -> T {
+    fn with_params<T>(&mut self, decl: &ast::TypeDecl, params: &[TyVar], f: impl FnOnce(&mut Self) -> T) -> T {
         let names = std::mem::take(&mut self.type_names);
-        for (p, v) in d.params.iter().zip(params) {
+        for (p, v) in decl.params.iter().zip(params) {
             self.type_names.insert(p.name, Ty::Var(*v));
         }
         let known = self.type_names.len();
         let out = f(self);
         if self.type_names.len() > known {
             let extra: Vec<Symbol> =
-                self.type_names.keys().copied().filter(|n| !d.params.iter().any(|p| p.name == *n)).collect();
+                self.type_names.keys().copied().filter(|n| !decl.params.iter().any(|p| p.name == *n)).collect();
             for n in extra {
-                self.report(names::no_parameter(d.name.span, n.as_str(), d.name.name.as_str()));
+                self.report(names::no_parameter(decl.name.span, n.as_str(), decl.name.name.as_str()));
             }
         }
         self.type_names = names;
@@ -379,33 +379,34 @@ impl Infer<'_> {
         ClosedType { body, open: types.into_values().collect(), sizes: named }
     }
 
-    fn constructors(&mut self, d: &ast::TypeDecl, cons: &[ast::ConDecl], shell: &Rc<DataDecl>) {
+    fn constructors(&mut self, type_decl: &ast::TypeDecl, cons: &[ast::ConDecl], shell: &Rc<DataDecl>) {
         let params = shell.params.clone();
         let mut out = Vec::new();
-        for (tag, c) in cons.iter().enumerate() {
-            if let Some(o) = cons[..tag].iter().find(|o| o.name.name == c.name.name) {
+        for (tag, constructor) in cons.iter().enumerate() {
+            if let Some(o) = cons[..tag].iter().find(|o| o.name.name == constructor.name.name) {
                 self.report(
                     names::DuplicateName {
                         what: "constructors",
-                        name: c.name.name.as_str(),
-                        span: c.name.span,
+                        name: constructor.name.name.as_str(),
+                        span: constructor.name.span,
                         first: Some(o.name.span),
                     }
                     .diagnostic(),
                 );
             }
             let sizes = std::mem::take(&mut self.size_names);
-            let fields: Vec<Ty> = self.with_params(d, &params, |s| c.fields.iter().map(|f| s.annotation(f)).collect());
+            let fields: Vec<Ty> =
+                self.with_params(type_decl, &params, |s| constructor.fields.iter().map(|f| s.annotation(f)).collect());
             self.size_names = sizes;
-            if let Some(open) = c.fields.iter().find_map(left_open) {
-                self.report(names::open_field(open, d.name.name.as_str(), c.name.name.as_str()));
+            if let Some(open) = constructor.fields.iter().find_map(left_open) {
+                self.report(names::open_field(open, type_decl.name.name.as_str(), constructor.name.name.as_str()));
             }
             // A size that a declaration names is not fixed by the type: each value may have its own.
             let unsized_field = |f: &Ty| {
                 super::map_type(f, &mut |_| None, &mut |s| if matches!(s, Size::Var(_)) { Size::Unknown } else { s })
             };
             let fields = fields.iter().map(|f| unsized_field(&self.closed(f).body)).collect();
-            out.push(crate::ty::ConDecl { name: c.name.name, tag: tag as u32, fields });
+            out.push(crate::ty::ConDecl { name: constructor.name.name, tag: tag as u32, fields });
         }
         let decl = Rc::new(DataDecl { cons: out, ..(**shell).clone() });
         self.tables.declare(decl.clone());

@@ -26,21 +26,21 @@ impl Infer<'_> {
         e
     }
 
-    /// `f args`. If `args_first`, the arguments precede the function (`x |> f`) and are inferred first.
+    /// `expr args`. If `args_first`, the arguments precede the function (`x |> expr`) and are inferred first.
     pub(super) fn apply_to(
         &mut self,
-        f: &ast::Expr,
+        expr: &ast::Expr,
         args: &[&ast::Expr],
         want: Option<&Ty>,
         span: Span,
         args_first: bool,
     ) -> core::Expr {
         // `x |> f a` is `f a x`.
-        if let (ast::ExprKind::App(g, more), true) = (&strip(f).kind, args_first) {
+        if let (ast::ExprKind::App(g, more), true) = (&strip(expr).kind, args_first) {
             let all: Vec<&ast::Expr> = more.iter().chain(args.iter().copied()).collect();
             return self.apply_to(g, &all, want, span, false);
         }
-        let head = strip(f);
+        let head = strip(expr);
         if let Some(e) = self.foreign_statement(head, span) {
             return e;
         }
@@ -67,54 +67,55 @@ impl Infer<'_> {
             return e;
         }
         // A function literal gets a function type as its expectation, so that the sizes it names stay local to it.
-        let any = is_lambda(f).then(|| self.meta());
-        let callee = self.infer(f, any.as_ref());
-        self.apply_value(callee, &describe(f), args, want, span)
+        let any = is_lambda(expr).then(|| self.meta());
+        let callee = self.infer(expr, any.as_ref());
+        self.apply_value(callee, &describe(expr), args, want, span)
     }
 
     /// Primitives with typing rules of their own, applied to all their arguments.
-    fn apply_prim(&mut self, p: Prim, args: &[&ast::Expr], span: Span) -> Option<core::Expr> {
-        let row = p.row();
-        let arity = if p == Prim::Array(ArrayFn::Arange) { args.len().clamp(1, 3) } else { row.arity as usize };
-        if args.len() + 1 == arity && matches!(p, Prim::Array(ArrayFn::Reshape)) {
+    fn apply_prim(&mut self, prim: Prim, args: &[&ast::Expr], span: Span) -> Option<core::Expr> {
+        let row = prim.row();
+        let arity = if prim == Prim::Array(ArrayFn::Arange) { args.len().clamp(1, 3) } else { row.arity as usize };
+        if args.len() + 1 == arity && matches!(prim, Prim::Array(ArrayFn::Reshape)) {
             return Some(self.reshaper(args[0], span));
         }
         if args.len() < arity || arity == 0 {
             return None;
         }
-        if let ([e], Prim::Reduction(p), true) = (args, p, reduces(p))
+        if let ([e], Prim::Reduction(p), true) = (args, prim, reduces(prim))
             && let ast::ExprKind::For(vars, body) = &e.kind
         {
             return Some(self.comprehension(ForKind::Reduce(p), vars, body, span));
         }
         let (now, later) = args.split_at(arity);
-        let e = match row.typing {
+        let applied = match row.typing {
             Typing::Elementwise(_) => {
                 let args = now.iter().map(|a| self.infer(a, None)).collect();
-                self.arith(p, args, span)
+                self.arith(prim, args, span)
             }
-            Typing::Special(_) => self.special(p, now, span)?,
+            Typing::Special(_) => self.special(prim, now, span)?,
             Typing::Scheme(_)
                 if matches!(
-                    p,
+                    prim,
                     Prim::Derivative(
                         DerivativeFn::Jacobian | DerivativeFn::Jacfwd | DerivativeFn::Jacrev | DerivativeFn::Hessian
                     )
                 ) =>
             {
-                self.jacobian(p, [now[0], now[1]], span)
+                self.jacobian(prim, [now[0], now[1]], span)
             }
             Typing::Scheme(_) => return None,
         };
         if later.is_empty() {
-            return Some(e);
+            return Some(applied);
         }
-        if !matches!(self.resolve(&e.ty), Ty::Fun(..) | Ty::Lin(..)) && !self.may_be_function(&e.ty.clone()) {
-            let d = self.too_many_for_prim(p, args, arity);
+        if !matches!(self.resolve(&applied.ty), Ty::Fun(..) | Ty::Lin(..)) && !self.may_be_function(&applied.ty.clone())
+        {
+            let d = self.too_many_for_prim(prim, args, arity);
             self.report(d);
             return Some(self.error_expr(span));
         }
-        Some(self.apply_value(e, &format!("`{}`", p.name()).into(), later, None, span))
+        Some(self.apply_value(applied, &format!("`{}`", prim.name()).into(), later, None, span))
     }
 
     /// Applies an inferred callee to arguments, left to right but function literals last: the other arguments then
@@ -127,7 +128,7 @@ impl Infer<'_> {
         want: Option<&Ty>,
         span: Span,
     ) -> core::Expr {
-        let (params, t, wrong) = self.parameters_of(&callee, args.len());
+        let (params, result, wrong) = self.parameters_of(&callee, args.len());
         if let Some(other) = wrong {
             let errors = self.diags.len();
             for (i, a) in args.iter().enumerate() {
@@ -150,10 +151,10 @@ impl Infer<'_> {
         }
         // The expected result type can determine argument types. It is only a hint, so a mismatch is not reported here.
         if let Some(w) = want {
-            self.hint_result(&t, w);
+            self.hint_result(&result, w);
         }
         let args = self.arguments(args, &params, name);
-        mk(ExprKind::App(callee, args), t, span)
+        mk(ExprKind::App(callee, args), result, span)
     }
 
     /// Infers arguments, function literals last, because the other arguments determine the types of their parameters.
@@ -187,27 +188,27 @@ impl Infer<'_> {
 
     pub(super) fn argument(
         &mut self,
-        a: &ast::Expr,
+        expr: &ast::Expr,
         param: &Ty,
         (i, total): (usize, usize),
         name: &Rc<str>,
     ) -> core::Expr {
         let why = Reason::argument(i, total, name);
         let want = self.open_result(param, name);
-        let c = self.infer(a, Some(&want));
-        if let (Ty::Meta(_), false) = (self.resolve(&c.ty), self.ops.is_empty()) {
+        let checked = self.infer(expr, Some(&want));
+        if let (Ty::Meta(_), false) = (self.resolve(&checked.ty), self.ops.is_empty()) {
             self.solve_ops();
         }
         // The result of a function to differentiate gets its own message.
-        if self.gradient_result(name, param, &c.ty, a.span) {
-            return c;
+        if self.gradient_result(name, param, &checked.ty, expr.span) {
+            return checked;
         }
-        if !self.expect(param, &c.ty.clone(), super::exprs::last_span(a), &why)
+        if !self.expect(param, &checked.ty.clone(), super::exprs::last_span(expr), &why)
             && self.diags.last().is_some_and(|d| d.code == "E0211")
         {
-            self.explain_nonlinear(a);
+            self.explain_nonlinear(expr);
         }
-        c
+        checked
     }
 
     /// Replaces the result type of a differentiated function by a fresh one, so that the message can say what the
@@ -223,23 +224,23 @@ impl Infer<'_> {
     /// applied although it is not a function.
     pub(super) fn parameters_of(&mut self, callee: &core::Expr, n: usize) -> (Vec<Ty>, Ty, Option<Ty>) {
         let mut params = Vec::new();
-        let mut t = callee.ty.clone();
+        let mut ty = callee.ty.clone();
         for _ in 0..n {
-            match self.resolve(&t) {
+            match self.resolve(&ty) {
                 Ty::Fun(p, r) | Ty::Lin(p, r) => {
                     params.push((*p).clone());
-                    t = (*r).clone();
+                    ty = (*r).clone();
                 }
-                Ty::Meta(_) if self.may_be_function(&t) => {
+                Ty::Meta(_) if self.may_be_function(&ty) => {
                     let (p, r) = (self.meta(), self.meta());
-                    self.expect(&fun(p.clone(), r.clone()), &t, callee.span, &Reason::new("the applied expression"));
+                    self.expect(&fun(p.clone(), r.clone()), &ty, callee.span, &Reason::new("the applied expression"));
                     params.push(p);
-                    t = r;
+                    ty = r;
                 }
-                other => return (params, t, Some(other)),
+                other => return (params, ty, Some(other)),
             }
         }
-        (params, t, None)
+        (params, ty, None)
     }
 
     /// Whether the type may still become a function type.
@@ -255,11 +256,11 @@ impl Infer<'_> {
         let (Ty::Fun(_, s), Ty::Fun(_, r) | Ty::Lin(_, r)) = (self.resolve(param), self.resolve(actual)) else {
             return false;
         };
-        let r = self.resolve(&r);
+        let result = self.resolve(&r);
         let gives = match name {
             "`grad`" | "`value_and_grad`" | "`hvp`" | "`hessian`" | "`gradcheck`" => {
                 let is_number = matches!(self.resolve(&s), Ty::Meta(m) if self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Real));
-                match &r {
+                match &result {
                     Ty::Float | Ty::F32 | Ty::Meta(_) | Ty::Var(_) => return false,
                     _ if !is_number => return false,
                     Ty::Array(..) => ResultKind::Array,
@@ -270,26 +271,26 @@ impl Infer<'_> {
             }
             _ => return false,
         };
-        let d = WrongResult { op: name, span, ty: self.show(&r), gives }.diagnostic();
+        let d = WrongResult { op: name, span, ty: self.show(&result), gives }.diagnostic();
         self.report(d);
         true
     }
 
     /// `[| p |] * e`.
-    pub(super) fn guard(&mut self, p: &ast::Expr, rest: Option<ast::Expr>, b: &ast::Expr, span: Span) -> core::Expr {
+    pub(super) fn guard(&mut self, p: &ast::Expr, rest: Option<ast::Expr>, expr: &ast::Expr, span: Span) -> core::Expr {
         let cond = self.check(p, &Ty::Bool, &Reason::new("the condition of `[| |]`"));
         let body = match rest {
             Some(a) => {
                 let whole = ast::Expr {
-                    kind: ast::ExprKind::Bin(ast::BinOp::Mul, b.span, Box::new(a), Box::new(b.clone())),
+                    kind: ast::ExprKind::Bin(ast::BinOp::Mul, expr.span, Box::new(a), Box::new(expr.clone())),
                     span,
                 };
                 self.infer(&whole, None)
             }
-            None => self.infer(b, None),
+            None => self.infer(expr, None),
         };
         let ty = body.ty.clone();
-        self.require(Class::Diff, &ty, b.span, "`[| |]`");
+        self.require(Class::Diff, &ty, expr.span, "`[| |]`");
         mk(ExprKind::Guard(cond, body, pending(&ty)), ty, span)
     }
 }

@@ -40,11 +40,12 @@ impl<'a> TriedCall<'a> {
 impl Infer<'_> {
     /// Called after a call with errors, which are those from `before` on. Replaces them if other arguments fit.
     pub(super) fn other_arguments(&mut self, call: TriedCall<'_>, before: usize) {
-        let TriedCall { f, args, span, .. } = call;
+        let TriedCall { f: callee, args, span, .. } = call;
         let first =
             self.diags[before..].iter().find(|d| d.is_error()).map(|d| (d.code, d.primary.span, d.hint.is_some()));
         let Some((code, at, advised)) = first else { return };
-        let here = args.iter().any(|a| a.span == at || super::exprs::last_span(a) == at) || at == span || at == f.span;
+        let here =
+            args.iter().any(|a| a.span == at || super::exprs::last_span(a) == at) || at == span || at == callee.span;
         let large = args.len() > MAX_ARGUMENTS || span.hi - span.lo > MAX_BYTES;
         if self.trial.on
             || large
@@ -58,7 +59,7 @@ impl Infer<'_> {
             _ if more && advised => None,
             _ if more => self.one_too_many(call).or_else(|| self.similarly_named(call)),
             // An error inside the function says nothing about the arguments of the call.
-            "E0203" if at == f.span => self.with_conversion(call).or_else(|| self.reordered(call)),
+            "E0203" if at == callee.span => self.with_conversion(call).or_else(|| self.reordered(call)),
             _ => self
                 .as_tuple(call)
                 .or_else(|| self.reordered(call))
@@ -66,9 +67,9 @@ impl Infer<'_> {
                 .or_else(|| self.part_of_options(call, at))
                 .or_else(|| if advised || code != "E0203" { None } else { self.similarly_named(call) }),
         };
-        if let Some(mut d) = found {
+        if let Some(mut diagnostic) = found {
             // Keep the place of the operation that rejects them.
-            d.secondary.extend(
+            diagnostic.secondary.extend(
                 self.diags[before..]
                     .iter()
                     .filter(|d| d.is_error())
@@ -80,7 +81,7 @@ impl Infer<'_> {
                 n += 1;
                 n <= before || !d.is_error()
             });
-            self.report(d);
+            self.report(diagnostic);
         }
     }
 
@@ -98,7 +99,7 @@ impl Infer<'_> {
 
     /// Tries the arguments as one tuple, or a tuple as several arguments.
     fn as_tuple(&mut self, call: TriedCall<'_>) -> Option<Diagnostic> {
-        let TriedCall { f, args, .. } = call;
+        let TriedCall { f: callee, args, .. } = call;
         if let ([one], ast::ExprKind::Tuple(parts)) = (args, &strip(args[0]).kind) {
             let all: Vec<&ast::Expr> = parts.iter().collect();
             self.fits(call.with(&all))?;
@@ -108,7 +109,7 @@ impl Infer<'_> {
                 .text(Span { lo: one.span.lo.saturating_sub(1), hi: one.span.lo, ..one.span })
                 .starts_with(char::is_whitespace);
             let spaced = if behind { new.clone() } else { format!(" {new}") };
-            return Some(calls::one_by_one(one.span, &describe(f), self.host.text(f.span), &new, spaced));
+            return Some(calls::one_by_one(one.span, &describe(callee), self.host.text(callee.span), &new, spaced));
         }
         for from in (0..args.len().checked_sub(1)?).rev() {
             let place = args[from].span.to(args[args.len() - 1].span);
@@ -118,9 +119,17 @@ impl Infer<'_> {
             all.push(&tuple);
             if self.fits(call.with(&all)).is_some() && !self.waits(call.with(&all)) {
                 let parts = args[from..].iter().map(|a| self.host.text(a.span)).collect::<Vec<_>>().join(", ");
-                let call: Vec<&str> =
-                    std::iter::once(f).chain(args[..from].iter().copied()).map(|e| self.host.text(e.span)).collect();
-                return Some(calls::as_tuple(place, &describe(f), (from, args.len() - from), &call.join(" "), parts));
+                let call: Vec<&str> = std::iter::once(callee)
+                    .chain(args[..from].iter().copied())
+                    .map(|e| self.host.text(e.span))
+                    .collect();
+                return Some(calls::as_tuple(
+                    place,
+                    &describe(callee),
+                    (from, args.len() - from),
+                    &call.join(" "),
+                    parts,
+                ));
             }
         }
         None
@@ -165,8 +174,8 @@ impl Infer<'_> {
     }
 
     fn one_missing(&mut self, call: TriedCall<'_>, advised: bool) -> Option<Diagnostic> {
-        let TriedCall { f, args, .. } = call;
-        if !self.takes_more(f, args.len()) {
+        let TriedCall { f: callee, args, .. } = call;
+        if !self.takes_more(callee, args.len()) {
             return None;
         }
         for place in 0..args.len() {
@@ -176,7 +185,7 @@ impl Infer<'_> {
             all.insert(place, &hole);
             let Some(Some(ty)) = self.fits(call.with(&all)) else { continue };
             let ty = self.export_type(&ty);
-            let value = self.predefined_value(f, &ty);
+            let value = self.predefined_value(callee, &ty);
             // A message with its own hint is more useful than a missing argument.
             let open = value.is_none() && (advised || self.is_vague(&ty));
             if open {
@@ -186,8 +195,8 @@ impl Infer<'_> {
             let shown = self.show(&ty);
             return Some(
                 calls::MissingArgument {
-                    of: &describe(f),
-                    f: self.host.text(f.span),
+                    of: &describe(callee),
+                    f: self.host.text(callee.span),
                     texts: &texts,
                     place,
                     at,
@@ -216,10 +225,10 @@ impl Infer<'_> {
 
     /// Tries the call with one of its arguments converted to another number type.
     fn with_conversion(&mut self, call: TriedCall<'_>) -> Option<Diagnostic> {
-        let TriedCall { f, args, .. } = call;
-        for (i, a) in args.iter().enumerate() {
+        let TriedCall { f: callee, args, .. } = call;
+        for (index, argument) in args.iter().enumerate() {
             let found = self.attempt(|me| {
-                let e = me.infer(a, None);
+                let e = me.infer(argument, None);
                 me.solve_ops();
                 me.resolve_deep(&e.ty)
             })?;
@@ -235,13 +244,15 @@ impl Infer<'_> {
                 _ => continue,
             };
             for convert in conversions {
-                let function = ast::Expr { kind: ast::ExprKind::Var(Symbol::new(convert)), span: a.span };
-                let whole =
-                    ast::Expr { kind: ast::ExprKind::App(Box::new(function), vec![(*a).clone()]), span: a.span };
+                let function = ast::Expr { kind: ast::ExprKind::Var(Symbol::new(convert)), span: argument.span };
+                let whole = ast::Expr {
+                    kind: ast::ExprKind::App(Box::new(function), vec![(*argument).clone()]),
+                    span: argument.span,
+                };
                 let mut all = args.to_vec();
-                all[i] = &whole;
+                all[index] = &whole;
                 if self.fits(call.with(&all)).is_some() {
-                    let new = super::unify_errors::conversion(convert, self.host.text(a.span));
+                    let new = super::unify_errors::conversion(convert, self.host.text(argument.span));
                     let expected = match *convert {
                         "int" => "Int",
                         "to_f32" => "F32",
@@ -250,7 +261,7 @@ impl Infer<'_> {
                     let expected =
                         self.show(&map_type(&found, &mut |_| None, &mut |s| s)).replace(&self.show(leaf), expected);
                     let found = self.show(&found);
-                    return Some(calls::converted(a.span, (i, &describe(f)), (expected, found), new));
+                    return Some(calls::converted(argument.span, (index, &describe(callee)), (expected, found), new));
                 }
             }
         }
@@ -259,7 +270,7 @@ impl Infer<'_> {
 
     /// A record with only some of the options, if a value beside the function has all of them.
     fn part_of_options(&mut self, call: TriedCall<'_>, at: Span) -> Option<Diagnostic> {
-        let TriedCall { f, args, .. } = call;
+        let TriedCall { f: callee, args, .. } = call;
         let place = args.iter().position(|a| a.span == at)?;
         let ast::ExprKind::Record(fields) = &strip(args[place]).kind else { return None };
         let hole = ast::Expr { kind: ast::ExprKind::Error, span: at };
@@ -267,7 +278,7 @@ impl Infer<'_> {
         all[place] = &hole;
         let ty = self.fits(call.with(&all))??;
         let ty = self.export_type(&ty);
-        let value = self.predefined_value(f, &ty)?;
+        let value = self.predefined_value(callee, &ty)?;
         let Ty::Record(r) = self.resolve(&ty) else { return None };
         let known = self.open_record(&r).fields;
         let other = fields
@@ -275,7 +286,7 @@ impl Infer<'_> {
             .find(|(n, _)| known.iter().all(|(k, _)| *k != n.name))
             .map(|(n, _)| (n.span, n.name.to_string()));
         let names: Vec<String> = known.iter().map(|(n, _)| n.to_string()).collect();
-        Some(records::part_of_options((at, self.host.text(at)), &describe(f), &value, other, &names))
+        Some(records::part_of_options((at, self.host.text(at)), &describe(callee), &value, other, &names))
     }
 
     /// A function that the arguments fit, one of whose names is a prefix of the other.
@@ -316,7 +327,7 @@ impl Infer<'_> {
     }
 
     fn one_too_many(&mut self, call: TriedCall<'_>) -> Option<Diagnostic> {
-        let TriedCall { f, args, .. } = call;
+        let TriedCall { f: callee, args, .. } = call;
         let last = args.len().checked_sub(1)?;
         // The message already says that the last argument is surplus.
         if last == 0 || self.fits(call.with(&args[..last])).is_some() {
@@ -326,12 +337,12 @@ impl Infer<'_> {
             let mut others = args.to_vec();
             let out = others.remove(place);
             if self.fits(call.with(&others)).is_some() {
-                let all = std::iter::once(f)
+                let all = std::iter::once(callee)
                     .chain(others)
                     .map(|e| self.host.text(e.span).to_owned())
                     .collect::<Vec<_>>()
                     .join(" ");
-                let (name, cut) = (describe(f), Span { hi: args[place + 1].span.lo, ..out.span });
+                let (name, cut) = (describe(callee), Span { hi: args[place + 1].span.lo, ..out.span });
                 return Some(calls::one_too_many(out.span, &name, (args.len() - 1, args.len()), place, all, cut));
             }
         }
@@ -339,11 +350,11 @@ impl Infer<'_> {
     }
 
     /// A value with a given type beside a function: `optim.lbfgs_defaults` for `optim.lbfgs`.
-    fn predefined_value(&mut self, f: &ast::Expr, ty: &Ty) -> Option<String> {
+    fn predefined_value(&mut self, expr: &ast::Expr, ty: &Ty) -> Option<String> {
         if !matches!(self.resolve(ty), Ty::Record(_) | Ty::Data(..)) {
             return None;
         }
-        let (module, name) = match &strip(f).kind {
+        let (module, name) = match &strip(expr).kind {
             ast::ExprKind::Var(n) => (None, *n),
             ast::ExprKind::Field(m, n) => match &m.kind {
                 ast::ExprKind::Var(m) | ast::ExprKind::Con(None, ast::Ident { name: m, .. }) => (Some(*m), n.name),
@@ -365,7 +376,7 @@ impl Infer<'_> {
         named.sort_by_key(|(n, _)| (!n.as_str().starts_with(name.as_str()), n.as_str()));
         let fits = |me: &mut Self, s: &Scheme| {
             me.attempt(|me| {
-                let (t, _) = me.instantiate(s, f.span, "");
+                let (t, _) = me.instantiate(s, expr.span, "");
                 me.unify(ty, &t).is_ok()
             }) == Some(true)
         };
@@ -375,23 +386,23 @@ impl Infer<'_> {
 }
 
 /// Likely orders of arguments: two exchanged, or one moved to the other end.
-fn orders(n: usize) -> Vec<Vec<usize>> {
-    let plain: Vec<usize> = (0..n).collect();
+fn orders(count: usize) -> Vec<Vec<usize>> {
+    let plain: Vec<usize> = (0..count).collect();
     let mut all: Vec<Vec<usize>> = Vec::new();
-    let exchanged = |apart: usize| (0..n.saturating_sub(apart)).map(move |i| (i, i + apart));
+    let exchanged = |apart: usize| (0..count.saturating_sub(apart)).map(move |i| (i, i + apart));
     let swapped = |(i, j): (usize, usize)| {
         let mut order = plain.clone();
         order.swap(i, j);
         order
     };
     all.extend(exchanged(1).map(swapped));
-    if n > 2 {
+    if count > 2 {
         let (mut left, mut right) = (plain.clone(), plain.clone());
         left.rotate_left(1);
         right.rotate_right(1);
         all.extend([left, right]);
     }
-    all.extend((2..n).flat_map(exchanged).map(swapped));
+    all.extend((2..count).flat_map(exchanged).map(swapped));
     all
 }
 

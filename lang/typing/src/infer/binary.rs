@@ -49,35 +49,37 @@ impl Infer<'_> {
         &mut self,
         op: BinOp,
         at: Span,
-        a: &ast::Expr,
-        b: &ast::Expr,
+        left: &ast::Expr,
+        right: &ast::Expr,
         want: Option<&Ty>,
         span: Span,
     ) -> core::Expr {
-        if self.effect_before(op, a, span) {
+        if self.effect_before(op, left, span) {
             return self.error_expr(span);
         }
         match op {
-            BinOp::PipeRight => self.apply_to(b, &[a], want, span, true),
-            BinOp::PipeLeft => self.apply_to(a, &[b], want, span, false),
-            BinOp::Compose => self.compose(a, b, span),
+            BinOp::PipeRight => self.apply_to(right, &[left], want, span, true),
+            BinOp::PipeLeft => self.apply_to(left, &[right], want, span, false),
+            BinOp::Compose => self.compose(left, right, span),
             BinOp::And | BinOp::Or => {
                 let why = Reason::new(format!("an operand of `{}`", op.text()));
-                let x = self.check(a, &Ty::Bool, &why);
-                let y = self.check(b, &Ty::Bool, &why);
+                let x = self.check(left, &Ty::Bool, &why);
+                let y = self.check(right, &Ty::Bool, &why);
                 let known = mk(ExprKind::Lit(Lit::Bool(op == BinOp::Or)), Ty::Bool, at);
                 let kind = if op == BinOp::And { ExprKind::If(x, y, known) } else { ExprKind::If(x, known, y) };
                 mk(kind, Ty::Bool, span)
             }
             BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Gt | BinOp::Le | BinOp::Ge => {
-                self.comparison(op, at, a, b, span)
+                self.comparison(op, at, left, right, span)
             }
-            BinOp::Cons => self.constructor(None, ast::Ident { name: Symbol::new("Cons"), span: at }, &[a, b], span),
-            BinOp::Pow => self.power(a, b, span),
-            BinOp::Mul => self.multiply(a, b, span),
-            BinOp::IntDiv if self.comment_by_slashes(at, b) => self.error_expr(span),
+            BinOp::Cons => {
+                self.constructor(None, ast::Ident { name: Symbol::new("Cons"), span: at }, &[left, right], span)
+            }
+            BinOp::Pow => self.power(left, right, span),
+            BinOp::Mul => self.multiply(left, right, span),
+            BinOp::IntDiv if self.comment_by_slashes(at, right) => self.error_expr(span),
             op => match arith_prim(op) {
-                Some(p) => self.plain_arith(p, a, b, span),
+                Some(p) => self.plain_arith(p, left, right, span),
                 None => self.error_expr(span),
             },
         }
@@ -103,9 +105,9 @@ impl Infer<'_> {
         self.arith(p, vec![x, y], span)
     }
 
-    pub(super) fn power(&mut self, a: &ast::Expr, b: &ast::Expr, span: Span) -> core::Expr {
-        let x = self.infer(a, None);
-        let literal = match &b.kind {
+    pub(super) fn power(&mut self, a: &ast::Expr, expr: &ast::Expr, span: Span) -> core::Expr {
+        let base = self.infer(a, None);
+        let literal = match &expr.kind {
             ast::ExprKind::Lit(ast::Lit::Int(n)) => Some(*n),
             ast::ExprKind::Neg(e) => match &e.kind {
                 ast::ExprKind::Lit(ast::Lit::Int(n)) => Some(-n),
@@ -114,24 +116,31 @@ impl Infer<'_> {
             _ => None,
         };
         let Some(n) = literal.filter(|n| i32::try_from(*n).is_ok()) else {
-            let y = self.infer(b, None);
-            return self.arith(Prim::Bin(Bin::Pow), vec![x, y], span);
+            let y = self.infer(expr, None);
+            return self.arith(Prim::Bin(Bin::Pow), vec![base, y], span);
         };
-        let ty = self.operate(Prim::Number(NumberFn::PowInt), vec![(x.ty.clone(), x.span)], span);
-        let exponent = mk(ExprKind::Lit(Lit::Int(n)), Ty::Int, b.span);
+        let ty = self.operate(Prim::Number(NumberFn::PowInt), vec![(base.ty.clone(), base.span)], span);
+        let exponent = mk(ExprKind::Lit(Lit::Int(n)), Ty::Int, expr.span);
         mk(
             ExprKind::App(
                 mk(ExprKind::Prim(Prim::Number(NumberFn::PowInt), Vec::new()), Ty::Unit, span),
-                vec![x, exponent],
+                vec![base, exponent],
             ),
             ty,
             span,
         )
     }
 
-    pub(super) fn comparison(&mut self, op: BinOp, at: Span, a: &ast::Expr, b: &ast::Expr, span: Span) -> core::Expr {
-        let x = self.infer(a, None);
-        let y = self.infer(b, Some(&x.ty.clone()));
+    pub(super) fn comparison(
+        &mut self,
+        op: BinOp,
+        at: Span,
+        left: &ast::Expr,
+        right: &ast::Expr,
+        span: Span,
+    ) -> core::Expr {
+        let lhs = self.infer(left, None);
+        let rhs = self.infer(right, Some(&lhs.ty.clone()));
         self.solve_ops();
         let (class, name) = match op {
             BinOp::Eq => (Class::Eq, "`==`"),
@@ -141,27 +150,27 @@ impl Infer<'_> {
             BinOp::Le => (Class::Ord, "`<=`"),
             _ => (Class::Ord, "`>=`"),
         };
-        let why = Reason::right(name, a.span, &x.ty);
-        match self.unify(&x.ty.clone(), &y.ty.clone()) {
+        let why = Reason::right(name, left.span, &lhs.ty);
+        match self.unify(&lhs.ty.clone(), &rhs.ty.clone()) {
             Ok(()) => {
-                self.require(class, &x.ty.clone(), span, name);
+                self.require(class, &lhs.ty.clone(), span, name);
             }
-            Err(_) if self.applied_before(&x.ty, (a.span, b.span), op.text()).is_some() => {
-                let d = self.applied_before(&x.ty, (a.span, b.span), op.text());
+            Err(_) if self.applied_before(&lhs.ty, (left.span, right.span), op.text()).is_some() => {
+                let d = self.applied_before(&lhs.ty, (left.span, right.span), op.text());
                 d.into_iter().for_each(|d| self.report(d));
             }
             Err(unify_error) => {
-                let d = self.unify_error(unify_error, &x.ty, &y.ty, b.span, &why);
-                let each = self.known_rank(&x.ty) != self.known_rank(&y.ty);
+                let d = self.unify_error(unify_error, &lhs.ty, &rhs.ty, right.span, &why);
+                let each = self.known_rank(&lhs.ty) != self.known_rank(&rhs.ty);
                 self.report(if each {
-                    d.hint(self.by_element(op, a, b)).fix(at, format!(".{}", op.text()))
+                    d.hint(self.by_element(op, left, right)).fix(at, format!(".{}", op.text()))
                 } else {
                     d
                 });
             }
         }
         let p = arith_prim(op).unwrap_or(Prim::Compare(Cmp::Eq));
-        mk(ExprKind::App(mk(ExprKind::Prim(p, Vec::new()), Ty::Unit, span), vec![x, y]), Ty::Bool, span)
+        mk(ExprKind::App(mk(ExprKind::Prim(p, Vec::new()), Ty::Unit, span), vec![lhs, rhs]), Ty::Bool, span)
     }
 
     /// The elementwise comparison that is meant when an array is compared with a number.
@@ -171,21 +180,21 @@ impl Infer<'_> {
     }
 
     pub(super) fn compose(&mut self, f: &ast::Expr, g: &ast::Expr, span: Span) -> core::Expr {
-        let (a, b, c) = (self.meta(), self.meta(), self.meta());
-        let f = self.check(f, &fun(a.clone(), b.clone()), &Reason::new("the left side of `>>`"));
-        let g = self.check(g, &fun(b.clone(), c.clone()), &Reason::new("the right side of `>>`"));
+        let (domain, b, c) = (self.meta(), self.meta(), self.meta());
+        let first = self.check(f, &fun(domain.clone(), b.clone()), &Reason::new("the left side of `>>`"));
+        let second = self.check(g, &fun(b.clone(), c.clone()), &Reason::new("the right side of `>>`"));
         let (x, lf, lg) = (self.local(), self.local(), self.local());
         let call = |h: core::Local, ht: &Ty, arg: core::Expr, t: &Ty| {
             mk(ExprKind::App(mk(ExprKind::Local(h), ht.clone(), span), vec![arg]), t.clone(), span)
         };
-        let linear = matches!((self.resolve(&f.ty), self.resolve(&g.ty)), (Ty::Lin(..), Ty::Lin(..)));
-        let inner = call(lf, &f.ty, mk(ExprKind::Local(x), a.clone(), span), &b);
-        let body = call(lg, &g.ty, inner, &c);
-        let ty = if linear { Ty::Lin(Rc::new(a.clone()), Rc::new(c)) } else { fun(a.clone(), c) };
-        let lam = Lambda { params: vec![Param { local: x, name: None, ty: a }], body, linear, name: None };
+        let linear = matches!((self.resolve(&first.ty), self.resolve(&second.ty)), (Ty::Lin(..), Ty::Lin(..)));
+        let inner = call(lf, &first.ty, mk(ExprKind::Local(x), domain.clone(), span), &b);
+        let body = call(lg, &second.ty, inner, &c);
+        let ty = if linear { Ty::Lin(Rc::new(domain.clone()), Rc::new(c)) } else { fun(domain.clone(), c) };
+        let lam = Lambda { params: vec![Param { local: x, name: None, ty: domain }], body, linear, name: None };
         let lam = mk(ExprKind::Lam(Rc::new(lam)), ty.clone(), span);
-        let inner = mk(ExprKind::Let(lg, None, g, lam), ty.clone(), span);
-        mk(ExprKind::Let(lf, None, f, inner), ty, span)
+        let inner = mk(ExprKind::Let(lg, None, second, lam), ty.clone(), span);
+        mk(ExprKind::Let(lf, None, first, inner), ty, span)
     }
 }
 

@@ -46,8 +46,8 @@ impl Infer<'_> {
     /// The type of an array with the rank of `high` whose last axes are those of `low`. Reports constant extents that
     /// differ.
     pub(super) fn spread(&mut self, what: String, low: &(Ty, Span), (high, other): (&(Ty, Span), &'static str)) -> Ty {
-        let (m, n) = (self.rank(&low.0), self.rank(&high.0));
-        let tail = self.inner(&high.0, n - m);
+        let (low_rank, high_rank) = (self.rank(&low.0), self.rank(&high.0));
+        let tail = self.inner(&high.0, high_rank - low_rank);
         let why = Reason::is(what, high.1, other, &high.0);
         if let Err(unify_error) = self.unify(&tail, &low.0) {
             let mut d = self.unify_error(unify_error, &tail, &low.0, low.1, &why);
@@ -62,7 +62,7 @@ impl Infer<'_> {
             self.report(d);
             return high.0.clone();
         }
-        self.sharper_inside(&high.0, n - m, &low.0)
+        self.sharper_inside(&high.0, high_rank - low_rank, &low.0)
     }
 
     /// The type under the first `axes` axes of an array.

@@ -103,11 +103,11 @@ impl Infer<'_> {
     }
 
     /// A primitive applied to too many arguments.
-    pub(super) fn too_many_for_prim(&self, p: Prim, args: &[&ast::Expr], arity: usize) -> Diagnostic {
-        let d = calls::too_many(args[arity].span, &quoted(p.name()), arity, args.len());
-        let axis = (reduces(p)
+    pub(super) fn too_many_for_prim(&self, prim: Prim, args: &[&ast::Expr], arity: usize) -> Diagnostic {
+        let diagnostic = calls::too_many(args[arity].span, &quoted(prim.name()), arity, args.len());
+        let axis = (reduces(prim)
             || matches!(
-                p,
+                prim,
                 Prim::Reduction(
                     ReductionFn::Argmax
                         | ReductionFn::Argmin
@@ -119,18 +119,18 @@ impl Infer<'_> {
             && args[..2].iter().any(|a| super::along::literal(a).is_some());
         let texts: Vec<&str> = args.iter().map(|a| self.host.text(a.span)).collect();
         let extents = texts.join(", ");
-        match p {
-            _ if axis => d.hint(format!("along an axis: `along 1 {} m`", p.name())),
-            Prim::Array(ArrayFn::Zeros | ArrayFn::Ones) if extents.len() < 40 => d
-                .hint(format!("a shape is written with brackets: `{} [{extents}]`", p.name()))
+        match prim {
+            _ if axis => diagnostic.hint(format!("along an axis: `along 1 {} m`", prim.name())),
+            Prim::Array(ArrayFn::Zeros | ArrayFn::Ones) if extents.len() < 40 => diagnostic
+                .hint(format!("a shape is written with brackets: `{} [{extents}]`", prim.name()))
                 .fix(args[0].span.to(args[args.len() - 1].span), format!("[{extents}]")),
-            _ => d,
+            _ => diagnostic,
         }
     }
 
     /// Something that is not a function is applied.
     pub(super) fn not_a_function(&self, arg: &ast::Expr, callee: &core::Expr, name: &str, ty: &Ty) -> Diagnostic {
-        let d = calls::not_a_function(arg.span, callee.span, name, &self.show(ty));
+        let diagnostic = calls::not_a_function(arg.span, callee.span, name, &self.show(ty));
         let (left, right) = (self.host.text(callee.span), self.host.text(arg.span));
         let number =
             matches!(ty, Ty::Int | Ty::Float | Ty::F32) || matches!(ty, Ty::Meta(m) if self.metas[*m as usize].scalar);
@@ -141,19 +141,19 @@ impl Infer<'_> {
         let before = Span { lo: callee.span.lo.saturating_sub(2), hi: callee.span.lo, ..callee.span };
         if number && self.host.text(before) == " -" {
             let minus = Span { lo: before.lo + 1, hi: callee.span.hi, ..before };
-            return d
+            return diagnostic
                 .hint(format!("a negative argument stands in parentheses: `(-{left})`"))
                 .fix(minus, format!("(-{left})"));
         }
         match ty {
-            _ if number && short => d.hint(format!(
+            _ if number && short => diagnostic.hint(format!(
                 "a product is written `{left} * {right}`; the elements of an array are separated by `,`"
             )),
             Ty::Array(..) if short && right.starts_with('(') => {
-                d.hint(format!("an element is written `{left}[{}]`", &right[1..right.len() - 1]))
+                diagnostic.hint(format!("an element is written `{left}[{}]`", &right[1..right.len() - 1]))
             }
-            Ty::Array(..) if short => d.hint(format!("an element is written `{left}[{right}]`")),
-            _ => d,
+            Ty::Array(..) if short => diagnostic.hint(format!("an element is written `{left}[{right}]`")),
+            _ => diagnostic,
         }
     }
 
@@ -164,7 +164,7 @@ impl Infer<'_> {
         args: &[&ast::Expr],
         (takes, name): (usize, &str),
     ) -> Diagnostic {
-        let d = calls::too_many(args[takes].span, name, takes, args.len());
+        let diagnostic = calls::too_many(args[takes].span, name, takes, args.len());
         let meant = &args[takes - 1..];
         let (first, last) = (meant[0].span, meant[meant.len() - 1].span);
         let is_function = self.fits_function(meant[0]);
@@ -188,7 +188,7 @@ impl Infer<'_> {
             _ => "several values are given as a tuple",
         };
         let short = call.len() < 90 && !call.contains('\n');
-        let d = d.hint(if short { format!("{advice}: `{call}`") } else { advice.to_owned() });
+        let d = diagnostic.hint(if short { format!("{advice}: `{call}`") } else { advice.to_owned() });
         match is_function {
             true => d.fix(Span { hi: first.lo, ..first }, "(").fix(Span { lo: last.hi, ..last }, ")"),
             false => d.fix(first.to(last), if is_array { inside } else { format!("({inside})") }),

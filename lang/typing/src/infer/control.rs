@@ -14,17 +14,17 @@ impl Infer<'_> {
     pub(super) fn if_expr(
         &mut self,
         c: &ast::Expr,
-        a: &ast::Expr,
+        expr: &ast::Expr,
         b: Option<&ast::Expr>,
         want: Option<&Ty>,
         span: Span,
     ) -> core::Expr {
         let cond = self.check(c, &Ty::Bool, &Reason::new("the condition of this `if`"));
-        let yes = self.infer(a, want);
+        let yes = self.infer(expr, want);
         let no = match b {
             Some(b) => {
                 let no = self.infer(b, Some(&yes.ty.clone()));
-                let why = Reason::is("the `else` branch", last_span(a), "the `then` branch", &yes.ty);
+                let why = Reason::is("the `else` branch", last_span(expr), "the `then` branch", &yes.ty);
                 self.expect(&self.loosened(&yes.ty, want), &no.ty.clone(), last_span(b), &why);
                 no
             }
@@ -32,7 +32,7 @@ impl Infer<'_> {
                 self.expect(
                     &Ty::Unit,
                     &yes.ty.clone(),
-                    last_span(a),
+                    last_span(expr),
                     &Reason::new("the branch of an `if` without `else`"),
                 );
                 mk(ExprKind::Lit(Lit::Unit), Ty::Unit, span)
@@ -83,8 +83,14 @@ impl Infer<'_> {
         }
     }
 
-    pub(super) fn match_expr(&mut self, s: &ast::Expr, arms: &[ast::Arm], want: Option<&Ty>, span: Span) -> core::Expr {
-        let scrutinee = self.infer(s, None);
+    pub(super) fn match_expr(
+        &mut self,
+        expr: &ast::Expr,
+        arms: &[ast::Arm],
+        want: Option<&Ty>,
+        span: Span,
+    ) -> core::Expr {
+        let scrutinee = self.infer(expr, None);
         // If nothing were known of the result, the first arm's size would be imposed on all arms.
         let ty = match want {
             Some(t) if !matches!(self.resolve(t), Ty::Meta(_)) => t.clone(),
@@ -116,9 +122,9 @@ impl Infer<'_> {
         let root = self.local();
         let compiled = compile(root, &pats, &mut || self.local());
         match compiled.too_large {
-            true => self.report(patterns::too_large(s.span)),
+            true => self.report(patterns::too_large(expr.span)),
             false if wrong => {}
-            false => self.cases(s.span, arms, compiled.missing, &compiled.reached),
+            false => self.cases(expr.span, arms, compiled.missing, &compiled.reached),
         }
         let ty = out.iter().map(|a| a.body.ty.clone()).reduce(|a, b| self.joined(&a, &b)).unwrap_or(ty);
         mk(ExprKind::Match(scrutinee, root, compiled.tree, out), ty, span)
@@ -126,7 +132,7 @@ impl Infer<'_> {
 
     pub(super) fn loop_expr(
         &mut self,
-        p: &ast::Pat,
+        pattern: &ast::Pat,
         init: &ast::Expr,
         kind: &ast::LoopKind,
         body: &ast::Expr,
@@ -143,7 +149,7 @@ impl Infer<'_> {
         };
         let scope = self.scope.len();
         let mut vars = Vec::new();
-        let pat = self.pat(p, &ty, &mut vars);
+        let pat = self.pat(pattern, &ty, &mut vars);
         let state = match &pat {
             crate::patterns::TPat::Var(x) => *x,
             _ => self.local(),
@@ -152,7 +158,7 @@ impl Infer<'_> {
         let kind = match (kind, count) {
             (ast::LoopKind::While(c), _) => {
                 let cond = self.check(c, &Ty::Bool, &Reason::new("the condition of the loop"));
-                LoopKind::While(self.destructure(state, &ty, pat.clone(), &vars, p.span, cond))
+                LoopKind::While(self.destructure(state, &ty, pat.clone(), &vars, pattern.span, cond))
             }
             (ast::LoopKind::For(..), Some((i, n))) => {
                 let local = self.local();
@@ -161,12 +167,12 @@ impl Infer<'_> {
             }
             (ast::LoopKind::For(..), None) => return self.error_expr(span),
         };
-        let why = Reason::is("the next state", p.span, "the state", &ty);
+        let why = Reason::is("the next state", pattern.span, "the state", &ty);
         let body = self.check(body, &ty, &why);
         // A size that an iteration may change is determined only at run time.
         let out = self.joined(&ty, &body.ty);
         self.scope.truncate(scope);
-        let body = self.destructure(state, &ty, pat, &vars, p.span, body);
+        let body = self.destructure(state, &ty, pat, &vars, pattern.span, body);
         mk(ExprKind::Loop(state, init_core, kind, body), out, span)
     }
 }

@@ -61,22 +61,22 @@ impl Infer<'_> {
         mk(ExprKind::Record(fields), ty, span)
     }
 
-    /// `{r with x = e, y}`.
+    /// `{expr with x = e, y}`.
     pub(super) fn update_fields(
         &mut self,
-        r: &ast::Expr,
+        expr: &ast::Expr,
         fields: &[(ast::Ident, ast::Expr)],
         want: Option<&Ty>,
         span: Span,
     ) -> core::Expr {
-        let base = self.infer(r, want);
+        let base = self.infer(expr, want);
         self.solve_ops();
         let places: Vec<ast::Ident> = fields.iter().map(|(n, _)| *n).collect();
         let fields = self.fields(fields, Some(&base.ty.clone()));
         for name in places {
             let Some((_, e)) = fields.iter().find(|(n, _)| *n == name.name) else { continue };
             let (t, at) = (e.ty.clone(), e.span);
-            self.updated(&base, name, &t, r.span, at);
+            self.updated(&base, name, &t, expr.span, at);
         }
         let ty = base.ty.clone();
         mk(ExprKind::Update(base, fields), ty, span)
@@ -105,21 +105,21 @@ impl Infer<'_> {
         self.expect(&needed, &base.ty.clone(), record, &Reason::new("the updated record"));
     }
 
-    pub(super) fn field(&mut self, r: &ast::Expr, name: ast::Ident, span: Span) -> core::Expr {
+    pub(super) fn field(&mut self, expr: &ast::Expr, name: ast::Ident, span: Span) -> core::Expr {
         if let Some(e) = self
-            .library_member(r, name, span)
-            .or_else(|| self.file_name(r, name, span))
-            .or_else(|| self.module_member(r, name, span))
+            .library_member(expr, name, span)
+            .or_else(|| self.file_name(expr, name, span))
+            .or_else(|| self.module_member(expr, name, span))
         {
             return e;
         }
-        let base = self.infer(r, None);
+        let base = self.infer(expr, None);
         self.solve_ops();
         if name.name.as_str() == "T" {
             let elem = self.meta();
             let (n, m) = (self.size_meta(), self.size_meta());
             let wanted = array(n, array(m, elem.clone()));
-            self.expect(&wanted, &base.ty.clone(), r.span, &Reason::new("the operand of `.T`"));
+            self.expect(&wanted, &base.ty.clone(), expr.span, &Reason::new("the operand of `.T`"));
             return mk(
                 ExprKind::App(
                     mk(ExprKind::Prim(Prim::Array(ArrayFn::TransposeArray), Vec::new()), Ty::Unit, span),
@@ -129,7 +129,7 @@ impl Infer<'_> {
                 span,
             );
         }
-        self.field_of_value(base, name, r.span, span)
+        self.field_of_value(base, name, expr.span, span)
     }
 
     /// A field of the value whose expression is at `at`.

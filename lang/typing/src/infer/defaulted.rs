@@ -39,29 +39,34 @@ impl Infer<'_> {
     /// The advice for an argument of such a function that has numbers of another type or rank.
     pub(super) fn told_computed(
         &self,
-        d: Diagnostic,
+        diagnostic: Diagnostic,
         expected: &Ty,
         actual: &Ty,
         what: &Role,
     ) -> Result<Diagnostic, Diagnostic> {
-        let Role::Argument { of, .. } = what else { return Err(d) };
+        let Role::Argument { of, .. } = what else { return Err(diagnostic) };
         let number = |t: &Ty| self.head(&self.bottom(t)) == Head::Scalar;
         let name = Symbol::new(of.trim_matches('`'));
         let found =
             self.tables.computed.get(&name).filter(|_| number(expected) && number(actual) && of.starts_with('`'));
-        let Some(c) = found.filter(|c| self.is_computed(name, c)) else { return Err(d) };
-        let body = self.host.text(c.body);
+        let Some(computed) = found.filter(|c| self.is_computed(name, c)) else { return Err(diagnostic) };
+        let body = self.host.text(computed.body);
         let words: Vec<&str> = body.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\'')).collect();
-        let Some(x) = ["x", "y", "t", "v", "arg"].into_iter().find(|x| !words.contains(x)) else { return Err(d) };
-        let whole = if c.applied { format!("{body} {x}") } else { format!("({body}) {x}") };
+        let Some(parameter) = ["x", "y", "t", "v", "arg"].into_iter().find(|x| !words.contains(x)) else {
+            return Err(diagnostic);
+        };
+        let whole = if computed.applied { format!("{body} {parameter}") } else { format!("({body}) {parameter}") };
         let why = format!("the value of {of} is computed once, at one type");
         if body.is_empty() || body.contains('\n') {
-            return Ok(d.hint(format!("{why}: as a function of its argument, `let {name} {x} = ...`, it takes others")));
+            return Ok(diagnostic.hint(format!(
+                "{why}: as a function of its argument, `let {name} {parameter} = ...`, it takes others"
+            )));
         }
-        let after = Span { lo: c.name.hi, ..c.name };
-        Ok(d.hint(format!("{why}: `let {name} {x} = {whole}` takes others"))
-            .fix(after, format!(" {x}"))
-            .fix(c.body, whole))
+        let after = Span { lo: computed.name.hi, ..computed.name };
+        Ok(diagnostic
+            .hint(format!("{why}: `let {name} {parameter} = {whole}` takes others"))
+            .fix(after, format!(" {parameter}"))
+            .fix(computed.body, whole))
     }
 
     /// Whether a name means that definition here.

@@ -33,10 +33,10 @@ impl Infer<'_> {
     }
 
     /// Infers an expression. `want` is the type that the context expects; it only guides inference.
-    pub(super) fn infer(&mut self, e: &ast::Expr, want: Option<&Ty>) -> core::Expr {
+    pub(super) fn infer(&mut self, expr: &ast::Expr, want: Option<&Ty>) -> core::Expr {
         stop::poll();
         let deepens = matches!(
-            e.kind,
+            expr.kind,
             ast::ExprKind::Fun(..)
                 | ast::ExprKind::Lin(..)
                 | ast::ExprKind::Array(_)
@@ -46,19 +46,19 @@ impl Infer<'_> {
                 | ast::ExprKind::App(..)
         );
         if !deepens {
-            return stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.infer_inner(e, want));
+            return stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.infer_inner(expr, want));
         }
         // Types grow with these forms, and every level traverses the whole type.
         if self.depth >= MAX_TYPE_DEPTH {
-            self.report(Diagnostic::error("E0107", e.span, "nested too deeply").hint("name the parts with `let`"));
-            return self.error_expr(e.span);
+            self.report(Diagnostic::error("E0107", expr.span, "nested too deeply").hint("name the parts with `let`"));
+            return self.error_expr(expr.span);
         }
         self.depth += 1;
-        let out = stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.infer_inner(e, want));
+        let out = stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.infer_inner(expr, want));
         self.depth -= 1;
         if self.too_large(&out.ty) {
-            self.report_large(e.span);
-            return self.error_expr(e.span);
+            self.report_large(expr.span);
+            return self.error_expr(expr.span);
         }
         out
     }

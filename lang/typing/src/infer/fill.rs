@@ -12,8 +12,8 @@ use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 
 impl Infer<'_> {
-    /// An array filled with `x`, whose shape is a literal or a single size.
-    pub(super) fn filled_shape(&mut self, p: Prim, shape: &ast::Expr, x: Expr, span: Span) -> Expr {
+    /// An array filled with `expr`, whose shape is a literal or a single size.
+    pub(super) fn filled_shape(&mut self, p: Prim, shape: &ast::Expr, expr: Expr, span: Span) -> Expr {
         let dims: Vec<&ast::Expr> = match &super::apply::strip(shape).kind {
             ast::ExprKind::Array(dims) => dims.iter().collect(),
             _ => vec![shape],
@@ -29,7 +29,7 @@ impl Infer<'_> {
             self.expect(&Ty::Int, &n.ty.clone(), e.span, &Reason::new("an extent"));
             sizes.push((n, self.size_of(e)));
         }
-        sizes.into_iter().rev().fold(x, |x, (n, size)| {
+        sizes.into_iter().rev().fold(expr, |x, (n, size)| {
             let ty = array(size, x.ty.clone());
             self.call(Prim::Array(ArrayFn::Replicate), &[], vec![n, x], ty, span)
         })

@@ -48,11 +48,11 @@ impl Infer<'_> {
         Some(self.error_expr(span))
     }
 
-    /// Whether `// b` is a comment of another language: words of which the first is not defined.
-    pub(super) fn comment_by_slashes(&mut self, slashes: Span, b: &ast::Expr) -> bool {
-        let (head, more) = match &b.kind {
+    /// Whether `// expr` is a comment of another language: words of which the first is not defined.
+    pub(super) fn comment_by_slashes(&mut self, slashes: Span, expr: &ast::Expr) -> bool {
+        let (head, more) = match &expr.kind {
             ast::ExprKind::App(f, args) => (&**f, args.as_slice()),
-            _ => (b, &[][..]),
+            _ => (expr, &[][..]),
         };
         let ast::ExprKind::Var(name) = head.kind else { return false };
         let alone = more.is_empty();
@@ -63,7 +63,7 @@ impl Infer<'_> {
         }
         // A single word may also be a misspelling.
         let words = !self.is_defined(name)
-            && !(alone && (self.has_near(name) || self.host.text(slashes.to(b.span)).contains('\n')));
+            && !(alone && (self.has_near(name) || self.host.text(slashes.to(expr.span)).contains('\n')));
         if words {
             self.report(foreign_syntax::foreign_comment(slashes, "//"));
         }
@@ -80,8 +80,8 @@ impl Infer<'_> {
             }
             left = inner;
         }
-        let ast::ExprKind::App(f, args) = &left.kind else { return false };
-        let effect = matches!(f.kind, ast::ExprKind::Var(name) if matches!(self.prim_named(name), Some(Prim::General(GeneralFn::Assert) | Prim::Io(IoFn::Print))));
+        let ast::ExprKind::App(callee, args) = &left.kind else { return false };
+        let effect = matches!(callee.kind, ast::ExprKind::Var(name) if matches!(self.prim_named(name), Some(Prim::General(GeneralFn::Assert) | Prim::Io(IoFn::Print))));
         let Some(first) = args.first().filter(|_| effect && !matches!(op, B::PipeLeft | B::PipeRight | B::Compose))
         else {
             return false;
@@ -97,7 +97,7 @@ impl Infer<'_> {
             hi: lo + 1,
             ..whole
         });
-        let (head, inside) = (self.host.text(f.span).to_owned(), Span { lo: first.span.lo, ..whole });
+        let (head, inside) = (self.host.text(callee.span).to_owned(), Span { lo: first.span.lo, ..whole });
         let d = calls::effect_before(
             left.span,
             (&head, self.host.text(left.span)),

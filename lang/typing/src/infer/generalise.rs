@@ -167,14 +167,14 @@ impl Infer<'_> {
     }
 
     /// Turns an inference variable that belongs to the definition into a quantified variable.
-    fn quantify(&mut self, m: u32, function: bool) -> Option<(TyVar, Vec<Class>, Symbol)> {
-        let meta = self.metas[m as usize].clone();
+    fn quantify(&mut self, index: u32, function: bool) -> Option<(TyVar, Vec<Class>, Symbol)> {
+        let meta = self.metas[index as usize].clone();
         if meta.level <= self.level {
             return None;
         }
         let classes: Vec<Class> = meta.classes.iter().map(|c| c.0).collect();
         if !function && classes.iter().any(|c| c.has_rep()) {
-            self.metas[m as usize].level = self.level;
+            self.metas[index as usize].level = self.level;
             return None;
         }
         let v = self.tables.var();
@@ -183,7 +183,7 @@ impl Infer<'_> {
         }
         let name = meta.name.unwrap_or_else(|| Symbol::new(""));
         self.rigid.insert(v, (classes.clone(), name));
-        self.metas[m as usize].bound = Some(Ty::Var(v));
+        self.metas[index as usize].bound = Some(Ty::Var(v));
         Some((v, classes, name))
     }
 
@@ -219,18 +219,18 @@ impl Infer<'_> {
         }
         let mut map: HashMap<TyVar, Ty> = HashMap::new();
         let mut reps = Vec::new();
-        for (v, classes, name) in &scheme.vars {
+        for (var, classes, name) in &scheme.vars {
             // A descriptive name is kept.
             let told =
                 Some(*name).filter(|n| !matches!(n.as_str(), "" | "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h"));
             let t = self.constrained(classes, told, span, op);
-            if let Some(at) = self.tables.reads.get(v) {
+            if let Some(at) = self.tables.reads.get(var) {
                 self.reads.insert(span, *at);
             }
             if classes.iter().any(|c| c.has_rep()) {
                 reps.push(t.clone());
             }
-            map.insert(*v, t);
+            map.insert(*var, t);
         }
         for (v, classes) in &scheme.determined {
             let t = self.constrained(classes, None, span, op);

@@ -25,21 +25,21 @@ impl Infer<'_> {
 
     /// The sizes of the first `count` axes of an array, and the type under them.
     pub(super) fn indexed_axes(&mut self, base: &core::Expr, count: usize, at: Span) -> (Vec<Size>, Ty) {
-        let mut t = base.ty.clone();
+        let mut ty = base.ty.clone();
         let mut axes = Vec::new();
         for _ in 0..count {
-            let (n, e) = match self.resolve(&t) {
+            let (n, e) = match self.resolve(&ty) {
                 Ty::Array(n, e) => (n, (*e).clone()),
                 _ => {
                     let (n, e) = (self.size_meta(), self.meta());
-                    self.expect(&array(n, e.clone()), &t, at, &Reason::new("the indexed value"));
+                    self.expect(&array(n, e.clone()), &ty, at, &Reason::new("the indexed value"));
                     (n, e)
                 }
             };
             axes.push(n);
-            t = e;
+            ty = e;
         }
-        (axes, t)
+        (axes, ty)
     }
 
     pub(super) fn comprehension(
@@ -52,8 +52,8 @@ impl Infer<'_> {
         let scope = self.scope.len();
         let mut out: Vec<(core::Local, Symbol, Extent)> = Vec::new();
         let mut sizes = Vec::new();
-        for v in vars {
-            let (extent, size) = match &v.bound {
+        for var in vars {
+            let (extent, size) = match &var.bound {
                 Some(b) => {
                     let others = out.iter().map(|(_, name, _)| *name).collect();
                     let before = std::mem::replace(&mut self.beside, others);
@@ -61,10 +61,10 @@ impl Infer<'_> {
                     self.beside = before;
                     (Extent::Bound(e), self.size_of(b))
                 }
-                None => self.extent_from_use(v, vars, body),
+                None => self.extent_from_use(var, vars, body),
             };
             sizes.push(size);
-            out.push((self.local(), v.name.name, extent));
+            out.push((self.local(), var.name.name, extent));
         }
         for (local, name, _) in &out {
             self.bind_mono(*name, *local, Ty::Int);
@@ -90,7 +90,7 @@ impl Infer<'_> {
     /// The arrays that an index without a bound indexes.
     pub(super) fn extent_from_use(
         &mut self,
-        v: &ast::ForVar,
+        var: &ast::ForVar,
         vars: &[ast::ForVar],
         body: &ast::Expr,
     ) -> (Extent, Size) {
@@ -100,8 +100,7 @@ impl Infer<'_> {
         super::apply::walk(body, &mut |e| {
             let ast::ExprKind::Index(a, args) = &e.kind else { return };
             for (axis, arg) in args.iter().enumerate() {
-                let direct =
-                    matches!(arg, ast::IndexArg::At(i) if matches!(i.kind, ast::ExprKind::Var(n) if n == v.name.name));
+                let direct = matches!(arg, ast::IndexArg::At(i) if matches!(i.kind, ast::ExprKind::Var(n) if n == var.name.name));
                 // Slices before the index do not change its axis.
                 if direct
                     && super::apply::is_path(a, &inner)
@@ -112,8 +111,8 @@ impl Infer<'_> {
             }
         });
         if found.is_empty() {
-            self.report(mismatch::no_extent(v.name.span, v.name.name.as_str()));
-            let zero = mk(ExprKind::Lit(Lit::Int(0)), Ty::Int, v.name.span);
+            self.report(mismatch::no_extent(var.name.span, var.name.name.as_str()));
+            let zero = mk(ExprKind::Lit(Lit::Int(0)), Ty::Int, var.name.span);
             return (Extent::Bound(zero), Size::Unknown);
         }
         let size = self.size_meta();
@@ -127,7 +126,7 @@ impl Infer<'_> {
                 let n = self.size_meta();
                 t = array(n, t);
             }
-            let why = Reason::new(format!("an array that `{}` indexes", v.name.name));
+            let why = Reason::new(format!("an array that `{}` indexes", var.name.name));
             self.expect(&t, &c.ty.clone(), a.span, &why);
             axes.push((c, axis));
         }

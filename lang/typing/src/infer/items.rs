@@ -75,9 +75,9 @@ pub fn check_item(
 }
 
 /// Adds the names of a definition to the environment.
-fn define(env: &mut Env, d: &Def, internal: bool) {
-    let Some(name) = d.name else { return };
-    let alias = match &*d.expr.kind {
+fn define(env: &mut Env, def: &Def, internal: bool) {
+    let Some(name) = def.name else { return };
+    let alias = match &*def.expr.kind {
         ExprKind::Prim(p, _) => Some(*p),
         ExprKind::Abs(_, e) => match &*e.kind {
             ExprKind::Prim(p, _) => Some(*p),
@@ -86,12 +86,12 @@ fn define(env: &mut Env, d: &Def, internal: bool) {
         _ => None,
     };
     let g = Global {
-        id: d.global,
-        scheme: Rc::new(d.scheme.clone()),
-        span: d.span,
-        doc: d.doc.clone(),
+        id: def.global,
+        scheme: Rc::new(def.scheme.clone()),
+        span: def.span,
+        doc: def.doc.clone(),
         alias: alias.filter(|_| internal),
-        arity: d.expr.arity(),
+        arity: def.expr.arity(),
     };
     env.values.insert_mut(name, g);
     if env.broken.contains_key(&name) {
@@ -186,10 +186,10 @@ impl Infer<'_> {
             return defs;
         }
         self.distinct(group);
-        for b in &group.bindings {
-            match pattern_name(&b.pat) {
-                Some(name) if !matches!(b.pat.kind, ast::PatKind::Ann(..)) => {
-                    let m = self.single(b, name);
+        for binding in &group.bindings {
+            match pattern_name(&binding.pat) {
+                Some(name) if !matches!(binding.pat.kind, ast::PatKind::Ann(..)) => {
+                    let m = self.single(binding, name);
                     defs.push(Def {
                         global: self.tables.global(),
                         name: Some(m.name),
@@ -199,46 +199,56 @@ impl Infer<'_> {
                         doc: doc.clone(),
                     });
                 }
-                _ => self.top_pattern(b, &mut defs, &doc),
+                _ => self.top_pattern(binding, &mut defs, &doc),
             }
         }
         defs
     }
 
-    /// `let (a, b) = e`: binds the value to a hidden name, then each variable to a part of it.
-    fn top_pattern(&mut self, b: &ast::Binding, defs: &mut Vec<Def>, doc: &Option<Rc<str>>) {
-        let (e, pat, vars) = self.pattern_value(b);
+    /// `let (a, binding) = e`: binds the value to a hidden name, then each variable to a part of it.
+    fn top_pattern(&mut self, binding: &ast::Binding, defs: &mut Vec<Def>, doc: &Option<Rc<str>>) {
+        let (e, pat, vars) = self.pattern_value(binding);
         let (hidden, ty) = (self.tables.global(), e.ty.clone());
         defs.push(Def {
             global: hidden,
             name: None,
             scheme: Scheme::mono(ty.clone()),
             expr: e,
-            span: b.pat.span,
+            span: binding.pat.span,
             doc: None,
         });
         if !matches!(vars.as_slice(), [_]) {
             // Exhaustiveness is checked once, for the whole pattern.
-            let (root, unit) = (self.local(), mk(ExprKind::Lit(core::Lit::Unit), Ty::Unit, b.pat.span));
-            self.destructure(root, &ty, pat.clone(), &vars, b.pat.span, unit);
+            let (root, unit) = (self.local(), mk(ExprKind::Lit(core::Lit::Unit), Ty::Unit, binding.pat.span));
+            self.destructure(root, &ty, pat.clone(), &vars, binding.pat.span, unit);
         }
         for var in &vars {
-            let (name, local, t, span) = var;
-            let value = mk(ExprKind::Global(hidden), ty.clone(), b.pat.span);
-            let body = mk(ExprKind::Local(*local), t.clone(), *span);
+            let (name, local, var_ty, span) = var;
+            let value = mk(ExprKind::Global(hidden), ty.clone(), binding.pat.span);
+            let body = mk(ExprKind::Local(*local), var_ty.clone(), *span);
             let root = self.local();
             let taken = match vars.len() {
-                1 => self.destructure(root, &ty, pat.clone(), &vars, b.pat.span, body),
-                _ => self.destructure_with(root, &ty, pat.only(*local), std::slice::from_ref(var), b.pat.span, body).0,
+                1 => self.destructure(root, &ty, pat.clone(), &vars, binding.pat.span, body),
+                _ => {
+                    self.destructure_with(
+                        root,
+                        &ty,
+                        pat.only(*local),
+                        std::slice::from_ref(var),
+                        binding.pat.span,
+                        body,
+                    )
+                    .0
+                }
             };
             let expr = match &*taken.kind {
                 ExprKind::Local(l) if *l == *local => value,
-                _ => mk(ExprKind::Let(root, None, value, taken), t.clone(), *span),
+                _ => mk(ExprKind::Let(root, None, value, taken), var_ty.clone(), *span),
             };
             defs.push(Def {
                 global: self.tables.global(),
                 name: Some(*name),
-                scheme: Scheme::mono(t.clone()),
+                scheme: Scheme::mono(var_ty.clone()),
                 expr,
                 span: *span,
                 doc: doc.clone(),
@@ -279,8 +289,8 @@ impl Infer<'_> {
     }
 
     pub(super) fn default_metas(&mut self) {
-        for m in 0..self.metas.len() {
-            let meta = self.metas[m].clone();
+        for index in 0..self.metas.len() {
+            let meta = self.metas[index].clone();
             if meta.bound.is_some() {
                 continue;
             }
@@ -304,7 +314,7 @@ impl Infer<'_> {
             } else {
                 continue;
             };
-            self.metas[m].bound = Some(to);
+            self.metas[index].bound = Some(to);
         }
     }
 }

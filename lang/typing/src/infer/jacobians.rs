@@ -25,57 +25,57 @@ struct Leaf {
 }
 
 impl Infer<'_> {
-    /// `jacobian f x` and its variants.
-    pub(super) fn jacobian(&mut self, p: Prim, [f, x]: [&ast::Expr; 2], span: Span) -> Expr {
-        let callee = self.prim_value(p, span);
+    /// `jacobian func input` and its variants.
+    pub(super) fn jacobian(&mut self, prim: Prim, [func, input]: [&ast::Expr; 2], span: Span) -> Expr {
+        let callee = self.prim_value(prim, span);
         let (params, result, _) = self.parameters_of(&callee, 2);
-        let name: Rc<str> = format!("`{}`", p.name()).into();
-        let point = self.infer(x, None);
+        let name: Rc<str> = format!("`{}`", prim.name()).into();
+        let point = self.infer(input, None);
         self.solve_ops();
         // What is open may be told by the function.
         if self.is_vector(&point.ty) && !matches!(self.resolve(&point.ty), Ty::Meta(_)) {
-            self.expect(&params[1], &point.ty.clone(), last_span(x), &Reason::argument(1, 2, &name));
-            if p == Prim::Derivative(DerivativeFn::Hessian) {
-                let f = self.argument(f, &params[0], (0, 2), &name);
+            self.expect(&params[1], &point.ty.clone(), last_span(input), &Reason::argument(1, 2, &name));
+            if prim == Prim::Derivative(DerivativeFn::Hessian) {
+                let f = self.argument(func, &params[0], (0, 2), &name);
                 return mk(ExprKind::App(callee, vec![f, point]), result, span);
             }
         }
-        let out = if p == Prim::Derivative(DerivativeFn::Hessian) {
+        let out = if prim == Prim::Derivative(DerivativeFn::Hessian) {
             self.number(Class::Real, span, "`hessian`")
         } else {
             self.meta()
         };
         let wanted = fun(point.ty.clone(), out.clone());
         let errors = self.diags.len();
-        let function = if p == Prim::Derivative(DerivativeFn::Hessian) {
-            self.argument(f, &wanted, (0, 2), &name)
+        let function = if prim == Prim::Derivative(DerivativeFn::Hessian) {
+            self.argument(func, &wanted, (0, 2), &name)
         } else {
-            self.infer(f, Some(&wanted))
+            self.infer(func, Some(&wanted))
         };
         self.solve_ops();
         let why = Reason::argument(0, 2, &name);
-        if self.diags.len() > errors || !self.expect(&wanted, &function.ty.clone(), last_span(f), &why) {
+        if self.diags.len() > errors || !self.expect(&wanted, &function.ty.clone(), last_span(func), &why) {
             return self.error_expr(span);
         }
         self.solve_ops();
         if matches!(self.resolve(&point.ty), Ty::Meta(_)) && self.is_vector(&point.ty) {
-            self.expect(&params[1], &point.ty.clone(), last_span(x), &Reason::argument(1, 2, &name));
+            self.expect(&params[1], &point.ty.clone(), last_span(input), &Reason::argument(1, 2, &name));
             self.solve_ops();
         }
-        if self.is_vector(&point.ty) && (p == Prim::Derivative(DerivativeFn::Hessian) || self.is_vector(&out)) {
-            self.expect(&params[0], &function.ty.clone(), last_span(f), &why);
+        if self.is_vector(&point.ty) && (prim == Prim::Derivative(DerivativeFn::Hessian) || self.is_vector(&out)) {
+            self.expect(&params[0], &function.ty.clone(), last_span(func), &why);
             return mk(ExprKind::App(callee, vec![function, point]), result, span);
         }
-        if p == Prim::Derivative(DerivativeFn::Hessian)
-            && !self.expect(&Ty::Float, &out, last_span(f), &Reason::new("the result of the function of `hessian`"))
+        if prim == Prim::Derivative(DerivativeFn::Hessian)
+            && !self.expect(&Ty::Float, &out, last_span(func), &Reason::new("the result of the function of `hessian`"))
         {
             return self.error_expr(span);
         }
-        let both = [(&point.ty, x.span), (&out, f.span)];
-        if both.into_iter().any(|(t, at)| !self.is_differentiable(p, &t.clone(), at)) {
+        let both = [(&point.ty, input.span), (&out, func.span)];
+        if both.into_iter().any(|(t, at)| !self.is_differentiable(prim, &t.clone(), at)) {
             return self.error_expr(span);
         }
-        self.structured(p, function, point, &out, span)
+        self.structured(prim, function, point, &out, span)
     }
 
     /// Whether a type is, or may become, an array of numbers with one axis.
@@ -87,39 +87,39 @@ impl Infer<'_> {
     }
 
     /// Reports data that does not consist of Floats, arrays, tuples and records.
-    fn is_differentiable(&mut self, p: Prim, t: &Ty, at: Span) -> bool {
-        match self.resolve(t) {
+    fn is_differentiable(&mut self, prim: Prim, ty: &Ty, at: Span) -> bool {
+        match self.resolve(ty) {
             Ty::Float => true,
             t @ Ty::Meta(_) if self.head(&t) == Head::Scalar => self.unify(&Ty::Float, &t).is_ok(),
             Ty::Array(_, e) if !matches!(self.resolve(&e), Ty::Tuple(_) | Ty::Record(_)) => {
-                self.is_differentiable(p, &e, at)
+                self.is_differentiable(prim, &e, at)
             }
-            Ty::Tuple(parts) => parts.iter().all(|t| self.is_differentiable(p, t, at)),
+            Ty::Tuple(parts) => parts.iter().all(|t| self.is_differentiable(prim, t, at)),
             Ty::Record(r) => {
                 let r = self.open_record(&r);
                 if r.tail.is_some() {
-                    let d = derivatives::open_structure(at, p.name(), &self.show(t));
+                    let d = derivatives::open_structure(at, prim.name(), &self.show(ty));
                     self.report(d);
                     return false;
                 }
-                r.fields.iter().all(|(_, t)| self.is_differentiable(p, t, at))
+                r.fields.iter().all(|(_, t)| self.is_differentiable(prim, t, at))
             }
             t @ Ty::Meta(_) => {
-                let d = derivatives::open_structure(at, p.name(), &self.show(&t));
+                let d = derivatives::open_structure(at, prim.name(), &self.show(&t));
                 self.report(d);
                 false
             }
             t => {
-                let d = derivatives::no_structure(at, p.name(), &self.show(&t));
+                let d = derivatives::no_structure(at, prim.name(), &self.show(&t));
                 self.report(d);
                 false
             }
         }
     }
 
-    fn structured(&mut self, p: Prim, f: Expr, x: Expr, out: &Ty, span: Span) -> Expr {
+    fn structured(&mut self, prim: Prim, f: Expr, x: Expr, out: &Ty, span: Span) -> Expr {
         let mut lets = LetBindings::new();
-        let (f, x) = (self.named(f, &mut lets), self.bound(x, &mut lets));
+        let (f, point) = (self.named(f, &mut lets), self.bound(x, &mut lets));
         let vector = array(Size::Unknown, Ty::Float);
         let ravel = |e: Expr| {
             let of = mk(ExprKind::Prim(Prim::Derivative(DerivativeFn::Ravel), vec![pending(&e.ty)]), Ty::Unit, span);
@@ -127,27 +127,29 @@ impl Infer<'_> {
         };
         let call = |x: Expr| mk(ExprKind::App(f.clone(), vec![x]), out.clone(), span);
         let v = self.local();
-        let unravel = mk(ExprKind::Prim(Prim::Derivative(DerivativeFn::Unravel), vec![pending(&x.ty)]), Ty::Unit, span);
+        let unravel =
+            mk(ExprKind::Prim(Prim::Derivative(DerivativeFn::Unravel), vec![pending(&point.ty)]), Ty::Unit, span);
         let inside = call(mk(
-            ExprKind::App(unravel, vec![x.clone(), mk(ExprKind::Local(v), vector.clone(), span)]),
-            x.ty.clone(),
+            ExprKind::App(unravel, vec![point.clone(), mk(ExprKind::Local(v), vector.clone(), span)]),
+            point.ty.clone(),
             span,
         ));
-        let body = if p == Prim::Derivative(DerivativeFn::Hessian) { inside } else { ravel(inside) };
+        let body = if prim == Prim::Derivative(DerivativeFn::Hessian) { inside } else { ravel(inside) };
         let ty = fun(vector.clone(), body.ty.clone());
         let params = vec![Param { local: v, name: None, ty: vector.clone() }];
         let g = mk(ExprKind::Lam(Rc::new(Lambda { params, body, linear: false, name: None })), ty, span);
-        let operator = mk(ExprKind::Prim(p, vec![pending(&Ty::Float)]), Ty::Unit, span);
-        let matrix = mk(ExprKind::App(operator, vec![g, ravel(x.clone())]), array(Size::Unknown, vector.clone()), span);
+        let operator = mk(ExprKind::Prim(prim, vec![pending(&Ty::Float)]), Ty::Unit, span);
+        let matrix =
+            mk(ExprKind::App(operator, vec![g, ravel(point.clone())]), array(Size::Unknown, vector.clone()), span);
         let matrix = self.named(matrix, &mut lets);
-        let y = if p == Prim::Derivative(DerivativeFn::Hessian) {
-            x.clone()
+        let y = if prim == Prim::Derivative(DerivativeFn::Hessian) {
+            point.clone()
         } else {
-            self.bound(call(x.clone()), &mut lets)
+            self.bound(call(point.clone()), &mut lets)
         };
-        let (rows, columns) = (self.leaves(&y, span, &mut lets), self.leaves(&x, span, &mut lets));
+        let (rows, columns) = (self.leaves(&y, span, &mut lets), self.leaves(&point, span, &mut lets));
         let made = shaped(&y, &mut rows.iter(), &mut |row| {
-            shaped(&x, &mut columns.iter(), &mut |column| part(&matrix, row, column, span))
+            shaped(&point, &mut columns.iter(), &mut |column| part(&matrix, row, column, span))
         });
         after(lets, made)
     }
@@ -198,9 +200,9 @@ fn axes(t: &Ty) -> u32 {
     if let Ty::Array(_, e) = t { 1 + axes(e) } else { 0 }
 }
 
-/// Data with the structure of `like`, whose leaves `f` computes from its leaves.
-fn shaped<'l>(like: &Expr, leaves: &mut dyn Iterator<Item = &'l Leaf>, f: &mut dyn FnMut(&Leaf) -> Expr) -> Expr {
-    let inner: Vec<Expr> = parts(like).iter().map(|p| shaped(p, leaves, f)).collect();
+/// Data with the structure of `like`, whose leaves `make` computes from its leaves.
+fn shaped<'l>(like: &Expr, leaves: &mut dyn Iterator<Item = &'l Leaf>, make: &mut dyn FnMut(&Leaf) -> Expr) -> Expr {
+    let inner: Vec<Expr> = parts(like).iter().map(|p| shaped(p, leaves, make)).collect();
     let types = || inner.iter().map(|e| e.ty.clone());
     match &like.ty {
         Ty::Tuple(_) => {
@@ -213,7 +215,7 @@ fn shaped<'l>(like: &Expr, leaves: &mut dyn Iterator<Item = &'l Leaf>, f: &mut d
             mk(ExprKind::Record(names().zip(inner).collect()), ty, like.span)
         }
         _ => match leaves.next() {
-            Some(leaf) => f(leaf),
+            Some(leaf) => make(leaf),
             None => like.clone(),
         },
     }
@@ -221,8 +223,8 @@ fn shaped<'l>(like: &Expr, leaves: &mut dyn Iterator<Item = &'l Leaf>, f: &mut d
 
 /// The derivatives of one leaf with respect to another.
 fn part(matrix: &Expr, row: &Leaf, column: &Leaf, span: Span) -> Expr {
-    let (m, n) = (axes(&row.value.ty), axes(&column.value.ty));
-    if m + n == 0 {
+    let (row_axes, column_axes) = (axes(&row.value.ty), axes(&column.value.ty));
+    if row_axes + column_axes == 0 {
         return mk(
             ExprKind::Index(matrix.clone(), vec![IndexArg::At(row.from.clone()), IndexArg::At(column.from.clone())]),
             Ty::Float,
@@ -236,8 +238,8 @@ fn part(matrix: &Expr, row: &Leaf, column: &Leaf, span: Span) -> Expr {
         span,
     );
     let extents = |leaf: &Leaf, n: u32| (0..n).map(|k| extent(&leaf.value, k, span)).collect::<Vec<_>>();
-    let dims: Vec<Expr> = extents(row, m).into_iter().chain(extents(column, n)).collect();
-    let shape = mk(ExprKind::Array(dims), array(Size::from(u64::from(m + n), span), Ty::Int), span);
+    let dims: Vec<Expr> = extents(row, row_axes).into_iter().chain(extents(column, column_axes)).collect();
+    let shape = mk(ExprKind::Array(dims), array(Size::from(u64::from(row_axes + column_axes), span), Ty::Int), span);
     let ty = over(&row.value.ty, &column.value.ty);
     prim(Prim::Array(ArrayFn::Reshape), vec![shape, block], ty, span)
 }

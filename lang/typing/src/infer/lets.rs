@@ -65,65 +65,65 @@ struct Parameter {
 
 impl Infer<'_> {
     /// A function whose parameters are patterns.
-    pub(super) fn function(&mut self, f: Function<'_>) -> core::Expr {
+    pub(super) fn function(&mut self, func: Function<'_>) -> core::Expr {
         let (scope, type_names, size_names) = (self.scope.len(), self.type_names.clone(), self.size_names.clone());
-        let parts = self.parameters(f.params, f.wants);
-        let ret = match f.sig {
+        let parts = self.parameters(func.params, func.wants);
+        let ret = match func.sig {
             Some(sig) => {
                 let t = self.signature(sig);
                 self.closed_result(&parts, &size_names, t)
             }
-            None => f.ret.cloned().unwrap_or_else(|| self.meta()),
+            None => func.ret.cloned().unwrap_or_else(|| self.meta()),
         };
-        if let Some(t) = f.whole {
+        if let Some(t) = func.whole {
             // Recursive uses have the type of the annotations. A mismatch is reported at the end.
             let own = parts.iter().rev().fold(ret.clone(), |r, p| fun(p.ty.clone(), r));
             let _ = self.unify(t, &own);
         }
-        let sizes = self.entry_sizes(&parts, f.params);
-        let outside = self.outside_sizes(&f, &sizes);
+        let sizes = self.entry_sizes(&parts, func.params);
+        let outside = self.outside_sizes(&func, &sizes);
         // An expected result with undetermined sizes would capture the sizes of this function.
         let ret = if !outside.is_empty() && self.has_open_sizes(&ret) { self.meta() } else { ret };
-        let outward = self.outward(&f, &parts, &outside);
+        let outward = self.outward(&func, &parts, &outside);
         for p in &parts {
             self.push_vars(&p.vars);
         }
         self.functions += 1;
-        let body = self.function_body(&f, &parts, &ret, sizes);
+        let body = self.function_body(&func, &parts, &ret, sizes);
         self.functions -= 1;
         self.scope.truncate(scope);
         self.type_names = type_names;
         self.size_names = size_names;
         let mut ty = ret;
         for (i, t) in outward.into_iter().enumerate().rev() {
-            ty = if f.linear && i == 0 { Ty::Lin(Rc::new(t), Rc::new(ty)) } else { fun(t, ty) };
+            ty = if func.linear && i == 0 { Ty::Lin(Rc::new(t), Rc::new(ty)) } else { fun(t, ty) };
         }
         if !outside.is_empty() {
             ty = with_sizes(&self.resolve_deep(&ty), &outside);
         }
         let params = parts
             .iter()
-            .zip(f.params)
+            .zip(func.params)
             .map(|(part, p)| Param { local: part.local, name: pattern_name(p), ty: part.ty.clone() })
             .collect();
-        mk(ExprKind::Lam(Rc::new(Lambda { params, body, linear: f.linear, name: f.name })), ty, f.span)
+        mk(ExprKind::Lam(Rc::new(Lambda { params, body, linear: func.linear, name: func.name })), ty, func.span)
     }
 
     fn parameters(&mut self, params: &[ast::Pat], wants: &[Ty]) -> Vec<Parameter> {
         let mut out = Vec::new();
         let mut seen: Vec<PatVar> = Vec::new();
-        for (i, p) in params.iter().enumerate() {
+        for (i, param) in params.iter().enumerate() {
             // A size that the annotation names must be found in the annotated type itself: the context may know it as a
             // constant.
-            let own = self.names_sizes(p);
+            let own = self.names_sizes(param);
             let ty = wants.get(i).filter(|_| !own).cloned().unwrap_or_else(|| self.meta());
             let before = seen.len();
-            let pat = self.pat(p, &ty, &mut seen);
+            let pat = self.pat(param, &ty, &mut seen);
             let local = match &pat {
                 TPat::Var(x) => *x,
                 _ => self.local(),
             };
-            out.push(Parameter { local, ty, pat, vars: seen[before..].to_vec(), span: p.span, own });
+            out.push(Parameter { local, ty, pat, vars: seen[before..].to_vec(), span: param.span, own });
         }
         out
     }
@@ -172,22 +172,23 @@ impl Infer<'_> {
     }
 
     /// Infers the body, which first destructures the parameters and checks their sizes.
-    fn function_body(&mut self, f: &Function<'_>, parts: &[Parameter], ret: &Ty, sizes: Sizes) -> core::Expr {
-        let what = match f.name {
+    fn function_body(&mut self, func: &Function<'_>, parts: &[Parameter], ret: &Ty, sizes: Sizes) -> core::Expr {
+        let what = match func.name {
             Some(n) => format!("the result of `{n}`"),
             None => "the result of this function".to_owned(),
         };
-        let why = match f.sig {
+        let why = match func.sig {
             Some(sig) => Reason::said(what, sig.ty.span, "the result's type is given here"),
             None => Reason::new(what),
         };
         let before = self.diags.len();
-        let mut core = self.check(f.body, ret, &why);
-        if let Some(sig) = f.sig.filter(|s| matches!(s.ty.kind, ast::TypeKind::Fun(..)) && self.diags.len() > before) {
+        let mut core = self.check(func.body, ret, &why);
+        if let Some(sig) = func.sig.filter(|s| matches!(s.ty.kind, ast::TypeKind::Fun(..)) && self.diags.len() > before)
+        {
             mismatch::whole_type_for_result(&mut self.diags[before], sig.ty.span);
         }
-        if f.sig.is_some() || f.ret.is_some() {
-            core = self.sized(core, ret, f.sig.map_or(f.body.span, |s| s.ty.span));
+        if func.sig.is_some() || func.ret.is_some() {
+            core = self.sized(core, ret, func.sig.map_or(func.body.span, |s| s.ty.span));
         }
         for p in parts.iter().rev() {
             core = self.destructure(p.local, &p.ty, p.pat.clone(), &p.vars, p.span, core);
@@ -220,9 +221,9 @@ impl Infer<'_> {
         for (size, at) in found {
             match size {
                 Size::Const(n, _) => sizes.checks.push((at, SizeRep::Const(n), n.to_string())),
-                Size::Var(v) => {
+                Size::Var(var) => {
                     let Some((name, known)) =
-                        self.size_names.iter().find(|(_, (w, _))| *w == v).map(|(n, (_, l))| (*n, *l))
+                        self.size_names.iter().find(|(_, (w, _))| *w == var).map(|(n, (_, l))| (*n, *l))
                     else {
                         continue;
                     };
@@ -230,18 +231,18 @@ impl Infer<'_> {
                         Some(l) => sizes.checks.push((at, SizeRep::Local(l), name.to_string())),
                         None => {
                             let local = self.local();
-                            self.size_names.insert(name, (v, Some(local)));
-                            self.size_locals.insert(v, local);
+                            self.size_names.insert(name, (var, Some(local)));
+                            self.size_locals.insert(var, local);
                             self.scope.push(Bound {
                                 name,
                                 local,
                                 scheme: Rc::new(Scheme::mono(Ty::Int)),
                                 recursive: None,
-                                size: Some(v),
+                                size: Some(var),
                                 arity: 0,
                                 closed: Cell::default(),
                             });
-                            sizes.binds.push((v, local, name, at));
+                            sizes.binds.push((var, local, name, at));
                         }
                     }
                 }
@@ -252,45 +253,50 @@ impl Infer<'_> {
     }
 
     /// Infers the right-hand side of a binding, one level up.
-    fn binding_body(&mut self, b: &ast::Binding, want: Option<&Ty>) -> core::Expr {
-        let name = pattern_name(&b.pat);
-        if b.params.is_empty() {
-            let Some(sig) = &b.sig else {
+    fn binding_body(&mut self, binding: &ast::Binding, want: Option<&Ty>) -> core::Expr {
+        let name = pattern_name(&binding.pat);
+        if binding.params.is_empty() {
+            let Some(sig) = &binding.sig else {
                 return match want {
-                    Some(t) => self.check_named(&b.body, t, name),
-                    None => self.infer_named(&b.body, None, name),
+                    Some(t) => self.check_named(&binding.body, t, name),
+                    None => self.infer_named(&binding.body, None, name),
                 };
             };
             let (type_names, size_names) = (self.type_names.clone(), self.size_names.clone());
             let ty = self.signature(sig);
             let ty = self.closed_signature(&ty, &size_names);
             let what = name.map_or("the value of this pattern".to_owned(), |n| format!("the value of `{n}`"));
-            let e = self.infer_named(&b.body, Some(&ty), name);
-            self.expect(&ty, &e.ty.clone(), b.body.span, &Reason::said(what, sig.ty.span, "its type is given here"));
+            let e = self.infer_named(&binding.body, Some(&ty), name);
+            self.expect(
+                &ty,
+                &e.ty.clone(),
+                binding.body.span,
+                &Reason::said(what, sig.ty.span, "its type is given here"),
+            );
             let e = self.sized(e, &ty, sig.ty.span);
             self.type_names = type_names;
             self.size_names = size_names;
             if let Some(w) = want {
-                self.expect(w, &e.ty.clone(), b.body.span, &Reason::new("this definition"));
+                self.expect(w, &e.ty.clone(), binding.body.span, &Reason::new("this definition"));
             }
             return e;
         }
-        let e = self.function(Function {
-            params: &b.params,
+        let function = self.function(Function {
+            params: &binding.params,
             wants: &[],
             ret: None,
-            body: &b.body,
+            body: &binding.body,
             linear: false,
             name,
-            span: b.span,
-            sig: b.sig.as_ref(),
+            span: binding.span,
+            sig: binding.sig.as_ref(),
             whole: want,
             inner: false,
         });
         if let Some(w) = want {
-            self.expect(w, &e.ty.clone(), b.span, &Reason::new("this definition"));
+            self.expect(w, &function.ty.clone(), binding.span, &Reason::new("this definition"));
         }
-        e
+        function
     }
 
     fn check_named(&mut self, e: &ast::Expr, t: &Ty, name: Option<Symbol>) -> core::Expr {
@@ -388,10 +394,10 @@ impl Infer<'_> {
         let sizes = self.size_names.clone();
         let outer: Rc<[SizeVar]> = sizes.values().map(|(v, _)| *v).collect();
         let mut metas = Vec::new();
-        for (b, key) in group.bindings.iter().zip(keys) {
-            let t = self.linear_spine(b).unwrap_or_else(|| self.meta());
+        for (binding, key) in group.bindings.iter().zip(keys) {
+            let t = self.linear_spine(binding).unwrap_or_else(|| self.meta());
             metas.push(t.clone());
-            let name = pattern_name(&b.pat).unwrap_or_else(|| Symbol::new("_"));
+            let name = pattern_name(&binding.pat).unwrap_or_else(|| Symbol::new("_"));
             let local = match key {
                 RecKey::Local(l) => *l,
                 RecKey::Global(g) => Local(u32::MAX - g.0),
@@ -400,7 +406,7 @@ impl Infer<'_> {
                 name,
                 local,
                 scheme: Rc::new(Scheme::mono(t)),
-                recursive: Some(Recursive { outer: outer.clone(), functions: self.functions, at: b.pat.span }),
+                recursive: Some(Recursive { outer: outer.clone(), functions: self.functions, at: binding.pat.span }),
                 size: None,
                 arity: 0,
                 closed: Cell::default(),
@@ -516,20 +522,20 @@ impl Infer<'_> {
     /// The names of a group must be distinct.
     pub(super) fn distinct(&mut self, group: &ast::LetGroup) {
         let mut seen: Vec<(Symbol, Span)> = Vec::new();
-        for b in &group.bindings {
-            let Some(name) = pattern_name(&b.pat) else { continue };
+        for binding in &group.bindings {
+            let Some(name) = pattern_name(&binding.pat) else { continue };
             match seen.iter().find(|(n, _)| *n == name) {
                 Some((_, first)) => {
                     let d = names::DuplicateName {
                         what: "definitions",
                         name: name.as_str(),
-                        span: b.pat.span,
+                        span: binding.pat.span,
                         first: Some(*first),
                     }
                     .diagnostic();
                     self.report(d);
                 }
-                None => seen.push((name, b.pat.span)),
+                None => seen.push((name, binding.pat.span)),
             }
         }
     }
@@ -538,8 +544,8 @@ impl Infer<'_> {
     /// with another such variable.
     fn check_promised_variables(&mut self, from: usize) {
         let promised = self.promised.split_off(from);
-        for (i, (name, t, span)) in promised.iter().enumerate() {
-            let is = self.resolve_rest(t);
+        for (i, (name, ty, span)) in promised.iter().enumerate() {
+            let is = self.resolve_rest(ty);
             let other = match &is {
                 Ty::Meta(_) => continue,
                 Ty::Var(_) => promised[..i].iter().find(|(_, u, _)| self.resolve_rest(u) == is).map(|(n, _, _)| *n),
@@ -555,7 +561,7 @@ impl Infer<'_> {
                     span: *span,
                     is: shown,
                     other: other.is_some(),
-                    row: self.is_row(t),
+                    row: self.is_row(ty),
                 }
                 .diagnostic(),
             );

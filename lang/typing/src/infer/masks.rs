@@ -18,30 +18,31 @@ pub(super) enum IndexArgKind {
 }
 
 impl Infer<'_> {
-    /// `where cond a b` has the highest rank of the three. The others are broadcast along its leading axes.
+    /// `where cond left right` has the highest rank of the three. The others are broadcast along its leading axes.
     pub(super) fn solve_where(&mut self, op: &OpConstraint, force: bool) -> bool {
-        let [c, a, b] = [0, 1, 2].map(|i| op.args[i].clone());
+        let [condition, left, right] = [0, 1, 2].map(|i| op.args[i].clone());
         let unknown = |s: &Self, t: &Ty| s.known_rank(t).is_none() && s.bottom(t) != Ty::Bool;
         // A scalar condition, or branches of equal types, need no rank.
-        let alike = self.resolve(&c.0) == Ty::Bool && self.resolve_deep(&a.0) == self.resolve_deep(&b.0);
-        if !force && !alike && [&c, &a, &b].iter().any(|e| unknown(self, &e.0)) {
+        let alike = self.resolve(&condition.0) == Ty::Bool && self.resolve_deep(&left.0) == self.resolve_deep(&right.0);
+        if !force && !alike && [&condition, &left, &right].iter().any(|e| unknown(self, &e.0)) {
             return false;
         }
-        let mask = self.bottom(&c.0);
-        if !self.expect(&Ty::Bool, &mask, c.1, &Reason::new("the condition of `where`")) {
+        let mask = self.bottom(&condition.0);
+        if !self.expect(&Ty::Bool, &mask, condition.1, &Reason::new("the condition of `where`")) {
             return true;
         }
-        let ranks = [&c, &a, &b].map(|e| self.rank(&e.0));
+        let ranks = [&condition, &left, &right].map(|e| self.rank(&e.0));
         let most = ranks.into_iter().max().unwrap_or(0);
-        let why = Reason::is("this branch of `where`", a.1, "the other branch", &a.0);
+        let why = Reason::is("this branch of `where`", left.1, "the other branch", &left.0);
         if ranks == [0; 3] || ranks == [0, most, most] {
-            self.expect(&a.0, &b.0, b.1, &why);
-            let ty = self.sharper(&a.0, &b.0);
+            self.expect(&left.0, &right.0, right.1, &why);
+            let ty = self.sharper(&left.0, &right.0);
             return self.finish(op, &ty);
         }
-        let (leaf, other) = (self.bottom(&a.0), self.bottom(&b.0));
-        self.expect(&leaf, &other, b.1, &why);
-        let operands = [(&c, "the condition of `where`"), (&a, "a branch of `where`"), (&b, "a branch of `where`")];
+        let (leaf, other) = (self.bottom(&left.0), self.bottom(&right.0));
+        self.expect(&leaf, &other, right.1, &why);
+        let operands =
+            [(&condition, "the condition of `where`"), (&left, "a branch of `where`"), (&right, "a branch of `where`")];
         let operands = operands.map(|(e, what)| ((self.with_leaf(&e.0, &leaf), e.1), what));
         let high = ranks.iter().position(|r| *r == most).unwrap_or(0);
         let mut whole = operands[high].0.clone();
@@ -63,20 +64,20 @@ impl Infer<'_> {
 
     /// An array to be reduced and its element type. A sum of Bools counts them, and a mean is the fraction that is
     /// true.
-    pub(super) fn counted(&mut self, p: Prim, x: core::Expr, elem: Ty) -> (core::Expr, Ty) {
+    pub(super) fn counted(&mut self, p: Prim, expr: core::Expr, elem: Ty) -> (core::Expr, Ty) {
         let number = match p {
             Prim::Reduction(ReductionFn::Sum) => Ty::Int,
             Prim::Reduction(ReductionFn::Mean) => Ty::Float,
-            _ => return (x, elem),
+            _ => return (expr, elem),
         };
         if self.bottom(&elem) != Ty::Bool {
-            return (x, elem);
+            return (expr, elem);
         }
-        let (ty, elem, span) = (self.with_leaf(&x.ty, &number), self.with_leaf(&elem, &number), x.span);
+        let (ty, elem, span) = (self.with_leaf(&expr.ty, &number), self.with_leaf(&elem, &number), expr.span);
         let [one, zero] = [1, 0].map(|k| {
             mk(ExprKind::Lit(if number == Ty::Int { Lit::Int(k) } else { Lit::Float(k as f64) }), number.clone(), span)
         });
-        (self.call(Prim::Array(ArrayFn::Where), &[], vec![x, one, zero], ty, span), elem)
+        (self.call(Prim::Array(ArrayFn::Where), &[], vec![expr, one, zero], ty, span), elem)
     }
 
     /// Infers index arguments and tells masks from positions by their types. For a mask, the base becomes the selected
@@ -99,18 +100,22 @@ impl Infer<'_> {
         out
     }
 
-    fn position(&mut self, i: &ast::Expr, axis: usize, n: &mut Size, base: &mut core::Expr) -> IndexArgKind {
-        let at = self.infer(i, Some(&Ty::Int));
+    fn position(&mut self, expr: &ast::Expr, axis: usize, size: &mut Size, base: &mut core::Expr) -> IndexArgKind {
+        let at = self.infer(expr, Some(&Ty::Int));
         self.solve_ops();
         if !matches!(self.resolve(&at.ty), Ty::Array(..)) && !self.gives_bools(&at.ty) {
-            self.expect(&Ty::Int, &at.ty.clone(), i.span, &Reason::new("an index"));
+            self.expect(&Ty::Int, &at.ty.clone(), expr.span, &Reason::new("an index"));
             return IndexArgKind::At(at);
         }
         if self.head(&self.bottom(&at.ty)) == Head::Scalar {
-            self.report(crate::errors::mismatch::positions(i.span, self.host.text(base.span), self.host.text(i.span)));
+            self.report(crate::errors::mismatch::positions(
+                expr.span,
+                self.host.text(base.span),
+                self.host.text(expr.span),
+            ));
             return IndexArgKind::Mask;
         }
-        self.expect(&array(*n, Ty::Bool), &at.ty.clone(), i.span, &Reason::new("an array for an index, a mask,"));
+        self.expect(&array(*size, Ty::Bool), &at.ty.clone(), expr.span, &Reason::new("an array for an index, a mask,"));
         let (span, whole) = (base.span, base.clone());
         let turned = |me: &mut Self, x: core::Expr, ty: Ty| {
             me.call(Prim::Array(ArrayFn::TransposeArray), &[], vec![x], ty, span)
@@ -123,11 +128,11 @@ impl Infer<'_> {
                 turned(self, chosen, array(m, array(Size::Unknown, (*e).clone())))
             }
             _ => {
-                self.report(crate::errors::mismatch::mask_too_far(i.span));
+                self.report(crate::errors::mismatch::mask_too_far(expr.span));
                 return IndexArgKind::Mask;
             }
         };
-        *n = Size::Unknown;
+        *size = Size::Unknown;
         IndexArgKind::Mask
     }
 

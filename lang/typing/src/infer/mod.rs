@@ -257,7 +257,7 @@ impl<'a> Infer<'a> {
         let alone = matches!(t, Ty::Meta(_));
         // A single number is shown as the type it would default to; numbers of undetermined type are shown as
         // variables.
-        let t = map_type(
+        let ty = map_type(
             &t,
             &mut |t| match t {
                 Ty::Meta(m) if self.metas[*m as usize].scalar => {
@@ -286,7 +286,7 @@ impl<'a> Infer<'a> {
         let mut sizes: Vec<_> = self.size_labels.iter().map(|(v, name)| (*v, *name)).collect();
         sizes.sort_unstable_by_key(|(v, _)| Reverse(*v));
         sizes.into_iter().for_each(|(v, name)| p.name_size(v, name.as_str()));
-        let text = p.ty(&t);
+        let text = p.ty(&ty);
         let numbers: Vec<String> = numbers.into_iter().map(|m| format!("Num {}", p.ty(&Ty::Meta(m)))).collect();
         match numbers.as_slice() {
             [] => text,
@@ -388,20 +388,21 @@ pub(crate) fn map_type(t: &Ty, f: &mut dyn FnMut(&Ty) -> Option<Ty>, g: &mut dyn
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || map_parts(t, f, g))
 }
 
-fn map_parts(t: &Ty, f: &mut dyn FnMut(&Ty) -> Option<Ty>, g: &mut dyn FnMut(Size) -> Size) -> Ty {
-    if let Some(r) = f(t) {
+fn map_parts(t: &Ty, on_type: &mut dyn FnMut(&Ty) -> Option<Ty>, on_size: &mut dyn FnMut(Size) -> Size) -> Ty {
+    if let Some(r) = on_type(t) {
         return r;
     }
     match t {
         Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) | Ty::Meta(_) => t.clone(),
-        Ty::Fun(a, b) => Ty::Fun(Rc::new(map_type(a, f, g)), Rc::new(map_type(b, f, g))),
-        Ty::Lin(a, b) => Ty::Lin(Rc::new(map_type(a, f, g)), Rc::new(map_type(b, f, g))),
-        Ty::Tuple(parts) => Ty::Tuple(parts.iter().map(|p| map_type(p, f, g)).collect()),
-        Ty::Array(n, e) => Ty::Array(g(*n), Rc::new(map_type(e, f, g))),
-        Ty::Data(id, args) => Ty::Data(*id, args.iter().map(|a| map_type(a, f, g)).collect()),
+        Ty::Fun(a, b) => Ty::Fun(Rc::new(map_type(a, on_type, on_size)), Rc::new(map_type(b, on_type, on_size))),
+        Ty::Lin(a, b) => Ty::Lin(Rc::new(map_type(a, on_type, on_size)), Rc::new(map_type(b, on_type, on_size))),
+        Ty::Tuple(parts) => Ty::Tuple(parts.iter().map(|p| map_type(p, on_type, on_size)).collect()),
+        Ty::Array(n, e) => Ty::Array(on_size(*n), Rc::new(map_type(e, on_type, on_size))),
+        Ty::Data(id, args) => Ty::Data(*id, args.iter().map(|a| map_type(a, on_type, on_size)).collect()),
         Ty::Record(r) => {
-            let mut fields: Vec<(Symbol, Ty)> = r.fields.iter().map(|(n, t)| (*n, map_type(t, f, g))).collect();
-            let mut tail = r.tail.as_ref().map(|t| map_type(t, f, g));
+            let mut fields: Vec<(Symbol, Ty)> =
+                r.fields.iter().map(|(n, t)| (*n, map_type(t, on_type, on_size))).collect();
+            let mut tail = r.tail.as_ref().map(|t| map_type(t, on_type, on_size));
             // The fields of a row that is now known are merged.
             while let Some(Ty::Record(more)) = tail {
                 fields.extend(more.fields.iter().cloned());

@@ -17,21 +17,21 @@ const MAX_LOOKED_FOR: usize = 100;
 
 impl Infer<'_> {
     pub(super) fn variable(&mut self, name: Symbol, span: Span) -> core::Expr {
-        if let Some(b) = self.lookup(name).cloned() {
+        if let Some(bound) = self.lookup(name).cloned() {
             // A member of a recursive group of globals is in scope under a reserved local.
-            let kind = if b.recursive.is_some() && b.local.0 > u32::MAX / 2 {
-                ExprKind::Global(core::GlobalId(u32::MAX - b.local.0))
+            let kind = if bound.recursive.is_some() && bound.local.0 > u32::MAX / 2 {
+                ExprKind::Global(core::GlobalId(u32::MAX - bound.local.0))
             } else {
-                ExprKind::Local(b.local)
+                ExprKind::Local(bound.local)
             };
-            if let Some(r) = &b.recursive {
+            if let Some(r) = &bound.recursive {
                 if self.functions == r.functions {
                     self.report(names::too_early(span, name.as_str(), r.at));
                 }
-                let ty = self.with_fresh_sizes(&b.scheme.ty, &r.outer);
+                let ty = self.with_fresh_sizes(&bound.scheme.ty, &r.outer);
                 return mk(ExprKind::Inst(mk(kind, ty.clone(), span), Vec::new()), ty, span);
             }
-            return self.instance(kind, &b.scheme, span, name.as_str());
+            return self.instance(kind, &bound.scheme, span, name.as_str());
         }
         if let Some(g) = self.env.value(name).cloned() {
             if let Some(p) = g.alias {
@@ -210,13 +210,13 @@ impl Infer<'_> {
     }
 
     /// A primitive as a value.
-    pub(super) fn prim_value(&mut self, p: Prim, span: Span) -> core::Expr {
-        if let Some(e) = self.operator_value(p, span).or_else(|| self.reduction_value(p, span)) {
+    pub(super) fn prim_value(&mut self, prim: Prim, span: Span) -> core::Expr {
+        if let Some(e) = self.operator_value(prim, span).or_else(|| self.reduction_value(prim, span)) {
             return e;
         }
         if !self.internal
             && matches!(
-                p,
+                prim,
                 Prim::Array(ArrayFn::Reshape)
                     | Prim::Random(RandomFn::RandUniform | RandomFn::RandNormal | RandomFn::RandInt)
             )
@@ -226,20 +226,20 @@ impl Infer<'_> {
             return self.error_expr(span);
         }
         let (adl_prim::Typing::Scheme(text) | adl_prim::Typing::Elementwise(text) | adl_prim::Typing::Special(text)) =
-            p.row().typing;
+            prim.row().typing;
         let scheme = self.prim_scheme(text);
-        let (ty, reps) = self.instantiate(&scheme, span, p.name());
-        if differentiates(p) {
-            self.points.extend(reps.first().map(|t| (t.clone(), span, p.name())));
+        let (ty, reps) = self.instantiate(&scheme, span, prim.name());
+        if differentiates(prim) {
+            self.points.extend(reps.first().map(|t| (t.clone(), span, prim.name())));
         }
-        mk(ExprKind::Prim(p, reps.iter().map(pending).collect()), ty, span)
+        mk(ExprKind::Prim(prim, reps.iter().map(pending).collect()), ty, span)
     }
 
     /// Elementwise primitives as values. The context decides whether their operands are scalars or arrays.
-    pub(super) fn operator_value(&mut self, p: Prim, span: Span) -> Option<core::Expr> {
-        let elementwise = matches!(p.row().typing, adl_prim::Typing::Elementwise(_));
+    pub(super) fn operator_value(&mut self, prim: Prim, span: Span) -> Option<core::Expr> {
+        let elementwise = matches!(prim.row().typing, adl_prim::Typing::Elementwise(_));
         let arithmetic = matches!(
-            p,
+            prim,
             Prim::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::IntDiv | Bin::Rem | Bin::Pow)
                 | Prim::Un(Un::Neg)
                 | Prim::Array(ArrayFn::Append | ArrayFn::Where | ArrayFn::Diag | ArrayFn::Stack)
@@ -248,16 +248,16 @@ impl Infer<'_> {
         if !elementwise && !arithmetic {
             return None;
         }
-        let args: Vec<Ty> = (0..p.row().arity).map(|_| self.meta()).collect();
-        let res = self.operate(p, args.iter().map(|t| (t.clone(), span)).collect(), span);
+        let args: Vec<Ty> = (0..prim.row().arity).map(|_| self.meta()).collect();
+        let res = self.operate(prim, args.iter().map(|t| (t.clone(), span)).collect(), span);
         let ty = args.into_iter().rev().fold(res, |r, a| fun(a, r));
-        Some(mk(ExprKind::Prim(p, Vec::new()), ty, span))
+        Some(mk(ExprKind::Prim(prim, Vec::new()), ty, span))
     }
 
     /// A reduction as a value. The context decides whether it reduces numbers, arrays or data.
-    fn reduction_value(&mut self, p: Prim, span: Span) -> Option<core::Expr> {
+    fn reduction_value(&mut self, prim: Prim, span: Span) -> Option<core::Expr> {
         if !matches!(
-            p,
+            prim,
             Prim::Reduction(
                 ReductionFn::Sum | ReductionFn::Prod | ReductionFn::Mean | ReductionFn::Variance | ReductionFn::Norm
             )
@@ -266,14 +266,14 @@ impl Infer<'_> {
         }
         let (n, t) = (self.size_meta(), self.meta());
         let xs = array(n, t.clone());
-        let (res, reps) = match p {
+        let (res, reps) = match prim {
             Prim::Reduction(ReductionFn::Norm) => (self.number(Class::Real, span, "`norm`"), Vec::new()),
-            _ => (self.reduced(p, &t, span), vec![pending(&t)]),
+            _ => (self.reduced(prim, &t, span), vec![pending(&t)]),
         };
-        if p == Prim::Reduction(ReductionFn::Norm) {
-            self.operate_to(p, vec![(xs.clone(), span)], res.clone(), span);
+        if prim == Prim::Reduction(ReductionFn::Norm) {
+            self.operate_to(prim, vec![(xs.clone(), span)], res.clone(), span);
         }
-        Some(mk(ExprKind::Prim(p, reps), fun(xs, res), span))
+        Some(mk(ExprKind::Prim(prim, reps), fun(xs, res), span))
     }
 
     /// `M.f` and `random.key`.

@@ -146,36 +146,36 @@ impl Infer<'_> {
 
     /// Requires the operator's class of the number under all axes, and returns its type.
     pub(super) fn leaf(&mut self, op: &OpConstraint, t: &Ty) -> Option<Ty> {
-        let mut t = self.resolve(t);
-        while let Ty::Array(_, e) = t {
-            t = self.resolve(&e);
+        let mut ty = self.resolve(t);
+        while let Ty::Array(_, e) = ty {
+            ty = self.resolve(&e);
         }
         if op.prim == Prim::Bin(Bin::IntDiv) {
-            if self.unify(&Ty::Int, &t).is_err() {
-                let d = classes::whole_division(op.span, &self.show(&t));
+            if self.unify(&Ty::Int, &ty).is_err() {
+                let d = classes::whole_division(op.span, &self.show(&ty));
                 self.report(d);
                 return None;
             }
             return Some(Ty::Int);
         }
         if is_logic(op.prim) {
-            let at = op.args.iter().find(|(a, _)| self.bottom(a) == t).map_or(op.span, |(_, at)| *at);
+            let at = op.args.iter().find(|(a, _)| self.bottom(a) == ty).map_or(op.span, |(_, at)| *at);
             return self
                 .expect(
                     &Ty::Bool,
-                    &t,
+                    &ty,
                     at,
                     &Reason::new(format!("an operand of {}", classes::quoted(Self::op_name(op.prim)))),
                 )
                 .then_some(Ty::Bool);
         }
-        self.make_scalar(&t);
-        let class = match &t {
+        self.make_scalar(&ty);
+        let class = match &ty {
             Ty::Bool | Ty::Str if matches!(op.prim, Prim::CompareEach(_)) => Class::Ord,
             _ => Self::class(op.prim),
         };
-        match self.has_class(class, &t, op.span, Self::op_name(op.prim)) {
-            Ok(()) => Some(t),
+        match self.has_class(class, &ty, op.span, Self::op_name(op.prim)) {
+            Ok(()) => Some(ty),
             Err(part) => {
                 // Mark the operand that has this type, if there is one.
                 let at = op.args.iter().find(|(t, _)| self.bottom(t) == part).map_or(op.span, |(_, at)| *at);
@@ -225,23 +225,23 @@ impl Infer<'_> {
         true
     }
 
-    pub(super) fn reject(&mut self, op: &OpConstraint, t: &Ty, span: Span) -> bool {
+    pub(super) fn reject(&mut self, op: &OpConstraint, ty: &Ty, span: Span) -> bool {
         // `f -1 2`: the application of 1 has been reported.
-        if self.negative_argument(op, t).is_some_and(|m| {
+        if self.negative_argument(op, ty).is_some_and(|m| {
             self.diags.iter().any(|d| d.code == "E0204" && d.fix.iter().any(|e| e.span.lo == m.primary.span.lo))
         }) {
             return true;
         }
-        if let Some(d) = self.negative_argument(op, t).or_else(|| self.effect_as_operand(op)) {
+        if let Some(d) = self.negative_argument(op, ty).or_else(|| self.effect_as_operand(op)) {
             self.report(d);
             return true;
         }
-        let mut d = self.class_error(Self::class(op.prim), op.span, Self::op_name(op.prim), t, span);
-        if let Some((at, hint)) = self.explain_missing_argument(t, span) {
-            d = d.also(at, "it is defined here").hint(hint);
+        let mut diagnostic = self.class_error(Self::class(op.prim), op.span, Self::op_name(op.prim), ty, span);
+        if let Some((at, hint)) = self.explain_missing_argument(ty, span) {
+            diagnostic = diagnostic.also(at, "it is defined here").hint(hint);
         }
         if let Some((other, at)) = op.args.iter().find(|(_, at)| *at != span) {
-            d = d.also(*at, format!("the other operand is {}", self.show(other)));
+            diagnostic = diagnostic.also(*at, format!("the other operand is {}", self.show(other)));
         }
         let names = Self::op_name(op.prim) == "`+`" && op.args.iter().all(|(t, _)| matches!(self.resolve(t), Ty::Str));
         if let (true, [(_, left), (_, right)]) = (names, op.args.as_slice()) {
@@ -251,40 +251,40 @@ impl Infer<'_> {
                 hi: between.lo + i as u32 + 1,
                 ..between
             });
-            d = sign.into_iter().fold(d.hint("texts are joined with `++`"), |d, at| d.fix(at, "++"));
+            diagnostic = sign.into_iter().fold(diagnostic.hint("texts are joined with `++`"), |d, at| d.fix(at, "++"));
         }
-        self.report(d);
+        self.report(diagnostic);
         true
     }
 
     pub(super) fn solve_unary(&mut self, op: &OpConstraint, force: bool) -> bool {
-        let (t, span) = op.args[0].clone();
-        match self.operand(op.prim, &t) {
-            Head::Unknown if Self::converts(op.prim) => self.solve_conversion(op, &t, force),
-            Head::Unknown if is_logic(op.prim) => self.solve_not(op, &t, force),
-            Head::Unknown => self.keep(op, &t, Self::rank_class(op.prim)),
-            Head::Scalar => match self.leaf(op, &t) {
+        let (ty, span) = op.args[0].clone();
+        match self.operand(op.prim, &ty) {
+            Head::Unknown if Self::converts(op.prim) => self.solve_conversion(op, &ty, force),
+            Head::Unknown if is_logic(op.prim) => self.solve_not(op, &ty, force),
+            Head::Unknown => self.keep(op, &ty, Self::rank_class(op.prim)),
+            Head::Scalar => match self.leaf(op, &ty) {
                 Some(s) => self.finish(op, &Self::scalar_result(op.prim, &s)),
                 None => true,
             },
             Head::Array => {
-                if op.prim == Prim::Un(Un::Neg) && self.compound_leaf(&t) {
-                    self.require_space(&t, span, "`-`");
-                    return self.finish(op, &t);
+                if op.prim == Prim::Un(Un::Neg) && self.compound_leaf(&ty) {
+                    self.require_space(&ty, span, "`-`");
+                    return self.finish(op, &ty);
                 }
-                match self.leaf(op, &t) {
+                match self.leaf(op, &ty) {
                     Some(_) => {
-                        let res = self.map_leaf(&t, op.prim);
+                        let res = self.map_leaf(&ty, op.prim);
                         self.finish(op, &res)
                     }
                     None => true,
                 }
             }
             Head::Compound if op.prim == Prim::Un(Un::Neg) => {
-                self.require_space(&t, span, "`-`");
-                self.finish(op, &t)
+                self.require_space(&ty, span, "`-`");
+                self.finish(op, &ty)
             }
-            Head::Compound | Head::Bad => self.reject(op, &t, span),
+            Head::Compound | Head::Bad => self.reject(op, &ty, span),
         }
     }
 
@@ -356,30 +356,30 @@ impl Infer<'_> {
     }
 
     pub(super) fn solve_binary(&mut self, op: &OpConstraint, force: bool) -> bool {
-        let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
+        let ((left, sa), (right, sb)) = (op.args[0].clone(), op.args[1].clone());
         let additive = matches!(op.prim, Prim::Bin(Bin::Add | Bin::Sub));
         let scaling = matches!(op.prim, Prim::Bin(Bin::Mul | Bin::Div));
-        let (ha, hb) = (self.operand(op.prim, &a), self.operand(op.prim, &b));
+        let (ha, hb) = (self.operand(op.prim, &left), self.operand(op.prim, &right));
         match (ha, hb) {
-            (Head::Bad, _) => self.reject(op, &a, sa),
-            (_, Head::Bad) => self.reject(op, &b, sb),
-            (Head::Scalar, Head::Scalar) => self.same(op, &a, &b),
+            (Head::Bad, _) => self.reject(op, &left, sa),
+            (_, Head::Bad) => self.reject(op, &right, sb),
+            (Head::Scalar, Head::Scalar) => self.same(op, &left, &right),
             (Head::Array, Head::Array) => {
-                if additive && (self.compound_leaf(&a) || self.compound_leaf(&b)) {
-                    return self.same_compound(op, &a, &b);
+                if additive && (self.compound_leaf(&left) || self.compound_leaf(&right)) {
+                    return self.same_compound(op, &left, &right);
                 }
                 self.arrays(op, force)
             }
-            (Head::Array, Head::Scalar) => self.broadcast(op, &a, &b, sb),
-            (Head::Scalar, Head::Array) => self.broadcast(op, &b, &a, sa),
+            (Head::Array, Head::Scalar) => self.broadcast(op, &left, &right, sb),
+            (Head::Scalar, Head::Array) => self.broadcast(op, &right, &left, sa),
             (Head::Compound, Head::Compound | Head::Unknown) | (Head::Unknown, Head::Compound) if additive => {
-                self.same_compound(op, &a, &b)
+                self.same_compound(op, &left, &right)
             }
-            (Head::Compound, Head::Scalar) if scaling => self.scale(op, &a, &b, sa, sb),
-            (Head::Scalar, Head::Compound) if op.prim == Prim::Bin(Bin::Mul) => self.scale(op, &b, &a, sb, sa),
-            (Head::Compound, Head::Unknown) if scaling => self.scale(op, &a, &b, sa, sb),
-            (Head::Unknown, Head::Compound) if op.prim == Prim::Bin(Bin::Mul) => self.scale(op, &b, &a, sb, sa),
-            (Head::Compound, _) | (_, Head::Compound) => self.not_elementwise(op, &a, &b),
+            (Head::Compound, Head::Scalar) if scaling => self.scale(op, &left, &right, sa, sb),
+            (Head::Scalar, Head::Compound) if op.prim == Prim::Bin(Bin::Mul) => self.scale(op, &right, &left, sb, sa),
+            (Head::Compound, Head::Unknown) if scaling => self.scale(op, &left, &right, sa, sb),
+            (Head::Unknown, Head::Compound) if op.prim == Prim::Bin(Bin::Mul) => self.scale(op, &right, &left, sb, sa),
+            (Head::Compound, _) | (_, Head::Compound) => self.not_elementwise(op, &left, &right),
             (Head::Unknown, _) | (_, Head::Unknown) => self.solve_unknown(op, force),
         }
     }
@@ -392,18 +392,18 @@ impl Infer<'_> {
     }
 
     /// Unifies both operands and the result.
-    pub(super) fn same(&mut self, op: &OpConstraint, a: &Ty, b: &Ty) -> bool {
+    pub(super) fn same(&mut self, op: &OpConstraint, left: &Ty, right: &Ty) -> bool {
         if self.report_mixed_numbers(op) {
             return true;
         }
-        let why = Reason::right(Self::op_name(op.prim), op.args[0].1, a);
-        if !self.expect(a, b, op.args[1].1, &why) {
+        let why = Reason::right(Self::op_name(op.prim), op.args[0].1, left);
+        if !self.expect(left, right, op.args[1].1, &why) {
             return true;
         }
-        match self.leaf(op, a) {
+        match self.leaf(op, left) {
             // Of two sizes keep the more precise one.
             Some(_) => {
-                let res = self.sharper(a, b);
+                let res = self.sharper(left, right);
                 self.finish(op, &self.map_leaf(&res, op.prim))
             }
             None => true,
@@ -454,7 +454,7 @@ impl Infer<'_> {
     }
 
     /// A hint if the number types of two operands differ.
-    fn mixed(&self, op: &OpConstraint, a: &Ty, b: &Ty) -> Option<String> {
+    fn mixed(&self, op: &OpConstraint, first: &Ty, second: &Ty) -> Option<String> {
         if op.prim == Prim::Bin(Bin::IntDiv) {
             return None;
         }
@@ -473,7 +473,7 @@ impl Infer<'_> {
                 _ => None,
             }
         };
-        let ((x, free_x), (y, free_y)) = (number(a)?, number(b)?);
+        let ((left_ty, free_x), (right_ty, free_y)) = (number(first)?, number(second)?);
         let (sa, sb) = (op.operand_place(0), op.operand_place(1));
         let name = Self::op_name(op.prim).trim_matches('`');
         let whole = |left: String, right: String| {
@@ -485,7 +485,7 @@ impl Infer<'_> {
             }
         };
         let text = |s: Span| self.operand_text(s, name);
-        match (&x, &y) {
+        match (&left_ty, &right_ty) {
             (Ty::Int, Ty::Float) => Some(whole(self.converted("float", sa), text(sb))),
             (Ty::Float, Ty::Int) => Some(whole(text(sa), self.converted("float", sb))),
             (Ty::F32, Ty::Float) if !free_y => Some(whole(self.converted("to_float", sa), text(sb))),

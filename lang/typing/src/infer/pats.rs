@@ -22,14 +22,14 @@ impl Infer<'_> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.pat_parts(p, ty, vars))
     }
 
-    fn pat_parts(&mut self, p: &ast::Pat, ty: &Ty, vars: &mut Vec<PatVar>) -> TPat {
-        match &p.kind {
+    fn pat_parts(&mut self, pat: &ast::Pat, ty: &Ty, vars: &mut Vec<PatVar>) -> TPat {
+        match &pat.kind {
             ast::PatKind::Wild | ast::PatKind::Error => TPat::Wild,
-            ast::PatKind::Var(name) => TPat::Var(self.pat_var(*name, ty, p.span, vars)),
-            ast::PatKind::Lit(l) => self.pat_lit(l, ty, p.span),
+            ast::PatKind::Var(name) => TPat::Var(self.pat_var(*name, ty, pat.span, vars)),
+            ast::PatKind::Lit(l) => self.pat_lit(l, ty, pat.span),
             ast::PatKind::Tuple(parts) => {
                 let types: Vec<Ty> = parts.iter().map(|_| self.meta()).collect();
-                let known = self.expect(ty, &Ty::Tuple(types.clone().into()), p.span, &Reason::new("this pattern"));
+                let known = self.expect(ty, &Ty::Tuple(types.clone().into()), pat.span, &Reason::new("this pattern"));
                 let parts = parts
                     .iter()
                     .zip(&types)
@@ -38,11 +38,11 @@ impl Infer<'_> {
                     .collect();
                 if known { TPat::Parts(parts) } else { TPat::Wild }
             }
-            ast::PatKind::Record(fields, more) => self.pat_record(fields, *more, ty, p.span, vars),
-            ast::PatKind::Con(module, con, args) => self.pat_con(*module, *con, args, ty, p.span, vars),
+            ast::PatKind::Record(fields, more) => self.pat_record(fields, *more, ty, pat.span, vars),
+            ast::PatKind::Con(module, con, args) => self.pat_con(*module, *con, args, ty, pat.span, vars),
             ast::PatKind::Array(parts) => {
                 let (elem, n) = (self.meta(), self.size_meta());
-                self.expect(ty, &array(n, elem.clone()), p.span, &Reason::new("this pattern"));
+                self.expect(ty, &array(n, elem.clone()), pat.span, &Reason::new("this pattern"));
                 let size = match self.resolve(ty) {
                     Ty::Array(n, _) => self.resolve_size(n),
                     _ => Size::Unknown,
@@ -54,10 +54,10 @@ impl Infer<'_> {
                 let local = self.pat_var(name.name, ty, name.span, vars);
                 TPat::As(Box::new(self.pat(q, ty, vars)), local)
             }
-            ast::PatKind::Or(alts) => self.pat_or(alts, ty, p.span, vars),
+            ast::PatKind::Or(alts) => self.pat_or(alts, ty, pat.span, vars),
             ast::PatKind::Ann(q, t) => {
                 let wanted = self.annotation(t);
-                self.expect(&wanted, ty, p.span, &Reason::new("what this pattern takes apart"));
+                self.expect(&wanted, ty, pat.span, &Reason::new("what this pattern takes apart"));
                 self.pat(q, &wanted, vars)
             }
         }
@@ -178,10 +178,10 @@ impl Infer<'_> {
         let mut out = Vec::new();
         for (i, alt) in alts.iter().enumerate() {
             let mut mine = Vec::new();
-            let p = self.pat(alt, ty, &mut mine);
+            let pat = self.pat(alt, ty, &mut mine);
             if i == 0 {
                 first = mine;
-                out.push(p);
+                out.push(pat);
                 continue;
             }
             let odd = |xs: &[PatVar], ys: &[PatVar]| -> Vec<String> {
@@ -200,7 +200,7 @@ impl Infer<'_> {
                     renames.push((local, w.1));
                 }
             }
-            out.push(rename(p, &renames));
+            out.push(rename(pat, &renames));
         }
         vars.extend(first);
         TPat::Or(out)

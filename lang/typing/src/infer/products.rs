@@ -22,10 +22,10 @@ impl Infer<'_> {
         }
     }
 
-    /// `a @ b`: the axes of both operands select the product. A result with known axes also determines it.
+    /// `left @ right`: the axes of both operands select the product. A result with known axes also determines it.
     pub(super) fn solve_product(&mut self, op: &OpConstraint, force: bool) -> bool {
-        let (a, b) = (op.args[0].0.clone(), op.args[1].0.clone());
-        let shape = match (self.axes(&a), self.axes(&b), self.axes(&op.res)) {
+        let (left, right) = (op.args[0].0.clone(), op.args[1].0.clone());
+        let shape = match (self.axes(&left), self.axes(&right), self.axes(&op.res)) {
             (Some(m), Some(n), _) => (m, n),
             (Some(2), None, Some(1)) => (2, 1),
             (Some(2), None, Some(2)) => (2, 2),
@@ -35,7 +35,7 @@ impl Infer<'_> {
             (None, Some(1), _) => (2, 1),
             _ if !force => {
                 // An operand that cannot be an array is an error, whatever the other one is.
-                let wrong = [&a, &b].iter().any(|t| !matches!(self.head(t), Head::Unknown | Head::Array));
+                let wrong = [&left, &right].iter().any(|t| !matches!(self.head(t), Head::Unknown | Head::Array));
                 if !wrong {
                     return false;
                 }
@@ -74,8 +74,8 @@ impl Infer<'_> {
 
     /// The last axis of the left side of a product, which has `axes`, and the first of its right side, where both are known and differ.
     fn inner_sizes(&self, a: &Ty, b: &Ty, axes: u8) -> Option<(KnownSize, KnownSize)> {
-        let (Ty::Array(n, row), Ty::Array(m, _)) = (self.resolve(a), self.resolve(b)) else { return None };
-        let n = match self.resolve(&row) {
+        let (Ty::Array(n, row), Ty::Array(rows, _)) = (self.resolve(a), self.resolve(b)) else { return None };
+        let columns = match self.resolve(&row) {
             Ty::Array(k, _) => k,
             _ if axes > 1 => return None,
             _ => n,
@@ -86,24 +86,24 @@ impl Infer<'_> {
             }
             _ => None,
         };
-        Some((known(n)?, known(m)?)).filter(|(l, r)| l.size != r.size)
+        Some((known(columns)?, known(rows)?)).filter(|(l, r)| l.size != r.size)
     }
 
-    /// `clamp lo hi x`.
+    /// `clamp lo hi operand`.
     pub(super) fn solve_clamp(&mut self, op: &OpConstraint, force: bool) -> bool {
-        let x = op.args[2].0.clone();
-        match self.head(&x) {
+        let operand = op.args[2].0.clone();
+        match self.head(&operand) {
             Head::Unknown if !force => {
                 if op.args[..2].iter().all(|b| self.is_number(&b.0)) {
-                    self.keep(op, &x, Class::Nums);
+                    self.keep(op, &operand, Class::Nums);
                 }
-                let whole = self.resolve_deep(&x);
-                op.args[..2].iter().all(|b| self.resolve_deep(&b.0) == whole) && self.keep(op, &x, Class::Nums)
+                let whole = self.resolve_deep(&operand);
+                op.args[..2].iter().all(|b| self.resolve_deep(&b.0) == whole) && self.keep(op, &operand, Class::Nums)
             }
             _ if !force && op.args[..2].iter().any(|b| self.head(&b.0) == Head::Unknown) => false,
-            Head::Bad | Head::Compound => self.reject(op, &x, op.args[2].1),
+            Head::Bad | Head::Compound => self.reject(op, &operand, op.args[2].1),
             Head::Unknown | Head::Scalar | Head::Array => {
-                let Some(leaf) = self.leaf(op, &x) else { return true };
+                let Some(leaf) = self.leaf(op, &operand) else { return true };
                 let mut whole = op.args[2].clone();
                 for (i, bound) in op.args[..2].iter().cloned().enumerate() {
                     match (self.known_rank(&bound.0), self.known_rank(&whole.0)) {
@@ -134,50 +134,61 @@ impl Infer<'_> {
         true
     }
 
-    /// `a ++ b` on arrays, Strings and lists; arrays by default.
+    /// `left ++ right` on arrays, Strings and lists; arrays by default.
     pub(super) fn solve_append(&mut self, op: &OpConstraint, force: bool) -> bool {
-        let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
-        let known = [&a, &b, &op.res]
+        let ((left, sa), (right, sb)) = (op.args[0].clone(), op.args[1].clone());
+        let known = [&left, &right, &op.res]
             .into_iter()
             .map(|t| self.resolve(t))
             .find(|t| !matches!(t, Ty::Meta(m) if !self.metas[*m as usize].scalar));
         match known {
             None if !force => false,
-            None | Some(Ty::Array(..)) => self.append_arrays(op, (&a, sa), (&b, sb)),
+            None | Some(Ty::Array(..)) => self.append_arrays(op, (&left, sa), (&right, sb)),
             Some(t @ (Ty::Str | Ty::Data(..))) => {
-                if let Some(d) = self.applied_before(&a, (sa, sb), "++") {
+                if let Some(d) = self.applied_before(&left, (sa, sb), "++") {
                     self.report(d);
-                } else if self.expect(&t, &a, sa, &Reason::is("the left side of `++`", sb, "the right side", &b)) {
-                    self.expect(&t, &b, sb, &Reason::is("the right side of `++`", sa, "the left side", &a));
+                } else if self.expect(&t, &left, sa, &Reason::is("the left side of `++`", sb, "the right side", &right))
+                {
+                    self.expect(&t, &right, sb, &Reason::is("the right side of `++`", sa, "the left side", &left));
                 }
                 self.finish(op, &t)
             }
             Some(t) => {
-                let at = if self.resolve(&b) == t { sb } else { sa };
-                let d =
-                    self.applied_before(&a, (sa, sb), "++").unwrap_or_else(|| classes::not_joined(at, &self.show(&t)));
+                let at = if self.resolve(&right) == t { sb } else { sa };
+                let d = self
+                    .applied_before(&left, (sa, sb), "++")
+                    .unwrap_or_else(|| classes::not_joined(at, &self.show(&t)));
                 self.report(d);
                 true
             }
         }
     }
 
-    fn append_arrays(&mut self, op: &OpConstraint, (a, sa): (&Ty, Span), (b, sb): (&Ty, Span)) -> bool {
-        let (m, n, t) = (self.size_meta(), self.size_meta(), self.meta());
-        let left =
-            self.expect(&array(m, t.clone()), a, sa, &Reason::is("the left side of `++`", sb, "the right side", b));
+    fn append_arrays(&mut self, op: &OpConstraint, (first, sa): (&Ty, Span), (second, sb): (&Ty, Span)) -> bool {
+        let (first_size, second_size, elem) = (self.size_meta(), self.size_meta(), self.meta());
+        let left = self.expect(
+            &array(first_size, elem.clone()),
+            first,
+            sa,
+            &Reason::is("the left side of `++`", sb, "the right side", second),
+        );
         if left
-            && !self.expect(&array(n, t.clone()), b, sb, &Reason::is("the right side of `++`", sa, "the left side", a))
+            && !self.expect(
+                &array(second_size, elem.clone()),
+                second,
+                sb,
+                &Reason::is("the right side of `++`", sa, "the left side", first),
+            )
         {
             return true;
         }
-        let size = match (self.resolve_size(m), self.resolve_size(n)) {
+        let size = match (self.resolve_size(first_size), self.resolve_size(second_size)) {
             (Size::Const(a, _), Size::Const(b, _)) => {
                 a.checked_add(b).map_or(Size::Unknown, |n| Size::from(n, op.span))
             }
             _ => Size::Unknown,
         };
-        self.finish(op, &array(size, t))
+        self.finish(op, &array(size, elem))
     }
 
     /// `reshape [n, m] x`: the element type is that under all axes of `x`, which must be known.
@@ -199,18 +210,18 @@ impl Infer<'_> {
     /// `diag x`: the diagonal matrix of a vector, or the diagonal of a matrix.
     pub(super) fn solve_diag(&mut self, op: &OpConstraint, force: bool) -> bool {
         let (x, at) = op.args[0].clone();
-        let Ty::Array(n, t) = self.resolve(&x) else { return false };
+        let Ty::Array(size, t) = self.resolve(&x) else { return false };
         match self.resolve(&t) {
             Ty::Array(m, s) => {
                 let why = Reason::new("the matrix of `diag`");
-                self.expect(&array(n, array(n, (*s).clone())), &array(n, array(m, (*s).clone())), at, &why);
-                self.finish(op, &array(n, (*s).clone()))
+                self.expect(&array(size, array(size, (*s).clone())), &array(size, array(m, (*s).clone())), at, &why);
+                self.finish(op, &array(size, (*s).clone()))
             }
             t if self.head(&t) == Head::Unknown && !force => false,
             t => {
                 let s = self.number(Class::Num, op.span, "`diag`");
                 self.expect(&s, &t, at, &Reason::new("an element of the vector of `diag`"));
-                self.finish(op, &array(n, array(n, t)))
+                self.finish(op, &array(size, array(size, t)))
             }
         }
     }

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 impl Infer<'_> {
     /// Adds run-time checks to a value whose type does not guarantee the expected sizes. `at` is the place where those
     /// are written.
-    pub(super) fn sized(&mut self, mut e: core::Expr, want: &Ty, at: Span) -> core::Expr {
-        let (want, have) = (self.resolve_deep(want), self.resolve_deep(&e.ty));
+    pub(super) fn sized(&mut self, mut expr: core::Expr, want: &Ty, at: Span) -> core::Expr {
+        let (want, have) = (self.resolve_deep(want), self.resolve_deep(&expr.ty));
         let local = self.local();
         let (mut wanted, mut given) = (Vec::new(), Vec::new());
         size_places(&want, local, &mut Vec::new(), at, true, &mut wanted);
@@ -33,13 +33,13 @@ impl Infer<'_> {
             }
         }
         if checks.is_empty() {
-            e.ty = want;
-            return e;
+            expr.ty = want;
+            return expr;
         }
-        let span = e.span;
+        let span = expr.span;
         let value = mk(ExprKind::Local(local), want.clone(), span);
         let checked = mk(ExprKind::Sizes(Sizes { binds: Vec::new(), checks }, value), want.clone(), span);
-        mk(ExprKind::Let(local, None, e, checked), want, span)
+        mk(ExprKind::Let(local, None, expr, checked), want, span)
     }
 
     /// The annotation of a whole function. Sizes that only the result names are determined by the returned value.
@@ -107,12 +107,12 @@ pub(super) fn size_places(
     });
 }
 
-fn walk(t: &Ty, path: &mut Vec<Projection>, f: &mut dyn FnMut(Size, &[Projection], u32)) {
+fn walk(t: &Ty, path: &mut Vec<Projection>, visit: &mut dyn FnMut(Size, &[Projection], u32)) {
     match t {
         Ty::Array(..) => {
             let (mut t, mut axis) = (t, 0);
             while let Ty::Array(n, e) = t {
-                f(*n, path, axis);
+                visit(*n, path, axis);
                 axis += 1;
                 t = e;
             }
@@ -120,14 +120,14 @@ fn walk(t: &Ty, path: &mut Vec<Projection>, f: &mut dyn FnMut(Size, &[Projection
         Ty::Tuple(parts) => {
             for (i, p) in parts.iter().enumerate() {
                 path.push(Projection::Item(i as u32));
-                walk(p, path, f);
+                walk(p, path, visit);
                 path.pop();
             }
         }
         Ty::Record(r) => {
             for (name, p) in &r.fields {
                 path.push(Projection::Field(*name));
-                walk(p, path, f);
+                walk(p, path, visit);
                 path.pop();
             }
         }

@@ -184,13 +184,13 @@ impl Infer<'_> {
         mk(ExprKind::Local(local), ty, span)
     }
 
-    /// `base[args]`, where `axes` are the sizes of the indexed axes, and `t` is the type under them.
+    /// `base[args]`, where `axes` are the sizes of the indexed axes, and `ty` is the type under them.
     pub(super) fn take_part(
         &mut self,
         base: Expr,
         (args, given): (&[ast::IndexArg], Vec<Option<IndexArgKind>>),
         axes: &[Size],
-        mut t: Ty,
+        mut ty: Ty,
         span: Span,
     ) -> Expr {
         let mut lets = Vec::new();
@@ -206,8 +206,8 @@ impl Infer<'_> {
                 }
             }
         }
-        t = sizes.iter().rev().fold(t, |t, n| array(*n, t));
-        let part = mk(ExprKind::Index(base, out), t, span);
+        ty = sizes.iter().rev().fold(ty, |t, n| array(*n, t));
+        let part = mk(ExprKind::Index(base, out), ty, span);
         let part = self.stepped(part, &steps, &mut lets, span);
         after(lets, part)
     }
@@ -356,10 +356,10 @@ impl Infer<'_> {
             return prim(Prim::Array(ArrayFn::Reverse), vec![part], ty, span);
         }
         let part = self.named(part, lets);
-        let (mut t, mut sizes, mut vars, mut at) = (part.ty.clone(), Vec::new(), Vec::new(), Vec::new());
+        let (mut elem_ty, mut sizes, mut vars, mut at) = (part.ty.clone(), Vec::new(), Vec::new(), Vec::new());
         for (axis, (step, at_step)) in steps[..=last].iter().enumerate() {
-            let Ty::Array(n, e) = self.resolve(&t) else { break };
-            t = (*e).clone();
+            let Ty::Array(n, e) = self.resolve(&elem_ty) else { break };
+            elem_ty = (*e).clone();
             let (index, count) = (self.local(), extent(&part, axis as u32, *at_step));
             let i = mk(ExprKind::Local(index), Ty::Int, *at_step);
             let (count, i) = self.step(*step, count, i, *at_step, lets);
@@ -367,9 +367,9 @@ impl Infer<'_> {
             vars.push((index, Symbol::new("i"), Extent::Bound(count)));
             at.push(IndexArg::At(i));
         }
-        let elem = mk(ExprKind::Index(part, at), t.clone(), span);
-        let ty = sizes.into_iter().rev().fold(t.clone(), |t, n| array(n, t));
-        mk(ExprKind::For(ForKind::Build, vars, elem, pending(&t)), ty, span)
+        let elem = mk(ExprKind::Index(part, at), elem_ty.clone(), span);
+        let ty = sizes.into_iter().rev().fold(elem_ty.clone(), |t, n| array(n, t));
+        mk(ExprKind::For(ForKind::Build, vars, elem, pending(&elem_ty)), ty, span)
     }
 }
 
@@ -438,9 +438,9 @@ fn known_step(s: i64, count: Expr, i: Expr, span: Span) -> (Expr, Expr) {
 }
 
 /// Like `step` for a computed step.
-fn run_step(step: Local, count: Expr, i: Expr, span: Span) -> (Expr, Expr) {
-    let s = || mk(ExprKind::Local(step), Ty::Int, span);
-    let width = || whole(Prim::Un(Un::Abs), vec![s()], span);
+fn run_step(step: Local, count: Expr, expr: Expr, span: Span) -> (Expr, Expr) {
+    let stride = || mk(ExprKind::Local(step), Ty::Int, span);
+    let width = || whole(Prim::Un(Un::Abs), vec![stride()], span);
     let start = mk(
         ExprKind::If(
             positive(step, span),
@@ -450,7 +450,7 @@ fn run_step(step: Local, count: Expr, i: Expr, span: Span) -> (Expr, Expr) {
         Ty::Int,
         span,
     );
-    let place = whole(Prim::Bin(Bin::Add), vec![start, whole(Prim::Bin(Bin::Mul), vec![s(), i], span)], span);
+    let place = whole(Prim::Bin(Bin::Add), vec![start, whole(Prim::Bin(Bin::Mul), vec![stride(), expr], span)], span);
     let sum =
         whole(Prim::Bin(Bin::Sub), vec![whole(Prim::Bin(Bin::Add), vec![count, width()], span), int(1, span)], span);
     (whole(Prim::Bin(Bin::IntDiv), vec![sum, width()], span), place)

@@ -46,67 +46,67 @@ impl Infer<'_> {
     }
 
     /// A special primitive applied to all its arguments.
-    pub(super) fn special(&mut self, p: Prim, args: &[&ast::Expr], span: Span) -> Option<core::Expr> {
-        Some(match p {
+    pub(super) fn special(&mut self, prim: Prim, args: &[&ast::Expr], span: Span) -> Option<core::Expr> {
+        Some(match prim {
             Prim::Array(ArrayFn::Iota | ArrayFn::Eye) => {
-                let n = self.arg(p, 0, args[0], &Ty::Int);
+                let n = self.arg(prim, 0, args[0], &Ty::Int);
                 let size = self.size_of(args[0]);
-                let ty = if p == Prim::Array(ArrayFn::Iota) {
+                let ty = if prim == Prim::Array(ArrayFn::Iota) {
                     array(size, Ty::Int)
                 } else {
                     array(size, array(size, Ty::Float))
                 };
-                self.call(p, &[], vec![n], ty, span)
+                self.call(prim, &[], vec![n], ty, span)
             }
             Prim::Array(ArrayFn::Replicate) => {
-                let n = self.arg(p, 0, args[0], &Ty::Int);
+                let n = self.arg(prim, 0, args[0], &Ty::Int);
                 let size = self.size_of(args[0]);
                 let x = self.infer(args[1], None);
                 let ty = array(size, x.ty.clone());
-                self.call(p, &[], vec![n, x], ty, span)
+                self.call(prim, &[], vec![n, x], ty, span)
             }
             Prim::Array(ArrayFn::Zeros | ArrayFn::Ones) => {
-                let t = self.number(Class::Real, span, p.name());
-                let x = if p == Prim::Array(ArrayFn::Ones) { 1.0 } else { 0.0 };
-                self.filled_shape(p, args[0], mk(ExprKind::FloatAt(x, pending(&t)), t, span), span)
+                let t = self.number(Class::Real, span, prim.name());
+                let x = if prim == Prim::Array(ArrayFn::Ones) { 1.0 } else { 0.0 };
+                self.filled_shape(prim, args[0], mk(ExprKind::FloatAt(x, pending(&t)), t, span), span)
             }
             Prim::Array(ArrayFn::Full) => {
                 let x = self.infer(args[1], None);
-                self.filled_shape(p, args[0], x, span)
+                self.filled_shape(prim, args[0], x, span)
             }
             Prim::Array(ArrayFn::Arange) => self.arange(args, span),
             Prim::Array(ArrayFn::Linspace) => {
-                let a = self.arg(p, 0, args[0], &Ty::Float);
-                let b = self.arg(p, 1, args[1], &Ty::Float);
-                let n = self.arg(p, 2, args[2], &Ty::Int);
+                let a = self.arg(prim, 0, args[0], &Ty::Float);
+                let b = self.arg(prim, 1, args[1], &Ty::Float);
+                let n = self.arg(prim, 2, args[2], &Ty::Int);
                 let ty = array(self.size_of(args[2]), Ty::Float);
-                self.call(p, &[], vec![a, b, n], ty, span)
+                self.call(prim, &[], vec![a, b, n], ty, span)
             }
             Prim::Array(ArrayFn::Range) => {
-                let a = self.arg(p, 0, args[0], &Ty::Int);
-                let b = self.arg(p, 1, args[1], &Ty::Int);
+                let a = self.arg(prim, 0, args[0], &Ty::Int);
+                let b = self.arg(prim, 1, args[1], &Ty::Int);
                 let size = match (self.size_of(args[0]), self.size_of(args[1])) {
                     (Size::Const(a, _), Size::Const(b, _)) => Size::from(b.saturating_sub(a), span),
                     (Size::Const(0, _), n) => n,
                     _ => Size::Unknown,
                 };
-                self.call(p, &[], vec![a, b], array(size, Ty::Int), span)
+                self.call(prim, &[], vec![a, b], array(size, Ty::Int), span)
             }
-            Prim::Array(ArrayFn::Take | ArrayFn::Drop | ArrayFn::Split) => self.cut(p, args, span),
+            Prim::Array(ArrayFn::Take | ArrayFn::Drop | ArrayFn::Split) => self.cut(prim, args, span),
             Prim::Array(ArrayFn::Flatten) => self.flatten(args[0], span),
             Prim::Array(ArrayFn::Reshape) => self.reshape(args[0], args[1], span),
             Prim::Array(ArrayFn::Stack) => {
                 let c = self.infer(args[0], None);
-                self.arith(p, vec![c], span)
+                self.arith(prim, vec![c], span)
             }
             Prim::Array(ArrayFn::Shape | ArrayFn::Rank) => {
-                let (x, _, _) = self.array_arg(p, 0, args[0]);
+                let (x, _, _) = self.array_arg(prim, 0, args[0]);
                 let open = matches!(self.bottom(&x.ty), Ty::Meta(m) if !self.metas[m as usize].scalar);
                 let axes = if open { Size::Unknown } else { Size::from(self.rank(&x.ty), span) };
-                let ty = if p == Prim::Array(ArrayFn::Rank) { Ty::Int } else { array(axes, Ty::Int) };
+                let ty = if prim == Prim::Array(ArrayFn::Rank) { Ty::Int } else { array(axes, Ty::Int) };
                 // The type tells extents that an array without rows does not have.
-                let reps = if p == Prim::Array(ArrayFn::Shape) && !open { vec![x.ty.clone()] } else { Vec::new() };
-                self.call(p, &reps, vec![x], ty, span)
+                let reps = if prim == Prim::Array(ArrayFn::Shape) && !open { vec![x.ty.clone()] } else { Vec::new() };
+                self.call(prim, &reps, vec![x], ty, span)
             }
             Prim::Reduction(
                 ReductionFn::Sum
@@ -116,16 +116,16 @@ impl Infer<'_> {
                 | ReductionFn::Maximum
                 | ReductionFn::Minimum,
             ) => {
-                let (x, _, t) = self.array_arg(p, 0, args[0]);
-                let (x, t) = self.counted(p, x, t);
-                let ty = self.reduced(p, &t, span);
-                self.call(p, &[t], vec![x], ty, span)
+                let (x, _, t) = self.array_arg(prim, 0, args[0]);
+                let (x, t) = self.counted(prim, x, t);
+                let ty = self.reduced(prim, &t, span);
+                self.call(prim, &[t], vec![x], ty, span)
             }
             Prim::Reduction(ReductionFn::Norm) => {
-                let (x, ..) = self.array_arg(p, 0, args[0]);
+                let (x, ..) = self.array_arg(prim, 0, args[0]);
                 let s = self.number(Class::Real, span, "`norm`");
-                self.operate_to(p, vec![(x.ty.clone(), args[0].span)], s.clone(), span);
-                self.call(p, &[], vec![x], s, span)
+                self.operate_to(prim, vec![(x.ty.clone(), args[0].span)], s.clone(), span);
+                self.call(prim, &[], vec![x], s, span)
             }
             Prim::Reduction(ReductionFn::Matmul) => {
                 let cs = args.iter().map(|a| self.infer(a, None)).collect();
@@ -138,26 +138,26 @@ impl Infer<'_> {
             Prim::HigherOrder(HigherOrderFn::Along) => self.along(args, span),
             Prim::Array(ArrayFn::Where) => {
                 let cs = args.iter().map(|a| self.infer(a, None)).collect();
-                self.arith(p, cs, span)
+                self.arith(prim, cs, span)
             }
             Prim::Array(ArrayFn::Diag) => {
-                let (c, _, t) = self.array_arg(p, 0, args[0]);
-                let ty = self.operate(p, vec![(c.ty.clone(), args[0].span)], span);
+                let (c, _, t) = self.array_arg(prim, 0, args[0]);
+                let ty = self.operate(prim, vec![(c.ty.clone(), args[0].span)], span);
                 self.require(Class::Nums, &t, span, "`diag`");
-                self.call(p, &[t], vec![c], ty, span)
+                self.call(prim, &[t], vec![c], ty, span)
             }
             Prim::Random(RandomFn::RandUniform | RandomFn::RandNormal) => {
-                self.random(p, &args[..1], args[1], Ty::Float, span)
+                self.random(prim, &args[..1], args[1], Ty::Float, span)
             }
-            Prim::Random(RandomFn::RandInt) => self.random(p, &args[..3], args[3], Ty::Int, span),
-            Prim::Io(IoFn::ReadCsv | IoFn::ReadNpy) => self.read(p, args[0], span),
+            Prim::Random(RandomFn::RandInt) => self.random(prim, &args[..3], args[3], Ty::Int, span),
+            Prim::Io(IoFn::ReadCsv | IoFn::ReadNpy) => self.read(prim, args[0], span),
             Prim::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::IntDiv | Bin::Rem | Bin::Pow)
             | Prim::Number(NumberFn::PowInt)
             | Prim::Un(Un::Neg)
             | Prim::Reduction(ReductionFn::MatMul)
             | Prim::Array(ArrayFn::Append) => {
                 let cs = args.iter().map(|a| self.infer(a, None)).collect();
-                self.arith(p, cs, span)
+                self.arith(prim, cs, span)
             }
             _ => return None,
         })
@@ -170,10 +170,10 @@ impl Infer<'_> {
         }
     }
 
-    /// The result type of a reduction of elements of type `t`.
-    pub(super) fn reduced(&mut self, p: Prim, t: &Ty, span: Span) -> Ty {
+    /// The result type of a reduction of elements of type `ty`.
+    pub(super) fn reduced(&mut self, p: Prim, ty: &Ty, span: Span) -> Ty {
         let name = p.name();
-        let head = self.head(t);
+        let head = self.head(ty);
         let class = match p {
             Prim::Reduction(ReductionFn::Any | ReductionFn::All) => return Ty::Bool,
             Prim::Reduction(ReductionFn::Maximum | ReductionFn::Minimum) => Class::Ord,
@@ -182,13 +182,13 @@ impl Infer<'_> {
             Prim::Reduction(ReductionFn::Mean) if head != Head::Compound => Class::Reals,
             _ => Class::Space,
         };
-        self.require(class, t, span, name);
-        t.clone()
+        self.require(class, ty, span, name);
+        ty.clone()
     }
 
-    fn cut(&mut self, p: Prim, args: &[&ast::Expr], span: Span) -> core::Expr {
-        let k = self.arg(p, 0, args[0], &Ty::Int);
-        let (x, n, t) = self.array_arg(p, 1, args[1]);
+    fn cut(&mut self, prim: Prim, args: &[&ast::Expr], span: Span) -> core::Expr {
+        let count = self.arg(prim, 0, args[0], &Ty::Int);
+        let (operand, n, elem) = self.array_arg(prim, 1, args[1]);
         let front = match self.size_of(args[0]) {
             Size::Meta(_) => Size::Unknown,
             s => s,
@@ -197,12 +197,12 @@ impl Infer<'_> {
             (Size::Const(k, _), Size::Const(n, _)) if k <= n => Size::from(n - k, span),
             _ => Size::Unknown,
         };
-        let ty = match p {
-            Prim::Array(ArrayFn::Take) => array(front, t),
-            Prim::Array(ArrayFn::Drop) => array(back, t),
-            _ => Ty::Tuple([array(front, t.clone()), array(back, t)].into()),
+        let ty = match prim {
+            Prim::Array(ArrayFn::Take) => array(front, elem),
+            Prim::Array(ArrayFn::Drop) => array(back, elem),
+            _ => Ty::Tuple([array(front, elem.clone()), array(back, elem)].into()),
         };
-        self.call(p, &[], vec![k, x], ty, span)
+        self.call(prim, &[], vec![count, operand], ty, span)
     }
 
     fn flatten(&mut self, x: &ast::Expr, span: Span) -> core::Expr {
@@ -218,7 +218,7 @@ impl Infer<'_> {
     /// A shape literal: its Core, and the sizes.
     fn shape_literal(&mut self, p: Prim, shape: &ast::Expr) -> Option<(core::Expr, Vec<Size>)> {
         let ast::ExprKind::Array(parts) = &super::apply::strip(shape).kind else {
-            let d = mismatch::unknown_shape(shape.span, spelled(p));
+            let diagnostic = mismatch::unknown_shape(shape.span, spelled(p));
             let extents = match &super::apply::strip(shape).kind {
                 ast::ExprKind::Lit(ast::Lit::Int(_)) => {
                     Some(self.host.text(shape.span).trim_matches(['(', ')']).to_owned())
@@ -229,10 +229,10 @@ impl Infer<'_> {
                 _ => None,
             };
             self.report(match extents {
-                Some(e) => {
-                    d.hint(format!("a shape is written with brackets: `[{e}]`")).fix(shape.span, format!("[{e}]"))
-                }
-                None => d,
+                Some(e) => diagnostic
+                    .hint(format!("a shape is written with brackets: `[{e}]`"))
+                    .fix(shape.span, format!("[{e}]")),
+                None => diagnostic,
             });
             return None;
         };
@@ -324,15 +324,16 @@ impl Infer<'_> {
     }
 
     /// `read_csv` and `read_npy`. If the path is a literal, the file's header determines the type.
-    fn read(&mut self, p: Prim, path: &ast::Expr, span: Span) -> core::Expr {
-        let c = self.arg(p, 0, path, &Ty::Str);
-        let t = self.meta();
-        self.require(Class::Data, &t, span, p.name());
+    fn read(&mut self, prim: Prim, path: &ast::Expr, span: Span) -> core::Expr {
+        let argument = self.arg(prim, 0, path, &Ty::Str);
+        let ty = self.meta();
+        self.require(Class::Data, &ty, span, prim.name());
         if let ast::ExprKind::Lit(ast::Lit::Str(file)) = &super::apply::strip(path).kind {
-            let found = if p == Prim::Io(IoFn::ReadCsv) { self.csv_type(file) } else { self.npy_type(file, path.span) };
+            let found =
+                if prim == Prim::Io(IoFn::ReadCsv) { self.csv_type(file) } else { self.npy_type(file, path.span) };
             match found {
                 Ok(known) => {
-                    self.expect(&known, &t, span, &Reason::new("the file"));
+                    self.expect(&known, &ty, span, &Reason::new("the file"));
                 }
                 Err((code, text)) => {
                     let d = Diagnostic::error(code, path.span, text);
@@ -340,31 +341,31 @@ impl Infer<'_> {
                 }
             }
         }
-        self.call(p, std::slice::from_ref(&t), vec![c], t.clone(), span)
+        self.call(prim, std::slice::from_ref(&ty), vec![argument], ty.clone(), span)
     }
 
     /// `read_csv` and `read_npy` with an annotated type. The file is used only to check that it can be read and, for
     /// NPY, its extents. A missing file may still be written before it is read.
-    pub(super) fn read_as(&mut self, p: Prim, path: &ast::Expr, t: Ty, span: Span) -> core::Expr {
-        let c = self.arg(p, 0, path, &Ty::Str);
-        self.require(Class::Data, &t, span, p.name());
-        let mut made = t.clone();
+    pub(super) fn read_as(&mut self, prim: Prim, path: &ast::Expr, ty: Ty, span: Span) -> core::Expr {
+        let argument = self.arg(prim, 0, path, &Ty::Str);
+        self.require(Class::Data, &ty, span, prim.name());
+        let mut made = ty.clone();
         if let ast::ExprKind::Lit(ast::Lit::Str(file)) = &super::apply::strip(path).kind {
-            match if p == Prim::Io(IoFn::ReadCsv) { self.csv_type(file) } else { self.npy_type(file, path.span) } {
-                Ok(known) if p == Prim::Io(IoFn::ReadNpy) => {
-                    let known = converted(&known, &t);
-                    self.expect(&t, &known, span, &Reason::new("the file"));
+            match if prim == Prim::Io(IoFn::ReadCsv) { self.csv_type(file) } else { self.npy_type(file, path.span) } {
+                Ok(known) if prim == Prim::Io(IoFn::ReadNpy) => {
+                    let known = converted(&known, &ty);
+                    self.expect(&ty, &known, span, &Reason::new("the file"));
                     made = known;
                 }
                 Ok(_) | Err((MISSING, _)) => {}
                 // A matrix needs no column names in the file.
                 Err(_)
-                    if p == Prim::Io(IoFn::ReadCsv)
-                        && matches!(&t, Ty::Array(_, e) if matches!(**e, Ty::Array(..))) => {}
+                    if prim == Prim::Io(IoFn::ReadCsv)
+                        && matches!(&ty, Ty::Array(_, e) if matches!(**e, Ty::Array(..))) => {}
                 Err((code, text)) => self.report(Diagnostic::error(code, path.span, text)),
             }
         }
-        self.call(p, &[made.clone()], vec![c], made, span)
+        self.call(prim, &[made.clone()], vec![argument], made, span)
     }
 
     fn csv_type(&mut self, file: &str) -> Result<Ty, NoHeader> {

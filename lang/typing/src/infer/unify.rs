@@ -51,51 +51,51 @@ impl Infer<'_> {
 
     fn join_metas(&mut self, m: u32, n: u32) -> Result<(), UnifyError> {
         // The older one is kept, so that chains stay short if many new variables meet an old one.
-        let (m, n) = (m.max(n), m.min(n));
-        self.wake(m);
-        let a = self.metas[m as usize].clone();
+        let (newer, older) = (m.max(n), m.min(n));
+        self.wake(newer);
+        let meta = self.metas[newer as usize].clone();
         // Operators that wait for the kept variable are woken only if more is known of it now.
-        let had = &self.metas[n as usize];
-        if a.scalar && !had.scalar || a.classes.iter().any(|c| !had.classes.iter().any(|d| d.0 == c.0)) {
-            self.wake(n);
+        let had = &self.metas[older as usize];
+        if meta.scalar && !had.scalar || meta.classes.iter().any(|c| !had.classes.iter().any(|d| d.0 == c.0)) {
+            self.wake(older);
         }
-        let b = &mut self.metas[n as usize];
-        if a.level != b.level {
-            self.met_at = self.met_at.min(a.level).min(b.level);
+        let b = &mut self.metas[older as usize];
+        if meta.level != b.level {
+            self.met_at = self.met_at.min(meta.level).min(b.level);
         }
-        b.level = b.level.min(a.level);
-        b.scalar |= a.scalar;
-        b.row |= a.row;
-        b.name = b.name.or(a.name);
-        for c in a.classes {
+        b.level = b.level.min(meta.level);
+        b.scalar |= meta.scalar;
+        b.row |= meta.row;
+        b.name = b.name.or(meta.name);
+        for c in meta.classes {
             if !b.classes.iter().any(|d| d.0 == c.0) {
                 b.classes.push(c);
             }
         }
-        self.metas[m as usize].bound = Some(Ty::Meta(n));
+        self.metas[newer as usize].bound = Some(Ty::Meta(older));
         Ok(())
     }
 
-    fn bind(&mut self, m: u32, t: &Ty) -> Result<(), UnifyError> {
-        let meta = self.metas[m as usize].clone();
+    fn bind(&mut self, index: u32, ty: &Ty) -> Result<(), UnifyError> {
+        let meta = self.metas[index as usize].clone();
         let number = meta.classes.iter().find(|c| matches!(c.0, Class::Num | Class::Real)).copied();
-        if meta.scalar && !matches!(t, Ty::Int | Ty::Float | Ty::F32 | Ty::Var(_)) {
+        if meta.scalar && !matches!(ty, Ty::Int | Ty::Float | Ty::F32 | Ty::Var(_)) {
             return Err(number.map_or(UnifyError::Types, |(_, place, op)| UnifyError::Number(place, op)));
         }
         if meta.scalar
-            && *t == Ty::Int
+            && *ty == Ty::Int
             && let Some((_, place, op)) = meta.classes.iter().find(|c| c.0 == Class::Real)
         {
             return Err(UnifyError::Number(*place, op));
         }
-        if self.occurs(m, t) {
+        if self.occurs(index, ty) {
             return Err(UnifyError::Infinite);
         }
-        let grown = meta.grows.then(|| self.grown(t));
-        let t = grown.as_ref().unwrap_or(t);
+        let grown = meta.grows.then(|| self.grown(ty));
+        let t = grown.as_ref().unwrap_or(ty);
         self.lower(t, meta.level);
-        self.wake(m);
-        self.metas[m as usize].bound = Some(t.clone());
+        self.wake(index);
+        self.metas[index as usize].bound = Some(t.clone());
         // The variable stays bound if a class fails, so that consequences are not reported again.
         for (class, place, op) in meta.classes {
             self.has_class(class, t, place, op).map_err(|part| UnifyError::Class(class, place, op, part))?;
@@ -184,21 +184,21 @@ impl Infer<'_> {
     }
 
     fn unify_records(&mut self, p: &Rc<RecordTy>, q: &Rc<RecordTy>) -> Result<(), UnifyError> {
-        let (p, q) = (self.open_record(p), self.open_record(q));
+        let (left, right) = (self.open_record(p), self.open_record(q));
         let (mut only_p, mut only_q) = (Vec::new(), Vec::new());
-        let (in_p, in_q) = (by_name(&p), by_name(&q));
-        for (name, t) in &p.fields {
+        let (in_p, in_q) = (by_name(&left), by_name(&right));
+        for (name, t) in &left.fields {
             match in_q.get(name) {
                 Some(u) => self.unify(t, u)?,
                 None => only_p.push((*name, t.clone())),
             }
         }
-        for (name, t) in &q.fields {
+        for (name, t) in &right.fields {
             if !in_p.contains_key(name) {
                 only_q.push((*name, t.clone()));
             }
         }
-        match (&p.tail, &q.tail) {
+        match (&left.tail, &right.tail) {
             (None, None) => differ(&only_p, &only_q),
             // One record is closed and lacks fields of the other.
             (Some(r), None) => {
@@ -210,19 +210,23 @@ impl Infer<'_> {
                 self.bind_row(r, only_p, None)
             }
             (Some(r), Some(s)) => {
-                let (r, s) = (self.resolve(r), self.resolve(s));
-                if r == s {
+                let (left_rest, right_rest) = (self.resolve(r), self.resolve(s));
+                if left_rest == right_rest {
                     return differ(&only_p, &only_q);
                 }
                 // One rest is the other with fields: so a rest that a signature names stays as it is.
-                match (&r, &s) {
-                    (_, Ty::Meta(_)) if only_q.is_empty() => return self.bind_row(&s, only_p, Some(r)),
-                    (Ty::Meta(_), _) if only_p.is_empty() => return self.bind_row(&r, only_q, Some(s)),
+                match (&left_rest, &right_rest) {
+                    (_, Ty::Meta(_)) if only_q.is_empty() => {
+                        return self.bind_row(&right_rest, only_p, Some(left_rest));
+                    }
+                    (Ty::Meta(_), _) if only_p.is_empty() => {
+                        return self.bind_row(&left_rest, only_q, Some(right_rest));
+                    }
                     _ => {}
                 }
                 let rest = self.row_meta();
-                self.bind_row(&r, only_q, Some(rest.clone()))?;
-                self.bind_row(&s, only_p, Some(rest))
+                self.bind_row(&left_rest, only_q, Some(rest.clone()))?;
+                self.bind_row(&right_rest, only_p, Some(rest))
             }
         }
     }
@@ -301,8 +305,8 @@ impl Infer<'_> {
         op: &'static str,
         seen: &mut Vec<DataId>,
     ) -> Result<(), Ty> {
-        let t = self.resolve(t);
-        match &t {
+        let ty = self.resolve(t);
+        match &ty {
             Ty::Meta(m) => {
                 let classes = &mut self.metas[*m as usize].classes;
                 if !classes.iter().any(|c| c.0 == class) {
@@ -312,7 +316,7 @@ impl Infer<'_> {
             }
             Ty::Int => {
                 if matches!(class, Class::Real | Class::Reals) {
-                    Err(t)
+                    Err(ty)
                 } else {
                     Ok(())
                 }
@@ -320,7 +324,7 @@ impl Infer<'_> {
             Ty::Float | Ty::F32 => Ok(()),
             Ty::Bool | Ty::Str | Ty::Unit => {
                 if matches!(class, Class::Num | Class::Real | Class::Nums | Class::Reals | Class::Space) {
-                    Err(t)
+                    Err(ty)
                 } else {
                     Ok(())
                 }
@@ -329,23 +333,23 @@ impl Infer<'_> {
                 if class == Class::Show {
                     Ok(())
                 } else {
-                    Err(t)
+                    Err(ty)
                 }
             }
             Ty::Var(v) => {
                 let given = self.rigid.get(v).is_none_or(|(classes, _)| classes.iter().any(|c| implies(*c, class)));
-                if given || class == Class::Show { Ok(()) } else { Err(t) }
+                if given || class == Class::Show { Ok(()) } else { Err(ty) }
             }
             Ty::Tuple(_) | Ty::Array(..) | Ty::Record(_) | Ty::Data(..)
                 if matches!(class, Class::Num | Class::Real) =>
             {
-                Err(t)
+                Err(ty)
             }
-            Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) if matches!(class, Class::Nums | Class::Reals) => Err(t),
+            Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) if matches!(class, Class::Nums | Class::Reals) => Err(ty),
             // Compound data needs a real leaf, which may be found later.
             Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) if class == Class::Space => {
-                self.spaces.push((t.clone(), span, op));
-                self.class_of(Class::Diff, &t, span, op, seen)
+                self.spaces.push((ty.clone(), span, op));
+                self.class_of(Class::Diff, &ty, span, op, seen)
             }
             Ty::Tuple(parts) => parts.iter().try_for_each(|p| self.class_of(class, p, span, op, seen)),
             Ty::Array(_, e) => self.class_of(class, e, span, op, seen),
@@ -369,7 +373,7 @@ impl Infer<'_> {
                 fields
                     .iter()
                     .filter(|f| !matches!(f, Ty::Var(_)))
-                    .try_for_each(|f| self.class_of(class, f, span, op, seen).map_err(|_| t.clone()))
+                    .try_for_each(|f| self.class_of(class, f, span, op, seen).map_err(|_| ty.clone()))
             }
         }
     }

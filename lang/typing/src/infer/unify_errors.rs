@@ -61,7 +61,7 @@ impl Infer<'_> {
         span: Span,
         why: &Reason,
     ) -> Diagnostic {
-        let mut m = Mismatch {
+        let mut mismatch = Mismatch {
             what: why.what.to_string(),
             span,
             actual: self.show(actual),
@@ -74,27 +74,28 @@ impl Infer<'_> {
         match unify_error {
             UnifyError::Types if !versions.is_empty() => {
                 let marks = versions.iter().map(|v| (v.id, v.mark.clone())).collect();
-                (m.actual, m.expected) = (self.show_marked(actual, &marks), self.show_marked(expected, &marks));
-                m.of_versions(versions.iter().map(|v| (v.at, format!("`{}{}`", v.id.1, v.mark))).collect())
+                (mismatch.actual, mismatch.expected) =
+                    (self.show_marked(actual, &marks), self.show_marked(expected, &marks));
+                mismatch.of_versions(versions.iter().map(|v| (v.at, format!("`{}{}`", v.id.1, v.mark))).collect())
             }
-            UnifyError::Sizes(e, a) => self.size_mismatch((e, a), self.rank(expected), m, why),
+            UnifyError::Sizes(e, a) => self.size_mismatch((e, a), self.rank(expected), mismatch, why),
             UnifyError::Types | UnifyError::Rigid | UnifyError::Number(..) => {
                 if let UnifyError::Number(place, op) = unify_error {
-                    self.number_place(&mut m, (place, op), actual, &why.what);
+                    self.number_place(&mut mismatch, (place, op), actual, &why.what);
                 }
-                m.hint = self.mismatch_hint(expected, actual, &why.what, span);
-                match self.told_computed(m.diagnostic(), expected, actual, &why.what) {
+                mismatch.hint = self.mismatch_hint(expected, actual, &why.what, span);
+                match self.told_computed(mismatch.diagnostic(), expected, actual, &why.what) {
                     Ok(d) => d,
                     Err(d) => self.mended(d, expected, actual, (&why.what, span)),
                 }
             }
             UnifyError::Infinite => {
-                m.hint = Some(self.endless_hint(expected, actual, &why.what));
-                m.infinite()
+                mismatch.hint = Some(self.endless_hint(expected, actual, &why.what));
+                mismatch.infinite()
             }
-            UnifyError::Linear => m.not_linear(),
+            UnifyError::Linear => mismatch.not_linear(),
             UnifyError::Field(field, missing) => {
-                let Mismatch { what, span, actual, expected, places, .. } = m;
+                let Mismatch { what, span, actual, expected, places, .. } = mismatch;
                 FieldsDiffer { what, span, actual, expected, field: field.to_string(), missing, places }.diagnostic()
             }
             UnifyError::Class(c, place, op, t) => self.class_error(c, place, op, &t, span),
@@ -123,19 +124,26 @@ impl Infer<'_> {
         why.because.iter().map(|(at, b)| (*at, text(b))).collect()
     }
 
-    fn size_mismatch(&self, (expected, actual): (Size, Size), rank: u64, m: Mismatch, why: &Reason) -> Diagnostic {
+    fn size_mismatch(
+        &self,
+        (expected, actual): (Size, Size),
+        rank: u64,
+        mismatch: Mismatch,
+        why: &Reason,
+    ) -> Diagnostic {
         let known = |s: Size| match s {
             Size::Const(size, Origin(at)) => {
-                KnownSize { size, origin: (at != Span::default()).then(|| (at, self.host.line(at, m.span))) }
+                KnownSize { size, origin: (at != Span::default()).then(|| (at, self.host.line(at, mismatch.span))) }
             }
             _ => KnownSize { size: 0, origin: None },
         };
-        let (e, a) = ((m.expected.clone(), known(expected)), (m.actual.clone(), known(actual)));
+        let (e, a) = ((mismatch.expected.clone(), known(expected)), (mismatch.actual.clone(), known(actual)));
         // Operands of an operator are listed in source order. Otherwise the found type comes first.
         let (first, second) = if matches!(why.what, Role::Right(_)) { (e, a) } else { (a, e) };
         let stretched =
             matches!(why.what, Role::Right(op) if op != "`@`") && [&first.1, &second.1].iter().any(|k| k.size == 1);
-        let d = SizeMismatch { first, second, span: m.span, what: m.what, places: m.places }.diagnostic();
+        let d = SizeMismatch { first, second, span: mismatch.span, what: mismatch.what, places: mismatch.places }
+            .diagnostic();
         match rank {
             _ if !stretched => d,
             1 => d.hint("an extent of 1 is not stretched: write the number without brackets, it spreads over an array"),
@@ -215,14 +223,16 @@ impl Infer<'_> {
 
     /// A hint for common mistakes.
     fn mismatch_hint(&self, expected: &Ty, actual: &Ty, what: &Role, span: Span) -> Option<String> {
-        let (e, a) = (self.resolve(expected), self.resolve(actual));
-        if let Some(hint) = self.foreign_convention_hint(&e, &a, what).or_else(|| self.data_hint(&e, &a, what)) {
+        let (wanted, found) = (self.resolve(expected), self.resolve(actual));
+        if let Some(hint) =
+            self.foreign_convention_hint(&wanted, &found, what).or_else(|| self.data_hint(&wanted, &found, what))
+        {
             return Some(hint);
         }
         let number = |t: &Ty| {
             matches!(t, Ty::Int | Ty::Float | Ty::F32) || matches!(t, Ty::Meta(m) if self.metas[*m as usize].scalar)
         };
-        Some(match (&e, &a) {
+        Some(match (&wanted, &found) {
             (t, Ty::Array(..)) if number(t) => match what {
                 Role::Argument { total: 1, of, .. } if of.starts_with('`') => format!("{of} acts on one number: `map {} xs` applies it to each element", of.trim_matches('`')),
                 Role::Argument { of, .. } if self.is_own(of) => {
@@ -231,7 +241,7 @@ impl Infer<'_> {
                 _ => "to apply a function of one number to each element, use `map f xs`".into(),
             },
             (Ty::Str, _) => "`show x` gives the text of a value; texts may hold values: f\"... {x} ...\"".into(),
-            (Ty::Bool, Ty::Array(..)) if self.leaf_of(&a) == Ty::Bool => several_bools(what),
+            (Ty::Bool, Ty::Array(..)) if self.leaf_of(&found) == Ty::Bool => several_bools(what),
             (Ty::Bool, t) if number(t) => "write the comparison: `x != 0`".into(),
             (t, Ty::Bool) if number(t) && matches!(what, Role::Right(_)) => "`[| p |]` is 1 where `p` holds, and 0 elsewhere".into(),
             (Ty::Unit, _) if matches!(what, Role::Thing(t) if t.contains("not the last")) => "its value would be lost: name it with `let`, or drop it with `let _ = ...`".into(),
@@ -243,7 +253,7 @@ impl Infer<'_> {
             (Ty::Array(..), Ty::Bool) => "`==`, `<` and their like compare whole values and give one Bool; of elements they are written `.==`, `.<`".into(),
             (t, Ty::Array(_, y)) if self.alike(t, y) => "this is an array of them: one is `x[0]`".into(),
             (Ty::Array(..), Ty::Fun(_, r)) if self.ends_in_array(r) => "this is a function: is an argument missing?".into(),
-            _ => return self.number_hint(&self.real_leaf(&e), &self.leaf_of(&a), span),
+            _ => return self.number_hint(&self.real_leaf(&wanted), &self.leaf_of(&found), span),
         })
     }
 
@@ -314,26 +324,26 @@ impl Infer<'_> {
     }
 
     /// Adds the conversion of a number as a fix.
-    fn mended(&self, d: Diagnostic, expected: &Ty, actual: &Ty, (what, span): (&Role, Span)) -> Diagnostic {
+    fn mended(&self, diagnostic: Diagnostic, expected: &Ty, actual: &Ty, (what, span): (&Role, Span)) -> Diagnostic {
         let source = self.host.text(span);
-        if d.hint.as_ref().is_some_and(|h| h.starts_with("an array of one element")) {
-            return d.fix(span, format!("[{source}]"));
+        if diagnostic.hint.as_ref().is_some_and(|h| h.starts_with("an array of one element")) {
+            return diagnostic.fix(span, format!("[{source}]"));
         }
-        let f = match (self.real_leaf(expected), self.leaf_of(actual)) {
+        let convert = match (self.real_leaf(expected), self.leaf_of(actual)) {
             (Ty::Float, Ty::Int) => "float",
             (Ty::F32, Ty::Float | Ty::Int) => "to_f32",
             (Ty::Float, Ty::F32) => "to_float",
             (Ty::Int, Ty::Float | Ty::Meta(_)) if source.parse::<f64>().is_ok_and(|x| x.fract() == 0.0) => {
-                return d.fix(span, source.split('.').next().unwrap_or_default());
+                return diagnostic.fix(span, source.split('.').next().unwrap_or_default());
             }
             (Ty::Int, Ty::Float | Ty::F32) => "int",
-            _ => return d,
+            _ => return diagnostic,
         };
-        if !d.hint.as_ref().is_some_and(|h| h.starts_with("convert it")) {
-            return d;
+        if !diagnostic.hint.as_ref().is_some_and(|h| h.starts_with("convert it")) {
+            return diagnostic;
         }
-        let call = conversion(f, source);
-        d.fix(span, if matches!(what, Role::Argument { .. }) { format!("({call})") } else { call })
+        let call = conversion(convert, source);
+        diagnostic.fix(span, if matches!(what, Role::Argument { .. }) { format!("({call})") } else { call })
     }
 
     /// The conversion `float n` of the source at a span, if that is short.

@@ -9,31 +9,35 @@ use crate::ty::{Class, Ty};
 use adl_prim::{Bin, NumberFn, Prim};
 
 impl Infer<'_> {
-    /// `a op b` if the rank of at least one operand is unknown and neither is compound data.
+    /// `left op right` if the rank of at least one operand is unknown and neither is compound data.
     pub(super) fn solve_unknown(&mut self, op: &OpConstraint, force: bool) -> bool {
-        let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
-        let (ha, hb) = (self.operand(op.prim, &a), self.operand(op.prim, &b));
+        let ((left, sa), (right, sb)) = (op.args[0].clone(), op.args[1].clone());
+        let (ha, hb) = (self.operand(op.prim, &left), self.operand(op.prim, &right));
         if is_logic(op.prim) || matches!(op.prim, Prim::CompareEach(_)) {
             // The result consists of Bools, so only its rank is informative.
             let single = self.resolve(&op.res) == Ty::Bool;
-            if self.has_all_axes(op, [&a, &b]) {
+            if self.has_all_axes(op, [&left, &right]) {
                 return self.solve_binary(op, force);
             }
-            return (single || force) && self.same(op, &a, &b);
+            return (single || force) && self.same(op, &left, &right);
         }
         if self.is_number(&op.res) {
             // A scalar result has scalar operands.
-            [&a, &b].into_iter().for_each(|t| self.make_scalar(t));
-            return self.same(op, &a, &b);
+            [&left, &right].into_iter().for_each(|t| self.make_scalar(t));
+            return self.same(op, &left, &right);
         }
-        if let Some(done) = self.improve(op, (&a, ha), (&b, hb)) {
+        if let Some(done) = self.improve(op, (&left, ha), (&right, hb)) {
             return done;
         }
         match (ha, hb) {
             _ if !force => false,
-            (Head::Array, Head::Unknown) if matches!(self.resolve(&b), Ty::Meta(_)) => self.broadcast(op, &a, &b, sb),
-            (Head::Unknown, Head::Array) if matches!(self.resolve(&a), Ty::Meta(_)) => self.broadcast(op, &b, &a, sa),
-            _ => self.same(op, &a, &b),
+            (Head::Array, Head::Unknown) if matches!(self.resolve(&right), Ty::Meta(_)) => {
+                self.broadcast(op, &left, &right, sb)
+            }
+            (Head::Unknown, Head::Array) if matches!(self.resolve(&left), Ty::Meta(_)) => {
+                self.broadcast(op, &right, &left, sa)
+            }
+            _ => self.same(op, &left, &right),
         }
     }
 
@@ -56,15 +60,18 @@ impl Infer<'_> {
     }
 
     /// Refines the result type before the ranks are known. `None` if the operator is not solved by that.
-    fn improve(&mut self, op: &OpConstraint, (a, ha): (&Ty, Head), (b, hb): (&Ty, Head)) -> Option<bool> {
+    fn improve(&mut self, op: &OpConstraint, (left, ha): (&Ty, Head), (right, hb): (&Ty, Head)) -> Option<bool> {
         // Compound data is only added to data of its own type; it is not broadcast over an array of such data.
-        let number =
-            if self.rank(a) == self.rank(b) { Self::rank_class(op.prim) } else { self.class_beside_number(op.prim) };
+        let number = if self.rank(left) == self.rank(right) {
+            Self::rank_class(op.prim)
+        } else {
+            self.class_beside_number(op.prim)
+        };
         let data = Class::Space;
         match (ha, hb) {
             (Head::Scalar, Head::Unknown) => {
                 let class = if op.prim == Prim::Bin(Bin::Mul) { data } else { self.class_beside_number(op.prim) };
-                self.beside(op, b, a, class)
+                self.beside(op, right, left, class)
             }
             (Head::Unknown, Head::Scalar) => {
                 let class = if matches!(op.prim, Prim::Bin(Bin::Mul | Bin::Div)) {
@@ -72,12 +79,12 @@ impl Infer<'_> {
                 } else {
                     self.class_beside_number(op.prim)
                 };
-                self.beside(op, a, b, class)
+                self.beside(op, left, right, class)
             }
-            (Head::Unknown, Head::Unknown) if self.has_leaf_type(b, a) => Some(self.keep(op, b, number)),
-            (Head::Unknown, Head::Unknown) if self.has_leaf_type(a, b) => Some(self.keep(op, a, number)),
-            (Head::Unknown, Head::Array) if self.lower_than_result(op, b) => self.unify_with_result(op, a),
-            (Head::Array, Head::Unknown) if self.lower_than_result(op, a) => self.unify_with_result(op, b),
+            (Head::Unknown, Head::Unknown) if self.has_leaf_type(right, left) => Some(self.keep(op, right, number)),
+            (Head::Unknown, Head::Unknown) if self.has_leaf_type(left, right) => Some(self.keep(op, left, number)),
+            (Head::Unknown, Head::Array) if self.lower_than_result(op, right) => self.unify_with_result(op, left),
+            (Head::Array, Head::Unknown) if self.lower_than_result(op, left) => self.unify_with_result(op, right),
             _ => None,
         }
     }

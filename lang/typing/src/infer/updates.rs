@@ -286,9 +286,9 @@ impl Infer<'_> {
 
     /// A scalar value also fills the axes that the update does not name.
     fn add_inner_axes(&mut self, now: &Expr, places: &mut Vec<UpdatePlace>, span: Span, lets: &mut LetBindings) {
-        let mut t = now.ty.clone();
+        let mut ty = now.ty.clone();
         let mut axis = 0;
-        while let Ty::Array(size, e) = self.resolve(&t) {
+        while let Ty::Array(size, elem) = self.resolve(&ty) {
             if axis >= places.len() {
                 let length = extent(now, axis as u32, span);
                 let length = self.held(length, lets);
@@ -302,7 +302,7 @@ impl Infer<'_> {
                     span,
                 }));
             }
-            (axis, t) = (axis + 1, (*e).clone());
+            (axis, ty) = (axis + 1, (*elem).clone());
         }
     }
 

@@ -247,14 +247,14 @@ impl Infer<'_> {
 
     /// Warns if a function is converted to text, as happens for a call that lacks an argument: the text is the
     /// function's type.
-    fn shown_function(&mut self, e: &Expr) {
-        let (Ty::Fun(missing, _) | Ty::Lin(missing, _)) = &e.ty else { return };
-        let (f, args) = match &*e.kind {
+    fn shown_function(&mut self, expr: &Expr) {
+        let (Ty::Fun(missing, _) | Ty::Lin(missing, _)) = &expr.ty else { return };
+        let (callee, args) = match &*expr.kind {
             ExprKind::App(f, args) => (f, args.as_slice()),
-            _ => (e, &[][..]),
+            _ => (expr, &[][..]),
         };
-        let (head, _, given) = e.spine();
-        let takes = given.len() + arrows(&e.ty);
+        let (head, _, given) = expr.spine();
+        let takes = given.len() + arrows(&expr.ty);
         let instead = match (&*head.kind, args.first().map(|a| &a.ty)) {
             (ExprKind::Prim(Prim::Bin(Bin::Max), _), Some(Ty::Array(..))) => {
                 Some("the largest element of an array is `maximum xs`")
@@ -269,28 +269,28 @@ impl Infer<'_> {
             }
             _ => None,
         };
-        let name = Some(self.host.text(f.span))
+        let name = Some(self.host.text(callee.span))
             .filter(|t| !t.is_empty() && t.len() < 30 && !t.contains(char::is_whitespace))
             .unwrap_or("this function")
             .to_owned();
-        let d = calls::shown(e.span, &name, (takes, given.len()), &self.show(missing), instead);
+        let d = calls::shown(expr.span, &name, (takes, given.len()), &self.show(missing), instead);
         self.report(d);
     }
 
     /// A use inside its own recursive group passes the group's hidden parameters on.
-    fn zonk_inst(&mut self, e: Expr, reps: Vec<Rep>) -> ExprKind {
+    fn zonk_inst(&mut self, expr: Expr, reps: Vec<Rep>) -> ExprKind {
         if !reps.is_empty() {
-            let e = self.zonk(e);
+            let e = self.zonk(expr);
             return ExprKind::Inst(e, self.reps(reps));
         }
-        let key = match &*e.kind {
+        let key = match &*expr.kind {
             ExprKind::Local(l) => Some(RecKey::Local(*l)),
             ExprKind::Global(g) => Some(RecKey::Global(*g)),
             _ => None,
         };
         let vars = key.and_then(|k| self.rec_reps.get(&k)).cloned().unwrap_or_default();
         let reps = vars.iter().filter_map(|v| self.rep_locals.get(v)).map(|l| Rep::Hidden(*l)).collect();
-        ExprKind::Inst(self.zonk(e), reps)
+        ExprKind::Inst(self.zonk(expr), reps)
     }
 
     fn zonk_lambda(&mut self, l: Rc<Lambda>, span: Span) -> Lambda {

@@ -77,23 +77,23 @@ impl Text {
 impl Checker {
     /// A checker with the prelude and all standard modules, loaded in dependency order.
     pub fn new() -> Checker {
-        let mut c = Checker {
+        let mut checker = Checker {
             std: HashMap::new(),
             base: Env::default(),
             tables: Tables::default(),
             sources: SourceMap::default(),
         };
-        let prelude = c.library(adl_std::PRELUDE);
-        c.base = Env { base: Some(Rc::new(prelude)), ..Env::default() };
+        let prelude = checker.library(adl_std::PRELUDE);
+        checker.base = Env { base: Some(Rc::new(prelude)), ..Env::default() };
         // A module is checked after the modules that it names.
         let mut left: Vec<(&'static str, &'static str)> = adl_std::MODULES.to_vec();
         while !left.is_empty() {
             let before = left.len();
             left.retain(|(name, text)| {
-                let out = c.check_from(c.base.clone(), text, true);
+                let out = checker.check_from(checker.base.clone(), text, true);
                 let done = out.errors().is_empty();
                 if done {
-                    c.std.insert(name, Rc::new(out.env));
+                    checker.std.insert(name, Rc::new(out.env));
                 }
                 !done
             });
@@ -103,7 +103,7 @@ impl Checker {
                 left.iter().map(|(name, _)| name).collect::<Vec<_>>()
             );
         }
-        c
+        checker
     }
 
     fn library(&mut self, text: &str) -> Env {

@@ -42,22 +42,22 @@ pub(super) const NAME: &str = "reduce_by_index";
 
 impl J<'_> {
     /// J of a histogram.
-    pub(crate) fn by_index(&mut self, s: &Stmt) -> Result<(), Unsupported> {
-        let Op::ReduceByIndex { dest, op, neutral, keys, values } = &s.op else { return Ok(()) };
-        if !s.outs.iter().any(|o| self.act.has(*o)) {
-            self.b.push(s.clone());
+    pub(crate) fn by_index(&mut self, statement: &Stmt) -> Result<(), Unsupported> {
+        let Op::ReduceByIndex { dest, op, neutral, keys, values } = &statement.op else { return Ok(()) };
+        if !statement.outs.iter().any(|o| self.act.has(*o)) {
+            self.b.push(statement.clone());
             return Ok(());
         }
         let inlined = self.inlined(op);
         if self.ad.only_loops {
-            return self.histogram_loop(s, "only loops are wanted");
+            return self.histogram_loop(statement, "only loops are wanted");
         }
         let flat = |v: &Var| matches!(self.b.func.ty(*v), Ty::Array(e, _) if e.is_flat());
         if !dest.iter().chain(values).all(flat) {
-            return self.histogram_loop(s, "its elements are no numbers or arrays of numbers");
+            return self.histogram_loop(statement, "its elements are no numbers or arrays of numbers");
         }
         if operators::has_output(&inlined) {
-            return self.histogram_loop(s, "its operator prints");
+            return self.histogram_loop(statement, "its operator prints");
         }
         let whole = Histogram {
             dest: dest.clone(),
@@ -65,14 +65,18 @@ impl J<'_> {
             neutral: neutral.clone(),
             keys: *keys,
             values: values.clone(),
-            outs: s.outs.clone(),
+            outs: statement.outs.clone(),
         };
         let Some(parts) = interchange::parts(&mut self.b, &whole.op(whole.op.clone())) else {
-            return self.histogram(&whole, s);
+            return self.histogram(&whole, statement);
         };
         for (places, op) in parts {
-            let stmt =
-                Stmt { outs: places.iter().map(|k| s.outs[*k]).collect(), lin_outs: Vec::new(), op, span: s.span };
+            let stmt = Stmt {
+                outs: places.iter().map(|k| statement.outs[*k]).collect(),
+                lin_outs: Vec::new(),
+                op,
+                span: statement.span,
+            };
             match &stmt.op {
                 Op::ReduceByIndex { dest, op, neutral, keys, values } if stmt.outs.iter().any(|o| self.act.has(*o)) => {
                     let h = Histogram {
@@ -91,47 +95,47 @@ impl J<'_> {
         Ok(())
     }
 
-    fn histogram(&mut self, h: &Histogram, s: &Stmt) -> Result<(), Unsupported> {
-        if self.act.block_reads(&h.op) {
-            return self.histogram_loop(s, "its operator captures a variable that is differentiated");
+    fn histogram(&mut self, histogram: &Histogram, stmt: &Stmt) -> Result<(), Unsupported> {
+        if self.act.block_reads(&histogram.op) {
+            return self.histogram_loop(stmt, "its operator captures a variable that is differentiated");
         }
-        let known = operators::known(&self.b.func, &h.op).or_else(|| self.is_sum(&h.op));
-        let scalars = h.neutral.iter().all(|v| self.b.ty(*v).rank() == 0);
+        let known = operators::known(&self.b.func, &histogram.op).or_else(|| self.is_sum(&histogram.op));
+        let scalars = histogram.neutral.iter().all(|v| self.b.ty(*v).rank() == 0);
         match known {
             Some(Bin::Add) => {
-                self.b.push(s.clone());
-                self.decide(s.span, NAME, "+: each bin's cotangent (§4.2.1)", "");
-                self.histogram_sum(h);
+                self.b.push(stmt.clone());
+                self.decide(stmt.span, NAME, "+: each bin's cotangent (§4.2.1)", "");
+                self.histogram_sum(histogram);
                 Ok(())
             }
             Some(op @ (Bin::Min | Bin::Max)) if scalars => {
                 self.decide(
-                    s.span,
+                    stmt.span,
                     NAME,
                     "min, max: the first position in each bin, found with it (§4.2.2, Fig. 5)",
                     "",
                 );
-                let place = self.extreme_places(h, op);
-                self.histogram_extreme(h, place);
+                let place = self.extreme_places(histogram, op);
+                self.histogram_extreme(histogram, place);
                 Ok(())
             }
             Some(Bin::Mul) if scalars => {
-                self.b.push(s.clone());
-                self.decide(s.span, NAME, "*: products of the others in each bin, zeros counted (§4.2.3)", "");
-                self.histogram_product(h)
+                self.b.push(stmt.clone());
+                self.decide(stmt.span, NAME, "*: products of the others in each bin, zeros counted (§4.2.3)", "");
+                self.histogram_product(histogram)
             }
-            _ => match interchange::by_columns(&mut self.b, &h.op(h.op.clone()), &|_| None) {
-                None if scalars => match self.chooser(&h.op) {
+            _ => match interchange::by_columns(&mut self.b, &histogram.op(histogram.op.clone()), &|_| None) {
+                None if scalars => match self.chooser(&histogram.op) {
                     Some(op) => {
-                        self.decide(s.span, NAME, super::choice::RULE, "");
-                        let place = self.with_places_in_bins(h, op, h.outs[0]);
-                        self.histogram_extreme(h, place);
+                        self.decide(stmt.span, NAME, super::choice::RULE, "");
+                        let place = self.with_places_in_bins(histogram, op, histogram.outs[0]);
+                        self.histogram_extreme(histogram, place);
                         Ok(())
                     }
-                    None => self.any_histogram(h, s),
+                    None => self.any_histogram(histogram, stmt),
                 },
-                Some(made) => self.histogram_columns(s, made),
-                None => self.any_histogram(h, s),
+                Some(made) => self.histogram_columns(stmt, made),
+                None => self.any_histogram(histogram, stmt),
             },
         }
     }
@@ -164,24 +168,24 @@ impl J<'_> {
         self.set_tangent(h.outs[0], t);
     }
 
-    /// Emits `y` by an operator on elements paired with their positions, where the destination's elements have
+    /// Emits `out` by an operator on elements paired with their positions, where the destination's elements have
     /// position -1. Returns the positions.
-    fn with_places_in_bins(&mut self, h: &Histogram, op: Block, y: Var) -> Var {
-        let n = self.b.dim(h.keys, 0);
+    fn with_places_in_bins(&mut self, histogram: &Histogram, op: Block, out: Var) -> Var {
+        let n = self.b.dim(histogram.keys, 0);
         let places = self.iota(n);
         let none = self.b.int(-1);
-        let shape = self.b.shape(h.dest[0]);
+        let shape = self.b.shape(histogram.dest[0]);
         let nowhere = self.b.one(Op::Broadcast { a: none, shape }, Ty::shape());
         let lifted = Op::ReduceByIndex {
-            dest: vec![h.dest[0], nowhere],
+            dest: vec![histogram.dest[0], nowhere],
             op: Box::new(op),
-            neutral: vec![h.neutral[0], none],
-            keys: h.keys,
-            values: vec![h.values[0], places],
+            neutral: vec![histogram.neutral[0], none],
+            keys: histogram.keys,
+            values: vec![histogram.values[0], places],
         };
         let place = self.b.func.fresh(Ty::shape(), false);
         let span = self.b.span;
-        self.b.push(Stmt { outs: vec![y, place], lin_outs: Vec::new(), op: lifted, span });
+        self.b.push(Stmt { outs: vec![out, place], lin_outs: Vec::new(), op: lifted, span });
         place
     }
 
@@ -205,8 +209,8 @@ impl J<'_> {
 
     /// The tangent of each bin's selected value, the first among equals; the destination's tangent if its element
     /// was selected.
-    fn histogram_extreme(&mut self, h: &Histogram, place: Var) {
-        let (dest, values) = (h.dest[0], h.values[0]);
+    fn histogram_extreme(&mut self, histogram: &Histogram, place: Var) {
+        let (dest, values) = (histogram.dest[0], histogram.values[0]);
         let ty = self.tangent_ty(dest);
         let stays = self.has(dest).map(|t| {
             let zero = self.b.int(0);
@@ -220,7 +224,7 @@ impl J<'_> {
             self.b.lin(Op::Gather { a: v, at: place, shape: Some(all) }, ty.clone())
         });
         let t = self.lin_sum(stays, taken);
-        self.set_tangent(h.outs[0], t);
+        self.set_tangent(histogram.outs[0], t);
     }
 
     fn histogram_product(&mut self, h: &Histogram) -> Result<(), Unsupported> {
@@ -239,54 +243,54 @@ impl J<'_> {
     }
 
     /// For any associative arithmetic operator on numbers: by sorting the keys, and two scans in each segment (Fig. 4).
-    fn any_histogram(&mut self, h: &Histogram, s: &Stmt) -> Result<(), Unsupported> {
-        if !operators::elementwise(&self.b.func, &h.op) {
-            return self.histogram_loop(s, "the operator is not straight-line arithmetic on numbers");
+    fn any_histogram(&mut self, histogram: &Histogram, stmt: &Stmt) -> Result<(), Unsupported> {
+        if !operators::elementwise(&self.b.func, &histogram.op) {
+            return self.histogram_loop(stmt, "the operator is not straight-line arithmetic on numbers");
         }
-        match self.trial(&h.op).as_ref().map_or(TrialOutcome::Unknown, Trial::associative) {
+        match self.trial(&histogram.op).as_ref().map_or(TrialOutcome::Unknown, Trial::associative) {
             TrialOutcome::Holds => {}
             TrialOutcome::Fails => {
-                return self.histogram_loop(s, "its operator is not associative: the order of the elements counts");
+                return self.histogram_loop(stmt, "its operator is not associative: the order of the elements counts");
             }
             TrialOutcome::Unknown => {
-                return self.histogram_loop(s, "whether its operator is associative could not be tried");
+                return self.histogram_loop(stmt, "whether its operator is associative could not be tried");
             }
         }
-        self.b.push(s.clone());
+        self.b.push(stmt.clone());
         self.decide(
-            s.span,
+            stmt.span,
             NAME,
             "sorted keys, one scan in each segment, and a linear recurrence (§4.1 with §5.2, instead of Fig. 4)",
             "the operator is none that has a rule of its own",
         );
-        self.sorted_histogram(h);
+        self.sorted_histogram(histogram);
         Ok(())
     }
 
     /// In each segment of the sorted values, ẏᵢ = ∂₁ ẏᵢ₋₁ + ∂₂ ȧᵢ, as in a scan that starts with the destination's
     /// element. The tangent of the bin is the last one.
-    fn sorted_histogram(&mut self, h: &Histogram) {
-        let k = h.dest.len();
-        let sorted = segments::prefixes(self, h);
-        let units: Vec<PartialRow> = (0..2 * k).map(partials::unit).collect();
+    fn sorted_histogram(&mut self, histogram: &Histogram) {
+        let arity = histogram.dest.len();
+        let sorted = segments::prefixes(self, histogram);
+        let units: Vec<PartialRow> = (0..2 * arity).map(partials::unit).collect();
         let rows: Vec<PartialRow> = self
-            .with_partials(&h.op, &[&sorted.before[..], &sorted.values].concat(), &units)
+            .with_partials(&histogram.op, &[&sorted.before[..], &sorted.values].concat(), &units)
             .into_iter()
             .map(|(_, r)| r)
             .collect();
-        let given: Vec<Option<Var>> = h.values.iter().map(|v| self.sorted_tangent(*v, sorted.order)).collect();
+        let given: Vec<Option<Var>> = histogram.values.iter().map(|v| self.sorted_tangent(*v, sorted.order)).collect();
         let driven = rows
             .iter()
             .enumerate()
             .map(|(j, row)| {
-                let own: PartialRow = row.iter().filter(|(m, _)| **m >= k).map(|(m, c)| (*m, *c)).collect();
-                let own = self.row_times(&own, &|m| given[m - k]);
-                let seeds = self.of_destination(h, &sorted, (j, row));
+                let own: PartialRow = row.iter().filter(|(m, _)| **m >= arity).map(|(m, c)| (*m, *c)).collect();
+                let own = self.row_times(&own, &|m| given[m - arity]);
+                let seeds = self.of_destination(histogram, &sorted, (j, row));
                 self.lin_sum(own, seeds)
             })
             .collect();
         let within: Vec<PartialRow> =
-            rows.iter().map(|row| row.iter().filter(|(m, _)| **m < k).map(|(m, c)| (*m, *c)).collect()).collect();
+            rows.iter().map(|row| row.iter().filter(|(m, _)| **m < arity).map(|(m, c)| (*m, *c)).collect()).collect();
         let neutral = sorted
             .values
             .iter()
@@ -300,12 +304,12 @@ impl J<'_> {
             op: Block::default(),
             neutral,
             arrays: sorted.values.clone(),
-            outs: h.outs.clone(),
+            outs: histogram.outs.clone(),
         };
         let all = self.prefixes(&g, &within, driven, sorted.first);
-        for ((d, y), t) in h.dest.iter().zip(&h.outs).zip(all) {
+        for ((d, y), t) in histogram.dest.iter().zip(&histogram.outs).zip(all) {
             if self.act.has(*y) {
-                let t = self.last_in_bins(h, &sorted, *d, t);
+                let t = self.last_in_bins(histogram, &sorted, *d, t);
                 self.set_tangent(*y, t);
             }
         }

@@ -26,7 +26,7 @@ impl J<'_> {
     }
 }
 
-fn products(ad: &mut Ad, p: &mut Program, elem: &Ty) -> Result<(FnId, FnId), Unsupported> {
+fn products(ad: &mut Ad, program: &mut Program, elem: &Ty) -> Result<(FnId, FnId), Unsupported> {
     if let Some(known) = ad.helpers.in_bins.get(elem) {
         return Ok(*known);
     }
@@ -34,12 +34,12 @@ fn products(ad: &mut Ad, p: &mut Program, elem: &Ty) -> Result<(FnId, FnId), Uns
     let mut b = Builder::new("products of the others in bins, by scans");
     let (dest, keys, values) = (b.param(many.clone()), b.param(Ty::shape()), b.param(many.clone()));
     let (cd, cv) = by_scans(&mut b, dest, keys, values);
-    let slow = p.add(b.finish(vec![cd, cv], Vec::new()));
+    let slow = program.add(b.finish(vec![cd, cv], Vec::new()));
     let mut b = Builder::new("products of the others in bins");
     let args = [many.clone(), Ty::shape(), many.clone(), many].map(|t| b.param(t));
-    let out = fast(&mut b, p, slow, args);
-    let f = p.add(b.finish(out, Vec::new()));
-    let rule = rule(ad, p, slow, elem)?;
+    let out = fast(&mut b, program, slow, args);
+    let f = program.add(b.finish(out, Vec::new()));
+    let rule = rule(ad, program, slow, elem)?;
     ad.helpers.in_bins.insert(elem.clone(), (f, rule));
     Ok((f, rule))
 }
@@ -57,22 +57,22 @@ fn rule(ad: &mut Ad, p: &mut Program, slow: FnId, elem: &Ty) -> Result<FnId, Uns
     Ok(p.add(b.finish(out, Vec::new())))
 }
 
-fn by_scans(b: &mut Builder, dest: Var, keys: Var, values: Var) -> (Var, Var) {
-    let ty = b.ty(dest);
-    let op = operators::product(b, &ty.elem());
-    let one = b.real(1.0, dest);
-    let w = b.dim(dest, 0);
-    let bins = segments::bins(b, keys, w);
-    let s = segments::sorted(b, &op, &[one], &[dest], &[values], bins);
-    let after = b.one(Op::Select(s.last, one, s.after[0]), ty.clone());
-    let c = b.bin(Bin::Mul, s.before[0], after);
-    let zero = b.real(0.0, dest);
-    let shape = b.shape(values);
-    let acc = b.one(Op::Broadcast { a: zero, shape }, ty.clone());
-    let cv = b.one(Op::GatherAdd { acc, at: s.order, v: c, shape: None }, ty);
-    let rest = b.bin(Bin::Mul, s.values[0], after);
-    let firsts = s.firsts(b, w);
-    (firsts.in_bins(b, rest, 1.0, dest), cv)
+fn by_scans(builder: &mut Builder, dest: Var, keys: Var, values: Var) -> (Var, Var) {
+    let ty = builder.ty(dest);
+    let op = operators::product(builder, &ty.elem());
+    let one = builder.real(1.0, dest);
+    let w = builder.dim(dest, 0);
+    let bins = segments::bins(builder, keys, w);
+    let s = segments::sorted(builder, &op, &[one], &[dest], &[values], bins);
+    let after = builder.one(Op::Select(s.last, one, s.after[0]), ty.clone());
+    let c = builder.bin(Bin::Mul, s.before[0], after);
+    let zero = builder.real(0.0, dest);
+    let shape = builder.shape(values);
+    let acc = builder.one(Op::Broadcast { a: zero, shape }, ty.clone());
+    let cv = builder.one(Op::GatherAdd { acc, at: s.order, v: c, shape: None }, ty);
+    let rest = builder.bin(Bin::Mul, s.values[0], after);
+    let firsts = s.firsts(builder, w);
+    (firsts.in_bins(builder, rest, 1.0, dest), cv)
 }
 
 /// Gathers from each value's bin; 0 for keys out of range.
@@ -86,51 +86,56 @@ fn all_ordinary(b: &mut Builder, x: Var) -> Var {
     b.prim(ReductionFn::All, &[each], Ty::Bool)
 }
 
-fn fast(b: &mut Builder, p: &Program, slow: FnId, [dest, keys, values, y]: [Var; 4]) -> Vec<Var> {
-    let ty = b.ty(dest);
-    let fine = all_ordinary(b, y);
-    b.open();
-    let cd = b.bin(Bin::Div, y, dest);
-    let own = of_bins(b, y, keys);
-    let cv = b.bin(Bin::Div, own, values);
-    let yes = b.close(vec![cd, cv], Vec::new());
-    b.open();
-    let made = with_zeros(b, p, slow, [dest, keys, values]);
-    let no = b.close(made, Vec::new());
-    b.emit(Op::If(fine, Box::new(yes), Box::new(no)), &[ty.clone(), ty], &[]).0
+fn fast(builder: &mut Builder, p: &Program, slow: FnId, [dest, keys, values, y]: [Var; 4]) -> Vec<Var> {
+    let ty = builder.ty(dest);
+    let fine = all_ordinary(builder, y);
+    builder.open();
+    let cd = builder.bin(Bin::Div, y, dest);
+    let own = of_bins(builder, y, keys);
+    let cv = builder.bin(Bin::Div, own, values);
+    let yes = builder.close(vec![cd, cv], Vec::new());
+    builder.open();
+    let made = with_zeros(builder, p, slow, [dest, keys, values]);
+    let no = builder.close(made, Vec::new());
+    builder.emit(Op::If(fine, Box::new(yes), Box::new(no)), &[ty.clone(), ty], &[]).0
 }
 
 /// The case in which a product is zero or out of range. In a bin without zeros a coefficient is the quotient. With
 /// one zero, only its coefficient is non-zero, the product of the others. With several zeros, all coefficients are
 /// zero.
-fn with_zeros(b: &mut Builder, p: &Program, slow: FnId, [dest, keys, values]: [Var; 3]) -> Vec<Var> {
-    let ty = b.ty(dest);
-    let (zero, one, none) = (b.real(0.0, dest), b.real(1.0, dest), b.int(0));
+fn with_zeros(builder: &mut Builder, program: &Program, slow: FnId, [dest, keys, values]: [Var; 3]) -> Vec<Var> {
+    let ty = builder.ty(dest);
+    let (zero, one, none) = (builder.real(0.0, dest), builder.real(1.0, dest), builder.int(0));
     let mut split = |x: Var| {
-        let is_zero = b.cmp(Cmp::Eq, x, zero);
-        let rest = b.one(Op::Select(is_zero, one, x), ty.clone());
-        (is_zero, rest, b.one(Op::Convert(Conv::ToI64, is_zero), Ty::shape()))
+        let is_zero = builder.cmp(Cmp::Eq, x, zero);
+        let rest = builder.one(Op::Select(is_zero, one, x), ty.clone());
+        (is_zero, rest, builder.one(Op::Convert(Conv::ToI64, is_zero), Ty::shape()))
     };
-    let ((zd, d, nd), (zv, v, nv)) = (split(dest), split(values));
-    let op = pairs(b, &ty.elem());
-    let counted =
-        Op::ReduceByIndex { dest: vec![d, nd], op: Box::new(op), neutral: vec![one, none], keys, values: vec![v, nv] };
-    let made = b.emit(counted, &[ty.clone(), Ty::shape()], &[]).0;
+    let ((zd, targets, nd), (zv, factors, nv)) = (split(dest), split(values));
+    let op = pairs(builder, &ty.elem());
+    let counted = Op::ReduceByIndex {
+        dest: vec![targets, nd],
+        op: Box::new(op),
+        neutral: vec![one, none],
+        keys,
+        values: vec![factors, nv],
+    };
+    let made = builder.emit(counted, &[ty.clone(), Ty::shape()], &[]).0;
     let (product, count) = (made[0], made[1]);
-    let fine = all_ordinary(b, product);
-    b.open();
-    let single = b.int(1);
-    let (without, with_one) = (b.cmp(Cmp::Eq, count, none), b.cmp(Cmp::Eq, count, single));
-    let whole = b.one(Op::Select(without, product, zero), ty.clone());
-    let rest = b.one(Op::Select(with_one, product, zero), ty.clone());
-    let cd = coefficient(b, zd, d, (whole, rest));
-    let (whole, rest) = (of_bins(b, whole, keys), of_bins(b, rest, keys));
-    let cv = coefficient(b, zv, v, (whole, rest));
-    let yes = b.close(vec![cd, cv], Vec::new());
-    b.open();
-    let (made, _) = b.call(p, slow, &[dest, keys, values], &[]);
-    let no = b.close(made, Vec::new());
-    b.emit(Op::If(fine, Box::new(yes), Box::new(no)), &[ty.clone(), ty], &[]).0
+    let fine = all_ordinary(builder, product);
+    builder.open();
+    let single = builder.int(1);
+    let (without, with_one) = (builder.cmp(Cmp::Eq, count, none), builder.cmp(Cmp::Eq, count, single));
+    let whole = builder.one(Op::Select(without, product, zero), ty.clone());
+    let rest = builder.one(Op::Select(with_one, product, zero), ty.clone());
+    let cd = coefficient(builder, zd, targets, (whole, rest));
+    let (whole, rest) = (of_bins(builder, whole, keys), of_bins(builder, rest, keys));
+    let cv = coefficient(builder, zv, factors, (whole, rest));
+    let yes = builder.close(vec![cd, cv], Vec::new());
+    builder.open();
+    let (made, _) = builder.call(program, slow, &[dest, keys, values], &[]);
+    let no = builder.close(made, Vec::new());
+    builder.emit(Op::If(fine, Box::new(yes), Box::new(no)), &[ty.clone(), ty], &[]).0
 }
 
 /// The operator `(x, i) (y, j)`: (x y, i + j).

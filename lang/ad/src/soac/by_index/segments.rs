@@ -39,27 +39,27 @@ pub(super) struct SortedPrefixes {
 }
 
 /// Sorts, and scans each segment from the left.
-pub(super) fn prefixes(j: &mut J<'_>, h: &Histogram) -> SortedPrefixes {
-    let order = j.b.prim(ReductionFn::Argsort, &[h.keys], Ty::shape());
-    let keys = gather(&mut j.b, h.keys, order);
+pub(super) fn prefixes(transform: &mut J<'_>, histogram: &Histogram) -> SortedPrefixes {
+    let order = transform.b.prim(ReductionFn::Argsort, &[histogram.keys], Ty::shape());
+    let keys = gather(&mut transform.b, histogram.keys, order);
     // A first key of -1 is out of range, so its segment needs no start.
-    let none = j.b.int(-1);
-    let left = j.previous(keys, none);
-    let first = j.b.cmp(Cmp::Ne, keys, left);
-    let values: Vec<Var> = h.values.iter().map(|v| gather(&mut j.b, *v, order)).collect();
+    let none = transform.b.int(-1);
+    let left = transform.previous(keys, none);
+    let first = transform.b.cmp(Cmp::Ne, keys, left);
+    let values: Vec<Var> = histogram.values.iter().map(|v| gather(&mut transform.b, *v, order)).collect();
     let from_left: Vec<Var> = values
         .iter()
-        .zip(&h.neutral)
-        .zip(&h.dest)
+        .zip(&histogram.neutral)
+        .zip(&histogram.dest)
         .map(|((v, e), d)| {
-            let (ty, shape) = (j.b.ty(*d), j.b.shape(*d));
-            let seed = j.b.one(Op::Gather { a: *d, at: keys, shape: Some(shape) }, ty.clone());
-            let before = j.previous(*v, *e);
-            j.b.one(Op::Select(first, seed, before), ty)
+            let (ty, shape) = (transform.b.ty(*d), transform.b.shape(*d));
+            let seed = transform.b.one(Op::Gather { a: *d, at: keys, shape: Some(shape) }, ty.clone());
+            let before = transform.previous(*v, *e);
+            transform.b.one(Op::Select(first, seed, before), ty)
         })
         .collect();
-    let b = &mut j.b;
-    let before = in_segments(b, &h.op, &h.neutral, first, &from_left);
+    let b = &mut transform.b;
+    let before = in_segments(b, &histogram.op, &histogram.neutral, first, &from_left);
     let firsts = b.one(Op::Nonzero(first), Ty::shape());
     let bins = gather(b, keys, firsts);
     let (n, one) = (b.dim(keys, 0), b.int(1));
@@ -122,20 +122,27 @@ fn next(b: &mut Builder, xs: Var, x: Var) -> Var {
 }
 
 /// Sorts, and scans each segment in both directions. `neutral` fills positions that are not read.
-pub(super) fn sorted(b: &mut Builder, op: &Block, neutral: &[Var], dest: &[Var], values: &[Var], bins: Var) -> Sorted {
-    let order = b.prim(ReductionFn::Argsort, &[bins], Ty::shape());
-    let bins = gather(b, bins, order);
-    let none = b.int(-1);
-    let (left, right) = (previous(b, bins, none), next(b, bins, none));
-    let (first, last) = (b.cmp(Cmp::Ne, bins, left), b.cmp(Cmp::Ne, bins, right));
-    let values: Vec<Var> = values.iter().map(|v| gather(b, *v, order)).collect();
+pub(super) fn sorted(
+    builder: &mut Builder,
+    op: &Block,
+    neutral: &[Var],
+    dest: &[Var],
+    values: &[Var],
+    bins: Var,
+) -> Sorted {
+    let order = builder.prim(ReductionFn::Argsort, &[bins], Ty::shape());
+    let bins = gather(builder, bins, order);
+    let none = builder.int(-1);
+    let (left, right) = (previous(builder, bins, none), next(builder, bins, none));
+    let (first, last) = (builder.cmp(Cmp::Ne, bins, left), builder.cmp(Cmp::Ne, bins, right));
+    let values: Vec<Var> = values.iter().map(|v| gather(builder, *v, order)).collect();
     let seeds: Vec<Var> = dest
         .iter()
         .zip(neutral)
         .map(|(d, e)| {
-            let e = single(b, *e);
-            let longer = joined(b, *d, e);
-            gather(b, longer, bins)
+            let e = single(builder, *e);
+            let longer = joined(builder, *d, e);
+            gather(builder, longer, bins)
         })
         .collect();
     let from_left: Vec<Var> = values
@@ -143,22 +150,22 @@ pub(super) fn sorted(b: &mut Builder, op: &Block, neutral: &[Var], dest: &[Var],
         .zip(neutral)
         .zip(&seeds)
         .map(|((v, e), s)| {
-            let (before, ty) = (previous(b, *v, *e), b.ty(*v));
-            b.one(Op::Select(first, *s, before), ty)
+            let (before, ty) = (previous(builder, *v, *e), builder.ty(*v));
+            builder.one(Op::Select(first, *s, before), ty)
         })
         .collect();
-    let before = in_segments(b, op, neutral, first, &from_left);
-    let from_right: Vec<Var> = values.iter().zip(neutral).map(|(v, e)| next(b, *v, *e)).collect();
-    let end = b.lit(Lit::Bool(true));
-    let before_last = next(b, last, end);
-    let stops = b.one(Op::Select(last, last, before_last), Ty::Bool.array(1));
-    let turned: Vec<Var> = from_right.iter().map(|v| reversed(b, *v)).collect();
-    let stops = reversed(b, stops);
-    let mut flipped = b.copy_block(op, &mut HashMap::new());
+    let before = in_segments(builder, op, neutral, first, &from_left);
+    let from_right: Vec<Var> = values.iter().zip(neutral).map(|(v, e)| next(builder, *v, *e)).collect();
+    let end = builder.lit(Lit::Bool(true));
+    let before_last = next(builder, last, end);
+    let stops = builder.one(Op::Select(last, last, before_last), Ty::Bool.array(1));
+    let turned: Vec<Var> = from_right.iter().map(|v| reversed(builder, *v)).collect();
+    let stops = reversed(builder, stops);
+    let mut flipped = builder.copy_block(op, &mut HashMap::new());
     let half = flipped.params.len() / 2;
     flipped.params.rotate_left(half);
-    let after = in_segments(b, &flipped, neutral, stops, &turned);
-    let after = after.into_iter().map(|v| reversed(b, v)).collect();
+    let after = in_segments(builder, &flipped, neutral, stops, &turned);
+    let after = after.into_iter().map(|v| reversed(builder, v)).collect();
     Sorted { order, bins, values, first, last, before, after }
 }
 
@@ -168,21 +175,21 @@ fn reversed(b: &mut Builder, v: Var) -> Var {
 }
 
 /// A segmented scan, which restarts wherever a flag is set.
-fn in_segments(b: &mut Builder, op: &Block, neutral: &[Var], flags: Var, arrays: &[Var]) -> Vec<Var> {
-    let tys: Vec<Ty> = neutral.iter().map(|e| b.ty(*e)).collect();
-    b.open();
-    let f1 = b.param(Ty::Bool);
-    let x1: Vec<Var> = tys.iter().map(|t| b.param(t.clone())).collect();
-    let f2 = b.param(Ty::Bool);
-    let x2: Vec<Var> = tys.iter().map(|t| b.param(t.clone())).collect();
-    let both = b.inline(op, &[&x1[..], &x2].concat());
-    let f = b.one(Op::Select(f1, f1, f2), Ty::Bool);
+fn in_segments(builder: &mut Builder, op: &Block, neutral: &[Var], flags: Var, arrays: &[Var]) -> Vec<Var> {
+    let tys: Vec<Ty> = neutral.iter().map(|e| builder.ty(*e)).collect();
+    builder.open();
+    let f1 = builder.param(Ty::Bool);
+    let x1: Vec<Var> = tys.iter().map(|t| builder.param(t.clone())).collect();
+    let f2 = builder.param(Ty::Bool);
+    let x2: Vec<Var> = tys.iter().map(|t| builder.param(t.clone())).collect();
+    let both = builder.inline(op, &[&x1[..], &x2].concat());
+    let f = builder.one(Op::Select(f1, f1, f2), Ty::Bool);
     let mut results = vec![f];
     for ((x, y), t) in x2.iter().zip(both).zip(&tys) {
-        results.push(b.one(Op::Select(f2, *x, y), t.clone()));
+        results.push(builder.one(Op::Select(f2, *x, y), t.clone()));
     }
-    let op = b.close(results, Vec::new());
-    let off = b.lit(Lit::Bool(false));
+    let op = builder.close(results, Vec::new());
+    let off = builder.lit(Lit::Bool(false));
     let made = Soac {
         kind: SoacKind::Scan,
         op,
@@ -190,8 +197,8 @@ fn in_segments(b: &mut Builder, op: &Block, neutral: &[Var], flags: Var, arrays:
         arrays: [&[flags][..], arrays].concat(),
     };
     let mut out: Vec<Ty> = vec![Ty::Bool.array(1)];
-    out.extend(arrays.iter().map(|a| b.ty(*a)));
-    b.emit(Op::Soac(Box::new(made)), &out, &[]).0.split_off(1)
+    out.extend(arrays.iter().map(|a| builder.ty(*a)));
+    builder.emit(Op::Soac(Box::new(made)), &out, &[]).0.split_off(1)
 }
 
 /// Positions of the first values of the bins in range, and their bins.

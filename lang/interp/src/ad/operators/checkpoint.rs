@@ -13,13 +13,13 @@ use crate::value::{Tuple, Value, vector_space};
 use crate::vm::{Fun, Machine};
 use std::rc::Rc;
 
-/// Applies `checkpoint f`: reverse mode stores only the input, and runs `f` again when the cotangents arrive.
-pub(crate) fn checkpointed(m: &mut Machine, f: &Value, x: Value) -> Res<Value> {
-    let inputs = pair(x.clone(), captured_data(f));
+/// Applies `checkpoint func`: reverse mode stores only the input, and runs `func` again when the cotangents arrive.
+pub(crate) fn checkpointed(machine: &mut Machine, func: &Value, argument: Value) -> Res<Value> {
+    let inputs = pair(argument.clone(), captured_data(func));
     let level = deepest(&inputs);
     // A function among the arguments may have captured traced values, which cannot be replaced by primals.
-    if level == 0 || m.ad.tape(level).is_none() || holds_functions(&x) {
-        return m.call(f, &[x]);
+    if level == 0 || machine.ad.tape(level).is_none() || holds_functions(&argument) {
+        return machine.call(func, &[argument]);
     }
     let mut parts = Vec::new();
     let primal = vector_space::map_leaves(&inputs, &mut |v| {
@@ -30,21 +30,21 @@ pub(crate) fn checkpointed(m: &mut Machine, f: &Value, x: Value) -> Res<Value> {
         Ok(p)
     })?;
     let (x0, captured0) = (crate::vm::part(&primal, 0)?, crate::vm::part(&primal, 1)?);
-    let f0 = with_captured(f, &captured0);
-    m.effects.begin();
-    let y = m.call(&f0, &[x0]);
-    let effects = m.effects.performed();
-    m.effects.end(true);
+    let f0 = with_captured(func, &captured0);
+    machine.effects.begin();
+    let y = machine.call(&f0, &[x0]);
+    let effects = machine.effects.performed();
+    machine.effects.end(true);
     let y = y?;
     if deepest(&y) >= level || holds_functions(&y) {
         // Functions inside captured data contain traced values, and a function in the result would contain
         // untraced ones; so checkpointing is not possible.
-        m.effects.repeat(&effects);
-        return m.call(f, &[x]);
+        machine.effects.repeat(&effects);
+        return machine.call(func, &[argument]);
     }
     let outs = leaves(&y);
-    let rule = CheckpointRule { f: f.clone(), input: primal, output: y.clone(), effects };
-    let traced = results(m, level, parts, outs, Rc::new(rule))?;
+    let rule = CheckpointRule { f: func.clone(), input: primal, output: y.clone(), effects };
+    let traced = results(machine, level, parts, outs, Rc::new(rule))?;
     rebuild(&y, traced.into_iter())
 }
 
@@ -68,8 +68,8 @@ fn captured_data(f: &Value) -> Value {
 }
 
 /// The closure with other captured values.
-fn with_captured(f: &Value, data: &Value) -> Value {
-    let (Value::Fun(fun), Value::Tuple(t)) = (f, data) else { return f.clone() };
+fn with_captured(func: &Value, data: &Value) -> Value {
+    let (Value::Fun(fun), Value::Tuple(t)) = (func, data) else { return func.clone() };
     let restore = |old: &[Value], new: &[Value]| -> Vec<Value> {
         old.iter()
             .zip(new)
@@ -83,13 +83,13 @@ fn with_captured(f: &Value, data: &Value) -> Value {
         (Fun::Closure(code, c), new) => Value::Fun(Rc::new(Fun::Closure(code.clone(), restore(c, new)))),
         (Fun::Partial(g, c), [inner, Value::Tuple(new)]) => match with_captured(&Value::Fun(g.clone()), inner) {
             Value::Fun(g) => Value::Fun(Rc::new(Fun::Partial(g, restore(c, &new.0)))),
-            _ => f.clone(),
+            _ => func.clone(),
         },
         (Fun::Member(g, i), new) => {
             let group = crate::vm::Group { codes: g.codes.clone(), captured: restore(&g.captured, new) };
             Value::Fun(Rc::new(Fun::Member(Rc::new(group), *i)))
         }
-        _ => f.clone(),
+        _ => func.clone(),
     })
 }
 
@@ -104,18 +104,18 @@ struct CheckpointRule {
 
 impl CheckpointRule {
     /// Records the derivative at the input.
-    fn map(&self, m: &mut Machine) -> Res<LinearMap> {
-        let level = m.ad.open(Level::Reverse(Tape::default()))?;
+    fn map(&self, machine: &mut Machine) -> Res<LinearMap> {
+        let level = machine.ad.open(Level::Reverse(Tape::default()))?;
         let run = (|| -> Res<(Traced, Traced)> {
-            let (lifted, input) = lift(m, level, &self.input)?;
+            let (lifted, input) = lift(machine, level, &self.input)?;
             let (x, captured) = (crate::vm::part(&lifted, 0)?, crate::vm::part(&lifted, 1)?);
             let f = with_captured(&self.f, &captured);
-            m.effects.repeat(&self.effects);
-            let y = m.call(&f, &[x])?;
+            machine.effects.repeat(&self.effects);
+            let y = machine.call(&f, &[x])?;
             let (_, output) = linear::lower(&y, level)?;
             Ok((input, output))
         })();
-        let tape = m.ad.close(level);
+        let tape = machine.ad.close(level);
         let (input, output) = run?;
         Ok(LinearMap { tape: Rc::new(tape), input, output, transposed: false, original: None, main: None })
     }

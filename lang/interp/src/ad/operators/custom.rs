@@ -24,28 +24,28 @@ fn untraced(x: &Value, level: u16) -> Res<(Value, Vec<Option<DerivativePart>>)> 
 }
 
 /// Applies a function with a custom derivative rule.
-pub(crate) fn custom(m: &mut Machine, f: &Value, rule: &Value, vjp: bool, x: Value) -> Res<Value> {
+pub(crate) fn custom(machine: &mut Machine, f: &Value, rule: &Value, vjp: bool, x: Value) -> Res<Value> {
     let level = deepest(&x);
     if level == 0 {
-        return m.call(f, &[x]);
+        return machine.call(f, &[x]);
     }
     captured_check(rule, level)?;
     let (primal, parts) = untraced(&x, level)?;
-    let out = m.call(rule, std::slice::from_ref(&primal))?;
+    let out = machine.call(rule, std::slice::from_ref(&primal))?;
     let (y, map) = (crate::vm::part(&out, 0)?, crate::vm::part(&out, 1)?);
-    let forward = if vjp { transpose(m, &map, Some(&y), &[])? } else { map.clone() };
-    let backward = if vjp { map } else { transpose(m, &map, Some(&primal), &[])? };
+    let forward = if vjp { transpose(machine, &map, Some(&y), &[])? } else { map.clone() };
+    let backward = if vjp { map } else { transpose(machine, &map, Some(&primal), &[])? };
     let outs = leaves(&y);
     let rule = CustomRule { forward, backward, input: primal, output: y.clone() };
-    let traced = results(m, level, parts, outs, Rc::new(rule))?;
+    let traced = results(machine, level, parts, outs, Rc::new(rule))?;
     rebuild(&y, traced.into_iter())
 }
 
 /// Applies a linear map without a tape to a traced argument: the map is its own derivative.
-pub(crate) fn linear_at(m: &mut Machine, map: &LinearMap, x: Value) -> Res<Value> {
+pub(crate) fn linear_at(machine: &mut Machine, map: &LinearMap, x: Value) -> Res<Value> {
     let level = deepest(&x);
     let (primal, parts) = untraced(&x, level)?;
-    let y = linear::apply(m, map, primal.clone())?;
+    let y = linear::apply(machine, map, primal.clone())?;
     let outs = leaves(&y);
     let backward = LinearMap { transposed: !map.transposed, ..map.clone() };
     let rule = CustomRule {
@@ -54,7 +54,7 @@ pub(crate) fn linear_at(m: &mut Machine, map: &LinearMap, x: Value) -> Res<Value
         input: primal,
         output: y.clone(),
     };
-    let traced = results(m, level, parts, outs, Rc::new(rule))?;
+    let traced = results(machine, level, parts, outs, Rc::new(rule))?;
     rebuild(&y, traced.into_iter())
 }
 
@@ -84,21 +84,21 @@ fn inner_level(v: &Value) -> u16 {
 }
 
 /// Calls a function of the embedding program, which sees no values that are being differentiated.
-pub fn on_host(m: &mut Machine, f: &HostFun, args: &[Value]) -> Res<Value> {
+pub fn on_host(machine: &mut Machine, fun: &HostFun, args: &[Value]) -> Res<Value> {
     if args.iter().any(|a| inner_level(a) > 0) {
-        let message = format!("expected a function of adl, found `{}`, which has no derivative", f.name);
+        let message = format!("expected a function of adl, found `{}`, which has no derivative", fun.name);
         return Err(Error::new(codes::USER, message).hint(
             "write it in adl, give its derivative by `custom_vjp`, or keep it constant by `stop_grad` of its argument",
         ));
     }
-    if m.speculating {
+    if machine.speculating {
         return Err(Error::new(codes::STRUCTURE, "an effect in an attempt that may be dropped"));
     }
-    if let Some(v) = m.effects.replay() {
+    if let Some(v) = machine.effects.replay() {
         return Ok(v);
     }
-    let v = (f.call)(args)?;
-    m.effects.record(&v);
+    let v = (fun.call)(args)?;
+    machine.effects.record(&v);
     Ok(v)
 }
 

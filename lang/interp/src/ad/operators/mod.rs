@@ -30,10 +30,10 @@ fn linear_fun(map: LinearMap) -> Value {
 }
 
 /// Applies a derivative operator.
-pub(crate) fn apply(m: &mut Machine, p: DerivativeFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
-    let mut a: Vec<Value> = args.iter_mut().map(std::mem::take).collect();
+pub(crate) fn apply(machine: &mut Machine, prim: DerivativeFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+    let mut operands: Vec<Value> = args.iter_mut().map(std::mem::take).collect();
     if !matches!(
-        p,
+        prim,
         DerivativeFn::StopGrad
             | DerivativeFn::Checkpoint
             | DerivativeFn::CustomJvp
@@ -41,73 +41,77 @@ pub(crate) fn apply(m: &mut Machine, p: DerivativeFn, reps: &[Value], args: &mut
             | DerivativeFn::Ravel
             | DerivativeFn::Unravel
     ) {
-        m.compiled_ad.op = p.row().name.trim_start_matches("__");
+        machine.compiled_ad.op = prim.row().name.trim_start_matches("__");
     }
-    match p {
-        DerivativeFn::Jvp => jvp(m, &a[0], &a[1], &a[2]).map(|(y, t)| pair(y, t)),
-        DerivativeFn::Linearize => {
-            let (y, map) = linear::record(m, &a[0], &a[1])?;
-            Ok(pair(y, linear_fun(map)))
+    match prim {
+        DerivativeFn::Jvp => jvp(machine, &operands[0], &operands[1], &operands[2]).map(|(y, t)| pair(y, t)),
+        DerivativeFn::Linearize | DerivativeFn::Vjp => {
+            let (y, map) = linear::record(machine, &operands[0], &operands[1])?;
+            Ok(pair(y, linear_fun(LinearMap { transposed: prim == DerivativeFn::Vjp, ..map })))
         }
-        DerivativeFn::Vjp => {
-            let (y, map) = linear::record(m, &a[0], &a[1])?;
-            Ok(pair(y, linear_fun(LinearMap { transposed: true, ..map })))
+        DerivativeFn::Grad => grad(machine, &operands[0], &operands[1], false).map(|(_, g)| g),
+        DerivativeFn::ValueAndGrad => grad(machine, &operands[0], &operands[1], true).map(|(y, g)| pair(y, g)),
+        DerivativeFn::GradWith => {
+            derive::under(machine, &operands[0], |m| grad(m, &operands[1], &operands[2], false)).map(|(_, g)| g)
         }
-        DerivativeFn::Grad => grad(m, &a[0], &a[1], false).map(|(_, g)| g),
-        DerivativeFn::ValueAndGrad => grad(m, &a[0], &a[1], true).map(|(y, g)| pair(y, g)),
-        DerivativeFn::GradWith => derive::under(m, &a[0], |m| grad(m, &a[1], &a[2], false)).map(|(_, g)| g),
         DerivativeFn::ValueAndGradWith => {
-            derive::under(m, &a[0], |m| grad(m, &a[1], &a[2], true)).map(|(y, g)| pair(y, g))
+            derive::under(machine, &operands[0], |m| grad(m, &operands[1], &operands[2], true)).map(|(y, g)| pair(y, g))
         }
-        DerivativeFn::ResidualsUnder => derive::report::residuals(m, &a[0], &a[1], a[2].clone()),
-        DerivativeFn::Cost => derive::cost::cost(m, &a[0], &a[1]),
-        DerivativeFn::Transpose => transpose(m, &a[0], None, reps),
-        DerivativeFn::TransposeAt => transpose(m, &a[1], Some(&a[0]), reps),
-        DerivativeFn::Jacobian | DerivativeFn::Jacfwd | DerivativeFn::Jacrev => sparse::jacobian(m, p, &a[0], &a[1]),
-        DerivativeFn::JacobianSparse => sparse::jacobian_sparse(m, &a[0], &a[1]),
+        DerivativeFn::ResidualsUnder => {
+            derive::report::residuals(machine, &operands[0], &operands[1], operands[2].clone())
+        }
+        DerivativeFn::Cost => derive::cost::cost(machine, &operands[0], &operands[1]),
+        DerivativeFn::Transpose => transpose(machine, &operands[0], None, reps),
+        DerivativeFn::TransposeAt => transpose(machine, &operands[1], Some(&operands[0]), reps),
+        DerivativeFn::Jacobian | DerivativeFn::Jacfwd | DerivativeFn::Jacrev => {
+            sparse::jacobian(machine, prim, &operands[0], &operands[1])
+        }
+        DerivativeFn::JacobianSparse => sparse::jacobian_sparse(machine, &operands[0], &operands[1]),
         DerivativeFn::Hessian => {
-            let g = Value::Fun(Rc::new(Fun::Partial(
-                Rc::new(Fun::Prim(Prim::Derivative(DerivativeFn::Grad), reps.to_vec())),
-                vec![a[0].clone()],
-            )));
-            sparse::jacobian(m, DerivativeFn::Jacrev, &g, &a[1])
+            let g = gradient_of(&operands[0], reps);
+            sparse::jacobian(machine, DerivativeFn::Jacrev, &g, &operands[1])
         }
         DerivativeFn::Hvp => {
-            let g = Value::Fun(Rc::new(Fun::Partial(
-                Rc::new(Fun::Prim(Prim::Derivative(DerivativeFn::Grad), reps.to_vec())),
-                vec![a[0].clone()],
-            )));
-            jvp(m, &g, &a[1], &a[2]).map(|(_, t)| t)
+            let g = gradient_of(&operands[0], reps);
+            jvp(machine, &g, &operands[1], &operands[2]).map(|(_, t)| t)
         }
-        DerivativeFn::StopGrad => Ok(super::traced::primal_of(&a[0])),
-        DerivativeFn::Checkpoint => Ok(Value::Fun(Rc::new(Fun::Checkpoint(a[0].clone())))),
-        DerivativeFn::CustomJvp | DerivativeFn::CustomVjp => {
-            Ok(Value::Fun(Rc::new(Fun::Custom(a[0].clone(), a[1].clone(), p == DerivativeFn::CustomVjp))))
-        }
-        DerivativeFn::Gradcheck => ravel::gradcheck(m, &a[0], &a[1]),
-        DerivativeFn::Ravel => ravel::ravel(m, &a[0]),
-        DerivativeFn::Unravel => ravel::unravel(m, &a[0], &a[1]),
-        DerivativeFn::Engine => crate::engine::apply(m, &mut a),
+        DerivativeFn::StopGrad => Ok(super::traced::primal_of(&operands[0])),
+        DerivativeFn::Checkpoint => Ok(Value::Fun(Rc::new(Fun::Checkpoint(operands[0].clone())))),
+        DerivativeFn::CustomJvp | DerivativeFn::CustomVjp => Ok(Value::Fun(Rc::new(Fun::Custom(
+            operands[0].clone(),
+            operands[1].clone(),
+            prim == DerivativeFn::CustomVjp,
+        )))),
+        DerivativeFn::Gradcheck => ravel::gradcheck(machine, &operands[0], &operands[1]),
+        DerivativeFn::Ravel => ravel::ravel(machine, &operands[0]),
+        DerivativeFn::Unravel => ravel::unravel(machine, &operands[0], &operands[1]),
+        DerivativeFn::Engine => crate::engine::apply(machine, &mut operands),
     }
 }
 
-/// Makes each real leaf of `x` an input on the tape of a level.
-pub(crate) fn lift(m: &mut Machine, level: u16, x: &Value) -> Res<(Value, Traced)> {
+/// The function `grad func`.
+fn gradient_of(func: &Value, reps: &[Value]) -> Value {
+    let grad = Fun::Prim(Prim::Derivative(DerivativeFn::Grad), reps.to_vec());
+    Value::Fun(Rc::new(Fun::Partial(Rc::new(grad), vec![func.clone()])))
+}
+
+/// Makes each real leaf of `value` an input on the tape of a level.
+pub(crate) fn lift(m: &mut Machine, level: u16, value: &Value) -> Res<(Value, Traced)> {
     let mut nodes = Vec::new();
-    let lifted = vector_space::map_leaves(x, &mut |v| {
-        if !vector_space::is_real(v) {
-            return Ok(v.clone());
+    let lifted = vector_space::map_leaves(value, &mut |leaf| {
+        if !vector_space::is_real(leaf) {
+            return Ok(leaf.clone());
         }
-        let shape = seq::shape(v).cloned();
-        let Some(tape) = m.ad.tape(level) else { return Ok(v.clone()) };
+        let shape = seq::shape(leaf).cloned();
+        let Some(tape) = m.ad.tape(level) else { return Ok(leaf.clone()) };
         let node = match shape {
             Some(s) => tape.array_input(s),
             None => tape.input(),
         };
         nodes.push(node);
-        Ok(on_tape(level, node, v.clone()))
+        Ok(on_tape(level, node, leaf.clone()))
     })?;
-    Ok((lifted, Traced { like: x.clone(), nodes }))
+    Ok((lifted, Traced { like: value.clone(), nodes }))
 }
 
 fn jvp(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<(Value, Value)> {
@@ -120,7 +124,7 @@ fn jvp(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<(Value, Value)> 
     out
 }
 
-fn jvp_at(m: &mut Machine, level: u16, f: &Value, x: &Value, v: &Value) -> Res<(Value, Value)> {
+fn jvp_at(machine: &mut Machine, level: u16, func: &Value, x: &Value, v: &Value) -> Res<(Value, Value)> {
     let lifted = if matches!(v, Value::Zero) {
         x.clone()
     } else {
@@ -132,7 +136,7 @@ fn jvp_at(m: &mut Machine, level: u16, f: &Value, x: &Value, v: &Value) -> Res<(
             Ok(Value::Dual(Rc::new(Dual { level, primal: x.clone(), part: DerivativePart::Tangent(t.clone()) })))
         })?
     };
-    let y = m.call(f, &[lifted])?;
+    let y = machine.call(func, &[lifted])?;
     let primal = vector_space::map_leaves(&y, &mut |v| Ok(split(v, level).0))?;
     let tangent = vector_space::map_leaves(&y, &mut |v| {
         Ok(match split(v, level) {
@@ -145,36 +149,36 @@ fn jvp_at(m: &mut Machine, level: u16, f: &Value, x: &Value, v: &Value) -> Res<(
 }
 
 /// The value and the gradient. If `value` is false, the value may be left out.
-fn grad(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<(Value, Value)> {
-    let (tape, start) = (m.ad.new_tape(), Instant::now());
-    let (y, mut map) = match derive::record_gradient(m, f, x, value)? {
+fn grad(machine: &mut Machine, func: &Value, input: &Value, value: bool) -> Res<(Value, Value)> {
+    let (tape, start) = (machine.ad.new_tape(), Instant::now());
+    let (output, mut map) = match derive::record_gradient(machine, func, input, value)? {
         Some(derive::Differentiated::FusedGradient(y, g)) => {
-            m.ad.recycle(tape);
+            machine.ad.recycle(tape);
             return Ok((y, g));
         }
         Some(derive::Differentiated::Map(y, map)) => {
-            m.ad.recycle(tape);
+            machine.ad.recycle(tape);
             (y, map)
         }
-        None => linear::taped(m, tape, f, x)?,
+        None => linear::taped(machine, tape, func, input)?,
     };
     map.transposed = true;
-    let one = match compare::primal(&y) {
+    let one = match compare::primal(&output) {
         Value::F32(_) => Value::F32(1.0),
         _ => Value::Float(1.0),
     };
-    let g = linear::apply(m, &map, one)?;
+    let g = linear::apply(machine, &map, one)?;
     derive::took(&map, start);
     if let Ok(tape) = Rc::try_unwrap(map.tape) {
-        m.ad.recycle(tape);
+        machine.ad.recycle(tape);
     }
-    Ok((y, g))
+    Ok((output, g))
 }
 
 /// The transpose of a linear function. For a derivative, the direction is reversed; a user's function is first
 /// recorded at a zero of its input's shape.
-fn transpose(m: &mut Machine, f: &Value, like: Option<&Value>, reps: &[Value]) -> Res<Value> {
-    if let Value::Fun(fun) = f
+fn transpose(machine: &mut Machine, func: &Value, like: Option<&Value>, reps: &[Value]) -> Res<Value> {
+    if let Value::Fun(fun) = func
         && let Fun::Linear(map) = &**fun
     {
         if let Some(original) = &map.original {
@@ -185,7 +189,7 @@ fn transpose(m: &mut Machine, f: &Value, like: Option<&Value>, reps: &[Value]) -
     let input = match (like, reps.first()) {
         (Some(x), _) => vector_space::zero_like(x),
         (None, rep) => match rep
-            .and_then(|r| if let Value::Rep(r) = r { example(m, r, &mut CONSTRUCTORS.to_owned()) } else { None })
+            .and_then(|r| if let Value::Rep(r) = r { example(machine, r, &mut CONSTRUCTORS.to_owned()) } else { None })
         {
             Some(zero) => zero,
             None => {
@@ -197,8 +201,8 @@ fn transpose(m: &mut Machine, f: &Value, like: Option<&Value>, reps: &[Value]) -
             }
         },
     };
-    let (_, map) = linear::record(m, f, &input)?;
-    Ok(linear_fun(LinearMap { transposed: true, original: Some(f.clone()), ..map }))
+    let (_, map) = linear::record(machine, func, &input)?;
+    Ok(linear_fun(LinearMap { transposed: true, original: Some(func.clone()), ..map }))
 }
 
 /// Maximum number of constructors in an example; beyond it the type is assumed to be infinite.
@@ -206,9 +210,9 @@ const CONSTRUCTORS: u32 = 1000;
 
 /// The zero of a type that has only one structure. Declared types qualify if they have a single constructor.
 /// `left` is the remaining number of constructors.
-fn example(m: &Machine, r: &Rep, left: &mut u32) -> Option<Value> {
+fn example(machine: &Machine, r: &Rep, left: &mut u32) -> Option<Value> {
     let mut all =
-        |rs: &mut dyn Iterator<Item = &Rc<Rep>>| rs.map(|r| example(m, r, left)).collect::<Option<Vec<Value>>>();
+        |rs: &mut dyn Iterator<Item = &Rc<Rep>>| rs.map(|r| example(machine, r, left)).collect::<Option<Vec<Value>>>();
     Some(match r {
         Rep::Tuple(ps) => Value::Tuple(Rc::new(Tuple(all(&mut ps.iter())?))),
         Rep::Record(fs) => Value::Record(Rc::new(Record {
@@ -218,9 +222,9 @@ fn example(m: &Machine, r: &Rep, left: &mut u32) -> Option<Value> {
         Rep::Data(d, args) => {
             let [con] = d.cons.as_slice() else { return None };
             *left = left.checked_sub(1)?;
-            let look = |id| m.datas.get(&id).cloned();
+            let look = |id| machine.datas.get(&id).cloned();
             let reps: Vec<Rc<Rep>> = con.fields.iter().map(|t| field_rep(&look, t, d, args)).collect();
-            let fields = reps.iter().map(|r| example(m, r, left)).collect::<Option<Vec<Value>>>()?;
+            let fields = reps.iter().map(|r| example(machine, r, left)).collect::<Option<Vec<Value>>>()?;
             let con = ConInfo { name: con.name, tag: con.tag, data: d.id, arity: fields.len() as u32 };
             Value::Data(Rc::new(Data { con: Rc::new(con), fields }))
         }

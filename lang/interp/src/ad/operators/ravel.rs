@@ -11,40 +11,40 @@ use adl_prim::{ArrayFn, NumberFn, Prim};
 use std::rc::Rc;
 
 /// The real leaves of data as one vector.
-pub(super) fn ravel(m: &mut Machine, v: &Value) -> Res<Value> {
+pub(super) fn ravel(machine: &mut Machine, v: &Value) -> Res<Value> {
     let mut all = array::floats(Vec::new());
     let parts = leaves(v);
     if let ([one], true) = (parts.as_slice(), parts.first().and_then(seq::shape).is_some_and(|s| s.len() == 1)) {
-        return call(m, Prim::Number(NumberFn::ToFloat), &[], vec![one.clone()]);
+        return call(machine, Prim::Number(NumberFn::ToFloat), &[], vec![one.clone()]);
     }
     let mut run: Vec<Value> = Vec::new();
     for leaf in parts {
-        let leaf = call(m, Prim::Number(NumberFn::ToFloat), &[], vec![leaf])?;
+        let leaf = call(machine, Prim::Number(NumberFn::ToFloat), &[], vec![leaf])?;
         match seq::shape(&leaf).cloned() {
             None => run.push(leaf),
             Some(s) => {
                 if !run.is_empty() {
-                    let scalars = seq::pack(m, std::mem::take(&mut run))?;
-                    all = call(m, Prim::Array(ArrayFn::Concat), &[], vec![all, scalars])?;
+                    let scalars = seq::pack(machine, std::mem::take(&mut run))?;
+                    all = call(machine, Prim::Array(ArrayFn::Concat), &[], vec![all, scalars])?;
                 }
-                let flat = reshape(m, leaf, Shape::from_slice(&[s.iter().product()]))?;
-                all = call(m, Prim::Array(ArrayFn::Concat), &[], vec![all, flat])?;
+                let flat = reshape(machine, leaf, Shape::from_slice(&[s.iter().product()]))?;
+                all = call(machine, Prim::Array(ArrayFn::Concat), &[], vec![all, flat])?;
             }
         }
     }
     if !run.is_empty() {
-        let scalars = seq::pack(m, run)?;
-        all = call(m, Prim::Array(ArrayFn::Concat), &[], vec![all, scalars])?;
+        let scalars = seq::pack(machine, run)?;
+        all = call(machine, Prim::Array(ArrayFn::Concat), &[], vec![all, scalars])?;
     }
     Ok(all)
 }
 
 /// Data with the structure of `like`, whose real leaves are taken from a vector.
-pub(super) fn unravel(m: &mut Machine, like: &Value, v: &Value) -> Res<Value> {
-    let n = seq::len(v);
+pub(super) fn unravel(machine: &mut Machine, like: &Value, value: &Value) -> Res<Value> {
+    let len = seq::len(value);
     let need: usize = leaves(like).iter().map(|l| seq::shape(l).map_or(1, |s| s.iter().product())).sum();
-    if n != need {
-        return Err(Error::new(codes::SIZE, format!("`unravel`: the vector has {n} numbers and the data {need}")));
+    if len != need {
+        return Err(Error::new(codes::SIZE, format!("`unravel`: the vector has {len} numbers and the data {need}")));
     }
     let mut at = 0;
     vector_space::map_leaves(like, &mut |leaf| {
@@ -52,31 +52,35 @@ pub(super) fn unravel(m: &mut Machine, like: &Value, v: &Value) -> Res<Value> {
             return Ok(leaf.clone());
         }
         let leaf = compare::primal(leaf);
-        let x = match seq::shape(&leaf).cloned() {
+        let rebuilt = match seq::shape(&leaf).cloned() {
             None => {
                 at += 1;
-                seq::elem(m, v, at - 1)?
+                seq::elem(machine, value, at - 1)?
             }
             Some(s) => {
                 let k: usize = s.iter().product();
-                let part = if k == n {
-                    v.clone()
+                let part = if k == len {
+                    value.clone()
                 } else {
                     let indices = array::ints((at..at + k).map(|i| i as i64).collect());
-                    call(m, Prim::Array(ArrayFn::Gather), &[], vec![v.clone(), indices])?
+                    call(machine, Prim::Array(ArrayFn::Gather), &[], vec![value.clone(), indices])?
                 };
                 at += k;
-                reshape(m, part, s)?
+                reshape(machine, part, s)?
             }
         };
-        if vector_space::narrow(&leaf) { call(m, Prim::Number(NumberFn::ToF32), &[], vec![x]) } else { Ok(x) }
+        if vector_space::narrow(&leaf) {
+            call(machine, Prim::Number(NumberFn::ToF32), &[], vec![rebuilt])
+        } else {
+            Ok(rebuilt)
+        }
     })
 }
 
 /// Compares the gradient with central differences in every real leaf.
-pub(super) fn gradcheck(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
-    let (_, g) = grad(m, f, x, false)?;
-    let (flat, flat_g) = (ravel(m, x)?, ravel(m, &g)?);
+pub(super) fn gradcheck(machine: &mut Machine, func: &Value, input: &Value) -> Res<Value> {
+    let (_, g) = grad(machine, func, input, false)?;
+    let (flat, flat_g) = (ravel(machine, input)?, ravel(machine, &g)?);
     let read = |v: &Value| match compare::primal(v) {
         Value::Array(a) => match a.buf() {
             Buf::F64(v) => v.clone(),
@@ -86,27 +90,27 @@ pub(super) fn gradcheck(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
     };
     let (x0, g0) = (read(&flat), read(&flat_g));
     // The step that balances truncation against rounding, for the precision of the least precise leaf.
-    let single = leaves(x).iter().any(vector_space::narrow);
+    let single = leaves(input).iter().any(vector_space::narrow);
     let (step, tolerance) = if single { (5e-3, 2e-3) } else { (6e-6, 1e-5) };
     let (mut worst, mut at, mut both) = (0.0f64, 0, (0.0, 0.0));
-    for i in 0..x0.len() {
-        let h = step * x0[i].abs().max(1.0);
+    for index in 0..x0.len() {
+        let delta = step * x0[index].abs().max(1.0);
         let mut moved_by = |d: f64| -> Res<f64> {
             let mut v = x0.clone();
-            v[i] += d;
-            let moved = unravel(m, x, &array::floats(v))?;
-            let y = m.call(f, &[moved])?;
+            v[index] += d;
+            let moved = unravel(machine, input, &array::floats(v))?;
+            let y = machine.call(func, &[moved])?;
             Ok(match compare::primal(&y) {
                 Value::Float(y) => y,
                 Value::F32(y) => f64::from(y),
                 _ => f64::NAN,
             })
         };
-        let numeric = (moved_by(h)? - moved_by(-h)?) / (2.0 * h);
-        let error = (numeric - g0[i]).abs() / numeric.abs().max(g0[i].abs()).max(1.0);
+        let numeric = (moved_by(delta)? - moved_by(-delta)?) / (2.0 * delta);
+        let error = (numeric - g0[index]).abs() / numeric.abs().max(g0[index].abs()).max(1.0);
         // The first nan is reported as the worst error.
-        if !worst.is_nan() && (i == 0 || error.is_nan() || error > worst) {
-            (worst, at, both) = (error, i as i64, (g0[i], numeric));
+        if !worst.is_nan() && (index == 0 || error.is_nan() || error > worst) {
+            (worst, at, both) = (error, index as i64, (g0[index], numeric));
         }
     }
     let names: Rc<[_]> = ["at", "difference", "gradient", "max_error", "ok"]

@@ -36,41 +36,46 @@ fn made(shape: [usize; 2], xs: Vec<f64>, narrow: bool) -> Value {
 
 /// The Jacobian matrix, in all directions at once: in forward mode from each input or in reverse mode from each
 /// output, whichever are fewer.
-pub(super) fn jacobian(m: &mut Machine, p: DerivativeFn, f: &Value, x: &Value) -> Res<Value> {
-    let (y, map) = linear::record(m, f, x)?;
-    let (n, k) = (seq::len(x), seq::len(&y));
+pub(super) fn jacobian(machine: &mut Machine, p: DerivativeFn, f: &Value, x: &Value) -> Res<Value> {
+    let (y, map) = linear::record(machine, f, x)?;
+    let (inputs, outputs) = (seq::len(x), seq::len(&y));
     let narrow = vector_space::narrow(x);
-    if n == 0 || k == 0 {
-        return Ok(made([k, n], Vec::new(), narrow));
+    if inputs == 0 || outputs == 0 {
+        return Ok(made([outputs, inputs], Vec::new(), narrow));
     }
-    array::count(&[k, n])?;
-    crate::memory::ask_dense(k, n)?;
-    let forwards = p == DerivativeFn::Jacfwd || p == DerivativeFn::Jacobian && n <= k;
-    if m.ad.depth() > 0 {
-        return one_by_one(m, LinearMap { transposed: !forwards, ..map }, if forwards { n } else { k }, narrow);
+    array::count(&[outputs, inputs])?;
+    crate::memory::ask_dense(outputs, inputs)?;
+    let forwards = p == DerivativeFn::Jacfwd || p == DerivativeFn::Jacobian && inputs <= outputs;
+    if machine.ad.depth() > 0 {
+        return one_by_one(
+            machine,
+            LinearMap { transposed: !forwards, ..map },
+            if forwards { inputs } else { outputs },
+            narrow,
+        );
     }
-    if n == k && n >= DIAGONAL && diagonal(m, &map) {
-        let entries = images(m, &map, (n, n), 1, narrow, &|_, _| true)?;
-        let mut all = vec![0.0; n * n];
-        entries.iter().enumerate().for_each(|(i, x)| all[i * n + i] = *x);
-        return Ok(made([n, n], all, narrow));
+    if inputs == outputs && inputs >= DIAGONAL && diagonal(machine, &map) {
+        let entries = images(machine, &map, (inputs, inputs), 1, narrow, &|_, _| true)?;
+        let mut all = vec![0.0; inputs * inputs];
+        entries.iter().enumerate().for_each(|(i, x)| all[i * inputs + i] = *x);
+        return Ok(made([inputs, inputs], all, narrow));
     }
-    if n.min(k) >= CODED
-        && let Some(all) = structured(m, &map, (n, k), narrow)?
+    if inputs.min(outputs) >= CODED
+        && let Some(all) = structured(machine, &map, (inputs, outputs), narrow)?
     {
-        return Ok(made([k, n], all, narrow));
+        return Ok(made([outputs, inputs], all, narrow));
     }
     let map = LinearMap { transposed: !forwards, ..map };
     if forwards {
-        let all = images(m, &map, (n, k), n, narrow, &|i, j| i == j)?;
-        return Ok(made([k, n], all, narrow));
+        let all = images(machine, &map, (inputs, outputs), inputs, narrow, &|i, j| i == j)?;
+        return Ok(made([outputs, inputs], all, narrow));
     }
-    let columns = images(m, &map, (k, n), k, narrow, &|i, j| i == j)?;
-    let mut all = vec![0.0; k * n];
-    for i in 0..n {
-        (0..k).for_each(|j| all[j * n + i] = columns[i * k + j]);
+    let columns = images(machine, &map, (outputs, inputs), outputs, narrow, &|i, j| i == j)?;
+    let mut all = vec![0.0; outputs * inputs];
+    for i in 0..inputs {
+        (0..outputs).for_each(|j| all[j * inputs + i] = columns[i * outputs + j]);
     }
-    Ok(made([k, n], all, narrow))
+    Ok(made([outputs, inputs], all, narrow))
 }
 
 /// Like [`jacobian`], inside another derivative, which traces the numbers: one direction at a time.
@@ -116,43 +121,48 @@ fn primal_structure(m: &mut Machine, f: &Value, x: &Value) -> Option<Vec<Vec<u32
 
 /// Computes a dense Jacobian from the few directions that its structure requires, if they are few and the
 /// structure is cheap to find.
-fn structured(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), narrow: bool) -> Res<Option<Vec<f64>>> {
-    let entries = ENTRIES * (n + k) as u64;
-    if let Some(rows) = by_code(m, map, (n, k), false, entries.min((n * k) as u64 * 4))?
-        && let Some(all) = compressed(m, map, (n, k), narrow, (*rows).clone())?
+fn structured(
+    machine: &mut Machine,
+    map: &LinearMap,
+    (inputs, outputs): (usize, usize),
+    narrow: bool,
+) -> Res<Option<Vec<f64>>> {
+    let entries = ENTRIES * (inputs + outputs) as u64;
+    if let Some(rows) = by_code(machine, map, (inputs, outputs), false, entries.min((inputs * outputs) as u64 * 4))?
+        && let Some(all) = compressed(machine, map, (inputs, outputs), narrow, (*rows).clone())?
     {
         return Ok(Some(all));
     }
-    if n.min(k) < STRUCTURED {
+    if inputs.min(outputs) < STRUCTURED {
         return Ok(None);
     }
-    match dependences(m, map, (n, k), RESIDUALS * n, entries)? {
-        Some(rows) => compressed(m, map, (n, k), narrow, rows),
+    match dependences(machine, map, (inputs, outputs), RESIDUALS * inputs, entries)? {
+        Some(rows) => compressed(machine, map, (inputs, outputs), narrow, rows),
         None => Ok(None),
     }
 }
 
 /// Like [`structured`], with known rows.
 fn compressed(
-    m: &mut Machine,
+    machine: &mut Machine,
     map: &LinearMap,
-    (n, k): (usize, usize),
+    (inputs, outputs): (usize, usize),
     narrow: bool,
     rows: Vec<Vec<u32>>,
 ) -> Res<Option<Vec<f64>>> {
     // One direction determines at most one entry of each row, so the widest row is a lower bound for the number
     // of directions.
     let widest = |groups: &[Vec<u32>]| groups.iter().map(Vec::len).max().unwrap_or(0);
-    if 4 * widest(&rows).min(widest(&transposed(&rows, n))) > n.min(k) {
+    if 4 * widest(&rows).min(widest(&transposed(&rows, inputs))) > inputs.min(outputs) {
         return Ok(None);
     }
-    let c = Compressed::of(rows, n, k)?;
-    if 4 * c.passes() > n.min(k) {
+    let c = Compressed::of(rows, inputs, outputs)?;
+    if 4 * c.passes() > inputs.min(outputs) {
         return Ok(None);
     }
-    let values = c.values(m, map, (n, k), narrow)?;
-    let mut all = vec![0.0; k * n];
-    let places = c.rows.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |j| i * n + *j as usize));
+    let values = c.values(machine, map, (inputs, outputs), narrow)?;
+    let mut all = vec![0.0; outputs * inputs];
+    let places = c.rows.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |j| i * inputs + *j as usize));
     places.zip(values).for_each(|(at, v)| all[at] = v);
     Ok(Some(all))
 }
@@ -195,18 +205,18 @@ impl Compressed {
 
     /// Like [`Compressed::values`], inside another derivative: one value for each direction, from whose
     /// elements the entries are taken.
-    fn traced_values(&self, m: &mut Machine, map: LinearMap, (n, k): (usize, usize), narrow: bool) -> Res<Value> {
+    fn traced_values(&self, machine: &mut Machine, map: LinearMap, (n, k): (usize, usize), narrow: bool) -> Res<Value> {
         let back = self.backwards();
         let map = LinearMap { transposed: back, ..map };
         let (colour, from, to) = if back { (&self.by_row.0, k, n) } else { (&self.by_column.0, n, k) };
         let rows = (0..self.passes())
-            .map(|c| linear::apply(m, &map, direction(from, narrow, &|i| colour[i] == c)))
+            .map(|c| linear::apply(machine, &map, direction(from, narrow, &|i| colour[i] == c)))
             .collect::<Res<Vec<_>>>()?;
         if rows.is_empty() {
             return Ok(array::floats(Vec::new()));
         }
-        let all = seq::pack(m, rows)?;
-        let flat = crate::ops::call(m, Prim::Array(ArrayFn::Flatten), &[], vec![all])?;
+        let all = seq::pack(machine, rows)?;
+        let flat = crate::ops::call(machine, Prim::Array(ArrayFn::Flatten), &[], vec![all])?;
         let place = |i: usize, j: usize| if back { colour[i] * to + j } else { colour[j] * to + i };
         let at = self
             .rows
@@ -214,7 +224,7 @@ impl Compressed {
             .enumerate()
             .flat_map(|(i, r)| r.iter().map(move |j| place(i, *j as usize) as i64))
             .collect();
-        crate::ops::call(m, Prim::Array(ArrayFn::Gather), &[], vec![flat, array::ints(at)])
+        crate::ops::call(machine, Prim::Array(ArrayFn::Gather), &[], vec![flat, array::ints(at)])
     }
 
     fn each(&self, at: &dyn Fn(usize, usize) -> f64) -> Vec<f64> {
@@ -233,19 +243,19 @@ fn colours(groups: &[Vec<u32>], things: usize) -> Res<(Vec<usize>, usize)> {
     let mut taken: Vec<Vec<u64>> = vec![Vec::new(); groups.len()];
     let mut colour = vec![0; things];
     let mut most = 0;
-    for t in 0..things {
-        if t % 16 == 0 {
+    for thing in 0..things {
+        if thing % 16 == 0 {
             polling::poll()?;
         }
         let used =
-            |word: usize| of[t].iter().fold(0, |bits, g| bits | taken[*g as usize].get(word).copied().unwrap_or(0));
+            |word: usize| of[thing].iter().fold(0, |bits, g| bits | taken[*g as usize].get(word).copied().unwrap_or(0));
         let (word, bits) = (0..).map(|w| (w, used(w))).find(|(_, bits)| *bits != u64::MAX).unwrap_or((0, 0));
         let free = 64 * word + bits.trailing_ones() as usize;
-        colour[t] = free;
-        if !of[t].is_empty() {
+        colour[thing] = free;
+        if !of[thing].is_empty() {
             most = most.max(free + 1);
         }
-        of[t].iter().for_each(|g| {
+        of[thing].iter().for_each(|g| {
             let bits = &mut taken[*g as usize];
             bits.resize(bits.len().max(word + 1), 0);
             bits[word] |= 1 << (free % 64);
@@ -265,45 +275,45 @@ fn transposed(rows: &[Vec<u32>], n: usize) -> Vec<Vec<u32>> {
 
 /// The entries of a Jacobian that may be non-zero. Columns without a common row are computed by one pass in
 /// forward mode, or rows without a common column by one pass in reverse mode.
-pub(super) fn jacobian_sparse(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
-    let (y, map) = linear::record(m, f, x)?;
-    let (n, k) = (seq::len(x), seq::len(&y));
-    if u32::try_from(n.max(k)).is_err() {
+pub(super) fn jacobian_sparse(machine: &mut Machine, func: &Value, point: &Value) -> Res<Value> {
+    let (y, map) = linear::record(machine, func, point)?;
+    let (inputs, outputs) = (seq::len(point), seq::len(&y));
+    if u32::try_from(inputs.max(outputs)).is_err() {
         return Err(Error::new(codes::DOMAIN, "a Jacobian of more than 4294967295 rows or columns"));
     }
-    let all = || (0..n as u32).collect::<Vec<_>>();
+    let all = || (0..inputs as u32).collect::<Vec<_>>();
     // Inside another derivative, which traces the numbers, all entries are returned unless the code determines
     // the structure for every point.
-    let traced = m.ad.depth() > 0 && n > 0 && k > 0;
+    let traced = machine.ad.depth() > 0 && inputs > 0 && outputs > 0;
     let coded = if traced {
-        untraced_structure(m, f, x)
+        untraced_structure(machine, func, point)
     } else {
-        by_code(m, &map, (n, k), true, MOST_ENTRIES)?.map(|rows| (*rows).clone())
+        by_code(machine, &map, (inputs, outputs), true, MOST_ENTRIES)?.map(|rows| (*rows).clone())
     };
     let found = match coded {
         Some(rows) => Some(rows),
         None if traced => None,
-        None => dependences(m, &map, (n, k), usize::MAX, MOST_ENTRIES)?,
+        None => dependences(machine, &map, (inputs, outputs), usize::MAX, MOST_ENTRIES)?,
     };
     // Each entry takes several words here; fail before memory is exhausted.
-    let entries = found.as_ref().map_or(array::count(&[k, n])?, |rows| rows.iter().map(Vec::len).sum());
+    let entries = found.as_ref().map_or(array::count(&[outputs, inputs])?, |rows| rows.iter().map(Vec::len).sum());
     drop(array::room::<[u64; 6]>(entries)?);
-    let c = Compressed::of(found.unwrap_or_else(|| vec![all(); k]), n, k)?;
+    let compressed = Compressed::of(found.unwrap_or_else(|| vec![all(); outputs]), inputs, outputs)?;
     let values = if traced {
-        c.traced_values(m, map, (n, k), vector_space::narrow(x))?
+        compressed.traced_values(machine, map, (inputs, outputs), vector_space::narrow(point))?
     } else {
-        let values = c.values(m, &map, (n, k), false)?;
+        let values = compressed.values(machine, &map, (inputs, outputs), false)?;
         array::make(Shape::from_slice(&[values.len()]), Buf::F64(values))
     };
-    let row = c.rows.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |_| i as i64)).collect();
-    let col = c.rows.iter().flatten().map(|j| i64::from(*j)).collect();
+    let row = compressed.rows.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |_| i as i64)).collect();
+    let col = compressed.rows.iter().flatten().map(|j| i64::from(*j)).collect();
     Ok(record(vec![
-        ("backwards", Value::Bool(c.backwards())),
+        ("backwards", Value::Bool(compressed.backwards())),
         ("col_indices", array::ints(col)),
-        ("cols", int(n as u64)),
-        ("passes", int(c.passes() as u64)),
+        ("cols", int(inputs as u64)),
+        ("passes", int(compressed.passes() as u64)),
         ("row_indices", array::ints(row)),
-        ("rows", int(k as u64)),
+        ("rows", int(outputs as u64)),
         ("values", values),
     ]))
 }

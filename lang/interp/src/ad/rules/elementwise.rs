@@ -51,7 +51,7 @@ impl Rule for Elementwise {
         Ok(())
     }
 
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, machine: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
         let mut sum = Value::Zero;
         for (o, t) in self.operands.iter().zip(tangents) {
             if matches!(t, Value::Zero) {
@@ -60,13 +60,13 @@ impl Rule for Elementwise {
             let mut x = match &o.partial {
                 Partial::Constant => continue,
                 Partial::One => t.clone(),
-                Partial::By(p) => masked_mul(m, t.clone(), p.clone())?,
+                Partial::By(p) => masked_mul(machine, t.clone(), p.clone())?,
             };
             if o.scalar && self.out.is_some() && seq::shape(&x).is_none() {
                 let z = zeros(&self.out, &x)?;
-                x = arith::bin(m, Bin::Add, z, x)?;
+                x = arith::bin(machine, Bin::Add, z, x)?;
             }
-            sum = arith::bin(m, Bin::Add, sum, x)?;
+            sum = arith::bin(machine, Bin::Add, sum, x)?;
         }
         Ok(vec![sum])
     }

@@ -16,12 +16,12 @@ pub(crate) fn scatter_add(m: &mut Machine, shape: &[usize], at: &[i64], vals: Ve
     reshape(m, flat, shape.into())
 }
 
-/// A vector of `n` zeros with `vals[k]` added at `at[k]`; negative offsets are skipped.
-fn spread(m: &mut Machine, n: usize, at: &[i64], vals: Value) -> Res<Value> {
+/// A vector of `len` zeros with `vals[k]` added at `at[k]`; negative offsets are skipped.
+fn spread(machine: &mut Machine, len: usize, at: &[i64], vals: Value) -> Res<Value> {
     if let Value::Array(a) = &vals {
         match a.buf() {
             Buf::F64(v) => {
-                let mut out = array::filled(0.0, n)?;
+                let mut out = array::filled(0.0, len)?;
                 for (k, x) in at.iter().zip(v) {
                     if let Ok(k) = usize::try_from(*k) {
                         out[k] += x;
@@ -30,13 +30,13 @@ fn spread(m: &mut Machine, n: usize, at: &[i64], vals: Value) -> Res<Value> {
                 return Ok(array::floats(out));
             }
             Buf::F32(v) => {
-                let mut out = array::filled(0.0f32, n)?;
+                let mut out = array::filled(0.0f32, len)?;
                 for (k, x) in at.iter().zip(v) {
                     if let Ok(k) = usize::try_from(*k) {
                         out[k] += x;
                     }
                 }
-                return Ok(array::make(Shape::from_slice(&[n]), Buf::F32(out)));
+                return Ok(array::make(Shape::from_slice(&[len]), Buf::F32(out)));
             }
             _ => {}
         }
@@ -44,12 +44,12 @@ fn spread(m: &mut Machine, n: usize, at: &[i64], vals: Value) -> Res<Value> {
     // Traced values: the map from `vals` to the result is linear, and its transpose is a gather.
     let level = ad::level_of(&vals);
     if level == 0 {
-        return untraced(&vals, n);
+        return untraced(&vals, len);
     }
     let (primal, part) = ad::split(&vals, level);
-    let out = spread(m, n, at, primal.clone())?;
-    let rule = Spread { at: at.to_vec(), n };
-    ad::result(m, level, vec![part], out, std::rc::Rc::new(rule))
+    let out = spread(machine, len, at, primal.clone())?;
+    let rule = Spread { at: at.to_vec(), n: len };
+    ad::result(machine, level, vec![part], out, std::rc::Rc::new(rule))
 }
 
 /// Zeros instead of an empty array without an element type.
@@ -83,8 +83,8 @@ impl Rule for Spread {
 }
 
 /// Elements of a vector at offsets; 0 where the offset is negative.
-pub(super) fn take(m: &mut Machine, v: &Value, at: &[i64]) -> Res<Value> {
-    if let Value::Array(a) = v {
+pub(super) fn take(machine: &mut Machine, value: &Value, at: &[i64]) -> Res<Value> {
+    if let Value::Array(a) = value {
         match a.buf() {
             Buf::F64(x) => {
                 return Ok(array::floats(at.iter().map(|k| usize::try_from(*k).map_or(0.0, |k| x[k])).collect()));
@@ -96,15 +96,15 @@ pub(super) fn take(m: &mut Machine, v: &Value, at: &[i64]) -> Res<Value> {
             _ => {}
         }
     }
-    let level = ad::level_of(v);
+    let level = ad::level_of(value);
     if level == 0 {
-        return untraced(v, at.len());
+        return untraced(value, at.len());
     }
-    let (primal, part) = ad::split(v, level);
+    let (primal, part) = ad::split(value, level);
     let shape = seq::shape(&primal).cloned();
-    let out = take(m, &primal, at)?;
+    let out = take(machine, &primal, at)?;
     let rule = Gather { map: at.to_vec(), ins: vec![shape], out: seq::shape(&out).cloned() };
-    ad::result(m, level, vec![part], out, std::rc::Rc::new(rule))
+    ad::result(machine, level, vec![part], out, std::rc::Rc::new(rule))
 }
 
 /// `out[k] = in[map[k]]`, or 0 where `map[k]` is negative. `map` indexes the concatenated elements of all
@@ -120,52 +120,52 @@ fn size(s: &Option<Shape>) -> usize {
 }
 
 impl Rule for Gather {
-    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, machine: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
         let total: usize = self.ins.iter().map(size).sum();
         let ct = match (&self.out, &cts[0]) {
-            (None, v) => seq::pack(m, vec![v.clone()])?,
-            (Some(s), v) => reshape(m, v.clone(), Shape::from_slice(&[s.iter().product()]))?,
+            (None, v) => seq::pack(machine, vec![v.clone()])?,
+            (Some(s), v) => reshape(machine, v.clone(), Shape::from_slice(&[s.iter().product()]))?,
         };
-        let flat = spread(m, total, &self.map, ct)?;
+        let flat = spread(machine, total, &self.map, ct)?;
         let mut start = 0;
-        for (k, s) in self.ins.iter().enumerate() {
-            let n = size(s);
+        for (index, s) in self.ins.iter().enumerate() {
+            let count = size(s);
             let part = match s {
-                None => seq::elem(m, &flat, start)?,
-                Some(_) if n == total => flat.clone(),
+                None => seq::elem(machine, &flat, start)?,
+                Some(_) if count == total => flat.clone(),
                 Some(_) => {
-                    let at: Vec<i64> = (start..start + n).map(|i| i as i64).collect();
-                    take(m, &flat, &at)?
+                    let at: Vec<i64> = (start..start + count).map(|i| i as i64).collect();
+                    take(machine, &flat, &at)?
                 }
             };
             let part = match s {
                 None => part,
-                Some(s) => reshape(m, part, s.clone())?,
+                Some(s) => reshape(machine, part, s.clone())?,
             };
-            add(m, k, part)?;
-            start += n;
+            add(machine, index, part)?;
+            start += count;
         }
         Ok(())
     }
 
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, machine: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
         let Some(some) = tangents.iter().find(|t| !matches!(t, Value::Zero)) else { return Ok(vec![Value::Zero]) };
         let mut flat: Option<Value> = None;
         for (t, s) in tangents.iter().zip(&self.ins) {
             let t = if matches!(t, Value::Zero) { zeros(s, some)? } else { t.clone() };
             let t = match s {
-                None => seq::pack(m, vec![t])?,
-                Some(s) => reshape(m, t, Shape::from_slice(&[s.iter().product()]))?,
+                None => seq::pack(machine, vec![t])?,
+                Some(s) => reshape(machine, t, Shape::from_slice(&[s.iter().product()]))?,
             };
             flat = Some(match flat {
                 None => t,
-                Some(f) => ops::call(m, Prim::Array(ArrayFn::Concat), &[], vec![f, t])?,
+                Some(f) => ops::call(machine, Prim::Array(ArrayFn::Concat), &[], vec![f, t])?,
             });
         }
-        let out = take(m, &flat.unwrap_or_default(), &self.map)?;
+        let out = take(machine, &flat.unwrap_or_default(), &self.map)?;
         Ok(vec![match &self.out {
-            None => seq::elem(m, &out, 0)?,
-            Some(s) => reshape(m, out, s.clone())?,
+            None => seq::elem(machine, &out, 0)?,
+            Some(s) => reshape(machine, out, s.clone())?,
         }])
     }
     fn view(&self) -> View<'_> {

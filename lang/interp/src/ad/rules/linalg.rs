@@ -23,29 +23,29 @@ fn transposed(m: &mut Machine, a: Value) -> Res<Value> {
 }
 
 impl Rule for MatMul {
-    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, machine: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
         let rank = |v: &Value| seq::shape(v).map_or(0, smallvec::SmallVec::len);
         let vectors = (rank(&self.a) == 1, rank(&self.b) == 1);
-        let c = &cts[0];
+        let cotangent = &cts[0];
         if self.traced[0] {
             let g = if vectors.1 {
-                ops::call(m, Prim::Reduction(ReductionFn::Outer), &[], vec![c.clone(), self.b.clone()])?
+                ops::call(machine, Prim::Reduction(ReductionFn::Outer), &[], vec![cotangent.clone(), self.b.clone()])?
             } else {
-                let bt = transposed(m, self.b.clone())?;
-                mul(m, c.clone(), bt)?
+                let bt = transposed(machine, self.b.clone())?;
+                mul(machine, cotangent.clone(), bt)?
             };
-            add(m, 0, g)?;
+            add(machine, 0, g)?;
         }
         if self.traced[1] {
             let g = if vectors.0 {
-                ops::call(m, Prim::Reduction(ReductionFn::Outer), &[], vec![self.a.clone(), c.clone()])?
+                ops::call(machine, Prim::Reduction(ReductionFn::Outer), &[], vec![self.a.clone(), cotangent.clone()])?
             } else if vectors.1 {
-                mul(m, c.clone(), self.a.clone())?
+                mul(machine, cotangent.clone(), self.a.clone())?
             } else {
-                let at = transposed(m, self.a.clone())?;
-                mul(m, at, c.clone())?
+                let at = transposed(machine, self.a.clone())?;
+                mul(machine, at, cotangent.clone())?
             };
-            add(m, 1, g)?;
+            add(machine, 1, g)?;
         }
         Ok(())
     }
@@ -73,18 +73,18 @@ pub(crate) struct Solve {
 }
 
 impl Rule for Solve {
-    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
-        let at = transposed(m, self.a.clone())?;
-        let gb = ops::call(m, Prim::Linalg(LinalgFn::LinSolve), &[], vec![at, cts[0].clone()])?;
-        add(m, 1, gb.clone())?;
+    fn pull(&self, machine: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+        let at = transposed(machine, self.a.clone())?;
+        let gb = ops::call(machine, Prim::Linalg(LinalgFn::LinSolve), &[], vec![at, cts[0].clone()])?;
+        add(machine, 1, gb.clone())?;
         let ga = if seq::shape(&self.x).map_or(0, smallvec::SmallVec::len) == 1 {
-            ops::call(m, Prim::Reduction(ReductionFn::Outer), &[], vec![gb, self.x.clone()])?
+            ops::call(machine, Prim::Reduction(ReductionFn::Outer), &[], vec![gb, self.x.clone()])?
         } else {
-            let xt = transposed(m, self.x.clone())?;
-            mul(m, gb, xt)?
+            let xt = transposed(machine, self.x.clone())?;
+            mul(machine, gb, xt)?
         };
-        let ga = arith::un(m, adl_prim::Un::Neg, ga)?;
-        add(m, 0, ga)
+        let ga = arith::un(machine, adl_prim::Un::Neg, ga)?;
+        add(machine, 0, ga)
     }
 
     fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {

@@ -64,20 +64,20 @@ fn zeros(shape: &Option<Shape>, like: &Value) -> Res<Value> {
 
 /// The sum of all elements of an array of any rank.
 pub(crate) fn total(m: &mut Machine, v: Value) -> Res<Value> {
-    let mut v = v;
-    while let Some(shape) = seq::shape(&v) {
+    let mut value = v;
+    while let Some(shape) = seq::shape(&value) {
         if shape.len() > 1 {
             let n: usize = shape.iter().product();
-            v = reshape(m, v, Shape::from_slice(&[n]))?;
+            value = reshape(m, value, Shape::from_slice(&[n]))?;
         }
-        v = ops::call(
+        value = ops::call(
             m,
             Prim::Reduction(ReductionFn::Sum),
             &[Value::Rep(std::rc::Rc::new(crate::value::Rep::Float))],
-            vec![v],
+            vec![value],
         )?;
     }
-    Ok(v)
+    Ok(value)
 }
 
 /// The same elements in another shape.

@@ -92,21 +92,21 @@ impl Rule for Dot {
 }
 
 /// The sum of each row of a Float matrix, with the same order of additions as `sum` of the row.
-pub(crate) fn row_sums(m: &mut Machine, v: &Value) -> Res<Value> {
-    if let Value::Array(a) = v
+pub(crate) fn row_sums(machine: &mut Machine, value: &Value) -> Res<Value> {
+    if let Value::Array(a) = value
         && let (Buf::F64(x), [n, k]) = (a.buf(), &a.shape[..])
     {
         let sums = if *k == 0 { vec![0.0; *n] } else { x.chunks_exact(*k).map(ops::sum_floats).collect() };
         return Ok(array::floats(sums));
     }
-    let level = ad::level_of(v);
+    let level = ad::level_of(value);
     if level == 0 {
         return Err(Error::new(codes::STRUCTURE, "sums of rows need a matrix of Floats"));
     }
-    let (x, part) = ad::split(v, level);
-    let y = row_sums(m, &x)?;
+    let (x, part) = ad::split(value, level);
+    let y = row_sums(machine, &x)?;
     let shape = seq::shape(&x).cloned().unwrap_or_default();
-    ad::result(m, level, vec![part], y, Rc::new(RowSums { shape }))
+    ad::result(machine, level, vec![part], y, Rc::new(RowSums { shape }))
 }
 
 struct RowSums {

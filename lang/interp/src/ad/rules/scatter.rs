@@ -71,11 +71,11 @@ impl Rule for Replace {
         self.pull_taken(m, cts.to_vec(), add)
     }
 
-    fn pull_taken(&self, m: &mut Machine, mut cts: Vec<Value>, add: Add) -> Res<()> {
+    fn pull_taken(&self, machine: &mut Machine, mut cts: Vec<Value>, add: Add) -> Res<()> {
         let Some(Value::Array(ct)) =
             cts.pop_if(|v| matches!(v, Value::Array(a) if matches!(a.buf(), Buf::F64(_) | Buf::F32(_))))
         else {
-            return self.elements().pull(m, &cts, add);
+            return self.elements().pull(machine, &cts, add);
         };
         let mut ct: Array = array::owned(ct)?;
         let values = match ct.buf_mut() {
@@ -83,8 +83,8 @@ impl Rule for Replace {
             Buf::F32(d) => Buf::F32(self.take_out(d)),
             other => other.clone(),
         };
-        add(m, 0, Value::Array(Rc::new(ct)))?;
-        add(m, 1, array::make(self.values.clone(), values))
+        add(machine, 0, Value::Array(Rc::new(ct)))?;
+        add(machine, 1, array::make(self.values.clone(), values))
     }
 
     fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
@@ -114,9 +114,9 @@ pub(crate) fn scatter(m: &mut Machine, level: u16, p: Prim, args: &mut [Value]) 
 }
 
 /// Replaces one element or row, as a scatter of an array of one.
-pub(crate) fn put(m: &mut Machine, level: u16, args: &mut [Value]) -> Res<Value> {
+pub(crate) fn put(machine: &mut Machine, level: u16, args: &mut [Value]) -> Res<Value> {
     let at = args[1].clone();
-    let one = call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(1), args[2].clone()])?;
+    let one = call(machine, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(1), args[2].clone()])?;
     let write = |m: &mut Machine, dest: Value, values: Value| {
         let value = seq::elem(m, &values, 0)?;
         call(m, Prim::Array(ArrayFn::Put), &[], vec![dest, at.clone(), value])
@@ -128,12 +128,12 @@ pub(crate) fn put(m: &mut Machine, level: u16, args: &mut [Value]) -> Res<Value>
         let place = at.iter().zip(&dest).fold(0, |place, (i, n)| place * n + index(i));
         Replace { at: vec![Some(place)], row, dest, values, elements: OnceCell::new() }
     };
-    replaced(m, level, [std::mem::take(&mut args[0]), one], &write, &rule)
+    replaced(machine, level, [std::mem::take(&mut args[0]), one], &write, &rule)
 }
 
 /// Applies `write` to the destination and values at a level, and to their tangents.
 fn replaced(
-    m: &mut Machine,
+    machine: &mut Machine,
     level: u16,
     [dest, values]: [Value; 2],
     write: &dyn Fn(&mut Machine, Value, Value) -> Res<Value>,
@@ -142,10 +142,10 @@ fn replaced(
     let (dest, dest_part) = split_taken(dest, level);
     let (values, values_part) = ad::split(&values, level);
     let shape = seq::shape(&values).cloned().unwrap_or_default();
-    let y = write(m, dest, values)?;
-    if m.ad.tape(level).is_some() {
-        let rule = rule(seq::shape(&y).cloned().unwrap_or_default(), shape);
-        return ad::result(m, level, vec![dest_part, values_part], y, Rc::new(rule));
+    let primal = write(machine, dest, values)?;
+    if machine.ad.tape(level).is_some() {
+        let rule = rule(seq::shape(&primal).cloned().unwrap_or_default(), shape);
+        return ad::result(machine, level, vec![dest_part, values_part], primal, Rc::new(rule));
     }
     let tangent = |part: Option<DerivativePart>| match part {
         Some(DerivativePart::Tangent(t)) => t,
@@ -154,12 +154,12 @@ fn replaced(
     let (mut t, mut v) = (tangent(dest_part), tangent(values_part));
     let like = if matches!(t, Value::Zero) { v.clone() } else { t.clone() };
     if !matches!(like, Value::Zero) {
-        drop_zero(&mut t, seq::shape(&y), &like)?;
+        drop_zero(&mut t, seq::shape(&primal), &like)?;
         drop_zero(&mut v, Some(&shape), &like)?;
         drop(like);
-        t = write(m, t, v)?;
+        t = write(machine, t, v)?;
     }
-    Ok(Value::Dual(Rc::new(Dual { level, primal: y, part: DerivativePart::Tangent(t) })))
+    Ok(Value::Dual(Rc::new(Dual { level, primal, part: DerivativePart::Tangent(t) })))
 }
 
 /// Materialises a symbolic zero.

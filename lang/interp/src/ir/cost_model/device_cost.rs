@@ -49,21 +49,21 @@ impl Volume {
 }
 
 /// Estimates a call with these arguments, on the IR before the passes for native code.
-pub(crate) fn estimate_call<'v>(source: &LoweredIr, f: &Function, args: impl Iterator<Item = &'v Value>) -> Volume {
+pub(crate) fn estimate_call<'v>(source: &LoweredIr, func: &Function, args: impl Iterator<Item = &'v Value>) -> Volume {
     let known = RefCell::default();
-    let mut e = Estimate { source, f, known: &known, sizes: Sizes::default(), depth: 0, longest: 1 };
-    for (v, x) in f.body.params.iter().chain(&f.body.lin_params).zip(args) {
+    let mut estimate = Estimate { source, f: func, known: &known, sizes: Sizes::default(), depth: 0, longest: 1 };
+    for (v, x) in func.body.params.iter().chain(&func.body.lin_params).zip(args) {
         match x {
-            Value::Int(n) => e.sizes.set_int(*v, *n),
+            Value::Int(n) => estimate.sizes.set_int(*v, *n),
             x => {
                 if let Some(s) = seq::shape(x) {
-                    e.longest = e.longest.max(s.iter().product::<usize>() as u64);
-                    e.sizes.set_shape(*v, s.iter().map(|n| Some(*n as i64)).collect());
+                    estimate.longest = estimate.longest.max(s.iter().product::<usize>() as u64);
+                    estimate.sizes.set_shape(*v, s.iter().map(|n| Some(*n as i64)).collect());
                 }
             }
         }
     }
-    e.block(&f.body)
+    estimate.block(&func.body)
 }
 
 /// A hash of the sizes on which the estimate of a call depends.
@@ -98,32 +98,32 @@ impl Estimate<'_> {
         })
     }
 
-    fn stmt(&mut self, s: &Stmt) -> Volume {
-        self.sizes.learn(self.f, s);
-        match &s.op {
+    fn stmt(&mut self, stmt: &Stmt) -> Volume {
+        self.sizes.learn(self.f, stmt);
+        match &stmt.op {
             Op::Loop(l) => {
                 self.sizes.enter(l);
                 let state = (!l.init.is_empty() || !l.lin_init.is_empty() || matches!(l.trip, Trip::While(_)))
                     && !recurrence::at_once(self.f, l);
                 let iteration = if state { self.block(&l.body) } else { Volume::step(self.serial(&l.body)) };
-                self.sizes.leave(l, s, self.known_trip(l));
+                self.sizes.leave(l, stmt, self.known_trip(l));
                 let n = self.trip(l);
                 if state { iteration.times(n) } else { Volume::step(iteration.wide.saturating_mul(n)) }
             }
             Op::Soac(x) => {
                 self.sizes.operator(x);
                 let step = self.serial(&x.op).max(1);
-                self.sizes.reduced(x, s);
+                self.sizes.reduced(x, stmt);
                 Volume::step(self.extent(x.arrays.first()).saturating_mul(step))
             }
             Op::ReduceByIndex { op, keys, .. } => {
                 Volume::step(self.extent(Some(keys)).saturating_mul(self.serial(op).max(1)))
             }
-            Op::Call { f, args, lin_args, .. } => self.call(*f, args.iter().chain(lin_args), s),
+            Op::Call { f, args, lin_args, .. } => self.call(*f, args.iter().chain(lin_args), stmt),
             op if !op.blocks().is_empty() => {
                 op.blocks().into_iter().map(|b| self.block(b)).max_by_key(|v| v.wide).unwrap_or_default()
             }
-            _ => self.plain(s),
+            _ => self.plain(stmt),
         }
     }
 
@@ -134,20 +134,20 @@ impl Estimate<'_> {
         })
     }
 
-    fn alone(&mut self, s: &Stmt) -> u64 {
-        self.sizes.learn(self.f, s);
-        match &s.op {
+    fn alone(&mut self, stmt: &Stmt) -> u64 {
+        self.sizes.learn(self.f, stmt);
+        match &stmt.op {
             Op::Loop(l) => {
                 self.sizes.enter(l);
                 let iteration = self.serial(&l.body).max(1);
-                self.sizes.leave(l, s, self.known_trip(l));
+                self.sizes.leave(l, stmt, self.known_trip(l));
                 self.trip(l).saturating_mul(iteration)
             }
-            Op::Call { f, args, lin_args, .. } => self.call(*f, args.iter().chain(lin_args), s).wide.max(1),
+            Op::Call { f, args, lin_args, .. } => self.call(*f, args.iter().chain(lin_args), stmt).wide.max(1),
             op if !op.blocks().is_empty() => {
                 op.blocks().into_iter().map(|b| self.serial(b)).max().unwrap_or(0).saturating_add(1)
             }
-            _ => self.plain(s).wide.max(1),
+            _ => self.plain(stmt).wide.max(1),
         }
     }
 
@@ -176,32 +176,32 @@ impl Estimate<'_> {
     }
 
     /// A call. The sizes of its arguments are passed to the callee, and those of its results are passed back.
-    fn call<'v>(&mut self, f: FnId, args: impl Iterator<Item = &'v Var>, s: &Stmt) -> Volume {
-        let Some(g) = self.source.inlined(f).filter(|_| self.depth < DEPTH) else { return Volume::step(1) };
+    fn call<'v>(&mut self, f: FnId, args: impl Iterator<Item = &'v Var>, stmt: &Stmt) -> Volume {
+        let Some(callee) = self.source.inlined(f).filter(|_| self.depth < DEPTH) else { return Volume::step(1) };
         let mut sizes = Sizes::default();
         if self.known.borrow().len() < KNOWN {
-            sizes.given(&self.sizes, args.zip(g.body.params.iter().chain(&g.body.lin_params)));
+            sizes.given(&self.sizes, args.zip(callee.body.params.iter().chain(&callee.body.lin_params)));
         }
-        let results = || g.body.results.iter().chain(&g.body.lin_results);
+        let results = || callee.body.results.iter().chain(&callee.body.lin_results);
         let key = (f, self.depth, sizes.key());
         let known = self.known.borrow().get(&key).cloned();
-        let (v, made) = known.unwrap_or_else(|| {
+        let (volume, made) = known.unwrap_or_else(|| {
             let mut inner = Estimate {
                 source: self.source,
-                f: &g,
+                f: &callee,
                 known: self.known,
                 sizes,
                 depth: self.depth + 1,
                 longest: self.longest,
             };
-            let v = inner.block(&g.body);
+            let v = inner.block(&callee.body);
             let mut made = Sizes::default();
             made.given(&inner.sizes, results().zip(results()));
             (v, Rc::new(made))
         });
-        self.sizes.given(&made, results().zip(s.outs.iter().chain(&s.lin_outs)));
-        self.known.borrow_mut().insert(key, (v, made));
-        v
+        self.sizes.given(&made, results().zip(stmt.outs.iter().chain(&stmt.lin_outs)));
+        self.known.borrow_mut().insert(key, (volume, made));
+        volume
     }
 
     fn trip(&self, l: &Loop) -> u64 {

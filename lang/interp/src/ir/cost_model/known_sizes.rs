@@ -81,23 +81,23 @@ impl Sizes {
     }
 
     /// Propagates facts through a statement without nested blocks.
-    pub fn learn(&mut self, f: &Function, s: &Stmt) {
-        let outs = s.outs.first().or(s.lin_outs.first());
+    pub fn learn(&mut self, func: &Function, stmt: &Stmt) {
+        let outs = stmt.outs.first().or(stmt.lin_outs.first());
         let Some(out) = outs.copied() else { return };
-        if let Some(n) = self.number(&s.op) {
+        if let Some(n) = self.number(&stmt.op) {
             self.ints.insert(out, n);
         }
-        if let Op::ArrayLit { elems, .. } = &s.op {
+        if let Op::ArrayLit { elems, .. } = &stmt.op {
             let list = elems.iter().map(|v| self.int(*v)).collect();
             self.lists.insert(out, list);
         }
-        if let Op::Shape(a) = &s.op {
+        if let Op::Shape(a) = &stmt.op {
             self.lists.extend(self.shapes.get(a).cloned().map(|shape| (out, shape)));
         }
-        if f.ty(out).rank() > 0
-            && let Some(shape) = self.shape(&s.op).filter(|s| s.len() == f.ty(out).rank() as usize)
+        if func.ty(out).rank() > 0
+            && let Some(shape) = self.shape(&stmt.op).filter(|s| s.len() == func.ty(out).rank() as usize)
         {
-            for v in s.outs.iter().chain(&s.lin_outs) {
+            for v in stmt.outs.iter().chain(&stmt.lin_outs) {
                 self.shapes.insert(*v, shape.clone());
             }
         }

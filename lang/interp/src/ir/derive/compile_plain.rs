@@ -74,34 +74,34 @@ fn called(m: &mut Machine, f: &Value, args: &[Value], tier: WantedTier) -> Res<O
     }
 }
 
-fn attempt(m: &mut Machine, f: &Value, args: &[Value], tier: WantedTier) -> Res<Result<Value, NotCompiled>> {
-    let (e, leaves) = or_not_compiled!(entered(m, f, args));
-    let e = m.compiled_ad.sized(&e, &leaves);
-    let fun = or_not_compiled!(with(m, |compiled_ad, _| {
-        let f = compiled_ad.plain(e.entry.func);
+fn attempt(machine: &mut Machine, func: &Value, args: &[Value], tier: WantedTier) -> Res<Result<Value, NotCompiled>> {
+    let (e, leaves) = or_not_compiled!(entered(machine, func, args));
+    let specialized = machine.compiled_ad.sized(&e, &leaves);
+    let fun = or_not_compiled!(with(machine, |compiled_ad, _| {
+        let f = compiled_ad.plain(specialized.entry.func);
         compiled_ad.linker.function(&compiled_ad.program, f).map_err(|e| not(&e.diag.message))
     }));
-    let results = m.compiled_ad.program.func(e.entry.func).body.results.len();
-    let (outs, compiled) = match offered(m, &fun, &leaves)? {
+    let results = machine.compiled_ad.program.func(specialized.entry.func).body.results.len();
+    let (outs, compiled) = match offered(machine, &fun, &leaves)? {
         (Some(outs), _) => (outs, false),
         (None, _) if tier == WantedTier::Device => return Ok(Err(not("code that is not for the device"))),
         (None, timed) => {
-            let compiled = tier != WantedTier::Either && compiled(m, &fun, &leaves);
+            let compiled = tier != WantedTier::Either && compiled(machine, &fun, &leaves);
             if tier == WantedTier::Native && !compiled {
                 return Ok(Err(not("code that is too large to be compiled")));
             }
-            m.effects.rewind();
-            let outs = m.cpu_only(|m| m.call_lowered(&fun, leaves, results))?;
+            machine.effects.rewind();
+            let outs = machine.cpu_only(|m| m.call_lowered(&fun, leaves, results))?;
             if let Fun::Member(g, i) = &*fun {
-                m.timed(&g.codes[*i as usize], timed);
+                machine.timed(&g.codes[*i as usize], timed);
             }
             (outs, compiled)
         }
     };
-    let v = e.datas.from_leaves(&e.entry.result, &mut outs.into_iter());
+    let v = specialized.datas.from_leaves(&specialized.entry.result, &mut outs.into_iter());
     if v.is_some() {
-        m.compiled_ad.ran = m.device.take();
-        m.compiled_ad.called(f, compiled || m.ran_native);
+        machine.compiled_ad.ran = machine.device.take();
+        machine.compiled_ad.called(func, compiled || machine.ran_native);
     }
     Ok(v.ok_or_else(|| not("a result of another layout than its type says")))
 }

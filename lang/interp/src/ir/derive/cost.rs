@@ -70,48 +70,50 @@ pub(crate) fn cost(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
     }
 }
 
-fn counted(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Cost, NotCompiled>> {
-    let args = std::slice::from_ref(x);
-    if m.ad.depth() > 0 {
+fn counted(machine: &mut Machine, func: &Value, input: &Value) -> Res<Result<Cost, NotCompiled>> {
+    let args = std::slice::from_ref(input);
+    if machine.ad.depth() > 0 {
         return Ok(Err(not("a derivative around it")));
     }
-    let (e, leaves) = or_not_compiled!(entered(m, f, args));
-    let rows = match resolve_plan::study(m, &e, &leaves, Segments::None)? {
-        Ok(s) => resolve_plan::forecast(m, &s, &unzip::UnzipPlan::store_all()).map(|f| f.rows).unwrap_or_default(),
+    let (specialized, leaves) = or_not_compiled!(entered(machine, func, args));
+    let rows = match resolve_plan::study(machine, &specialized, &leaves, Segments::None)? {
+        Ok(s) => {
+            resolve_plan::forecast(machine, &s, &unzip::UnzipPlan::store_all()).map(|f| f.rows).unwrap_or_default()
+        }
         Err(_) => Vec::new(),
     };
     let vals: Option<Vec<Val>> = leaves.iter().map(val).collect();
     let Some(vals) = vals else { return Ok(Err(not("an argument that the evaluator has no value for"))) };
     // The evaluator borrows the program and, as its host, the machine; so the program is taken out of the
     // machine.
-    let mut compiled_ad = std::mem::take(&mut m.compiled_ad);
-    let out = passes(&mut compiled_ad, m, &e, &vals);
-    m.compiled_ad = compiled_ad;
+    let mut compiled_ad = std::mem::take(&mut machine.compiled_ad);
+    let out = passes(&mut compiled_ad, machine, &specialized, &vals);
+    machine.compiled_ad = compiled_ad;
     polling::poll()?;
     let mut c = or_not_compiled!(out);
-    c.function = super::name_of(f);
-    c.rules = rules(m, e.entry.func);
-    c.device = on_device(m, f, x)?;
+    c.function = super::name_of(func);
+    c.rules = rules(machine, specialized.entry.func);
+    c.device = on_device(machine, func, input)?;
     for r in rows {
         c.bytes += r.bytes;
-        c.line(m, r.residual.span).bytes += r.bytes;
+        c.line(machine, r.residual.span).bytes += r.bytes;
     }
     Ok(Ok(c))
 }
 
 /// What a device does for a function and its gradient; empty if no device is used.
-fn on_device(m: &mut Machine, f: &Value, x: &Value) -> Res<DeviceRuns> {
-    if !m.device.is_on() {
+fn on_device(machine: &mut Machine, f: &Value, x: &Value) -> Res<DeviceRuns> {
+    if !machine.device.is_on() {
         return Ok(DeviceRuns::default());
     }
-    let before = m.device.open().map(|d| d.used()).unwrap_or_default();
-    if let Some((y, map)) = super::record(m, f, x)?
+    let before = machine.device.open().map(|d| d.used()).unwrap_or_default();
+    if let Some((y, map)) = super::record(machine, f, x)?
         && let (Value::Float(_) | Value::F32(_), Some(main)) = (&y, map.main.clone())
     {
         let one = if matches!(y, Value::F32(_)) { Value::F32(1.0) } else { Value::Float(1.0) };
-        super::apply(m, &LinearMap { transposed: true, ..map }, &main, &one)?;
+        super::apply(machine, &LinearMap { transposed: true, ..map }, &main, &one)?;
     }
-    let after = m.device.open().map(|d| d.used()).unwrap_or_default();
+    let after = machine.device.open().map(|d| d.used()).unwrap_or_default();
     Ok(DeviceRuns {
         calls: 1,
         kernels: after.kernels - before.kernels,
@@ -124,12 +126,12 @@ fn on_device(m: &mut Machine, f: &Value, x: &Value) -> Res<DeviceRuns> {
 /// Evaluates the function, its forward-mode derivative and its gradient.
 fn passes(
     compiled_ad: &mut super::CompiledAd,
-    m: &mut Machine,
-    e: &Specialized,
-    x: &[Val],
+    machine: &mut Machine,
+    specialized: &Specialized,
+    args: &[Val],
 ) -> Result<Cost, NotCompiled> {
-    let (primal, results) = run(&compiled_ad.program, m, e.entry.func, x, &[])?;
-    let mut c = Cost {
+    let (primal, results) = run(&compiled_ad.program, machine, specialized.entry.func, args, &[])?;
+    let mut cost = Cost {
         function: String::new(),
         primal: primal.total,
         tangent: 0,
@@ -142,19 +144,19 @@ fn passes(
         rules: Vec::new(),
         arithmetic: (primal.arithmetic, primal.arithmetic),
         device: DeviceRuns::default(),
-        ends: x.iter().chain(&results).map(reals).sum(),
+        ends: args.iter().chain(&results).map(reals).sum(),
     };
-    c.add(m, &primal, |l, n| l.primal += n);
-    let wrt = compiled_ad.wrt(e);
-    let j = compiled_ad.ad.jvp(&mut compiled_ad.program, e.entry.func, &wrt)?;
-    if !j.active.contains(&true) {
-        return Ok(c);
+    cost.add(machine, &primal, |l, n| l.primal += n);
+    let wrt = compiled_ad.wrt(specialized);
+    let jvp = compiled_ad.ad.jvp(&mut compiled_ad.program, specialized.entry.func, &wrt)?;
+    if !jvp.active.contains(&true) {
+        return Ok(cost);
     }
-    let u = compiled_ad.ad.unzip(&mut compiled_ad.program, j.func, &unzip::UnzipPlan::store_all())?;
-    let back = compiled_ad.ad.transpose(&mut compiled_ad.program, u.linear)?;
-    let (forward, mut kept) = run(&compiled_ad.program, m, u.primal, x, &[])?;
-    let residuals = kept.split_off(u.results.min(kept.len()));
-    let func = compiled_ad.program.func(e.entry.func).clone();
+    let unzipped = compiled_ad.ad.unzip(&mut compiled_ad.program, jvp.func, &unzip::UnzipPlan::store_all())?;
+    let back = compiled_ad.ad.transpose(&mut compiled_ad.program, unzipped.linear)?;
+    let (forward, mut kept) = run(&compiled_ad.program, machine, unzipped.primal, args, &[])?;
+    let residuals = kept.split_off(unzipped.results.min(kept.len()));
+    let func = compiled_ad.program.func(specialized.entry.func).clone();
     let mut seeds = |vals: &[Val], vars: &[Var], which: &[bool]| -> Vec<Val> {
         vals.iter()
             .zip(vars)
@@ -163,24 +165,24 @@ fn passes(
             .filter_map(|((x, v), _)| ones(compiled_ad, x, func.ty(*v)))
             .collect()
     };
-    let (dx, dy) = (seeds(x, &func.body.params, &wrt), seeds(&results, &func.body.results, &j.active));
-    let (tangent, _) = run(&compiled_ad.program, m, u.linear, &residuals, &dx)?;
-    let (adjoint, _) = run(&compiled_ad.program, m, back, &residuals, &dy)?;
+    let (dx, dy) = (seeds(args, &func.body.params, &wrt), seeds(&results, &func.body.results, &jvp.active));
+    let (tangent, _) = run(&compiled_ad.program, machine, unzipped.linear, &residuals, &dx)?;
+    let (adjoint, _) = run(&compiled_ad.program, machine, back, &residuals, &dy)?;
     // Coefficients of the derivative are computed in the primal half.
-    c.add(m, &forward, |l, n| l.forward += n);
-    for l in c.lines.values_mut() {
+    cost.add(machine, &forward, |l, n| l.forward += n);
+    for l in cost.lines.values_mut() {
         let coefficients = l.forward.saturating_sub(l.primal);
         (l.tangent, l.adjoint) = (coefficients, coefficients);
     }
-    c.add(m, &tangent, |l, n| l.tangent += n);
-    c.add(m, &adjoint, |l, n| l.adjoint += n);
-    c.tangent = c.lines.values().map(|l| l.tangent).sum();
-    c.adjoint = c.lines.values().map(|l| l.adjoint).sum();
-    c.arithmetic.1 = forward.arithmetic - forward.inside + adjoint.arithmetic - adjoint.inside;
-    c.results = dy.iter().map(reals).sum();
+    cost.add(machine, &tangent, |l, n| l.tangent += n);
+    cost.add(machine, &adjoint, |l, n| l.adjoint += n);
+    cost.tangent = cost.lines.values().map(|l| l.tangent).sum();
+    cost.adjoint = cost.lines.values().map(|l| l.adjoint).sum();
+    cost.arithmetic.1 = forward.arithmetic - forward.inside + adjoint.arithmetic - adjoint.inside;
+    cost.results = dy.iter().map(reals).sum();
     // Where forward mode reads an element, the transpose may gather, which computes indices.
-    c.beyond = tangent.beyond + adjoint.non_linear;
-    Ok(c)
+    cost.beyond = tangent.beyond + adjoint.non_linear;
+    Ok(cost)
 }
 
 /// The differentiation rules of the reductions, scans, comprehensions and other constructs in a derivative, one
@@ -350,20 +352,20 @@ impl Host for Builtins<'_> {
         polling::interrupt_requested()
     }
 
-    fn prims(&mut self, p: Prim, args: &[Val]) -> Result<Vec<Val>, String> {
+    fn prims(&mut self, prim: Prim, args: &[Val]) -> Result<Vec<Val>, String> {
         if args.iter().any(|v| v.leaves().into_iter().any(|v| matches!(v, Val::Deps(_)))) {
-            return Err(format!("`{}` of a linear number", p.name()));
+            return Err(format!("`{}` of a linear number", prim.name()));
         }
-        if let Ok(v) = adl_ir::eval::Simple.prims(p, args) {
+        if let Ok(v) = adl_ir::eval::Simple.prims(prim, args) {
             return Ok(v);
         }
         let mut vs: Vec<Value> = args.iter().map(value).collect();
-        let out = ops::apply(self.0, p, &[], &mut vs).map_err(|e| e.diag.message)?;
+        let out = ops::apply(self.0, prim, &[], &mut vs).map_err(|e| e.diag.message)?;
         let parts = match out {
             Value::Unit => Vec::new(),
             Value::Tuple(t) => t.0.clone(),
             v => vec![v],
         };
-        parts.iter().map(|v| val(v).ok_or_else(|| format!("`{}` is not counted", p.name()))).collect()
+        parts.iter().map(|v| val(v).ok_or_else(|| format!("`{}` is not counted", prim.name()))).collect()
     }
 }

@@ -43,34 +43,38 @@ impl CompiledAd {
     }
 }
 
-/// Applies a linear map between vectors to the `k` columns of a 0/1 matrix with `from` rows, whose entries are
-/// given by `seed`. Returns the row-major matrix of the images, which has `to` rows and `k` columns.
+/// Applies a linear map between vectors to the `directions` columns of a 0/1 matrix with `from` rows, whose entries are
+/// given by `seed`. Returns the row-major matrix of the images, which has `to` rows and `directions` columns.
 pub(crate) fn images(
-    m: &mut Machine,
+    machine: &mut Machine,
     map: &LinearMap,
     (from, to): (usize, usize),
-    k: usize,
+    directions: usize,
     narrow: bool,
     seed: &dyn Fn(usize, usize) -> bool,
 ) -> Res<Vec<f64>> {
-    let mut out = vec![0.0; to * k];
-    let part = (LARGEST / from.max(to).max(1)).max(FEWEST).min(k);
+    let mut out = vec![0.0; to * directions];
+    let part = (LARGEST / from.max(to).max(1)).max(FEWEST).min(directions);
     let mut lo = 0;
-    while lo < k {
-        let w = part.min(k - lo);
-        let whole = if w < FEWEST { None } else { at_once(m, map, (from, to, w), narrow, &|i, j| seed(i, lo + j))? };
-        for j in 0..w {
+    while lo < directions {
+        let width = part.min(directions - lo);
+        let whole = if width < FEWEST {
+            None
+        } else {
+            at_once(machine, map, (from, to, width), narrow, &|i, j| seed(i, lo + j))?
+        };
+        for j in 0..width {
             let one;
             let (column, step, first) = match &whole {
-                Some(all) => (all, w, j),
+                Some(all) => (all, width, j),
                 None => {
-                    one = numbers(&linear::apply(m, map, matrix(&[from], narrow, &|i| seed(i, lo + j)))?, to);
+                    one = numbers(&linear::apply(machine, map, matrix(&[from], narrow, &|i| seed(i, lo + j)))?, to);
                     (&one, 1, 0)
                 }
             };
-            (0..to).for_each(|i| out[i * k + lo + j] = column[i * step + first]);
+            (0..to).for_each(|i| out[i * directions + lo + j] = column[i * step + first]);
         }
-        lo += w;
+        lo += width;
     }
     Ok(out)
 }
@@ -100,27 +104,27 @@ fn numbers(v: &Value, n: usize) -> Vec<f64> {
 /// All images in one batch, if the map was made by compiled AD. On an error it returns `None`: evaluating the
 /// directions one at a time reports the error in terms of the user's program.
 fn at_once(
-    m: &mut Machine,
+    machine: &mut Machine,
     map: &LinearMap,
-    (from, to, w): (usize, usize, usize),
+    (from, to, width): (usize, usize, usize),
     narrow: bool,
     seed: &dyn Fn(usize, usize) -> bool,
 ) -> Res<Option<Vec<f64>>> {
     let Some(main) = map.main.clone() else { return Ok(None) };
-    let Ok(f) = with(m, |compiled_ad, _| compiled_ad.wide(&main.lined, map.transposed)) else { return Ok(None) };
+    let Ok(f) = with(machine, |compiled_ad, _| compiled_ad.wide(&main.lined, map.transposed)) else { return Ok(None) };
     if !main.lined.active.first().is_some_and(|a| *a) {
-        return Ok(Some(vec![0.0; to * w]));
+        return Ok(Some(vec![0.0; to * width]));
     }
     let mut args = main.residuals.clone();
-    args.push(Value::Int(w as i64));
-    args.push(matrix(&[from, w], narrow, &|at| seed(at / w, at % w)));
-    let outs = m.call_lowered(&f, args, 1);
-    m.compiled_ad.add_to_last_call();
+    args.push(Value::Int(width as i64));
+    args.push(matrix(&[from, width], narrow, &|at| seed(at / width, at % width)));
+    let outs = machine.call_lowered(&f, args, 1);
+    machine.compiled_ad.add_to_last_call();
     match outs {
         Ok(outs) => {
             let out = outs.into_iter().next().unwrap_or(Value::Zero);
             let out = if map.transposed { unsigned_zeros(out) } else { out };
-            Ok(Some(numbers(&out, to * w)))
+            Ok(Some(numbers(&out, to * width)))
         }
         Err(e) if e.diag.code == codes::INTERRUPT => Err(e),
         Err(_) => Ok(None),
@@ -166,14 +170,14 @@ pub(crate) fn by_code(
 }
 
 fn coded(
-    m: &mut Machine,
+    machine: &mut Machine,
     map: &LinearMap,
     size: (usize, usize),
     exact: bool,
     entries: u64,
 ) -> Option<Rc<Vec<Vec<u32>>>> {
     let main = map.main.clone().filter(|main| main.lined.active.first().is_some_and(|a| *a))?;
-    let structure = with(m, |compiled_ad, _| {
+    let structure = with(machine, |compiled_ad, _| {
         let f = compiled_ad.linear_half(&main.lined)?;
         compiled_ad
             .ad
@@ -201,10 +205,14 @@ fn coded(
     {
         return p.rows.clone();
     }
-    let tys = m.compiled_ad.program.func(structure.func).tys(&m.compiled_ad.program.func(structure.func).body.params);
+    let tys = machine
+        .compiled_ad
+        .program
+        .func(structure.func)
+        .tys(&machine.compiled_ad.program.func(structure.func).body.params);
     let args: Vec<Val> =
         residuals.iter().zip(&tys).map(|(v, t)| if v.is_symbolic_zero() { Val::zero(t) } else { v.clone() }).collect();
-    let rows = evaluated(m, structure.func, &args, size, entries).map(Rc::new);
+    let rows = evaluated(machine, structure.func, &args, size, entries).map(Rc::new);
     *main.lined.pattern.borrow_mut() = Some(SparsityPattern { size, entries, residuals, rows: rows.clone() });
     rows
 }
@@ -235,7 +243,13 @@ pub(crate) fn dependences(
     Ok(found)
 }
 
-fn sets(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), most: usize, entries: u64) -> Option<Vec<Vec<u32>>> {
+fn sets(
+    machine: &mut Machine,
+    map: &LinearMap,
+    (inputs, outputs): (usize, usize),
+    most: usize,
+    entries: u64,
+) -> Option<Vec<Vec<u32>>> {
     let main = map.main.clone()?;
     let kept = main.lined.kept.iter().map(boxes::boxes);
     let unpacked: Vec<Value> = main.residuals.iter().zip(kept).map(|(v, n)| boxes::unpack(v.clone(), n)).collect();
@@ -245,37 +259,37 @@ fn sets(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), most: usize, e
     }
     let residuals: Vec<Val> = unpacked.iter().map(val).collect::<Option<_>>()?;
     if !main.lined.active.first().is_some_and(|a| *a) {
-        return Some(vec![Vec::new(); k]);
+        return Some(vec![Vec::new(); outputs]);
     }
-    let f = with(m, |compiled_ad, _| compiled_ad.linear_half(&main.lined)).ok()?;
-    evaluated(m, f, &residuals, (n, k), entries)
+    let f = with(machine, |compiled_ad, _| compiled_ad.linear_half(&main.lined)).ok()?;
+    evaluated(machine, f, &residuals, (inputs, outputs), entries)
 }
 
 /// Evaluates a linear function on index sets.
 fn evaluated(
-    m: &mut Machine,
-    f: FnId,
+    machine: &mut Machine,
+    id: FnId,
     residuals: &[Val],
-    (n, k): (usize, usize),
+    (n, outputs): (usize, usize),
     entries: u64,
 ) -> Option<Vec<Vec<u32>>> {
     let left = Rc::new(Cell::new(entries));
     let inputs = (0..n as u32).map(|i| Val::Deps(Rc::new(Deps { of: vec![i], left: left.clone() }))).collect();
-    let compiled_ad = std::mem::take(&mut m.compiled_ad);
+    let compiled_ad = std::mem::take(&mut machine.compiled_ad);
     let out = {
-        let mut host = Builtins(m);
+        let mut host = Builtins(machine);
         let mut e = Evaluator::new(&compiled_ad.program, &mut host);
         e.fuel = FUEL;
-        e.run(f, residuals, &[Val::array(vec![n], inputs)]).ok().and_then(|o| o.lin_results.into_iter().next())
+        e.run(id, residuals, &[Val::array(vec![n], inputs)]).ok().and_then(|o| o.lin_results.into_iter().next())
     };
-    m.compiled_ad = compiled_ad;
+    machine.compiled_ad = compiled_ad;
     if left.get() == 0 {
         return None;
     }
     let rows: Vec<Vec<u32>> = match out? {
-        Val::SymbolicZero => vec![Vec::new(); k],
+        Val::SymbolicZero => vec![Vec::new(); outputs],
         Val::Array(a) => a.elems.iter().map(|v| if let Val::Deps(d) = v { d.of.clone() } else { Vec::new() }).collect(),
         _ => return None,
     };
-    (rows.len() == k).then_some(rows)
+    (rows.len() == outputs).then_some(rows)
 }

@@ -74,29 +74,34 @@ pub(crate) fn record_gradient(m: &mut Machine, f: &Value, x: &Value, value: bool
     Ok(out)
 }
 
-fn recorded(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Result<Differentiated, NotCompiled>> {
-    let ready = or_not_compiled!(readied(m, f, x)?);
+fn recorded(
+    machine: &mut Machine,
+    func: &Value,
+    input: &Value,
+    value: bool,
+) -> Res<Result<Differentiated, NotCompiled>> {
+    let ready = or_not_compiled!(readied(machine, func, input)?);
     // With `--check-nan` the value is always computed, because a non-finite value in it must stop the program.
-    if !m.check_nan
-        && m.compiled_ad.given.is_none()
+    if !machine.check_nan
+        && machine.compiled_ad.given.is_none()
         && ready.plan == super::Plan::StoreAll
         && ready.lined.active[..] == [true]
     {
-        if m.device.is_measured() {
-            return match gradient_target::side(m, x, &ready, value) {
+        if machine.device.is_measured() {
+            return match gradient_target::side(machine, input, &ready, value) {
                 gradient_target::GradientTarget::Device(out) => out,
                 gradient_target::GradientTarget::Cpu(size) => {
-                    m.cpu_only(|m| on_cpu(m, (f, x), ready, value, Some(size)))
+                    machine.cpu_only(|m| on_cpu(m, (func, input), ready, value, Some(size)))
                 }
             };
         }
-        let whole = if m.device.is_wanted() { fused_for_device(m, &ready.lined, value) } else { None };
+        let whole = if machine.device.is_wanted() { fused_for_device(machine, &ready.lined, value) } else { None };
         return match whole {
-            Some(whole) => run(m, x, &ready.lined, &whole, ready.leaves),
-            None => on_cpu(m, (f, x), ready, value, None),
+            Some(whole) => run(machine, input, &ready.lined, &whole, ready.leaves),
+            None => on_cpu(machine, (func, input), ready, value, None),
         };
     }
-    by_two_functions(m, (f, x), ready, None)
+    by_two_functions(machine, (func, input), ready, None)
 }
 
 /// Computes a gradient that may be fused by the fastest way on the CPU. `measured` is the number of scalars in
@@ -133,23 +138,24 @@ fn by_two_functions(
 }
 
 /// Both halves with fused loops, if loops can be fused and the arguments are large.
-fn joined(m: &mut Machine, ready: &PreparedGradient) -> Option<Rc<Fun>> {
-    let l = &ready.lined;
+fn joined(machine: &mut Machine, ready: &PreparedGradient) -> Option<Rc<Fun>> {
+    let linearized = &ready.lined;
     let longest = ready.leaves.iter().filter_map(seq::shape).map(|s| s.iter().product::<usize>()).max().unwrap_or(0);
     // A loop that carries an accumulator would be a single thread on a device.
-    if m.device.is_wanted() || longest < MANY || l.kept.iter().any(holds_data) || l.results != 1 {
+    if machine.device.is_wanted() || longest < MANY || linearized.kept.iter().any(holds_data) || linearized.results != 1
+    {
         return None;
     }
-    let again = l.joined.get().is_some();
+    let again = linearized.joined.get().is_some();
     if !again {
-        let made = with(m, |compiled_ad, _| Ok(compiled_ad.joined(l))).ok().flatten();
-        l.joined.set(made).ok()?;
+        let made = with(machine, |compiled_ad, _| Ok(compiled_ad.joined(linearized))).ok().flatten();
+        linearized.joined.set(made).ok()?;
     }
-    let fun = l.joined.get()?.clone()?;
+    let fun = linearized.joined.get()?.clone()?;
     // The cost model does not count chains of operations on large arrays as savings of compilation; replacing
     // them all by one loop does save time.
     if again && longest >= fuse_elementwise::LARGE {
-        super::compile_plain::compiled(m, &fun, &ready.leaves);
+        super::compile_plain::compiled(machine, &fun, &ready.leaves);
     }
     Some(fun)
 }
@@ -174,35 +180,35 @@ pub(super) fn fused_for_device(m: &mut Machine, l: &Linearized, value: bool) -> 
 }
 
 /// The fused gradient, if residuals contain data and its native code exists or should be compiled.
-fn native(m: &mut Machine, ready: &PreparedGradient, value: bool) -> Option<FusedGradient> {
+fn native(machine: &mut Machine, ready: &PreparedGradient, value: bool) -> Option<FusedGradient> {
     let l = &ready.lined;
     if !l.kept.iter().any(holds_data) {
         return None;
     }
-    let compiler = m.compiler.clone()?;
-    let whole = made(m, l, value)?;
+    let compiler = machine.compiler.clone()?;
+    let whole = made(machine, l, value)?;
     let Fun::Member(g, i) = &*whole.fun else { return None };
     let code = g.codes[*i as usize].clone();
     let ready = match (&code.native, l.hot.get()) {
-        (Some(state), true) => state.compile_for(&compiler, &m.compiled_ad.clock, ready.leaves.iter()),
-        _ => m.native_code(&code, ready.leaves.iter()).is_some(),
+        (Some(state), true) => state.compile_for(&compiler, &machine.compiled_ad.clock, ready.leaves.iter()),
+        _ => machine.native_code(&code, ready.leaves.iter()).is_some(),
     };
     ready.then_some(whole)
 }
 
 /// The fused gradient, if both halves are pure arithmetic on arrays and the gradient takes long.
-fn together(m: &mut Machine, l: &Linearized, value: bool) -> Option<FusedGradient> {
-    let (times, least) = l.pace.get();
+fn together(machine: &mut Machine, linearized: &Linearized, value: bool) -> Option<FusedGradient> {
+    let (times, least) = linearized.pace.get();
     if times < 2 || least < WORTH {
         return None;
     }
-    if l.whole[usize::from(value)].get().is_none()
-        && !l.halves.iter().all(|f| arithmetic(m.compiled_ad.program.func(*f)))
+    if linearized.whole[usize::from(value)].get().is_none()
+        && !linearized.halves.iter().all(|f| arithmetic(machine.compiled_ad.program.func(*f)))
     {
-        l.pace.set((0, Duration::MAX));
+        linearized.pace.set((0, Duration::MAX));
         return None;
     }
-    made(m, l, value)
+    made(machine, linearized, value)
 }
 
 fn made(m: &mut Machine, l: &Linearized, value: bool) -> Option<FusedGradient> {
@@ -263,25 +269,25 @@ impl CompiledAd {
         self.linker.function(&self.program, id).ok()
     }
 
-    fn whole(&mut self, l: &Linearized, value: bool, plain: UnsignedZeros) -> Option<FusedGradient> {
-        let [primal, cotangent] = l.halves.map(|f| self.program.func(f).clone());
+    fn whole(&mut self, linearized: &Linearized, value: bool, plain: UnsignedZeros) -> Option<FusedGradient> {
+        let [primal, cotangent] = linearized.halves.map(|f| self.program.func(f).clone());
         let (name, results) = (primal.name.trim_start_matches("primal "), &primal.body.results);
-        let [y] = &results[..l.results] else { return None };
+        let [y] = &results[..linearized.results] else { return None };
         if !matches!(primal.ty(*y), Ty::F64 | Ty::F32) || cotangent.body.params.len() != results.len() {
             return None;
         }
         let mut b = Builder::new(&format!("gradient {name}"));
         let params: Vec<_> = primal.body.params.iter().map(|v| b.param(primal.ty(*v).clone())).collect();
-        let outs = b.call(&self.program, l.halves[0], &params, &[]).0;
+        let outs = b.call(&self.program, linearized.halves[0], &params, &[]).0;
         let one = b.real(1.0, *outs.first()?);
-        let args = [&outs[l.results..], &[one]].concat();
-        let mut grads = b.call(&self.program, l.halves[1], &args, &[]).0;
-        let plain = if unsigned(&mut b, l, &params, &mut grads, plain) { plain } else { UnsignedZeros::None };
-        let value = value || self.checks_indices(l.halves[0]);
-        let values = if value { &outs[..l.results] } else { &[] };
+        let args = [&outs[linearized.results..], &[one]].concat();
+        let mut grads = b.call(&self.program, linearized.halves[1], &args, &[]).0;
+        let plain = if unsigned(&mut b, linearized, &params, &mut grads, plain) { plain } else { UnsignedZeros::None };
+        let value = value || self.checks_indices(linearized.halves[0]);
+        let values = if value { &outs[..linearized.results] } else { &[] };
         let made = b.finish([values, &grads].concat(), Vec::new());
         let id = self.program.add(made);
-        if self.ad.arrays(&self.program, l.source) == adl_ir::Zeros::Materialized {
+        if self.ad.arrays(&self.program, linearized.source) == adl_ir::Zeros::Materialized {
             self.linker.arrays_are_materialized(id);
         }
         Some(FusedGradient { fun: self.linker.function(&self.program, id).ok()?, plain, value })
@@ -300,24 +306,28 @@ fn gathers(b: &Block) -> bool {
 
 /// Replaces -0 by 0 in gradients that are vectors or arrays, inside the loop that produces them. Returns
 /// whether it applied.
-fn unsigned(b: &mut Builder, l: &Linearized, params: &[Var], grads: &mut [Var], plain: UnsignedZeros) -> bool {
-    let wrt: Vec<Var> =
-        params.iter().zip(&l.wrt).filter(|(p, wrt)| **wrt && b.ty(**p).scalar().is_real()).map(|(p, _)| *p).collect();
-    if wrt.len() != grads.len() || wrt.iter().zip(&*grads).any(|(p, g)| b.ty(*p) != b.ty(*g)) {
+fn unsigned(builder: &mut Builder, l: &Linearized, params: &[Var], grads: &mut [Var], plain: UnsignedZeros) -> bool {
+    let wrt: Vec<Var> = params
+        .iter()
+        .zip(&l.wrt)
+        .filter(|(p, wrt)| **wrt && builder.ty(**p).scalar().is_real())
+        .map(|(p, _)| *p)
+        .collect();
+    if wrt.len() != grads.len() || wrt.iter().zip(&*grads).any(|(p, g)| builder.ty(*p) != builder.ty(*g)) {
         return false;
     }
-    for (p, g) in wrt.into_iter().zip(grads) {
-        let ty = b.ty(p);
+    for (p, gradient) in wrt.into_iter().zip(grads) {
+        let ty = builder.ty(p);
         if plain == UnsignedZeros::Arrays && matches!(ty, Ty::Array(..)) {
-            let zero = b.real(0.0, *g);
-            *g = b.bin(Bin::Add, zero, *g);
+            let zero = builder.real(0.0, *gradient);
+            *gradient = builder.bin(Bin::Add, zero, *gradient);
         }
         if plain != UnsignedZeros::Vectors || !is_vector(&ty) {
             continue;
         }
-        let (n, zero) = (b.dim(p, 0), b.lit(Lit::F64(0.0)));
-        let zeros = b.one(Op::Replicate { n, a: zero }, Ty::F64.array(1));
-        *g = b.bin(Bin::Add, zeros, *g);
+        let (n, zero) = (builder.dim(p, 0), builder.lit(Lit::F64(0.0)));
+        let zeros = builder.one(Op::Replicate { n, a: zero }, Ty::F64.array(1));
+        *gradient = builder.bin(Bin::Add, zeros, *gradient);
     }
     true
 }
@@ -327,30 +337,31 @@ fn is_vector(ty: &Ty) -> bool {
 }
 
 pub(super) fn run(
-    m: &mut Machine,
-    x: &Value,
+    machine: &mut Machine,
+    input: &Value,
     l: &Linearized,
     whole: &FusedGradient,
     leaves: Vec<Value>,
 ) -> Res<Result<Differentiated, NotCompiled>> {
-    let e = &l.entered;
+    let specialized = &l.entered;
     let broken = || super::not("a result of another layout than its type says");
-    let Some(arg) = e.entry.inputs.first().map(|i| &i.layout) else { return Ok(Err(broken())) };
+    let Some(arg) = specialized.entry.inputs.first().map(|i| &i.layout) else { return Ok(Err(broken())) };
     let values = if whole.value { l.results } else { 0 };
-    let n = values + arg.leaves().iter().filter(|t| e.datas.has_tangent(t)).count();
-    m.effects.rewind();
-    let mut outs = m.call_lowered(&whole.fun, leaves, n)?.into_iter();
-    let y = if whole.value {
-        or_not_compiled!(e.datas.from_leaves(&e.entry.result, &mut outs).ok_or_else(broken))
+    let n = values + arg.leaves().iter().filter(|t| specialized.datas.has_tangent(t)).count();
+    machine.effects.rewind();
+    let mut outs = machine.call_lowered(&whole.fun, leaves, n)?.into_iter();
+    let value = if whole.value {
+        or_not_compiled!(specialized.datas.from_leaves(&specialized.entry.result, &mut outs).ok_or_else(broken))
     } else {
         Value::Unit
     };
     let g = or_not_compiled!(
-        e.datas
-            .merge(x, arg, &mut outs.map(|v| if whole.plain.has(&v) { v } else { tangents::unsigned_zeros(v) }))
+        specialized
+            .datas
+            .merge(input, arg, &mut outs.map(|v| if whole.plain.has(&v) { v } else { tangents::unsigned_zeros(v) }))
             .ok_or_else(broken)
     );
-    Ok(Ok(Differentiated::FusedGradient(y, g)))
+    Ok(Ok(Differentiated::FusedGradient(value, g)))
 }
 
 impl UnsignedZeros {

@@ -61,24 +61,24 @@ fn halves(compiled_ad: &mut CompiledAd, e: &Specialized, how: &ResolvedPlan) -> 
 
 /// Measures with instrumented versions of both halves.
 fn metered(
-    m: &mut Machine,
+    machine: &mut Machine,
     e: &Specialized,
     leaves: &[Value],
     how: &ResolvedPlan,
 ) -> Res<Result<Measured, NotCompiled>> {
-    let (h, funs, (plain, outs), kept) = or_not_compiled!(with(m, |compiled_ad, _| {
-        let h = halves(compiled_ad, e, how)?;
+    let (parts, funs, (plain, outs), kept) = or_not_compiled!(with(machine, |compiled_ad, _| {
+        let parts = halves(compiled_ad, e, how)?;
         let mut funs = Vec::new();
         let (mut plain, mut outs) = (Vec::new(), Vec::new());
-        for f in [h.whole, h.primal, h.back] {
+        for f in [parts.whole, parts.primal, parts.back] {
             plain.push(compiled_ad.program.func(f).body.results.len());
-            let f = compiled_ad.ad.metered(&mut compiled_ad.program, f, &h.boxes)?;
+            let f = compiled_ad.ad.metered(&mut compiled_ad.program, f, &parts.boxes)?;
             funs.push(compiled_ad.linker.function(&compiled_ad.program, f).map_err(|e| not(&e.diag.message))?);
             outs.push(compiled_ad.program.func(f).body.results.len());
         }
-        let primal = compiled_ad.program.func(h.primal);
-        let kept = primal.tys(&primal.body.results[h.results..]);
-        Ok((h, funs, (plain, outs), kept))
+        let primal = compiled_ad.program.func(parts.primal);
+        let kept = primal.tys(&primal.body.results[parts.results..]);
+        Ok((parts, funs, (plain, outs), kept))
     }));
     let run = |m: &mut Machine, k: usize, args: &[Value]| -> Res<Result<MeteredRun, NotCompiled>> {
         m.effects.rewind();
@@ -91,11 +91,11 @@ fn metered(
         let number = |v: Option<&Value>| v.map_or(0, |v| u64::try_from(crate::ops::int(v)).unwrap_or(0));
         Ok(Ok(MeteredRun { results, work: number(took.first()), peak: number(took.get(1)) }))
     };
-    let once = or_not_compiled!(run(m, 0, leaves)?).work;
-    let mut forwards = or_not_compiled!(run(m, 1, leaves)?);
-    let residuals = forwards.results.split_off(h.results);
-    let stored = m.compiled_ad.bytes_of(&h.boxes, &kept, &residuals);
-    let reverse = or_not_compiled!(run(m, 2, &residuals)?);
+    let once = or_not_compiled!(run(machine, 0, leaves)?).work;
+    let mut forwards = or_not_compiled!(run(machine, 1, leaves)?);
+    let residuals = forwards.results.split_off(parts.results);
+    let stored = machine.compiled_ad.bytes_of(&parts.boxes, &kept, &residuals);
+    let reverse = or_not_compiled!(run(machine, 2, &residuals)?);
     Ok(Ok(Measured { peak: stored + reverse.peak, again: (forwards.work + reverse.work).saturating_sub(once) }))
 }
 
@@ -109,26 +109,26 @@ struct MeteredRun {
 /// Measures with the reference evaluator, which also knows what recursive functions store inside checkpoints.
 fn counted(
     compiled_ad: &mut CompiledAd,
-    m: &mut Machine,
+    machine: &mut Machine,
     e: &Specialized,
     x: &[Val],
     how: &ResolvedPlan,
 ) -> Result<Measured, NotCompiled> {
-    let h = halves(compiled_ad, e, how)?;
+    let parts = halves(compiled_ad, e, how)?;
     let wrt = compiled_ad.wrt(e);
     let f = compiled_ad.ad.segmented(&mut compiled_ad.program, e.entry.func, how.segments);
     let active = compiled_ad.ad.jvp(&mut compiled_ad.program, f, &wrt)?.active;
     let func = compiled_ad.program.func(f).clone();
     let dx = seeds(compiled_ad, &func, x, &func.body.params, &wrt);
-    let once = evaluated(compiled_ad, m, h.whole, (x, &dx), &h.boxes)?.work;
-    let mut forward = evaluated(compiled_ad, m, h.primal, (x, &[]), &h.boxes)?;
-    let residuals = forward.results.split_off(h.results.min(forward.results.len()));
-    let primal = compiled_ad.program.func(h.primal).clone();
-    let kept = primal.tys(&primal.body.results[h.results..]);
+    let once = evaluated(compiled_ad, machine, parts.whole, (x, &dx), &parts.boxes)?.work;
+    let mut forward = evaluated(compiled_ad, machine, parts.primal, (x, &[]), &parts.boxes)?;
+    let residuals = forward.results.split_off(parts.results.min(forward.results.len()));
+    let primal = compiled_ad.program.func(parts.primal).clone();
+    let kept = primal.tys(&primal.body.results[parts.results..]);
     let stored: u64 =
-        kept.iter().zip(&residuals).map(|(t, v)| bytes_of_val(&compiled_ad.program, &h.boxes, t, v)).sum();
+        kept.iter().zip(&residuals).map(|(t, v)| bytes_of_val(&compiled_ad.program, &parts.boxes, t, v)).sum();
     let dy = seeds(compiled_ad, &func, &forward.results, &func.body.results, &active);
-    let reverse = evaluated(compiled_ad, m, h.back, (&residuals, &dy), &h.boxes)?;
+    let reverse = evaluated(compiled_ad, machine, parts.back, (&residuals, &dy), &parts.boxes)?;
     Ok(Measured { peak: stored + reverse.peak, again: (forward.work + reverse.work).saturating_sub(once) })
 }
 
@@ -154,7 +154,7 @@ struct EvaluatedRun {
 fn evaluated(
     compiled_ad: &CompiledAd,
     m: &mut Machine,
-    f: FnId,
+    id: FnId,
     (args, lin_args): (&[Val], &[Val]),
     boxes: &BTreeSet<DataId>,
 ) -> Result<EvaluatedRun, NotCompiled> {
@@ -166,12 +166,12 @@ fn evaluated(
         f.body.results.iter().zip(vs).map(|(r, v)| bytes_of_val(p, boxes, f.ty(*r), v)).sum()
     };
     e.watch = Some(Watch { functions: compiled_ad.ad.made_again(), bytes: Box::new(bytes), live: 0, peak: 0 });
-    let out = e.run(f, args, lin_args).map_err(|e| NotCompiled(Unsupported::new(e.message, e.span)))?;
+    let out = e.run(id, args, lin_args).map_err(|e| NotCompiled(Unsupported::new(e.message, e.span)))?;
     Ok(EvaluatedRun { results: out.results, work: out.counts.non_linear, peak: e.watch.map_or(0, |w| w.peak) })
 }
 
 /// The size of a value of the evaluator, by the rules of [`bytes`].
-fn bytes_of_val(p: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Val) -> u64 {
+fn bytes_of_val(program: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Val) -> u64 {
     let mut todo = vec![(ty, v)];
     let mut sum = 0;
     while let Some((ty, v)) = todo.pop() {
@@ -188,7 +188,7 @@ fn bytes_of_val(p: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Val) -> u64 
             (Ty::Array(e, _), Val::Array(a)) => todo.extend(a.elems.iter().map(|v| (&**e, v))),
             (Ty::Data(d), Val::Data(c)) if boxes.contains(d) => {
                 sum += 8;
-                todo.extend(p.data(*d).cons.get(c.tag as usize).into_iter().flat_map(|k| &k.1).zip(&c.fields));
+                todo.extend(program.data(*d).cons.get(c.tag as usize).into_iter().flat_map(|k| &k.1).zip(&c.fields));
             }
             (Ty::F32, _) => sum += 4,
             (Ty::Bool, _) => sum += 1,
@@ -207,7 +207,7 @@ impl CompiledAd {
 
 /// The size of a value: scalars count with their width, data and text as references. Values of the recursive
 /// residual types in `boxes` are traversed.
-fn bytes(p: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Value) -> u64 {
+fn bytes(program: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Value) -> u64 {
     let mut todo: Vec<(Ty, Value)> = vec![(ty.clone(), v.clone())];
     let mut sum = 0;
     while let Some((ty, v)) = todo.pop() {
@@ -223,7 +223,7 @@ fn bytes(p: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Value) -> u64 {
             },
             (Ty::Data(d), Value::Data(x)) if boxes.contains(d) => {
                 sum += 8;
-                let fields = p.data(*d).cons.get(x.con.tag as usize).map(|c| c.1.clone()).unwrap_or_default();
+                let fields = program.data(*d).cons.get(x.con.tag as usize).map(|c| c.1.clone()).unwrap_or_default();
                 todo.extend(fields.into_iter().zip(x.fields.iter().cloned()));
             }
             (Ty::F32, _) => sum += 4,

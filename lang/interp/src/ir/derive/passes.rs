@@ -41,7 +41,11 @@ fn observed(
 }
 
 /// The function, its derivatives and their callees after each run of a pass that changed them.
-pub(super) fn after(c: &mut CompiledAd, e: &Rc<Specialized>, pass: &'static Pass) -> Result<String, NotCompiled> {
+pub(super) fn after(
+    compiled_ad: &mut CompiledAd,
+    specialized: &Rc<Specialized>,
+    pass: &'static Pass,
+) -> Result<String, NotCompiled> {
     let (text, runs) = (Rc::new(RefCell::new(String::new())), Rc::new(RefCell::new(0)));
     let (out, count) = (text.clone(), runs.clone());
     let look = move |ran: &'static Pass, p: &Program, changed: Option<&Function>, _: Duration| {
@@ -53,7 +57,7 @@ pub(super) fn after(c: &mut CompiledAd, e: &Rc<Specialized>, pass: &'static Pass
             }
         }
     };
-    observed(c, e, Box::new(look))?;
+    observed(compiled_ad, specialized, Box::new(look))?;
     let text = std::mem::take(&mut *text.borrow_mut());
     Ok(if text.is_empty() { format!("`{}` ran {} times and changed nothing", pass.name, runs.borrow()) } else { text })
 }

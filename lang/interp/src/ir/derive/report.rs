@@ -60,22 +60,22 @@ pub fn steps(m: &mut Machine, f: &Value, x: &Value) -> Res<Vec<resolve_plan::Pla
     Ok(found.unwrap_or_default())
 }
 
-fn reported(m: &mut Machine, f: &Value, x: &Value, plan: Value) -> Outcome<Report> {
+fn reported(machine: &mut Machine, func: &Value, x: &Value, plan: Value) -> Outcome<Report> {
     let args = std::slice::from_ref(x);
-    if m.ad.depth() > 0 {
+    if machine.ad.depth() > 0 {
         return Ok(Err(not("a derivative around it")));
     }
     let named = Plan::of(&plan)?;
-    let (e, leaves) = or_not_compiled!(entered(m, f, args));
-    let flat = or_not_compiled!(resolve_plan::study(m, &e, &leaves, Segments::None)?);
-    let resolved = or_not_compiled!(resolve_plan::resolve(m, &e, &leaves, &named)?);
-    let measured = m.compiled_ad.measured(e.entry.func, &resolved, &resolve_plan::sizes(&leaves));
+    let (e, leaves) = or_not_compiled!(entered(machine, func, args));
+    let flat = or_not_compiled!(resolve_plan::study(machine, &e, &leaves, Segments::None)?);
+    let resolved = or_not_compiled!(resolve_plan::resolve(machine, &e, &leaves, &named)?);
+    let measured = machine.compiled_ad.measured(e.entry.func, &resolved, &resolve_plan::sizes(&leaves));
     let ran = match measured {
-        Some(_) => measure::ran(m, &e, &leaves, &resolved)?,
+        Some(_) => measure::ran(machine, &e, &leaves, &resolved)?,
         None => None,
     };
-    Ok(filled(m, &e, &leaves, &flat, &resolved)?.map(|(rows, forecast, frontier)| Report {
-        function: super::name_of(f),
+    Ok(filled(machine, &e, &leaves, &flat, &resolved)?.map(|(rows, forecast, frontier)| Report {
+        function: super::name_of(func),
         plan,
         rows,
         forecast,
@@ -88,8 +88,8 @@ fn reported(m: &mut Machine, f: &Value, x: &Value, plan: Value) -> Outcome<Repor
 type Filled = (Vec<ReportRow>, Forecast, Vec<(String, Forecast)>);
 
 fn filled(
-    m: &mut Machine,
-    e: &Specialized,
+    machine: &mut Machine,
+    specialized: &Specialized,
     leaves: &[Value],
     flat: &ProfiledFunction,
     resolved: &ResolvedPlan,
@@ -100,10 +100,10 @@ fn filled(
         if now.is_some() && segments == resolved.segments {
             break;
         }
-        let s = match if segments == Segments::None {
+        let profiled = match if segments == Segments::None {
             Ok(flat.clone())
         } else {
-            resolve_plan::study(m, e, leaves, segments)?
+            resolve_plan::study(machine, specialized, leaves, segments)?
         } {
             Ok(s) => s,
             Err(n) => return Ok(Err(n)),
@@ -117,12 +117,12 @@ fn filled(
             Segments::Revolve(_) => vec![("revolve", unzip::UnzipPlan::store_all())],
         };
         for (name, plan) in plans {
-            let f = divided(or_not_compiled!(resolve_plan::forecast(m, &s, &plan)), frontier.first());
+            let f = divided(or_not_compiled!(resolve_plan::forecast(machine, &profiled, &plan)), frontier.first());
             let name = if let Segments::Revolve(k) = segments { format!("{name} {k}") } else { name.to_owned() };
             frontier.push((name, f));
         }
         if segments == resolved.segments {
-            now = match resolve_plan::forecast(m, &s, &resolved.plan) {
+            now = match resolve_plan::forecast(machine, &profiled, &resolved.plan) {
                 Ok(f) => Some(divided(f, frontier.first())),
                 Err(n) => return Ok(Err(n)),
             };
@@ -269,7 +269,7 @@ pub(crate) fn table(n: usize, columns: Vec<(&str, Value)>) -> Value {
 }
 
 impl Report {
-    fn record(&self, m: &Machine) -> Value {
+    fn record(&self, machine: &Machine) -> Value {
         let recomputed = (0..self.rows.len() as u64)
             .filter(|k| self.rows[*k as usize].decision != "store" && self.rows[*k as usize].row.residual.movable);
         record(vec![
@@ -283,7 +283,7 @@ impl Report {
             ("peak", int(self.forecast.peak)),
             ("plan", self.plan.clone()),
             ("recomputed", ints(recomputed)),
-            ("rows", self.rows(m)),
+            ("rows", self.rows(machine)),
             ("work", int(self.forecast.work)),
         ])
     }

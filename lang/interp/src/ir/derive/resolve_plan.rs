@@ -47,19 +47,19 @@ type Outcome<T> = Res<Result<T, NotCompiled>>;
 
 /// Profiles a function at given arguments, with its loops divided into segments.
 pub(crate) fn study(
-    m: &mut Machine,
+    machine: &mut Machine,
     e: &Specialized,
     leaves: &[Value],
     segments: Segments,
 ) -> Outcome<ProfiledFunction> {
-    let (j, made, fun) = or_not_compiled!(with(m, |compiled_ad, _| {
+    let (jvp, made, fun) = or_not_compiled!(with(machine, |compiled_ad, _| {
         let j = compiled_ad.differentiated(e, segments)?;
         let made = compiled_ad.ad.profile(&mut compiled_ad.program, j)?;
         let fun = compiled_ad.linker.function(&compiled_ad.program, made.func).map_err(|e| not(&e.diag.message))?;
         Ok((j, made, fun))
     }));
-    m.effects.rewind();
-    let outs = match m.call_lowered(&fun, leaves.to_vec(), made.results + made.counts.len() + 1) {
+    machine.effects.rewind();
+    let outs = match machine.call_lowered(&fun, leaves.to_vec(), made.results + made.counts.len() + 1) {
         // A profile also runs dead code, which may ask for the shape of a symbolic zero.
         Err(e) if e.diag.code == codes::STRUCTURE => {
             return Ok(Err(NotCompiled(Unsupported::new(
@@ -70,7 +70,7 @@ pub(crate) fn study(
         outs => outs?,
     };
     let counts: Vec<i64> = outs[made.results.min(outs.len())..].iter().map(crate::ops::int).collect();
-    Ok(Ok(ProfiledFunction { j, counted: made.counted(&counts) }))
+    Ok(Ok(ProfiledFunction { j: jvp, counted: made.counted(&counts) }))
 }
 
 /// Predicts the memory and work of a plan.
@@ -115,7 +115,12 @@ pub(crate) fn chosen(rows: &[Row], ids: &[u32]) -> Res<BTreeSet<usize>> {
 }
 
 /// Resolves a plan at these arguments.
-pub(crate) fn resolve(m: &mut Machine, e: &Specialized, leaves: &[Value], plan: &Plan) -> Outcome<ResolvedPlan> {
+pub(crate) fn resolve(
+    machine: &mut Machine,
+    specialized: &Specialized,
+    leaves: &[Value],
+    plan: &Plan,
+) -> Outcome<ResolvedPlan> {
     let whole = |plan| ResolvedPlan { segments: Segments::None, plan };
     let divided = |segments| ResolvedPlan { segments, plan: unzip::UnzipPlan::store_all() };
     Ok(Ok(match plan {
@@ -124,18 +129,20 @@ pub(crate) fn resolve(m: &mut Machine, e: &Specialized, leaves: &[Value], plan: 
         Plan::Sqrt => divided(Segments::Sqrt),
         Plan::Revolve(k) => divided(Segments::Revolve(*k)),
         Plan::ByHand(ids) => {
-            let j = or_not_compiled!(with(m, |compiled_ad, _| compiled_ad.differentiated(e, Segments::None)));
+            let j = or_not_compiled!(
+                with(machine, |compiled_ad, _| compiled_ad.differentiated(specialized, Segments::None))
+            );
             let study = ProfiledFunction { j, counted: Counted::default() };
-            let rows = or_not_compiled!(forecast(m, &study, &unzip::UnzipPlan::store_all())).rows;
+            let rows = or_not_compiled!(forecast(machine, &study, &unzip::UnzipPlan::store_all())).rows;
             whole(without(&rows, &chosen(&rows, ids)?))
         }
         Plan::Auto | Plan::Budget(_) => {
-            let key = (e.entry.func, plan.clone(), sizes(leaves));
-            if let Some((_, r)) = m.compiled_ad.decisions.0.iter().find(|(k, _)| *k == key) {
+            let key = (specialized.entry.func, plan.clone(), sizes(leaves));
+            if let Some((_, r)) = machine.compiled_ad.decisions.0.iter().find(|(k, _)| *k == key) {
                 return Ok(Ok(r.clone()));
             }
-            let r = or_not_compiled!(within(m, e, leaves, plan)?);
-            let all = &mut m.compiled_ad.decisions.0;
+            let r = or_not_compiled!(within(machine, specialized, leaves, plan)?);
+            let all = &mut machine.compiled_ad.decisions.0;
             if all.len() >= REMEMBERED {
                 all.clear();
             }
@@ -208,18 +215,18 @@ impl<'a> PlanSearch<'a> {
     }
 
     /// Candidates within a memory limit that storing everything exceeds.
-    fn candidates(&self, m: &mut Machine, limit: u64) -> Outcome<Vec<Candidate>> {
-        let mut tried = or_not_compiled!(by_rows(m, &self.flat, &self.all, limit));
-        let sqrt = or_not_compiled!(self.divided(m, Segments::Sqrt)?);
+    fn candidates(&self, machine: &mut Machine, limit: u64) -> Outcome<Vec<Candidate>> {
+        let mut tried = or_not_compiled!(by_rows(machine, &self.flat, &self.all, limit));
+        let sqrt = or_not_compiled!(self.divided(machine, Segments::Sqrt)?);
         if sqrt.peak <= limit {
-            tried.extend(or_not_compiled!(self.partial(m, &sqrt, limit)?));
+            tried.extend(or_not_compiled!(self.partial(machine, &sqrt, limit)?));
         }
         tried.push(sqrt);
         if !tried.iter().any(|c| c.peak <= limit && c.again <= self.all.work) {
-            tried.extend(or_not_compiled!(self.binomial(m, limit)?));
+            tried.extend(or_not_compiled!(self.binomial(machine, limit)?));
         }
         if tried.iter().all(|c| c.peak > limit) {
-            tried.push(or_not_compiled!(self.recomputing(m)));
+            tried.push(or_not_compiled!(self.recomputing(machine)));
         }
         Ok(Ok(tried))
     }
@@ -247,24 +254,24 @@ impl<'a> PlanSearch<'a> {
     }
 
     /// Binomial checkpointing with as many stored states as fit: fewer states need less memory and more work.
-    fn binomial(&self, m: &mut Machine, limit: u64) -> Outcome<Vec<Candidate>> {
+    fn binomial(&self, machine: &mut Machine, limit: u64) -> Outcome<Vec<Candidate>> {
         let mut tried: Vec<Candidate> = Vec::new();
         let mut too_many = None;
-        for k in STATES {
-            let c = or_not_compiled!(self.divided(m, Segments::Revolve(k))?);
+        for states in STATES {
+            let c = or_not_compiled!(self.divided(machine, Segments::Revolve(states))?);
             let fits = c.peak <= limit;
             tried.push(c);
             if fits {
-                let (mut low, mut high) = (k, too_many.unwrap_or(k));
+                let (mut low, mut high) = (states, too_many.unwrap_or(states));
                 while high - low > 1 + low / 16 {
                     let k = low.midpoint(high);
-                    let c = or_not_compiled!(self.divided(m, Segments::Revolve(k))?);
+                    let c = or_not_compiled!(self.divided(machine, Segments::Revolve(k))?);
                     *(if c.peak <= limit { &mut low } else { &mut high }) = k;
                     tried.push(c);
                 }
                 break;
             }
-            too_many = Some(k);
+            too_many = Some(states);
         }
         Ok(Ok(tried))
     }
@@ -298,24 +305,24 @@ fn within(m: &mut Machine, e: &Specialized, leaves: &[Value], plan: &Plan) -> Ou
 pub type PlanCost = (u64, u64);
 
 /// Pareto-optimal plans between the least memory and storing everything, in the order of increasing memory.
-pub(super) fn steps(m: &mut Machine, e: &Specialized, leaves: &[Value]) -> Outcome<Vec<PlanCost>> {
-    let search = or_not_compiled!(PlanSearch::new(m, e, leaves)?);
+pub(super) fn steps(machine: &mut Machine, e: &Specialized, leaves: &[Value]) -> Outcome<Vec<PlanCost>> {
+    let search = or_not_compiled!(PlanSearch::new(machine, e, leaves)?);
     let mut tried = vec![
         Candidate { resolved: ResolvedPlan::default(), peak: search.all.peak, again: 0 },
-        or_not_compiled!(search.recomputing(m)),
+        or_not_compiled!(search.recomputing(machine)),
     ];
     let ids = order(&search.all.rows);
     for n in 1..=ids.len().min(ROW_STEPS) {
         let plan =
             without(&search.all.rows, &ids[..ids.len() * n / ids.len().min(ROW_STEPS)].iter().copied().collect());
-        let f = or_not_compiled!(forecast(m, &search.flat, &plan));
+        let f = or_not_compiled!(forecast(machine, &search.flat, &plan));
         tried.push(Candidate {
             resolved: ResolvedPlan { segments: Segments::None, plan },
             peak: f.peak,
             again: f.again,
         });
     }
-    let sqrt = or_not_compiled!(search.divided(m, Segments::Sqrt)?);
+    let sqrt = or_not_compiled!(search.divided(machine, Segments::Sqrt)?);
     let some = sqrt.peak != search.all.peak;
     tried.push(sqrt);
     // Each of these candidates costs one profiling run.
@@ -324,7 +331,7 @@ pub(super) fn steps(m: &mut Machine, e: &Specialized, leaves: &[Value]) -> Outco
     let states: &[u32] = if search.all.work > LONG { &[8] } else { &[64, 32, 16, 8, 4, 2, 1] };
     let divided = parts.iter().map(|k| Segments::Partial(*k)).chain(states.iter().map(|k| Segments::Revolve(*k)));
     for segments in divided.filter(|_| some) {
-        tried.push(or_not_compiled!(search.divided(m, segments)?));
+        tried.push(or_not_compiled!(search.divided(machine, segments)?));
     }
     tried.sort_by_key(|c| (c.peak, c.again));
     let mut out: Vec<PlanCost> = Vec::new();

@@ -22,26 +22,26 @@ pub(super) type Variants = HashMap<FnId, Vec<(Vec<ShapeFact>, Rc<Specialized>)>>
 impl CompiledAd {
     /// The function specialised to the extents of these arguments, if they are small and specialisation gains
     /// something; otherwise the function itself.
-    pub(super) fn sized(&mut self, e: &Rc<Specialized>, leaves: &[Value]) -> Rc<Specialized> {
-        let f = e.entry.func;
+    pub(super) fn sized(&mut self, specialized: &Rc<Specialized>, leaves: &[Value]) -> Rc<Specialized> {
+        let id = specialized.entry.func;
         let sizes = small(leaves);
-        if sizes.is_empty() || self.ad.has_made(f) {
-            return e.clone();
+        if sizes.is_empty() || self.ad.has_made(id) {
+            return specialized.clone();
         }
-        let known = self.variants.get(&f).map_or(&[][..], Vec::as_slice);
+        let known = self.variants.get(&id).map_or(&[][..], Vec::as_slice);
         if let Some((_, made)) = known.iter().find(|(s, _)| *s == sizes) {
             return made.clone();
         }
         if known.len() >= VARIANTS {
-            return e.clone();
+            return specialized.clone();
         }
-        let made = self.variant(e, &sizes).unwrap_or_else(|| e.clone());
-        self.variants.entry(f).or_default().push((sizes, made.clone()));
+        let made = self.variant(specialized, &sizes).unwrap_or_else(|| specialized.clone());
+        self.variants.entry(id).or_default().push((sizes, made.clone()));
         made
     }
 
-    fn variant(&mut self, e: &Rc<Specialized>, sizes: &[ShapeFact]) -> Option<Rc<Specialized>> {
-        let src = self.program.func(e.entry.func).clone();
+    fn variant(&mut self, specialized: &Rc<Specialized>, sizes: &[ShapeFact]) -> Option<Rc<Specialized>> {
+        let src = self.program.func(specialized.entry.func).clone();
         let mut made = (*src).clone();
         shape_specialise::assert_facts(&mut made, sizes)?;
         let mut trial = made.clone();
@@ -51,9 +51,9 @@ impl CompiledAd {
         }
         let func = self.program.reserve(&src.name);
         self.program.set(func, made);
-        let mut entry = e.entry.clone();
+        let mut entry = specialized.entry.clone();
         entry.func = func;
-        Some(Rc::new(Specialized { entry, datas: e.datas.clone(), origin: e.origin }))
+        Some(Rc::new(Specialized { entry, datas: specialized.datas.clone(), origin: specialized.origin }))
     }
 }
 

@@ -62,43 +62,43 @@ pub fn text(m: &mut Machine, f: &Value, args: &[Value], stage: Stage) -> Result<
     staged(m, f, args, stage).map_err(|NotCompiled(u)| (u.why, u.span))
 }
 
-fn staged(m: &mut Machine, f: &Value, args: &[Value], stage: Stage) -> Result<String, NotCompiled> {
-    with(m, |compiled_ad, m| {
-        let wanted = match f {
+fn staged(m: &mut Machine, func: &Value, args: &[Value], stage: Stage) -> Result<String, NotCompiled> {
+    with(m, |compiled_ad, machine| {
+        let wanted = match func {
             Value::Fun(g) => g.arity().max(1),
             _ => return Err(not("a value that is not a function")),
         };
         let mut all = args.to_vec();
         for i in all.len()..wanted {
-            world::parameter(f, i).ok_or_else(|| not("an argument whose type is open: give one"))?;
+            world::parameter(func, i).ok_or_else(|| not("an argument whose type is open: give one"))?;
             all.push(Value::Unit);
         }
         if let Stage::After(_) | Stage::Timings = stage {
             // What is in the cache has been through the passes already.
             let mut new = CompiledAd::with(compiled_ad.settings());
-            let e = new.enter(m, f, &all)?;
+            let e = new.enter(machine, func, &all)?;
             return if let Stage::After(pass) = stage {
                 passes::after(&mut new, &e, pass)
             } else {
                 passes::timings(&mut new, &e)
             };
         }
-        let e = compiled_ad.enter(m, f, &all)?;
+        let e = compiled_ad.enter(machine, func, &all)?;
         let roots = compiled_ad.stage(&e, stage)?;
         match stage {
-            Stage::Native(form) => compiled_ad.listed(m, &roots, form),
-            _ => Ok(compiled_ad.printed(m, &roots)),
+            Stage::Native(form) => compiled_ad.listed(machine, &roots, form),
+            _ => Ok(compiled_ad.printed(machine, &roots)),
         }
     })
 }
 
 impl CompiledAd {
-    pub(super) fn stage(&mut self, e: &Rc<Specialized>, stage: Stage) -> Result<Vec<FnId>, NotCompiled> {
+    pub(super) fn stage(&mut self, specialized: &Rc<Specialized>, stage: Stage) -> Result<Vec<FnId>, NotCompiled> {
         if let Stage::Spec = stage {
-            return Ok(vec![e.entry.func]);
+            return Ok(vec![specialized.entry.func]);
         }
-        let params = self.program.func(e.entry.func).body.params.len();
-        let args: usize = e
+        let params = self.program.func(specialized.entry.func).body.params.len();
+        let args: usize = specialized
             .entry
             .inputs
             .iter()
@@ -115,8 +115,8 @@ impl CompiledAd {
             Plan::RecomputeAll => adl_ad::unzip::UnzipPlan::recompute_all(),
             _ => resolve_plan::ResolvedPlan::default().plan,
         };
-        let f = self.ad.segmented(&mut self.program, e.entry.func, segments);
-        let j = self.ad.jvp(&mut self.program, f, &wrt)?.func;
+        let id = self.ad.segmented(&mut self.program, specialized.entry.func, segments);
+        let j = self.ad.jvp(&mut self.program, id, &wrt)?.func;
         if let Stage::Jvp = stage {
             return Ok(vec![j]);
         }
@@ -128,7 +128,7 @@ impl CompiledAd {
         if let Stage::Transpose = stage {
             return Ok(vec![back]);
         }
-        let l = self.ad.linearize_with(&mut self.program, f, &wrt, &how)?;
+        let l = self.ad.linearize_with(&mut self.program, id, &wrt, &how)?;
         let mut out = Vec::new();
         for f in [l.primal, l.cotangent] {
             let mut made = (**self.program.func(f)).clone();

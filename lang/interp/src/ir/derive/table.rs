@@ -94,15 +94,15 @@ pub fn inside(v: &Value) -> Option<&Value> {
 /// A value of type `Residuals` as text: the rows, the costs of the plan and of the alternatives, and a plot of
 /// the trade-off.
 pub fn residuals(v: &Value) -> Option<String> {
-    let r = inside(v)?;
-    let all = rows(r, "rows");
+    let report = inside(v)?;
+    let all = rows(report, "rows");
     let mut shown: Vec<&Value> = all.iter().collect();
     if shown.len() > ROWS {
         shown.sort_by_key(|row| std::cmp::Reverse(number(row, "bytes")));
         shown.truncate(ROWS);
         shown.sort_by_key(|row| number(row, "id"));
     }
-    let plan = super::Plan::of(field(r, "plan")?).map_or_else(|_| "a plan".to_owned(), |p| p.to_string());
+    let plan = super::Plan::of(field(report, "plan")?).map_or_else(|_| "a plan".to_owned(), |p| p.to_string());
     let mut lines = vec![heads(&["id", "line", "expression", "shape", "bytes", "work", "decision", "reason"])];
     for row in shown {
         let line = number(row, "line");
@@ -117,20 +117,20 @@ pub fn residuals(v: &Value) -> Option<String> {
             text(row, "reason"),
         ]);
     }
-    let mut out = format!("residuals of {} under {plan}\n", text(r, "function"));
+    let mut out = format!("residuals of {} under {plan}\n", text(report, "function"));
     out += &columns(&lines, &[0, 1, 4, 5]);
     if all.len() > ROWS {
         out += &format!("and {} smaller ones\n", all.len() - ROWS);
     }
     out.push('\n');
-    out += &plans(r, &plan);
+    out += &plans(report, &plan);
     Some(out.trim_end().to_owned())
 }
 
 /// The costs of the plans, numbered as in the plot.
-fn plans(r: &Value, plan: &str) -> String {
-    let others = rows(r, "frontier");
-    let work = number(r, "work").max(1);
+fn plans(report: &Value, plan: &str) -> String {
+    let others = rows(report, "frontier");
+    let work = number(report, "work").max(1);
     let line = |mark: String, name: String, v: &Value, measured: String| {
         let again = number(v, "again");
         vec![
@@ -142,12 +142,12 @@ fn plans(r: &Value, plan: &str) -> String {
             measured,
         ]
     };
-    let measured = measured(r).map_or("not yet".to_owned(), size);
+    let measured = measured(report).map_or("not yet".to_owned(), size);
     let mut lines = vec![
         heads(&["", "plan", "stored", "peak", "extra work", "measured"]),
-        line("*".into(), plan.to_owned(), r, measured),
+        line("*".into(), plan.to_owned(), report, measured),
     ];
-    if let Some(line) = measurements(r, work) {
+    if let Some(line) = measurements(report, work) {
         lines.push(line);
     }
     for (k, v) in others.iter().enumerate() {
@@ -164,7 +164,7 @@ fn plans(r: &Value, plan: &str) -> String {
             )
         })
         .collect();
-    points.push(('*', number(r, "again") as f64 / work as f64, number(r, "peak") as f64));
+    points.push(('*', number(report, "again") as f64 / work as f64, number(report, "peak") as f64));
     columns(&lines, &[2, 3, 4, 5]) + "\n" + &plot(&points)
 }
 
@@ -178,23 +178,23 @@ fn measurements(r: &Value, work: u64) -> Option<Vec<String>> {
 
 /// A plot of extra work (x) against peak memory (y), on logarithmic axes.
 fn plot(points: &[(char, f64, f64)]) -> String {
-    let (w, h) = PLOT;
+    let (width, h) = PLOT;
     let x = |p: f64| (1.0 + 10.0 * p).ln();
     let y = |p: f64| p.max(1.0).ln();
     let right = points.iter().map(|p| x(p.1)).fold(1e-9, f64::max);
     let (low, high) = points.iter().map(|p| y(p.2)).fold((f64::INFINITY, 0.0f64), |(a, b), v| (a.min(v), b.max(v)));
-    let mut grid = vec![vec![' '; w]; h];
+    let mut grid = vec![vec![' '; width]; h];
     for (c, px, py) in points {
-        let col = (x(*px) / right * (w - 1) as f64).round() as usize;
+        let col = (x(*px) / right * (width - 1) as f64).round() as usize;
         let row = if high > low { ((high - y(*py)) / (high - low) * (h - 1) as f64).round() as usize } else { h - 1 };
-        grid[row.min(h - 1)][col.min(w - 1)] = *c;
+        grid[row.min(h - 1)][col.min(width - 1)] = *c;
     }
     let mut out = String::from("memory\n");
     for line in grid {
         out += format!("  |{}", line.into_iter().collect::<String>()).trim_end();
         out.push('\n');
     }
-    out += &format!("  +{}> extra work\n", "-".repeat(w));
+    out += &format!("  +{}> extra work\n", "-".repeat(width));
     out
 }
 
@@ -239,12 +239,12 @@ pub fn of(v: &Value) -> Option<String> {
 }
 
 /// A value of type `Cost` as a table with the source lines.
-pub fn cost(v: &Value) -> Option<String> {
-    if !is_cost(v) {
+pub fn cost(value: &Value) -> Option<String> {
+    if !is_cost(value) {
         return None;
     }
     let mut lines = vec![heads(&["line", "primal", "tangent", "adjoint", "stored", "source"])];
-    for l in rows(v, "lines") {
+    for l in rows(value, "lines") {
         let at = number(&l, "line");
         lines.push(vec![
             if at == 0 { String::new() } else { at.to_string() },
@@ -255,26 +255,26 @@ pub fn cost(v: &Value) -> Option<String> {
             cut(&text(&l, "source"), 2 * WIDE),
         ]);
     }
-    let sum = |n: &str| count(number(v, n));
+    let sum = |n: &str| count(number(value, n));
     lines.push(vec![
         "all".into(),
         sum("primal"),
         sum("tangent"),
         sum("adjoint"),
-        size(number(v, "bytes")),
-        text(v, "function"),
+        size(number(value, "bytes")),
+        text(value, "function"),
     ]);
     let mut out = columns(&lines, &[0, 1, 2, 3, 4]);
-    for r in rows(v, "rules") {
+    for r in rows(value, "rules") {
         out += &rule(&text(&r, "construct"), number(&r, "line"), &text(&r, "rule"), &text(&r, "why"));
         out.push('\n');
     }
     out += &format!(
         "value and gradient: {:.2} times the value's work; the bound is {:.2}\n",
-        real(v, "ratio"),
-        real(v, "bound")
+        real(value, "ratio"),
+        real(value, "bound")
     );
-    if let Some(a) = field(v, "arithmetic") {
+    if let Some(a) = field(value, "arithmetic") {
         out += &format!(
             "arithmetic: $ {}, of the gradient $ {}: {:.2} times with {} inputs and outputs; theory's bound is 4\n",
             number(a, "function"),
@@ -283,7 +283,7 @@ pub fn cost(v: &Value) -> Option<String> {
             number(a, "ends")
         );
     }
-    if let Some(g) = field(v, "gpu").filter(|g| number(g, "kernels") > 0) {
+    if let Some(g) = field(value, "gpu").filter(|g| number(g, "kernels") > 0) {
         out += &format!(
             "on the GPU: {} kernels for value and gradient; {} sent, {} fetched\n",
             number(g, "kernels"),
@@ -301,12 +301,12 @@ pub(super) fn rule(construct: &str, line: impl std::fmt::Display, rule: &str, wh
 }
 
 /// A value of type `Cost` as JSON.
-pub fn cost_json(v: &Value) -> Option<String> {
+pub fn cost_json(value: &Value) -> Option<String> {
     let objects = |name: &str| -> Option<String> {
-        let all: Vec<String> = rows(v, name).iter().map(object).collect::<Option<_>>()?;
+        let all: Vec<String> = rows(value, name).iter().map(object).collect::<Option<_>>()?;
         Some(format!("\"{name}\":[{}]", all.join(",")))
     };
-    let Value::Record(r) = v else { return None };
+    let Value::Record(r) = value else { return None };
     let single = |n: &str| !["lines", "rules", "arithmetic", "gpu"].contains(&n);
     let parts: Vec<String> = r
         .names
@@ -315,7 +315,7 @@ pub fn cost_json(v: &Value) -> Option<String> {
         .filter(|(n, _)| single(n.as_str()))
         .map(|(n, v)| format!("\"{n}\":{}", json(v)))
         .collect();
-    let (arithmetic, gpu) = (object(field(v, "arithmetic")?)?, object(field(v, "gpu")?)?);
+    let (arithmetic, gpu) = (object(field(value, "arithmetic")?)?, object(field(value, "gpu")?)?);
     Some(format!(
         "{{\"arithmetic\":{arithmetic},\"gpu\":{gpu},{},{},{}}}",
         parts.join(","),

@@ -28,18 +28,18 @@ impl Lower<'_> {
 
     /// Emits a jump that is taken if the condition is false; its target is set later. A comparison directly
     /// before it is folded into the jump.
-    pub(super) fn condition(&mut self, c: Var, at: u32, sc: &Scope) -> usize {
-        let used_inside = inner(sc, at).iter().any(|i| i.free.contains_key(&c));
+    pub(super) fn condition(&mut self, condition: Var, at: u32, sc: &Scope) -> usize {
+        let used_inside = inner(sc, at).iter().any(|i| i.free.contains_key(&condition));
         if let Some(I::Cmp(op, d, a, b)) = self.code.instrs.last().copied()
-            && d == self.reg(c)
+            && d == self.reg(condition)
             && !used_inside
-            && self.dies(c, at, sc)
+            && self.dies(condition, at, sc)
         {
             self.code.instrs.pop();
             self.code.spans.pop();
             return self.hole(I::JumpUnlessCmp(op, a, b, 0));
         }
-        self.hole(I::JumpUnless(self.reg(c), 0))
+        self.hole(I::JumpUnless(self.reg(condition), 0))
     }
 
     pub(super) fn if_(&mut self, s: &Stmt, c: Var, arms: [&Block; 2], at: u32, sc: &Scope) -> Res<()> {
@@ -93,11 +93,11 @@ impl Lower<'_> {
         }
     }
 
-    pub(super) fn switch(&mut self, s: &Stmt, v: Var, arms: &[Block], at: u32, sc: &Scope) -> Res<()> {
+    pub(super) fn switch(&mut self, s: &Stmt, var: Var, arms: &[Block], at: u32, sc: &Scope) -> Res<()> {
         let dying = self.dying_inside(at, sc);
         let outs = self.bind_outs(s);
         let mut ends = Vec::new();
-        self.arms(v, arms, at, sc, &mut |l, b, info| {
+        self.arms(var, arms, at, sc, &mut |l, b, info| {
             l.branch(b, info, &dying, &outs)?;
             ends.push(l.hole(I::Jump(0)));
             Ok(())
@@ -106,30 +106,30 @@ impl Lower<'_> {
             self.code.patch_jump(e);
         }
         self.release_all(&dying);
-        self.release_dying(&[v], at, sc);
+        self.release_dying(&[var], at, sc);
         Ok(())
     }
 
     /// Emits the jump table, then each arm after the instructions that read its fields.
     fn arms(
         &mut self,
-        v: Var,
+        var: Var,
         arms: &[Block],
         at: u32,
         sc: &Scope,
         arm: &mut dyn FnMut(&mut Self, &Block, &BlockLiveness) -> Res<()>,
     ) -> Res<()> {
         let infos = inner(sc, at);
-        let scrutinee = self.reg(v);
-        let gone = self.dies(v, at, sc) && infos.iter().all(|i| !i.free.contains_key(&v));
+        let scrutinee = self.reg(var);
+        let gone = self.dies(var, at, sc) && infos.iter().all(|i| !i.free.contains_key(&var));
         let table = self.code.tables.len();
         self.code.tables.push((Vec::new(), 0));
         self.emit(I::Switch(scrutinee, table as u32));
         let mut targets = Vec::new();
-        for (b, info) in arms.iter().zip(infos) {
+        for (block, info) in arms.iter().zip(infos) {
             targets.push(self.code.here());
             let saved = (self.free.clone(), self.next, Vec::new());
-            for (i, p) in b.params.iter().chain(&b.lin_params).enumerate() {
+            for (i, p) in block.params.iter().chain(&block.lin_params).enumerate() {
                 if self.last[p.0 as usize] != super::NEVER {
                     let z = self.constant(zero_of(self.f.ty(*p)));
                     let d = self.bind(*p);
@@ -137,9 +137,9 @@ impl Lower<'_> {
                 }
             }
             if gone {
-                self.clear(v);
+                self.clear(var);
             }
-            arm(self, b, info)?;
+            arm(self, block, info)?;
             self.restore(saved);
         }
         let default = self.code.here();

@@ -21,12 +21,12 @@ struct LoopRegs {
 }
 
 impl Lower<'_> {
-    pub(super) fn loop_(&mut self, s: &Stmt, l: &Loop, at: u32, sc: &Scope) -> Res<()> {
+    pub(super) fn loop_(&mut self, s: &Stmt, ir_loop: &Loop, at: u32, sc: &Scope) -> Res<()> {
         let dying = self.dying_inside(at, sc);
         let regs = self.bind_outs(s);
-        let t = split(l, &regs, |v| self.f.ty(v).clone());
-        self.starts(l, &t, at, sc);
-        let last = match (&l.trip, l.reverse) {
+        let loop_regs = split(ir_loop, &regs, |v| self.f.ty(v).clone());
+        self.starts(ir_loop, &loop_regs, at, sc);
+        let last = match (&ir_loop.trip, ir_loop.reverse) {
             (Trip::Count(n), true) => Some(self.before(self.reg(*n))),
             _ => None,
         };
@@ -34,10 +34,10 @@ impl Lower<'_> {
         let infos = inner(sc, at);
         let nothing = HashSet::new();
         let head = self.code.here();
-        let exit = match &l.trip {
-            Trip::Count(n) => self.hole(I::LoopHead(t.counter, self.reg(*n), 0)),
+        let exit = match &ir_loop.trip {
+            Trip::Count(n) => self.hole(I::LoopHead(loop_regs.counter, self.reg(*n), 0)),
             Trip::While(c) => {
-                for (p, r) in c.params.iter().zip(&t.carry) {
+                for (p, r) in c.params.iter().zip(&loop_regs.carry) {
                     self.pin(*p, *r);
                 }
                 let sc = Scope { info: &infos[0], dying: &nothing };
@@ -48,16 +48,16 @@ impl Lower<'_> {
             }
         };
         let sc_in = Scope { info: &infos[infos.len() - 1], dying: &nothing };
-        self.iteration(l, &t, last, &sc_in)?;
+        self.iteration(ir_loop, &loop_regs, last, &sc_in)?;
         (self.free, self.next) = saved;
-        self.emit(I::LoopNext(t.counter, head));
+        self.emit(I::LoopNext(loop_regs.counter, head));
         self.code.patch_jump(exit);
-        for (out, r, _) in &t.outs {
+        for (out, r, _) in &loop_regs.outs {
             if *out != Out::Sum {
-                self.step(LoweredOp::Finish(l.reverse), [Arg { r: *r, last: true }].into(), vec![*r], [].into());
+                self.step(LoweredOp::Finish(ir_loop.reverse), [Arg { r: *r, last: true }].into(), vec![*r], [].into());
             }
         }
-        self.end_loop(l, last, &dying, at, sc);
+        self.end_loop(ir_loop, last, &dying, at, sc);
         Ok(())
     }
 
@@ -96,7 +96,7 @@ impl Lower<'_> {
     }
 
     /// Initialises the loop state.
-    fn starts(&mut self, l: &Loop, t: &LoopRegs, at: u32, sc: &Scope) {
+    fn starts(&mut self, l: &Loop, loop_regs: &LoopRegs, at: u32, sc: &Scope) {
         let vars: Vec<Var> = l.init.iter().chain(&l.lin_init).copied().collect();
         let kept: HashSet<Var> =
             l.xs.iter()
@@ -109,59 +109,59 @@ impl Lower<'_> {
             Trip::While(_) => None,
         };
         let args = self.args(&vars, at, sc, &|v| kept.contains(&v) || bound == Some(v));
-        for (d, a) in t.carry.iter().zip(args.iter()) {
+        for (d, a) in loop_regs.carry.iter().zip(args.iter()) {
             self.copy(*d, a.r, a.last);
         }
         let k = self.constant(Value::Int(0));
-        self.emit(I::Const(t.counter, k));
-        for (out, r, ty) in &t.outs {
+        self.emit(I::Const(loop_regs.counter, k));
+        for (out, register, ty) in &loop_regs.outs {
             if *out == Out::Sum {
                 let z = self.constant(zero_of(ty));
-                self.emit(I::Const(*r, z));
+                self.emit(I::Const(*register, z));
                 continue;
             }
             // A `while` loop has no trip count; the counter, which is 0 at this point, is passed instead.
-            let n = bound.map_or(t.counter, |n| self.reg(n));
+            let n = bound.map_or(loop_regs.counter, |n| self.reg(n));
             self.step(
                 LoweredOp::Buffer(ty.clone(), *out == Out::Boxed),
                 [Arg { r: n, last: false }].into(),
-                vec![*r],
+                vec![*register],
                 [].into(),
             );
         }
     }
 
     /// One iteration.
-    fn iteration(&mut self, l: &Loop, t: &LoopRegs, last: Option<R>, sc: &Scope) -> Res<()> {
-        let b = &l.body;
-        let index = match (last, b.params.first()) {
+    fn iteration(&mut self, ir_loop: &Loop, loop_regs: &LoopRegs, last: Option<R>, sc: &Scope) -> Res<()> {
+        let body = &ir_loop.body;
+        let index = match (last, body.params.first()) {
             (None, Some(p)) => {
-                self.pin(*p, t.counter);
-                t.counter
+                self.pin(*p, loop_regs.counter);
+                loop_regs.counter
             }
             (Some(n), Some(p)) => {
                 let r = self.fresh();
                 self.pin(*p, r);
-                self.emit(I::Bin(Bin::Sub, r, n, t.counter));
+                self.emit(I::Bin(Bin::Sub, r, n, loop_regs.counter));
                 r
             }
-            (_, None) => t.counter,
+            (_, None) => loop_regs.counter,
         };
-        let (k, m) = (l.init.len(), l.lin_init.len());
-        let params = b.params.get(1..1 + k).unwrap_or(&[]).iter().chain(&b.lin_params[..m]);
-        for (p, r) in params.zip(&t.carry) {
+        let (k, m) = (ir_loop.init.len(), ir_loop.lin_init.len());
+        let params = body.params.get(1..1 + k).unwrap_or(&[]).iter().chain(&body.lin_params[..m]);
+        for (p, r) in params.zip(&loop_regs.carry) {
             self.regs[p.0 as usize] = *r;
         }
-        let elements = b.params.get(1 + k..).unwrap_or(&[]).iter().chain(&b.lin_params[m..]);
-        self.elements(elements.zip(l.xs.iter().chain(&l.lin_xs)), index);
+        let elements = body.params.get(1 + k..).unwrap_or(&[]).iter().chain(&body.lin_params[m..]);
+        self.elements(elements.zip(ir_loop.xs.iter().chain(&ir_loop.lin_xs)), index);
         // Unused carried values release their registers immediately.
-        for p in b.params.iter().chain(&b.lin_params) {
+        for p in body.params.iter().chain(&body.lin_params) {
             if self.last[p.0 as usize] == NEVER {
                 self.release(*p);
             }
         }
-        stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.block(b, sc))?;
-        self.end_iteration(l, t, sc)
+        stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.block(body, sc))?;
+        self.end_iteration(ir_loop, loop_regs, sc)
     }
 
     /// Reads the elements that an iteration consumes.
@@ -178,60 +178,65 @@ impl Lower<'_> {
     }
 
     /// Appends outputs to their buffers and adds sums, then replaces the carried values.
-    fn end_iteration(&mut self, l: &Loop, t: &LoopRegs, sc: &Scope) -> Res<()> {
-        let b = &l.body;
-        let at = b.stmts.len() as u32;
-        let (k, m) = (l.init.len(), l.lin_init.len());
-        let carried: Vec<Var> = b.results[..k].iter().chain(&b.lin_results[..m]).copied().collect();
-        let outs = b.results[k..].iter().chain(&b.lin_results[m..]);
-        for ((out, r, ty), v) in t.outs.iter().zip(outs) {
-            let s = self.reg(*v);
+    fn end_iteration(&mut self, l: &Loop, loop_regs: &LoopRegs, sc: &Scope) -> Res<()> {
+        let body = &l.body;
+        let at = body.stmts.len() as u32;
+        let (init_count, lin_count) = (l.init.len(), l.lin_init.len());
+        let carried: Vec<Var> =
+            body.results[..init_count].iter().chain(&body.lin_results[..lin_count]).copied().collect();
+        let outs = body.results[init_count..].iter().chain(&body.lin_results[lin_count..]);
+        for ((out, register, ty), var) in loop_regs.outs.iter().zip(outs) {
+            let source = self.reg(*var);
             match out {
-                Out::Collect | Out::Boxed => self.emit(I::Push(*r, s)),
-                Out::Sum if ty.rank() == 0 && ty.is_flat() => self.emit(I::Bin(Bin::Add, *r, *r, s)),
+                Out::Collect | Out::Boxed => self.emit(I::Push(*register, source)),
+                Out::Sum if ty.rank() == 0 && ty.is_flat() => self.emit(I::Bin(Bin::Add, *register, *register, source)),
                 Out::Sum => {
                     let add = LoweredOp::Op(adl_ir::Op::Bin(Bin::Add, Var(0), Var(1)));
                     let once = carried
                         .iter()
-                        .chain(b.results[k..].iter())
-                        .chain(&b.lin_results[m..])
-                        .filter(|w| *w == v)
+                        .chain(body.results[init_count..].iter())
+                        .chain(&body.lin_results[lin_count..])
+                        .filter(|w| *w == var)
                         .count()
                         == 1;
-                    let last = once && self.dies(*v, at, sc);
+                    let last = once && self.dies(*var, at, sc);
                     self.step(
                         add,
-                        [Arg { r: *r, last: true }, Arg { r: s, last }].into(),
-                        vec![*r],
+                        [Arg { r: *register, last: true }, Arg { r: source, last }].into(),
+                        vec![*register],
                         [Value::Zero].into(),
                     );
                 }
             }
         }
-        let pairs: Vec<(R, Var)> = t.carry.iter().copied().zip(carried).collect();
+        let pairs: Vec<(R, Var)> = loop_regs.carry.iter().copied().zip(carried).collect();
         self.moves(&pairs, at, sc);
         Ok(())
     }
 
     /// Lowers a reduction or scan as a loop over the elements that carries the accumulators.
-    pub(super) fn soac(&mut self, s: &Stmt, o: &Soac, at: u32, sc: &Scope) -> Res<()> {
+    pub(super) fn soac(&mut self, s: &Stmt, soac: &Soac, at: u32, sc: &Scope) -> Res<()> {
         let outs = self.bind_outs(s);
-        let acc: Vec<R> =
-            if o.kind == SoacKind::Reduce { outs.clone() } else { o.neutral.iter().map(|_| self.fresh()).collect() };
-        let used: Vec<Var> = o.neutral.iter().chain(&o.arrays).copied().collect();
-        let args = self.args(&o.neutral, at, sc, &|v| o.arrays.contains(&v) || inner(sc, at)[0].free.contains_key(&v));
+        let acc: Vec<R> = if soac.kind == SoacKind::Reduce {
+            outs.clone()
+        } else {
+            soac.neutral.iter().map(|_| self.fresh()).collect()
+        };
+        let used: Vec<Var> = soac.neutral.iter().chain(&soac.arrays).copied().collect();
+        let args =
+            self.args(&soac.neutral, at, sc, &|v| soac.arrays.contains(&v) || inner(sc, at)[0].free.contains_key(&v));
         for (d, a) in acc.iter().zip(args.iter()) {
             self.copy(*d, a.r, a.last);
         }
-        let (counter, n) = (self.fresh(), self.fresh());
+        let (counter, len) = (self.fresh(), self.fresh());
         let k = self.constant(Value::Int(0));
         self.emit(I::Const(counter, k));
-        self.emit(I::AxisLen(n, self.reg(o.arrays[0]), 0));
-        if o.kind != SoacKind::Reduce {
-            for (r, v) in outs.iter().zip(&o.neutral) {
+        self.emit(I::AxisLen(len, self.reg(soac.arrays[0]), 0));
+        if soac.kind != SoacKind::Reduce {
+            for (r, v) in outs.iter().zip(&soac.neutral) {
                 self.step(
                     LoweredOp::Buffer(self.f.ty(*v).clone(), false),
-                    [Arg { r: n, last: false }].into(),
+                    [Arg { r: len, last: false }].into(),
                     vec![*r],
                     [].into(),
                 );
@@ -239,13 +244,13 @@ impl Lower<'_> {
         }
         let saved = (self.free.clone(), self.next);
         let head = self.code.here();
-        let exit = self.hole(I::LoopHead(counter, n, 0));
-        self.combine(o, &acc, &outs, counter, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() })?;
+        let exit = self.hole(I::LoopHead(counter, len, 0));
+        self.combine(soac, &acc, &outs, counter, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() })?;
         (self.free, self.next) = saved;
         self.emit(I::LoopNext(counter, head));
         self.code.patch_jump(exit);
-        self.free.extend([counter, n]);
-        if o.kind != SoacKind::Reduce {
+        self.free.extend([counter, len]);
+        if soac.kind != SoacKind::Reduce {
             for r in &outs {
                 self.step(LoweredOp::Finish(false), [Arg { r: *r, last: true }].into(), vec![*r], [].into());
             }
@@ -258,21 +263,21 @@ impl Lower<'_> {
     }
 
     /// Combines the accumulators with the next element.
-    fn combine(&mut self, o: &Soac, acc: &[R], outs: &[R], counter: R, sc: &Scope) -> Res<()> {
+    fn combine(&mut self, soac: &Soac, acc: &[R], outs: &[R], counter: R, sc: &Scope) -> Res<()> {
         let k = acc.len();
-        if o.kind == SoacKind::ScanExclusive {
+        if soac.kind == SoacKind::ScanExclusive {
             for (out, a) in outs.iter().zip(acc) {
                 self.emit(I::Push(*out, *a));
             }
         }
-        for (p, r) in o.op.params[..k].iter().zip(acc) {
+        for (p, r) in soac.op.params[..k].iter().zip(acc) {
             self.regs[p.0 as usize] = *r;
         }
-        self.elements(o.op.params[k..].iter().zip(&o.arrays), counter);
-        self.block(&o.op, sc)?;
-        let pairs: Vec<(R, Var)> = acc.iter().copied().zip(o.op.results.iter().copied()).collect();
-        self.moves(&pairs, o.op.stmts.len() as u32, sc);
-        if o.kind == SoacKind::Scan {
+        self.elements(soac.op.params[k..].iter().zip(&soac.arrays), counter);
+        self.block(&soac.op, sc)?;
+        let pairs: Vec<(R, Var)> = acc.iter().copied().zip(soac.op.results.iter().copied()).collect();
+        self.moves(&pairs, soac.op.stmts.len() as u32, sc);
+        if soac.kind == SoacKind::Scan {
             for (out, a) in outs.iter().zip(acc) {
                 self.emit(I::Push(*out, *a));
             }
@@ -283,31 +288,31 @@ impl Lower<'_> {
     /// Lowers `reduce_by_index`: applies the operator to `dest` at each key that is in bounds.
     pub(super) fn by_index(
         &mut self,
-        s: &Stmt,
+        stmt: &Stmt,
         (dest, keys, values, op): (&[Var], Var, &[Var], &Block),
         at: u32,
         sc: &Scope,
     ) -> Res<()> {
-        let outs = self.bind_outs(s);
+        let outs = self.bind_outs(stmt);
         let inside = &inner(sc, at)[0];
         let args = self.args(dest, at, sc, &|v| values.contains(&v) || v == keys || inside.free.contains_key(&v));
         for (d, a) in outs.iter().zip(args.iter()) {
             self.copy(*d, a.r, a.last);
         }
-        let [counter, n, extent, key, zero] = [(); 5].map(|()| self.fresh());
+        let [counter, len, extent, key, zero] = [(); 5].map(|()| self.fresh());
         let k = self.constant(Value::Int(0));
         self.emit(I::Const(counter, k));
         self.emit(I::Const(zero, k));
-        self.emit(I::AxisLen(n, self.reg(keys), 0));
+        self.emit(I::AxisLen(len, self.reg(keys), 0));
         self.emit(I::AxisLen(extent, outs[0], 0));
         let saved = (self.free.clone(), self.next);
         let head = self.code.here();
-        let exit = self.hole(I::LoopHead(counter, n, 0));
+        let exit = self.hole(I::LoopHead(counter, len, 0));
         self.emit(I::At1(key, self.reg(keys), counter, k));
         let below = self.hole(I::JumpUnlessCmp(adl_ir::Cmp::Ge, key, zero, 0));
         let above = self.hole(I::JumpUnlessCmp(adl_ir::Cmp::Lt, key, extent, 0));
         let w = dest.len();
-        self.elements(op.params[..w].iter().zip(s.outs.iter()), key);
+        self.elements(op.params[..w].iter().zip(stmt.outs.iter()), key);
         self.elements(op.params[w..].iter().zip(values), counter);
         self.block(op, &Scope { info: inside, dying: &HashSet::new() })?;
         for (d, v) in outs.iter().zip(&op.results) {
@@ -319,7 +324,7 @@ impl Lower<'_> {
         self.code.patch_jump(above);
         self.emit(I::LoopNext(counter, head));
         self.code.patch_jump(exit);
-        self.free.extend([counter, n, extent, key, zero]);
+        self.free.extend([counter, len, extent, key, zero]);
         let dying = self.dying_inside(at, sc);
         let used: Vec<Var> = dest.iter().chain(values).copied().chain([keys]).collect();
         self.release_dying(&used, at, sc);

@@ -43,33 +43,33 @@ pub struct Linker {
 impl Linker {
     /// Lowers a function to a value of the machine. It takes all parameters, non-linear ones first, and returns
     /// the single result or a tuple of all results.
-    pub fn function(&mut self, p: &Program, f: FnId) -> Res<Rc<Fun>> {
-        let (at, before) = (self.place(f), self.codes.len());
+    pub fn function(&mut self, program: &Program, id: FnId) -> Res<Rc<Fun>> {
+        let (at, before) = (self.place(id), self.codes.len());
         while self.codes.len() < self.order.len() {
             let next = self.order[self.codes.len()];
-            let mut f = (**p.func(next)).clone();
-            adl_opt::run(pipelines::INLINED, p, &mut f, Zeros::Symbolic);
+            let mut func = (**program.func(next)).clone();
+            adl_opt::run(pipelines::INLINED, program, &mut func, Zeros::Symbolic);
             // What follows keeps three copies of the function.
-            compact(&mut f);
-            let inlined = f.clone();
-            adl_opt::run(pipelines::FINISH, p, &mut f, Zeros::Symbolic);
-            let mut kept = f.clone();
-            let chains =
-                self.there.contains(&next) && adl_opt::run(pipelines::POINTWISE, p, &mut kept, Zeros::Materialized);
-            adl_opt::run(pipelines::NATIVE, p, &mut kept, Zeros::Symbolic);
-            vectorise::loops(&mut f);
-            fuse_elementwise::ordered(&mut f);
+            compact(&mut func);
+            let inlined = func.clone();
+            adl_opt::run(pipelines::FINISH, program, &mut func, Zeros::Symbolic);
+            let mut kept = func.clone();
+            let chains = self.there.contains(&next)
+                && adl_opt::run(pipelines::POINTWISE, program, &mut kept, Zeros::Materialized);
+            adl_opt::run(pipelines::NATIVE, program, &mut kept, Zeros::Symbolic);
+            vectorise::loops(&mut func);
+            fuse_elementwise::ordered(&mut func);
             vectorise::sums(&mut kept);
-            let mut code = Lower::function(p, &f, self)?;
+            let mut code = Lower::function(program, &func, self)?;
             if adl_ir::verify::is_on() {
-                verified(&f, verify::verify(&code));
+                verified(&func, verify::verify(&code));
             }
-            code.native = Some(self.keep(p, next, kept, inlined, chains));
+            code.native = Some(self.keep(program, next, kept, inlined, chains));
             self.codes.push(Rc::new(code));
             self.group = None;
         }
         if adl_ir::verify::is_on() && self.group.is_none() {
-            verified(p.func(f), verify::verify_calls(&self.codes, before));
+            verified(program.func(id), verify::verify_calls(&self.codes, before));
         }
         let codes = &self.codes;
         let group = self.group.get_or_insert_with(|| Rc::new(Group { codes: codes.clone(), captured: Vec::new() }));
@@ -150,38 +150,38 @@ struct Lower<'a> {
 }
 
 impl Lower<'_> {
-    fn function(p: &Program, f: &Function, link: &mut Linker) -> Res<Code> {
-        let (info, last) = live::analyse(&f.body, f.vars.len());
+    fn function(p: &Program, func: &Function, link: &mut Linker) -> Res<Code> {
+        let (info, last) = live::analyse(&func.body, func.vars.len());
         // The user's name of the function, without the prefixes added by transformations: call stacks show it.
-        let name = adl_syntax::symbol::Symbol::new(f.name.rsplit(' ').next().unwrap_or(&f.name));
-        let mut l = Lower {
+        let name = adl_syntax::symbol::Symbol::new(func.name.rsplit(' ').next().unwrap_or(&func.name));
+        let mut lower = Lower {
             p,
-            f,
+            f: func,
             link,
             last,
             code: Code::new(Some(name), String::new()),
-            regs: vec![NONE; f.vars.len()],
+            regs: vec![NONE; func.vars.len()],
             pinned: HashSet::new(),
             free: Vec::new(),
             next: 0,
             span: Span::default(),
         };
-        let params: Vec<Var> = f.body.params.iter().chain(&f.body.lin_params).copied().collect();
+        let params: Vec<Var> = func.body.params.iter().chain(&func.body.lin_params).copied().collect();
         for v in &params {
-            let r = l.fresh();
-            l.regs[v.0 as usize] = r;
+            let r = lower.fresh();
+            lower.regs[v.0 as usize] = r;
         }
         for v in params.iter().rev() {
-            if l.last[v.0 as usize] == NEVER {
-                l.release(*v);
+            if lower.last[v.0 as usize] == NEVER {
+                lower.release(*v);
             }
         }
-        l.tail(&f.body, &Scope { info: &info, dying: &HashSet::new() })?;
-        if l.code.registers > MAX_REGISTERS {
+        lower.tail(&func.body, &Scope { info: &info, dying: &HashSet::new() })?;
+        if lower.code.registers > MAX_REGISTERS {
             return Err(Error::new(codes::DEPTH, "this function is too large").hint("split it"));
         }
-        l.code.params = params.len() as u32;
-        Ok(l.code)
+        lower.code.params = params.len() as u32;
+        Ok(lower.code)
     }
 
     fn emit(&mut self, i: I) {
@@ -312,44 +312,46 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn strips(&mut self, b: &Block, at: u32, c: fuse_elementwise::FoundChain, sc: &Scope) -> Res<u32> {
-        let args: Box<[Arg]> = c
+    fn strips(&mut self, block: &Block, at: u32, found_chain: fuse_elementwise::FoundChain, sc: &Scope) -> Res<u32> {
+        let args: Box<[Arg]> = found_chain
             .operands
             .iter()
-            .map(|v| Arg { r: self.reg(*v), last: (at..c.end).any(|i| self.dies(*v, i, sc)) })
+            .map(|v| Arg { r: self.reg(*v), last: (at..found_chain.end).any(|i| self.dies(*v, i, sc)) })
             .collect();
         let k = self.code.strips.len();
-        self.code.strips.push((c.strips, args, Box::new([])));
-        self.span = b.stmts[at as usize].span;
+        self.code.strips.push((found_chain.strips, args, Box::new([])));
+        self.span = block.stmts[at as usize].span;
         let hole = self.hole(I::FusedChain(k as u32, 0));
-        for i in at..c.end {
-            self.stmt(&b.stmts[i as usize], i, sc)?;
+        for i in at..found_chain.end {
+            self.stmt(&block.stmts[i as usize], i, sc)?;
         }
-        self.code.strips[k].2 = c.results.iter().map(|v| self.reg(*v)).collect();
+        self.code.strips[k].2 = found_chain.results.iter().map(|v| self.reg(*v)).collect();
         self.code.patch_jump(hole);
-        Ok(c.end)
+        Ok(found_chain.end)
     }
 
-    fn stmt(&mut self, s: &Stmt, at: u32, sc: &Scope) -> Res<()> {
-        self.span = s.span;
-        match &s.op {
-            Op::If(c, a, b) => self.if_(s, *c, [a, b], at, sc)?,
-            Op::Switch(v, arms) => self.switch(s, *v, arms, at, sc)?,
-            Op::Loop(l) => self.loop_(s, l, at, sc)?,
-            Op::Soac(o) => self.soac(s, o, at, sc)?,
-            Op::ReduceByIndex { dest, op, keys, values, .. } => self.by_index(s, (dest, *keys, values, op), at, sc)?,
+    fn stmt(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> Res<()> {
+        self.span = stmt.span;
+        match &stmt.op {
+            Op::If(c, a, b) => self.if_(stmt, *c, [a, b], at, sc)?,
+            Op::Switch(v, arms) => self.switch(stmt, *v, arms, at, sc)?,
+            Op::Loop(l) => self.loop_(stmt, l, at, sc)?,
+            Op::Soac(o) => self.soac(stmt, o, at, sc)?,
+            Op::ReduceByIndex { dest, op, keys, values, .. } => {
+                self.by_index(stmt, (dest, *keys, values, op), at, sc)?;
+            }
             Op::Call { f, args, lin_args, .. } => {
                 let vars: Vec<Var> = args.iter().chain(lin_args).copied().collect();
                 let args = self.args(&vars, at, sc, &|_| false);
                 self.release_dying(&vars, at, sc);
-                let outs = self.bind_outs(s).into();
+                let outs = self.bind_outs(stmt).into();
                 let callee = self.link.place(*f);
                 self.code.calls.push(FnCall { callee, args, outs });
                 self.emit(I::CallFn(self.code.calls.len() as u32 - 1));
             }
-            _ => self.plain(s, at, sc)?,
+            _ => self.plain(stmt, at, sc)?,
         }
-        self.release_unused_outs(s);
+        self.release_unused_outs(stmt);
         Ok(())
     }
 
@@ -364,18 +366,18 @@ impl Lower<'_> {
         let takes: Vec<bool> =
             pairs.iter().map(|(_, v)| vars.iter().filter(|w| *w == v).count() == 1 && self.dies(*v, at, sc)).collect();
         let (mut late, mut temps) = (Vec::new(), Vec::new());
-        for (k, (d, v)) in pairs.iter().enumerate() {
+        for (index, (dest, v)) in pairs.iter().enumerate() {
             let s = self.reg(*v);
-            if s == *d {
+            if s == *dest {
                 continue;
             }
             if pairs.iter().any(|(e, _)| *e == s) {
                 let t = self.unused_register();
-                self.copy(t, s, takes[k]);
-                late.push((*d, t, true));
+                self.copy(t, s, takes[index]);
+                late.push((*dest, t, true));
                 temps.push(t);
             } else {
-                late.push((*d, s, takes[k]));
+                late.push((*dest, s, takes[index]));
             }
         }
         for (d, s, take) in late {

@@ -24,35 +24,35 @@ impl Lower<'_> {
     }
 
     /// Lowers a statement that is neither control flow nor a call.
-    pub(super) fn plain(&mut self, s: &Stmt, at: u32, sc: &Scope) -> Res<()> {
-        match &s.op {
-            Op::Lit(l) => self.value(s, literal(l)),
-            Op::Zero(t) => self.value(s, zero_of(t)),
-            Op::Un(op, a) if self.number(*a) => self.scalars(s, &[*a], at, sc, |d, r| I::Un(*op, d, r[0])),
+    pub(super) fn plain(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> Res<()> {
+        match &stmt.op {
+            Op::Lit(l) => self.value(stmt, literal(l)),
+            Op::Zero(t) => self.value(stmt, zero_of(t)),
+            Op::Un(op, a) if self.number(*a) => self.scalars(stmt, &[*a], at, sc, |d, r| I::Un(*op, d, r[0])),
             Op::Bin(op, a, b) if self.number(*a) && self.number(*b) => {
-                self.scalars(s, &[*a, *b], at, sc, |d, r| I::Bin(*op, d, r[0], r[1]));
+                self.scalars(stmt, &[*a, *b], at, sc, |d, r| I::Bin(*op, d, r[0], r[1]));
             }
             Op::Cmp(c, a, b) if self.f.ty(*a).rank() == 0 && self.f.ty(*b).rank() == 0 => {
-                self.scalars(s, &[*a, *b], at, sc, |d, r| I::Cmp(*c, d, r[0], r[1]));
+                self.scalars(stmt, &[*a, *b], at, sc, |d, r| I::Cmp(*c, d, r[0], r[1]));
             }
             Op::Convert(Conv::ToF64, a) if self.f.ty(*a).rank() == 0 => {
-                self.scalars(s, &[*a], at, sc, |d, r| I::ToFloat(d, r[0]));
+                self.scalars(stmt, &[*a], at, sc, |d, r| I::ToFloat(d, r[0]));
             }
             Op::Select(c, a, b) if *self.f.ty(*c) == Ty::Bool && a != c && b != c => {
-                self.select(s, [*c, *a, *b], at, sc);
+                self.select(stmt, [*c, *a, *b], at, sc);
             }
             Op::Index { a, at: is, .. } if is.len() == 1 || is.len() == 2 && self.f.ty(*a).rank() == 2 => {
-                self.element(s, *a, is, at, sc);
+                self.element(stmt, *a, is, at, sc);
             }
-            Op::Destruct { a, .. } => self.fields(s, *a, at, sc),
-            Op::Dup(a) => self.dup(s, *a, at, sc),
+            Op::Destruct { a, .. } => self.fields(stmt, *a, at, sc),
+            Op::Dup(a) => self.dup(stmt, *a, at, sc),
             Op::Drop(a) => {
                 if self.dies(*a, at, sc) {
                     self.clear(*a);
                 }
                 self.release_dying(&[*a], at, sc);
             }
-            _ => self.general(s, at, sc),
+            _ => self.general(stmt, at, sc),
         }
         Ok(())
     }
@@ -74,9 +74,9 @@ impl Lower<'_> {
     }
 
     /// Lowers a selection between two values.
-    fn select(&mut self, s: &Stmt, [c, a, b]: [Var; 3], at: u32, sc: &Scope) {
-        let no = self.condition(c, at, sc);
-        let list = self.args(&[a, b], at, sc, &|v| v == c || a == b);
+    fn select(&mut self, s: &Stmt, [condition, when_true, when_false]: [Var; 3], at: u32, sc: &Scope) {
+        let no = self.condition(condition, at, sc);
+        let list = self.args(&[when_true, when_false], at, sc, &|v| v == condition || when_true == when_false);
         let outs = self.bind_outs(s);
         let put = |l: &mut Self, x: Arg, other: Arg| {
             for d in &outs {
@@ -92,15 +92,15 @@ impl Lower<'_> {
         self.code.patch_jump(no);
         put(self, list[1], list[0]);
         self.code.patch_jump(end);
-        self.release_dying(&[c, a, b], at, sc);
+        self.release_dying(&[condition, when_true, when_false], at, sc);
     }
 
     /// Lowers an element read of a vector or matrix, or a row read.
-    fn element(&mut self, s: &Stmt, a: Var, is: &[Var], at: u32, sc: &Scope) {
-        let mut vars = vec![a];
+    fn element(&mut self, s: &Stmt, array: Var, is: &[Var], at: u32, sc: &Scope) {
+        let mut vars = vec![array];
         vars.extend(is);
         let regs: Vec<R> = vars.iter().map(|v| self.reg(*v)).collect();
-        let gone = self.dies(a, at, sc);
+        let gone = self.dies(array, at, sc);
         let outs = self.bind_outs(s);
         let z = self.zeros(s).into_iter().next().unwrap_or_default();
         let z = self.constant(z);
@@ -111,13 +111,13 @@ impl Lower<'_> {
             });
         }
         if gone {
-            self.clear(a);
+            self.clear(array);
         }
         self.release_dying(&vars, at, sc);
     }
 
-    fn fields(&mut self, s: &Stmt, a: Var, at: u32, sc: &Scope) {
-        let (r, gone) = (self.reg(a), self.dies(a, at, sc));
+    fn fields(&mut self, s: &Stmt, record: Var, at: u32, sc: &Scope) {
+        let (r, gone) = (self.reg(record), self.dies(record, at, sc));
         let zeros = self.zeros(s);
         for (i, (v, z)) in s.outs.iter().chain(&s.lin_outs).zip(zeros).enumerate() {
             let z = self.constant(z);
@@ -125,9 +125,9 @@ impl Lower<'_> {
             self.emit(I::FieldOr(d, r, i as u32, z));
         }
         if gone {
-            self.clear(a);
+            self.clear(record);
         }
-        self.release_dying(&[a], at, sc);
+        self.release_dying(&[record], at, sc);
     }
 
     fn dup(&mut self, s: &Stmt, a: Var, at: u32, sc: &Scope) {

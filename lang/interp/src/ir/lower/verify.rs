@@ -103,30 +103,30 @@ impl Verifier<'_> {
     /// Checks invariants 1 to 3.
     fn references(&mut self) {
         let code = self.code;
-        for (at, i) in code.instrs.iter().enumerate() {
-            if !is_lowered(i) {
-                self.fault(1, at, format!("{i:?} is not an instruction of lowered code"));
+        for (at, instr) in code.instrs.iter().enumerate() {
+            if !is_lowered(instr) {
+                self.fault(1, at, format!("{instr:?} is not an instruction of lowered code"));
                 continue;
             }
-            if !self.refers(i) {
-                self.fault(2, at, format!("{i:?} refers to what is not there"));
+            if !self.refers(instr) {
+                self.fault(2, at, format!("{instr:?} refers to what is not there"));
                 continue;
             }
-            each_use(code, i, &mut |u| {
+            each_use(code, instr, &mut |u| {
                 let (RegUse::Read(r) | RegUse::Take(r) | RegUse::Clear(r) | RegUse::Write(r)) = u;
                 if r >= code.registers {
                     self.faults.push(Fault {
                         invariant: 2,
                         at,
-                        message: format!("{i:?} names register {r} of {}", code.registers),
+                        message: format!("{instr:?} names register {r} of {}", code.registers),
                     });
                 }
             });
             let end = code.instrs.len();
-            let mut targets = jumps(code, i);
-            targets.extend(falls_through(i).then_some(at + 1));
+            let mut targets = jumps(code, instr);
+            targets.extend(falls_through(instr).then_some(at + 1));
             if let Some(t) = targets.into_iter().find(|t| *t >= end) {
-                self.fault(3, at, format!("{i:?} leads to {t}, behind the end"));
+                self.fault(3, at, format!("{instr:?} leads to {t}, behind the end"));
             }
         }
     }
@@ -189,7 +189,7 @@ impl Verifier<'_> {
 
     /// Updates the state across an instruction. For a chain instruction, returns the state at its jump target,
     /// which is reached if the entire chain was run.
-    fn through(&mut self, at: usize, i: &I, now: &mut AssignedRegs) -> Option<AssignedRegs> {
+    fn through(&mut self, at: usize, instr: &I, now: &mut AssignedRegs) -> Option<AssignedRegs> {
         let mut faults = Vec::new();
         let mut run = |u: RegUse, now: &mut AssignedRegs| match u {
             RegUse::Read(r) | RegUse::Take(r) if !now.has(r) => faults.push(r),
@@ -198,7 +198,7 @@ impl Verifier<'_> {
             RegUse::Write(r) => now.set(r, true),
         };
         let mut done = None;
-        if let I::FusedChain(k, _) = i {
+        if let I::FusedChain(k, _) = instr {
             let (_, args, outs) = &self.code.strips[*k as usize];
             let mut after = now.clone();
             args.iter().for_each(|a| run(RegUse::Read(a.r), &mut after));
@@ -206,11 +206,11 @@ impl Verifier<'_> {
             outs.iter().for_each(|r| run(RegUse::Write(*r), &mut after));
             done = Some(after);
         } else {
-            each_use(self.code, i, &mut |u| run(u, now));
+            each_use(self.code, instr, &mut |u| run(u, now));
         }
         for r in faults {
             // Another path may already have reported this fault.
-            let message = format!("{i:?} reads register {r}, which holds nothing on some path");
+            let message = format!("{instr:?} reads register {r}, which holds nothing on some path");
             if !self.faults.iter().any(|f| f.at == at && f.message == message) {
                 self.fault(if self.is_written(r) { 5 } else { 4 }, at, message);
             }
@@ -283,44 +283,44 @@ fn falls_through(i: &I) -> bool {
     !matches!(i, I::Jump(_) | I::LoopNext(..) | I::Switch(..) | I::TailFn(_) | I::Ret(_) | I::RetMany(_) | I::NoMatch)
 }
 
-/// Calls `f` for each register use of an instruction, in order.
-fn each_use(code: &Code, i: &I, f: &mut dyn FnMut(RegUse)) {
+/// Calls `visit` for each register use of an instruction, in order.
+fn each_use(code: &Code, i: &I, visit: &mut dyn FnMut(RegUse)) {
     let args = |args: &[Arg], f: &mut dyn FnMut(RegUse)| {
         args.iter().for_each(|a| f(if a.last { RegUse::Take(a.r) } else { RegUse::Read(a.r) }));
     };
     match *i {
         // The IR has no unit values; lowering uses one to clear a register.
-        I::Const(d, k) if matches!(code.consts[k as usize], Value::Unit) => f(RegUse::Clear(d)),
-        I::Const(d, _) => f(RegUse::Write(d)),
+        I::Const(d, k) if matches!(code.consts[k as usize], Value::Unit) => visit(RegUse::Clear(d)),
+        I::Const(d, _) => visit(RegUse::Write(d)),
         I::Move(d, s) | I::Un(_, d, s) | I::ToFloat(d, s) | I::FieldOr(d, s, _, _) | I::AxisLen(d, s, _) => {
-            [RegUse::Read(s), RegUse::Write(d)].into_iter().for_each(f);
+            [RegUse::Read(s), RegUse::Write(d)].into_iter().for_each(visit);
         }
-        I::Take(d, s) => [RegUse::Take(s), RegUse::Write(d)].into_iter().for_each(f),
+        I::Take(d, s) => [RegUse::Take(s), RegUse::Write(d)].into_iter().for_each(visit),
         I::Bin(_, d, a, b) | I::Cmp(_, d, a, b) | I::At1(d, a, b, _) => {
-            [RegUse::Read(a), RegUse::Read(b), RegUse::Write(d)].into_iter().for_each(f);
+            [RegUse::Read(a), RegUse::Read(b), RegUse::Write(d)].into_iter().for_each(visit);
         }
         I::At2(d, a, i, j, _) => {
-            [RegUse::Read(a), RegUse::Read(i), RegUse::Read(j), RegUse::Write(d)].into_iter().for_each(f);
+            [RegUse::Read(a), RegUse::Read(i), RegUse::Read(j), RegUse::Write(d)].into_iter().for_each(visit);
         }
-        I::JumpUnless(c, _) | I::Switch(c, _) | I::Ret(c) | I::LoopNext(c, _) => f(RegUse::Read(c)),
+        I::JumpUnless(c, _) | I::Switch(c, _) | I::Ret(c) | I::LoopNext(c, _) => visit(RegUse::Read(c)),
         I::JumpUnlessCmp(_, a, b, _) | I::LoopHead(a, b, _) | I::Push(a, b) => {
-            [RegUse::Read(a), RegUse::Read(b)].into_iter().for_each(f);
+            [RegUse::Read(a), RegUse::Read(b)].into_iter().for_each(visit);
         }
         I::CallFn(k) | I::TailFn(k) => {
             let call = &code.calls[k as usize];
-            args(&call.args, f);
-            call.outs.iter().for_each(|r| f(RegUse::Write(*r)));
+            args(&call.args, visit);
+            call.outs.iter().for_each(|r| visit(RegUse::Write(*r)));
         }
-        I::RetMany(k) => args(&code.rets[k as usize], f),
+        I::RetMany(k) => args(&code.rets[k as usize], visit),
         I::Lowered(k) => {
             let step = &code.steps[k as usize];
-            args(&step.args, f);
-            step.outs.iter().for_each(|r| f(RegUse::Write(*r)));
+            args(&step.args, visit);
+            step.outs.iter().for_each(|r| visit(RegUse::Write(*r)));
         }
         I::FusedChain(k, _) => {
             let (_, operands, outs) = &code.strips[k as usize];
-            args(operands, f);
-            outs.iter().for_each(|r| f(RegUse::Write(*r)));
+            args(operands, visit);
+            outs.iter().for_each(|r| visit(RegUse::Write(*r)));
         }
         _ => {}
     }

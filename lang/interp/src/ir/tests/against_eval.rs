@@ -17,9 +17,9 @@ fn close(x: f64, y: f64) -> bool {
 }
 
 /// Whether a value of the machine equals one of the evaluator. A symbolic zero equals any zero.
-fn same(v: &Value, w: &Val) -> bool {
+fn same(value: &Value, w: &Val) -> bool {
     let zero = |x: &Val| x.reals().iter().all(|r| *r == 0.0);
-    match (v, w) {
+    match (value, w) {
         (Value::Zero, w) => zero(w),
         (Value::Float(x), Val::F64(y)) => close(*x, *y),
         (Value::F32(x), Val::F32(y)) => close(f64::from(*x), f64::from(*y)),
@@ -34,9 +34,9 @@ fn same(v: &Value, w: &Val) -> bool {
             let n: usize = a.shape.iter().product();
             n == b.elems.len()
                 && (n == 0 || a.shape[..] == b.shape[..])
-                && (0..n).all(|i| same(&super::super::element_ops::flat(v, i), &b.elems[i]))
+                && (0..n).all(|i| same(&super::super::element_ops::flat(value, i), &b.elems[i]))
         }
-        (Value::Array(_) | Value::Data(_), Val::SymbolicZero) => match v {
+        (Value::Array(_) | Value::Data(_), Val::SymbolicZero) => match value {
             Value::Array(a) => {
                 matches!(a.buf(), Buf::F64(x) if x.iter().all(|x| *x == 0.0))
                     || matches!(a.buf(), Buf::Boxed(x) if x.iter().all(|x| same(x, &Val::SymbolicZero)))
@@ -62,20 +62,23 @@ fn both(p: &Program, f: FnId, args: &[Val]) -> Vec<Val> {
 }
 
 /// A tangent of a value, if its type has reals.
-fn ones(p: &mut Program, ad: &mut Ad, v: &Val, ty: &Ty) -> Option<Val> {
-    ad.tangent_ty(p, ty)?;
+fn ones(program: &mut Program, ad: &mut Ad, v: &Val, ty: &Ty) -> Option<Val> {
+    ad.tangent_ty(program, ty)?;
     Some(match (v, ty) {
         (Val::F64(x), _) => Val::F64(0.5 + x * 0.25),
         (Val::F32(_), _) => Val::F32(1.0),
         (Val::Array(a), _) => {
             let inner = (*ty.scalar()).clone();
-            Val::array(a.shape.clone(), a.elems.iter().map(|e| ones(p, ad, e, &inner)).collect::<Option<Vec<_>>>()?)
+            Val::array(
+                a.shape.clone(),
+                a.elems.iter().map(|e| ones(program, ad, e, &inner)).collect::<Option<Vec<_>>>()?,
+            )
         }
         (Val::Data(c), Ty::Data(d)) => {
-            let fields = p.data(*d).cons[c.tag as usize].1.clone();
+            let fields = program.data(*d).cons[c.tag as usize].1.clone();
             Val::Data(Rc::new(Con {
                 tag: c.tag,
-                fields: c.fields.iter().zip(&fields).filter_map(|(f, t)| ones(p, ad, f, t)).collect(),
+                fields: c.fields.iter().zip(&fields).filter_map(|(f, t)| ones(program, ad, f, t)).collect(),
             }))
         }
         (other, _) => other.clone(),
@@ -83,22 +86,22 @@ fn ones(p: &mut Program, ad: &mut Ad, v: &Val, ty: &Ty) -> Option<Val> {
 }
 
 /// Checks the derivative of a function at arguments, and recursively that of its transpose, up to `order`.
-fn derivatives(p: &mut Program, ad: &mut Ad, f: FnId, args: &[Val], order: u32) {
-    let params = p.func(f).body.params.clone();
-    let Ok(l) = ad.linearize(p, f, &vec![true; params.len()]) else { return };
-    let mut outs = both(p, l.primal, args);
-    let residuals = outs.split_off(l.results);
-    let param_tys = p.func(f).tys(&params);
-    let result_tys = p.func(f).tys(&p.func(f).body.results.clone());
-    let dx: Vec<Val> = args.iter().zip(&param_tys).filter_map(|(a, t)| ones(p, ad, a, t)).collect();
-    both(p, l.tangent, &[residuals.clone(), dx].concat());
+fn derivatives(program: &mut Program, ad: &mut Ad, f: FnId, args: &[Val], order: u32) {
+    let params = program.func(f).body.params.clone();
+    let Ok(linearized) = ad.linearize(program, f, &vec![true; params.len()]) else { return };
+    let mut outs = both(program, linearized.primal, args);
+    let residuals = outs.split_off(linearized.results);
+    let param_tys = program.func(f).tys(&params);
+    let result_tys = program.func(f).tys(&program.func(f).body.results.clone());
+    let dx: Vec<Val> = args.iter().zip(&param_tys).filter_map(|(a, t)| ones(program, ad, a, t)).collect();
+    both(program, linearized.tangent, &[residuals.clone(), dx].concat());
     let active: Vec<(&Val, &Ty)> =
-        outs.iter().zip(&result_tys).zip(&l.active).filter(|(_, a)| **a).map(|(x, _)| x).collect();
-    let cts: Vec<Val> = active.into_iter().filter_map(|(y, t)| ones(p, ad, y, t)).collect();
+        outs.iter().zip(&result_tys).zip(&linearized.active).filter(|(_, a)| **a).map(|(x, _)| x).collect();
+    let cts: Vec<Val> = active.into_iter().filter_map(|(y, t)| ones(program, ad, y, t)).collect();
     let back = [residuals, cts].concat();
-    both(p, l.cotangent, &back);
+    both(program, linearized.cotangent, &back);
     if order > 1 {
-        derivatives(p, ad, l.cotangent, &back, order - 1);
+        derivatives(program, ad, linearized.cotangent, &back, order - 1);
     }
 }
 

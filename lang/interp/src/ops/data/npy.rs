@@ -128,13 +128,13 @@ pub fn read(path: &str, b: &[u8], rep: &Rep) -> Res<Value> {
 
 /// Converts a number or array to a type: rank and extents must agree; numbers are converted to Floats if the
 /// type requires them.
-fn fit(path: &str, v: Value, rep: &Rep) -> Res<Value> {
+fn fit(path: &str, value: Value, rep: &Rep) -> Res<Value> {
     let (mut extents, mut leaf) = (Vec::new(), rep);
     while let Rep::Array(n, e) = leaf {
         extents.push(*n);
         leaf = e;
     }
-    let shape = crate::value::seq::shape(&v).cloned().unwrap_or_default();
+    let shape = crate::value::seq::shape(&value).cloned().unwrap_or_default();
     if shape.len() != extents.len() {
         return Err(bad(path, format!("the array has {} axes, and the type wants {}", shape.len(), extents.len())));
     }
@@ -145,7 +145,7 @@ fn fit(path: &str, v: Value, rep: &Rep) -> Res<Value> {
             format!("{path} has the shape {:?}, and the type wants [{}]", &shape[..], want.join(", ")),
         ));
     }
-    let have = match &v {
+    let have = match &value {
         Value::Array(a) => match a.buf() {
             Buf::F64(_) => Rep::Float,
             Buf::I64(_) => Rep::Int,
@@ -156,8 +156,8 @@ fn fit(path: &str, v: Value, rep: &Rep) -> Res<Value> {
         _ => Rep::Bool,
     };
     match (have, leaf) {
-        (Rep::Float, Rep::Float) | (Rep::Int, Rep::Int) | (Rep::Bool, Rep::Bool) => Ok(v),
-        (Rep::Float | Rep::Int, Rep::Float | Rep::F32) => crate::ops::arith::convert(&v, leaf.clone()),
+        (Rep::Float, Rep::Float) | (Rep::Int, Rep::Int) | (Rep::Bool, Rep::Bool) => Ok(value),
+        (Rep::Float | Rep::Int, Rep::Float | Rep::F32) => crate::ops::arith::convert(&value, leaf.clone()),
         (Rep::Float, _) => Err(bad(path, "the array holds Floats, and the type wants something else")),
         (Rep::Int, _) => Err(bad(path, "the array holds Ints, and the type wants something else")),
         _ => Err(bad(path, "the array holds Bools, and the type wants something else")),
@@ -174,22 +174,23 @@ fn wants_floats(rep: &Rep) -> bool {
 /// Reads an array or a number. If `floats`, unsigned 64-bit integers are converted to Floats directly, because
 /// an Int cannot represent all of them.
 fn one(path: &str, b: &[u8], floats: bool) -> Res<Value> {
-    let h = header(path, b)?;
-    let n = array::count(&h.shape)?;
-    column(path, &h.descr)?;
-    let width = h.descr.get(2..).and_then(|w| w.parse::<usize>().ok()).unwrap_or(8);
-    let body = b.get(h.data..h.data + n * width).ok_or_else(|| bad(path, "the file ends before its data does"))?;
-    let big = h.descr.starts_with('>');
+    let head = header(path, b)?;
+    let count = array::count(&head.shape)?;
+    column(path, &head.descr)?;
+    let width = head.descr.get(2..).and_then(|w| w.parse::<usize>().ok()).unwrap_or(8);
+    let body =
+        b.get(head.data..head.data + count * width).ok_or_else(|| bad(path, "the file ends before its data does"))?;
+    let big = head.descr.starts_with('>');
     macro_rules! numbers {
         ($t:ty, $to:expr) => {
-            polling::collect(n, |i| {
+            polling::collect(count, |i| {
                 let mut a = [0u8; size_of::<$t>()];
                 a.copy_from_slice(&body[i * size_of::<$t>()..(i + 1) * size_of::<$t>()]);
                 $to(if big { <$t>::from_be_bytes(a) } else { <$t>::from_le_bytes(a) })
             })?
         };
     }
-    let buf = match h.descr.get(1..) {
+    let buf = match head.descr.get(1..) {
         Some("f8") => Buf::F64(numbers!(f64, |x| x)),
         Some("f4") => Buf::F64(numbers!(f32, f64::from)),
         Some("f2") => Buf::F64(numbers!(u16, half)),
@@ -210,34 +211,34 @@ fn one(path: &str, b: &[u8], floats: bool) -> Res<Value> {
                 )
                 .hint("read it as Floats: `(read_npy path : [_]Float)`"));
             }
-            Buf::I64(polling::collect(n, |i| all[i] as i64)?)
+            Buf::I64(polling::collect(count, |i| all[i] as i64)?)
         }
         Some("b1") => Buf::Bool(numbers!(u8, |x| x != 0)),
-        _ => return Err(unsupported(path, &h.descr)),
+        _ => return Err(unsupported(path, &head.descr)),
     };
-    shaped(h, n, buf)
+    shaped(head, count, buf)
 }
 
-/// The array or number whose `n` elements are `buf`.
-fn shaped(h: Header, n: usize, buf: Buf) -> Res<Value> {
-    if h.shape.is_empty() {
+/// The array or number whose `count` elements are `buf`.
+fn shaped(header: Header, count: usize, buf: Buf) -> Res<Value> {
+    if header.shape.is_empty() {
         return Ok(array::elem(&Array::new(Shape::from_slice(&[1]), buf), 0));
     }
-    if !h.fortran || h.shape.len() < 2 {
-        return Ok(array::make(h.shape, buf));
+    if !header.fortran || header.shape.len() < 2 {
+        return Ok(array::make(header.shape, buf));
     }
     // Column-major order: element (i, j, ...) is at the mirrored offset.
-    let at = polling::collect(n, |k| {
-        let (mut rest, mut offset, mut stride) = (k, 0, n);
-        for d in h.shape.iter().rev() {
+    let at = polling::collect(count, |k| {
+        let (mut rest, mut offset, mut stride) = (k, 0, count);
+        for d in header.shape.iter().rev() {
             stride /= d;
             offset += rest % d * stride;
             rest /= d;
         }
         offset
     })?;
-    let flat = Array::new(Shape::from_slice(&[n]), buf);
-    let out = array::gather_rows(&flat, &at, &h.shape)?;
+    let flat = Array::new(Shape::from_slice(&[count]), buf);
+    let out = array::gather_rows(&flat, &at, &header.shape)?;
     Ok(Value::Array(Rc::new(out)))
 }
 

@@ -63,42 +63,42 @@ impl WithSimd for Multiply<'_> {
 /// The product by panels that are as wide as a tile.
 #[inline(always)]
 fn in_panels<S: Simd, const R: usize, const V: usize>(
-    s: S,
-    (x, y): (&[f64], &[f64]),
-    (n, k, c): (usize, usize, usize),
+    simd: S,
+    (left, right): (&[f64], &[f64]),
+    (rows, depth, cols): (usize, usize, usize),
     out: &mut [f64],
 ) {
     let width = V * S::F64_LANES;
-    let mut panel = vec![0.0; width * k.min(INNER)];
-    let spans = Spans::new(x, k, || finite(y));
-    for l0 in (0..k).step_by(INNER) {
-        let inner = (l0, (l0 + INNER).min(k));
-        for j in (0..c).step_by(width) {
-            let some = width.min(c - j);
+    let mut panel = vec![0.0; width * depth.min(INNER)];
+    let spans = Spans::new(left, depth, || finite(right));
+    for l0 in (0..depth).step_by(INNER) {
+        let inner = (l0, (l0 + INNER).min(depth));
+        for col in (0..cols).step_by(width) {
+            let some = width.min(cols - col);
             for (l, to) in (inner.0..inner.1).zip(panel.chunks_exact_mut(width)) {
-                to[..some].copy_from_slice(&y[l * c + j..][..some]);
+                to[..some].copy_from_slice(&right[l * cols + col..][..some]);
             }
             let found = spans.of_panel(&panel[..width * (inner.1 - l0)], width);
             let terms = l0 + found.start..l0 + found.end;
-            let mut i = 0;
-            while i < n {
-                let some = spans.of_rows(i..(i + R).min(n), &terms);
-                let mut p = Product {
-                    s,
-                    x,
-                    k,
+            let mut row = 0;
+            while row < rows {
+                let some = spans.of_rows(row..(row + R).min(rows), &terms);
+                let mut product = Product {
+                    s: simd,
+                    x: left,
+                    k: depth,
                     right: &panel[(some.start - l0) * width..],
                     width,
                     out: &mut *out,
-                    c,
-                    first: j,
+                    c: cols,
+                    first: col,
                     inner: (some.start, some.end),
                 };
-                i += match n - i {
-                    m if m >= R => p.tile::<R, V>(i, j),
-                    4.. => p.tile::<4, V>(i, j),
-                    2.. => p.tile::<2, V>(i, j),
-                    _ => p.tile::<1, V>(i, j),
+                row += match rows - row {
+                    m if m >= R => product.tile::<R, V>(row, col),
+                    4.. => product.tile::<4, V>(row, col),
+                    2.. => product.tile::<2, V>(row, col),
+                    _ => product.tile::<1, V>(row, col),
                 };
             }
         }
@@ -123,28 +123,28 @@ impl<S: Simd> Product<'_, S> {
     /// For few rows: tiles are wide, and read the right factor in place.
     #[inline(always)]
     fn few_rows(mut self, n: usize) {
-        let mut i = 0;
-        while i < n {
-            let rows = match n - i {
+        let mut row = 0;
+        while row < n {
+            let rows = match n - row {
                 4.. => 4,
                 2.. => 2,
                 _ => 1,
             };
-            let mut j = 0;
-            while j < self.c {
-                let left = (self.c - j).div_ceil(S::F64_LANES);
+            let mut col = 0;
+            while col < self.c {
+                let left = (self.c - col).div_ceil(S::F64_LANES);
                 match (rows, left) {
-                    (4, 2..) => self.tile::<4, 2>(i, j),
-                    (4, _) => self.tile::<4, 1>(i, j),
-                    (2, 4..) => self.tile::<2, 4>(i, j),
-                    (2, 2..) => self.tile::<2, 2>(i, j),
-                    (2, _) => self.tile::<2, 1>(i, j),
-                    (_, 8..) => self.tile::<1, 8>(i, j),
-                    (_, 4..) => self.tile::<1, 4>(i, j),
-                    (_, 2..) => self.tile::<1, 2>(i, j),
-                    _ => self.tile::<1, 1>(i, j),
+                    (4, 2..) => self.tile::<4, 2>(row, col),
+                    (4, _) => self.tile::<4, 1>(row, col),
+                    (2, 4..) => self.tile::<2, 4>(row, col),
+                    (2, 2..) => self.tile::<2, 2>(row, col),
+                    (2, _) => self.tile::<2, 1>(row, col),
+                    (_, 8..) => self.tile::<1, 8>(row, col),
+                    (_, 4..) => self.tile::<1, 4>(row, col),
+                    (_, 2..) => self.tile::<1, 2>(row, col),
+                    _ => self.tile::<1, 1>(row, col),
                 };
-                j += S::F64_LANES
+                col += S::F64_LANES
                     * match (rows, left) {
                         (4, 2..) | (2 | 1, 2..4) => 2,
                         (2, 4..) | (1, 4..8) => 4,
@@ -152,35 +152,35 @@ impl<S: Simd> Product<'_, S> {
                         _ => 1,
                     };
             }
-            i += rows;
+            row += rows;
         }
     }
 
-    /// Adds to a tile of `R` rows and `V` vectors of the result, from row `i` and column `j` on.
+    /// Adds to a tile of `R` rows and `V` vectors of the result, from row `row` and column `col` on.
     #[inline(always)]
-    fn tile<const R: usize, const V: usize>(&mut self, i: usize, j: usize) -> usize {
-        let (s, c, (l0, l1)) = (self.s, self.c, self.inner);
-        let some = (V * S::F64_LANES).min(c - j);
-        let mut acc = [[s.splat_f64s(0.0); V]; R];
+    fn tile<const R: usize, const V: usize>(&mut self, row: usize, col: usize) -> usize {
+        let (simd, cols, (l0, l1)) = (self.s, self.c, self.inner);
+        let some = (V * S::F64_LANES).min(cols - col);
+        let mut acc = [[simd.splat_f64s(0.0); V]; R];
         for (r, acc) in acc.iter_mut().enumerate() {
-            load(s, &self.out[(i + r) * c + j..][..some], acc);
+            load(simd, &self.out[(row + r) * cols + col..][..some], acc);
         }
-        let left: [&[f64]; R] = std::array::from_fn(|r| &self.x[(i + r) * self.k + l0..][..l1 - l0]);
+        let left: [&[f64]; R] = std::array::from_fn(|r| &self.x[(row + r) * self.k + l0..][..l1 - l0]);
         // A panel has the width of a tile and is padded; without a panel, the last columns are read partially.
         let padded = self.width == V * S::F64_LANES;
-        let (from, some_here) = if padded { (0, self.width) } else { (l0 * self.width + j - self.first, some) };
+        let (from, some_here) = if padded { (0, self.width) } else { (l0 * self.width + col - self.first, some) };
         for l in 0..l1 - l0 {
-            let mut right = [s.splat_f64s(0.0); V];
-            load(s, &self.right[from + l * self.width..][..some_here], &mut right);
+            let mut right = [simd.splat_f64s(0.0); V];
+            load(simd, &self.right[from + l * self.width..][..some_here], &mut right);
             for (acc, left) in acc.iter_mut().zip(&left) {
-                let f = s.splat_f64s(left[l]);
+                let f = simd.splat_f64s(left[l]);
                 for (a, v) in acc.iter_mut().zip(right) {
-                    *a = s.add_f64s(*a, s.mul_f64s(f, v));
+                    *a = simd.add_f64s(*a, simd.mul_f64s(f, v));
                 }
             }
         }
         for (r, acc) in acc.iter().enumerate() {
-            store(s, acc, &mut self.out[(i + r) * c + j..][..some]);
+            store(simd, acc, &mut self.out[(row + r) * cols + col..][..some]);
         }
         R
     }
@@ -255,26 +255,26 @@ impl RowProducts<'_> {
 
     /// Inner products with `R` rows, whose eight partial sums are held in `V` vectors.
     #[inline(always)]
-    fn some<S: Simd, const R: usize, const V: usize>(&mut self, s: S, j: usize) -> usize {
-        let k = self.x.len();
-        let (left, rest) = S::as_simd_f64s(&self.x[..k / PARTS * PARTS]);
-        let rows: [&[f64]; R] = std::array::from_fn(|r| &self.y[(j + r) * self.stride..][..k]);
+    fn some<S: Simd, const R: usize, const V: usize>(&mut self, simd: S, row: usize) -> usize {
+        let depth = self.x.len();
+        let (left, rest) = S::as_simd_f64s(&self.x[..depth / PARTS * PARTS]);
+        let rows: [&[f64]; R] = std::array::from_fn(|r| &self.y[(row + r) * self.stride..][..depth]);
         let right: [&[S::f64s]; R] = std::array::from_fn(|r| &S::as_simd_f64s(rows[r]).0[..left.len()]);
         debug_assert!(rest.is_empty());
-        let mut acc = [[s.splat_f64s(0.0); V]; R];
+        let mut acc = [[simd.splat_f64s(0.0); V]; R];
         for l in (0..left.len() / V * V).step_by(V) {
             for (acc, right) in acc.iter_mut().zip(&right) {
                 for (v, a) in acc.iter_mut().enumerate() {
-                    *a = s.add_f64s(*a, s.mul_f64s(left[l + v], right[l + v]));
+                    *a = simd.add_f64s(*a, simd.mul_f64s(left[l + v], right[l + v]));
                 }
             }
         }
         for (r, acc) in acc.iter().enumerate() {
             let mut parts = [0.0; PARTS];
-            store(s, acc, &mut parts);
-            let end = k / PARTS * PARTS;
+            store(simd, acc, &mut parts);
+            let end = depth / PARTS * PARTS;
             let tail = self.x[end..].iter().zip(&rows[r][end..]).map(|(a, b)| a * b).sum();
-            self.out[j + r] = fold(parts, tail);
+            self.out[row + r] = fold(parts, tail);
         }
         R
     }
@@ -327,55 +327,56 @@ impl<'a> Factor<'a> {
         Factor { data: &self.data[at.min(self.data.len())..], ..self }
     }
 
-    /// Its first `n` rows of `k` terms, contiguously.
-    fn rows(self, n: usize, k: usize) -> Vec<f64> {
-        let mut out = vec![0.0; n * k];
+    /// Its first `n` rows of `depth` terms, contiguously.
+    fn rows(self, n: usize, depth: usize) -> Vec<f64> {
+        let mut out = vec![0.0; n * depth];
         if self.turned {
             // Works in blocks, so that both sides stay in the cache.
-            for l0 in (0..k).step_by(PARTS) {
-                for (i, to) in out.chunks_exact_mut(k).enumerate() {
-                    to[l0..k.min(l0 + PARTS)]
+            for l0 in (0..depth).step_by(PARTS) {
+                for (i, to) in out.chunks_exact_mut(depth).enumerate() {
+                    to[l0..depth.min(l0 + PARTS)]
                         .iter_mut()
                         .enumerate()
                         .for_each(|(l, o)| *o = self.data[(l0 + l) * self.stride + i]);
                 }
             }
         } else {
-            out.chunks_exact_mut(k.max(1))
+            out.chunks_exact_mut(depth.max(1))
                 .enumerate()
-                .for_each(|(i, to)| to.copy_from_slice(&self.data[i * self.stride..][..k]));
+                .for_each(|(i, to)| to.copy_from_slice(&self.data[i * self.stride..][..depth]));
         }
         out
     }
 }
 
-/// `n` by `m` sums over `k` terms, each the product of an element of `x` and one of `y`, in the order of
+/// `rows` by `cols` sums over `depth` terms, each the product of an element of `left` and one of `right`, in the order of
 /// [`dot`].
-pub fn contract(x: Factor, y: Factor, (n, m, k): (usize, usize, usize), out: &mut [f64]) {
-    if k > CHUNK {
-        let half = (k / 2).next_multiple_of(CHUNK);
-        contract(x, y, (n, m, half), out);
-        let mut rest = vec![0.0; n * m];
-        contract(x.from(half), y.from(half), (n, m, k - half), &mut rest);
+pub fn contract(left: Factor, right: Factor, (rows, cols, depth): (usize, usize, usize), out: &mut [f64]) {
+    if depth > CHUNK {
+        let half = (depth / 2).next_multiple_of(CHUNK);
+        contract(left, right, (rows, cols, half), out);
+        let mut rest = vec![0.0; rows * cols];
+        contract(left.from(half), right.from(half), (rows, cols, depth - half), &mut rest);
         return out.iter_mut().zip(&rest).for_each(|(o, v)| *o += v);
     }
-    if m == 1 && !x.turned {
-        let column: Vec<f64> = (0..k).map(|l| y.data[if y.turned { l * y.stride } else { l }]).collect();
-        return inner_products(&column, (x.data, x.stride), out);
+    if cols == 1 && !left.turned {
+        let column: Vec<f64> =
+            (0..depth).map(|l| right.data[if right.turned { l * right.stride } else { l }]).collect();
+        return inner_products(&column, (left.data, left.stride), out);
     }
     let copy;
-    let x = if x.turned || x.stride != k {
-        copy = x.rows(n, k);
+    let left = if left.turned || left.stride != depth {
+        copy = left.rows(rows, depth);
         &copy[..]
     } else {
-        &x.data[..n * k]
+        &left.data[..rows * depth]
     };
-    if n < 3 && !y.turned {
-        x.chunks_exact(k.max(1))
-            .zip(out.chunks_exact_mut(m.max(1)))
-            .for_each(|(x, out)| inner_products(x, (y.data, y.stride), out));
-    } else if n > 0 && m > 0 {
-        Arch::new().dispatch(Contract { x, y, size: (n, m, k), out });
+    if rows < 3 && !right.turned {
+        left.chunks_exact(depth.max(1))
+            .zip(out.chunks_exact_mut(cols.max(1)))
+            .for_each(|(x, out)| inner_products(x, (right.data, right.stride), out));
+    } else if rows > 0 && cols > 0 {
+        Arch::new().dispatch(Contract { x: left, y: right, size: (rows, cols, depth), out });
     }
 }
 
@@ -407,43 +408,46 @@ impl WithSimd for Contract<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(mut self, s: S) {
-        let (width, (n, m, k)) = (S::F64_LANES, self.size);
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let (width, (rows, m, depth)) = (S::F64_LANES, self.size);
         // For few rows, copying a panel is not worthwhile.
-        let lie = n < 3 && self.y.turned;
-        let mut panel = vec![0.0; if lie { 0 } else { width * k }];
+        let lie = rows < 3 && self.y.turned;
+        let mut panel = vec![0.0; if lie { 0 } else { width * depth }];
         let (x, y) = (self.x, self.y);
-        let spans = Spans::new(if lie { &[] } else { x }, k, || y.is_finite(m, k));
-        for j in (0..m).step_by(width) {
-            let some = width.min(m - j);
+        let spans = Spans::new(if lie { &[] } else { x }, depth, || y.is_finite(m, depth));
+        for col in (0..m).step_by(width) {
+            let some = width.min(m - col);
             if lie {
-                let (data, stride) = (&self.y.data[j..], self.y.stride);
-                for i in 0..n {
+                let (data, stride) = (&self.y.data[col..], self.y.stride);
+                for row in 0..rows {
                     match some == width {
                         true => self.tile::<S, 1>(
-                            s,
+                            simd,
                             |l| S::as_simd_f64s(&data[l * stride..][..S::F64_LANES]).0[0],
-                            (i, j),
-                            0..k,
+                            (row, col),
+                            0..depth,
                         ),
-                        false => {
-                            self.tile::<S, 1>(s, |l| s.partial_load_f64s(&data[l * stride..][..some]), (i, j), 0..k)
-                        }
+                        false => self.tile::<S, 1>(
+                            simd,
+                            |l| simd.partial_load_f64s(&data[l * stride..][..some]),
+                            (row, col),
+                            0..depth,
+                        ),
                     };
                 }
                 continue;
             }
-            self.fill(&mut panel, j, some, width);
-            let right = &S::as_simd_f64s(&panel).0[..k];
+            self.fill(&mut panel, col, some, width);
+            let right = &S::as_simd_f64s(&panel).0[..depth];
             let terms = spans.of_panel(&panel, width);
             let mut i = 0;
-            while i < n {
-                let three = width == 8 && n - i >= 3;
+            while i < rows {
+                let three = width == 8 && rows - i >= 3;
                 let some = spans.of_rows(i..i + if three { 3 } else { 1 }, &terms);
                 i += if three {
-                    self.tile::<S, 3>(s, |l| right[l], (i, j), some)
+                    self.tile::<S, 3>(simd, |l| right[l], (i, col), some)
                 } else {
-                    self.tile::<S, 1>(s, |l| right[l], (i, j), some)
+                    self.tile::<S, 1>(simd, |l| right[l], (i, col), some)
                 };
             }
         }
@@ -472,21 +476,21 @@ impl Contract<'_> {
     #[inline(always)]
     fn tile<S: Simd, const R: usize>(
         &mut self,
-        s: S,
+        simd: S,
         at: impl Fn(usize) -> S::f64s,
-        (i, j): (usize, usize),
+        (row, col): (usize, usize),
         terms: Range<usize>,
     ) -> usize {
-        let (_, m, k) = self.size;
-        let left: [&[f64]; R] = std::array::from_fn(|r| &self.x[(i + r) * k..][..k]);
-        let zero = s.splat_f64s(0.0);
+        let (_, cols, k) = self.size;
+        let left: [&[f64]; R] = std::array::from_fn(|r| &self.x[(row + r) * k..][..k]);
+        let zero = simd.splat_f64s(0.0);
         let (mut acc, end) = ([[zero; PARTS]; R], k / PARTS * PARTS);
         for l in (terms.start / PARTS * PARTS..terms.end.min(end)).step_by(PARTS) {
             let left: [&[f64]; R] = std::array::from_fn(|r| &left[r][l..][..PARTS]);
             let right: [S::f64s; PARTS] = std::array::from_fn(|q| at(l + q));
             for q in 0..PARTS {
                 for (acc, left) in acc.iter_mut().zip(&left) {
-                    acc[q] = s.add_f64s(acc[q], s.mul_f64s(s.splat_f64s(left[q]), right[q]));
+                    acc[q] = simd.add_f64s(acc[q], simd.mul_f64s(simd.splat_f64s(left[q]), right[q]));
                 }
             }
         }
@@ -494,13 +498,13 @@ impl Contract<'_> {
         for l in end..terms.end.max(end) {
             let right = at(l);
             for (tail, left) in tail.iter_mut().zip(&left) {
-                *tail = s.add_f64s(*tail, s.mul_f64s(s.splat_f64s(left[l]), right));
+                *tail = simd.add_f64s(*tail, simd.mul_f64s(simd.splat_f64s(left[l]), right));
             }
         }
-        let (some, add) = (S::F64_LANES.min(m - j), |x, y| s.add_f64s(x, y));
+        let (some, add) = (S::F64_LANES.min(cols - col), |x, y| simd.add_f64s(x, y));
         for (r, (a, tail)) in acc.iter().zip(tail).enumerate() {
             let sum = add(add(add(add(a[0], a[4]), add(a[1], a[5])), add(add(a[2], a[6]), add(a[3], a[7]))), tail);
-            s.partial_store_f64s(&mut self.out[(i + r) * m + j..][..some], sum);
+            simd.partial_store_f64s(&mut self.out[(row + r) * cols + col..][..some], sum);
         }
         R
     }
@@ -518,8 +522,8 @@ mod tests {
     use super::*;
 
     /// A matrix with zeros below the diagonal, above it, or far from it, or without zeros.
-    fn shaped(mut x: Vec<f64>, columns: usize, shape: usize) -> Vec<f64> {
-        for (at, v) in x.iter_mut().enumerate() {
+    fn shaped(mut values: Vec<f64>, columns: usize, shape: usize) -> Vec<f64> {
+        for (at, v) in values.iter_mut().enumerate() {
             let (i, j) = (at / columns.max(1), at % columns.max(1));
             let zero = match shape {
                 0 => false,
@@ -530,28 +534,45 @@ mod tests {
             };
             *v = if zero { if j % 3 == 0 { -0.0 } else { 0.0 } } else { *v };
         }
-        x
+        values
     }
 
     #[test]
     fn zeros_that_are_left_out_change_nothing() {
-        for (n, k, c) in [(40, 37, 41), (64, 64, 64), (17, 300, 24), (20, 16, 90)] {
-            for (p, q, infinite) in (0..5).flat_map(|p| (0..5).flat_map(move |q| [(p, q, false), (p, q, true)])) {
-                let (mut x, mut y) = (shaped(numbers(n * k, 7919), k, p), shaped(numbers(k * c, 7907), c, q));
+        for (rows, depth, cols) in [(40, 37, 41), (64, 64, 64), (17, 300, 24), (20, 16, 90)] {
+            for (left_shape, right_shape, infinite) in
+                (0..5).flat_map(|p| (0..5).flat_map(move |q| [(p, q, false), (p, q, true)]))
+            {
+                let (mut left, mut right) = (
+                    shaped(numbers(rows * depth, 7919), depth, left_shape),
+                    shaped(numbers(depth * cols, 7907), cols, right_shape),
+                );
                 if infinite {
-                    (x[n * k / 2], y[k * c / 3]) = (f64::INFINITY, f64::NEG_INFINITY);
+                    (left[rows * depth / 2], right[depth * cols / 3]) = (f64::INFINITY, f64::NEG_INFINITY);
                 }
-                let terms = |i: usize, j: usize| -> Vec<f64> { (0..k).map(|l| x[i * k + l] * y[l * c + j]).collect() };
-                let all = |f: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
-                    (0..n).flat_map(|i| (0..c).map(move |j| (i, j))).map(|(i, j)| f(&terms(i, j)) + 0.0).collect()
+                let terms = |i: usize, j: usize| -> Vec<f64> {
+                    (0..depth).map(|l| left[i * depth + l] * right[l * cols + j]).collect()
                 };
-                let mut out = vec![0.0; n * c];
-                multiply(&x, &y, (n, k, c), &mut out);
-                assert_eq!(known(&out), known(&all(&|t| t.iter().fold(0.0, |s, v| s + v))), "{n} {k} {c} {p} {q}");
-                let (x, y) =
-                    (Factor { data: &x, stride: k, turned: false }, Factor { data: &y, stride: c, turned: true });
-                contract(x, y, (n, c, k), &mut out);
-                assert_eq!(known(&out), known(&all(&|t| crate::ops::sum_floats(t))), "{n} {k} {c} {p} {q}");
+                let all = |f: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
+                    (0..rows).flat_map(|i| (0..cols).map(move |j| (i, j))).map(|(i, j)| f(&terms(i, j)) + 0.0).collect()
+                };
+                let mut out = vec![0.0; rows * cols];
+                multiply(&left, &right, (rows, depth, cols), &mut out);
+                assert_eq!(
+                    known(&out),
+                    known(&all(&|t| t.iter().fold(0.0, |s, v| s + v))),
+                    "{rows} {depth} {cols} {left_shape} {right_shape}"
+                );
+                let (x, y) = (
+                    Factor { data: &left, stride: depth, turned: false },
+                    Factor { data: &right, stride: cols, turned: true },
+                );
+                contract(x, y, (rows, cols, depth), &mut out);
+                assert_eq!(
+                    known(&out),
+                    known(&all(&|t| crate::ops::sum_floats(t))),
+                    "{rows} {depth} {cols} {left_shape} {right_shape}"
+                );
             }
         }
     }
@@ -604,28 +625,29 @@ mod tests {
 
     #[test]
     fn contractions_add_as_sums_do() {
-        for (n, k, m) in SIZES {
-            let (x, y) = (numbers(n * k, 7919), numbers(m * k, 7907));
+        for (rows, depth, cols) in SIZES {
+            let (left, right) = (numbers(rows * depth, 7919), numbers(cols * depth, 7907));
             let sum = |i: usize, j: usize| {
-                let terms: Vec<f64> = (0..k).map(|l| x[i * k + l] * y[j * k + l]).collect();
+                let terms: Vec<f64> = (0..depth).map(|l| left[i * depth + l] * right[j * depth + l]).collect();
                 crate::ops::sum_floats(&terms)
             };
-            let want: Vec<f64> = (0..n).flat_map(|i| (0..m).map(move |j| (i, j))).map(|(i, j)| sum(i, j)).collect();
-            let (xt, yt) = (transposed(&x, n, k), transposed(&y, m, k));
-            for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
-                let x = if a {
-                    Factor { data: &xt, stride: n, turned: true }
+            let want: Vec<f64> =
+                (0..rows).flat_map(|i| (0..cols).map(move |j| (i, j))).map(|(i, j)| sum(i, j)).collect();
+            let (xt, yt) = (transposed(&left, rows, depth), transposed(&right, cols, depth));
+            for (left_turned, right_turned) in [(false, false), (false, true), (true, false), (true, true)] {
+                let left = if left_turned {
+                    Factor { data: &xt, stride: rows, turned: true }
                 } else {
-                    Factor { data: &x, stride: k, turned: false }
+                    Factor { data: &left, stride: depth, turned: false }
                 };
-                let y = if b {
-                    Factor { data: &yt, stride: m, turned: true }
+                let y = if right_turned {
+                    Factor { data: &yt, stride: cols, turned: true }
                 } else {
-                    Factor { data: &y, stride: k, turned: false }
+                    Factor { data: &right, stride: depth, turned: false }
                 };
-                let mut out = vec![f64::NAN; n * m];
-                contract(x, y, (n, m, k), &mut out);
-                assert_eq!(bits(&out), bits(&want), "{n} {k} {m} {a} {b}");
+                let mut out = vec![f64::NAN; rows * cols];
+                contract(left, y, (rows, cols, depth), &mut out);
+                assert_eq!(bits(&out), bits(&want), "{rows} {depth} {cols} {left_turned} {right_turned}");
             }
         }
     }

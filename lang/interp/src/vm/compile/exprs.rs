@@ -32,98 +32,98 @@ impl Compiler {
         out
     }
 
-    fn into_inner(&mut self, e: &Expr, d: R) -> Res<()> {
-        match &*e.kind {
+    fn into_inner(&mut self, expr: &Expr, dest: R) -> Res<()> {
+        match &*expr.kind {
             ExprKind::Lit(l) => {
                 let k = self.constant(literal(l));
-                self.emit(I::Const(d, k));
+                self.emit(I::Const(dest, k));
             }
-            ExprKind::IntAt(n, r) => self.number(Value::Int(*n), r, d)?,
-            ExprKind::FloatAt(x, r) => self.number(Value::Float(*x), r, d)?,
+            ExprKind::IntAt(n, r) => self.number(Value::Int(*n), r, dest)?,
+            ExprKind::FloatAt(x, r) => self.number(Value::Float(*x), r, dest)?,
             ExprKind::Local(l) => {
                 let r = self.load(*l)?;
-                self.emit(I::Move(d, r));
+                self.emit(I::Move(dest, r));
             }
-            ExprKind::Global(g) => self.emit(I::Global(d, *g)),
-            ExprKind::Abs(ls, inner) => self.abstraction(ls, inner, d)?,
-            ExprKind::Lam(lam) => self.closure(&[], lam, &e.ty, d)?,
-            ExprKind::Prim(..) | ExprKind::Inst(..) | ExprKind::App(..) => self.application(e, Some(d))?,
+            ExprKind::Global(g) => self.emit(I::Global(dest, *g)),
+            ExprKind::Abs(ls, inner) => self.abstraction(ls, inner, dest)?,
+            ExprKind::Lam(lam) => self.closure(&[], lam, &expr.ty, dest)?,
+            ExprKind::Prim(..) | ExprKind::Inst(..) | ExprKind::App(..) => self.application(expr, Some(dest))?,
             ExprKind::Con(c, args) => {
                 let first = self.args(args.iter())?;
                 let decl = &c.data.cons[c.tag as usize];
                 let info = ConInfo { name: decl.name, tag: c.tag, data: c.data.id, arity: args.len() as u32 };
                 self.code.cons.push(Rc::new(info));
                 let k = self.code.cons.len() as u32 - 1;
-                self.emit(I::Con(d, k, first, args.len() as u32));
+                self.emit(I::Con(dest, k, first, args.len() as u32));
             }
             ExprKind::Let(..) | ExprKind::LetRec(..) | ExprKind::Sizes(..) => {
-                let body = self.bindings(e)?;
-                self.into(body, d)?;
+                let body = self.bindings(expr)?;
+                self.into(body, dest)?;
             }
             ExprKind::If(c, a, b) => {
                 let no = self.condition(c)?;
-                self.into(a, d)?;
+                self.into(a, dest)?;
                 let end = self.hole(I::Jump(0));
                 self.code.patch_jump(no);
-                self.into(b, d)?;
+                self.into(b, dest)?;
                 self.code.patch_jump(end);
             }
-            ExprKind::Match(s, root, tree, arms) => self.match_(s, *root, tree, arms, Some(d))?,
+            ExprKind::Match(s, root, tree, arms) => self.match_(s, *root, tree, arms, Some(dest))?,
             ExprKind::Tuple(es) => {
                 let first = self.args(es.iter())?;
-                self.emit(I::Tuple(d, first, es.len() as u32));
+                self.emit(I::Tuple(dest, first, es.len() as u32));
             }
             ExprKind::Array(es) if es.is_empty() => {
-                let k = self.constant(super::empty_array(&e.ty));
-                self.emit(I::Const(d, k));
+                let k = self.constant(super::empty_array(&expr.ty));
+                self.emit(I::Const(dest, k));
             }
             ExprKind::Array(es) => {
                 let first = self.args(es.iter())?;
-                self.emit(I::Array(d, first, es.len() as u32));
+                self.emit(I::Array(dest, first, es.len() as u32));
             }
             ExprKind::Interp(es) => {
                 let first = self.args(es.iter())?;
-                self.emit(I::Interp(d, first, es.len() as u32));
+                self.emit(I::Interp(dest, first, es.len() as u32));
             }
             ExprKind::Item(a, i) => {
                 let r = self.value(a)?;
-                self.emit(I::Item(d, r, *i));
+                self.emit(I::Item(dest, r, *i));
             }
             ExprKind::Field(a, n) => {
                 let r = self.value(a)?;
-                self.emit(I::Field(d, r, *n));
+                self.emit(I::Field(dest, r, *n));
             }
             ExprKind::Record(fs) => {
                 let first = self.args(fs.iter().map(|f| &f.1))?;
                 let k = self.names(fs.iter().map(|f| f.0).collect());
-                self.emit(I::Record(d, k, first, fs.len() as u32));
+                self.emit(I::Record(dest, k, first, fs.len() as u32));
             }
             ExprKind::Update(r, fs) => {
                 let base = self.temp();
                 self.into(r, base)?;
                 let first = self.args(fs.iter().map(|f| &f.1))?;
                 let k = self.names(fs.iter().map(|f| f.0).collect());
-                self.emit(I::Update(d, base, k, first, fs.len() as u32));
+                self.emit(I::Update(dest, base, k, first, fs.len() as u32));
             }
-            ExprKind::Index(a, args) => self.index(a, args, d)?,
+            ExprKind::Index(a, args) => self.index(a, args, dest)?,
             ExprKind::For(kind, vars, body, rep) => {
                 self.code.kinds.push(*kind);
                 let k = self.code.kinds.len() as u32 - 1;
-                self.comprehension(k, vars, body, rep, e, d)?;
+                self.comprehension(k, vars, body, rep, expr, dest)?;
             }
             ExprKind::Guard(c, body, rep) => {
                 let no = self.condition(c)?;
-                self.into(body, d)?;
+                self.into(body, dest)?;
                 let end = self.hole(I::Jump(0));
                 self.code.patch_jump(no);
                 let r = self.temp();
                 self.load_rep(rep, r)?;
-                self.emit(I::ZeroOf(d, r));
+                self.emit(I::ZeroOf(dest, r));
                 self.code.patch_jump(end);
             }
             ExprKind::Loop(state, init, kind, body) => {
-                if !self.outlined(e, d)? {
-                    self.loop_(*state, init, kind, body, d)?;
+                if !self.outlined(expr, dest)? {
+                    self.loop_(*state, init, kind, body, dest)?;
                 }
             }
         }
@@ -140,8 +140,8 @@ impl Compiler {
         out
     }
 
-    fn tail_inner(&mut self, e: &Expr) -> Res<()> {
-        match &*e.kind {
+    fn tail_inner(&mut self, expr: &Expr) -> Res<()> {
+        match &*expr.kind {
             ExprKind::If(c, a, b) => {
                 let no = self.condition(c)?;
                 self.tail(a)?;
@@ -149,14 +149,14 @@ impl Compiler {
                 self.tail(b)
             }
             ExprKind::Let(..) | ExprKind::LetRec(..) | ExprKind::Sizes(..) => {
-                let body = self.bindings(e)?;
+                let body = self.bindings(expr)?;
                 self.tail(body)
             }
             ExprKind::Match(s, root, tree, arms) => self.match_(s, *root, tree, arms, None),
-            ExprKind::App(..) | ExprKind::Inst(..) => self.application(e, None),
+            ExprKind::App(..) | ExprKind::Inst(..) => self.application(expr, None),
             _ => {
                 let d = self.temp();
-                self.into(e, d)?;
+                self.into(expr, d)?;
                 self.emit(I::Ret(d));
                 Ok(())
             }
@@ -172,22 +172,22 @@ impl Compiler {
     }
 
     /// Compiles a condition. Returns the index of the jump that is taken if it is false.
-    pub(super) fn condition(&mut self, c: &Expr) -> Res<usize> {
+    pub(super) fn condition(&mut self, expr: &Expr) -> Res<usize> {
         let mark = self.next;
-        let hole = match &*c.kind {
+        let hole = match &*expr.kind {
             ExprKind::App(f, args) => match &*f.kind {
                 ExprKind::Prim(Prim::Compare(op), _) if args.len() == 2 => {
                     let (a, b) = (self.value(&args[0])?, self.value(&args[1])?);
-                    self.span = c.span;
+                    self.span = expr.span;
                     self.hole(I::JumpUnlessCmp(*op, a, b, 0))
                 }
                 _ => {
-                    let r = self.value(c)?;
+                    let r = self.value(expr)?;
                     self.hole(I::JumpUnless(r, 0))
                 }
             },
             _ => {
-                let r = self.value(c)?;
+                let r = self.value(expr)?;
                 self.hole(I::JumpUnless(r, 0))
             }
         };
@@ -226,25 +226,25 @@ impl Compiler {
 
     /// Compiles the bindings of nested `let`s. Returns the innermost body.
     fn bindings<'e>(&mut self, e: &'e Expr) -> Res<&'e Expr> {
-        let mut e = e;
+        let mut expr = e;
         loop {
-            self.span = e.span;
-            match &*e.kind {
+            self.span = expr.span;
+            match &*expr.kind {
                 ExprKind::Let(l, _, a, b) => {
                     let r = self.temp();
                     self.into(a, r)?;
                     self.regs.insert(*l, r);
-                    e = b;
+                    expr = b;
                 }
                 ExprKind::LetRec(bs, b) => {
                     self.group(bs)?;
-                    e = b;
+                    expr = b;
                 }
                 ExprKind::Sizes(s, b) => {
                     self.sizes(s)?;
-                    e = b;
+                    expr = b;
                 }
-                _ => return Ok(e),
+                _ => return Ok(expr),
             }
         }
     }
@@ -315,38 +315,38 @@ impl Compiler {
         Ok(self.code.sizes.len() as u32 - 1)
     }
 
-    /// `d` is the result register; with `None` the result is returned.
-    fn application(&mut self, e: &Expr, d: Option<R>) -> Res<()> {
-        let (head, reps, args) = e.spine();
+    /// `dest` is the result register; with `None` the result is returned.
+    fn application(&mut self, expr: &Expr, dest: Option<R>) -> Res<()> {
+        let (head, reps, args) = expr.spine();
         if let ExprKind::Prim(p, _) = &*head.kind {
-            return self.primitive(*p, reps, &args, d);
+            return self.primitive(*p, reps, &args, dest);
         }
         if reps.is_empty() && args.is_empty() {
             let r = self.value(head)?;
-            return self.deliver(r, d);
+            return self.deliver(r, dest);
         }
-        let n = (reps.len() + args.len()) as u32;
+        let count = (reps.len() + args.len()) as u32;
         let sibling = match &*head.kind {
             ExprKind::Local(l) if !self.regs.contains_key(l) => self.siblings.get(l).copied(),
             _ => None,
         };
-        let f = if sibling.is_some() { 0 } else { self.value(head)? };
-        let first = self.temps(n);
+        let callee = if sibling.is_some() { 0 } else { self.value(head)? };
+        let first = self.temps(count);
         for (i, r) in reps.iter().enumerate() {
             self.load_rep(r, first + i as u32)?;
         }
         for (i, a) in args.iter().enumerate() {
             self.into(a, first + (reps.len() + i) as u32)?;
         }
-        self.span = e.span;
-        match (sibling.filter(|_| self.known_arity(head, n)), d) {
-            (Some(k), Some(d)) => self.emit(I::CallSibling(d, k, first, n)),
-            (Some(k), None) => self.emit(I::TailSibling(k, first, n)),
+        self.span = expr.span;
+        match (sibling.filter(|_| self.known_arity(head, count)), dest) {
+            (Some(k), Some(d)) => self.emit(I::CallSibling(d, k, first, count)),
+            (Some(k), None) => self.emit(I::TailSibling(k, first, count)),
             (None, d) => {
-                let f = if sibling.is_some() { self.value(head)? } else { f };
+                let f = if sibling.is_some() { self.value(head)? } else { callee };
                 match d {
-                    Some(d) => self.emit(I::Call(d, f, first, n)),
-                    None => self.emit(I::TailCall(f, first, n)),
+                    Some(d) => self.emit(I::Call(d, f, first, count)),
+                    None => self.emit(I::TailCall(f, first, count)),
                 }
             }
         }
@@ -373,10 +373,10 @@ impl Compiler {
         Ok(())
     }
 
-    fn primitive(&mut self, p: Prim, reps: &[Rep], args: &[&Expr], d: Option<R>) -> Res<()> {
+    fn primitive(&mut self, p: Prim, reps: &[Rep], args: &[&Expr], dest: Option<R>) -> Res<()> {
         let span = self.span;
         let arity = p.row().arity as usize;
-        let target = match d {
+        let target = match dest {
             Some(d) if args.len() <= arity => d,
             _ => self.temp(),
         };
@@ -389,64 +389,64 @@ impl Compiler {
         if args.len() > arity {
             let first = self.args(args[arity..].iter().copied())?;
             let n = (args.len() - arity) as u32;
-            match d {
+            match dest {
                 Some(d) => self.emit(I::Call(d, target, first, n)),
                 None => self.emit(I::TailCall(target, first, n)),
             }
             return Ok(());
         }
-        if d.is_none() {
+        if dest.is_none() {
             self.emit(I::Ret(target));
         }
         Ok(())
     }
 
     /// A primitive applied to fewer arguments than it takes.
-    fn prim_value(&mut self, p: Prim, reps: &[Rep], args: &[&Expr], d: R) -> Res<()> {
-        let f = if args.is_empty() { d } else { self.temp() };
+    fn prim_value(&mut self, p: Prim, reps: &[Rep], args: &[&Expr], dest: R) -> Res<()> {
+        let callee = if args.is_empty() { dest } else { self.temp() };
         if reps.is_empty() {
             let k = self.constant(Value::Fun(Rc::new(Fun::Prim(p, Vec::new()))));
-            self.emit(I::Const(f, k));
+            self.emit(I::Const(callee, k));
         } else {
             let first = self.temps(reps.len() as u32);
             for (i, r) in reps.iter().enumerate() {
                 self.load_rep(r, first + i as u32)?;
             }
-            self.emit(I::PrimFun(f, p, first, reps.len() as u32));
+            self.emit(I::PrimFun(callee, p, first, reps.len() as u32));
         }
         if !args.is_empty() {
             let first = self.args(args.iter().copied())?;
-            self.emit(I::Call(d, f, first, args.len() as u32));
+            self.emit(I::Call(dest, callee, first, args.len() as u32));
         }
         Ok(())
     }
 
-    fn prim_call(&mut self, p: Prim, reps: &[Rep], args: &[&Expr], d: R) -> Res<()> {
+    fn prim_call(&mut self, prim: Prim, reps: &[Rep], args: &[&Expr], dest: R) -> Res<()> {
         let span = self.span;
-        if let (Prim::Bin(op), [a, b]) = (p, args) {
+        if let (Prim::Bin(op), [a, b]) = (prim, args) {
             let (a, b) = (self.value(a)?, self.value(b)?);
             self.span = span;
-            self.emit(I::Bin(op, d, a, b));
+            self.emit(I::Bin(op, dest, a, b));
             return Ok(());
         }
-        if let (Prim::Un(op), [a]) = (p, args) {
+        if let (Prim::Un(op), [a]) = (prim, args) {
             let a = self.value(a)?;
             self.span = span;
-            self.emit(I::Un(op, d, a));
+            self.emit(I::Un(op, dest, a));
             return Ok(());
         }
-        if let (Prim::Compare(op), [a, b]) = (p, args) {
+        if let (Prim::Compare(op), [a, b]) = (prim, args) {
             let (a, b) = (self.value(a)?, self.value(b)?);
             self.span = span;
-            self.emit(I::Cmp(op, d, a, b));
+            self.emit(I::Cmp(op, dest, a, b));
             return Ok(());
         }
-        if let (Prim::Number(NumberFn::PowInt), [a, n]) = (p, args)
+        if let (Prim::Number(NumberFn::PowInt), [a, n]) = (prim, args)
             && let ExprKind::Lit(Lit::Int(n)) = &*n.kind
         {
             let a = self.value(a)?;
             self.span = span;
-            self.emit(I::Un(Un::Powi(*n as i32), d, a));
+            self.emit(I::Un(Un::Powi(*n as i32), dest, a));
             return Ok(());
         }
         let first = self.temps((reps.len() + args.len()) as u32);
@@ -455,17 +455,17 @@ impl Compiler {
         }
         self.fill(first + reps.len() as u32, args.iter().copied())?;
         self.span = span;
-        self.emit(I::Prim(d, p, first, reps.len() as u32, args.len() as u32));
+        self.emit(I::Prim(dest, prim, first, reps.len() as u32, args.len() as u32));
         Ok(())
     }
 
-    fn index(&mut self, a: &Expr, args: &[IndexArg], d: R) -> Res<()> {
+    fn index(&mut self, a: &Expr, args: &[IndexArg], dest: R) -> Res<()> {
         let span = self.span;
         let arr = self.value(a)?;
         if let [IndexArg::At(i)] = args {
             let i = self.value(i)?;
             self.span = span;
-            self.emit(I::Index1(d, arr, i));
+            self.emit(I::Index1(dest, arr, i));
             return Ok(());
         }
         let mut kinds = Vec::new();
@@ -486,18 +486,18 @@ impl Compiler {
         self.code.indices.push(kinds);
         let k = self.code.indices.len() as u32 - 1;
         self.span = span;
-        self.emit(I::Index(d, arr, k, first));
+        self.emit(I::Index(dest, arr, k, first));
         Ok(())
     }
 
     fn comprehension(
         &mut self,
-        k: u32,
+        kind: u32,
         vars: &[(Local, adl_syntax::symbol::Symbol, Extent)],
         body: &Expr,
         rep: &Rep,
         e: &Expr,
-        d: R,
+        dest: R,
     ) -> Res<()> {
         let span = self.span;
         let locals: Vec<Local> = vars.iter().map(|v| v.0).collect();
@@ -531,7 +531,7 @@ impl Compiler {
         let first = self.capture(&captured)?;
         self.emit(I::Closure(f, which, first, captured.len() as u32));
         self.span = span;
-        self.emit(I::For(d, k, f, extents, vars.len() as u32));
+        self.emit(I::For(dest, kind, f, extents, vars.len() as u32));
         Ok(())
     }
 
@@ -554,10 +554,10 @@ impl Compiler {
         }
     }
 
-    fn loop_(&mut self, state: Local, init: &Expr, kind: &LoopKind, body: &Expr, d: R) -> Res<()> {
-        let s = self.temp();
-        self.into(init, s)?;
-        self.regs.insert(state, s);
+    fn loop_(&mut self, state: Local, init: &Expr, kind: &LoopKind, body: &Expr, dest: R) -> Res<()> {
+        let register = self.temp();
+        self.into(init, register)?;
+        self.regs.insert(state, register);
         match kind {
             LoopKind::For(i, n) => {
                 let bound = self.temp();
@@ -567,19 +567,19 @@ impl Compiler {
                 self.emit(I::Const(counter, k));
                 let head = self.code.here();
                 let exit = self.hole(I::LoopHead(counter, bound, 0));
-                self.into(body, s)?;
+                self.into(body, register)?;
                 self.emit(I::LoopNext(counter, head));
                 self.code.patch_jump(exit);
             }
             LoopKind::While(c) => {
                 let head = self.code.here();
                 let exit = self.condition(c)?;
-                self.into(body, s)?;
+                self.into(body, register)?;
                 self.emit(I::Back(head));
                 self.code.patch_jump(exit);
             }
         }
-        self.emit(I::Move(d, s));
+        self.emit(I::Move(dest, register));
         Ok(())
     }
 }

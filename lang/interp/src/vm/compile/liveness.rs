@@ -7,7 +7,7 @@ use crate::vm::code::{Code, I, IndexKind};
 const LIMIT: usize = 4_000_000;
 
 /// The registers that an instruction reads. Ranges are emptied, which counts as a read.
-fn uses(i: &I, code: &Code, f: &mut dyn FnMut(u32)) {
+fn uses(i: &I, code: &Code, visit: &mut dyn FnMut(u32)) {
     let range = |first: u32, n: u32, f: &mut dyn FnMut(u32)| (first..first + n).for_each(f);
     match *i {
         I::Const(..) | I::Global(..) | I::Jump(_) | I::Sibling(..) | I::Back(_) | I::NoMatch => {}
@@ -22,34 +22,34 @@ fn uses(i: &I, code: &Code, f: &mut dyn FnMut(u32)) {
         | I::FieldOr(..)
         | I::Push(..)
         | I::ToFloat(..) => {}
-        I::Move(_, s)
-        | I::Take(_, s)
-        | I::Un(_, _, s)
-        | I::JumpUnless(s, _)
-        | I::Ret(s)
-        | I::Item(_, s, _)
-        | I::Field(_, s, _)
-        | I::Switch(s, _)
-        | I::ConField(_, s, _)
-        | I::IsLit(_, s, _)
-        | I::IsLen(_, s, _)
-        | I::Elem(_, s, _)
-        | I::AxisLen(_, s, _)
-        | I::NumAt(_, _, s)
-        | I::ZeroOf(_, s) => f(s),
+        I::Move(_, source)
+        | I::Take(_, source)
+        | I::Un(_, _, source)
+        | I::JumpUnless(source, _)
+        | I::Ret(source)
+        | I::Item(_, source, _)
+        | I::Field(_, source, _)
+        | I::Switch(source, _)
+        | I::ConField(_, source, _)
+        | I::IsLit(_, source, _)
+        | I::IsLen(_, source, _)
+        | I::Elem(_, source, _)
+        | I::AxisLen(_, source, _)
+        | I::NumAt(_, _, source)
+        | I::ZeroOf(_, source) => visit(source),
         I::Bin(_, _, a, b)
         | I::Cmp(_, _, a, b)
         | I::JumpUnlessCmp(_, a, b, _)
         | I::Index1(_, a, b)
         | I::SameExtent(a, b)
         | I::LoopHead(a, b, _) => {
-            f(a);
-            f(b);
+            visit(a);
+            visit(b);
         }
-        I::LoopNext(a, _) => f(a),
+        I::LoopNext(a, _) => visit(a),
         I::Call(_, g, first, n) | I::TailCall(g, first, n) => {
-            f(g);
-            range(first, n, f);
+            visit(g);
+            range(first, n, visit);
         }
         I::CallSibling(_, _, first, n)
         | I::TailSibling(_, first, n)
@@ -60,14 +60,14 @@ fn uses(i: &I, code: &Code, f: &mut dyn FnMut(u32)) {
         | I::Con(_, _, first, n)
         | I::Array(_, first, n)
         | I::Interp(_, first, n)
-        | I::PrimFun(_, _, first, n) => range(first, n, f),
-        I::Prim(_, _, first, h, n) => range(first, h + n, f),
+        | I::PrimFun(_, _, first, n) => range(first, n, visit),
+        I::Prim(_, _, first, h, n) => range(first, h + n, visit),
         I::Update(_, a, _, first, n) => {
-            f(a);
-            range(first, n, f);
+            visit(a);
+            range(first, n, visit);
         }
         I::Index(_, a, k, first) => {
-            f(a);
+            visit(a);
             let n = code.indices[k as usize]
                 .iter()
                 .map(|i| match i {
@@ -75,73 +75,73 @@ fn uses(i: &I, code: &Code, f: &mut dyn FnMut(u32)) {
                     IndexKind::Slice(a, b) => u32::from(*a) + u32::from(*b),
                 })
                 .sum();
-            range(first, n, f);
+            range(first, n, visit);
         }
         I::For(_, _, g, first, n) => {
-            f(g);
-            range(first, n + 1, f);
+            visit(g);
+            range(first, n + 1, visit);
         }
-        I::Rep(_, k) => rep_uses(&code.reps[k as usize], f),
-        I::SizeAt(_, k) => f(code.sizes[k as usize].0.from.0),
+        I::Rep(_, k) => rep_uses(&code.reps[k as usize], visit),
+        I::SizeAt(_, k) => visit(code.sizes[k as usize].0.from.0),
         I::CheckSize(k, r) => {
-            f(code.sizes[k as usize].0.from.0);
-            f(r);
+            visit(code.sizes[k as usize].0.from.0);
+            visit(r);
         }
     }
 }
 
-fn rep_uses(r: &adl_typing::core::Rep, f: &mut dyn FnMut(u32)) {
+fn rep_uses(r: &adl_typing::core::Rep, visit: &mut dyn FnMut(u32)) {
     use adl_typing::core::{Rep, SizeRep};
     match r {
-        Rep::Hidden(l) => f(l.0),
+        Rep::Hidden(l) => visit(l.0),
         Rep::Base(_) | Rep::Other => {}
         Rep::Array(n, e) => {
             if let SizeRep::Local(l) = n {
-                f(l.0);
+                visit(l.0);
             }
-            rep_uses(e, f);
+            rep_uses(e, visit);
         }
-        Rep::Tuple(ps) | Rep::Data(_, ps) => ps.iter().for_each(|p| rep_uses(p, f)),
-        Rep::Record(fs) => fs.iter().for_each(|(_, p)| rep_uses(p, f)),
+        Rep::Tuple(ps) | Rep::Data(_, ps) => ps.iter().for_each(|p| rep_uses(p, visit)),
+        Rep::Record(fs) => fs.iter().for_each(|(_, p)| rep_uses(p, visit)),
     }
 }
 
 /// The registers that an instruction writes: first and count.
 fn defines(i: &I, code: &Code) -> (u32, u32) {
     match *i {
-        I::Const(d, _)
-        | I::Move(d, _)
-        | I::Take(d, _)
-        | I::Global(d, _)
-        | I::Un(_, d, _)
-        | I::Bin(_, d, _, _)
-        | I::Cmp(_, d, _, _)
-        | I::Call(d, ..)
-        | I::CallSibling(d, ..)
-        | I::Sibling(d, _)
-        | I::Prim(d, ..)
-        | I::PrimFun(d, ..)
-        | I::Closure(d, ..)
-        | I::Tuple(d, ..)
-        | I::Record(d, ..)
-        | I::Con(d, ..)
-        | I::Array(d, ..)
-        | I::Item(d, ..)
-        | I::Field(d, ..)
-        | I::Update(d, ..)
-        | I::Index1(d, ..)
-        | I::Index(d, ..)
-        | I::ConField(d, ..)
-        | I::IsLit(d, ..)
-        | I::IsLen(d, ..)
-        | I::Elem(d, ..)
-        | I::For(d, ..)
-        | I::AxisLen(d, ..)
-        | I::Rep(d, _)
-        | I::NumAt(d, ..)
-        | I::ZeroOf(d, _)
-        | I::SizeAt(d, _)
-        | I::Interp(d, ..) => (d, 1),
+        I::Const(dest, _)
+        | I::Move(dest, _)
+        | I::Take(dest, _)
+        | I::Global(dest, _)
+        | I::Un(_, dest, _)
+        | I::Bin(_, dest, _, _)
+        | I::Cmp(_, dest, _, _)
+        | I::Call(dest, ..)
+        | I::CallSibling(dest, ..)
+        | I::Sibling(dest, _)
+        | I::Prim(dest, ..)
+        | I::PrimFun(dest, ..)
+        | I::Closure(dest, ..)
+        | I::Tuple(dest, ..)
+        | I::Record(dest, ..)
+        | I::Con(dest, ..)
+        | I::Array(dest, ..)
+        | I::Item(dest, ..)
+        | I::Field(dest, ..)
+        | I::Update(dest, ..)
+        | I::Index1(dest, ..)
+        | I::Index(dest, ..)
+        | I::ConField(dest, ..)
+        | I::IsLit(dest, ..)
+        | I::IsLen(dest, ..)
+        | I::Elem(dest, ..)
+        | I::For(dest, ..)
+        | I::AxisLen(dest, ..)
+        | I::Rep(dest, _)
+        | I::NumAt(dest, ..)
+        | I::ZeroOf(dest, _)
+        | I::SizeAt(dest, _)
+        | I::Interp(dest, ..) => (dest, 1),
         I::Group(d, k, _, _) => (d, code.groups[k as usize].len() as u32),
         I::Jump(_)
         | I::JumpUnless(..)
@@ -170,36 +170,36 @@ fn defines(i: &I, code: &Code) -> (u32, u32) {
 }
 
 /// The possible successors of instruction `at`.
-fn next(at: usize, i: &I, code: &Code, f: &mut dyn FnMut(usize)) {
+fn next(at: usize, i: &I, code: &Code, visit: &mut dyn FnMut(usize)) {
     match *i {
-        I::Jump(t) | I::Back(t) | I::LoopNext(_, t) => f(t as usize),
+        I::Jump(t) | I::Back(t) | I::LoopNext(_, t) => visit(t as usize),
         I::JumpUnless(_, t) | I::JumpUnlessCmp(_, _, _, t) | I::LoopHead(_, _, t) | I::FusedChain(_, t) => {
-            f(t as usize);
-            f(at + 1);
+            visit(t as usize);
+            visit(at + 1);
         }
         I::Switch(_, k) => {
             let (targets, default) = &code.tables[k as usize];
-            targets.iter().for_each(|t| f(*t as usize));
-            f(*default as usize);
+            targets.iter().for_each(|t| visit(*t as usize));
+            visit(*default as usize);
         }
         I::Ret(_) | I::TailCall(..) | I::TailSibling(..) | I::NoMatch => {}
-        _ => f(at + 1),
+        _ => visit(at + 1),
     }
 }
 
 /// Replaces copies by moves where the source is dead afterwards.
 pub(super) fn moves(code: &mut Code) {
-    let n = code.instrs.len();
+    let count = code.instrs.len();
     let words = (code.registers as usize).div_ceil(64);
-    if n * words > LIMIT {
+    if count * words > LIMIT {
         return;
     }
     // live[i]: registers that are read at or after instruction i before they are written.
-    let mut live = vec![0u64; (n + 1) * words];
+    let mut live = vec![0u64; (count + 1) * words];
     let mut out = vec![0u64; words];
     loop {
         let mut changed = false;
-        for i in (0..n).rev() {
+        for i in (0..count).rev() {
             live_after(i, code, &live, words, &mut out);
             let (d, k) = defines(&code.instrs[i], code);
             for r in d..d + k {
@@ -216,7 +216,7 @@ pub(super) fn moves(code: &mut Code) {
             break;
         }
     }
-    for i in 0..n {
+    for i in 0..count {
         if let I::Move(d, s) = code.instrs[i] {
             live_after(i, code, &live, words, &mut out);
             if d != s && out[s as usize / 64] & (1 << (s % 64)) == 0 {

@@ -13,7 +13,7 @@ struct Arms<'a> {
 }
 
 impl Compiler {
-    pub(super) fn match_(&mut self, s: &Expr, root: Local, tree: &Tree, arms: &[Arm], d: Option<R>) -> Res<()> {
+    pub(super) fn match_(&mut self, s: &Expr, root: Local, tree: &Tree, arms: &[Arm], dest: Option<R>) -> Res<()> {
         let r = self.temp();
         self.into(s, r)?;
         self.regs.insert(root, r);
@@ -32,7 +32,7 @@ impl Compiler {
             for j in jumps {
                 self.code.patch_jump(j);
             }
-            match d {
+            match dest {
                 Some(d) => {
                     self.into(&arm.body, d)?;
                     ends.push(self.hole(I::Jump(0)));
@@ -58,24 +58,24 @@ impl Compiler {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.tree_inner(t, a))
     }
 
-    fn tree_inner(&mut self, t: &Tree, a: &mut Arms) -> Res<()> {
+    fn tree_inner(&mut self, t: &Tree, arms: &mut Arms) -> Res<()> {
         match t {
             Tree::Leaf(arm, binds) => {
                 self.assign(binds)?;
                 let j = self.hole(I::Jump(0));
-                a.jumps[*arm].push(j);
+                arms.jumps[*arm].push(j);
             }
             Tree::Guard(arm, binds, rest) => {
                 self.assign(binds)?;
-                let no = match &a.arms[*arm].guard {
+                let no = match &arms.arms[*arm].guard {
                     Some(g) => Some(self.condition(g)?),
                     None => None,
                 };
                 let j = self.hole(I::Jump(0));
-                a.jumps[*arm].push(j);
+                arms.jumps[*arm].push(j);
                 if let Some(no) = no {
                     self.code.patch_jump(no);
-                    self.tree(rest, a)?;
+                    self.tree(rest, arms)?;
                 }
             }
             Tree::Parts(parts, rest) => {
@@ -87,7 +87,7 @@ impl Compiler {
                         Projection::Field(n) => I::Field(r, from, *n),
                     });
                 }
-                self.tree(rest, a)?;
+                self.tree(rest, arms)?;
             }
             Tree::Con(on, cases, default) => {
                 let on = self.load(*on)?;
@@ -102,11 +102,11 @@ impl Compiler {
                         let r = self.bind(*l);
                         self.emit(I::ConField(r, on, i as u32));
                     }
-                    self.tree(sub, a)?;
+                    self.tree(sub, arms)?;
                 }
                 let other = self.code.here();
                 match default {
-                    Some(d) => self.tree(d, a)?,
+                    Some(d) => self.tree(d, arms)?,
                     None => self.emit(I::NoMatch),
                 }
                 for t in &mut targets {
@@ -123,10 +123,10 @@ impl Compiler {
                     let c = self.temp();
                     self.emit(I::IsLit(c, on, k));
                     let no = self.hole(I::JumpUnless(c, 0));
-                    self.tree(sub, a)?;
+                    self.tree(sub, arms)?;
                     self.code.patch_jump(no);
                 }
-                self.tree(default, a)?;
+                self.tree(default, arms)?;
             }
             Tree::Len(on, cases, default) => {
                 let on = self.load(*on)?;
@@ -138,10 +138,10 @@ impl Compiler {
                         let r = self.bind(*l);
                         self.emit(I::Elem(r, on, i as u32));
                     }
-                    self.tree(sub, a)?;
+                    self.tree(sub, arms)?;
                     self.code.patch_jump(no);
                 }
-                self.tree(default, a)?;
+                self.tree(default, arms)?;
             }
             Tree::Fail => self.emit(I::NoMatch),
         }

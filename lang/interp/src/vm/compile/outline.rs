@@ -20,8 +20,8 @@ const START: Local = Local(u32::MAX - 1000);
 /// Nested functions are considered only if `deep`.
 pub(super) fn has_output(e: &Expr, deep: bool) -> bool {
     let mut todo = vec![e];
-    while let Some(e) = todo.pop() {
-        match &*e.kind {
+    while let Some(expr) = todo.pop() {
+        match &*expr.kind {
             ExprKind::Lam(_) | ExprKind::Abs(..) if !deep => {}
             ExprKind::Interp(_) => return true,
             ExprKind::Prim(p, _) if is_output(*p) => return true,
@@ -29,10 +29,10 @@ pub(super) fn has_output(e: &Expr, deep: bool) -> bool {
                 // The text of an error is only created when the error occurs.
                 ExprKind::Prim(Prim::General(GeneralFn::Error), _) => {}
                 ExprKind::Prim(Prim::General(GeneralFn::Assert), _) => todo.extend(args),
-                _ if e.ty == Ty::Unit => return true,
-                _ => todo.extend(walk::children(e)),
+                _ if expr.ty == Ty::Unit => return true,
+                _ => todo.extend(walk::children(expr)),
             },
-            _ => todo.extend(walk::children(e)),
+            _ => todo.extend(walk::children(expr)),
         }
     }
     false
@@ -45,8 +45,8 @@ fn is_output(p: Prim) -> bool {
 
 impl Compiler {
     /// Compiles a loop as the call of a closure, if that is useful. Returns whether it did.
-    pub(super) fn outlined(&mut self, e: &Expr, d: R) -> Res<bool> {
-        let ExprKind::Loop(state, init, kind, body) = &*e.kind else { return Ok(false) };
+    pub(super) fn outlined(&mut self, expr: &Expr, dest: R) -> Res<bool> {
+        let ExprKind::Loop(state, init, kind, body) = &*expr.kind else { return Ok(false) };
         let trip = match kind {
             LoopKind::For(_, n) | LoopKind::While(n) => n,
         };
@@ -55,17 +55,17 @@ impl Compiler {
         }
         let start = Expr { kind: ExprKind::Local(START).into(), ty: init.ty.clone(), span: init.span };
         let whole = ExprKind::Loop(*state, start, kind.clone(), body.clone());
-        let body = Expr { kind: whole.into(), ty: e.ty.clone(), span: e.span };
+        let body = Expr { kind: whole.into(), ty: expr.ty.clone(), span: expr.span };
         let param = Param { local: START, name: None, ty: init.ty.clone() };
         let lam = Rc::new(Lambda { params: vec![param], body, linear: false, name: self.code.name });
         let first = self.temp();
         self.into(init, first)?;
         let f = self.temp();
-        self.closure(&[], &lam, &e.ty, f)?;
+        self.closure(&[], &lam, &expr.ty, f)?;
         if let Some(code) = self.code.codes.last_mut().and_then(Rc::get_mut) {
             code.part = true;
         }
-        self.emit(I::Call(d, f, first, 1));
+        self.emit(I::Call(dest, f, first, 1));
         Ok(true)
     }
 }

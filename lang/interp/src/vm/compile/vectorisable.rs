@@ -36,25 +36,27 @@ struct Body<'a> {
 }
 
 impl Body<'_> {
-    fn number(&self, e: &Expr) -> bool {
-        if !matches!(e.ty, Ty::Float | Ty::Int) {
+    fn number(&self, expr: &Expr) -> bool {
+        if !matches!(expr.ty, Ty::Float | Ty::Int) {
             return false;
         }
-        match &*e.kind {
+        match &*expr.kind {
             ExprKind::Lit(Lit::Float(_) | Lit::Int(_)) | ExprKind::Local(_) | ExprKind::Global(_) => true,
             ExprKind::Let(_, _, a, b) => self.number(a) && self.number(b),
-            ExprKind::Item(..) | ExprKind::Field(..) => self.outside(e),
+            ExprKind::Item(..) | ExprKind::Field(..) => self.outside(expr),
             ExprKind::Index(a, args) => self.element(a, args),
             ExprKind::App(f, args) => match &*f.kind {
-                ExprKind::Prim(Prim::Number(NumberFn::PowInt), _) => e.ty == Ty::Float && self.number(&args[0]),
+                ExprKind::Prim(Prim::Number(NumberFn::PowInt), _) => expr.ty == Ty::Float && self.number(&args[0]),
                 ExprKind::Prim(Prim::Number(NumberFn::ToFloat), _) => args.len() == 1 && self.number(&args[0]),
                 ExprKind::Prim(p, _) => {
-                    let known = if e.ty == Ty::Int {
+                    let known = if expr.ty == Ty::Int {
                         matches!(p, Prim::Bin(Bin::Add | Bin::Sub | Bin::Mul) | Prim::Un(Un::Neg))
                     } else {
                         is_elementwise(*p)
                     };
-                    known && args.len() == p.row().arity as usize && args.iter().all(|a| a.ty == e.ty && self.number(a))
+                    known
+                        && args.len() == p.row().arity as usize
+                        && args.iter().all(|a| a.ty == expr.ty && self.number(a))
                 }
                 _ => false,
             },

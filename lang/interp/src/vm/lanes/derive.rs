@@ -14,38 +14,38 @@ const TAPED: usize = 4096;
 
 impl Lanes<'_> {
     /// Applies a derivative operator to all its arguments.
-    pub(super) fn derivative(&mut self, n: usize, p: Prim, args: Vec<Lane>) -> Try<Lane> {
+    pub(super) fn derivative(&mut self, lanes: usize, prim: Prim, args: Vec<Lane>) -> Try<Lane> {
         if self.transformed {
             return Err(Give::Transformed);
         }
-        if n > TAPED {
+        if lanes > TAPED {
             return Err(Give::Large);
         }
         let mut args = args.into_iter();
-        let (Some(f), Some(x)) = (args.next(), args.next()) else { return Err(Give::Never) };
+        let (Some(function), Some(x)) = (args.next(), args.next()) else { return Err(Give::Never) };
         if self.m.ad.depth() == 0 {
-            self.m.compiled_ad.note_batched(p.name(), same(&f));
+            self.m.compiled_ad.note_batched(prim.name(), same(&function));
         }
-        let x = self.stacked(&x, n)?;
-        match p {
+        let point = self.stacked(&x, lanes)?;
+        match prim {
             Prim::Derivative(DerivativeFn::Jvp) => {
-                let v = self.stacked(&args.next().ok_or(Give::Never)?, n)?;
-                self.pushed(n, f, &x, &v)
+                let v = self.stacked(&args.next().ok_or(Give::Never)?, lanes)?;
+                self.pushed(lanes, function, &point, &v)
             }
-            Prim::Derivative(DerivativeFn::Grad) => self.gradient(n, f, &x).map(|(_, g)| g),
+            Prim::Derivative(DerivativeFn::Grad) => self.gradient(lanes, function, &point).map(|(_, g)| g),
             Prim::Derivative(DerivativeFn::ValueAndGrad) => {
-                self.gradient(n, f, &x).map(|(y, g)| Lane::Tuple(vec![y, g]))
+                self.gradient(lanes, function, &point).map(|(y, g)| Lane::Tuple(vec![y, g]))
             }
             Prim::Derivative(DerivativeFn::Jacobian | DerivativeFn::Jacfwd | DerivativeFn::Jacrev) => {
-                self.jacobian(n, p, f, &x)
+                self.jacobian(lanes, prim, function, &point)
             }
             _ => Err(Give::Never),
         }
     }
 
     /// Converts lanes to data whose leaves have the lanes as their first axis.
-    fn stacked(&mut self, l: &Lane, n: usize) -> Try<Value> {
-        let mut parts = |ps: Vec<Lane>| ps.iter().map(|p| self.stacked(p, n)).collect::<Try<Vec<_>>>();
+    fn stacked(&mut self, l: &Lane, lanes: usize) -> Try<Value> {
+        let mut parts = |ps: Vec<Lane>| ps.iter().map(|p| self.stacked(p, lanes)).collect::<Try<Vec<_>>>();
         Ok(match l {
             Lane::Tuple(ps) => Value::Tuple(Rc::new(Tuple(parts(ps.clone())?))),
             Lane::Same(Value::Tuple(t)) => {
@@ -58,7 +58,7 @@ impl Lanes<'_> {
                 let vals = parts(r.vals.iter().cloned().map(Lane::Same).collect())?;
                 Value::Record(Rc::new(Record { names: r.names.clone(), vals }))
             }
-            l => self.each(l, n)?,
+            l => self.each(l, lanes)?,
         })
     }
 
@@ -125,8 +125,8 @@ impl Lanes<'_> {
 
     /// A Jacobian by one sweep for each input component forwards or for each output component backwards,
     /// whichever are fewer.
-    fn jacobian(&mut self, n: usize, p: Prim, f: Lane, x: &Value) -> Try<Lane> {
-        let (y, map) = self.recorded(n, f, x)?;
+    fn jacobian(&mut self, lanes: usize, p: Prim, f: Lane, x: &Value) -> Try<Lane> {
+        let (y, map) = self.recorded(lanes, f, x)?;
         let width = |v: &Value| match seq::shape(v) {
             Some(s) if s.len() == 2 && s[1] > 0 && is_float(v) => Ok(s[1]),
             _ => Err(Give::Never),
@@ -138,12 +138,12 @@ impl Lanes<'_> {
         let k = if forwards { inputs } else { outputs };
         let mut rows = Vec::new();
         for i in 0..k {
-            let seed = (0..n * k).map(|at| if at % k == i { 1.0 } else { 0.0 }).collect();
-            let seed = array::make(Shape::from_slice(&[n, k]), Buf::F64(seed));
+            let seed = (0..lanes * k).map(|at| if at % k == i { 1.0 } else { 0.0 }).collect();
+            let seed = array::make(Shape::from_slice(&[lanes, k]), Buf::F64(seed));
             rows.push(lane(linear::apply(self.m, &map, seed)?));
         }
-        let all = self.array(n, &rows)?;
-        if forwards { self.transposed(n, &all) } else { Ok(all) }
+        let all = self.array(lanes, &rows)?;
+        if forwards { self.transposed(lanes, &all) } else { Ok(all) }
     }
 
     /// The transpose of each lane's matrix.

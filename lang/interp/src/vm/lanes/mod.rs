@@ -95,38 +95,41 @@ pub(crate) struct Lanes<'a> {
     transformed: bool,
 }
 
-/// `map f` of arrays of `n` elements, batched; `None` if that is not possible.
-pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Option<Value> {
-    if n < FEWEST || m.check_nan {
+/// `map func` of arrays of `lanes` elements, batched; `None` if that is not possible.
+pub(crate) fn map(machine: &mut Machine, func: &Value, arrays: &[Value], lanes: usize) -> Option<Value> {
+    if lanes < FEWEST || machine.check_nan {
         return None;
     }
-    let code = code_of(f);
+    let code = code_of(func);
     if code.as_ref().is_some_and(|c| c.batched_failures.get() >= ATTEMPTS) {
         return None;
     }
-    if let Some(v) = code.as_ref().and_then(|c| c.paces.natively(m, f, arrays, n)) {
+    if let Some(v) = code.as_ref().and_then(|c| c.paces.natively(machine, func, arrays, lanes)) {
         return Some(v);
     }
-    let (explained, start) = (m.compiled_ad.explain.len(), Instant::now());
-    let derivatives =
-        n >= higher_order::MANY && arrays.len() <= 3 && compile_plain::wanted(m) && m.ad.depth() == 0 && !m.speculating;
-    let first = if derivatives { Some(speculate(m, f, arrays, n, true)) } else { None };
+    let (explained, start) = (machine.compiled_ad.explain.len(), Instant::now());
+    let derivatives = lanes >= higher_order::MANY
+        && arrays.len() <= 3
+        && compile_plain::wanted(machine)
+        && machine.ad.depth() == 0
+        && !machine.speculating;
+    let first = if derivatives { Some(speculate(machine, func, arrays, lanes, true)) } else { None };
     let out = match first {
         Some(Err(Give::Transformed)) => {
-            m.compiled_ad.explain.truncate(explained);
+            machine.compiled_ad.explain.truncate(explained);
             // An interrupt is noticed again below.
-            if let Ok(Some(v)) = higher_order::transformed(m, f, arrays) {
+            if let Ok(Some(v)) = higher_order::transformed(machine, func, arrays) {
                 return Some(v);
             }
-            speculate(m, f, arrays, n, false)
+            speculate(machine, func, arrays, lanes, false)
         }
         Some(out) => out,
-        None => speculate(m, f, arrays, n, false),
+        None => speculate(machine, func, arrays, lanes, false),
     };
     if out.is_err() {
-        m.compiled_ad.explain.truncate(explained);
+        machine.compiled_ad.explain.truncate(explained);
     }
-    noted(code.as_deref(), n, start, out)
+    noted(code.as_deref(), lanes, start, out)
 }
 
 /// Records the outcome of an attempt in the code object.
@@ -166,28 +169,28 @@ pub(crate) fn code_of(f: &Value) -> Option<Rc<Code>> {
 
 /// Runs an attempt; if the arrays would be too large, in two halves of the lanes. Removes from the tapes what a
 /// dropped attempt recorded.
-fn speculate(m: &mut Machine, f: &Value, arrays: &[Value], n: usize, transformed: bool) -> Try<Value> {
-    let marks = m.ad.marks();
-    let outer = std::mem::replace(&mut m.speculating, true);
-    let out = attempt(m, f, arrays, n, transformed);
-    m.speculating = outer;
+fn speculate(machine: &mut Machine, func: &Value, arrays: &[Value], n: usize, transformed: bool) -> Try<Value> {
+    let marks = machine.ad.marks();
+    let outer = std::mem::replace(&mut machine.speculating, true);
+    let out = attempt(machine, func, arrays, n, transformed);
+    machine.speculating = outer;
     match out {
         Err(Give::Large) if n >= 2 * FEWEST => {
-            m.ad.rewind(&marks);
+            machine.ad.rewind(&marks);
             let half = n / 2;
             let mut parts = Vec::new();
             for (lo, hi) in [(0, half), (half, n)] {
                 let at = array::ints((lo as i64..hi as i64).collect());
                 let slices = arrays
                     .iter()
-                    .map(|a| ops::call(m, Prim::Array(ArrayFn::Gather), &[], vec![a.clone(), at.clone()]))
+                    .map(|a| ops::call(machine, Prim::Array(ArrayFn::Gather), &[], vec![a.clone(), at.clone()]))
                     .collect::<Result<Vec<_>, _>>()?;
-                parts.push(speculate(m, f, &slices, hi - lo, transformed)?);
+                parts.push(speculate(machine, func, &slices, hi - lo, transformed)?);
             }
-            Ok(ops::call(m, Prim::Array(ArrayFn::Concat), &[], parts)?)
+            Ok(ops::call(machine, Prim::Array(ArrayFn::Concat), &[], parts)?)
         }
         Err(e) => {
-            m.ad.rewind(&marks);
+            machine.ad.rewind(&marks);
             Err(e)
         }
         Ok(v) => Ok(v),

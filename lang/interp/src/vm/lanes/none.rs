@@ -71,10 +71,10 @@ fn sample(l: &Lane) -> Try<Value> {
         return Ok(v.clone());
     }
     let shape = shape_of(l)?.unwrap_or_default();
-    let n = array::count(&shape)?;
+    let count = array::count(&shape)?;
     let Lane::Each(v) = l else { return Err(Give::Never) };
     let Value::Array(a) = compare::primal(v) else { return Err(Give::Never) };
-    if n > SAMPLE {
+    if count > SAMPLE {
         return Err(Give::Now);
     }
     let buf = match (a.buf(), &shape[..]) {
@@ -83,12 +83,12 @@ fn sample(l: &Lane) -> Try<Value> {
         (Buf::I64(_), []) => return Ok(Value::Int(0)),
         (Buf::Bool(_), []) => return Ok(Value::Bool(false)),
         (Buf::F64(_), [rows, columns]) if rows == columns => {
-            Buf::F64((0..n).map(|k| if k % (rows + 1) == 0 { 1.0 } else { 0.0 }).collect())
+            Buf::F64((0..count).map(|k| if k % (rows + 1) == 0 { 1.0 } else { 0.0 }).collect())
         }
-        (Buf::F64(_), _) => Buf::F64(vec![0.0; n]),
-        (Buf::F32(_), _) => Buf::F32(vec![0.0; n]),
-        (Buf::I64(_), _) => Buf::I64(vec![0; n]),
-        (Buf::Bool(_), _) => Buf::Bool(vec![false; n]),
+        (Buf::F64(_), _) => Buf::F64(vec![0.0; count]),
+        (Buf::F32(_), _) => Buf::F32(vec![0.0; count]),
+        (Buf::I64(_), _) => Buf::I64(vec![0; count]),
+        (Buf::Bool(_), _) => Buf::Bool(vec![false; count]),
         (Buf::Unit | Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..), _) => return Err(Give::Never),
     };
     Ok(array::make(shape, buf))

@@ -76,8 +76,8 @@ impl Paces {
     }
 
     /// Runs the map as native code, if that is known to be faster or should be timed.
-    pub(super) fn natively(&self, m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Option<Value> {
-        if n < FEWEST || arrays.len() > 3 || m.speculating || !self.prefers_native() || !m.may_compile() {
+    pub(super) fn natively(&self, m: &mut Machine, f: &Value, arrays: &[Value], lanes: usize) -> Option<Value> {
+        if lanes < FEWEST || arrays.len() > 3 || m.speculating || !self.prefers_native() || !m.may_compile() {
             return None;
         }
         let start = Instant::now();
@@ -87,7 +87,7 @@ impl Paces {
         self.since.set(0);
         self.runs.set(if made.is_some() { (runs + 1).min(TRIALS) } else { TRIALS });
         match &made {
-            Some(_) if runs > 0 => least(&self.native, n, start.elapsed()),
+            Some(_) if runs > 0 => least(&self.native, lanes, start.elapsed()),
             Some(_) => {}
             None => self.native.set(None),
         }

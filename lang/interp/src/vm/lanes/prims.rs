@@ -12,25 +12,25 @@ use adl_typing::core::ForKind;
 
 impl Lanes<'_> {
     /// Applies a primitive to all its arguments.
-    pub(super) fn primitive(&mut self, n: usize, p: Prim, reps: &[Value], args: Vec<Lane>) -> Try<Lane> {
+    pub(super) fn primitive(&mut self, lanes: usize, prim: Prim, reps: &[Value], args: Vec<Lane>) -> Try<Lane> {
         let constant = args.iter().all(|a| same(a).is_some());
-        if n == 0 && Self::samples(p, &args) && !constant {
-            return self.sampled(p, reps, &args);
+        if lanes == 0 && Self::samples(prim, &args) && !constant {
+            return self.sampled(prim, reps, &args);
         }
-        if constant && (n > 0 || Self::samples(p, &args)) {
+        if constant && (lanes > 0 || Self::samples(prim, &args)) {
             let args = args.iter().filter_map(same).cloned().collect();
-            return Ok(Lane::Same(ops::call(self.m, p, reps, args)?));
+            return Ok(Lane::Same(ops::call(self.m, prim, reps, args)?));
         }
-        if let Prim::Bin(op) = p {
-            return self.bin(n, op, &args[0], &args[1]);
+        if let Prim::Bin(op) = prim {
+            return self.bin(lanes, op, &args[0], &args[1]);
         }
-        if let Prim::Un(op) = p {
+        if let Prim::Un(op) = prim {
             return self.un(op, args.into_iter().next().ok_or(Give::Never)?);
         }
-        if let Prim::Compare(op) = p {
-            return self.compare(n, op, &args[0], &args[1]);
+        if let Prim::Compare(op) = prim {
+            return self.compare(lanes, op, &args[0], &args[1]);
         }
-        match p {
+        match prim {
             Prim::Number(NumberFn::PowInt) => match (&args[0], &args[1]) {
                 (x, Lane::Same(Value::Int(k))) => match i32::try_from(*k) {
                     Ok(k) => self.un(Un::Powi(k), x.clone()),
@@ -40,7 +40,7 @@ impl Lanes<'_> {
             },
             Prim::Number(NumberFn::Not) => negated(&args[0]),
             Prim::CompareEach(_) | Prim::Number(NumberFn::AndEach | NumberFn::OrEach) => {
-                self.of_elements(n, p, &args[0], &args[1])
+                self.of_elements(lanes, prim, &args[0], &args[1])
             }
             Prim::Derivative(DerivativeFn::StopGrad)
             | Prim::Number(
@@ -51,15 +51,15 @@ impl Lanes<'_> {
                 | NumberFn::ToInt
                 | NumberFn::ToF32,
             ) => match &args[0] {
-                Lane::Each(v) => Ok(Lane::Each(ops::call(self.m, p, reps, vec![v.clone()])?)),
+                Lane::Each(v) => Ok(Lane::Each(ops::call(self.m, prim, reps, vec![v.clone()])?)),
                 _ => Err(Give::Never),
             },
             Prim::Number(NumberFn::Clamp) => {
-                self.bin(n, Bin::Max, &args[2], &args[0]).and_then(|low| self.bin(n, Bin::Min, &low, &args[1]))
+                self.bin(lanes, Bin::Max, &args[2], &args[0]).and_then(|low| self.bin(lanes, Bin::Min, &low, &args[1]))
             }
             Prim::General(GeneralFn::Fst | GeneralFn::Snd) => match args.into_iter().next() {
                 Some(Lane::Tuple(mut ps)) if ps.len() == 2 => {
-                    Ok(ps.swap_remove(usize::from(p == Prim::General(GeneralFn::Snd))))
+                    Ok(ps.swap_remove(usize::from(prim == Prim::General(GeneralFn::Snd))))
                 }
                 _ => Err(Give::Never),
             },
@@ -70,19 +70,19 @@ impl Lanes<'_> {
             Prim::Reduction(
                 p @ (ReductionFn::Sum | ReductionFn::Mean | ReductionFn::Maximum | ReductionFn::Minimum),
             ) => self.reduction(p, &args[0]),
-            Prim::Reduction(ReductionFn::Norm) => self.norm(n, &args[0]),
-            Prim::Array(ArrayFn::Where) => self.choice(n, &args),
-            Prim::Reduction(ReductionFn::Dot) => self.dot(n, &args[0], &args[1]),
-            Prim::Reduction(ReductionFn::MatMul | ReductionFn::Matmul) => self.product(n, &args[0], &args[1]),
+            Prim::Reduction(ReductionFn::Norm) => self.norm(lanes, &args[0]),
+            Prim::Array(ArrayFn::Where) => self.choice(lanes, &args),
+            Prim::Reduction(ReductionFn::Dot) => self.dot(lanes, &args[0], &args[1]),
+            Prim::Reduction(ReductionFn::MatMul | ReductionFn::Matmul) => self.product(lanes, &args[0], &args[1]),
             Prim::HigherOrder(HigherOrderFn::Map | HigherOrderFn::Map2 | HigherOrderFn::Map3) => {
                 let mut args = args.into_iter();
                 let f = args.next().ok_or(Give::Never)?;
-                self.map(n, f, &args.collect::<Vec<_>>())
+                self.map(lanes, f, &args.collect::<Vec<_>>())
             }
-            Prim::HigherOrder(HigherOrderFn::Fold) => self.fold(n, args),
-            Prim::HigherOrder(HigherOrderFn::Foldr) => self.foldr(n, args),
-            Prim::Array(ArrayFn::Append | ArrayFn::Concat) => self.joined(n, &args[0], &args[1]),
-            Prim::Array(ArrayFn::TransposeArray) => self.transposed(n, &args[0]),
+            Prim::HigherOrder(HigherOrderFn::Fold) => self.fold(lanes, args),
+            Prim::HigherOrder(HigherOrderFn::Foldr) => self.foldr(lanes, args),
+            Prim::Array(ArrayFn::Append | ArrayFn::Concat) => self.joined(lanes, &args[0], &args[1]),
+            Prim::Array(ArrayFn::TransposeArray) => self.transposed(lanes, &args[0]),
             Prim::Derivative(
                 DerivativeFn::Grad
                 | DerivativeFn::ValueAndGrad
@@ -90,11 +90,11 @@ impl Lanes<'_> {
                 | DerivativeFn::Jacobian
                 | DerivativeFn::Jacfwd
                 | DerivativeFn::Jacrev,
-            ) => self.derivative(n, p, args),
-            Prim::Array(ArrayFn::Put | ArrayFn::Scatter | ArrayFn::ScatterWithin) => self.replaced(n, p, args),
+            ) => self.derivative(lanes, prim, args),
+            Prim::Array(ArrayFn::Put | ArrayFn::Scatter | ArrayFn::ScatterWithin) => self.replaced(lanes, prim, args),
             Prim::Array(
                 ArrayFn::Reverse | ArrayFn::Rotate | ArrayFn::Take | ArrayFn::Drop | ArrayFn::First | ArrayFn::Last,
-            ) => self.moved(n, p, &args),
+            ) => self.moved(lanes, prim, &args),
             _ => Err(Give::Never),
         }
     }
@@ -107,18 +107,18 @@ impl Lanes<'_> {
         }
     }
 
-    pub(super) fn bin(&mut self, n: usize, op: Bin, a: &Lane, b: &Lane) -> Try<Lane> {
-        if let (Some(x), Some(y)) = (same(a), same(b)) {
+    pub(super) fn bin(&mut self, lanes: usize, op: Bin, a: &Lane, lane: &Lane) -> Try<Lane> {
+        if let (Some(x), Some(y)) = (same(a), same(lane)) {
             return Ok(Lane::Same(arith::bin(self.m, op, x.clone(), y.clone())?));
         }
-        let (s, t) = (shape_of(a)?, shape_of(b)?);
+        let (s, t) = (shape_of(a)?, shape_of(lane)?);
         if let (Some(s), Some(t)) = (&s, &t)
             && (s.len() == t.len() && s != t || !s.ends_with(t) && !t.ends_with(s))
         {
             return Err(Give::Now);
         }
-        let x = self.operand(n, a, &s, &t)?;
-        let y = self.operand(n, b, &t, &s)?;
+        let x = self.operand(lanes, a, &s, &t)?;
+        let y = self.operand(lanes, lane, &t, &s)?;
         Ok(Lane::Each(arith::bin(self.m, op, x, y)?))
     }
 
@@ -141,8 +141,8 @@ impl Lanes<'_> {
     }
 
     /// An array literal in each lane.
-    pub(super) fn array(&mut self, n: usize, parts: &[Lane]) -> Try<Lane> {
-        let k = parts.len();
+    pub(super) fn array(&mut self, lanes: usize, parts: &[Lane]) -> Try<Lane> {
+        let count = parts.len();
         if parts.iter().all(|p| same(p).is_some()) {
             let vals = parts.iter().filter_map(same).cloned().collect();
             return Ok(Lane::Same(seq::pack(self.m, vals)?));
@@ -153,15 +153,15 @@ impl Lanes<'_> {
             if shape_of(p)? != shape {
                 return Err(Give::Now);
             }
-            let v = self.each(p, n)?;
+            let v = self.each(p, lanes)?;
             all = Some(match all {
                 None => v,
                 Some(a) => self.prim(Prim::Array(ArrayFn::Concat), vec![a, v])?,
             });
         }
-        let at = (0..n).flat_map(|i| (0..k).map(move |j| (j * n + i) as i64)).collect();
+        let at = (0..lanes).flat_map(|i| (0..count).map(move |j| (j * lanes + i) as i64)).collect();
         let rows = self.rows(&all.ok_or(Give::Never)?, at)?;
-        let full: Vec<usize> = [n, k].into_iter().chain(shape.unwrap_or_default()).collect();
+        let full: Vec<usize> = [lanes, count].into_iter().chain(shape.unwrap_or_default()).collect();
         Ok(Lane::Each(self.reshape(rows, &full)?))
     }
 
@@ -181,7 +181,7 @@ impl Lanes<'_> {
         Ok(Some(Lane::Each(whole::elements(self.m, a, &at)?)))
     }
 
-    pub(super) fn element(&mut self, n: usize, a: &Lane, i: &Lane) -> Try<Lane> {
+    pub(super) fn element(&mut self, lanes: usize, a: &Lane, i: &Lane) -> Try<Lane> {
         let index = |v: &Value, len: usize| usize::try_from(ops::int(v)).ok().filter(|i| *i < len).ok_or(Give::Now);
         match (a, i) {
             (Lane::Same(a), Lane::Same(i)) => {
@@ -199,12 +199,12 @@ impl Lanes<'_> {
             (Lane::Each(v), i) => {
                 let k = row_len(v);
                 let within: Vec<usize> = match i {
-                    Lane::Same(i) => vec![index(i, k)?; n],
+                    Lane::Same(i) => vec![index(i, k)?; lanes],
                     Lane::Each(i) => positions(i)?.iter().map(|i| index(&Value::Int(*i), k)).collect::<Try<_>>()?,
                     _ => return Err(Give::Never),
                 };
                 let rest = seq::shape(v).map_or(Shape::new(), |s| s[2..].into());
-                let flat: Vec<usize> = std::iter::once(n * k).chain(rest).collect();
+                let flat: Vec<usize> = std::iter::once(lanes * k).chain(rest).collect();
                 let flat = self.reshape(v.clone(), &flat)?;
                 let at = within.iter().enumerate().map(|(lane, i)| (lane * k + i) as i64).collect();
                 Ok(Lane::Each(self.rows(&flat, at)?))
@@ -214,23 +214,23 @@ impl Lanes<'_> {
     }
 
     /// Sums and extrema of each lane's vector.
-    fn reduction(&mut self, p: ReductionFn, l: &Lane) -> Try<Lane> {
-        let Lane::Each(v) = l else { return Err(Give::Never) };
-        let Some([n, k]) = seq::shape(v).and_then(|s| <[usize; 2]>::try_from(&s[..]).ok()) else {
+    fn reduction(&mut self, reduction: ReductionFn, l: &Lane) -> Try<Lane> {
+        let Lane::Each(value) = l else { return Err(Give::Never) };
+        let Some([lanes, len]) = seq::shape(value).and_then(|s| <[usize; 2]>::try_from(&s[..]).ok()) else {
             return Err(Give::Never);
         };
-        if k == 0 {
+        if len == 0 {
             return Err(Give::Now);
         }
-        match p {
-            ReductionFn::Sum => Ok(Lane::Each(rules::row_sums(self.m, v)?)),
+        match reduction {
+            ReductionFn::Sum => Ok(Lane::Each(rules::row_sums(self.m, value)?)),
             ReductionFn::Mean => {
-                let s = rules::row_sums(self.m, v)?;
-                Ok(Lane::Each(arith::bin(self.m, Bin::Div, s, Value::Float(k as f64))?))
+                let s = rules::row_sums(self.m, value)?;
+                Ok(Lane::Each(arith::bin(self.m, Bin::Div, s, Value::Float(len as f64))?))
             }
             _ => {
-                let at = extremes(&compare::primal(v), k, p == ReductionFn::Maximum)?;
-                let flat = self.reshape(v.clone(), &[n * k])?;
+                let at = extremes(&compare::primal(value), len, reduction == ReductionFn::Maximum)?;
+                let flat = self.reshape(value.clone(), &[lanes * len])?;
                 Ok(Lane::Each(self.rows(&flat, at)?))
             }
         }
@@ -276,10 +276,10 @@ impl Lanes<'_> {
     }
 
     /// Products of each lane's value with a common matrix, or of each lane's matrix with a common vector.
-    fn product(&mut self, n: usize, a: &Lane, b: &Lane) -> Try<Lane> {
+    fn product(&mut self, lanes: usize, left: &Lane, right: &Lane) -> Try<Lane> {
         let rank = |s: &Option<Shape>| s.as_ref().map_or(0, smallvec::SmallVec::len);
-        let (s, t) = (shape_of(a)?, shape_of(b)?);
-        let out = match (a, b, rank(&s), rank(&t)) {
+        let (left_shape, right_shape) = (shape_of(left)?, shape_of(right)?);
+        let out = match (left, right, rank(&left_shape), rank(&right_shape)) {
             (Lane::Each(x), Lane::Same(w), 1, 2) => {
                 self.prim(Prim::Reduction(ReductionFn::MatMul), vec![x.clone(), w.clone()])?
             }
@@ -288,47 +288,48 @@ impl Lanes<'_> {
                 self.prim(Prim::Reduction(ReductionFn::MatMul), vec![x.clone(), wt])?
             }
             (Lane::Each(x), Lane::Same(w), 2, _) => {
-                let (rows, inner) = s.map_or((0, 0), |s| (s[0], s[1]));
-                let flat = self.reshape(x.clone(), &[n * rows, inner])?;
+                let (rows, inner) = left_shape.map_or((0, 0), |s| (s[0], s[1]));
+                let flat = self.reshape(x.clone(), &[lanes * rows, inner])?;
                 let flat = self.prim(Prim::Reduction(ReductionFn::MatMul), vec![flat, w.clone()])?;
-                let full: Vec<usize> = [n, rows].into_iter().chain(t.unwrap_or_default().into_iter().skip(1)).collect();
+                let full: Vec<usize> =
+                    [lanes, rows].into_iter().chain(right_shape.unwrap_or_default().into_iter().skip(1)).collect();
                 self.reshape(flat, &full)?
             }
-            _ => return self.products(n, (a, s), (b, t)),
+            _ => return self.products(lanes, (left, left_shape), (right, right_shape)),
         };
         Ok(Lane::Each(out))
     }
 
     /// A nested `map`: one inner lane for each pair of an outer lane and an element.
-    fn map(&mut self, n: usize, f: Lane, arrays: &[Lane]) -> Try<Lane> {
+    fn map(&mut self, lanes: usize, f: Lane, arrays: &[Lane]) -> Try<Lane> {
         let mut k = None;
         for a in arrays {
             let len = shape_of(a)?.and_then(|s| s.first().copied()).ok_or(Give::Never)?;
-            if *k.get_or_insert(len) != len || (len == 0 && n > 0) {
+            if *k.get_or_insert(len) != len || (len == 0 && lanes > 0) {
                 return Err(Give::Now);
             }
         }
         let k = k.ok_or(Give::Never)?;
-        let args = arrays.iter().map(|a| self.inner(n, k, a)).collect::<Try<Vec<_>>>()?;
-        let f = self.outer(n, k, &f)?;
-        let out = self.call(n * k, f, args)?;
-        let flat = self.each(&out, n * k)?;
-        self.unflatten(flat, n, &[k])
+        let args = arrays.iter().map(|a| self.inner(lanes, k, a)).collect::<Try<Vec<_>>>()?;
+        let f = self.outer(lanes, k, &f)?;
+        let out = self.call(lanes * k, f, args)?;
+        let flat = self.each(&out, lanes * k)?;
+        self.unflatten(flat, lanes, &[k])
     }
 
     /// The elements of each lane's array as inner lanes, with the element index varying fastest.
-    fn inner(&mut self, n: usize, k: usize, l: &Lane) -> Try<Lane> {
-        if n * k > MOST {
+    fn inner(&mut self, lanes: usize, len: usize, l: &Lane) -> Try<Lane> {
+        if lanes * len > MOST {
             return Err(Give::Large);
         }
         match l {
             Lane::Same(v) => {
-                let at = (0..n).flat_map(|_| 0..k as i64).collect();
+                let at = (0..lanes).flat_map(|_| 0..len as i64).collect();
                 lanes_of(&self.rows(v, at)?)
             }
             Lane::Each(v) => {
                 let full: Vec<usize> =
-                    std::iter::once(n * k).chain(seq::shape(v).map_or(Shape::new(), |s| s[2..].into())).collect();
+                    std::iter::once(lanes * len).chain(seq::shape(v).map_or(Shape::new(), |s| s[2..].into())).collect();
                 Ok(Lane::Each(self.reshape(v.clone(), &full)?))
             }
             _ => Err(Give::Never),
@@ -353,45 +354,47 @@ impl Lanes<'_> {
     /// A nested comprehension.
     pub(super) fn comprehension(
         &mut self,
-        n: usize,
+        lanes: usize,
         kind: ForKind,
-        f: Lane,
+        lane: Lane,
         extents: &[Value],
         rep: &Value,
     ) -> Try<Lane> {
-        if let (Some(f), true) = (same(&f), n > 0) {
+        if let (Some(f), true) = (same(&lane), lanes > 0) {
             let f = f.clone();
             return Ok(Lane::Same(ops::higher_order::comprehension(self.m, kind, &f, extents, rep)?));
         }
         let extents =
             extents.iter().map(|e| usize::try_from(ops::int(e)).map_err(|_| Give::Now)).collect::<Try<Vec<_>>>()?;
-        let k = array::count(&extents)?;
-        if k == 0 && n > 0 {
+        let total = array::count(&extents)?;
+        if total == 0 && lanes > 0 {
             return Err(Give::Now);
         }
-        let f = self.outer(n, k, &f)?;
+        let f = self.outer(lanes, total, &lane)?;
         let args = (0..extents.len()).map(|axis| {
             let stride: usize = extents[axis + 1..].iter().product();
-            Lane::Each(array::ints((0..n * k).map(|t| ((t / stride.max(1)) % extents[axis].max(1)) as i64).collect()))
+            Lane::Each(array::ints(
+                (0..lanes * total).map(|t| ((t / stride.max(1)) % extents[axis].max(1)) as i64).collect(),
+            ))
         });
         let args = args.collect();
-        let out = self.call(n * k, f, args)?;
-        let flat = self.each(&out, n * k)?;
+        let out = self.call(lanes * total, f, args)?;
+        let flat = self.each(&out, lanes * total)?;
         match kind {
-            ForKind::Reduce(_) if n == 0 => Ok(Lane::Each(flat)),
-            ForKind::Build => self.unflatten(flat, n, &extents),
+            ForKind::Reduce(_) if lanes == 0 => Ok(Lane::Each(flat)),
+            ForKind::Build => self.unflatten(flat, lanes, &extents),
             ForKind::Reduce(p @ (ReductionFn::Sum | ReductionFn::Mean)) if extents.len() > 1 => {
                 let mut flat = flat;
                 for (axis, e) in extents.iter().enumerate().rev() {
                     let outer: usize = extents[..axis].iter().product();
-                    let rows = self.unflatten(flat, n * outer, &[*e])?;
+                    let rows = self.unflatten(flat, lanes * outer, &[*e])?;
                     let Lane::Each(sums) = self.reduction(ReductionFn::Sum, &rows)? else {
                         return Err(Give::Never);
                     };
                     flat = sums;
                 }
                 Ok(Lane::Each(if p == ReductionFn::Mean {
-                    arith::bin(self.m, Bin::Div, flat, Value::Float(k as f64))?
+                    arith::bin(self.m, Bin::Div, flat, Value::Float(total as f64))?
                 } else {
                     flat
                 }))
@@ -399,7 +402,7 @@ impl Lanes<'_> {
             ForKind::Reduce(
                 p @ (ReductionFn::Sum | ReductionFn::Mean | ReductionFn::Maximum | ReductionFn::Minimum),
             ) => {
-                let rows = self.unflatten(flat, n, &[k])?;
+                let rows = self.unflatten(flat, lanes, &[total])?;
                 self.reduction(p, &rows)
             }
             ForKind::Reduce(_) => Err(Give::Never),
@@ -446,11 +449,11 @@ pub(super) fn positions(v: &Value) -> Try<Vec<i64>> {
     }
 }
 
-/// The flat position of the extremum of each row of `k` Floats: the first one of equal ones, or the first `nan`
+/// The flat position of the extremum of each row of `width` Floats: the first one of equal ones, or the first `nan`
 /// if there is one.
-fn extremes(v: &Value, k: usize, largest: bool) -> Try<Vec<i64>> {
+fn extremes(v: &Value, width: usize, largest: bool) -> Try<Vec<i64>> {
     let Value::Array(a) = v else { return Err(Give::Never) };
-    let Buf::F64(x) = a.buf() else { return Err(Give::Never) };
+    let Buf::F64(values) = a.buf() else { return Err(Give::Never) };
     let best_of = |row: &[f64]| {
         let mut best = 0;
         for (i, x) in row.iter().enumerate() {
@@ -463,5 +466,5 @@ fn extremes(v: &Value, k: usize, largest: bool) -> Try<Vec<i64>> {
         }
         best
     };
-    Ok(x.chunks_exact(k).enumerate().map(|(lane, row)| (lane * k + best_of(row)) as i64).collect())
+    Ok(values.chunks_exact(width).enumerate().map(|(lane, row)| (lane * width + best_of(row)) as i64).collect())
 }

@@ -31,13 +31,13 @@ impl Frame {
 
 impl Lanes<'_> {
     /// Applies a function in all lanes.
-    pub(super) fn call(&mut self, n: usize, f: Lane, mut args: Vec<Lane>) -> Try<Lane> {
+    pub(super) fn call(&mut self, lanes: usize, f: Lane, mut args: Vec<Lane>) -> Try<Lane> {
         let own = f.clone();
         let (code, captured, siblings) = match f {
             Lane::Closure(code, captured) => (code, captured, None),
-            Lane::Partial(g, first) => return self.call(n, *g, first.into_iter().chain(args).collect()),
+            Lane::Partial(g, first) => return self.call(lanes, *g, first.into_iter().chain(args).collect()),
             Lane::Same(Value::Fun(f)) => {
-                if n > 0 && args.iter().all(|a| same(a).is_some()) {
+                if lanes > 0 && args.iter().all(|a| same(a).is_some()) {
                     let args = args.iter().filter_map(same).cloned().collect();
                     return Ok(Lane::Same(self.m.call_fun(f, args)?));
                 }
@@ -47,10 +47,10 @@ impl Lanes<'_> {
                     Fun::Member(g, i) => (g.codes[*i as usize].clone(), all(&g.captured), Some((g.clone(), *i))),
                     Fun::Partial(g, first) => {
                         let args = all(first).into_iter().chain(args).collect();
-                        return self.call(n, Lane::Same(Value::Fun(g.clone())), args);
+                        return self.call(lanes, Lane::Same(Value::Fun(g.clone())), args);
                     }
                     Fun::Prim(p, reps) if args.len() == p.row().arity as usize => {
-                        return self.primitive(n, *p, reps, args);
+                        return self.primitive(lanes, *p, reps, args);
                     }
                     Fun::Prim(p, _) if args.len() < p.row().arity as usize => {
                         return Ok(Lane::Partial(Box::new(own), args));
@@ -66,8 +66,8 @@ impl Lanes<'_> {
             return Ok(Lane::Partial(Box::new(own), args));
         }
         let rest = args.split_off(params);
-        let out = self.enter(n, code, siblings, args, captured)?;
-        if rest.is_empty() { Ok(out) } else { self.call(n, out, rest) }
+        let out = self.enter(lanes, code, siblings, args, captured)?;
+        if rest.is_empty() { Ok(out) } else { self.call(lanes, out, rest) }
     }
 
     fn enter(
@@ -117,41 +117,41 @@ impl Lanes<'_> {
         (first..first + n).map(|r| self.take(f, r)).collect()
     }
 
-    fn steps(&mut self, mut f: Frame, mut pc: usize) -> Try<Lane> {
-        let code = f.code.clone();
+    fn steps(&mut self, mut frame: Frame, mut pc: usize) -> Try<Lane> {
+        let code = frame.code.clone();
         loop {
             let ins = code.instrs[pc];
             pc += 1;
-            if f.n == 0 {
+            if frame.n == 0 {
                 self.step()?;
             }
             match ins {
                 I::Jump(t) => pc = t as usize,
                 I::JumpUnless(..) | I::JumpUnlessCmp(..) => {
-                    let (c, t) = self.tested(&mut f, ins)?;
+                    let (c, t) = self.tested(&mut frame, ins)?;
                     match self.condition(c)? {
                         Ok(true) => {}
                         Ok(false) => pc = t as usize,
-                        Err(mask) => return self.branch(f, &mask, pc, t as usize),
+                        Err(mask) => return self.branch(frame, &mask, pc, t as usize),
                     }
                 }
                 I::Switch(a, k) => {
                     let (targets, default) = &code.tables[k as usize];
-                    pc = match self.get(&mut f, a)? {
+                    pc = match self.get(&mut frame, a)? {
                         Lane::Same(Value::Data(v)) => {
                             targets.get(v.con.tag as usize).copied().unwrap_or(*default) as usize
                         }
                         _ => return Err(Give::Never),
                     };
                 }
-                I::LoopHead(i, n, exit) => match (self.get(&mut f, i)?, self.get(&mut f, n)?) {
+                I::LoopHead(i, n, exit) => match (self.get(&mut frame, i)?, self.get(&mut frame, n)?) {
                     (Lane::Same(Value::Int(i)), Lane::Same(Value::Int(n))) if i >= n => pc = exit as usize,
                     (Lane::Same(Value::Int(_)), Lane::Same(Value::Int(_))) => {}
                     _ => return Err(Give::Never),
                 },
                 I::LoopNext(i, head) => {
-                    let Lane::Same(Value::Int(k)) = self.get(&mut f, i)? else { return Err(Give::Never) };
-                    f.set(i, Lane::Same(Value::Int(k + 1)));
+                    let Lane::Same(Value::Int(k)) = self.get(&mut frame, i)? else { return Err(Give::Never) };
+                    frame.set(i, Lane::Same(Value::Int(k + 1)));
                     self.m.poll()?;
                     pc = head as usize;
                 }
@@ -159,18 +159,18 @@ impl Lanes<'_> {
                     self.m.poll()?;
                     pc = head as usize;
                 }
-                I::Ret(r) => return self.get(&mut f, r),
+                I::Ret(r) => return self.get(&mut frame, r),
                 I::TailCall(g, first, n) => {
-                    let (g, args) = (self.get(&mut f, g)?, self.range(&mut f, first, n)?);
+                    let (g, args) = (self.get(&mut frame, g)?, self.range(&mut frame, first, n)?);
                     self.m.poll()?;
-                    return self.call(f.n, g, args);
+                    return self.call(frame.n, g, args);
                 }
                 I::TailSibling(k, first, n) => {
-                    let args = self.range(&mut f, first, n)?;
+                    let args = self.range(&mut frame, first, n)?;
                     self.m.poll()?;
-                    return self.sibling_call(&f, k, args);
+                    return self.sibling_call(&frame, k, args);
                 }
-                other => self.value_step(&mut f, &code, other)?,
+                other => self.value_step(&mut frame, &code, other)?,
             }
         }
     }
@@ -209,7 +209,7 @@ impl Lanes<'_> {
     }
 
     /// Runs both sides of a branch to their ends, each on its lanes.
-    fn branch(&mut self, f: Frame, mask: &[bool], then: usize, otherwise: usize) -> Try<Lane> {
+    fn branch(&mut self, frame: Frame, mask: &[bool], then: usize, otherwise: usize) -> Try<Lane> {
         self.splits += 1;
         if self.splits > SPLITS {
             return Err(Give::Now);
@@ -224,59 +224,59 @@ impl Lanes<'_> {
         }
         let (na, nb) = (yes.len(), no.len());
         if na + nb == 0 {
-            let either = self.nested(f.clone(), otherwise);
-            return if either.is_ok() { either } else { self.nested(f, then) };
+            let either = self.nested(frame.clone(), otherwise);
+            return if either.is_ok() { either } else { self.nested(frame, then) };
         }
         for (k, c) in from.iter_mut().zip(mask) {
             *k += if *c { 0 } else { na as i64 };
         }
-        let a = self.nested(narrowed(f.clone(), yes), then)?;
-        let b = self.nested(narrowed(f, no), otherwise)?;
+        let a = self.nested(narrowed(frame.clone(), yes), then)?;
+        let b = self.nested(narrowed(frame, no), otherwise)?;
         self.merge((a, na), (b, nb), &from)
     }
 
     /// Instructions that compute values.
-    fn value_step(&mut self, f: &mut Frame, code: &Code, ins: I) -> Try<()> {
-        let (d, out) = match ins {
+    fn value_step(&mut self, frame: &mut Frame, code: &Code, ins: I) -> Try<()> {
+        let (dest, out) = match ins {
             I::Const(d, k) => (d, Lane::Same(code.consts[k as usize].clone())),
-            I::Move(d, s) => (d, self.get(f, s)?),
-            I::Take(d, s) => (d, self.take(f, s)?),
+            I::Move(d, s) => (d, self.get(frame, s)?),
+            I::Take(d, s) => (d, self.take(frame, s)?),
             I::Global(d, g) => (d, Lane::Same(self.m.global(g).cloned().ok_or(Give::Now)?)),
             I::Un(op, d, a) => {
-                let a = self.get(f, a)?;
+                let a = self.get(frame, a)?;
                 (d, self.un(op, a)?)
             }
             I::Bin(op, d, a, b) => {
-                let (a, b) = (self.get(f, a)?, self.get(f, b)?);
-                (d, self.bin(f.n, op, &a, &b)?)
+                let (a, b) = (self.get(frame, a)?, self.get(frame, b)?);
+                (d, self.bin(frame.n, op, &a, &b)?)
             }
             I::Cmp(op, d, a, b) => {
-                let (a, b) = (self.get(f, a)?, self.get(f, b)?);
-                (d, self.compare(f.n, op, &a, &b)?)
+                let (a, b) = (self.get(frame, a)?, self.get(frame, b)?);
+                (d, self.compare(frame.n, op, &a, &b)?)
             }
             I::Call(d, g, first, n) => {
-                let (g, args) = (self.get(f, g)?, self.range(f, first, n)?);
-                (d, self.call(f.n, g, args)?)
+                let (g, args) = (self.get(frame, g)?, self.range(frame, first, n)?);
+                (d, self.call(frame.n, g, args)?)
             }
             I::CallSibling(d, k, first, n) => {
-                let args = self.range(f, first, n)?;
-                (d, self.sibling_call(f, k, args)?)
+                let args = self.range(frame, first, n)?;
+                (d, self.sibling_call(frame, k, args)?)
             }
             I::Sibling(d, k) => {
-                let Some((g, _)) = &f.siblings else { return Err(Give::Never) };
+                let Some((g, _)) = &frame.siblings else { return Err(Give::Never) };
                 (d, Lane::Same(Value::Fun(Rc::new(Fun::Member(g.clone(), k)))))
             }
             I::Prim(d, p, first, hidden, n) => {
-                let reps: Vec<Value> = self.range(f, first, hidden)?.iter().filter_map(same).cloned().collect();
-                let args = self.range(f, first + hidden, n)?;
-                (d, self.primitive(f.n, p, &reps, args)?)
+                let reps: Vec<Value> = self.range(frame, first, hidden)?.iter().filter_map(same).cloned().collect();
+                let args = self.range(frame, first + hidden, n)?;
+                (d, self.primitive(frame.n, p, &reps, args)?)
             }
             I::PrimFun(d, p, first, n) => {
-                let reps: Vec<Value> = self.range(f, first, n)?.iter().filter_map(same).cloned().collect();
+                let reps: Vec<Value> = self.range(frame, first, n)?.iter().filter_map(same).cloned().collect();
                 (d, Lane::Same(Value::Fun(Rc::new(Fun::Prim(p, reps)))))
             }
             I::Closure(d, k, first, n) => {
-                let captured = self.range(f, first, n)?;
+                let captured = self.range(frame, first, n)?;
                 let inner = code.codes[k as usize].clone();
                 let common: Vec<Value> = captured.iter().filter_map(same).cloned().collect();
                 (
@@ -289,133 +289,139 @@ impl Lanes<'_> {
                 )
             }
             I::Group(d, k, first, n) => {
-                let captured: Vec<Value> =
-                    self.range(f, first, n)?.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
+                let captured: Vec<Value> = self
+                    .range(frame, first, n)?
+                    .iter()
+                    .map(|l| same(l).cloned().ok_or(Give::Never))
+                    .collect::<Try<_>>()?;
                 let codes = code.groups[k as usize].clone();
                 let members = codes.len() as u32;
                 let group = Rc::new(Group { codes, captured });
                 for i in 0..members {
-                    f.set(d + i, Lane::Same(Value::Fun(Rc::new(Fun::Member(group.clone(), i)))));
+                    frame.set(d + i, Lane::Same(Value::Fun(Rc::new(Fun::Member(group.clone(), i)))));
                 }
                 return Ok(());
             }
-            other => return self.data_step(f, code, other),
+            other => return self.data_step(frame, code, other),
         };
-        f.set(d, out);
+        frame.set(dest, out);
         Ok(())
     }
 
     /// Instructions that construct and destructure data.
-    fn data_step(&mut self, f: &mut Frame, code: &Code, ins: I) -> Try<()> {
-        let (d, out) = match ins {
-            I::Tuple(d, first, n) => (d, tuple(self.range(f, first, n)?)),
-            I::Record(d, k, first, n) => (d, record(&code.names[k as usize], self.range(f, first, n)?)),
+    fn data_step(&mut self, frame: &mut Frame, code: &Code, ins: I) -> Try<()> {
+        let (dest, out) = match ins {
+            I::Tuple(d, first, n) => (d, tuple(self.range(frame, first, n)?)),
+            I::Record(d, k, first, n) => (d, record(&code.names[k as usize], self.range(frame, first, n)?)),
             I::Con(d, k, first, n) => {
-                let fields =
-                    self.range(f, first, n)?.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
+                let fields = self
+                    .range(frame, first, n)?
+                    .iter()
+                    .map(|l| same(l).cloned().ok_or(Give::Never))
+                    .collect::<Try<_>>()?;
                 (d, Lane::Same(Value::Data(Rc::new(Data { con: code.cons[k as usize].clone(), fields }))))
             }
             I::Array(d, first, n) => {
-                let parts = self.range(f, first, n)?;
-                (d, self.array(f.n, &parts)?)
+                let parts = self.range(frame, first, n)?;
+                (d, self.array(frame.n, &parts)?)
             }
-            I::Item(d, a, i) => (d, part(self.get(f, a)?, Projection::Item(i))?),
-            I::Field(d, a, name) => (d, part(self.get(f, a)?, Projection::Field(name))?),
+            I::Item(d, a, i) => (d, part(self.get(frame, a)?, Projection::Item(i))?),
+            I::Field(d, a, name) => (d, part(self.get(frame, a)?, Projection::Field(name))?),
             I::Update(d, a, k, first, n) => {
-                let (old, vals) = (self.get(f, a)?, self.range(f, first, n)?);
+                let (old, vals) = (self.get(frame, a)?, self.range(frame, first, n)?);
                 (d, update(old, &code.names[k as usize], vals)?)
             }
-            other => return self.array_step(f, code, other),
+            other => return self.array_step(frame, code, other),
         };
-        f.set(d, out);
+        frame.set(dest, out);
         Ok(())
     }
 
     /// Instructions on array elements, comprehensions and literals.
-    fn array_step(&mut self, f: &mut Frame, code: &Code, ins: I) -> Try<()> {
-        let (d, out) = match ins {
+    fn array_step(&mut self, frame: &mut Frame, code: &Code, ins: I) -> Try<()> {
+        let (dest, out) = match ins {
             I::Index1(d, a, i) => {
-                let (a, i) = (self.get(f, a)?, self.get(f, i)?);
-                (d, self.element(f.n, &a, &i)?)
+                let (a, i) = (self.get(frame, a)?, self.get(frame, i)?);
+                (d, self.element(frame.n, &a, &i)?)
             }
             I::Index(d, a, k, first) => {
                 let kinds = code.indices[k as usize].clone();
                 let n: u32 = kinds.iter().map(super::super::parts::index_width).sum();
-                let (a, at) = (self.get(f, a)?, self.range(f, first, n)?);
-                (d, self.index(f.n, a, &kinds, &at)?)
+                let (a, at) = (self.get(frame, a)?, self.range(frame, first, n)?);
+                (d, self.index(frame.n, a, &kinds, &at)?)
             }
-            I::ConField(d, a, i) => match self.get(f, a)? {
+            I::ConField(d, a, i) => match self.get(frame, a)? {
                 Lane::Same(Value::Data(v)) => (d, Lane::Same(v.fields[i as usize].clone())),
                 _ => return Err(Give::Never),
             },
             I::IsLit(d, a, k) => {
-                let a = self.get(f, a)?;
+                let a = self.get(frame, a)?;
                 (d, is_literal(&a, &code.consts[k as usize])?)
             }
             I::IsLen(d, a, n) => {
-                let shape = super::shape::shape_of(&self.get(f, a)?)?;
+                let shape = super::shape::shape_of(&self.get(frame, a)?)?;
                 (d, Lane::Same(Value::Bool(shape.and_then(|s| s.first().copied()).unwrap_or(0) == n as usize)))
             }
             I::Elem(d, a, i) => {
-                let a = self.get(f, a)?;
-                (d, self.element(f.n, &a, &Lane::Same(Value::Int(i64::from(i))))?)
+                let a = self.get(frame, a)?;
+                (d, self.element(frame.n, &a, &Lane::Same(Value::Int(i64::from(i))))?)
             }
             I::For(d, k, g, first, n) => {
-                let (g, mut args) = (self.get(f, g)?, self.range(f, first, n + 1)?);
+                let (g, mut args) = (self.get(frame, g)?, self.range(frame, first, n + 1)?);
                 let rep = args.pop().as_ref().and_then(same).cloned().unwrap_or_default();
                 let extents: Vec<Value> =
                     args.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
-                (d, self.comprehension(f.n, code.kinds[k as usize], g, &extents, &rep)?)
+                (d, self.comprehension(frame.n, code.kinds[k as usize], g, &extents, &rep)?)
             }
-            other => return self.type_step(f, code, other),
+            other => return self.type_step(frame, code, other),
         };
-        f.set(d, out);
+        frame.set(dest, out);
         Ok(())
     }
 
     /// Instructions on sizes and run-time types. Any other instruction is not supported.
-    fn type_step(&mut self, f: &mut Frame, code: &Code, ins: I) -> Try<()> {
-        let (d, out) = match ins {
+    fn type_step(&mut self, frame: &mut Frame, code: &Code, ins: I) -> Try<()> {
+        let (dest, out) = match ins {
             I::AxisLen(d, a, axis) => {
-                let shape = super::shape::shape_of(&self.get(f, a)?)?.unwrap_or_default();
+                let shape = super::shape::shape_of(&self.get(frame, a)?)?.unwrap_or_default();
                 (d, Lane::Same(Value::Int(shape.get(axis as usize).copied().unwrap_or(0) as i64)))
             }
             I::Rep(d, k) => {
-                let regs = &f.regs;
+                let regs = &frame.regs;
                 let rep = rep_with(&|l| same(&regs[l as usize].0).cloned().unwrap_or_default(), &code.reps[k as usize]);
                 (d, Lane::Same(Value::Rep(rep)))
             }
             I::NumAt(d, k, rep) => {
-                let rep = self.get(f, rep)?;
+                let rep = self.get(frame, rep)?;
                 (d, Lane::Same(number_at(&code.consts[k as usize], same(&rep).ok_or(Give::Never)?)))
             }
-            I::ZeroOf(d, rep) => match self.get(f, rep)? {
+            I::ZeroOf(d, rep) => match self.get(frame, rep)? {
                 Lane::Same(Value::Rep(r)) if matches!(*r, Rep::Float | Rep::F32 | Rep::Int) => {
                     (d, Lane::Same(r.zero()))
                 }
                 _ => return Err(Give::Now),
             },
-            I::SizeAt(d, k) => (d, Lane::Same(Value::Int(extent(f, &code.sizes[k as usize].0)?))),
+            I::SizeAt(d, k) => (d, Lane::Same(Value::Int(extent(frame, &code.sizes[k as usize].0)?))),
             I::CheckSize(k, r) => {
                 let (at, _, constant) = &code.sizes[k as usize];
-                let want = match (constant, &f.regs[r as usize].0) {
+                let want = match (constant, &frame.regs[r as usize].0) {
                     (Some(c), _) => *c as i64,
                     (None, Lane::Same(Value::Int(n))) => *n,
                     _ => return Err(Give::Never),
                 };
-                return if extent(f, at)? == want { Ok(()) } else { Err(Give::Now) };
+                return if extent(frame, at)? == want { Ok(()) } else { Err(Give::Now) };
             }
-            I::SameExtent(a, b) => match (self.get(f, a)?, self.get(f, b)?) {
+            I::SameExtent(a, b) => match (self.get(frame, a)?, self.get(frame, b)?) {
                 (Lane::Same(Value::Int(x)), Lane::Same(Value::Int(y))) if x == y => return Ok(()),
                 _ => return Err(Give::Now),
             },
             _ => return Err(Give::Never),
         };
-        f.set(d, out);
+        frame.set(dest, out);
         Ok(())
     }
 
-    pub(super) fn compare(&mut self, n: usize, op: Cmp, a: &Lane, b: &Lane) -> Try<Lane> {
+    pub(super) fn compare(&mut self, lanes: usize, op: Cmp, a: &Lane, b: &Lane) -> Try<Lane> {
         if let (Some(x), Some(y)) = (same(a), same(b)) {
             return Ok(Lane::Same(Value::Bool(compare_values(op, x, y)?)));
         }
@@ -427,25 +433,25 @@ impl Lanes<'_> {
             Value::Array(a) => crate::value::array::elem(a, i),
             v => v.clone(),
         };
-        let bits = match ops::compared(InterruptFlag(&self.m.interrupt), op, &x, &y, n) {
+        let bits = match ops::compared(InterruptFlag(&self.m.interrupt), op, &x, &y, lanes) {
             Some(bits) => bits?,
-            None => (0..n).map(|i| compare_values(op, &at(&x, i), &at(&y, i))).collect::<Result<Vec<bool>, _>>()?,
+            None => (0..lanes).map(|i| compare_values(op, &at(&x, i), &at(&y, i))).collect::<Result<Vec<bool>, _>>()?,
         };
-        Ok(Lane::Each(crate::value::array::make(crate::value::Shape::from_slice(&[n]), Buf::Bool(bits))))
+        Ok(Lane::Each(crate::value::array::make(crate::value::Shape::from_slice(&[lanes]), Buf::Bool(bits))))
     }
 
-    fn index(&mut self, n: usize, a: Lane, kinds: &[IndexKind], at: &[Lane]) -> Try<Lane> {
-        if let (Some(v), true) = (same(&a), at.iter().all(|i| same(i).is_some())) {
+    fn index(&mut self, lanes: usize, lane: Lane, kinds: &[IndexKind], at: &[Lane]) -> Try<Lane> {
+        if let (Some(v), true) = (same(&lane), at.iter().all(|i| same(i).is_some())) {
             let at: Vec<Value> = at.iter().filter_map(same).cloned().collect();
             return Ok(Lane::Same(ops::index::index(self.m, &v.clone(), kinds, &at)?));
         }
         if !kinds.iter().all(|k| matches!(k, IndexKind::At)) {
-            return self.slice(n, &a, kinds, at);
+            return self.slice(lanes, &lane, kinds, at);
         }
-        if let Some(v) = self.elements(&a, at)? {
+        if let Some(v) = self.elements(&lane, at)? {
             return Ok(v);
         }
-        at.iter().try_fold(a, |a, i| self.element(n, &a, i))
+        at.iter().try_fold(lane, |a, i| self.element(lanes, &a, i))
     }
 }
 
@@ -525,18 +531,18 @@ fn is_literal(l: &Lane, lit: &Value) -> Try<Lane> {
     match l {
         Lane::Same(v) => Ok(Lane::Same(Value::Bool(literal_equal(v, lit)?))),
         Lane::Each(_) => {
-            let Value::Array(a) = plain(l)? else { return Err(Give::Never) };
-            if a.shape.len() != 1 {
+            let Value::Array(array) = plain(l)? else { return Err(Give::Never) };
+            if array.shape.len() != 1 {
                 return Err(Give::Never);
             }
-            let bits = match (a.buf(), lit) {
+            let bits = match (array.buf(), lit) {
                 (Buf::I64(v), Value::Int(n)) => v.iter().map(|x| x == n).collect(),
                 (Buf::Bool(v), Value::Bool(b)) => v.iter().map(|x| x == b).collect(),
-                _ => (0..a.len())
-                    .map(|i| literal_equal(&crate::value::array::elem(&a, i), lit))
+                _ => (0..array.len())
+                    .map(|i| literal_equal(&crate::value::array::elem(&array, i), lit))
                     .collect::<Result<Vec<bool>, _>>()?,
             };
-            lanes_of(&crate::value::array::make(a.shape.clone(), Buf::Bool(bits)))
+            lanes_of(&crate::value::array::make(array.shape.clone(), Buf::Bool(bits)))
         }
         Lane::Tuple(_) | Lane::Record(..) | Lane::Closure(..) | Lane::Partial(..) => Err(Give::Never),
     }

@@ -60,11 +60,11 @@ impl Lanes<'_> {
     }
 
     /// The lanes as one array; a common value is repeated.
-    pub(super) fn each(&mut self, l: &Lane, n: usize) -> Try<Value> {
+    pub(super) fn each(&mut self, l: &Lane, lanes: usize) -> Try<Value> {
         match l {
             Lane::Each(v) => Ok(v.clone()),
             Lane::Same(
-                v @ (Value::Float(_)
+                value @ (Value::Float(_)
                 | Value::F32(_)
                 | Value::Int(_)
                 | Value::Bool(_)
@@ -72,34 +72,34 @@ impl Lanes<'_> {
                 | Value::Dual(_)
                 | Value::Array(_)),
             ) => {
-                if let Value::Array(a) = v
+                if let Value::Array(a) = value
                     && !matches!(a.kind(), Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool)
                 {
                     return Err(Give::Now);
                 }
-                if seq::shape(v).map_or(1, |s| s.iter().product()) * n > MOST {
+                if seq::shape(value).map_or(1, |s| s.iter().product()) * lanes > MOST {
                     return Err(Give::Large);
                 }
-                Ok(self.prim(Prim::Array(ArrayFn::Replicate), vec![Value::Int(n as i64), v.clone()])?)
+                Ok(self.prim(Prim::Array(ArrayFn::Replicate), vec![Value::Int(lanes as i64), value.clone()])?)
             }
             _ => Err(Give::Now),
         }
     }
 
     /// The result of `map` from lanes of results.
-    pub(super) fn value(&mut self, l: Lane, n: usize) -> Try<Value> {
-        let one = Shape::from_slice(&[n]);
+    pub(super) fn value(&mut self, l: Lane, lanes: usize) -> Try<Value> {
+        let one = Shape::from_slice(&[lanes]);
         Ok(match l {
             Lane::Same(Value::Unit) => array::make(one, Buf::Unit),
             Lane::Tuple(parts) => {
-                let cols = parts.into_iter().map(|p| self.value(p, n)).collect::<Try<_>>()?;
+                let cols = parts.into_iter().map(|p| self.value(p, lanes)).collect::<Try<_>>()?;
                 array::make(one, Buf::Tuple(cols))
             }
             Lane::Record(names, parts) => {
-                let cols = parts.into_iter().map(|p| self.value(p, n)).collect::<Try<_>>()?;
+                let cols = parts.into_iter().map(|p| self.value(p, lanes)).collect::<Try<_>>()?;
                 array::make(one, Buf::Record(names, cols))
             }
-            other => self.each(&other, n)?,
+            other => self.each(&other, lanes)?,
         })
     }
 

@@ -49,18 +49,18 @@ impl Emit<'_, '_, '_> {
 
     /// Records the condition that extents equal the group's common extents, which the first call defines. `mask`: 0 if
     /// the condition does not apply.
-    fn must_fit(&mut self, l: &mut Loop, dims: &[Value], mask: Option<Value>) {
-        if l.dims.is_empty() {
-            l.dims = dims.to_vec();
+    fn must_fit(&mut self, ir_loop: &mut Loop, dims: &[Value], mask: Option<Value>) {
+        if ir_loop.dims.is_empty() {
+            ir_loop.dims = dims.to_vec();
             return;
         }
-        for (d, e) in dims.iter().zip(l.dims.clone()) {
+        for (d, e) in dims.iter().zip(ir_loop.dims.clone()) {
             if *d != e {
                 let mut x = self.b.ins().bxor(*d, e);
                 if let Some(m) = mask {
                     x = self.b.ins().band(x, m);
                 }
-                self.must_be_zero(l, x);
+                self.must_be_zero(ir_loop, x);
             }
         }
     }
@@ -94,23 +94,24 @@ impl Emit<'_, '_, '_> {
         own
     }
 
-    fn own_base(&mut self, (v, shape): (Var, Option<Var>), k: usize, own: &[Value], slow: ir::Block) -> Value {
+    fn own_base(&mut self, (var, shape): (Var, Option<Var>), index: usize, own: &[Value], slow: ir::Block) -> Value {
         let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
-        let rc = self.b.ins().load(types::I64, TRUSTED, own[k], handle::offset::RC);
-        let owned = self.b.ins().load(types::I64, TRUSTED, own[k], handle::offset::OWNED);
+        let rc = self.b.ins().load(types::I64, TRUSTED, own[index], handle::offset::RC);
+        let owned = self.b.ins().load(types::I64, TRUSTED, own[index], handle::offset::OWNED);
         let (more, shared) = (self.b.ins().bxor_imm_s(rc, 1), self.b.ins().bxor_imm_s(owned, 1));
         let others = self.b.ins().bor(more, shared);
         let alone = self.b.ins().icmp_imm_s(IntCC::Equal, others, 0);
         self.unless(alone, cold, &[]);
-        self.goto(done, &[own[k]]);
+        self.goto(done, &[own[index]]);
         self.b.switch_to_block(cold);
-        let expect = self.int(i64::from(ValueForm::of(self.f.ty(v)).0));
+        let expect = self.int(i64::from(ValueForm::of(self.f.ty(var)).0));
         let (shape, new) = match shape {
             Some(s) => self.handle(s),
             None => (self.int(0), false),
         };
-        let made = self.runtime(shims::own as *const u8, &[self.ctx, own[k], shape, expect], 1).unwrap_or(own[k]);
+        let made =
+            self.runtime(shims::own as *const u8, &[self.ctx, own[index], shape, expect], 1).unwrap_or(own[index]);
         if new {
             self.release(shape);
         }
@@ -121,38 +122,38 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Checks that all arrays that are read are materialised and fit, and computes the addresses of their elements.
-    pub(super) fn check_group(&mut self, g: &Group, l: &mut Loop) {
-        for i in g.inputs.iter().filter(|i| !i.optional) {
+    pub(super) fn check_group(&mut self, group: &Group, ir_loop: &mut Loop) {
+        for i in group.inputs.iter().filter(|i| !i.optional) {
             let (data, dims) = self.seen(i.var);
-            self.must_be_there(l, data);
-            self.must_fit(l, &dims, None);
-            l.inputs.insert(i.var, Source { base: data, mask: None });
+            self.must_be_there(ir_loop, data);
+            self.must_fit(ir_loop, &dims, None);
+            ir_loop.inputs.insert(i.var, Source { base: data, mask: None });
         }
-        for (_, out, m) in &g.members {
+        for (_, out, m) in &group.members {
             if m.base().is_some() {
-                let part = self.part(l, m);
-                l.parts.insert(*out, part);
+                let part = self.part(ir_loop, m);
+                ir_loop.parts.insert(*out, part);
             }
         }
-        for i in g.inputs.iter().filter(|i| i.optional) {
-            self.check_optional(l, i.var);
+        for i in group.inputs.iter().filter(|i| i.optional) {
+            self.check_optional(ir_loop, i.var);
         }
-        for (_, _, m) in &g.members {
+        for (_, _, m) in &group.members {
             if let Member::Fill { n, .. } = m {
                 let n = self.val(*n);
-                self.must_fit(l, &[n], None);
+                self.must_fit(ir_loop, &[n], None);
             }
         }
-        if let (false, Some(n)) = (g.totals.is_empty(), l.dims.first().copied()) {
+        if let (false, Some(n)) = (group.totals.is_empty(), ir_loop.dims.first().copied()) {
             let few = self.b.ins().icmp_imm_s(IntCC::UnsignedLessThanOrEqual, n, CHUNK * CHUNKS);
-            self.must_hold(l, few);
+            self.must_hold(ir_loop, few);
         }
     }
 
     /// Checks an array that may be a symbolic zero.
-    fn check_optional(&mut self, l: &mut Loop, v: Var) {
-        let (data, dims) = self.seen(v);
-        let h = self.val(v);
+    fn check_optional(&mut self, ir_loop: &mut Loop, var: Var) {
+        let (data, dims) = self.seen(var);
+        let h = self.val(var);
         let symbolic_zero = self.b.ins().load(
             types::I64,
             TRUSTED.with_readonly().with_can_move(),
@@ -163,13 +164,13 @@ impl Emit<'_, '_, '_> {
         let null = self.b.ins().icmp_imm_s(IntCC::Equal, data, 0);
         let hidden = self.b.ins().band(there, null);
         let hidden = self.b.ins().uextend(types::I64, hidden);
-        self.must_be_zero(l, hidden);
+        self.must_be_zero(ir_loop, hidden);
         let (all, none) = (self.int(-1), self.int(0));
         let mask = self.b.ins().select(there, all, none);
-        self.must_fit(l, &dims, Some(mask));
+        self.must_fit(ir_loop, &dims, Some(mask));
         let nothing = self.int(runtime::NOTHING.as_ptr() as i64);
         let base = self.b.ins().select(there, data, nothing);
-        l.inputs.insert(v, Source { base, mask: Some(mask) });
+        ir_loop.inputs.insert(var, Source { base, mask: Some(mask) });
     }
 
     /// Checks the updated arrays.
@@ -180,23 +181,23 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The part of an array that a member reads.
-    fn part(&mut self, l: &mut Loop, m: &Member) -> Source {
+    fn part(&mut self, ir_loop: &mut Loop, m: &Member) -> Source {
         let base = match m {
             Member::Row { a, at } => {
                 let (data, dims) = self.seen(*a);
-                self.must_be_there(l, data);
-                let place = self.row_at(l, data, &dims, at);
-                self.must_fit(l, &dims[at.len()..], None);
+                self.must_be_there(ir_loop, data);
+                let place = self.row_at(ir_loop, data, &dims, at);
+                self.must_fit(ir_loop, &dims[at.len()..], None);
                 place
             }
             Member::Slice { a, lo, hi } => {
                 let (data, dims) = self.seen(*a);
-                self.must_be_there(l, data);
+                self.must_be_there(ir_loop, data);
                 let (lo, hi) = (self.val(*lo), self.val(*hi));
                 let n = self.b.ins().isub(hi, lo);
                 let rest: Vec<Value> = std::iter::once(n).chain(dims[1..].iter().copied()).collect();
-                self.must_fit(l, &rest, None);
-                self.slice_at(l, data, &dims, (lo, hi))
+                self.must_fit(ir_loop, &rest, None);
+                self.slice_at(ir_loop, data, &dims, (lo, hi))
             }
             Member::Un(..)
             | Member::Bin(..)
@@ -244,21 +245,21 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The part of an array that a member updates.
-    fn target(&mut self, l: &mut Loop, out: Var, m: &Member) {
+    fn target(&mut self, ir_loop: &mut Loop, out: Var, m: &Member) {
         let Some(acc) = m.changed() else { return };
-        let h = l.changed.get(&acc).copied().unwrap_or_else(|| self.val(acc));
-        let view = self.view(h, ValueForm::of(self.f.ty(acc)));
+        let handle = ir_loop.changed.get(&acc).copied().unwrap_or_else(|| self.val(acc));
+        let view = self.view(handle, ValueForm::of(self.f.ty(acc)));
         let base = match m {
             Member::ToRow { at, .. } => {
-                self.must_fit(l, &view.dims[at.len()..], None);
-                self.row_at(l, view.data, &view.dims, at)
+                self.must_fit(ir_loop, &view.dims[at.len()..], None);
+                self.row_at(ir_loop, view.data, &view.dims, at)
             }
             Member::ToSlice { lo, .. } => {
                 let lo = self.val(*lo);
-                let hi = self.b.ins().iadd(lo, l.dims[0]);
-                let rest: Vec<Value> = std::iter::once(l.dims[0]).chain(view.dims[1..].iter().copied()).collect();
-                self.must_fit(l, &rest, None);
-                self.slice_at(l, view.data, &view.dims, (lo, hi))
+                let hi = self.b.ins().iadd(lo, ir_loop.dims[0]);
+                let rest: Vec<Value> = std::iter::once(ir_loop.dims[0]).chain(view.dims[1..].iter().copied()).collect();
+                self.must_fit(ir_loop, &rest, None);
+                self.slice_at(ir_loop, view.data, &view.dims, (lo, hi))
             }
             Member::Un(..)
             | Member::Bin(..)
@@ -267,7 +268,7 @@ impl Emit<'_, '_, '_> {
             | Member::Slice { .. }
             | Member::Total { .. } => self.ctx,
         };
-        l.changed.insert(out, h);
-        l.targets.insert(out, Source { base, mask: None });
+        ir_loop.changed.insert(out, handle);
+        ir_loop.targets.insert(out, Source { base, mask: None });
     }
 }

@@ -89,18 +89,18 @@ fn total(f: &Function, s: &Stmt) -> Option<Member> {
 }
 
 /// A statement as a member of a group, with the rank of the elements that it iterates over.
-pub(super) fn member(f: &Function, s: &Stmt) -> Option<(Member, usize)> {
-    let number = |v: Var| *f.ty(v) == Ty::F64;
-    let array = |v: Var| floats(f.ty(v));
-    let out = s.outs.iter().chain(&s.lin_outs).next().copied()?;
-    if let Some(m) = total(f, s) {
+pub(super) fn member(func: &Function, stmt: &Stmt) -> Option<(Member, usize)> {
+    let number = |v: Var| *func.ty(v) == Ty::F64;
+    let array = |v: Var| floats(func.ty(v));
+    let out = stmt.outs.iter().chain(&stmt.lin_outs).next().copied()?;
+    if let Some(m) = total(func, stmt) {
         return Some((m, 1));
     }
-    if s.outs.len() + s.lin_outs.len() != 1 || !array(out) {
+    if stmt.outs.len() + stmt.lin_outs.len() != 1 || !array(out) {
         return None;
     }
-    let rank = |v: Var| f.ty(v).rank() as usize;
-    let found = match &s.op {
+    let rank = |v: Var| func.ty(v).rank() as usize;
+    let found = match &stmt.op {
         Op::Un(op, a) if array(*a) => Member::Un(*op, *a),
         Op::Bin(op, a, b) if is_plain_bin(*op) && (array(*a) || number(*a)) && (array(*b) || number(*b)) => {
             Member::Bin(*op, *a, *b)
@@ -122,11 +122,11 @@ pub(super) fn member(f: &Function, s: &Stmt) -> Option<(Member, usize)> {
         Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::Row { .. } | Member::Slice { .. } => rank(out),
     };
     let fits = match &found {
-        Member::Bin(_, a, b) => [a, b].iter().all(|v| number(**v) || f.ty(**v).rank() as usize == rank),
+        Member::Bin(_, a, b) => [a, b].iter().all(|v| number(**v) || func.ty(**v).rank() as usize == rank),
         Member::Row { a: whole, at } | Member::ToRow { acc: whole, at, .. } => {
-            f.ty(*whole).rank() as usize == rank + at.len()
+            func.ty(*whole).rank() as usize == rank + at.len()
         }
-        Member::ToSlice { acc, .. } => f.ty(*acc).rank() as usize == rank,
+        Member::ToSlice { acc, .. } => func.ty(*acc).rank() as usize == rank,
         Member::Un(..) | Member::Fill { .. } | Member::Slice { .. } | Member::Total { .. } => true,
     };
     fits.then_some((found, rank))

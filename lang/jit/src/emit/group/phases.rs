@@ -58,18 +58,18 @@ pub(super) struct Phases {
 impl Phases {
     /// Assigns members to phases. `stored`: results that are stored to arrays in any case.
     pub fn new(members: &[(u32, Var, Member)], stored: &[Var]) -> Phases {
-        let mut p = Phases::default();
+        let mut phases = Phases::default();
         let pairs = pairs(members);
         for (_, out, m) in members {
-            let mut phase = m.elements().iter().map(|v| p.phase(*v)).max().unwrap_or(0);
+            let mut phase = m.elements().iter().map(|v| phases.phase(*v)).max().unwrap_or(0);
             if let Some(acc) = m.changed() {
-                phase = phase.max(p.phase(acc));
+                phase = phase.max(phases.phase(acc));
             }
             if let Some(op) = function(m) {
-                p.batch(*out, (phase, op), &pairs);
+                phases.batch(*out, (phase, op), &pairs);
                 phase += 1;
             }
-            p.of.insert(*out, phase);
+            phases.of.insert(*out, phase);
         }
         let reads = |v: Var| {
             members
@@ -78,15 +78,16 @@ impl Phases {
                 .count()
         };
         let idle = |(_, w): &(Var, Var)| members.iter().find(|(_, out, _)| out == w).map(|(_, _, m)| m.elements()[0]);
-        p.idle = pairs.iter().filter_map(idle).filter(|v| reads(*v) == 0 && !stored.contains(v)).collect();
+        phases.idle = pairs.iter().filter_map(idle).filter(|v| reads(*v) == 0 && !stored.contains(v)).collect();
         let changes = |a: Var| members.iter().any(|(_, _, m)| m.changed() == Some(a));
-        p.early = members.iter().filter(|(_, _, m)| m.base().is_some_and(changes)).map(|(_, v, _)| *v).collect();
+        phases.early = members.iter().filter(|(_, _, m)| m.base().is_some_and(changes)).map(|(_, v, _)| *v).collect();
         let loaded = |(_, v, m): &&(u32, Var, Member)| {
-            m.base().is_some() && !p.early.contains(v) || m.changed().is_some() || function(m).is_some()
+            m.base().is_some() && !phases.early.contains(v) || m.changed().is_some() || function(m).is_some()
         };
         let loaded: HashSet<Var> = members.iter().filter(loaded).map(|(_, v, _)| *v).collect();
-        p.keep(members, |out, v| pairs.iter().any(|(_, w)| *w == out) || loaded.contains(&v) || stored.contains(&v));
-        p
+        phases
+            .keep(members, |out, v| pairs.iter().any(|(_, w)| *w == out) || loaded.contains(&v) || stored.contains(&v));
+        phases
     }
 
     /// Adds a function call to the batch of its function and phase. The second function of a pair is added with the
@@ -158,7 +159,7 @@ fn pairs(members: &[(u32, Var, Member)]) -> Vec<(Var, Var)> {
         _ => None,
     };
     let mut found: Vec<(Var, Var)> = Vec::new();
-    for (_, w, m) in members {
+    for (_, second, m) in members {
         let (op, x) = match m {
             Member::Un(Un::Sigmoid, y) => (Un::Sigmoid, negative(*y)),
             Member::Un(Un::Sech2, x) => (Un::Tanh, Some(*x)),
@@ -167,10 +168,10 @@ fn pairs(members: &[(u32, Var, Member)]) -> Vec<(Var, Var)> {
         let Some(x) = x else { continue };
         let first = members.iter().find(|(_, v, m)| {
             matches!(m, Member::Un(u, z) if *u == op && *z == x)
-                && found.iter().all(|(a, b)| a != v && b != v && a != w)
+                && found.iter().all(|(a, b)| a != v && b != v && a != second)
         });
         if let Some((_, v, _)) = first {
-            found.push((*v, *w));
+            found.push((*v, *second));
         }
     }
     found
@@ -187,8 +188,8 @@ struct Now {
 
 impl Emit<'_, '_, '_> {
     /// Emits the loop of a group with functions over `n` elements.
-    pub(super) fn run_phases(&mut self, g: &Group, l: &mut Loop, n: Value, stores: &[(Var, Value)]) {
-        let words = self.int(g.phases.room());
+    pub(super) fn run_phases(&mut self, group: &Group, ir_loop: &mut Loop, n: Value, stores: &[(Var, Value)]) {
+        let words = self.int(group.phases.room());
         let room = self.runtime(runtime::room as *const u8, &[self.ctx, words], 1).unwrap_or(words);
         let zero = self.int(0);
         let (header, vals) = self.header(&[zero]);
@@ -200,12 +201,12 @@ impl Emit<'_, '_, '_> {
         let (left, most) = (self.b.ins().isub(n, start), self.int(STRIP));
         let len = self.b.ins().umin(left, most);
         let first = self.b.ins().ishl_imm_s(start, 3);
-        let places = self.places_of(g, l, (room, first, len), stores);
-        for phase in 0..=g.phases.last() {
+        let places = self.places_of(group, ir_loop, (room, first, len), stores);
+        for phase in 0..=group.phases.last() {
             let reads = |(_, out, m): &(u32, Var, Member)| {
-                (m.base().is_none() || g.phases.early.contains(out)) && g.phases.runs(*out, m) == phase
+                (m.base().is_none() || group.phases.early.contains(out)) && group.phases.runs(*out, m) == phase
             };
-            if !g.members.iter().any(reads) && !stores.iter().any(|(v, _)| g.phases.phase(*v) == phase) {
+            if !group.members.iter().any(reads) && !stores.iter().any(|(v, _)| group.phases.phase(*v) == phase) {
                 continue;
             }
             let pairs = self.b.ins().band_imm_s(len, !1);
@@ -213,9 +214,9 @@ impl Emit<'_, '_, '_> {
                 let bytes = self.b.ins().ishl_imm_s(k, 3);
                 self.b.ins().iadd(first, bytes)
             });
-            let o = self.strip_of(g, l, (first, ends[0]), (phase, types::F64X2), stores);
-            self.strip_of(g, l, (o, ends[1]), (phase, types::F64), stores);
-            for (b, place) in g.phases.batches.iter().zip(&places).filter(|(b, _)| b.phase == phase) {
+            let o = self.strip_of(group, ir_loop, (first, ends[0]), (phase, types::F64X2), stores);
+            self.strip_of(group, ir_loop, (o, ends[1]), (phase, types::F64), stores);
+            for (b, place) in group.phases.batches.iter().zip(&places).filter(|(b, _)| b.phase == phase) {
                 self.evaluate(b, *place, len);
             }
         }
@@ -243,36 +244,36 @@ impl Emit<'_, '_, '_> {
     /// Returns the address of each batch.
     fn places_of(
         &mut self,
-        g: &Group,
-        l: &mut Loop,
+        group: &Group,
+        ir_loop: &mut Loop,
         (room, first, len): (Value, Value, Value),
         stores: &[(Var, Value)],
     ) -> Vec<Value> {
         let row = self.b.ins().ishl_imm_s(len, 3);
         let (mut used, mut begins) = (0, Vec::new());
-        l.rooms.clear();
-        for b in &g.phases.batches {
+        ir_loop.rooms.clear();
+        for batch in &group.phases.batches {
             begins.push(self.b.ins().iadd_imm_s(room, 8 * used));
-            for outs in [&b.outs, &b.others].into_iter().filter(|o| !o.is_empty()) {
+            for outs in [&batch.outs, &batch.others].into_iter().filter(|o| !o.is_empty()) {
                 let begin = self.b.ins().iadd_imm_s(room, 8 * used);
                 let mut at = self.b.ins().isub(begin, first);
                 for (k, v) in outs.iter().enumerate() {
                     if k > 0 {
                         at = self.b.ins().iadd(at, row);
                     }
-                    l.rooms.insert(*v, at);
+                    ir_loop.rooms.insert(*v, at);
                 }
-                used += b.room();
+                used += batch.room();
             }
         }
-        for v in &g.phases.kept {
+        for v in &group.phases.kept {
             let begin = self.b.ins().iadd_imm_s(room, 8 * used);
             let at = self.b.ins().isub(begin, first);
-            l.rooms.insert(*v, at);
+            ir_loop.rooms.insert(*v, at);
             used += STRIP;
         }
         for (v, data) in stores {
-            l.rooms.entry(*v).or_insert(*data);
+            ir_loop.rooms.entry(*v).or_insert(*data);
         }
         begins
     }
@@ -281,8 +282,8 @@ impl Emit<'_, '_, '_> {
     /// members emits no code.
     fn strip_of(
         &mut self,
-        g: &Group,
-        l: &Loop,
+        group: &Group,
+        ir_loop: &Loop,
         (start, end): (Value, Value),
         (phase, t): (u32, Type),
         stores: &[(Var, Value)],
@@ -293,7 +294,7 @@ impl Emit<'_, '_, '_> {
         let more = self.b.ins().icmp(IntCC::UnsignedLessThan, o, end);
         self.stays(more, body, exit, &[]);
         self.b.switch_to_block(body);
-        self.phase_at(g, l, Now { phase, o, t }, stores);
+        self.phase_at(group, ir_loop, Now { phase, o, t }, stores);
         let next = self.b.ins().iadd_imm_s(o, i64::from(t.bytes()));
         self.goto(header, &[next]);
         self.b.switch_to_block(exit);
@@ -301,16 +302,18 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits a phase at one position. (Groups with functions have no sums.)
-    fn phase_at(&mut self, g: &Group, l: &Loop, now: Now, stores: &[(Var, Value)]) {
+    fn phase_at(&mut self, group: &Group, ir_loop: &Loop, now: Now, stores: &[(Var, Value)]) {
         let mut vals: HashMap<Var, Value> = HashMap::new();
-        let idle = |v: &Var| g.phases.idle.contains(v) || g.phases.batches.iter().any(|b| b.others.contains(v));
-        for (_, out, m) in g.members.iter().filter(|(_, out, m)| g.phases.runs(*out, m) == now.phase && !idle(out)) {
-            let of = |e: &mut Self, vals: &mut HashMap<Var, Value>, v: Var| e.value_in(g, l, vals, v, now);
-            let x = match m {
+        let idle = |v: &Var| group.phases.idle.contains(v) || group.phases.batches.iter().any(|b| b.others.contains(v));
+        for (_, out, m) in
+            group.members.iter().filter(|(_, out, m)| group.phases.runs(*out, m) == now.phase && !idle(out))
+        {
+            let of = |e: &mut Self, vals: &mut HashMap<Var, Value>, v: Var| e.value_in(group, ir_loop, vals, v, now);
+            let value = match m {
                 Member::Un(op, a) => {
                     let x = of(self, &mut vals, *a);
                     if function(m).is_some() {
-                        self.leave_at(l.rooms[out], now, x);
+                        self.leave_at(ir_loop.rooms[out], now, x);
                         continue;
                     }
                     self.un(*op, x)
@@ -320,26 +323,26 @@ impl Emit<'_, '_, '_> {
                     self.bin(*op, x, y)
                 }
                 Member::Fill { x, .. } => of(self, &mut vals, *x),
-                Member::Row { .. } | Member::Slice { .. } if g.phases.early.contains(out) => {
-                    self.value_in(g, l, &mut vals, *out, now)
+                Member::Row { .. } | Member::Slice { .. } if group.phases.early.contains(out) => {
+                    self.value_in(group, ir_loop, &mut vals, *out, now)
                 }
                 Member::Row { .. } | Member::Slice { .. } | Member::Total { .. } => continue,
                 Member::ToRow { v, add, .. } => {
                     let x = of(self, &mut vals, *v);
-                    self.change(&l.targets[out], x, *add, now.o, now.t, 0)
+                    self.change(&ir_loop.targets[out], x, *add, now.o, now.t, 0)
                 }
                 Member::ToSlice { v, .. } => {
                     let x = of(self, &mut vals, *v);
-                    self.change(&l.targets[out], x, true, now.o, now.t, 0)
+                    self.change(&ir_loop.targets[out], x, true, now.o, now.t, 0)
                 }
             };
-            if g.phases.kept.contains(out) {
-                self.leave_at(l.rooms[out], now, x);
+            if group.phases.kept.contains(out) {
+                self.leave_at(ir_loop.rooms[out], now, value);
             }
-            vals.insert(*out, x);
+            vals.insert(*out, value);
         }
-        for (v, data) in stores.iter().filter(|(v, _)| g.phases.phase(*v) == now.phase) {
-            let x = self.value_in(g, l, &mut vals, *v, now);
+        for (v, data) in stores.iter().filter(|(v, _)| group.phases.phase(*v) == now.phase) {
+            let x = self.value_in(group, ir_loop, &mut vals, *v, now);
             self.leave_at(*data, now, x);
         }
     }
@@ -350,22 +353,22 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The elements of an operand: computed in this phase, loaded from an array, or from an earlier phase.
-    fn value_in(&mut self, g: &Group, l: &Loop, vals: &mut HashMap<Var, Value>, v: Var, now: Now) -> Value {
-        if vals.contains_key(&v)
-            || !is_ref(self.ty(v))
-            || l.inputs.contains_key(&v)
-            || self.collected.symbolic_zero.contains(&v)
+    fn value_in(&mut self, g: &Group, ir_loop: &Loop, vals: &mut HashMap<Var, Value>, var: Var, now: Now) -> Value {
+        if vals.contains_key(&var)
+            || !is_ref(self.ty(var))
+            || ir_loop.inputs.contains_key(&var)
+            || self.collected.symbolic_zero.contains(&var)
         {
-            return self.element_in(l, vals, v, now.o, now.t, 0);
+            return self.element_in(ir_loop, vals, var, now.o, now.t, 0);
         }
-        let kept = now.phase > 0 && g.phases.kept.contains(&v);
-        let from = match l.parts.get(&v).filter(|_| !kept) {
+        let kept = now.phase > 0 && g.phases.kept.contains(&var);
+        let from = match ir_loop.parts.get(&var).filter(|_| !kept) {
             Some(s) => s.clone(),
-            None => Source { base: l.rooms[&v], mask: None },
+            None => Source { base: ir_loop.rooms[&var], mask: None },
         };
         let p = self.at_offset(&from, now.o);
         let x = self.b.ins().load(now.t, LOOSE, p, 0);
-        vals.insert(v, x);
+        vals.insert(var, x);
         x
     }
 }

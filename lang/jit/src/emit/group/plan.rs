@@ -67,9 +67,9 @@ struct Search<'a, 'e, 'a1, 'j, 'f> {
 
 impl Emit<'_, '_, '_> {
     /// The group that starts at a statement.
-    pub(super) fn find_group(&self, b: &Block, at: u32, sc: &Scope) -> Option<Group> {
-        let (_, rank) = member(self.f, &b.stmts[at as usize])?;
-        let g = Group {
+    pub(super) fn find_group(&self, block: &Block, at: u32, sc: &Scope) -> Option<Group> {
+        let (_, rank) = member(self.f, &block.stmts[at as usize])?;
+        let group = Group {
             members: Vec::new(),
             before: Vec::new(),
             end: at,
@@ -82,29 +82,32 @@ impl Emit<'_, '_, '_> {
             released: Vec::new(),
             phases: Phases::default(),
         };
-        let mut s = Search { e: self, sc, g, inside: HashSet::new(), changed: Vec::new(), read: HashSet::new() };
-        for i in at..b.stmts.len() as u32 {
-            let stmt = &b.stmts[i as usize];
+        let mut s = Search { e: self, sc, g: group, inside: HashSet::new(), changed: Vec::new(), read: HashSet::new() };
+        for i in at..block.stmts.len() as u32 {
+            let stmt = &block.stmts[i as usize];
             if s.g.members.len() >= MEMBERS || !(s.join(stmt, i) || s.goes_before(stmt, i)) {
                 break;
             }
         }
-        s.finish(b)
+        s.finish(block)
     }
 }
 
 impl Search<'_, '_, '_, '_, '_> {
     /// Adds a statement to the group, if it can be a member. Returns whether it can.
     fn join(&mut self, s: &Stmt, at: u32) -> bool {
-        let Some((m, rank)) = member(self.e.f, s) else { return false };
+        let Some((candidate, rank)) = member(self.e.f, s) else { return false };
         let out = s.outs.iter().chain(&s.lin_outs).next().copied().unwrap_or(Var(0));
-        let arrays: Vec<Var> =
-            m.elements().into_iter().filter(|v| is_ref(self.e.ty(*v)) && !self.e.is_cleared(&m, *v)).collect();
+        let arrays: Vec<Var> = candidate
+            .elements()
+            .into_iter()
+            .filter(|v| is_ref(self.e.ty(*v)) && !self.e.is_cleared(&candidate, *v))
+            .collect();
         let is_changed = |v: &Var| self.changed.iter().any(|(c, _)| c == v);
-        let own_base = m.base().is_some_and(|a| self.inside.contains(&a) || is_changed(&a));
+        let own_base = candidate.base().is_some_and(|a| self.inside.contains(&a) || is_changed(&a));
         // Sums must be the last members, and groups with functions have none.
         let of = |p: &dyn Fn(&Member) -> bool| self.g.members.iter().any(|(_, _, m)| p(m));
-        let late = if m.is_total() {
+        let late = if candidate.is_total() {
             of(&|m| matches!(m, Member::Un(op, _) if !is_plain(*op)))
         } else {
             of(&Member::is_total)
@@ -113,40 +116,40 @@ impl Search<'_, '_, '_, '_, '_> {
             || rank != self.g.rank
             || own_base
             || arrays.iter().any(is_changed)
-            || !self.may_change(&m, (out, &arrays), at)
+            || !self.may_change(&candidate, (out, &arrays), at)
         {
             return false;
         }
-        self.read.extend(m.base());
+        self.read.extend(candidate.base());
         for v in arrays.into_iter().filter(|v| !self.inside.contains(v)) {
             if self.read.insert(v) || !self.g.inputs.iter().any(|i| i.var == v) {
                 self.g.inputs.push(Input { var: v, optional: false });
             }
         }
-        match m.changed() {
-            Some(_) => self.changed.push((out, matches!(m, Member::ToSlice { .. }))),
+        match candidate.changed() {
+            Some(_) => self.changed.push((out, matches!(candidate, Member::ToSlice { .. }))),
             None => {
                 self.inside.insert(out);
             }
         }
-        self.g.members.push((at, out, m));
+        self.g.members.push((at, out, candidate));
         self.g.end = at + 1;
         true
     }
 
     /// Whether the array that a member updates can be updated in place, as far as is known at compile time.
-    fn may_change(&self, m: &Member, (out, arrays): (Var, &[Var]), at: u32) -> bool {
-        let Some(acc) = m.changed() else { return true };
+    fn may_change(&self, member: &Member, (out, arrays): (Var, &[Var]), at: u32) -> bool {
+        let Some(acc) = member.changed() else { return true };
         if self.e.last[out.0 as usize] == NEVER {
             return false;
         }
         // Two rows of one array are equal or disjoint, so that the order of updates and reads of each element is
         // preserved; slices may overlap.
         let again = match self.changed.iter().find(|(c, _)| *c == acc) {
-            Some((_, part)) => !part && matches!(m, Member::ToRow { .. }),
+            Some((_, part)) => !part && matches!(member, Member::ToRow { .. }),
             None => true,
         };
-        let row = matches!(m, Member::ToRow { .. });
+        let row = matches!(member, Member::ToRow { .. });
         again
             && self.e.dies(acc, at, self.sc)
             && !self.inside.contains(&acc)
@@ -155,30 +158,30 @@ impl Search<'_, '_, '_, '_, '_> {
     }
 
     /// Whether a statement can be emitted before the loop.
-    fn goes_before(&mut self, s: &Stmt, at: u32) -> bool {
-        let f = self.e.f;
-        let scalar = |v: &Var| !is_ref(f.ty(*v));
-        let simple = match &s.op {
+    fn goes_before(&mut self, stmt: &Stmt, at: u32) -> bool {
+        let func = self.e.f;
+        let scalar = |v: &Var| !is_ref(func.ty(*v));
+        let simple = match &stmt.op {
             Op::Lit(_)
             | Op::Zero(_)
             | Op::Dim(..)
             | Op::Shape(_)
             | Op::Size(_)
             | Op::Prim(Prim::General(GeneralFn::Assert), _) => true,
-            Op::ArrayLit { .. } => s.outs.iter().any(|v| self.e.later.shapes.contains(v)),
+            Op::ArrayLit { .. } => stmt.outs.iter().any(|v| self.e.later.shapes.contains(v)),
             Op::Un(..)
             | Op::Bin(..)
             | Op::Cmp(..)
             | Op::Not(_)
             | Op::Select(..)
             | Op::Convert(..)
-            | Op::Index { .. } => s.outs.iter().chain(&s.lin_outs).all(scalar),
+            | Op::Index { .. } => stmt.outs.iter().chain(&stmt.lin_outs).all(scalar),
             _ => false,
         };
         let mut free = simple;
-        s.op.each_operand(&mut |v| {
+        stmt.op.each_operand(&mut |v| {
             let made_here = self.inside.contains(&v) || self.changed.iter().any(|(c, _)| *c == v);
-            let gone = is_ref(f.ty(v)) && self.e.dies(v, at, self.sc) && self.uses(v);
+            let gone = is_ref(func.ty(v)) && self.e.dies(v, at, self.sc) && self.uses(v);
             free &= !made_here && !gone;
         });
         if free {
@@ -193,7 +196,7 @@ impl Search<'_, '_, '_, '_, '_> {
         self.read.contains(&v) || self.g.members.iter().any(|(_, _, m)| changes(m))
     }
 
-    fn finish(mut self, b: &Block) -> Option<Group> {
+    fn finish(mut self, block: &Block) -> Option<Group> {
         let end = self.g.end;
         self.g.before.retain(|i| *i < end);
         let last = |v: Var| self.e.last[v.0 as usize];
@@ -210,24 +213,24 @@ impl Search<'_, '_, '_, '_, '_> {
         if !has_shape || slices || function || alone {
             return None;
         }
-        for (at, out, m) in &members {
+        for (at, out, member) in &members {
             let consumed = last(*out) < end;
-            match m.changed() {
-                None if m.is_total() => self.g.totals.push(*out),
+            match member.changed() {
+                None if member.is_total() => self.g.totals.push(*out),
                 None if !consumed && last(*out) != NEVER => self.g.stored.push(*out),
                 Some(_) if !consumed => self.g.changed.push(*out),
                 None | Some(_) => {}
             }
             let mut operands = Vec::new();
-            b.stmts[*at as usize].op.each_operand(&mut |v| operands.push(v));
+            block.stmts[*at as usize].op.each_operand(&mut |v| operands.push(v));
             for v in operands {
-                let mine = self.inside.contains(&v) || m.changed() == Some(v);
+                let mine = self.inside.contains(&v) || member.changed() == Some(v);
                 if is_ref(self.e.ty(v)) && !mine && self.e.dies(v, *at, self.sc) && !self.g.released.contains(&v) {
                     self.g.released.push(v);
                 }
             }
         }
-        self.g.placed = self.g.stored.iter().copied().filter(|v| self.e.can_be_placed(*v, b, end)).collect();
+        self.g.placed = self.g.stored.iter().copied().filter(|v| self.e.can_be_placed(*v, block, end)).collect();
         self.g.phases = Phases::new(&members, &self.g.stored);
         self.g.members = members;
         Some(self.g)

@@ -52,16 +52,16 @@ pub(super) struct Loop {
 
 impl Emit<'_, '_, '_> {
     /// Emits the group that starts at statement `at`. Returns the first statement after it.
-    pub(in super::super) fn group(&mut self, b: &Block, at: u32, sc: &Scope) -> Option<u32> {
-        member(self.f, &b.stmts[at as usize])?;
-        let g = self.find_group(b, at, sc)?;
-        for i in &g.before {
-            self.stmt(&b.stmts[*i as usize], *i, sc);
+    pub(in super::super) fn group(&mut self, block: &Block, at: u32, sc: &Scope) -> Option<u32> {
+        member(self.f, &block.stmts[at as usize])?;
+        let group = self.find_group(block, at, sc)?;
+        for i in &group.before {
+            self.stmt(&block.stmts[*i as usize], *i, sc);
         }
-        (self.span, self.stmt_site) = (b.stmts[at as usize].span, None);
+        (self.span, self.stmt_site) = (block.stmts[at as usize].span, None);
         let (slow, done) = (self.cold(), self.fresh());
-        let results: Vec<Var> = g.stored.iter().chain(&g.changed).chain(&g.totals).copied().collect();
-        let bases: Vec<Var> = g.bases().into_iter().map(|(v, _)| v).collect();
+        let results: Vec<Var> = group.stored.iter().chain(&group.changed).chain(&group.totals).copied().collect();
+        let bases: Vec<Var> = group.bases().into_iter().map(|(v, _)| v).collect();
         let before: Vec<Option<BoundVar>> = bases.iter().map(|v| self.vals[v.0 as usize].clone()).collect();
         bases.iter().for_each(|_| {
             self.b.append_block_param(slow, types::I64);
@@ -70,10 +70,10 @@ impl Emit<'_, '_, '_> {
             let t = self.word_type(*v);
             self.b.append_block_param(done, t);
         }
-        let fast = self.fast_way(&g, b, slow, &results);
+        let fast = self.fast_way(&group, block, slow, &results);
         self.goto(done, &fast);
         self.b.switch_to_block(slow);
-        let other = self.slow_way(&g, b, &bases, (slow, sc), &results);
+        let other = self.slow_way(&group, block, &bases, (slow, sc), &results);
         self.goto(done, &other);
         // The slow path may have replaced these bindings.
         for (v, old) in bases.iter().zip(before) {
@@ -84,26 +84,26 @@ impl Emit<'_, '_, '_> {
         for (v, x) in results.iter().zip(vals) {
             self.bind(*v, x);
         }
-        Some(g.end)
+        Some(group.end)
     }
 
     /// Emits the checks and the loop. Returns the results. Jumps to `slow` with the handles of the updated arrays.
-    fn fast_way(&mut self, g: &Group, b: &Block, slow: ir::Block, results: &[Var]) -> Vec<Value> {
-        let mut l = Loop::default();
-        let bases = g.bases();
+    fn fast_way(&mut self, group: &Group, b: &Block, slow: ir::Block, results: &[Var]) -> Vec<Value> {
+        let mut ir_loop = Loop::default();
+        let bases = group.bases();
         let given: Vec<Value> = bases.iter().map(|(v, _)| self.val(*v)).collect();
-        self.check_group(g, &mut l);
-        self.all_hold(&mut l, slow, &given);
+        self.check_group(group, &mut ir_loop);
+        self.all_hold(&mut ir_loop, slow, &given);
         let own = self.own_bases(&bases, &given, b, slow);
-        self.check_targets(g, &mut l);
-        self.all_hold(&mut l, slow, &own);
-        let freed = self.make_targets(g, &mut l, slow, &own);
-        self.run_group(g, &mut l);
-        self.release_after(g, &freed);
+        self.check_targets(group, &mut ir_loop);
+        self.all_hold(&mut ir_loop, slow, &own);
+        let freed = self.make_targets(group, &mut ir_loop, slow, &own);
+        self.run_group(group, &mut ir_loop);
+        self.release_after(group, &freed);
         let placed = self.int(0);
-        let made = |v: &Var| match l.outs.iter().chain(&l.totals).find(|(o, _)| o == v) {
+        let made = |v: &Var| match ir_loop.outs.iter().chain(&ir_loop.totals).find(|(o, _)| o == v) {
             Some((_, h)) => *h,
-            None => l.changed.get(v).copied().unwrap_or(placed),
+            None => ir_loop.changed.get(v).copied().unwrap_or(placed),
         };
         results.iter().map(made).collect()
     }
@@ -131,73 +131,79 @@ impl Emit<'_, '_, '_> {
 
     /// Allocates destinations for the stored results, or reuses inputs that die here. Returns the reused inputs with
     /// their results.
-    fn make_targets(&mut self, g: &Group, l: &mut Loop, slow: ir::Block, own: &[Value]) -> Vec<(Var, Value)> {
+    fn make_targets(&mut self, group: &Group, ir_loop: &mut Loop, slow: ir::Block, own: &[Value]) -> Vec<(Var, Value)> {
         // Later phases read inputs after results have been stored, so that inputs of groups with functions are not
         // reused.
         let plain = |v: &Var| {
-            g.phases.batches.is_empty()
-                && g.inputs.iter().any(|i| i.var == *v && !i.optional)
-                && !g.members.iter().any(|(_, _, m)| m.base() == Some(*v))
+            group.phases.batches.is_empty()
+                && group.inputs.iter().any(|i| i.var == *v && !i.optional)
+                && !group.members.iter().any(|(_, _, m)| m.base() == Some(*v))
         };
-        let mut old: Vec<Var> = g.released.iter().copied().filter(plain).collect();
+        let mut old: Vec<Var> = group.released.iter().copied().filter(plain).collect();
         let mut used = Vec::new();
-        for v in &g.placed {
-            let p = self.place_in_buffer(*v, &l.dims);
+        for v in &group.placed {
+            let p = self.place_in_buffer(*v, &ir_loop.dims);
             self.unless(p, slow, own);
-            l.places.push((*v, p));
+            ir_loop.places.push((*v, p));
         }
-        for v in g.stored.iter().filter(|v| !g.placed.contains(v)) {
+        for var in group.stored.iter().filter(|v| !group.placed.contains(v)) {
             let from = old.pop();
             let given = match from {
                 Some(d) => self.val(d),
                 None => self.int(0),
             };
-            let expect = self.int(i64::from(ValueForm::of(self.f.ty(*v)).0));
-            let h = if g.rank == 1 {
-                self.runtime(shims::target_row as *const u8, &[self.ctx, given, l.dims[0]], 1)
+            let expect = self.int(i64::from(ValueForm::of(self.f.ty(*var)).0));
+            let h = if group.rank == 1 {
+                self.runtime(shims::target_row as *const u8, &[self.ctx, given, ir_loop.dims[0]], 1)
             } else {
                 let none = self.int(0);
-                let dims = (0..AXES).map(|k| l.dims.get(k).copied().unwrap_or(none));
+                let dims = (0..AXES).map(|k| ir_loop.dims.get(k).copied().unwrap_or(none));
                 let args: Vec<Value> = [self.ctx, given, expect].into_iter().chain(dims).collect();
                 self.runtime(shims::target as *const u8, &args, 1)
             };
             let h = h.unwrap_or(given);
             self.unless(h, slow, own);
             used.extend(from.map(|d| (d, h)));
-            l.outs.push((*v, h));
+            ir_loop.outs.push((*var, h));
         }
         used
     }
 
     /// Emits the loop: two elements at a time, then a possible last one.
-    fn run_group(&mut self, g: &Group, l: &mut Loop) {
-        let n = l.dims[1..].iter().copied().fold(l.dims[0], |n, d| self.b.ins().imul(n, d));
-        let mut stores: Vec<(Var, Value)> = l
+    fn run_group(&mut self, group: &Group, ir_loop: &mut Loop) {
+        let count = ir_loop.dims[1..].iter().copied().fold(ir_loop.dims[0], |n, d| self.b.ins().imul(n, d));
+        let mut stores: Vec<(Var, Value)> = ir_loop
             .outs
             .clone()
             .into_iter()
             .map(|(v, h)| (v, self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA)))
             .collect();
-        stores.extend(&l.places);
-        self.splat_numbers(g, l);
-        if !g.phases.batches.is_empty() {
-            return self.run_phases(g, l, n, &stores);
+        stores.extend(&ir_loop.places);
+        self.splat_numbers(group, ir_loop);
+        if !group.phases.batches.is_empty() {
+            return self.run_phases(group, ir_loop, count, &stores);
         }
-        let unroll = if g.members.len() <= 16 { 2 } else { 1 };
-        let pairs = self.b.ins().band_imm_s(n, !(2 * unroll - 1));
-        let (end, last) = (self.b.ins().ishl_imm_s(pairs, 3), self.b.ins().ishl_imm_s(n, 3));
+        let unroll = if group.members.len() <= 16 { 2 } else { 1 };
+        let pairs = self.b.ins().band_imm_s(count, !(2 * unroll - 1));
+        let (end, last) = (self.b.ins().ishl_imm_s(pairs, 3), self.b.ins().ishl_imm_s(count, 3));
         let zero = self.int(0);
-        if !g.totals.is_empty() {
-            return self.with_totals(g, l, &stores, (n, last));
+        if !group.totals.is_empty() {
+            return self.with_totals(group, ir_loop, &stores, (count, last));
         }
-        let (o, _) = self.strip(g, l, &stores, (zero, end), types::F64X2, unroll);
-        self.strip(g, l, &stores, (o, last), types::F64, 1);
+        let (o, _) = self.strip(group, ir_loop, &stores, (zero, end), types::F64X2, unroll);
+        self.strip(group, ir_loop, &stores, (o, last), types::F64, 1);
     }
 
     /// Emits the loop of a group with sums: chunk by chunk, with eight partial sums for eight elements at a time, then
     /// one sum for the rest. This is the order of the interpreter's sums.
-    fn with_totals(&mut self, g: &Group, l: &mut Loop, stores: &[(Var, Value)], (n, last): (Value, Value)) {
-        let each = 8 * g.totals.len() as i64;
+    fn with_totals(
+        &mut self,
+        group: &Group,
+        ir_loop: &mut Loop,
+        stores: &[(Var, Value)],
+        (count, last): (Value, Value),
+    ) {
+        let each = 8 * group.totals.len() as i64;
         let slot = self.b.create_sized_stack_slot(StackSlotData::new(
             StackSlotKind::ExplicitSlot,
             each as u32 * CHUNKS as u32,
@@ -211,8 +217,8 @@ impl Emit<'_, '_, '_> {
         let bytes = self.b.ins().isub(end, at[0]);
         let eights = self.b.ins().band_imm_s(bytes, !63);
         let eights = self.b.ins().iadd(at[0], eights);
-        let (o, eight) = self.strip(g, l, stores, (at[0], eights), types::F64X2, 4);
-        let (_, rest) = self.strip(g, l, stores, (o, end), types::F64, 1);
+        let (o, eight) = self.strip(group, ir_loop, stores, (at[0], eights), types::F64X2, 4);
+        let (_, rest) = self.strip(group, ir_loop, stores, (o, end), types::F64, 1);
         let k = self.b.ins().ushr_imm_u(at[0], 13);
         let k = self.b.ins().imul_imm_s(k, each);
         let place = self.b.ins().iadd(parts, k);
@@ -224,9 +230,9 @@ impl Emit<'_, '_, '_> {
         let more = self.b.ins().icmp(IntCC::UnsignedLessThan, chunk_end, last);
         self.b.ins().brif(more, header, &[ir::BlockArg::Value(chunk_end)], exit, &[]);
         self.b.switch_to_block(exit);
-        for (t, v) in g.totals.iter().enumerate() {
-            let x = self.of_parts(parts, (t as i64, g.totals.len() as i64), n);
-            l.totals.push((*v, x));
+        for (t, v) in group.totals.iter().enumerate() {
+            let x = self.of_parts(parts, (t as i64, group.totals.len() as i64), count);
+            ir_loop.totals.push((*v, x));
         }
     }
 
@@ -277,38 +283,38 @@ impl Emit<'_, '_, '_> {
     /// sums of each total, one per element of an iteration.
     fn strip(
         &mut self,
-        g: &Group,
-        l: &Loop,
+        group: &Group,
+        ir_loop: &Loop,
         stores: &[(Var, Value)],
         (start, end): (Value, Value),
-        t: Type,
+        ty: Type,
         unroll: i64,
     ) -> (Value, Vec<Value>) {
         let (body, exit) = (self.fresh(), self.fresh());
         let mut first = vec![start];
-        if !g.totals.is_empty() {
+        if !group.totals.is_empty() {
             let zero = self.b.ins().f64const(0.0);
-            let zero = if t.is_vector() { self.b.ins().splat(t, zero) } else { zero };
-            first.extend(vec![zero; g.totals.len() * unroll as usize]);
+            let zero = if ty.is_vector() { self.b.ins().splat(ty, zero) } else { zero };
+            first.extend(vec![zero; group.totals.len() * unroll as usize]);
         }
         let (header, vals) = self.header(&first);
-        let (o, mut sums) = (vals[0], vals[1..].to_vec());
-        let more = self.b.ins().icmp(IntCC::UnsignedLessThan, o, end);
+        let (offset, mut sums) = (vals[0], vals[1..].to_vec());
+        let more = self.b.ins().icmp(IntCC::UnsignedLessThan, offset, end);
         self.stays(more, body, exit, &[]);
         self.b.switch_to_block(body);
-        let size = i64::from(t.bytes());
+        let size = i64::from(ty.bytes());
         for u in 0..unroll {
-            let terms = self.elements_at(g, l, stores, o, t, (u * size) as i32);
-            for (k, v) in g.totals.iter().enumerate() {
+            let terms = self.elements_at(group, ir_loop, stores, offset, ty, (u * size) as i32);
+            for (k, v) in group.totals.iter().enumerate() {
                 let sum = &mut sums[k * unroll as usize + u as usize];
                 *sum = self.b.ins().fadd(*sum, terms[v]);
             }
         }
-        let next = self.b.ins().iadd_imm_s(o, unroll * size);
+        let next = self.b.ins().iadd_imm_s(offset, unroll * size);
         sums.insert(0, next);
         self.goto(header, &sums);
         self.b.switch_to_block(exit);
-        (o, vals[1..].to_vec())
+        (offset, vals[1..].to_vec())
     }
 
     pub(super) fn at_offset(&mut self, s: &Source, o: Value) -> Value {
@@ -323,47 +329,49 @@ impl Emit<'_, '_, '_> {
     fn elements_at(
         &mut self,
         g: &Group,
-        l: &Loop,
+        ir_loop: &Loop,
         stores: &[(Var, Value)],
-        o: Value,
-        t: Type,
+        offset: Value,
+        ty: Type,
         more: i32,
     ) -> HashMap<Var, Value> {
         let mut vals: HashMap<Var, Value> = HashMap::new();
         for (_, out, m) in &g.members {
-            let x = match m {
+            let value = match m {
                 Member::Un(op, a) => {
-                    let x = self.element_in(l, &mut vals, *a, o, t, more);
+                    let x = self.element_in(ir_loop, &mut vals, *a, offset, ty, more);
                     self.un(*op, x)
                 }
                 Member::Bin(op, a, b) => {
-                    let (x, y) =
-                        (self.element_in(l, &mut vals, *a, o, t, more), self.element_in(l, &mut vals, *b, o, t, more));
+                    let (x, y) = (
+                        self.element_in(ir_loop, &mut vals, *a, offset, ty, more),
+                        self.element_in(ir_loop, &mut vals, *b, offset, ty, more),
+                    );
                     self.bin(*op, x, y)
                 }
-                Member::Fill { x, .. } => self.element_in(l, &mut vals, *x, o, t, more),
+                Member::Fill { x, .. } => self.element_in(ir_loop, &mut vals, *x, offset, ty, more),
                 Member::Total { a, b } => {
-                    let x = self.element_in(l, &mut vals, *a, o, t, more);
-                    let y = b.map(|b| self.element_in(l, &mut vals, b, o, t, more));
+                    let x = self.element_in(ir_loop, &mut vals, *a, offset, ty, more);
+                    let y = b.map(|b| self.element_in(ir_loop, &mut vals, b, offset, ty, more));
                     y.map_or(x, |y| self.b.ins().fmul(x, y))
                 }
                 Member::Row { .. } | Member::Slice { .. } => {
-                    let p = self.at_offset(&l.parts[out], o);
-                    self.b.ins().load(t, LOOSE, p, more)
+                    let p = self.at_offset(&ir_loop.parts[out], offset);
+                    self.b.ins().load(ty, LOOSE, p, more)
                 }
                 Member::ToRow { v, add, .. } => {
-                    let x = self.element_in(l, &mut vals, *v, o, t, more);
-                    self.change(&l.targets[out], x, *add, o, t, more)
+                    let x = self.element_in(ir_loop, &mut vals, *v, offset, ty, more);
+                    self.change(&ir_loop.targets[out], x, *add, offset, ty, more)
                 }
                 Member::ToSlice { v, .. } => {
-                    let x = self.element_in(l, &mut vals, *v, o, t, more);
-                    self.change(&l.targets[out], x, true, o, t, more)
+                    let x = self.element_in(ir_loop, &mut vals, *v, offset, ty, more);
+                    self.change(&ir_loop.targets[out], x, true, offset, ty, more)
                 }
             };
-            vals.insert(*out, x);
+            vals.insert(*out, value);
         }
         for (v, data) in stores {
-            let p = self.b.ins().iadd(*data, o);
+            let p = self.b.ins().iadd(*data, offset);
             self.b.ins().store(LOOSE, vals[v], p, more);
         }
         vals
@@ -383,30 +391,30 @@ impl Emit<'_, '_, '_> {
     /// The elements of an operand at one position.
     pub(super) fn element_in(
         &mut self,
-        l: &Loop,
+        ir_loop: &Loop,
         vals: &mut HashMap<Var, Value>,
-        v: Var,
-        o: Value,
-        t: Type,
+        var: Var,
+        offset: Value,
+        ty: Type,
         more: i32,
     ) -> Value {
-        if let Some(x) = vals.get(&v) {
+        if let Some(x) = vals.get(&var) {
             return *x;
         }
-        if self.collected.symbolic_zero.contains(&v) {
+        if self.collected.symbolic_zero.contains(&var) {
             let zero = self.b.ins().f64const(0.0);
-            return if t.is_vector() { self.b.ins().splat(t, zero) } else { zero };
+            return if ty.is_vector() { self.b.ins().splat(ty, zero) } else { zero };
         }
-        let Some(s) = l.inputs.get(&v) else {
+        let Some(s) = ir_loop.inputs.get(&var) else {
             // A scalar.
-            return match l.splats.get(&v) {
-                Some(x) if t.is_vector() => *x,
-                _ => self.val(v),
+            return match ir_loop.splats.get(&var) {
+                Some(x) if ty.is_vector() => *x,
+                _ => self.val(var),
             };
         };
-        let p = self.at_offset(s, o);
-        let x = self.b.ins().load(t, LOOSE, p, more);
-        vals.insert(v, x);
+        let p = self.at_offset(s, offset);
+        let x = self.b.ins().load(ty, LOOSE, p, more);
+        vals.insert(var, x);
         x
     }
 

@@ -9,31 +9,31 @@
 use super::plan::{At, Int, Node, VectorPlan};
 
 /// Determines which accumulations are order-dependent. `None` if the order cannot be preserved.
-pub(super) fn check(p: &mut VectorPlan) -> Option<()> {
+pub(super) fn check(vector_plan: &mut VectorPlan) -> Option<()> {
     let mut meets: Vec<Node> = Vec::new();
     let mut sequential = false;
-    for s in &p.sums {
-        if s.adds.is_empty() && s.row.is_none() {
+    for sum in &vector_plan.sums {
+        if sum.adds.is_empty() && sum.row.is_none() {
             return None;
         }
-        for (k, (at, loops)) in s.adds.iter().enumerate() {
-            if !apart(p, at, at) {
-                if !same(p, at) || !each_once(p, at, loops) {
+        for (k, (at, loops)) in sum.adds.iter().enumerate() {
+            if !apart(vector_plan, at, at) {
+                if !same(vector_plan, at) || !each_once(vector_plan, at, loops) {
                     return None;
                 }
                 sequential = true;
             }
-            for (other, _) in &s.adds[k + 1..] {
-                if apart(p, at, other) {
+            for (other, _) in &sum.adds[k + 1..] {
+                if apart(vector_plan, at, other) {
                     continue;
                 }
-                meets.push(meeting(p, at, other)?);
+                meets.push(meeting(vector_plan, at, other)?);
             }
         }
     }
     meets.dedup();
-    p.sequential |= sequential || !meets.is_empty();
-    p.meets = meets.first().copied();
+    vector_plan.sequential |= sequential || !meets.is_empty();
+    vector_plan.meets = meets.first().copied();
     (meets.len() < 2).then_some(())
 }
 

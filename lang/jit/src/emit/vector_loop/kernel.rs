@@ -81,7 +81,7 @@ struct Kernel<'k, 'a, 'j, 'f> {
 }
 
 /// Declares and emits the kernel function.
-pub(super) fn define(outer: &mut Emit, k: &KernelJob) -> Option<FuncId> {
+pub(super) fn define(outer: &mut Emit, kernel_job: &KernelJob) -> Option<FuncId> {
     let mut sig = Signature::new(outer.job.module.isa().default_call_conv());
     sig.params.extend(vec![AbiParam::new(types::I64); 4]);
     let name = format!("trip{}", outer.job.kernels.len());
@@ -98,7 +98,7 @@ pub(super) fn define(outer: &mut Emit, k: &KernelJob) -> Option<FuncId> {
     let e = emitter(outer, b, given[0], slot, start);
     let mut kernel = Kernel {
         e,
-        k,
+        k: kernel_job,
         words: HashMap::new(),
         given,
         side: 0,
@@ -106,7 +106,7 @@ pub(super) fn define(outer: &mut Emit, k: &KernelJob) -> Option<FuncId> {
         env: HashMap::new(),
         index: given[1],
         at: given[1],
-        inner: vec![given[1]; k.p.inner.len()],
+        inner: vec![given[1]; kernel_job.p.inner.len()],
         mask: None,
     };
     kernel.whole();
@@ -453,10 +453,10 @@ impl Kernel<'_, '_, '_, '_> {
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || b.stmts.iter().for_each(|s| self.stmt(s)));
     }
 
-    fn stmt(&mut self, s: &Stmt) {
-        match &s.op {
-            Op::If(c, x, y) => return self.branch(s, *c, [x, y]),
-            Op::Loop(l) => return self.inner(s, l),
+    fn stmt(&mut self, stmt: &Stmt) {
+        match &stmt.op {
+            Op::If(c, x, y) => return self.branch(stmt, *c, [x, y]),
+            Op::Loop(l) => return self.inner(stmt, l),
             Op::IndexAdd { .. } if !self.is_last() => return,
             Op::IndexAdd { acc, at, v, .. } => {
                 let Some(VarClass::Sum(k)) = self.k.p.classes.get(acc) else { return };
@@ -466,7 +466,7 @@ impl Kernel<'_, '_, '_, '_> {
             }
             _ => {}
         }
-        let [out] = s.outs[..] else { return };
+        let [out] = stmt.outs[..] else { return };
         self.elements(&[out]);
         if !matches!(self.k.p.classes.get(&out), Some(VarClass::Float | VarClass::Bool))
             || self.k.p.elements.contains_key(&out)
@@ -475,7 +475,7 @@ impl Kernel<'_, '_, '_, '_> {
         }
         if let Some(k) = self.fold(out) {
             return if self.is_last() {
-                self.folded(k, s);
+                self.folded(k, stmt);
             };
         }
         if let Some(call) = self.call_of(out) {
@@ -484,7 +484,7 @@ impl Kernel<'_, '_, '_, '_> {
         if !self.wants(out) || self.from_before(out) {
             return;
         }
-        let x = self.number(s);
+        let x = self.number(stmt);
         self.keep(out, &x);
         self.env.insert(out, x);
     }
@@ -585,15 +585,15 @@ impl Kernel<'_, '_, '_, '_> {
         })
     }
 
-    fn branch(&mut self, s: &Stmt, c: Var, arms: [&Block; 2]) {
+    fn branch(&mut self, stmt: &Stmt, c: Var, arms: [&Block; 2]) {
         let chosen =
-            s.outs.iter().any(|v| self.wants(*v)) || self.is_last() && arms.iter().any(|a| libm_stages::adds(a));
+            stmt.outs.iter().any(|v| self.wants(*v)) || self.is_last() && arms.iter().any(|a| libm_stages::adds(a));
         // Stages before the last one evaluate a needed arm in all iterations.
-        let c = if chosen { self.float(c) } else { LaneValue::One(self.given[0]) };
+        let condition = if chosen { self.float(c) } else { LaneValue::One(self.given[0]) };
         let outer = self.mask.clone();
         let masked = self.is_last() && arms.iter().any(|a| libm_stages::adds(a));
-        let other = if masked { self.not(&c) } else { c.clone() };
-        for (arm, holds) in arms.into_iter().zip([&c, &other]) {
+        let other = if masked { self.not(&condition) } else { condition.clone() };
+        for (arm, holds) in arms.into_iter().zip([&condition, &other]) {
             self.mask = match &outer {
                 _ if !masked => None,
                 None => Some(holds.clone()),
@@ -602,10 +602,10 @@ impl Kernel<'_, '_, '_, '_> {
             self.block(arm);
         }
         self.mask = outer;
-        for (k, out) in s.outs.iter().enumerate() {
+        for (k, out) in stmt.outs.iter().enumerate() {
             if let Some(VarClass::Float | VarClass::Bool) = self.k.p.classes.get(out).filter(|_| self.wants(*out)) {
                 let (a, b) = (self.float(arms[0].results[k]), self.float(arms[1].results[k]));
-                let x = self.choose(&c, &a, &b);
+                let x = self.choose(&condition, &a, &b);
                 self.env.insert(*out, x);
             }
         }
@@ -613,28 +613,28 @@ impl Kernel<'_, '_, '_, '_> {
 
     /// Accumulates a number of each iteration to elements of an array.
     fn add(&mut self, word: usize, at: &At, x: LaneValue) {
-        let x = match self.mask.clone() {
+        let value = match self.mask.clone() {
             None => x,
             Some(m) => {
                 let nothing = self.e.b.ins().f64const(-0.0);
                 self.choose(&m, &x, &LaneValue::One(nothing))
             }
         };
-        let (p, s) = self.place(word, at);
+        let (address, s) = self.place(word, at);
         match s {
             Stride::Known(1) if self.side > 0 => {
-                for (u, x) in self.many(&x).into_iter().enumerate() {
-                    let old = self.e.b.ins().load(types::F64X2, LOOSE, p, 16 * u as i32);
+                for (u, x) in self.many(&value).into_iter().enumerate() {
+                    let old = self.e.b.ins().load(types::F64X2, LOOSE, address, 16 * u as i32);
                     let new = self.e.b.ins().fadd(old, x);
-                    self.e.b.ins().store(LOOSE, new, p, 16 * u as i32);
+                    self.e.b.ins().store(LOOSE, new, address, 16 * u as i32);
                 }
             }
-            Stride::Known(0) => self.combine(p, &x, &mut |e, old, x| e.b.ins().fadd(old, x)),
-            _ if self.side == 0 => self.combine(p, &x, &mut |e, old, x| e.b.ins().fadd(old, x)),
+            Stride::Known(0) => self.combine(address, &value, &mut |e, old, x| e.b.ins().fadd(old, x)),
+            _ if self.side == 0 => self.combine(address, &value, &mut |e, old, x| e.b.ins().fadd(old, x)),
             s => {
                 let lanes: Vec<Value> =
-                    self.many(&x).iter().flat_map(|v| [0, 1].map(|l| self.e.b.ins().extractlane(*v, l))).collect();
-                for (p, x) in self.places(p, s).into_iter().zip(lanes) {
+                    self.many(&value).iter().flat_map(|v| [0, 1].map(|l| self.e.b.ins().extractlane(*v, l))).collect();
+                for (p, x) in self.places(address, s).into_iter().zip(lanes) {
                     let old = self.e.b.ins().load(types::F64, LOOSE, p, 0);
                     let new = self.e.b.ins().fadd(old, x);
                     self.e.b.ins().store(LOOSE, new, p, 0);
@@ -665,37 +665,38 @@ impl Kernel<'_, '_, '_, '_> {
     }
 
     /// Emits an inner loop.
-    fn inner(&mut self, s: &Stmt, l: &Loop) {
-        let Some(id) = self.k.p.inner.iter().position(|i| i.name == s.outs[0]) else { return };
-        let wanted: SmallVec<[Var; 4]> = s.outs[..l.init.len()].iter().copied().filter(|v| self.wants(*v)).collect();
-        let ends = self.is_last() && libm_stages::loop_adds(self.k.p, s, l);
+    fn inner(&mut self, stmt: &Stmt, ir_loop: &Loop) {
+        let Some(id) = self.k.p.inner.iter().position(|i| i.name == stmt.outs[0]) else { return };
+        let wanted: SmallVec<[Var; 4]> =
+            stmt.outs[..ir_loop.init.len()].iter().copied().filter(|v| self.wants(*v)).collect();
+        let ends = self.is_last() && libm_stages::loop_adds(self.k.p, stmt, ir_loop);
         let known = wanted.iter().filter(|v| self.from_before(**v)).count();
         if !ends && known == wanted.len() {
             return;
         }
         let (n, _) = self.int(self.k.p.inner[id].trip);
         let mut first = vec![self.e.int(0)];
-        l.init.iter().for_each(|v| self.carry(*v, &mut first));
+        ir_loop.init.iter().for_each(|v| self.carry(*v, &mut first));
         let (header, vals) = self.e.header(&first);
         let (body, exit) = (self.e.fresh(), self.e.fresh());
         let more = self.e.b.ins().icmp(IntCC::SignedLessThan, vals[0], n);
         self.e.stays(more, body, exit, &[]);
         self.e.b.switch_to_block(body);
         self.inner[id] = vals[0];
-        self.carried(&l.body.params[1..], &vals[1..], l.init.len());
-        self.elements(&l.body.params);
-        self.block(&l.body);
-        if let (Some(k), Some(row)) = (self.k.p.inner[id].to, l.body.results.get(l.init.len())) {
+        self.carried(&ir_loop.body.params[1..], &vals[1..], ir_loop.init.len());
+        self.elements(&ir_loop.body.params);
+        self.block(&ir_loop.body);
+        if let (Some(k), Some(row)) = (self.k.p.inner[id].to, ir_loop.body.results.get(ir_loop.init.len())) {
             let x = self.float(*row);
-            let at: At = [self.node(l.body.params[0])].into_iter().collect();
+            let at: At = [self.node(ir_loop.body.params[0])].into_iter().collect();
             self.add(self.k.w.sums[k], &at, x);
         }
         let mut next = vec![self.e.b.ins().iadd_imm_s(vals[0], 1)];
-        l.body.results[..l.init.len()].iter().for_each(|v| self.carry(*v, &mut next));
+        ir_loop.body.results[..ir_loop.init.len()].iter().for_each(|v| self.carry(*v, &mut next));
         let args: Vec<BlockArg> = next.into_iter().map(BlockArg::Value).collect();
         self.e.b.ins().jump(header, &args);
         self.e.b.switch_to_block(exit);
-        self.carried(&s.outs, &vals[1..], l.init.len());
+        self.carried(&stmt.outs, &vals[1..], ir_loop.init.len());
         for v in wanted {
             let x = self.float(v);
             self.keep(v, &x);

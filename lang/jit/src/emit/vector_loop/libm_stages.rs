@@ -83,23 +83,23 @@ impl Stages {
 }
 
 /// Makes the stages of a plan. `None` if it cannot be divided into stages.
-pub(super) fn stages(l: &Loop, p: &VectorPlan) -> Option<Stages> {
+pub(super) fn stages(ir_loop: &Loop, p: &VectorPlan) -> Option<Stages> {
     let none = Stages { calls: Vec::new(), kept: HashMap::new(), needed: Vec::new(), buffers: 0 };
     if p.calls.is_empty() {
         return Some(none);
     }
-    let mut s = StageBuilder { p, made: HashMap::new(), level: HashMap::new(), homes: HashMap::new(), out: none };
-    s.levels(&l.body);
-    let last = s.out.calls.iter().map(|c| c.stage + 1).max()?;
+    let mut builder = StageBuilder { p, made: HashMap::new(), level: HashMap::new(), homes: HashMap::new(), out: none };
+    builder.levels(&ir_loop.body);
+    let last = builder.out.calls.iter().map(|c| c.stage + 1).max()?;
     for stage in 0..=last {
         let roots = if stage < last {
-            s.out.calls.iter().filter(|c| c.stage == stage).flat_map(|c| c.args.to_vec()).collect()
+            builder.out.calls.iter().filter(|c| c.stage == stage).flat_map(|c| c.args.to_vec()).collect()
         } else {
-            s.ends(l)
+            builder.ends(ir_loop)
         };
-        s.need(stage, last, roots)?;
+        builder.need(stage, last, roots)?;
     }
-    (s.out.buffers <= BUFFERS).then_some(s.out)
+    (builder.out.buffers <= BUFFERS).then_some(builder.out)
 }
 
 /// The definition of a variable.
@@ -143,11 +143,11 @@ impl<'a> StageBuilder<'a> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().for_each(|s| self.level_of(s)));
     }
 
-    fn level_of(&mut self, s: &'a Stmt) {
-        s.op.blocks().into_iter().for_each(|b| self.levels(b));
-        match &s.op {
+    fn level_of(&mut self, stmt: &'a Stmt) {
+        stmt.op.blocks().into_iter().for_each(|b| self.levels(b));
+        match &stmt.op {
             Op::If(c, x, y) => {
-                for (k, out) in s.outs.iter().enumerate() {
+                for (k, out) in stmt.outs.iter().enumerate() {
                     let of = [*c, x.results[k], y.results[k]];
                     let level = of.iter().map(|v| self.level(*v)).max();
                     self.level.insert(*out, level.unwrap_or(0));
@@ -159,16 +159,16 @@ impl<'a> StageBuilder<'a> {
                 let mut see = |me: &Self, v: Var| level = level.max(me.level(v));
                 l.init.iter().for_each(|v| see(self, *v));
                 each_inside(&l.body, &mut |v| see(self, v));
-                for out in &s.outs {
+                for out in &stmt.outs {
                     self.level.insert(*out, level);
-                    self.made.insert(*out, Definition::Loop(s, l));
+                    self.made.insert(*out, Definition::Loop(stmt, l));
                 }
             }
             op => {
-                let [out] = s.outs[..] else { return };
+                let [out] = stmt.outs[..] else { return };
                 let mut level = 0;
                 op.each_operand(&mut |v| level = level.max(self.level(v)));
-                self.made.insert(out, Definition::By(s));
+                self.made.insert(out, Definition::By(stmt));
                 if let Some((fun, args)) = MathFunction::of(op).filter(|_| self.p.calls.contains(&out)) {
                     let buffer = self.out.buffers;
                     self.out.buffers += args.len();

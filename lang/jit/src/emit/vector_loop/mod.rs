@@ -48,15 +48,15 @@ struct VectorLoop<'b> {
 
 impl Emit<'_, '_, '_> {
     /// Vectorises a loop together with the sums of its outputs. Returns the first statement after them.
-    pub(super) fn trip(&mut self, b: &Block, at: u32, sc: &Scope) -> Option<u32> {
-        let s = &b.stmts[at as usize];
-        let Op::Loop(l) = &s.op else { return None };
+    pub(super) fn trip(&mut self, block: &Block, at: u32, sc: &Scope) -> Option<u32> {
+        let stmt = &block.stmts[at as usize];
+        let Op::Loop(l) = &stmt.op else { return None };
         let p = plan::plan(self.f, l)?;
         let stages = libm_stages::stages(l, &p)?;
-        let whole = self.with_sums(b, at, l, (p, stages));
+        let whole = self.with_sums(block, at, l, (p, stages));
         let made = self.define_trip(&whole)?;
         let next = at + 1 + whole.sums.len() as u32;
-        (self.span, self.stmt_site) = (s.span, None);
+        (self.span, self.stmt_site) = (stmt.span, None);
         let (slow, done) = (self.fresh(), self.fresh());
         let results: Vec<Var> = self.results(&whole);
         for v in &results {
@@ -68,9 +68,9 @@ impl Emit<'_, '_, '_> {
         self.goto(done, &fast);
         self.b.switch_to_block(slow);
         self.places = places;
-        self.stmt(s, at, sc);
+        self.stmt(stmt, at, sc);
         for (i, _) in &whole.sums {
-            self.stmt(&b.stmts[*i as usize], *i, sc);
+            self.stmt(&block.stmts[*i as usize], *i, sc);
         }
         let other: Vec<Value> = results.iter().map(|v| self.val(*v)).collect();
         self.goto(done, &other);
@@ -83,12 +83,13 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits the kernel.
-    fn define_trip(&mut self, x: &VectorLoop) -> Option<FuncId> {
-        let stored: Vec<(usize, usize)> = x.stored.iter().copied().zip(x.w.outs.iter().copied()).collect();
-        let side = match (x.p.inner.is_empty(), x.stages.size().unwrap_or(x.p.size)) {
-            _ if x.p.calls_inside => 4,
+    fn define_trip(&mut self, vector_loop: &VectorLoop) -> Option<FuncId> {
+        let stored: Vec<(usize, usize)> =
+            vector_loop.stored.iter().copied().zip(vector_loop.w.outs.iter().copied()).collect();
+        let side = match (vector_loop.p.inner.is_empty(), vector_loop.stages.size().unwrap_or(vector_loop.p.size)) {
+            _ if vector_loop.p.calls_inside => 4,
             // Most work is in inner loops, whose values stay in registers if there are few.
-            (false, _) if x.p.inside <= SHORT => 4,
+            (false, _) if vector_loop.p.inside <= SHORT => 4,
             (false, ..12) => 4,
             (_, ..28) => 2,
             _ => 1,
@@ -96,36 +97,42 @@ impl Emit<'_, '_, '_> {
         kernel::define(
             self,
             &kernel::KernelJob {
-                p: &x.p,
-                l: x.l,
-                w: &x.w,
-                stages: &x.stages,
+                p: &vector_loop.p,
+                l: vector_loop.l,
+                w: &vector_loop.w,
+                stages: &vector_loop.stages,
                 stored: &stored,
-                totals: &x.totals,
-                falls: x.falls,
+                totals: &vector_loop.totals,
+                falls: vector_loop.falls,
                 side,
             },
         )
     }
 
     /// Finds the sums of the loop's outputs that follow it.
-    fn with_sums<'b>(&self, b: &'b Block, at: u32, l: &'b Loop, (p, stages): (VectorPlan, Stages)) -> VectorLoop<'b> {
-        let s = &b.stmts[at as usize];
-        let outs = &s.outs[l.init.len()..l.init.len() + l.outs.len()];
-        let falls = l.reverse && p.sequential;
+    fn with_sums<'b>(
+        &self,
+        b: &'b Block,
+        at: u32,
+        ir_loop: &'b Loop,
+        (plan, stages): (VectorPlan, Stages),
+    ) -> VectorLoop<'b> {
+        let stmt = &b.stmts[at as usize];
+        let outs = &stmt.outs[ir_loop.init.len()..ir_loop.init.len() + ir_loop.outs.len()];
+        let falls = ir_loop.reverse && plan.sequential;
         let (mut totals, mut sums) = (Vec::new(), Vec::new());
         for (i, next) in (at + 1..).zip(&b.stmts[at as usize + 1..]) {
             let (Op::Sum { a, .. }, [total]) = (&next.op, &next.outs[..]) else { break };
-            let Some(k) = outs.iter().position(|v| v == a).filter(|_| !falls && p.meets.is_none()) else { break };
-            totals.push(product(l, &p, k).unwrap_or(Total::Out(k)));
+            let Some(k) = outs.iter().position(|v| v == a).filter(|_| !falls && plan.meets.is_none()) else { break };
+            totals.push(product(ir_loop, &plan, k).unwrap_or(Total::Out(k)));
             sums.push((i, *total));
         }
         let end = at + 1 + sums.len() as u32;
         let lives = |v: Var| self.last[v.0 as usize] != NEVER && self.last[v.0 as usize] >= end;
         let stored: Vec<usize> =
             (0..outs.len()).filter(|k| lives(outs[*k]) || self.places.contains_key(&outs[*k])).collect();
-        let w = KernelParams::of(self.f, &p, stored.len());
-        VectorLoop { s, l, p, w, stages, stored, totals, sums, falls }
+        let w = KernelParams::of(self.f, &plan, stored.len());
+        VectorLoop { s: stmt, l: ir_loop, p: plan, w, stages, stored, totals, sums, falls }
     }
 
     /// The used results of the loop and the sums: carried values, arrays, sums, the number of iterations.

@@ -26,32 +26,32 @@ pub(super) struct KernelParams {
 
 impl KernelParams {
     /// Assigns the words of a plan with `outs` outputs that are materialised.
-    pub(super) fn of(f: &Function, p: &VectorPlan, outs: usize) -> KernelParams {
-        let mut w = KernelParams { len: 1, ..KernelParams::default() };
+    pub(super) fn of(f: &Function, vector_plan: &VectorPlan, outs: usize) -> KernelParams {
+        let mut params = KernelParams { len: 1, ..KernelParams::default() };
         let rank = |v: Var| ValueForm::of(f.ty(v)).rank();
-        w.arrays = p.arrays.iter().map(|v| w.take(1 + rank(*v))).collect();
-        w.sums = p.sums.iter().map(|s| w.take(1 + rank(s.init))).collect();
-        for v in &p.numbers {
-            let at = w.take(1);
-            w.numbers.insert(*v, at);
+        params.arrays = vector_plan.arrays.iter().map(|v| params.take(1 + rank(*v))).collect();
+        params.sums = vector_plan.sums.iter().map(|s| params.take(1 + rank(s.init))).collect();
+        for v in &vector_plan.numbers {
+            let at = params.take(1);
+            params.numbers.insert(*v, at);
             if *f.ty(*v) == Ty::F64 {
-                w.floats.insert(at, types::F64);
+                params.floats.insert(at, types::F64);
             }
         }
-        for (n, i) in p.ints.iter().enumerate() {
+        for (n, i) in vector_plan.ints.iter().enumerate() {
             if let Int::Outside(_) = i.op {
-                let at = w.take(1);
-                w.ints.insert(n, at);
+                let at = params.take(1);
+                params.ints.insert(n, at);
             }
         }
-        for (k, c) in p.carry.iter().enumerate() {
+        for (k, c) in vector_plan.carry.iter().enumerate() {
             if *c == Carry::Fold {
-                let at = w.take(1);
-                w.folds.insert(k, at);
+                let at = params.take(1);
+                params.folds.insert(k, at);
             }
         }
-        w.outs = (0..outs).map(|_| w.take(1)).collect();
-        w
+        params.outs = (0..outs).map(|_| params.take(1)).collect();
+        params
     }
 
     fn take(&mut self, n: usize) -> usize {

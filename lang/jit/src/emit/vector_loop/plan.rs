@@ -140,10 +140,10 @@ pub(super) struct VectorPlan {
 }
 
 /// Makes the plan of a loop. `None` if it cannot be vectorised.
-pub(super) fn plan(f: &Function, l: &Loop) -> Option<VectorPlan> {
-    let Trip::Count(_) = l.trip else { return None };
-    let b = &l.body;
-    if !(l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty()) {
+pub(super) fn plan(func: &Function, ir_loop: &Loop) -> Option<VectorPlan> {
+    let Trip::Count(_) = ir_loop.trip else { return None };
+    let body = &ir_loop.body;
+    if !(ir_loop.lin_init.is_empty() && ir_loop.lin_xs.is_empty() && ir_loop.lin_outs.is_empty()) {
         return None;
     }
     let plan = VectorPlan {
@@ -166,31 +166,32 @@ pub(super) fn plan(f: &Function, l: &Loop) -> Option<VectorPlan> {
         sequential: false,
         meets: None,
     };
-    let mut s = LoopAnalysis { f, p: plan, literals: None };
-    let iteration = s.node(Int::Iteration)?;
-    let (index, rest) = b.params.split_first()?;
-    s.p.classes.insert(*index, VarClass::Int(iteration));
-    let (carried, elems) = rest.split_at(l.init.len());
-    for (k, (v, init)) in carried.iter().zip(&l.init).enumerate() {
-        let carry = s.carry(b, *v, *init, b.results[k])?;
-        s.p.carry.push(carry);
+    let mut analysis = LoopAnalysis { f: func, p: plan, literals: None };
+    let iteration = analysis.node(Int::Iteration)?;
+    let (index, rest) = body.params.split_first()?;
+    analysis.p.classes.insert(*index, VarClass::Int(iteration));
+    let (carried, elems) = rest.split_at(ir_loop.init.len());
+    for (k, (v, init)) in carried.iter().zip(&ir_loop.init).enumerate() {
+        let carry = analysis.carry(body, *v, *init, body.results[k])?;
+        analysis.p.carry.push(carry);
     }
-    s.elements(elems, &l.xs, iteration)?;
-    s.block(b, &Around { loops: Vec::new(), arm: false })?;
-    for (k, carry) in s.p.carry.iter().enumerate() {
+    analysis.elements(elems, &ir_loop.xs, iteration)?;
+    analysis.block(body, &Around { loops: Vec::new(), arm: false })?;
+    for (k, carry) in analysis.p.carry.iter().enumerate() {
         match carry {
-            Carry::Sum(i) if s.p.sums[*i].latest != b.results[k] => return None,
+            Carry::Sum(i) if analysis.p.sums[*i].latest != body.results[k] => return None,
             _ => {}
         }
     }
-    let floats = b.results[l.init.len()..].iter().all(|r| s.is_float(*r)) && l.outs.iter().all(|o| *o == Out::Collect);
-    let useful = !l.outs.is_empty() || s.p.carry.iter().any(|c| *c != Carry::Same);
-    if !floats || !useful || s.p.size > LONGEST {
+    let floats = body.results[ir_loop.init.len()..].iter().all(|r| analysis.is_float(*r))
+        && ir_loop.outs.iter().all(|o| *o == Out::Collect);
+    let useful = !ir_loop.outs.is_empty() || analysis.p.carry.iter().any(|c| *c != Carry::Same);
+    if !floats || !useful || analysis.p.size > LONGEST {
         return None;
     }
-    s.p.sequential |= s.p.carry.contains(&Carry::Fold);
-    super::dependence::check(&mut s.p)?;
-    Some(s.p)
+    analysis.p.sequential |= analysis.p.carry.contains(&Carry::Fold);
+    super::dependence::check(&mut analysis.p)?;
+    Some(analysis.p)
 }
 
 /// The enclosing loops and branch arms of a block.
@@ -289,27 +290,27 @@ impl LoopAnalysis<'_> {
     }
 
     /// Classifies a variable.
-    fn class(&mut self, v: Var) -> Option<VarClass> {
-        if let Some(c) = self.p.classes.get(&v) {
+    fn class(&mut self, var: Var) -> Option<VarClass> {
+        if let Some(c) = self.p.classes.get(&var) {
             return Some(c.clone());
         }
-        let c = match self.f.ty(v) {
+        let class = match self.f.ty(var) {
             Ty::F64 | Ty::Bool => {
-                self.p.numbers.push(v);
-                if *self.f.ty(v) == Ty::F64 { VarClass::Float } else { VarClass::Bool }
+                self.p.numbers.push(var);
+                if *self.f.ty(var) == Ty::F64 { VarClass::Float } else { VarClass::Bool }
             }
             Ty::I64 => {
-                let known = self.literal(v);
-                VarClass::Int(self.node(known.map_or(Int::Outside(v), Int::Lit))?)
+                let known = self.literal(var);
+                VarClass::Int(self.node(known.map_or(Int::Outside(var), Int::Lit))?)
             }
             ty if ValueForm::of(ty).holds_floats() => {
-                self.p.arrays.push(v);
+                self.p.arrays.push(var);
                 VarClass::Part(self.p.arrays.len() - 1, At::new())
             }
             _ => return None,
         };
-        self.p.classes.insert(v, c.clone());
-        Some(c)
+        self.p.classes.insert(var, class.clone());
+        Some(class)
     }
 
     fn is_float(&mut self, v: Var) -> bool {
@@ -324,26 +325,26 @@ impl LoopAnalysis<'_> {
     }
 
     /// Classifies a carried value.
-    fn carry(&mut self, b: &Block, v: Var, init: Var, result: Var) -> Option<Carry> {
-        let ty = self.f.ty(v);
-        if *ty == Ty::F64 && result == v {
+    fn carry(&mut self, b: &Block, var: Var, init: Var, result: Var) -> Option<Carry> {
+        let ty = self.f.ty(var);
+        if *ty == Ty::F64 && result == var {
             self.class(init)?;
-            self.p.classes.insert(v, VarClass::Float);
+            self.p.classes.insert(var, VarClass::Float);
             return Some(Carry::Same);
         }
         if *ty == Ty::F64 {
             let s = b.stmts.iter().find(|s| s.outs[..] == [result])?;
             let Op::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Min | Bin::Max, x, y) = &s.op else { return None };
-            let once = (*x == v) != (*y == v) && uses(b, v) == 1 && uses(b, result) == 1;
-            self.p.classes.insert(v, VarClass::Float);
+            let once = (*x == var) != (*y == var) && uses(b, var) == 1 && uses(b, result) == 1;
+            self.p.classes.insert(var, VarClass::Float);
             return once.then_some(Carry::Fold);
         }
         if !ValueForm::of(ty).is_floats() {
             return None;
         }
-        self.p.sums.push(LoopSum { init, latest: v, adds: Vec::new(), shape: None, row: None });
+        self.p.sums.push(LoopSum { init, latest: var, adds: Vec::new(), shape: None, row: None });
         let k = self.p.sums.len() - 1;
-        self.p.classes.insert(v, VarClass::Sum(k));
+        self.p.classes.insert(var, VarClass::Sum(k));
         Some(Carry::Sum(k))
     }
 
@@ -358,18 +359,18 @@ impl LoopAnalysis<'_> {
     }
 
     /// Classifies an element or a subarray.
-    fn place(&mut self, v: Var, a: usize, at: At) -> Option<()> {
+    fn place(&mut self, var: Var, a: usize, at: At) -> Option<()> {
         let rank = ValueForm::of(self.f.ty(self.p.arrays[a])).rank();
-        let class = match self.f.ty(v) {
+        let class = match self.f.ty(var) {
             Ty::F64 if at.len() == rank => {
                 self.p.reads.push((a, at.clone()));
-                self.p.elements.insert(v, (a, at));
+                self.p.elements.insert(var, (a, at));
                 VarClass::Float
             }
             ty if at.len() < rank && ValueForm::of(ty).holds_floats() => VarClass::Part(a, at),
             _ => return None,
         };
-        self.p.classes.insert(v, class);
+        self.p.classes.insert(var, class);
         Some(())
     }
 
@@ -377,28 +378,29 @@ impl LoopAnalysis<'_> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().try_for_each(|s| self.stmt(s, around)))
     }
 
-    fn stmt(&mut self, s: &Stmt, around: &Around) -> Option<()> {
+    fn stmt(&mut self, stmt: &Stmt, around: &Around) -> Option<()> {
         self.p.size += 1;
-        let floats = s.outs.iter().any(|v| *self.f.ty(*v) == Ty::F64) && !matches!(s.op, Op::Lit(_) | Op::Loop(_));
+        let floats =
+            stmt.outs.iter().any(|v| *self.f.ty(*v) == Ty::F64) && !matches!(stmt.op, Op::Lit(_) | Op::Loop(_));
         self.p.inside += usize::from(!around.loops.is_empty() && floats);
-        if !s.lin_outs.is_empty() || self.p.size > LONGEST {
+        if !stmt.lin_outs.is_empty() || self.p.size > LONGEST {
             return None;
         }
-        match &s.op {
-            Op::If(c, x, y) => return self.branch(s, *c, [x, y], around),
-            Op::Loop(l) => return self.inner(s, l, around),
+        match &stmt.op {
+            Op::If(c, x, y) => return self.branch(stmt, *c, [x, y], around),
+            Op::Loop(l) => return self.inner(stmt, l, around),
             Op::Prim(Prim::General(GeneralFn::Assert), vars) => return self.holds(*vars.first()?),
             Op::Index { a, at, .. } => {
                 let VarClass::Part(a, mut place) = self.class(*a)? else { return None };
                 for i in at {
                     place.push(self.int(*i)?);
                 }
-                return self.place(*s.outs.first()?, a, place);
+                return self.place(*stmt.outs.first()?, a, place);
             }
             _ => {}
         }
-        let [out] = s.outs[..] else { return None };
-        let class = self.made(&s.op, out, around)?;
+        let [out] = stmt.outs[..] else { return None };
+        let class = self.made(&stmt.op, out, around)?;
         self.p.classes.insert(out, class);
         Some(())
     }
@@ -509,22 +511,22 @@ impl LoopAnalysis<'_> {
         out: Var,
         around: &Around,
     ) -> Option<VarClass> {
-        let VarClass::Sum(k) = self.class(acc)? else { return None };
+        let VarClass::Sum(index) = self.class(acc)? else { return None };
         let at = at.iter().map(|i| self.int(*i)).collect::<Option<At>>()?;
         let whole = at.len() == self.f.ty(acc).rank() as usize && self.is_float(v);
         let known = shape.is_some_and(|v| self.p.classes.contains_key(&v));
-        let sum = &mut self.p.sums[k];
+        let sum = &mut self.p.sums[index];
         if !whole || known || sum.latest != acc || sum.row.is_some() {
             return None;
         }
         sum.latest = out;
         sum.shape = sum.shape.or(shape);
         sum.adds.push((at, around.loops.clone()));
-        Some(VarClass::Sum(k))
+        Some(VarClass::Sum(index))
     }
 
     /// If-converts a branch: both arms are computed, and results are selected.
-    fn branch(&mut self, s: &Stmt, c: Var, arms: [&Block; 2], around: &Around) -> Option<()> {
+    fn branch(&mut self, stmt: &Stmt, c: Var, arms: [&Block; 2], around: &Around) -> Option<()> {
         if self.class(c)? != VarClass::Bool || arms.iter().map(|a| weight(a)).sum::<usize>() > ARMS {
             return None;
         }
@@ -536,7 +538,7 @@ impl LoopAnalysis<'_> {
             self.block(arm, &around)?;
             ends.push(self.p.sums.iter().map(|s| s.latest).collect::<Vec<Var>>());
         }
-        for (k, out) in s.outs.iter().enumerate() {
+        for (k, out) in stmt.outs.iter().enumerate() {
             let (x, y) = (arms[0].results[k], arms[1].results[k]);
             let class = match (self.class(x)?, self.class(y)?) {
                 (VarClass::Sum(i), VarClass::Sum(j)) if i == j && ends[0][i] == x && ends[1][i] == y => {
@@ -555,51 +557,51 @@ impl LoopAnalysis<'_> {
 
     /// An inner loop with dependent iterations. (If its iterations are independent, vectorising the inner loop itself
     /// is better.)
-    fn inner(&mut self, s: &Stmt, l: &Loop, around: &Around) -> Option<()> {
-        let Trip::Count(n) = l.trip else { return None };
-        let numbers = l.init.iter().all(|v| *self.f.ty(*v) == Ty::F64) && !l.init.is_empty();
-        let plain = l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty();
+    fn inner(&mut self, stmt: &Stmt, ir_loop: &Loop, around: &Around) -> Option<()> {
+        let Trip::Count(trip_count) = ir_loop.trip else { return None };
+        let numbers = ir_loop.init.iter().all(|v| *self.f.ty(*v) == Ty::F64) && !ir_loop.init.is_empty();
+        let plain = ir_loop.lin_init.is_empty() && ir_loop.lin_xs.is_empty() && ir_loop.lin_outs.is_empty();
         if around.arm
             || !around.loops.is_empty()
             || !numbers
             || !plain
-            || l.outs.len() > 1
-            || l.outs.iter().any(|o| *o != Out::Collect)
+            || ir_loop.outs.len() > 1
+            || ir_loop.outs.iter().any(|o| *o != Out::Collect)
             || self.p.inner.len() > 40
         {
             return None;
         }
-        let trip = self.int(n)?;
+        let trip = self.int(trip_count)?;
         if self.p.ints[trip].step != Some(0) {
             return None;
         }
-        let k = self.p.inner.len();
-        self.p.inner.push(Inner { name: *s.outs.first()?, trip, to: None });
-        let mut index = self.node(Int::Inner(k))?;
-        if l.reverse {
+        let position = self.p.inner.len();
+        self.p.inner.push(Inner { name: *stmt.outs.first()?, trip, to: None });
+        let mut index = self.node(Int::Inner(position))?;
+        if ir_loop.reverse {
             let (one, first) = (self.node(Int::Lit(1))?, self.node(Int::Sub(trip, index))?);
             index = self.node(Int::Sub(first, one))?;
         }
-        let (i, rest) = l.body.params.split_first()?;
+        let (i, rest) = ir_loop.body.params.split_first()?;
         self.p.classes.insert(*i, VarClass::Int(index));
-        let (carried, elems) = rest.split_at(l.init.len());
-        for (v, init) in carried.iter().zip(&l.init) {
+        let (carried, elems) = rest.split_at(ir_loop.init.len());
+        for (v, init) in carried.iter().zip(&ir_loop.init) {
             if !self.is_float(*init) {
                 return None;
             }
             self.p.classes.insert(*v, VarClass::Float);
         }
-        self.elements(elems, &l.xs, index)?;
-        self.block(&l.body, &Around { loops: vec![k], arm: false })?;
-        if !l.body.results.iter().all(|r| self.is_float(*r)) {
+        self.elements(elems, &ir_loop.xs, index)?;
+        self.block(&ir_loop.body, &Around { loops: vec![position], arm: false })?;
+        if !ir_loop.body.results.iter().all(|r| self.is_float(*r)) {
             return None;
         }
-        let (numbers, rows) = s.outs.split_at(l.init.len());
-        let (rows, count) = rows.split_at(l.outs.len());
+        let (numbers, rows) = stmt.outs.split_at(ir_loop.init.len());
+        let (rows, count) = rows.split_at(ir_loop.outs.len());
         numbers.iter().for_each(|v| _ = self.p.classes.insert(*v, VarClass::Float));
-        rows.iter().for_each(|v| _ = self.p.classes.insert(*v, VarClass::Row(k)));
+        rows.iter().for_each(|v| _ = self.p.classes.insert(*v, VarClass::Row(position)));
         // The trip count as a result is unusable, because no Int operation accepts this class.
-        count.iter().for_each(|v| _ = self.p.classes.insert(*v, VarClass::Row(k)));
+        count.iter().for_each(|v| _ = self.p.classes.insert(*v, VarClass::Row(position)));
         Some(())
     }
 }

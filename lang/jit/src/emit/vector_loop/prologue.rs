@@ -39,31 +39,36 @@ impl Emit<'_, '_, '_> {
     /// Emits the vectorised path and returns its results. Jumps to `slow`, without any effect, if a check fails.
     pub(super) fn at_once(
         &mut self,
-        x: &VectorLoop,
+        vector_loop: &VectorLoop,
         made: FuncId,
         results: &[Var],
         slow: ir::Block,
         at: u32,
         sc: &Scope,
     ) -> Vec<Value> {
-        let n = match x.l.trip {
+        let count = match vector_loop.l.trip {
             Trip::Count(n) => self.val(n),
             Trip::While(_) => self.ctx,
         };
-        let mut o =
-            Outside { arrays: Vec::new(), sums: Vec::new(), ranges: vec![None; x.p.ints.len()], n, ok: Vec::new() };
-        self.check_arrays(x, &mut o);
-        self.go_on(&mut o, slow);
-        let taken = self.taken_sums(x, at, sc);
-        self.there(x, &mut o, slow);
-        self.check_sums(x, &mut o, slow);
-        self.own_sums(x, &mut o, &taken);
-        let buffers = self.outputs(x, n);
-        let slot = self.words(x, &o, &buffers, made);
+        let mut outside = Outside {
+            arrays: Vec::new(),
+            sums: Vec::new(),
+            ranges: vec![None; vector_loop.p.ints.len()],
+            n: count,
+            ok: Vec::new(),
+        };
+        self.check_arrays(vector_loop, &mut outside);
+        self.go_on(&mut outside, slow);
+        let taken = self.taken_sums(vector_loop, at, sc);
+        self.there(vector_loop, &mut outside, slow);
+        self.check_sums(vector_loop, &mut outside, slow);
+        self.own_sums(vector_loop, &mut outside, &taken);
+        let buffers = self.outputs(vector_loop, count);
+        let slot = self.words(vector_loop, &outside, &buffers, made);
         let told = self.b.ins().stack_addr(types::I64, slot, 0);
         self.fallible(shims::run_iterations as *const u8, &[self.ctx, told]);
-        let all = self.made(x, &o, &buffers, slot);
-        self.release_sums(x, &taken, at, sc);
+        let all = self.made(vector_loop, &outside, &buffers, slot);
+        self.release_sums(vector_loop, &taken, at, sc);
         for (v, h) in &all {
             if !results.contains(v) && is_ref(self.ty(*v)) {
                 self.release(*h);
@@ -85,57 +90,57 @@ impl Emit<'_, '_, '_> {
         o.ok.push(c);
     }
 
-    fn check_arrays(&mut self, x: &VectorLoop, o: &mut Outside) {
-        let p = &x.p;
-        let more = self.b.ins().iadd_imm_s(o.n, -FEWEST);
+    fn check_arrays(&mut self, vector_loop: &VectorLoop, outside: &mut Outside) {
+        let plan = &vector_loop.p;
+        let more = self.b.ins().iadd_imm_s(outside.n, -FEWEST);
         let most = self.int(MOST);
-        self.below(o, more, most);
-        for v in &p.arrays {
+        self.below(outside, more, most);
+        for v in &plan.arrays {
             let (data, dims) = self.seen(*v);
             let there = self.b.ins().icmp_imm_s(IntCC::NotEqual, data, 0);
-            o.ok.push(there);
-            o.arrays.push((data, dims));
+            outside.ok.push(there);
+            outside.arrays.push((data, dims));
         }
-        self.check_ints(p, o);
-        for v in &p.holds {
+        self.check_ints(plan, outside);
+        for v in &plan.holds {
             let c = self.val(*v);
-            o.ok.push(c);
+            outside.ok.push(c);
         }
-        for (a, at) in &p.reads {
-            let dims = o.arrays[*a].1.clone();
-            self.inside(p, o, at, &dims);
+        for (a, at) in &plan.reads {
+            let dims = outside.arrays[*a].1.clone();
+            self.inside(plan, outside, at, &dims);
         }
-        for v in x.stored.iter().map(|k| x.s.outs[x.l.init.len() + k]) {
+        for v in vector_loop.stored.iter().map(|k| vector_loop.s.outs[vector_loop.l.init.len() + k]) {
             if let Some(place) = self.places.get(&v).copied() {
                 let room = self.b.ins().load(types::I64, TRUSTED, place.buffer, handle::offset::OWNED);
-                let end = self.b.ins().iadd(place.base, o.n);
+                let end = self.b.ins().iadd(place.base, outside.n);
                 let c = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, end, room);
-                o.ok.push(c);
+                outside.ok.push(c);
             }
         }
     }
 
     /// Records the conditions that Ints are as small as the plan assumes, and that hoisted checks hold.
-    fn check_ints(&mut self, p: &VectorPlan, o: &mut Outside) {
+    fn check_ints(&mut self, vector_plan: &VectorPlan, outside: &mut Outside) {
         let bound = self.int(1 << (BITS - 1));
-        for i in &p.ints {
+        for i in &vector_plan.ints {
             match i.op {
                 Int::Outside(v) => {
                     let v = self.val(v);
                     let v = self.b.ins().iadd_imm_s(v, 1 << (BITS - 2));
-                    self.below(o, v, bound);
+                    self.below(outside, v, bound);
                 }
                 Int::Dim(a, axis) => {
-                    let d = o.arrays[a].1[axis];
-                    self.below(o, d, bound);
+                    let d = outside.arrays[a].1[axis];
+                    self.below(outside, d, bound);
                 }
                 _ => {}
             }
         }
-        for (c, a, b) in &p.hold {
-            let ((a, _), (b, _)) = (self.range(p, o, *a), self.range(p, o, *b));
+        for (c, a, b) in &vector_plan.hold {
+            let ((a, _), (b, _)) = (self.range(vector_plan, outside, *a), self.range(vector_plan, outside, *b));
             let c = self.b.ins().icmp(super::super::scalar::int_code(*c, true), a, b);
-            o.ok.push(c);
+            outside.ok.push(c);
         }
     }
 
@@ -151,39 +156,39 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The minimum and maximum of an Int over all iterations.
-    fn range(&mut self, p: &VectorPlan, o: &mut Outside, n: Node) -> (Value, Value) {
-        if let Some(r) = o.ranges[n] {
+    fn range(&mut self, vector_plan: &VectorPlan, outside: &mut Outside, node: Node) -> (Value, Value) {
+        if let Some(r) = outside.ranges[node] {
             return r;
         }
-        let r = match p.ints[n].op {
+        let range = match vector_plan.ints[node].op {
             Int::Outside(v) => (self.val(v), self.val(v)),
             Int::Lit(c) => {
                 let c = self.int(c);
                 (c, c)
             }
-            Int::Iteration => (self.int(0), self.b.ins().iadd_imm_s(o.n, -1)),
+            Int::Iteration => (self.int(0), self.b.ins().iadd_imm_s(outside.n, -1)),
             Int::Inner(k) => {
-                let (_, m) = self.range(p, o, p.inner[k].trip);
+                let (_, m) = self.range(vector_plan, outside, vector_plan.inner[k].trip);
                 (self.int(0), self.b.ins().iadd_imm_s(m, -1))
             }
-            Int::Dim(a, axis) => (o.arrays[a].1[axis], o.arrays[a].1[axis]),
+            Int::Dim(a, axis) => (outside.arrays[a].1[axis], outside.arrays[a].1[axis]),
             Int::Add(a, b) => {
-                let ((l, h), (m, g)) = (self.range(p, o, a), self.range(p, o, b));
+                let ((l, h), (m, g)) = (self.range(vector_plan, outside, a), self.range(vector_plan, outside, b));
                 (self.b.ins().iadd(l, m), self.b.ins().iadd(h, g))
             }
             Int::Sub(a, b) => {
-                let ((l, h), (m, g)) = (self.range(p, o, a), self.range(p, o, b));
+                let ((l, h), (m, g)) = (self.range(vector_plan, outside, a), self.range(vector_plan, outside, b));
                 (self.b.ins().isub(l, g), self.b.ins().isub(h, m))
             }
             Int::Mul(a, b) => {
-                let ((l, h), (m, g)) = (self.range(p, o, a), self.range(p, o, b));
+                let ((l, h), (m, g)) = (self.range(vector_plan, outside, a), self.range(vector_plan, outside, b));
                 let all = [(l, m), (l, g), (h, m), (h, g)].map(|(x, y)| self.b.ins().imul(x, y));
                 let least = all[1..].iter().fold(all[0], |x, y| self.b.ins().smin(x, *y));
                 (least, all[1..].iter().fold(all[0], |x, y| self.b.ins().smax(x, *y)))
             }
         };
-        o.ranges[n] = Some(r);
-        r
+        outside.ranges[node] = Some(range);
+        range
     }
 
     /// For each carried variable, whether its reference is consumed here, because it is an accumulated array that dies.
@@ -197,9 +202,9 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Replaces symbolic zeros that are accumulated to by arrays of additive identities (-0).
-    fn there(&mut self, x: &VectorLoop, o: &mut Outside, slow: ir::Block) {
-        for s in &x.p.sums {
-            let (h, expect) = (self.val(s.init), ValueForm::of(self.ty(s.init)));
+    fn there(&mut self, vector_loop: &VectorLoop, outside: &mut Outside, slow: ir::Block) {
+        for sum in &vector_loop.p.sums {
+            let (h, expect) = (self.val(sum.init), ValueForm::of(self.ty(sum.init)));
             let symbolic_zero = self.b.ins().load(
                 types::I64,
                 TRUSTED.with_readonly().with_can_move(),
@@ -212,9 +217,9 @@ impl Emit<'_, '_, '_> {
             self.b.ins().brif(gone, make, &[], done, &[ir::BlockArg::Value(h)]);
             self.b.switch_to_block(make);
             let none = self.int(0);
-            let new = match (s.row, s.shape) {
+            let new = match (sum.row, sum.shape) {
                 (Some(k), _) => {
-                    let (_, m) = self.range(&x.p, o, x.p.inner[k].trip);
+                    let (_, m) = self.range(&vector_loop.p, outside, vector_loop.p.inner[k].trip);
                     self.runtime(shims::zeros_to_add_to as *const u8, &[self.ctx, m], 1)
                 }
                 (None, Some(shape)) => {
@@ -234,36 +239,36 @@ impl Emit<'_, '_, '_> {
             self.goto(done, &[new]);
             self.b.switch_to_block(done);
             let there = self.b.block_params(done)[0];
-            o.sums.push(there);
+            outside.sums.push(there);
         }
         // Ranges computed in a branch are not available after it.
-        if !x.p.sums.is_empty() {
-            o.ranges.iter_mut().for_each(|r| *r = None);
+        if !vector_loop.p.sums.is_empty() {
+            outside.ranges.iter_mut().for_each(|r| *r = None);
         }
     }
 
-    fn check_sums(&mut self, x: &VectorLoop, o: &mut Outside, slow: ir::Block) {
-        for (k, s) in x.p.sums.iter().enumerate() {
-            let view = self.view(o.sums[k], ValueForm::of(self.ty(s.init)));
+    fn check_sums(&mut self, vector_loop: &VectorLoop, outside: &mut Outside, slow: ir::Block) {
+        for (k, s) in vector_loop.p.sums.iter().enumerate() {
+            let view = self.view(outside.sums[k], ValueForm::of(self.ty(s.init)));
             let there = self.b.ins().icmp_imm_s(IntCC::NotEqual, view.data, 0);
-            o.ok.push(there);
+            outside.ok.push(there);
             for (at, _) in &s.adds {
-                self.inside(&x.p, o, at, &view.dims);
+                self.inside(&vector_loop.p, outside, at, &view.dims);
             }
             if let Some(k) = s.row {
-                let (_, m) = self.range(&x.p, o, x.p.inner[k].trip);
+                let (_, m) = self.range(&vector_loop.p, outside, vector_loop.p.inner[k].trip);
                 let fits = self.b.ins().icmp(IntCC::Equal, m, view.dims[0]);
-                o.ok.push(fits);
+                outside.ok.push(fits);
             }
         }
-        if x.p.sums.is_empty() {
+        if vector_loop.p.sums.is_empty() {
             return;
         }
         let undo = self.cold();
-        self.go_on(o, undo);
+        self.go_on(outside, undo);
         let here = self.b.current_block();
         self.b.switch_to_block(undo);
-        for (s, h) in x.p.sums.iter().zip(o.sums.clone()) {
+        for (s, h) in vector_loop.p.sums.iter().zip(outside.sums.clone()) {
             let old = self.val(s.init);
             self.unless_same(h, old, |e| e.release(h));
         }
@@ -285,39 +290,39 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Makes each accumulated array writable with a single reference.
-    fn own_sums(&mut self, x: &VectorLoop, o: &mut Outside, taken: &[bool]) {
+    fn own_sums(&mut self, x: &VectorLoop, outside: &mut Outside, taken: &[bool]) {
         let carried: Vec<usize> = (0..x.p.carry.len()).filter(|k| matches!(x.p.carry[*k], Carry::Sum(_))).collect();
-        for (k, place) in carried.into_iter().enumerate() {
-            let (h, v) = (o.sums[k], x.p.sums[k].init);
+        for (index, place) in carried.into_iter().enumerate() {
+            let (handle, init) = (outside.sums[index], x.p.sums[index].init);
             if !taken[place] {
                 // A new array is not shared.
-                let old = self.val(v);
+                let old = self.val(init);
                 let (mine, next) = (self.fresh(), self.fresh());
-                let same = self.b.ins().icmp(IntCC::Equal, h, old);
+                let same = self.b.ins().icmp(IntCC::Equal, handle, old);
                 self.b.ins().brif(same, mine, &[], next, &[]);
                 self.b.switch_to_block(mine);
-                self.retain(h);
+                self.retain(handle);
                 self.goto(next, &[]);
                 self.b.switch_to_block(next);
             }
-            o.sums[k] = self.alone(h, ValueForm::of(self.ty(v)));
+            outside.sums[index] = self.alone(handle, ValueForm::of(self.ty(init)));
         }
     }
 
     /// The array itself, or a copy if it is shared.
-    fn alone(&mut self, h: Value, expect: ValueForm) -> Value {
+    fn alone(&mut self, handle: Value, expect: ValueForm) -> Value {
         let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
-        let rc = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::RC);
-        let owned = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::OWNED);
+        let rc = self.b.ins().load(types::I64, TRUSTED, handle, handle::offset::RC);
+        let owned = self.b.ins().load(types::I64, TRUSTED, handle, handle::offset::OWNED);
         let (more, shared) = (self.b.ins().bxor_imm_s(rc, 1), self.b.ins().bxor_imm_s(owned, 1));
         let others = self.b.ins().bor(more, shared);
         let alone = self.b.ins().icmp_imm_s(IntCC::Equal, others, 0);
         self.unless(alone, cold, &[]);
-        self.goto(done, &[h]);
+        self.goto(done, &[handle]);
         self.b.switch_to_block(cold);
         let (none, expect) = (self.int(0), self.int(i64::from(expect.0)));
-        let made = self.runtime(shims::own as *const u8, &[self.ctx, h, none, expect], 1).unwrap_or(h);
+        let made = self.runtime(shims::own as *const u8, &[self.ctx, handle, none, expect], 1).unwrap_or(handle);
         self.room_for(made);
         self.goto(done, &[made]);
         self.b.switch_to_block(done);
@@ -338,7 +343,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Allocates the arrays of outputs, and computes the addresses of their elements.
-    fn outputs(&mut self, x: &VectorLoop, n: Value) -> Vec<(Option<Value>, Value)> {
+    fn outputs(&mut self, x: &VectorLoop, count: Value) -> Vec<(Option<Value>, Value)> {
         let mut out = Vec::new();
         for k in &x.stored {
             let v = x.s.outs[x.l.init.len() + k];
@@ -348,9 +353,9 @@ impl Emit<'_, '_, '_> {
                 out.push((None, self.b.ins().iadd(data, bytes)));
                 continue;
             }
-            let h = self.new_buffer(&Ty::F64, false, Some(n));
+            let h = self.new_buffer(&Ty::F64, false, Some(count));
             let room = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::OWNED);
-            let fits = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, n, room);
+            let fits = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, count, room);
             self.room_for(fits);
             out.push((Some(h), self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA)));
         }
@@ -358,46 +363,55 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Stores the description for the runtime and the parameter words of the kernel.
-    fn words(&mut self, x: &VectorLoop, o: &Outside, buffers: &[(Option<Value>, Value)], made: FuncId) -> StackSlot {
-        let size = 8 * (DESCRIPTION_WORDS + x.w.len + x.totals.len()) as u32;
+    fn words(
+        &mut self,
+        vector_loop: &VectorLoop,
+        outside: &Outside,
+        buffers: &[(Option<Value>, Value)],
+        made: FuncId,
+    ) -> StackSlot {
+        let size = 8 * (DESCRIPTION_WORDS + vector_loop.w.len + vector_loop.totals.len()) as u32;
         let slot = self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3));
         let callee = self.job.module.declare_func_in_func(made, self.b.func);
         let function = self.b.ins().func_addr(types::I64, callee);
-        let meets = match x.p.meets {
+        let meets = match vector_loop.p.meets {
             None => self.int(-1),
             Some(m) => {
-                let i = o.ranges[m].map_or(o.n, |r| r.0);
-                let last = self.b.ins().iadd_imm_s(o.n, -1);
-                if x.falls { self.b.ins().isub(last, i) } else { i }
+                let i = outside.ranges[m].map_or(outside.n, |r| r.0);
+                let last = self.b.ins().iadd_imm_s(outside.n, -1);
+                if vector_loop.falls { self.b.ins().isub(last, i) } else { i }
             }
         };
         let site = self.site();
         let counts = [
-            x.w.len as i64,
-            x.totals.len() as i64,
-            kernel::room(x),
-            i64::from(x.p.sequential),
+            vector_loop.w.len as i64,
+            vector_loop.totals.len() as i64,
+            kernel::room(vector_loop),
+            i64::from(vector_loop.p.sequential),
             i64::from(self.depth == 0),
             i64::from(site),
         ]
         .map(|c| self.int(c));
-        let told = [&[function, o.n, meets], &counts[..]].concat();
+        let told = [&[function, outside.n, meets], &counts[..]].concat();
         let put = |e: &mut Self, at: usize, v: Value| _ = e.b.ins().stack_store(types::I64, v, slot, 8 * at as i32);
         told.iter().enumerate().for_each(|(k, v)| put(self, k, *v));
-        put(self, DESCRIPTION_WORDS, o.n);
-        let sums: Vec<Seen> =
-            x.p.sums
-                .iter()
-                .zip(&o.sums)
-                .map(|(s, h)| self.view(*h, ValueForm::of(self.f.ty(s.init))))
-                .map(|v| (v.data, v.dims.iter().copied().collect()))
-                .collect();
-        for (at, (data, dims)) in x.w.arrays.iter().chain(&x.w.sums).zip(o.arrays.iter().chain(&sums)) {
+        put(self, DESCRIPTION_WORDS, outside.n);
+        let sums: Vec<Seen> = vector_loop
+            .p
+            .sums
+            .iter()
+            .zip(&outside.sums)
+            .map(|(s, h)| self.view(*h, ValueForm::of(self.f.ty(s.init))))
+            .map(|v| (v.data, v.dims.iter().copied().collect()))
+            .collect();
+        for (at, (data, dims)) in
+            vector_loop.w.arrays.iter().chain(&vector_loop.w.sums).zip(outside.arrays.iter().chain(&sums))
+        {
             put(self, DESCRIPTION_WORDS + at, *data);
             dims.iter().enumerate().for_each(|(k, d)| put(self, DESCRIPTION_WORDS + at + 1 + k, *d));
         }
-        self.given_words(x, slot);
-        for (at, (_, data)) in x.w.outs.iter().zip(buffers) {
+        self.given_words(vector_loop, slot);
+        for (at, (_, data)) in vector_loop.w.outs.iter().zip(buffers) {
             put(self, DESCRIPTION_WORDS + at, *data);
         }
         slot
@@ -423,39 +437,43 @@ impl Emit<'_, '_, '_> {
     /// The results of the kernel, by variable.
     fn made(
         &mut self,
-        x: &VectorLoop,
-        o: &Outside,
+        vector_loop: &VectorLoop,
+        outside: &Outside,
         buffers: &[(Option<Value>, Value)],
         slot: StackSlot,
     ) -> Vec<(Var, Value)> {
-        let k = x.l.init.len();
+        let carried = vector_loop.l.init.len();
         let mut all = Vec::new();
-        for (i, c) in x.p.carry.iter().enumerate() {
+        for (index, c) in vector_loop.p.carry.iter().enumerate() {
             let v = match c {
-                Carry::Same => self.val(x.l.init[i]),
+                Carry::Same => self.val(vector_loop.l.init[index]),
                 Carry::Fold => self.b.ins().stack_load(
                     types::I64,
                     types::F64,
                     slot,
-                    8 * (DESCRIPTION_WORDS + x.w.folds[&i]) as i32,
+                    8 * (DESCRIPTION_WORDS + vector_loop.w.folds[&index]) as i32,
                 ),
-                Carry::Sum(s) => o.sums[*s],
+                Carry::Sum(s) => outside.sums[*s],
             };
-            all.push((x.s.outs[i], v));
+            all.push((vector_loop.s.outs[index], v));
         }
-        for (out, (h, _)) in x.stored.iter().zip(buffers) {
-            let v = x.s.outs[k + out];
+        for (out, (h, _)) in vector_loop.stored.iter().zip(buffers) {
+            let v = vector_loop.s.outs[carried + out];
             if let Some(h) = h {
-                let made = self.finish(*h, o.n, false, v);
+                let made = self.finish(*h, outside.n, false, v);
                 all.push((v, made));
             }
         }
-        for (t, (_, v)) in x.sums.iter().enumerate() {
-            let made =
-                self.b.ins().stack_load(types::I64, types::F64, slot, 8 * (DESCRIPTION_WORDS + x.w.len + t) as i32);
+        for (t, (_, v)) in vector_loop.sums.iter().enumerate() {
+            let made = self.b.ins().stack_load(
+                types::I64,
+                types::F64,
+                slot,
+                8 * (DESCRIPTION_WORDS + vector_loop.w.len + t) as i32,
+            );
             all.push((*v, made));
         }
-        all.extend(x.s.outs.iter().skip(k + x.l.outs.len()).map(|v| (*v, o.n)));
+        all.extend(vector_loop.s.outs.iter().skip(carried + vector_loop.l.outs.len()).map(|v| (*v, outside.n)));
         all
     }
 

@@ -52,27 +52,27 @@ fn only_added_to(l: &Loop, k: usize) -> bool {
 /// The version of an array at the end of a block that only adds to it, nested branches and loops included.
 fn added(b: &Block, v: Var) -> Option<Var> {
     let mut now = v;
-    for s in &b.stmts {
-        let reads = reads_in(s, now);
-        match &s.op {
+    for stmt in &b.stmts {
+        let reads = reads_in(stmt, now);
+        match &stmt.op {
             _ if reads == 0 => {}
             Op::IndexAdd { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. }
                 if *acc == now && reads == 1 =>
             {
-                now = s.outs[0];
+                now = stmt.outs[0];
             }
-            Op::Bin(Bin::Add, a, b) if (*a == now) != (*b == now) => now = s.outs[0],
+            Op::Bin(Bin::Add, a, b) if (*a == now) != (*b == now) => now = stmt.outs[0],
             Op::If(c, a, b) if *c != now => {
                 let ends = (added(a, now)?, added(b, now)?);
                 let place = a.results.iter().zip(&b.results).position(|(x, y)| (*x, *y) == ends)?;
-                now = s.outs[place];
+                now = stmt.outs[place];
             }
             Op::Loop(inside) if reads == 1 => {
                 let place = inside.init.iter().position(|x| *x == now)?;
                 if !only_added_to(inside, place) {
                     return None;
                 }
-                now = s.outs[place];
+                now = stmt.outs[place];
             }
             _ => return None,
         }
@@ -101,8 +101,8 @@ struct Rewriting<'p, 'a> {
 
 impl Pass<'_> {
     /// The statements that replace a loop, if it is a recurrence of numbers over materialised vectors.
-    pub(super) fn recurrence(&mut self, s: &Stmt) -> Option<Vec<Stmt>> {
-        let Op::Loop(l) = &s.op else { return None };
+    pub(super) fn recurrence(&mut self, stmt: &Stmt) -> Option<Vec<Stmt>> {
+        let Op::Loop(l) = &stmt.op else { return None };
         let adl_ir::Trip::Count(n) = l.trip else { return None };
         if l.init.is_empty() || !l.xs.iter().all(|v| self.known.there.contains(v)) {
             return None;
@@ -110,22 +110,22 @@ impl Pass<'_> {
         let iteration = read(self.f, l, &(0..l.init.len()).collect::<Vec<_>>(), &|v| self.known.zeros.contains(&v))?;
         let systems = systems(&iteration)?;
         let zero = l.init.iter().map(|v| self.known.zeros.contains(v)).collect();
-        let mut r = Rewriting {
+        let mut rewriting = Rewriting {
             l: (**l).clone(),
             n,
             ty: iteration.ty.clone(),
             zero,
-            span: s.span,
+            span: stmt.span,
             out: Vec::new(),
             pass: self,
         };
-        let before = r.pass.f.vars.len();
-        (0..iteration.made).for_each(|_| _ = r.pass.f.fresh(r.ty.clone(), false));
-        if r.all(&iteration, &systems, &s.outs).is_none() {
-            r.pass.f.vars.truncate(before);
+        let before = rewriting.pass.f.vars.len();
+        (0..iteration.made).for_each(|_| _ = rewriting.pass.f.fresh(rewriting.ty.clone(), false));
+        if rewriting.all(&iteration, &systems, &stmt.outs).is_none() {
+            rewriting.pass.f.vars.truncate(before);
             return None;
         }
-        let out = r.out;
+        let out = rewriting.out;
         self.changed = true;
         Some(out)
     }
@@ -133,8 +133,8 @@ impl Pass<'_> {
 
 impl Rewriting<'_, '_> {
     fn all(&mut self, iteration: &AffineBody, groups: &[Vec<System>], outs: &[Var]) -> Option<()> {
-        let k = self.l.init.len();
-        let inside = only_needed(&mut self.l.body, k, true);
+        let carried = self.l.init.len();
+        let inside = only_needed(&mut self.l.body, carried, true);
         // Everything that may fail comes before the first renaming outside of the loop.
         let elements = groups.iter().map(|group| self.elements(iteration, group)).collect::<Option<Vec<_>>>()?;
         let (mut names, mut first) = (HashMap::new(), Vec::new());
@@ -161,7 +161,7 @@ impl Rewriting<'_, '_> {
                 }
             }
         }
-        self.last(first, &names, &outs[k..]);
+        self.last(first, &names, &outs[carried..]);
         Some(())
     }
 
@@ -193,25 +193,26 @@ impl Rewriting<'_, '_> {
 
     /// Emits, for each system, the arrays of matrix entries and of the additive terms, in the order of iterations.
     fn elements(&mut self, iteration: &AffineBody, systems: &[System]) -> Option<Vec<Var>> {
-        let mut b = Block { params: vec![self.l.body.params[0]], stmts: iteration.stmts.clone(), ..Block::default() };
-        b.params.extend(&self.l.body.params[1 + self.l.init.len()..]);
+        let mut block =
+            Block { params: vec![self.l.body.params[0]], stmts: iteration.stmts.clone(), ..Block::default() };
+        block.params.extend(&self.l.body.params[1 + self.l.init.len()..]);
         let start = self.start();
         let mut in_iteration = Vec::new();
-        let first = self.pass.push(Op::Cmp(Cmp::Eq, b.params[0], start), Ty::Bool, self.span, &mut in_iteration);
+        let first = self.pass.push(Op::Cmp(Cmp::Eq, block.params[0], start), Ty::Bool, self.span, &mut in_iteration);
         for sys in systems {
             let made = self.element(iteration, sys, first, &mut in_iteration);
-            b.results.extend(made);
+            block.results.extend(made);
         }
-        b.stmts.extend(in_iteration);
-        let read = only_needed(&mut b, 0, false);
+        block.stmts.extend(in_iteration);
+        let read = only_needed(&mut block, 0, false);
         let mut xs = self.l.xs.clone();
-        for i in (0..xs.len()).rev().filter(|i| !read.contains(&b.params[1 + i])).collect::<Vec<_>>() {
-            b.params.remove(1 + i);
+        for i in (0..xs.len()).rev().filter(|i| !read.contains(&block.params[1 + i])).collect::<Vec<_>>() {
+            block.params.remove(1 + i);
             xs.remove(i);
         }
-        let b = copy_all(self.pass.f, &b);
-        let (outs, count) = (vec![Out::Collect; b.results.len()], self.pass.f.fresh(Ty::I64, false));
-        let l = Loop {
+        let block = copy_all(self.pass.f, &block);
+        let (outs, count) = (vec![Out::Collect; block.results.len()], self.pass.f.fresh(Ty::I64, false));
+        let ir_loop = Loop {
             trip: self.l.trip.clone(),
             reverse: false,
             init: vec![],
@@ -220,15 +221,15 @@ impl Rewriting<'_, '_> {
             lin_xs: vec![],
             outs,
             lin_outs: vec![],
-            body: b,
+            body: block,
         };
-        if !is_thread(self.pass.f, &l) {
+        if !is_thread(self.pass.f, &ir_loop) {
             return None;
         }
         let array = self.ty.array(1);
-        let made: Vec<Var> = l.outs.iter().map(|_| self.pass.f.fresh(array.clone(), false)).collect();
+        let made: Vec<Var> = ir_loop.outs.iter().map(|_| self.pass.f.fresh(array.clone(), false)).collect();
         let outs = made.iter().copied().chain([count]).collect();
-        self.out.push(Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: self.span });
+        self.out.push(Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(ir_loop)), span: self.span });
         Some(made.into_iter().map(|v| self.turned(v)).collect())
     }
 
@@ -241,22 +242,22 @@ impl Rewriting<'_, '_> {
     /// include the loop's initial values.
     fn element(&mut self, iteration: &AffineBody, sys: &System, first: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
         let begins: Vec<Coef> = (0..self.zero.len()).map(|i| self.begins(i)).collect();
-        let mut w = Writer { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out };
+        let mut writer = Writer { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out };
         let folded = !sys.linear && sys.members().any(|i| begins[i] != Coef::Zero);
         let mut made = Vec::new();
         for &(i, j) in &sys.kept {
-            let a = w.var(sys.coef(iteration, i, j));
-            made.push(if folded { w.chosen(first, Coef::Zero, Coef::Is(a)) } else { a });
+            let a = writer.var(sys.coef(iteration, i, j));
+            made.push(if folded { writer.chosen(first, Coef::Zero, Coef::Is(a)) } else { a });
         }
         for column in sys.columns.iter().filter(|_| !sys.linear) {
             for (i, member) in column.iter().enumerate() {
                 let rest = iteration.forms[*member].rest;
                 let mut sum = rest;
                 for (j, other) in column.iter().enumerate() {
-                    let term = w.product(sys.coef(iteration, i, j), begins[*other]);
-                    sum = w.sum(sum, term);
+                    let term = writer.product(sys.coef(iteration, i, j), begins[*other]);
+                    sum = writer.sum(sum, term);
                 }
-                made.push(if folded && sum != rest { w.chosen(first, sum, rest) } else { w.var(rest) });
+                made.push(if folded && sum != rest { writer.chosen(first, sum, rest) } else { writer.var(rest) });
             }
         }
         made
@@ -285,26 +286,26 @@ impl Rewriting<'_, '_> {
 
     /// `(A₁, b₁) ∘ (A₂, b₂) = (A₂·A₁, A₂·b₁ + b₂)`, with assertions that the results are finite.
     fn operator(&mut self, sys: &System, params: &[Vec<Var>; 2], to: &mut Block) {
-        let (m, kept) = (sys.rows(), sys.kept.len());
+        let (rows, kept) = (sys.rows(), sys.kept.len());
         let matrix = |side: usize, i: usize, j: usize| match sys.kept.iter().position(|p| *p == (i, j)) {
             Some(k) => Coef::Is(params[side][k]),
             None if i == j && sys.ones.contains(&i) => Coef::One,
             None => Coef::Zero,
         };
-        let mut w = Writer { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out: &mut to.stmts };
+        let mut writer = Writer { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out: &mut to.stmts };
         let mut made = Vec::new();
         for &(i, j) in &sys.kept {
-            let terms = (0..m).map(|k| (matrix(1, i, k), matrix(0, k, j))).collect::<Vec<_>>();
-            made.push(w.sums(Coef::Zero, &terms));
+            let terms = (0..rows).map(|k| (matrix(1, i, k), matrix(0, k, j))).collect::<Vec<_>>();
+            made.push(writer.sums(Coef::Zero, &terms));
         }
-        for at in (kept..sys.size()).step_by(m) {
-            for i in 0..m {
-                let terms = (0..m).map(|k| (matrix(1, i, k), Coef::Is(params[0][at + k]))).collect::<Vec<_>>();
-                made.push(w.sums(Coef::Is(params[1][at + i]), &terms));
+        for at in (kept..sys.size()).step_by(rows) {
+            for i in 0..rows {
+                let terms = (0..rows).map(|k| (matrix(1, i, k), Coef::Is(params[0][at + k]))).collect::<Vec<_>>();
+                made.push(writer.sums(Coef::Is(params[1][at + i]), &terms));
             }
         }
         let checked = if sys.linear { &made[..] } else { &made[kept..] };
-        checked.iter().for_each(|v| w.finite(*v));
+        checked.iter().for_each(|v| writer.finite(*v));
         to.results.extend(made);
     }
 
@@ -390,17 +391,17 @@ impl Rewriting<'_, '_> {
 
 /// Removes from a block what the results from the `k`-th on do not need; assertions are kept if `checks` is set,
 /// for the last loop. Returns the variables that the rest reads.
-fn only_needed(b: &mut Block, k: usize, checks: bool) -> HashSet<Var> {
-    let mut read: HashSet<Var> = b.results[k..].iter().copied().collect();
-    for s in std::mem::take(&mut b.stmts).into_iter().rev() {
+fn only_needed(block: &mut Block, k: usize, checks: bool) -> HashSet<Var> {
+    let mut read: HashSet<Var> = block.results[k..].iter().copied().collect();
+    for s in std::mem::take(&mut block.stmts).into_iter().rev() {
         if s.outs.iter().any(|v| read.contains(v))
             || checks && matches!(s.op, Op::Prim(Prim::General(GeneralFn::Assert), _))
         {
             s.op.each_operand(&mut |v| _ = read.insert(v));
             s.op.blocks().into_iter().for_each(|b| read.extend(crate::fuse::reads_of(b)));
-            b.stmts.push(s);
+            block.stmts.push(s);
         }
     }
-    b.stmts.reverse();
+    block.stmts.reverse();
     read
 }

@@ -41,15 +41,15 @@ pub(super) struct AffineBody {
 
 /// Analyses the body of a loop that carries real numbers only. `zero` tells which variables from outside are known
 /// to be 0. `None` if a function is not affine.
-pub(super) fn read(f: &Function, l: &Loop, numbers: &[usize], zero: &dyn Fn(Var) -> bool) -> Option<AffineBody> {
-    let b = &l.body;
+pub(super) fn read(func: &Function, l: &Loop, numbers: &[usize], zero: &dyn Fn(Var) -> bool) -> Option<AffineBody> {
+    let body = &l.body;
     let plain = l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && !l.outs.contains(&Out::Boxed);
-    if !plain || !matches!(l.trip, Trip::Count(_)) || numbers.is_empty() || b.stmts.len() > STATEMENTS {
+    if !plain || !matches!(l.trip, Trip::Count(_)) || numbers.is_empty() || body.stmts.len() > STATEMENTS {
         return None;
     }
-    let ty = f.ty(b.params[1 + numbers[0]]).clone();
-    let mut r = BodyAnalysis {
-        f,
+    let ty = func.ty(body.params[1 + numbers[0]]).clone();
+    let mut analysis = BodyAnalysis {
+        f: func,
         ty: ty.clone(),
         zero,
         zeros: HashSet::new(),
@@ -57,23 +57,23 @@ pub(super) fn read(f: &Function, l: &Loop, numbers: &[usize], zero: &dyn Fn(Var)
         iteration: AffineBody { stmts: Vec::new(), forms: Vec::new(), ty, made: 0 },
     };
     for (i, k) in numbers.iter().enumerate() {
-        let p = b.params[1 + k];
-        if *f.ty(p) != r.ty || !matches!(r.ty, Ty::F64 | Ty::F32) {
+        let p = body.params[1 + k];
+        if *func.ty(p) != analysis.ty || !matches!(analysis.ty, Ty::F64 | Ty::F32) {
             return None;
         }
         let of = (0..numbers.len()).map(|j| if i == j { Coef::One } else { Coef::Zero }).collect();
-        r.forms.insert(p, Some(AffineForm { of, rest: Coef::Zero }));
+        analysis.forms.insert(p, Some(AffineForm { of, rest: Coef::Zero }));
     }
-    for s in &b.stmts {
-        if !s.lin_outs.is_empty() || !r.stmt(s) {
+    for s in &body.stmts {
+        if !s.lin_outs.is_empty() || !analysis.stmt(s) {
             return None;
         }
     }
     for k in numbers {
-        let form = r.form(b.results[*k], numbers.len())?;
-        r.iteration.forms.push(form);
+        let form = analysis.form(body.results[*k], numbers.len())?;
+        analysis.iteration.forms.push(form);
     }
-    Some(r.iteration)
+    Some(analysis.iteration)
 }
 
 struct BodyAnalysis<'a> {
@@ -89,27 +89,29 @@ struct BodyAnalysis<'a> {
 
 impl BodyAnalysis<'_> {
     /// Analyses a statement. Returns false if a carried number is used in an unsupported way.
-    fn stmt(&mut self, s: &Stmt) -> bool {
+    fn stmt(&mut self, stmt: &Stmt) -> bool {
         let mut depends = false;
         let mut see = |v: &Var| depends |= self.forms.contains_key(v);
-        s.op.each_operand(&mut |v| see(&v));
-        s.op.blocks().into_iter().for_each(|b| reads_of(b).iter().for_each(&mut see));
+        stmt.op.each_operand(&mut |v| see(&v));
+        stmt.op.blocks().into_iter().for_each(|b| reads_of(b).iter().for_each(&mut see));
         if !depends {
-            if matches!(s.op, Op::Lit(Lit::F64(0.0) | Lit::F32(0.0))) || matches!(&s.op, Op::Zero(t) if t.is_flat()) {
-                self.zeros.extend(&s.outs);
+            if matches!(stmt.op, Op::Lit(Lit::F64(0.0) | Lit::F32(0.0)))
+                || matches!(&stmt.op, Op::Zero(t) if t.is_flat())
+            {
+                self.zeros.extend(&stmt.outs);
             }
-            self.iteration.stmts.push(s.clone());
+            self.iteration.stmts.push(stmt.clone());
             return true;
         }
-        if let Op::If(c, a, b) = &s.op
+        if let Op::If(c, a, b) = &stmt.op
             && !self.forms.contains_key(c)
             && [a, b].iter().all(|b| b.stmts.iter().all(|s| self.is_harmless(s)))
         {
-            return self.either(*c, (a, b), s);
+            return self.either(*c, (a, b), stmt);
         }
-        let form = self.of(&s.op, s.span);
-        self.forms.extend(s.outs.iter().map(|v| (*v, form.clone())));
-        !matches!(s.op, Op::Prim(Prim::General(GeneralFn::Assert), _))
+        let form = self.of(&stmt.op, stmt.span);
+        self.forms.extend(stmt.outs.iter().map(|v| (*v, form.clone())));
+        !matches!(stmt.op, Op::Prim(Prim::General(GeneralFn::Assert), _))
     }
 
     /// Whether a statement of an arm may be executed although the other arm is taken: arithmetic on real numbers,

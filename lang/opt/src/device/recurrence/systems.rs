@@ -47,10 +47,10 @@ impl System {
 
 /// The systems of a loop, grouped so that each operator accumulates at most the allowed number of values. `None` if
 /// a system is too large.
-pub(super) fn systems(t: &AffineBody) -> Option<Vec<Vec<System>>> {
-    let n = t.forms.len();
+pub(super) fn systems(affine_body: &AffineBody) -> Option<Vec<Vec<System>>> {
+    let n = affine_body.forms.len();
     let mut group: Vec<usize> = (0..n).collect();
-    for (i, form) in t.forms.iter().enumerate() {
+    for (i, form) in affine_body.forms.iter().enumerate() {
         for j in (0..n).filter(|j| form.of[*j] != Coef::Zero) {
             let (from, to) = (group[j], group[i]);
             group.iter_mut().filter(|g| **g == from).for_each(|g| *g = to);
@@ -62,8 +62,8 @@ pub(super) fn systems(t: &AffineBody) -> Option<Vec<Vec<System>>> {
         if members.is_empty() {
             continue;
         }
-        let mut s = system(t, members);
-        match all.iter_mut().find(|o| o.alike(&s, t) && (s.linear || o.size() + s.rows() <= NUMBERS)) {
+        let mut s = system(affine_body, members);
+        match all.iter_mut().find(|o| o.alike(&s, affine_body) && (s.linear || o.size() + s.rows() <= NUMBERS)) {
             Some(o) => o.columns.append(&mut s.columns),
             None => all.push(s),
         }
@@ -82,23 +82,25 @@ pub(super) fn systems(t: &AffineBody) -> Option<Vec<Vec<System>>> {
     Some(groups)
 }
 
-fn system(t: &AffineBody, members: Vec<usize>) -> System {
-    let m = members.len();
-    let coef = |i: usize, j: usize| t.forms[members[i]].of[members[j]];
+fn system(affine_body: &AffineBody, members: Vec<usize>) -> System {
+    let size = members.len();
+    let coef = |i: usize, j: usize| affine_body.forms[members[i]].of[members[j]];
     // The entries that may differ from zero in a product of such matrices, or in the empty product.
     let mut there: Vec<Vec<bool>> =
-        (0..m).map(|i| (0..m).map(|j| i == j || coef(i, j) != Coef::Zero).collect()).collect();
-    for k in 0..m {
-        for i in 0..m {
-            for j in 0..m {
+        (0..size).map(|i| (0..size).map(|j| i == j || coef(i, j) != Coef::Zero).collect()).collect();
+    for k in 0..size {
+        for i in 0..size {
+            for j in 0..size {
                 there[i][j] |= there[i][k] && there[k][j];
             }
         }
     }
     let ones: Vec<usize> =
-        (0..m).filter(|i| coef(*i, *i) == Coef::One && (0..m).all(|j| j == *i || !there[*i][j])).collect();
-    let kept =
-        (0..m).flat_map(|i| (0..m).map(move |j| (i, j))).filter(|(i, j)| there[*i][*j] && !ones.contains(i)).collect();
-    let linear = members.iter().all(|i| t.forms[*i].rest == Coef::Zero) && ones.is_empty();
+        (0..size).filter(|i| coef(*i, *i) == Coef::One && (0..size).all(|j| j == *i || !there[*i][j])).collect();
+    let kept = (0..size)
+        .flat_map(|i| (0..size).map(move |j| (i, j)))
+        .filter(|(i, j)| there[*i][*j] && !ones.contains(i))
+        .collect();
+    let linear = members.iter().all(|i| affine_body.forms[*i].rest == Coef::Zero) && ones.is_empty();
     System { columns: vec![members], kept, ones, linear }
 }

@@ -62,11 +62,11 @@ fn header(path: &str, rows: &mut Scanner) -> Res<Vec<String>> {
     }
 }
 
-/// Calls `f` for each cell of the rows after the header.
+/// Calls `visit` for each cell of the rows after the header.
 fn body<'a>(
     rows: &mut Scanner<'a>,
     width: usize,
-    f: &mut dyn FnMut(&Scanner<'a>, usize, tokens::Cell<'a>) -> Res<()>,
+    visit: &mut dyn FnMut(&Scanner<'a>, usize, tokens::Cell<'a>) -> Res<()>,
 ) -> Res<()> {
     loop {
         let (mut line, mut at) = (0, 0);
@@ -79,7 +79,7 @@ fn body<'a>(
                     format!("this row has more cells than the header, which has {width}"),
                 ));
             }
-            f(rows, k, cell)
+            visit(rows, k, cell)
         })?;
         match found {
             None => return Ok(()),
@@ -235,18 +235,18 @@ fn counted(n: usize, what: &str) -> String {
 /// Reads the requested columns in one pass.
 fn columns(path: &str, (names, mut rows): (Vec<String>, Scanner<'_>), wanted: &[WantedColumn]) -> Res<Vec<Value>> {
     let mut builders: Vec<Option<(Builder, &WantedColumn)>> = names.iter().map(|_| None).collect();
-    for w in wanted {
-        let Some(k) = names.iter().position(|n| n == w.name.as_str()) else {
+    for column in wanted {
+        let Some(k) = names.iter().position(|n| n == column.name.as_str()) else {
             let text = format!(
                 "there is no column `{}`: the file has {} ({}), and the type wants {}",
-                w.name,
+                column.name,
                 counted(names.len(), "column"),
                 names.join(", "),
                 wanted.len()
             );
             return Err(bad(path, (1, 1), text));
         };
-        builders[k] = Some((Builder::new(&w.kind), w));
+        builders[k] = Some((Builder::new(&column.kind), column));
     }
     let mut count = 0;
     body(&mut rows, names.len(), &mut |rows, k, cell| {

@@ -125,9 +125,9 @@ impl<'a> Scanner<'a> {
         bad(self.path, self.place(line, at), text).excerpt(Excerpt::new(self.path, line, self.text, (at, at + cell)))
     }
 
-    /// Calls `f` with each cell of the next row and its index. Returns the number of cells, or `None` at the
+    /// Calls `visit` with each cell of the next row and its index. Returns the number of cells, or `None` at the
     /// end of the file.
-    pub fn row(&mut self, f: &mut dyn FnMut(&Self, usize, Cell<'a>) -> Res<()>) -> Res<Option<usize>> {
+    pub fn row(&mut self, visit: &mut dyn FnMut(&Self, usize, Cell<'a>) -> Res<()>) -> Res<Option<usize>> {
         self.blank_lines();
         if self.pos >= self.text.len() {
             return Ok(None);
@@ -135,11 +135,11 @@ impl<'a> Scanner<'a> {
         if self.line.is_multiple_of(1024) {
             polling::poll()?;
         }
-        let mut n = 0;
+        let mut count = 0;
         loop {
             let cell = self.cell()?;
-            f(self, n, cell)?;
-            n += 1;
+            visit(self, count, cell)?;
+            count += 1;
             if self.separator == b' ' {
                 self.pos += self.blanks();
             }
@@ -148,9 +148,9 @@ impl<'a> Scanner<'a> {
                 Some(c) if *c == self.separator => self.pos += 1,
                 Some(_) => {
                     self.line_end();
-                    return Ok(Some(n));
+                    return Ok(Some(count));
                 }
-                None => return Ok(Some(n)),
+                None => return Ok(Some(count)),
             }
         }
     }
@@ -211,15 +211,15 @@ impl<'a> Scanner<'a> {
 
     /// A quoted cell, after its opening quote; a quote inside is written twice.
     fn quoted(&mut self, line: usize, at: usize) -> Res<Cell<'a>> {
-        let b = self.text.as_bytes();
+        let bytes = self.text.as_bytes();
         let mut text: Cow<'a, str> = Cow::Borrowed("");
         let mut from = self.pos;
         loop {
-            let Some(n) = b[self.pos..].iter().position(|c| matches!(c, b'"' | b'\n' | b'\r')) else {
+            let Some(n) = bytes[self.pos..].iter().position(|c| matches!(c, b'"' | b'\n' | b'\r')) else {
                 return Err(self.error(line, at, "this quote is not closed"));
             };
             self.pos += n;
-            if b[self.pos] != b'"' {
+            if bytes[self.pos] != b'"' {
                 self.line_end();
                 continue;
             }
@@ -230,7 +230,7 @@ impl<'a> Scanner<'a> {
             } else {
                 text.to_mut().push_str(part);
             }
-            if b.get(self.pos) != Some(&b'"') {
+            if bytes.get(self.pos) != Some(&b'"') {
                 break;
             }
             text.to_mut().push('"');
@@ -238,7 +238,7 @@ impl<'a> Scanner<'a> {
             from = self.pos;
         }
         self.pos += self.blanks();
-        match b.get(self.pos) {
+        match bytes.get(self.pos) {
             None | Some(b'\n' | b'\r') => Ok(Cell { text, line, at }),
             Some(c) if *c == self.separator || self.separator == b' ' => Ok(Cell { text, line, at }),
             Some(_) => Err(self.error(

@@ -187,34 +187,34 @@ impl Reader<'_, '_> {
         Ok(Value::Record(Rc::new(Record { names: fields.iter().map(|f| f.0).collect(), vals: done })))
     }
 
-    fn data(&mut self, d: &Rc<DataDecl>, args: &[Rc<Rep>]) -> Res<Value> {
+    fn data(&mut self, decl: &Rc<DataDecl>, args: &[Rc<Rep>]) -> Res<Value> {
         let next = self.text.peek();
         match next {
-            TokenKind::Null if is_option(d) => {
+            TokenKind::Null if is_option(decl) => {
                 self.text.word(next);
-                Ok(make(d, &d.cons[0], Vec::new()))
+                Ok(make(decl, &decl.cons[0], Vec::new()))
             }
-            _ if is_option(d) => {
-                let rep = self.field(&d.cons[1].fields[0], d, args);
+            _ if is_option(decl) => {
+                let rep = self.field(&decl.cons[1].fields[0], decl, args);
                 let x = self.value(&rep)?;
-                Ok(make(d, &d.cons[1], vec![x]))
+                Ok(make(decl, &decl.cons[1], vec![x]))
             }
-            TokenKind::List if is_list(d) => {
-                let rep = self.field(&d.cons[1].fields[0], d, args);
+            TokenKind::List if is_list(decl) => {
+                let rep = self.field(&decl.cons[1].fields[0], decl, args);
                 let vals = self.elements(&|_| Some(rep.clone()))?;
-                let nil = make(d, &d.cons[0], Vec::new());
-                Ok(vals.into_iter().rev().fold(nil, |tail, x| make(d, &d.cons[1], vec![x, tail])))
+                let nil = make(decl, &decl.cons[0], Vec::new());
+                Ok(vals.into_iter().rev().fold(nil, |tail, x| make(decl, &decl.cons[1], vec![x, tail])))
             }
             TokenKind::Text => {
                 let mark = self.text.mark();
                 let name = self.text.string()?;
-                match d.cons.iter().find(|c| c.name.as_str() == name && c.fields.is_empty()) {
-                    Some(c) => Ok(make(d, c, Vec::new())),
-                    None => Err(self.no_constructor(mark, d, &name)),
+                match decl.cons.iter().find(|c| c.name.as_str() == name && c.fields.is_empty()) {
+                    Some(c) => Ok(make(decl, c, Vec::new())),
+                    None => Err(self.no_constructor(mark, decl, &name)),
                 }
             }
-            TokenKind::Object => self.constructor(d, args),
-            _ => Err(self.wrong(&format!("a `{}` (`\"Name\"` or `{{\"Name\": [fields]}}`)", d.name))),
+            TokenKind::Object => self.constructor(decl, args),
+            _ => Err(self.wrong(&format!("a `{}` (`\"Name\"` or `{{\"Name\": [fields]}}`)", decl.name))),
         }
     }
 
@@ -225,17 +225,17 @@ impl Reader<'_, '_> {
     }
 
     /// `{"Name": [fields]}`; for a single field the brackets may be omitted.
-    fn constructor(&mut self, d: &Rc<DataDecl>, args: &[Rc<Rep>]) -> Res<Value> {
+    fn constructor(&mut self, decl: &Rc<DataDecl>, args: &[Rc<Rep>]) -> Res<Value> {
         let mark = self.text.mark();
         self.text.open();
         if !self.text.more(b'}', 0)? {
-            return Err(self.no_constructor(mark, d, ""));
+            return Err(self.no_constructor(mark, decl, ""));
         }
         let name = self.text.key()?;
-        let Some(con) = d.cons.iter().find(|c| c.name.as_str() == name) else {
-            return Err(self.no_constructor(mark, d, &name));
+        let Some(con) = decl.cons.iter().find(|c| c.name.as_str() == name) else {
+            return Err(self.no_constructor(mark, decl, &name));
         };
-        let reps: Vec<Rc<Rep>> = con.fields.iter().map(|t| self.field(t, d, args)).collect();
+        let reps: Vec<Rc<Rep>> = con.fields.iter().map(|t| self.field(t, decl, args)).collect();
         self.inside.push(PathStep::Field(con.name));
         let fields = match (self.text.peek(), reps.as_slice()) {
             (TokenKind::List, _) => self.elements(&|i| reps.get(i).cloned())?,
@@ -249,7 +249,7 @@ impl Reader<'_, '_> {
         if self.text.more(b'}', 1)? {
             return Err(self.text.error("expected an object with one key: the constructor's name"));
         }
-        Ok(make(d, con, fields))
+        Ok(make(decl, con, fields))
     }
 
     /// The run-time type representation of a field, for a declaration's type arguments.

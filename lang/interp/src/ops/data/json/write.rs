@@ -45,8 +45,8 @@ fn number(x: f64, text: String) -> String {
     if x.is_finite() { text } else { "null".to_owned() }
 }
 
-fn one(v: &Value, out: &mut String, todo: &mut Vec<WriteItem>) -> Res<()> {
-    match v {
+fn one(value: &Value, out: &mut String, todo: &mut Vec<WriteItem>) -> Res<()> {
+    match value {
         Value::Unit => out.push_str("null"),
         Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
         Value::Int(n) => out.push_str(&n.to_string()),
@@ -75,7 +75,7 @@ fn one(v: &Value, out: &mut String, todo: &mut Vec<WriteItem>) -> Res<()> {
         Value::Data(d) => match (d.con.name.as_str(), d.fields.as_slice()) {
             ("None", []) => out.push_str("null"),
             ("Some", [x]) => todo.push(WriteItem::Value(x.clone())),
-            ("Nil", []) | ("Cons", [_, _]) => list(elements(v), todo),
+            ("Nil", []) | ("Cons", [_, _]) => list(elements(value), todo),
             (name, []) => out.push_str(&quote(name)),
             (name, fields) => {
                 out.push('{');

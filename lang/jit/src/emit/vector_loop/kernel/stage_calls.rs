@@ -99,10 +99,10 @@ impl Kernel<'_, '_, '_, '_> {
 
     /// Evaluates a function in an inner loop, for the iterations of one vector step.
     pub(super) fn function(&mut self, op: &Op) -> LaneValue {
-        let Some((f, args)) = MathFunction::of(op) else { return LaneValue::One(self.e.b.ins().f64const(0.0)) };
+        let Some((math, args)) = MathFunction::of(op) else { return LaneValue::One(self.e.b.ins().f64const(0.0)) };
         let args: Vec<LaneValue> = args.into_iter().map(|v| self.float(v)).collect();
         if args.iter().all(|a| matches!(a, LaneValue::One(_))) {
-            return self.each(&args.iter().collect::<Vec<&LaneValue>>(), &mut |k, x| match f {
+            return self.each(&args.iter().collect::<Vec<&LaneValue>>(), &mut |k, x| match math {
                 MathFunction::Un(op) => k.e.un(op, x[0]),
                 MathFunction::Bin(op) => k.e.bin(op, x[0], x[1]),
             });
@@ -120,7 +120,7 @@ impl Kernel<'_, '_, '_, '_> {
             places.push(at);
         }
         let n = self.e.int(2 * self.side as i64);
-        self.apply(f, &places, n);
+        self.apply(math, &places, n);
         self.beside(places[0])
     }
 }
