@@ -2,8 +2,9 @@
 //! active parameter through differentiable operations.
 
 use crate::Ad;
+use adl_ir::rows::Tangent;
 use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Trip, Var};
-use adl_prim::{ArrayFn, DerivativeFn, GeneralFn, NumberFn, Prim, ReductionFn, TextFn};
+use adl_prim::{DerivativeFn, Prim};
 use std::collections::HashSet;
 
 /// The active variables of one function.
@@ -132,41 +133,18 @@ impl Activity {
         found
     }
 
-    /// Whether an operation without blocks propagates tangents.
+    /// Whether an operation without blocks propagates tangents, if the type of its result has any.
     fn propagates_tangents(&self, op: &Op) -> bool {
         match op {
-            Op::Lit(_)
-            | Op::Zero(_)
-            | Op::Cmp(..)
-            | Op::Not(_)
-            | Op::Dim(..)
-            | Op::Shape(_)
-            | Op::Size(_)
-            | Op::Nonzero(_)
-            | Op::Zeros(_) => false,
             Op::Un(u, a) => !u.is_flat() && self.has(*a),
-            Op::Prim(p, args) => has_derivative(*p) && !p.has_effect() && self.any(args),
-            Op::Select(_, a, b) => self.any(&[*a, *b]),
-            other => {
+            Op::Prim(p, args) => *p != Prim::Derivative(DerivativeFn::StopGrad) && !p.has_effect() && self.any(args),
+            op => {
                 let mut found = false;
-                other.each_operand(&mut |v| found |= self.has(v));
-                found
+                op.each_operand(&mut |v| found |= self.has(v));
+                found && op.row().tangent == Tangent::Passes
             }
         }
     }
-}
-
-/// Whether a built-in propagates tangents. The others are piecewise constant, or stop derivatives.
-fn has_derivative(p: Prim) -> bool {
-    !matches!(
-        p,
-        Prim::Derivative(DerivativeFn::StopGrad)
-            | Prim::Reduction(ReductionFn::Argsort | ReductionFn::Argmin | ReductionFn::Argmax)
-            | Prim::Number(NumberFn::IsNan | NumberFn::IsInf)
-            | Prim::Array(ArrayFn::Len | ArrayFn::Shape | ArrayFn::Rank)
-            | Prim::General(GeneralFn::Assert | GeneralFn::Error)
-            | Prim::Text(TextFn::Show)
-    )
 }
 
 impl Ad {

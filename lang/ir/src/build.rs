@@ -99,6 +99,11 @@ impl Builder {
         b
     }
 
+    /// The statement of an open block that defines a variable.
+    pub fn definition(&self, v: Var) -> Option<&Stmt> {
+        self.open.iter().rev().find_map(|b| b.stmts.iter().rev().find(|s| s.outs.contains(&v)))
+    }
+
     /// Sets the results of the innermost open block, for [`Builder::open_results`].
     pub fn set_results(&mut self, results: Vec<Var>) {
         self.top().results = results;

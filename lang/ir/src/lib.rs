@@ -45,6 +45,8 @@ mod operands;
 pub mod parse;
 pub mod print;
 pub mod rewrite;
+pub mod rows;
+pub mod shape_rule;
 pub mod ty;
 pub mod verify;
 

@@ -1,6 +1,6 @@
 //! Names of operators in the text form, shared by [`crate::print`] and [`crate::parse`].
 
-use crate::op::{Conv, Op, Out, SoacKind, Terms};
+use crate::op::{Conv, Out, SoacKind, Terms};
 
 /// The keyword for the terms of a contraction.
 pub fn terms(t: Terms) -> &'static str {
@@ -46,59 +46,6 @@ pub fn soac(k: SoacKind) -> &'static str {
 
 /// All reductions and scans.
 pub const SOACS: &[SoacKind] = &[SoacKind::Reduce, SoacKind::Scan, SoacKind::ScanExclusive];
-
-/// The keyword with which an operation begins in the text form. A literal has none.
-pub fn word(op: &Op) -> &'static str {
-    match op {
-        Op::Lit(_) => "",
-        Op::Zero(_) => "zero",
-        Op::Un(u, _) => u.word(),
-        Op::Bin(b, ..) => b.word(),
-        Op::Cmp(c, ..) => c.word(),
-        Op::Not(_) => "not",
-        Op::Select(..) => "select",
-        Op::Convert(c, _) => conv(*c),
-        Op::Prim(..) => "prim",
-        Op::Dim(..) => "dim",
-        Op::Shape(_) => "shape",
-        Op::Size(_) => "size",
-        Op::Index { .. } => "index",
-        Op::IndexAdd { .. } => "index_add",
-        Op::IndexSet { .. } => "index_set",
-        Op::Slice { .. } => "slice",
-        Op::SliceAdd { .. } => "slice_add",
-        Op::Gather { .. } => "gather",
-        Op::GatherAdd { .. } => "gather_add",
-        Op::Reverse(_) => "reverse",
-        Op::Rotate { .. } => "rotate",
-        Op::Concat { .. } => "concat",
-        Op::Reshape { .. } => "reshape",
-        Op::Transpose(_) => "transpose",
-        Op::Replicate { .. } => "replicate",
-        Op::Sum { .. } => "sum",
-        Op::Broadcast { .. } => "broadcast",
-        Op::SumAll { .. } => "sum_all",
-        Op::ArrayLit { .. } => "array",
-        Op::Dot(..) => "dot",
-        Op::MatMul(..) => "matmul",
-        Op::Outer(..) => "outer",
-        Op::Contract(_) => "contract",
-        Op::Cumsum { reverse: false, .. } => "cumsum",
-        Op::Cumsum { reverse: true, .. } => "cumsum_reversed",
-        Op::Nonzero(_) => "nonzero",
-        Op::Zeros(_) => "zeros",
-        Op::Construct { .. } => "construct",
-        Op::Destruct { .. } => "destruct",
-        Op::Dup(_) => "dup",
-        Op::Drop(_) => "drop",
-        Op::If(..) => "if",
-        Op::Switch(..) => "switch",
-        Op::Loop(_) => "loop",
-        Op::Call { .. } => "call",
-        Op::Soac(s) => soac(s.kind),
-        Op::ReduceByIndex { .. } => "reduce_by_index",
-    }
-}
 
 /// Whether a name needs no quotes in the text form: letters, digits, `_` and `'`, not starting with a digit.
 pub fn plain(name: &str) -> bool {

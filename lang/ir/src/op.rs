@@ -294,51 +294,6 @@ pub enum LinearIn {
 }
 
 impl Op {
-    /// Which operands may be linear.
-    pub fn linear_in(&self) -> LinearIn {
-        use LinearIn::{All, Nothing, OneOf, Parts};
-        match self {
-            Op::Lit(_)
-            | Op::Cmp(..)
-            | Op::Not(_)
-            | Op::Prim(..)
-            | Op::Dim(..)
-            | Op::Shape(_)
-            | Op::Size(_)
-            | Op::Nonzero(_)
-            | Op::Zeros(_)
-            | Op::Contract(_)
-            | Op::Soac(_)
-            | Op::ReduceByIndex { .. } => Nothing,
-            Op::Zero(_) => All(Vec::new()),
-            Op::Un(Un::Neg, a) | Op::Convert(Conv::ToF64 | Conv::ToF32, a) => All(vec![*a]),
-            Op::Un(..) | Op::Convert(..) => Nothing,
-            Op::Bin(Bin::Add | Bin::Sub, a, b) => All(vec![*a, *b]),
-            Op::Bin(Bin::Mul | Bin::ScaleTangent, _, b) => All(vec![*b]),
-            Op::Bin(Bin::Div, a, _) => All(vec![*a]),
-            Op::Bin(..) => Nothing,
-            Op::Select(_, a, b) => All(vec![*a, *b]),
-            Op::Index { a, .. } | Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reshape { a, .. } => All(vec![*a]),
-            Op::IndexAdd { acc, v, .. }
-            | Op::IndexSet { acc, v, .. }
-            | Op::SliceAdd { acc, v, .. }
-            | Op::GatherAdd { acc, v, .. } => All(vec![*acc, *v]),
-            Op::Reverse(a) | Op::Rotate { a, .. } | Op::Transpose(a) | Op::Replicate { a, .. } | Op::Sum { a, .. } => {
-                All(vec![*a])
-            }
-            Op::Broadcast { a, .. }
-            | Op::SumAll { a, .. }
-            | Op::Cumsum { a, .. }
-            | Op::Destruct { a, .. }
-            | Op::Dup(a)
-            | Op::Drop(a) => All(vec![*a]),
-            Op::Concat { a, b, .. } => All(vec![*a, *b]),
-            Op::ArrayLit { elems: vs, .. } | Op::Construct { fields: vs, .. } => All(vs.clone()),
-            Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => OneOf(vec![*a, *b]),
-            Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } => Parts,
-        }
-    }
-
     /// The nested blocks.
     pub fn blocks(&self) -> Vec<&Block> {
         match self {

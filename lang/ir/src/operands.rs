@@ -1,61 +1,146 @@
-//! Traversal of operands: one list of them, for reading and for replacing.
+//! Operands as the rows of [`crate::rows`] list them: how each kind is traversed, printed and parsed.
 
 use crate::func::Var;
-use crate::op::{Op, Trip};
-use std::iter::{empty, once};
+use crate::op::Trip;
+use crate::parse::{Parser, Res};
+use crate::print::{self, Printer};
+use crate::ty::Ty;
+use std::fmt::Write;
 
-/// Calls a function with a reference to each operand of the operation itself, in the order of the fields.
-macro_rules! operands {
-    ($op:expr, $one:ident $(, $mut:tt)?) => {{
-        #[allow(unused_mut)]
-        let mut one = $one;
-        match $op {
-            Op::Lit(_) | Op::Zero(_) => {}
-            Op::Un(_, a) | Op::Not(a) | Op::Convert(_, a) | Op::Dim(a, _) | Op::Shape(a) | Op::Size(a) | Op::Reverse(a) | Op::Transpose(a) => one(a),
-            Op::Nonzero(a) | Op::Zeros(a) | Op::Dup(a) | Op::Drop(a) | Op::Cumsum { a, .. } | Op::Destruct { a, .. } => one(a),
-            Op::Bin(_, a, b) | Op::Cmp(_, a, b) | Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => [a, b].into_iter().for_each(one),
-            Op::Contract(c) => {
-                once(&$($mut)? c.a).chain([&$($mut)? c.b]).chain(&$($mut)? c.size).for_each(one);
-            }
-            Op::Select(c, a, b) => [c, a, b].into_iter().for_each(one),
-            Op::Prim(_, vs) | Op::Construct { fields: vs, .. } => empty().chain(vs).for_each(one),
-            Op::Index { a, at, shape } => once(a).chain(at).chain(shape).for_each(one),
-            Op::ArrayLit { elems, shape } => empty().chain(elems).chain(shape).for_each(one),
-            Op::IndexAdd { acc, at, v, shape } | Op::IndexSet { acc, at, v, shape } => once(acc).chain(at).chain([v]).chain(shape).for_each(one),
-            Op::Slice { a, lo, hi, shape } => [a, lo, hi].into_iter().chain(shape).for_each(one),
-            Op::SliceAdd { acc, lo, hi, v, shape } => [acc, lo, hi, v].into_iter().chain(shape).for_each(one),
-            Op::Gather { a, at, shape } => [a, at].into_iter().chain(shape).for_each(one),
-            Op::GatherAdd { acc, at, v, shape } => [acc, at, v].into_iter().chain(shape).for_each(one),
-            Op::Rotate { n, a } | Op::Replicate { n, a } => [n, a].into_iter().for_each(one),
-            Op::Concat { a, b, len, shape } => [a, b].into_iter().chain(len).chain(shape).for_each(one),
-            Op::Reshape { a, to, from } => [a, to].into_iter().chain(from).for_each(one),
-            Op::Sum { a, n } => once(a).chain(n).for_each(one),
-            Op::Broadcast { a, shape } => [a, shape].into_iter().for_each(one),
-            Op::SumAll { a, shape } => once(a).chain(shape).for_each(one),
-            Op::If(c, ..) | Op::Switch(c, _) => one(c),
-            Op::Loop(l) => {
-                if let Trip::Count(n) = &$($mut)? l.trip {
-                    one(n);
-                }
-                empty().chain(&$($mut)? l.init).chain(&$($mut)? l.lin_init).chain(&$($mut)? l.xs).chain(&$($mut)? l.lin_xs).for_each(one);
-            }
-            Op::Call { args, lin_args, .. } => empty().chain(args).chain(lin_args).for_each(one),
-            Op::Soac(s) => empty().chain(&$($mut)? s.neutral).chain(&$($mut)? s.arrays).for_each(one),
-            Op::ReduceByIndex { dest, neutral, keys, values, .. } => empty().chain(dest).chain(neutral).chain([keys]).chain(values).for_each(one),
-        }
-    }};
+/// A part of an operation that may hold variables. Nested blocks are not visited.
+pub(crate) trait Operand {
+    /// Calls `f` with each variable.
+    fn visit(&self, f: &mut dyn FnMut(Var));
+    /// Calls `f` with a reference to each variable.
+    fn visit_mut(&mut self, f: &mut dyn FnMut(&mut Var));
 }
 
-impl Op {
-    /// Calls `f` with each operand of the operation itself, linear or not. Nested blocks are not visited.
-    pub fn each_operand(&self, f: &mut dyn FnMut(Var)) {
-        let see = |v: &Var| f(*v);
-        operands!(self, see);
-    }
+/// A part of an operation in the text form. `label` is the literal beside the operand in its row.
+pub(crate) trait Written: Sized {
+    /// Prints the part with a blank before it.
+    fn print(&self, printer: &Printer, label: &str, out: &mut String);
+    /// Parses what `print` prints.
+    fn parse(parser: &mut Parser, label: &str) -> Res<Self>;
+}
 
-    /// Replaces each operand of the operation itself. Nested blocks are not changed.
-    pub fn map_operands(&mut self, f: &mut dyn FnMut(Var) -> Var) {
-        let replace = |v: &mut Var| *v = f(*v);
-        operands!(self, replace, mut);
+impl Operand for Var {
+    fn visit(&self, f: &mut dyn FnMut(Var)) {
+        f(*self);
+    }
+    fn visit_mut(&mut self, f: &mut dyn FnMut(&mut Var)) {
+        f(self);
+    }
+}
+
+impl Operand for [Var] {
+    fn visit(&self, f: &mut dyn FnMut(Var)) {
+        self.iter().copied().for_each(f);
+    }
+    fn visit_mut(&mut self, f: &mut dyn FnMut(&mut Var)) {
+        self.iter_mut().for_each(f);
+    }
+}
+
+impl Operand for Option<Var> {
+    fn visit(&self, f: &mut dyn FnMut(Var)) {
+        self.as_slice().visit(f);
+    }
+    fn visit_mut(&mut self, f: &mut dyn FnMut(&mut Var)) {
+        self.as_mut_slice().visit_mut(f);
+    }
+}
+
+impl Operand for Trip {
+    fn visit(&self, f: &mut dyn FnMut(Var)) {
+        if let Trip::Count(count) = self {
+            f(*count);
+        }
+    }
+    fn visit_mut(&mut self, f: &mut dyn FnMut(&mut Var)) {
+        if let Trip::Count(count) = self {
+            f(count);
+        }
+    }
+}
+
+/// Parts of a row that hold no variables.
+macro_rules! no_variables {
+    ($($ty:ty),*) => { $(impl Operand for $ty {
+        fn visit(&self, _: &mut dyn FnMut(Var)) {}
+        fn visit_mut(&mut self, _: &mut dyn FnMut(&mut Var)) {}
+    })* };
+}
+
+no_variables!(u32, bool, Ty);
+
+impl Written for Var {
+    fn print(&self, printer: &Printer, _: &str, out: &mut String) {
+        let _ = write!(out, " {}", printer.var(*self));
+    }
+    fn parse(parser: &mut Parser, _: &str) -> Res<Var> {
+        parser.var()
+    }
+}
+
+/// An optional operand is written behind its label.
+impl Written for Option<Var> {
+    fn print(&self, printer: &Printer, label: &str, out: &mut String) {
+        if let Some(var) = self {
+            let _ = write!(out, " {label} {}", printer.var(*var));
+        }
+    }
+    fn parse(parser: &mut Parser, label: &str) -> Res<Option<Var>> {
+        if parser.take_word(label) { parser.var().map(Some) } else { Ok(None) }
+    }
+}
+
+/// With the label `"[]"` a list is written `[x, y]`, else as variables up to the next word.
+impl Written for Vec<Var> {
+    fn print(&self, printer: &Printer, label: &str, out: &mut String) {
+        if label == "[]" {
+            let _ = write!(out, " [{}]", printer.vars(self, ", "));
+        } else {
+            self.iter().for_each(|var| var.print(printer, label, out));
+        }
+    }
+    fn parse(parser: &mut Parser, label: &str) -> Res<Vec<Var>> {
+        if label != "[]" {
+            return parser.many();
+        }
+        parser.sign("[")?;
+        let vars = parser.list(&["]"], Parser::var)?;
+        parser.sign("]")?;
+        Ok(vars)
+    }
+}
+
+/// The number of an axis.
+impl Written for u32 {
+    fn print(&self, _: &Printer, _: &str, out: &mut String) {
+        let _ = write!(out, " {self}");
+    }
+    fn parse(parser: &mut Parser, _: &str) -> Res<u32> {
+        parser.nat()
+    }
+}
+
+/// A flag is its label, or nothing.
+impl Written for bool {
+    fn print(&self, _: &Printer, label: &str, out: &mut String) {
+        if *self {
+            let _ = write!(out, " {label}");
+        }
+    }
+    fn parse(parser: &mut Parser, label: &str) -> Res<bool> {
+        Ok(parser.take_word(label))
+    }
+}
+
+impl Written for Ty {
+    fn print(&self, _: &Printer, _: &str, out: &mut String) {
+        let _ = write!(out, " {}", print::ty(self));
+    }
+    fn parse(parser: &mut Parser, _: &str) -> Res<Ty> {
+        parser.ty()
     }
 }

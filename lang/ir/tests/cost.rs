@@ -113,7 +113,7 @@ fn wholes() -> Vec<(Side, Side)> {
         (side(m1, "f64", "v1~: f64 = sum_all v0~ shape v907 return ; v1~", &[M]),
          side("v0~: f64", "[][]f64", "v1~: [][]f64 = broadcast v0~ v907 return ; v1~", &[S])),
         (side(v1, "[]f64", "v1~: []f64 = reverse v0~ return ; v1~", &[V]), side(v1, "[]f64", "v1~: []f64 = reverse v0~ return ; v1~", &[V])),
-        (side(v1, "[]f64", "v1~: []f64 = cumsum v0~ return ; v1~", &[V]), side(v1, "[]f64", "v1~: []f64 = cumsum_reversed v0~ return ; v1~", &[V])),
+        (side(v1, "[]f64", "v1~: []f64 = cumsum v0~ return ; v1~", &[V]), side(v1, "[]f64", "v1~: []f64 = cumsum v0~ reversed return ; v1~", &[V])),
         (side(m1, "[]f64", "v1~: []f64 = matmul v0~ v902 return ; v1~", &[M]),
          side(v1, "[][]f64", "v1~: [][]f64 = outer v0~ v902 return ; v1~", &[&[2]])),
         (side(v1, "[]f64", "v1~: []f64 = matmul v903 v0~ return ; v1~", &[V]),

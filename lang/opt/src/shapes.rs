@@ -14,8 +14,9 @@
 mod bounds;
 mod symbolic_zeros;
 
+use adl_ir::shape_rule::Shapes;
 use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
-use adl_prim::{ArrayFn, GeneralFn, Prim, ReductionFn};
+use adl_prim::{GeneralFn, Prim};
 use bounds::IndexBounds;
 use std::collections::{HashMap, HashSet};
 
@@ -164,6 +165,39 @@ struct ShapeAnalysis<'a> {
     stacks: HashMap<Var, Vec<Var>>,
 }
 
+/// The forms of operands, to derive that of the result `out`.
+struct ResultForm<'a> {
+    analysis: &'a ShapeAnalysis<'a>,
+    out: Var,
+}
+
+impl Shapes for ResultForm<'_> {
+    type Extent = Extent;
+
+    fn shape(&self, v: Var) -> Option<Form> {
+        Some(self.analysis.form(v))
+    }
+    fn int(&self, v: Var) -> Extent {
+        self.analysis.plain(Extent::Is(v))
+    }
+    fn constant(&self, n: usize) -> Extent {
+        Extent::Lit(n as i64)
+    }
+    /// The number of rows of a slice is known only from the slice.
+    fn difference(&self, _: Var, _: Var) -> Extent {
+        Extent::Of(self.out, 0)
+    }
+    fn sum(&self, _: Extent, _: Extent) -> Extent {
+        Extent::Of(self.out, 0)
+    }
+    fn elements(&self, list: Var) -> Option<Form> {
+        Some(self.analysis.stacks.get(&list)?.iter().map(|n| self.int(*n)).collect())
+    }
+    fn widest(&self, operands: &[Var]) -> Option<Form> {
+        operands.iter().map(|v| self.analysis.form(*v)).reduce(|a, b| self.analysis.wider(a, b))
+    }
+}
+
 impl ShapeAnalysis<'_> {
     fn rank(&self, v: Var) -> u32 {
         self.f.ty(v).rank()
@@ -310,12 +344,8 @@ impl ShapeAnalysis<'_> {
                 }
                 self.is(out, form.get(at.len()..).unwrap_or_default().to_vec());
             }
-            // The number of rows of a slice is unknown.
-            Op::Slice { a, .. } => {
-                self.is(out, [&[Extent::Of(out, 0)], self.form(*a).get(1..).unwrap_or_default()].concat());
-            }
             op => {
-                if let Some(form) = self.form_of_result(op) {
+                if let Some(form) = op.shape_of_result(&ResultForm { analysis: self, out }) {
                     self.is(out, form);
                 }
             }
@@ -343,52 +373,8 @@ impl ShapeAnalysis<'_> {
         }
     }
 
-    /// The form of the result of an operation without blocks.
-    fn form_of_result(&self, op: &Op) -> Option<Form> {
-        let form = |v: &Var| self.form(*v);
-        let first = |n: Extent, rest: Form| [vec![self.plain(n)], rest].concat();
-        Some(match op {
-            Op::Un(_, a)
-            | Op::Convert(_, a)
-            | Op::Not(a)
-            | Op::Reverse(a)
-            | Op::Rotate { a, .. }
-            | Op::Cumsum { a, .. } => form(a),
-            Op::IndexAdd { acc: a, .. }
-            | Op::IndexSet { acc: a, .. }
-            | Op::SliceAdd { acc: a, .. }
-            | Op::GatherAdd { acc: a, .. } => form(a),
-            Op::Bin(_, a, b) | Op::Cmp(_, a, b) => self.wider(*a, *b),
-            Op::Select(c, a, b) => {
-                if self.rank(*c) > 0 {
-                    form(c)
-                } else {
-                    Some(form(a)).filter(|a| *a == form(b))?
-                }
-            }
-            Op::Transpose(a) => {
-                let mut out = form(a);
-                (out.len() > 1).then(|| out.swap(0, 1));
-                out
-            }
-            Op::Replicate { n, a } => first(Extent::Is(*n), form(a)),
-            Op::ArrayLit { elems, .. } => first(Extent::Lit(elems.len() as i64), form(elems.first()?)),
-            Op::Gather { a, at, .. } => [form(at), form(a).get(1..)?.to_vec()].concat(),
-            Op::Sum { a, .. } => form(a).get(1..)?.to_vec(),
-            Op::Reshape { to, .. } => self.stacks.get(to)?.iter().map(|n| self.plain(Extent::Is(*n))).collect(),
-            Op::Outer(a, b) => [form(a), form(b)].concat(),
-            Op::MatMul(a, b) => [&form(a)[..self.rank(*a) as usize - 1], form(b).get(1..)?].concat(),
-            Op::Prim(Prim::Array(ArrayFn::Iota), n) => vec![self.plain(Extent::Is(*n.first()?))],
-            Op::Prim(Prim::Array(ArrayFn::Eye), n) => vec![self.plain(Extent::Is(*n.first()?)); 2],
-            Op::Prim(Prim::Array(ArrayFn::Linspace), args) => vec![self.plain(Extent::Is(*args.get(2)?))],
-            Op::Prim(Prim::Reduction(ReductionFn::Sort | ReductionFn::Argsort), a) => form(a.first()?),
-            _ => return None,
-        })
-    }
-
     /// The form of the operand with more axes, or of the one bound further out.
-    fn wider(&self, a: Var, b: Var) -> Form {
-        let (x, y) = (self.form(a), self.form(b));
+    fn wider(&self, x: Form, y: Form) -> Form {
         let inmost = |form: &Form| form.iter().map(|e| self.depth(*e)).max();
         if (x.len(), std::cmp::Reverse(inmost(&x))) >= (y.len(), std::cmp::Reverse(inmost(&y))) { x } else { y }
     }

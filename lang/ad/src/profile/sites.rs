@@ -1,6 +1,7 @@
 //! Where each variable of a function is computed, and what that costs.
 
 use crate::Ad;
+use adl_ir::rows::CostUnit;
 use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Var};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -144,45 +145,13 @@ fn block(func: &Function, b: &Block, out: &mut FunctionSites) -> Vec<(u32, FnId)
 /// The cost of one run of a statement, in the cost model of `adl_ir::eval::cost`.
 pub(super) fn unit(func: &Function, s: &Stmt) -> WorkUnit {
     let scalars = s.outs.iter().all(|o| func.ty(*o).rank() == 0);
-    let each = if scalars { WorkUnit::One } else { WorkUnit::Elements };
     match &s.op {
-        Op::Lit(_)
-        | Op::Zero(_)
-        | Op::Dup(_)
-        | Op::Drop(_)
-        | Op::Construct { .. }
-        | Op::Destruct { .. }
-        | Op::If(..)
-        | Op::Switch(..)
-        | Op::Call { .. } => WorkUnit::Free,
-        Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => WorkUnit::Free,
-        Op::Dim(..)
-        | Op::Shape(_)
-        | Op::Size(_)
-        | Op::Reshape { .. }
-        | Op::Transpose(_)
-        | Op::Replicate { .. }
-        | Op::Broadcast { .. } => WorkUnit::Free,
-        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Convert(..) | Op::Select(..) | Op::Index { .. } => {
-            each
-        }
-        Op::Slice { .. }
-        | Op::Gather { .. }
-        | Op::Reverse(_)
-        | Op::Rotate { .. }
-        | Op::Concat { .. }
-        | Op::ArrayLit { .. }
-        | Op::Cumsum { .. }
-        | Op::Outer(..) => each,
-        Op::Sum { .. }
-        | Op::SumAll { .. }
-        | Op::Nonzero(_)
-        | Op::Zeros(_)
-        | Op::Dot(..)
-        | Op::MatMul(..)
-        | Op::Contract(_) => WorkUnit::Own,
-        Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => WorkUnit::Own,
         Op::Prim(_, args) if scalars && args.iter().all(|a| func.ty(*a).rank() == 0) => WorkUnit::One,
-        Op::Prim(..) => WorkUnit::Own,
+        op => match op.row().unit {
+            CostUnit::Free => WorkUnit::Free,
+            CostUnit::Each if scalars => WorkUnit::One,
+            CostUnit::Each => WorkUnit::Elements,
+            CostUnit::Own => WorkUnit::Own,
+        },
     }
 }

@@ -201,33 +201,20 @@ impl Recordings {
 
 /// Whether the values determine a statement's commands, and it updates nothing in place.
 fn suits(op: &Op) -> bool {
-    let of_elements = matches!(
-        op,
-        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Prim(..)
-    );
-    let moves = matches!(
-        op,
-        Op::Slice { .. }
-            | Op::Gather { .. }
-            | Op::Reverse(_)
-            | Op::Rotate { .. }
-            | Op::Concat { .. }
-            | Op::Transpose(_)
-            | Op::Replicate { .. }
-            | Op::Broadcast { .. }
-            | Op::ArrayLit { .. }
-    );
-    let sums = matches!(
-        op,
-        Op::Sum { .. }
-            | Op::SumAll { .. }
-            | Op::Dot(..)
-            | Op::MatMul(..)
-            | Op::Contract(_)
-            | Op::Outer(..)
-            | Op::Cumsum { .. }
-    );
-    of_elements || moves || sums || matches!(op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. })
+    match op {
+        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Prim(..) => true,
+        Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } => true,
+        Op::Transpose(_) | Op::Replicate { .. } | Op::Broadcast { .. } | Op::ArrayLit { .. } => true,
+        Op::Sum { .. } | Op::SumAll { .. } | Op::Cumsum { .. } => true,
+        Op::Dot(..) | Op::MatMul(..) | Op::Contract(_) | Op::Outer(..) => true,
+        Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => true,
+        // They run on the host, or their results depend on values that the host must read.
+        Op::Lit(_) | Op::Zero(_) | Op::Dim(..) | Op::Shape(_) | Op::Size(_) | Op::Reshape { .. } => false,
+        Op::Index { .. } | Op::Nonzero(_) | Op::Zeros(_) => false,
+        Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => false,
+        Op::Construct { .. } | Op::Destruct { .. } | Op::Dup(_) | Op::Drop(_) => false,
+        Op::If(..) | Op::Switch(..) | Op::Call { .. } => false,
+    }
 }
 
 impl<'a> Exec<'a> {

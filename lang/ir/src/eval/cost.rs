@@ -28,6 +28,7 @@
 use super::value::Val;
 use crate::func::{Function, Role, Var};
 use crate::op::Op;
+use crate::rows::{Arithmetic, Reads};
 use adl_prim::{Bin, DerivativeFn, GeneralFn, Prim, ReductionFn};
 use adl_syntax::span::Span;
 use std::collections::{BTreeMap, HashSet};
@@ -73,57 +74,18 @@ pub(super) fn arithmetic(op: &Op, linear: bool, work: u64) -> u64 {
     match op {
         // Linear subtraction counts as a negation and an addition.
         Op::Bin(Bin::Sub, ..) if linear => work.div_ceil(2),
-        Op::Un(..) => work,
         Op::Bin(f, ..) => work * f.operations(),
-        Op::Sum { .. }
-        | Op::SumAll { .. }
-        | Op::Dot(..)
-        | Op::MatMul(..)
-        | Op::Contract(_)
-        | Op::Outer(..)
-        | Op::Cumsum { .. } => work,
-        // The other half is the access.
-        Op::IndexAdd { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => work / 2,
         Op::Prim(
             Prim::Reduction(ReductionFn::Sort | ReductionFn::Argsort)
             | Prim::General(GeneralFn::Id)
             | Prim::Derivative(DerivativeFn::StopGrad),
             _,
         ) => 0,
-        Op::Prim(..) => work,
-        Op::Lit(_)
-        | Op::Zero(_)
-        | Op::Cmp(..)
-        | Op::Not(_)
-        | Op::Select(..)
-        | Op::Convert(..)
-        | Op::Dim(..)
-        | Op::Shape(_)
-        | Op::Index { .. } => 0,
-        Op::IndexSet { .. }
-        | Op::Slice { .. }
-        | Op::Gather { .. }
-        | Op::Reverse(_)
-        | Op::Rotate { .. }
-        | Op::Concat { .. }
-        | Op::Reshape { .. } => 0,
-        Op::Transpose(_)
-        | Op::Replicate { .. }
-        | Op::Broadcast { .. }
-        | Op::ArrayLit { .. }
-        | Op::Nonzero(_)
-        | Op::Zeros(_)
-        | Op::Size(_)
-        | Op::Construct { .. }
-        | Op::Destruct { .. } => 0,
-        Op::Dup(_)
-        | Op::Drop(_)
-        | Op::If(..)
-        | Op::Switch(..)
-        | Op::Loop(_)
-        | Op::Call { .. }
-        | Op::Soac(_)
-        | Op::ReduceByIndex { .. } => 0,
+        op => match op.row().arithmetic {
+            Arithmetic::Nothing => 0,
+            Arithmetic::Half => work / 2,
+            Arithmetic::All => work,
+        },
     }
 }
 
@@ -183,7 +145,7 @@ pub(super) fn sparse(func: &Function) -> HashSet<Var> {
         out.extend(&b.lin_results);
         let here: HashSet<Var> = b.stmts.iter().flat_map(|s| &s.lin_outs).chain(&b.lin_params).copied().collect();
         for stmt in &b.stmts {
-            let whole = reads_all(&stmt.op);
+            let whole = stmt.op.row().reads == Reads::All;
             stmt.op.each_operand(&mut |v| {
                 // A variable that a block captures may be read in only some of the block's runs.
                 if func.linear(v) && !(whole && here.contains(&v)) {
@@ -204,53 +166,6 @@ pub(super) fn sparse(func: &Function) -> HashSet<Var> {
         }
     }
     out
-}
-
-/// Whether an operation pays for each scalar of its linear operands, by its work or by its results.
-fn reads_all(op: &Op) -> bool {
-    match op {
-        Op::Un(..)
-        | Op::Bin(..)
-        | Op::Select(..)
-        | Op::Convert(..)
-        | Op::Reverse(_)
-        | Op::Rotate { .. }
-        | Op::Concat { .. }
-        | Op::Reshape { .. } => true,
-        Op::Transpose(_)
-        | Op::Replicate { .. }
-        | Op::Sum { .. }
-        | Op::Broadcast { .. }
-        | Op::SumAll { .. }
-        | Op::ArrayLit { .. }
-        | Op::Dot(..) => true,
-        Op::MatMul(..)
-        | Op::Contract(_)
-        | Op::Outer(..)
-        | Op::Cumsum { .. }
-        | Op::IndexAdd { .. }
-        | Op::SliceAdd { .. }
-        | Op::GatherAdd { .. }
-        | Op::Drop(_)
-        | Op::Dup(_) => true,
-        Op::Lit(_)
-        | Op::Zero(_)
-        | Op::Cmp(..)
-        | Op::Not(_)
-        | Op::Dim(..)
-        | Op::Shape(_)
-        | Op::Size(_)
-        | Op::Nonzero(_)
-        | Op::Zeros(_)
-        | Op::Prim(..) => true,
-        Op::Index { .. }
-        | Op::IndexSet { .. }
-        | Op::Slice { .. }
-        | Op::Gather { .. }
-        | Op::Construct { .. }
-        | Op::Destruct { .. } => false,
-        Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => false,
-    }
 }
 
 /// The work of one operation, without its blocks and callees. `get` looks up operands, `outs` are the results.

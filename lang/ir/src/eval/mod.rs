@@ -15,6 +15,7 @@ mod control;
 pub mod cost;
 pub mod host;
 pub mod scalar;
+mod shapes;
 mod subarrays;
 pub mod value;
 
@@ -225,6 +226,7 @@ impl<'a> Evaluator<'a> {
             Some(done) => done?,
             None => {
                 let mut outs = self.op(fr, stmt).map_err(|why| fr.error(why, stmt.span))?;
+                debug_assert!(shapes::agree(fr, stmt, &outs), "the shape rule of `{}` is wrong", stmt.op.word());
                 let lin_outs = outs.split_off(stmt.outs.len().min(outs.len()));
                 (outs, lin_outs)
             }
@@ -352,7 +354,7 @@ fn one(fr: &CallFrame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
         | Op::Loop(_)
         | Op::Call { .. }
         | Op::Soac(_)
-        | Op::ReduceByIndex { .. } => Err(format!("`{}` does not have one result", crate::names::word(op))),
+        | Op::ReduceByIndex { .. } => Err(format!("`{}` does not have one result", op.word())),
     }
 }
 

@@ -32,7 +32,7 @@ impl fmt::Display for Error {
     }
 }
 
-type Res<T> = Result<T, Error>;
+pub(crate) type Res<T> = Result<T, Error>;
 
 /// Largest nesting depth of blocks and types.
 const DEEPEST: usize = 1000;
@@ -63,7 +63,7 @@ pub fn function(text: &str) -> Res<Function> {
     if p.tok() == &Tok::End { Ok(f) } else { p.expected("the end") }
 }
 
-struct Parser {
+pub(crate) struct Parser {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
@@ -115,7 +115,7 @@ impl Parser {
         yes
     }
 
-    fn sign(&mut self, sign: &str) -> Res<()> {
+    pub(crate) fn sign(&mut self, sign: &str) -> Res<()> {
         if self.take(sign) { Ok(()) } else { self.expected(&format!("`{sign}`")) }
     }
 
@@ -123,7 +123,7 @@ impl Parser {
         matches!(self.tok(), Tok::Word(w) if w == word)
     }
 
-    fn take_word(&mut self, word: &str) -> bool {
+    pub(crate) fn take_word(&mut self, word: &str) -> bool {
         let yes = self.word_is(word);
         self.at += usize::from(yes);
         yes
@@ -145,7 +145,7 @@ impl Parser {
     }
 
     /// An unsigned number.
-    fn nat(&mut self) -> Res<u32> {
+    pub(crate) fn nat(&mut self) -> Res<u32> {
         match self.tok() {
             Tok::Num(n) => match n.parse() {
                 Ok(n) => {
@@ -199,7 +199,7 @@ impl Parser {
     }
 
     /// Items separated by commas, up to one of the signs that end the list.
-    fn list<T>(&mut self, ends: &[&str], mut item: impl FnMut(&mut Parser) -> Res<T>) -> Res<Vec<T>> {
+    pub(crate) fn list<T>(&mut self, ends: &[&str], mut item: impl FnMut(&mut Parser) -> Res<T>) -> Res<Vec<T>> {
         let mut out = Vec::new();
         if ends.iter().any(|e| self.is(e)) {
             return Ok(out);
@@ -221,7 +221,7 @@ impl Parser {
         Ok((left, right))
     }
 
-    fn ty(&mut self) -> Res<Ty> {
+    pub(crate) fn ty(&mut self) -> Res<Ty> {
         let mut rank = 0;
         while self.take("[") {
             self.sign("]")?;

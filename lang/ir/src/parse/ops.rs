@@ -19,10 +19,7 @@ impl Parser {
         if let Some(op) = self.elementwise(&word)? {
             return Ok(op);
         }
-        if let Some(op) = self.parts(&word)? {
-            return Ok(op);
-        }
-        if let Some(op) = self.whole_array_op(&word)? {
+        if let Some(op) = Op::parse_row(self, &word)? {
             return Ok(op);
         }
         match self.structured(&word)? {
@@ -57,18 +54,6 @@ impl Parser {
         Ok(Some(lit))
     }
 
-    fn option(&mut self, word: &str) -> Res<Option<Var>> {
-        if self.take_word(word) { self.var().map(Some) } else { Ok(None) }
-    }
-
-    /// `[i, j]`.
-    fn at(&mut self) -> Res<Vec<Var>> {
-        self.sign("[")?;
-        let at = self.list(&["]"], Parser::var)?;
-        self.sign("]")?;
-        Ok(at)
-    }
-
     /// `(x, y)`.
     fn vars(&mut self) -> Res<Vec<Var>> {
         self.two(Parser::var).map(|(vs, _)| vs)
@@ -91,11 +76,7 @@ impl Parser {
         if let Some(c) = names::CONVS.iter().find(|c| names::conv(**c) == word) {
             return Ok(Some(Op::Convert(*c, self.var()?)));
         }
-        Ok(Some(match word {
-            "not" => Op::Not(self.var()?),
-            "select" => Op::Select(self.var()?, self.var()?, self.var()?),
-            _ => return Ok(None),
-        }))
+        Ok(None)
     }
 
     /// The numeric parameter of an operator.
@@ -113,76 +94,6 @@ impl Parser {
         }
     }
 
-    /// Reads and updates of parts of arrays.
-    fn parts(&mut self, word: &str) -> Res<Option<Op>> {
-        Ok(Some(match word {
-            "index" => Op::Index { a: self.var()?, at: self.at()?, shape: self.option("shape")? },
-            "index_add" => {
-                Op::IndexAdd { acc: self.var()?, at: self.at()?, v: self.var()?, shape: self.option("shape")? }
-            }
-            "index_set" => {
-                Op::IndexSet { acc: self.var()?, at: self.at()?, v: self.var()?, shape: self.option("shape")? }
-            }
-            "slice" => Op::Slice { a: self.var()?, lo: self.var()?, hi: self.var()?, shape: self.option("shape")? },
-            "slice_add" => Op::SliceAdd {
-                acc: self.var()?,
-                lo: self.var()?,
-                hi: self.var()?,
-                v: self.var()?,
-                shape: self.option("shape")?,
-            },
-            "gather" => Op::Gather { a: self.var()?, at: self.var()?, shape: self.option("shape")? },
-            "gather_add" => {
-                Op::GatherAdd { acc: self.var()?, at: self.var()?, v: self.var()?, shape: self.option("shape")? }
-            }
-            _ => return Ok(None),
-        }))
-    }
-
-    /// Operations on entire arrays and on data.
-    fn whole_array_op(&mut self, word: &str) -> Res<Option<Op>> {
-        Ok(Some(match word {
-            "zero" => Op::Zero(self.ty()?),
-            "dim" => {
-                let axis = self.nat()?;
-                Op::Dim(self.var()?, axis)
-            }
-            "shape" => Op::Shape(self.var()?),
-            "size" => Op::Size(self.var()?),
-            "reverse" => Op::Reverse(self.var()?),
-            "rotate" => Op::Rotate { n: self.var()?, a: self.var()? },
-            "concat" => {
-                Op::Concat { a: self.var()?, b: self.var()?, len: self.option("len")?, shape: self.option("shape")? }
-            }
-            "reshape" => Op::Reshape { a: self.var()?, to: self.var()?, from: self.option("from")? },
-            "transpose" => Op::Transpose(self.var()?),
-            "replicate" => Op::Replicate { n: self.var()?, a: self.var()? },
-            "sum" => Op::Sum { a: self.var()?, n: self.option("len")? },
-            "broadcast" => Op::Broadcast { a: self.var()?, shape: self.var()? },
-            "sum_all" => Op::SumAll { a: self.var()?, shape: self.option("shape")? },
-            "array" => Op::ArrayLit { elems: self.many()?, shape: self.option("shape")? },
-            "dot" => Op::Dot(self.var()?, self.var()?),
-            "matmul" => Op::MatMul(self.var()?, self.var()?),
-            "outer" => Op::Outer(self.var()?, self.var()?),
-            "contract" => self.contract()?,
-            "cumsum" => Op::Cumsum { a: self.var()?, reverse: false },
-            "cumsum_reversed" => Op::Cumsum { a: self.var()?, reverse: true },
-            "nonzero" => Op::Nonzero(self.var()?),
-            "zeros" => Op::Zeros(self.var()?),
-            "construct" => {
-                let (data, tag) = self.constructor()?;
-                Op::Construct { data, tag, fields: self.many()? }
-            }
-            "destruct" => {
-                let (data, tag) = self.constructor()?;
-                Op::Destruct { a: self.var()?, data, tag }
-            }
-            "dup" => Op::Dup(self.var()?),
-            "drop" => Op::Drop(self.var()?),
-            _ => return Ok(None),
-        }))
-    }
-
     fn contract(&mut self) -> Res<Op> {
         let all = [Terms::Mul, Terms::Scale, Terms::Scaled];
         let Some(terms) = all.into_iter().find(|t| self.take_word(names::terms(*t))) else {
@@ -194,7 +105,7 @@ impl Parser {
         Ok(Op::Contract(Box::new(Contract { terms, a, b, size, turned: [left, right] })))
     }
 
-    /// Built-ins, control flow, calls, reductions.
+    /// Operations whose text form has more than operands: built-ins, contractions, data, control flow, calls, reductions.
     fn structured(&mut self, word: &str) -> Res<Option<Op>> {
         if let Some(kind) = names::SOACS.iter().find(|k| names::soac(**k) == word) {
             let neutral = self.vars()?;
@@ -210,6 +121,15 @@ impl Parser {
                     return self.error_at(place, format!("there is no built-in `{name}`"));
                 };
                 Op::Prim(p, self.many()?)
+            }
+            "contract" => self.contract()?,
+            "construct" => {
+                let (data, tag) = self.constructor()?;
+                Op::Construct { data, tag, fields: self.many()? }
+            }
+            "destruct" => {
+                let (data, tag) = self.constructor()?;
+                Op::Destruct { a: self.var()?, data, tag }
             }
             "if" => {
                 let c = self.var()?;

@@ -83,7 +83,7 @@ impl Parser {
     }
 
     /// A use of a variable.
-    pub(super) fn var(&mut self) -> Res<Var> {
+    pub(crate) fn var(&mut self) -> Res<Var> {
         let Some((w, n)) = self.written() else { return self.expected("a variable") };
         let number = w.number;
         self.uses.push((w, self.at));
@@ -92,7 +92,7 @@ impl Parser {
     }
 
     /// Uses of variables, as many as follow.
-    pub(super) fn many(&mut self) -> Res<Vec<Var>> {
+    pub(crate) fn many(&mut self) -> Res<Vec<Var>> {
         let mut out = Vec::new();
         while self.written().is_some() && !self.at_binding() {
             out.push(self.var()?);

@@ -14,8 +14,9 @@
 //!             | slice x lo hi shape s | slice_add acc lo hi v shape s
 //!             | gather x at shape s | gather_add acc at v shape s
 //!             | reverse x | rotate n x | concat x y len n shape s | reshape x to from s | transpose x | replicate n x
-//!             | sum x len n | total x shape s | spread x s | stack x y … shape s | dot x y | matmul x y | outer x y
-//!             | cumsum x | cumsum_reversed x | nonzero x | con D0.1 x y … | fields D0.1 x | dup x~ | drop x~
+//!             | sum x len n | sum_all x shape s | broadcast x s | array x y … shape s | dot x y | matmul x y | outer x y
+//!             | cumsum x [reversed] | nonzero x | zeros x | construct D0.1 x y … | destruct D0.1 x
+//!             | contract mul x [turned] y [turned] n m k | dup x~ | drop x~
 //!             | if c { … } else { … } | switch x | (params) { … } | … end
 //!             | loop (for n | while (params) { … }) [reverse] [carry (x ; y~)] [over (xs ; ys~)]
 //!               [out (collect ; sum, boxed)] block
@@ -187,7 +188,7 @@ fn literal(l: &Lit) -> String {
     }
 }
 
-struct Printer<'a> {
+pub(crate) struct Printer<'a> {
     p: &'a Program,
     f: &'a Function,
     style: Style<'a>,
@@ -204,11 +205,11 @@ impl Printer<'_> {
         self.out.push_str(text);
     }
 
-    fn var(&self, v: Var) -> String {
+    pub(crate) fn var(&self, v: Var) -> String {
         var(self.f, v)
     }
 
-    fn vars(&self, vs: &[Var], sep: &str) -> String {
+    pub(crate) fn vars(&self, vs: &[Var], sep: &str) -> String {
         vs.iter().map(|v| self.var(*v)).collect::<Vec<_>>().join(sep)
     }
 

@@ -1,6 +1,6 @@
 //! Printer of operations.
 
-use super::{Printer, literal, quoted, two, ty};
+use super::{Printer, literal, quoted, two};
 use crate::func::{Block, Var};
 use crate::names;
 use crate::op::{Loop, Op, Rule, RuleKind, Soac, Trip};
@@ -96,89 +96,37 @@ impl Printer<'_> {
 
     /// The operation without its blocks.
     fn simple(&self, op: &Op) -> String {
-        let word = names::word(op);
-        let show = |x: &Var| self.var(*x);
-        let opt = |name: &str, x: &Option<Var>| x.map_or(String::new(), |x| format!(" {name} {}", self.var(x)));
+        if let Some(text) = op.print_row(self) {
+            return text;
+        }
+        let word = op.word();
         let many = |vs: &[Var]| vs.iter().map(|x| format!(" {}", self.var(*x))).collect::<String>();
-        let at = |vs: &[Var]| format!("[{}]", self.vars(vs, ", "));
         match op {
             Op::Lit(l) => literal(l),
-            Op::Zero(t) => format!("{word} {}", ty(t)),
-            Op::Un(u, a) => u.parameter().map_or(format!("{word} {}", show(a)), |n| format!("{word} {n} {}", show(a))),
-            Op::Not(operand)
-            | Op::Convert(_, operand)
-            | Op::Shape(operand)
-            | Op::Size(operand)
-            | Op::Reverse(operand)
-            | Op::Transpose(operand)
-            | Op::Nonzero(operand)
-            | Op::Zeros(operand)
-            | Op::Dup(operand)
-            | Op::Drop(operand)
-            | Op::Cumsum { a: operand, .. }
-            | Op::If(operand, ..)
-            | Op::Switch(operand, _) => format!("{word} {}", show(operand)),
-            Op::Bin(_, a, b) | Op::Cmp(_, a, b) | Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => {
-                format!("{word} {} {}", show(a), show(b))
-            }
-            Op::Contract(c) => {
-                let factor = |v: Var, turned: bool| format!("{}{}", self.var(v), if turned { " turned" } else { "" });
-                format!(
-                    "{word} {} {} {}{}",
-                    names::terms(c.terms),
-                    factor(c.a, c.turned[0]),
-                    factor(c.b, c.turned[1]),
-                    many(&c.size)
-                )
-            }
-            Op::Rotate { n: a, a: b } | Op::Replicate { n: a, a: b } | Op::Broadcast { a, shape: b } => {
-                format!("{word} {} {}", show(a), show(b))
-            }
-            Op::Select(c, a, b) => format!("{word} {} {} {}", show(c), show(a), show(b)),
+            Op::Un(u, a) => u.parameter().map_or(word.to_owned(), |n| format!("{word} {n}")) + &many(&[*a]),
             Op::Prim(p, args) => format!("{word} {}{}", quoted(p.name()), many(args)),
-            Op::Dim(a, axis) => format!("{word} {axis} {}", show(a)),
-            Op::Index { a, at: i, shape } => format!("{word} {} {}{}", show(a), at(i), opt("shape", shape)),
-            Op::IndexAdd { acc, at: i, v: x, shape } | Op::IndexSet { acc, at: i, v: x, shape } => {
-                format!("{word} {} {} {}{}", show(acc), at(i), show(x), opt("shape", shape))
+            Op::Contract(c) => {
+                let factor = |v: Var, turned: bool| format!(" {}{}", self.var(v), if turned { " turned" } else { "" });
+                let factors = factor(c.a, c.turned[0]) + &factor(c.b, c.turned[1]);
+                format!("{word} {}{factors}{}", names::terms(c.terms), many(&c.size))
             }
-            Op::Slice { a, lo, hi, shape } => {
-                format!("{word} {} {} {}{}", show(a), show(lo), show(hi), opt("shape", shape))
-            }
-            Op::SliceAdd { acc, lo, hi, v: x, shape } => {
-                format!("{word} {} {} {} {}{}", show(acc), show(lo), show(hi), show(x), opt("shape", shape))
-            }
-            Op::Gather { a, at, shape } => format!("{word} {} {}{}", show(a), show(at), opt("shape", shape)),
-            Op::GatherAdd { acc, at, v: x, shape } => {
-                format!("{word} {} {} {}{}", show(acc), show(at), show(x), opt("shape", shape))
-            }
-            Op::Concat { a, b, len, shape } => {
-                format!("{word} {} {}{}{}", show(a), show(b), opt("len", len), opt("shape", shape))
-            }
-            Op::Reshape { a, to, from } => format!("{word} {} {}{}", show(a), show(to), opt("from", from)),
-            Op::Sum { a, n } => format!("{word} {}{}", show(a), opt("len", n)),
-            Op::SumAll { a, shape } => format!("{word} {}{}", show(a), opt("shape", shape)),
-            Op::ArrayLit { elems, shape } => format!("{word}{}{}", many(elems), opt("shape", shape)),
             Op::Construct { data, tag, fields } => format!("{word} D{}.{tag}{}", data.0, many(fields)),
-            Op::Destruct { a, data, tag } => format!("{word} D{}.{tag} {}", data.0, show(a)),
+            Op::Destruct { a, data, tag } => format!("{word} D{}.{tag}{}", data.0, many(&[*a])),
             Op::Call { f, args, lin_args, rule, checkpoint } => {
                 let check = if *checkpoint { " checkpoint" } else { "" };
-                format!(
-                    "{word} f{}({}){}{check}",
-                    f.0,
-                    self.both(args, lin_args),
-                    rule.as_ref().map_or(String::new(), by_rule)
-                )
+                let rule = rule.as_ref().map_or(String::new(), by_rule);
+                format!("{word} f{}({}){rule}{check}", f.0, self.both(args, lin_args))
             }
-            Op::Loop(_) | Op::Soac(_) => word.to_owned(),
             Op::ReduceByIndex { dest, neutral, keys, values, .. } => {
-                let list = |vs: &[Var]| self.vars(vs, ", ");
-                format!(
-                    "{word} ({}) neutral ({}) keys {} values ({}) ",
-                    list(dest),
-                    list(neutral),
-                    show(keys),
-                    list(values)
-                )
+                let [dest, neutral, values] = [dest, neutral, values].map(|vs| self.vars(vs, ", "));
+                format!("{word} ({dest}) neutral ({neutral}) keys {} values ({values}) ", self.var(*keys))
+            }
+            // The operands of scalar operators and branches; lists and blocks follow.
+            Op::Loop(_) | Op::Soac(_) => word.to_owned(),
+            other => {
+                let mut operands = Vec::new();
+                other.each_operand(&mut |v| operands.push(v));
+                word.to_owned() + &many(&operands)
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What an operation may do besides computing its results: effects, errors, updates in place.
 
+use crate::rows::{Effect, Fails};
 use crate::{Conv, Function, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, GeneralFn, Prim, Un};
 
@@ -7,18 +8,7 @@ use adl_prim::{Bin, GeneralFn, Prim, Un};
 pub fn is_pure(op: &Op) -> bool {
     match op {
         Op::Prim(p, _) => !p.has_effect() && !matches!(p, Prim::General(GeneralFn::Assert | GeneralFn::Error)),
-        Op::If(..)
-        | Op::Switch(..)
-        | Op::Loop(_)
-        | Op::Call { .. }
-        | Op::Soac(_)
-        | Op::ReduceByIndex { .. }
-        | Op::Dup(_)
-        | Op::Drop(_)
-        | Op::Destruct { .. } => false,
-        // Updates in place would share memory.
-        Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => false,
-        _ => true,
+        op => op.row().effect == Effect::Pure,
     }
 }
 
@@ -28,7 +18,6 @@ pub fn never_fails(func: &Function, op: &Op) -> bool {
     let real = |v: &Var| func.ty(*v).scalar().is_real();
     let scalar = |v: &Var| func.ty(*v).rank() == 0;
     match op {
-        Op::Lit(_) | Op::Zero(_) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Transpose(_) | Op::Reverse(_) => true,
         Op::Un(Un::Neg, a) => real(a),
         Op::Un(_, a) => real(a),
         Op::Bin(Bin::IntDiv | Bin::Rem, a, _) => real(a) && scalar(a),
@@ -38,8 +27,7 @@ pub fn never_fails(func: &Function, op: &Op) -> bool {
         Op::Convert(Conv::ToF64, _) => true,
         // An array of Ints, such as a shape.
         Op::ArrayLit { elems, .. } => !elems.is_empty() && elems.iter().all(|v| *func.ty(*v) == Ty::I64),
-        Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) => false,
-        _ => false,
+        op => op.row().fails == Fails::Never,
     }
 }
 

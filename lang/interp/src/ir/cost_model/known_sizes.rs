@@ -2,6 +2,7 @@
 //! large arrays from short rows.
 
 use crate::ir::fuse_elementwise;
+use adl_ir::shape_rule::Shapes;
 use adl_ir::{Function, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Var};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -17,6 +18,32 @@ pub(super) struct Sizes {
     shapes: HashMap<Var, Extents>,
     /// Zeros of Ints that hold shapes.
     lists: HashMap<Var, Extents>,
+}
+
+impl Shapes for Sizes {
+    type Extent = Option<i64>;
+
+    fn shape(&self, v: Var) -> Option<Vec<Option<i64>>> {
+        self.shapes.get(&v).map(|shape| shape.to_vec())
+    }
+    fn int(&self, v: Var) -> Option<i64> {
+        Sizes::int(self, v)
+    }
+    fn constant(&self, n: usize) -> Option<i64> {
+        i64::try_from(n).ok()
+    }
+    fn difference(&self, hi: Var, lo: Var) -> Option<i64> {
+        self.int(hi)?.checked_sub(self.int(lo)?)
+    }
+    fn sum(&self, a: Option<i64>, b: Option<i64>) -> Option<i64> {
+        a?.checked_add(b?)
+    }
+    fn elements(&self, list: Var) -> Option<Vec<Option<i64>>> {
+        self.lists.get(&list).map(|list| list.to_vec())
+    }
+    fn widest(&self, operands: &[Var]) -> Option<Vec<Option<i64>>> {
+        operands.iter().find_map(|v| self.shape(*v))
+    }
 }
 
 impl Sizes {
@@ -95,10 +122,10 @@ impl Sizes {
             self.lists.extend(self.shapes.get(a).cloned().map(|shape| (out, shape)));
         }
         if func.ty(out).rank() > 0
-            && let Some(shape) = self.shape(&stmt.op).filter(|s| s.len() == func.ty(out).rank() as usize)
+            && let Some(shape) = stmt.op.shape_of_result(self).filter(|s| s.len() == func.ty(out).rank() as usize)
         {
             for v in stmt.outs.iter().chain(&stmt.lin_outs) {
-                self.shapes.insert(*v, shape.clone());
+                self.shapes.insert(*v, Extents::from(&shape[..]));
             }
         }
     }
@@ -108,57 +135,6 @@ impl Sizes {
             Op::Lit(Lit::I64(n)) => Some(*n),
             Op::Dim(a, k) => self.shapes.get(a)?.get(*k as usize).copied().flatten(),
             Op::Bin(op, a, b) => crate::ops::arith::int_bin(*op, self.int(*a)?, self.int(*b)?).ok(),
-            _ => None,
-        }
-    }
-
-    /// The shape of an operation's result.
-    fn shape(&self, op: &Op) -> Option<Extents> {
-        let of = |v: &Var| self.shapes.get(v).cloned();
-        let rest = |v: &Var, n: usize| self.shapes.get(v).and_then(|s| s.get(n..)).map(Extents::from);
-        let below = |n: Option<i64>, v: &Var| {
-            [n].into_iter().chain(self.shapes.get(v).into_iter().flatten().copied()).collect()
-        };
-        match op {
-            Op::Un(_, a)
-            | Op::Convert(_, a)
-            | Op::Not(a)
-            | Op::Reverse(a)
-            | Op::Rotate { a, .. }
-            | Op::Cumsum { a, .. }
-            | Op::Dup(a) => of(a),
-            Op::IndexAdd { acc, .. }
-            | Op::IndexSet { acc, .. }
-            | Op::SliceAdd { acc, .. }
-            | Op::GatherAdd { acc, .. } => of(acc),
-            Op::Bin(_, a, b) | Op::Cmp(_, a, b) => of(a).or_else(|| of(b)),
-            Op::Select(c, a, b) => of(a).or_else(|| of(b)).or_else(|| of(c)),
-            Op::Index { a, at, .. } => rest(a, at.len()),
-            Op::Sum { a, .. } => rest(a, 1),
-            Op::Slice { a, lo, hi, .. } => {
-                let mut s = of(a)?;
-                *s.first_mut()? = self.int(*hi).zip(self.int(*lo)).map(|(hi, lo)| hi - lo);
-                Some(s)
-            }
-            Op::Gather { a, at, .. } => {
-                let mut s = of(a)?;
-                *s.first_mut()? = self.len(*at);
-                Some(s)
-            }
-            Op::Concat { a, b, .. } => {
-                let mut s = of(a)?;
-                *s.first_mut()? = self.len(*a).zip(self.len(*b)).map(|(a, b)| a + b);
-                Some(s)
-            }
-            Op::Transpose(a) => {
-                let mut s = of(a)?;
-                (s.len() >= 2).then(|| s.swap(0, 1))?;
-                Some(s)
-            }
-            Op::Reshape { to, .. } => self.lists.get(to).cloned(),
-            Op::Broadcast { shape, .. } => self.lists.get(shape).cloned(),
-            Op::Replicate { n, a } => Some(below(self.int(*n), a)),
-            Op::ArrayLit { elems, .. } => Some(below(Some(elems.len() as i64), elems.first()?)),
             _ => None,
         }
     }
