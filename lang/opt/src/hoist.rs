@@ -6,32 +6,56 @@
 //! does not copy these in each iteration.
 
 use adl_ir::rewrite::{is_pure, never_fails};
-use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Trip, Ty, Var};
+use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Trip, Ty, Var, Zeros};
 use std::collections::HashSet;
 
 /// Moves invariant statements out of loops, as far as possible. `safe`: results of `index` statements that cannot fail.
-pub fn hoist(f: &mut Function, safe: &HashSet<Var>) {
+/// `arrays`: whether arrays may be symbolic zeros, which have no extents.
+pub fn hoist(f: &mut Function, safe: &HashSet<Var>, arrays: Zeros) {
     let mut body = std::mem::take(&mut f.body);
     let mut zeros = HashSet::new();
-    block(f, &mut body, safe, &mut zeros);
+    block(f, &mut body, &Hoisted { safe, arrays }, &mut zeros);
     f.body = body;
 }
 
+/// What may be hoisted.
+struct Hoisted<'a> {
+    safe: &'a HashSet<Var>,
+    arrays: Zeros,
+}
+
+impl Hoisted<'_> {
+    fn cannot_fail(&self, f: &Function, s: &Stmt) -> bool {
+        is_pure(&s.op) && never_fails(f, &s.op)
+            || matches!(s.op, Op::Index { .. }) && s.outs.iter().all(|v| self.safe.contains(v))
+    }
+
+    /// Operations that cost nothing: literals and extents. A branch that is not taken may ask for an extent of a
+    /// symbolic zero.
+    fn costs_nothing(&self, op: &Op) -> bool {
+        match op {
+            Op::Lit(_) | Op::Shape(_) => true,
+            Op::Dim(..) => self.arrays == Zeros::Materialized,
+            _ => false,
+        }
+    }
+}
+
 /// `zeros`: Ints that are known to be 0.
-fn block(func: &mut Function, inner_block: &mut Block, safe: &HashSet<Var>, zeros: &mut HashSet<Var>) {
+fn block(func: &mut Function, inner_block: &mut Block, hoisted: &Hoisted<'_>, zeros: &mut HashSet<Var>) {
     let mut out = Vec::with_capacity(inner_block.stmts.len());
     for mut stmt in std::mem::take(&mut inner_block.stmts) {
         if let Op::Lit(Lit::I64(0)) = stmt.op {
             zeros.extend(&stmt.outs);
         }
         for part in stmt.op.blocks_mut() {
-            block(func, part, safe, zeros);
+            block(func, part, hoisted, zeros);
         }
         if let Op::Loop(l) = &mut stmt.op {
             if let Trip::While(c) = &mut l.trip {
-                out.extend(invariant(func, c, safe));
+                out.extend(invariant(func, c, hoisted));
             }
-            out.extend(invariant(func, &mut l.body, safe));
+            out.extend(invariant(func, &mut l.body, hoisted));
             if let Trip::Count(n) = l.trip {
                 first_elements(func, &mut l.body, n, zeros, &mut out);
             }
@@ -68,46 +92,39 @@ fn first_elements(f: &mut Function, block: &mut Block, count: Var, zeros: &HashS
 }
 
 /// Removes from a loop's body the statements that depend on nothing bound in it, and returns them.
-fn invariant(f: &Function, b: &mut Block, safe: &HashSet<Var>) -> Vec<Stmt> {
+fn invariant(f: &Function, b: &mut Block, hoisted: &Hoisted<'_>) -> Vec<Stmt> {
     let mut moved = Vec::new();
-    let cannot_fail = |s: &Stmt| {
-        is_pure(&s.op) && never_fails(f, &s.op)
-            || matches!(s.op, Op::Index { .. }) && s.outs.iter().all(|v| safe.contains(v))
-    };
-    hoist_invariant(f, b, &mut HashSet::new(), &cannot_fail, &mut moved);
+    let cannot_fail = |s: &Stmt| hoisted.cannot_fail(f, s);
+    let free = |s: &Stmt| hoisted.cannot_fail(f, s) && hoisted.costs_nothing(&s.op);
+    hoist_invariant(f, b, &mut HashSet::new(), (&cannot_fail, &free), &mut moved);
     moved
 }
 
-/// Moves the statements that depend on nothing in `inside` to `moved`. Out of branches, which may not be taken,
-/// only free operations are moved.
+/// Moves the statements that depend on nothing in `inside` to `moved`: those that `moves` admits, and out of branches,
+/// which may not be taken, those that `free` admits.
 fn hoist_invariant(
     func: &Function,
     b: &mut Block,
     inside: &mut HashSet<Var>,
-    cannot_fail: &dyn Fn(&Stmt) -> bool,
+    (moves, free): (&dyn Fn(&Stmt) -> bool, &dyn Fn(&Stmt) -> bool),
     moved: &mut Vec<Stmt>,
 ) {
     inside.extend(b.params.iter().chain(&b.lin_params));
     b.stmts.retain_mut(|stmt| {
         let mut depends = false;
         stmt.op.each_operand(&mut |v| depends |= inside.contains(&v) || func.linear(v));
-        if !depends && stmt.lin_outs.is_empty() && cannot_fail(stmt) {
+        if !depends && stmt.lin_outs.is_empty() && moves(stmt) {
             moved.push(stmt.clone());
             return false;
         }
         if let Op::If(..) | Op::Switch(..) = stmt.op {
             stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
                 stmt.op.blocks_mut().into_iter().for_each(|part| {
-                    hoist_invariant(func, part, inside, &|s| cannot_fail(s) && costs_nothing(&s.op), moved);
+                    hoist_invariant(func, part, inside, (free, free), moved);
                 });
             });
         }
         inside.extend(stmt.outs.iter().chain(&stmt.lin_outs));
         true
     });
-}
-
-/// Operations that cost nothing: literals and extents.
-fn costs_nothing(op: &Op) -> bool {
-    matches!(op, Op::Lit(_) | Op::Dim(..) | Op::Shape(_))
 }

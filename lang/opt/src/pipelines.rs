@@ -58,7 +58,7 @@ passes! {
     SIMPLIFY "simplify", "Constant folding, algebraic identities, common subexpressions, extents traced to their origin.", |_, f, _| always!(simplify::simplify(f));
     HOIST "hoist", "Loop-invariant code motion.", |_, f, zeros| {
         let safe = if zeros == Zeros::Materialized { shapes::known(f) } else { HashSet::new() };
-        always!(hoist::hoist(f, &safe))
+        always!(hoist::hoist(f, &safe, zeros))
     };
     DEAD "dead", "Dead code elimination, components of reductions and carried values included.", |_, f, _| always!(dce::remove_dead(f));
     PUSHDOWN "pushdown", "Index pushdown: elements of products and sums of arrays from elements of the operands.", |_, f, _| index_pushdown::elements(f, index_pushdown::Order::Free);
