@@ -117,7 +117,7 @@ fn arrays(f: &Function, b: &Block) -> usize {
     let inside = |s: &Stmt| match &s.op {
         Op::If(_, a, b) => arrays(f, a).min(arrays(f, b)),
         Op::Loop(l) => arrays(f, &l.body).saturating_mul(ITERATIONS),
-        op => op.blocks().into_iter().map(|b| arrays(f, b)).sum(),
+        op => op.blocks().into_iter().map(|b| arrays(f, b)).fold(0, usize::saturating_add),
     };
     b.stmts
         .iter()
@@ -125,7 +125,7 @@ fn arrays(f: &Function, b: &Block) -> usize {
             usize::from(s.outs.iter().any(array))
                 .saturating_add(stacker::maybe_grow(64 * 1024, 1024 * 1024, || inside(s)))
         })
-        .sum()
+        .fold(0, usize::saturating_add)
 }
 
 /// Inserts assertions of the facts at the beginning of a function. For boxed rows, the loops over them assert

@@ -50,26 +50,44 @@ impl<'a> Values<'a> {
 
     /// The value at a place.
     pub fn at(&self, p: &ValuePath) -> Option<Value> {
-        let mut v = match p.root {
-            Root::Fun => self.f.clone(),
-            Root::Arg(i) => self.args.get(i as usize)?.clone(),
-            Root::Global(g) => self.m.global(g)?.clone(),
-        };
-        for s in &p.steps {
-            v = step(&v, *s as usize)?;
-        }
-        Some(v)
+        p.steps.iter().try_fold(self.root(p.root)?, |v, s| step(&v, *s as usize))
     }
 
-    /// Whether facts about other values hold for these.
+    fn root(&self, root: Root) -> Option<Value> {
+        match root {
+            Root::Fun => Some(self.f.clone()),
+            Root::Arg(i) => self.args.get(i as usize).cloned(),
+            Root::Global(g) => self.m.global(g).cloned(),
+        }
+    }
+
+    /// Whether facts about other values hold for these. Neighbouring facts are about neighbouring places, so the values
+    /// on the way to the last place are kept.
     pub fn fits(&self, facts: &[(ValuePath, ValueFact)]) -> bool {
+        let mut last: Option<&ValuePath> = None;
+        let mut way: Vec<Value> = Vec::new();
         facts.iter().all(|(p, f)| {
-            let Some(v) = self.at(p) else { return false };
+            let shared = match last {
+                Some(l) if l.root == p.root => l.steps.iter().zip(&p.steps).take_while(|(a, b)| a == b).count(),
+                _ => {
+                    way.clear();
+                    let Some(root) = self.root(p.root) else { return false };
+                    way.push(root);
+                    0
+                }
+            };
+            last = Some(p);
+            way.truncate(shared + 1);
+            for s in &p.steps[shared..] {
+                let Some(next) = way.last().and_then(|v| step(v, *s as usize)) else { return false };
+                way.push(next);
+            }
+            let Some(v) = way.last() else { return false };
             match f {
-                ValueFact::Array(n) => matches!(&v, Value::Array(a) if a.shape.first() == Some(n)),
-                ValueFact::Con(data, tag) => matches!(&v, Value::Data(d) if d.con.data == *data && d.con.tag == *tag),
-                ValueFact::Data(Some(t)) => self.type_of(&v).as_ref() == Some(t),
-                f => fact(&v) == *f,
+                ValueFact::Array(n) => matches!(v, Value::Array(a) if a.shape.first() == Some(n)),
+                ValueFact::Con(data, tag) => matches!(v, Value::Data(d) if d.con.data == *data && d.con.tag == *tag),
+                ValueFact::Data(Some(t)) => self.type_of(v).as_ref() == Some(t),
+                f => fact(v) == *f,
             }
         })
     }

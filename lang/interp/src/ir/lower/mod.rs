@@ -362,16 +362,17 @@ impl Lower<'_> {
 
     /// Parallel copy of variables to registers: a source register may also be a target.
     fn moves(&mut self, pairs: &[(R, Var)], at: u32, sc: &Scope) {
-        let vars: Vec<Var> = pairs.iter().map(|p| p.1).collect();
-        let takes: Vec<bool> =
-            pairs.iter().map(|(_, v)| vars.iter().filter(|w| *w == v).count() == 1 && self.dies(*v, at, sc)).collect();
+        let mut uses: HashMap<Var, u32> = HashMap::new();
+        pairs.iter().for_each(|(_, v)| *uses.entry(*v).or_default() += 1);
+        let takes: Vec<bool> = pairs.iter().map(|(_, v)| uses[v] == 1 && self.dies(*v, at, sc)).collect();
+        let written: HashSet<R> = pairs.iter().map(|(dest, _)| *dest).collect();
         let (mut late, mut temps) = (Vec::new(), Vec::new());
         for (index, (dest, v)) in pairs.iter().enumerate() {
             let s = self.reg(*v);
             if s == *dest {
                 continue;
             }
-            if pairs.iter().any(|(e, _)| *e == s) {
+            if written.contains(&s) {
                 let t = self.unused_register();
                 self.copy(t, s, takes[index]);
                 late.push((*dest, t, true));

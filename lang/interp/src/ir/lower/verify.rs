@@ -152,10 +152,13 @@ impl Verifier<'_> {
     fn flow(&mut self) {
         let mut start = AssignedRegs(vec![0; self.code.registers as usize / 64 + 1]);
         (0..self.code.params).for_each(|r| start.set(r, true));
+        // Code has far fewer joins than instructions; a state for each instruction would take quadratic memory.
+        let mut is_target = vec![false; self.code.instrs.len()];
+        self.code.instrs.iter().flat_map(|i| jumps(self.code, i)).for_each(|t| is_target[t] = true);
         self.reach(0, &start);
         while let Some(mut at) = self.todo.pop() {
             let Some(mut now) = self.states[at].clone() else { continue };
-            // Follow the path until it ends or meets an instruction with an already known state.
+            // Follow the path until it ends or meets a jump target.
             loop {
                 let i = &self.code.instrs[at];
                 let strips = self.through(at, i, &mut now);
@@ -164,11 +167,10 @@ impl Verifier<'_> {
                     break;
                 }
                 at += 1;
-                if self.states[at].is_some() {
+                if is_target[at] {
                     self.reach(at, &now);
                     break;
                 }
-                self.states[at] = Some(now.clone());
             }
         }
     }
