@@ -64,7 +64,7 @@ fn programs_print_the_same_by_both_roads() {
 
 /// Programs of these kinds are specialised.
 #[test]
-fn functions_in_arrays_order_and_arrays_of_data_take_the_main_road() {
+fn functions_in_arrays_order_and_arrays_of_data_are_compiled() {
     let cases = [
         ("fold (fun a f -> f a) x [sin, (fun y -> y * x)]", "0.7"),
         ("fold (fun a f -> f a * x) x layers", "0.7"),
@@ -79,6 +79,12 @@ fn functions_in_arrays_order_and_arrays_of_data_take_the_main_road() {
         ("sum (map (fun c -> exp (sum c)) (rows 0 [x, x * x]).T) * x", "0.7"),
         ("fold through x (reverse net)", "0.7"),
         ("sum (map (fun (w, f) -> w * f x) weighted)", "0.7"),
+        // In each arm one of the functions that `where` selects from captures nothing.
+        (
+            "(let z = [x, 0.5] in sum (map (where (0.5 <= z[0]) (checkpoint (fun (g : Float -> Float) -> z[1])) \
+             (fun (g : Float -> Float) -> norm z - g 0.5)) [sigmoid, (fun (b : Float) -> reduce (+) 0.5 z)]))",
+            "(-1.5)",
+        ),
     ];
     let mut wrong = Vec::new();
     for (body, point) in cases {

@@ -2,9 +2,11 @@
 
 use crate::val::Val;
 use crate::{Res, Spec};
+use adl_ir::shape_rule::Shapes;
 use adl_ir::{Cmp, Lit, Op, Var};
 use adl_prim::{GeneralFn, Prim};
 use adl_typing::core::{SizeAt, SizeRep, Sizes};
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 /// An extent as a term.
@@ -184,5 +186,82 @@ impl Spec<'_> {
         let text = self.lit(Lit::Str(text.into()));
         self.b.emit(Op::Prim(Prim::General(GeneralFn::Error), vec![text]), &[], &[]);
         Val::Bottom
+    }
+}
+
+/// Extents of variables of a loop's body in terms of variables from before it, as far as the body determines them.
+pub(crate) struct ExtentsFromOutside<'a, 's> {
+    spec: &'a Spec<'s>,
+    /// The number of the first variable of the body.
+    base: u32,
+    shapes: RefCell<HashMap<Var, Vec<Option<Extent>>>>,
+}
+
+impl<'a, 's> ExtentsFromOutside<'a, 's> {
+    pub(crate) fn new(spec: &'a Spec<'s>, base: u32) -> Self {
+        ExtentsFromOutside { spec, base, shapes: RefCell::default() }
+    }
+
+    /// The extent in terms of variables from outside.
+    fn outside(&self, e: Extent) -> Option<Extent> {
+        self.spec.sizes.before(e, self.base).or_else(|| match e {
+            Extent::Axis(v, k) => self.shape(v)?.get(k as usize).copied().flatten(),
+            Extent::Const(_) | Extent::Int(_) => None,
+        })
+    }
+
+    fn derive(&self, v: Var) -> Vec<Option<Extent>> {
+        let known: Vec<_> =
+            (0..self.spec.b.ty(v).rank()).map(|k| self.spec.sizes.before(Extent::Axis(v, k), self.base)).collect();
+        if known.iter().all(Option::is_some) {
+            return known;
+        }
+        let by_rule = self.spec.b.definition(v).and_then(|s| s.op.shape_of_result(self));
+        match by_rule.filter(|rule| rule.len() == known.len()) {
+            Some(rule) => known.into_iter().zip(rule).map(|(known, rule)| known.or(rule)).collect(),
+            None => known,
+        }
+    }
+}
+
+impl Shapes for ExtentsFromOutside<'_, '_> {
+    type Extent = Option<Extent>;
+
+    fn shape(&self, v: Var) -> Option<Vec<Option<Extent>>> {
+        if let Some(shape) = self.shapes.borrow().get(&v) {
+            return Some(shape.clone());
+        }
+        let shape = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.derive(v));
+        self.shapes.borrow_mut().insert(v, shape.clone());
+        Some(shape)
+    }
+    fn int(&self, v: Var) -> Option<Extent> {
+        self.outside(self.spec.known_extent(v))
+    }
+    fn constant(&self, n: usize) -> Option<Extent> {
+        i64::try_from(n).ok().map(Extent::Const)
+    }
+    fn difference(&self, hi: Var, lo: Var) -> Option<Extent> {
+        match (self.int(hi)?, self.int(lo)?) {
+            (Extent::Const(hi), Extent::Const(lo)) => Some(Extent::Const(hi.saturating_sub(lo))),
+            (hi, Extent::Const(0)) => Some(hi),
+            _ => None,
+        }
+    }
+    fn sum(&self, a: Option<Extent>, b: Option<Extent>) -> Option<Extent> {
+        match (a?, b?) {
+            (Extent::Const(a), Extent::Const(b)) => a.checked_add(b).map(Extent::Const),
+            _ => None,
+        }
+    }
+    fn elements(&self, list: Var) -> Option<Vec<Option<Extent>>> {
+        match &self.spec.b.definition(list)?.op {
+            Op::ArrayLit { elems, .. } => Some(elems.iter().map(|n| self.int(*n)).collect()),
+            Op::Shape(a) => self.shape(*a),
+            _ => None,
+        }
+    }
+    fn widest(&self, operands: &[Var]) -> Option<Vec<Option<Extent>>> {
+        operands.iter().filter_map(|v| self.shape(*v)).max_by_key(Vec::len)
     }
 }

@@ -4,11 +4,12 @@
 //! (`xs`): each iteration receives one element. Then there are no bounds checks at run time, and the derivative needs
 //! no scatter.
 
-use crate::extents::Extent as SizeOf;
+use crate::extents::{Extent as SizeOf, ExtentsFromOutside};
 use crate::key::Key;
 use crate::types::closed;
 use crate::val::Val;
 use crate::{Res, Spec};
+use adl_ir::shape_rule::Shapes;
 use adl_ir::{Cmp, Conv, Lit, Loop, Op, Out, Trip, Ty as IrTy, Var};
 use adl_prim::{Bin, ReductionFn};
 use adl_syntax::symbol::Symbol;
@@ -343,9 +344,8 @@ impl<'s> Spec<'s> {
         if !self.world.allow_zero_trips() {
             return HashMap::new();
         }
-        let extents = |x: Var| {
-            (0..self.b.ty(x).rank()).map(|k| self.sizes.before(SizeOf::Axis(x, k), base)).collect::<Option<Vec<_>>>()
-        };
+        let outside = ExtentsFromOutside::new(self, base);
+        let extents = |x: Var| outside.shape(x)?.into_iter().collect::<Option<Vec<_>>>();
         v.leaves().into_iter().filter_map(|x| Some((x, extents(x)?))).collect()
     }
 

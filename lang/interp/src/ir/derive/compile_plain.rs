@@ -63,9 +63,7 @@ enum WantedTier {
 
 fn called(m: &mut Machine, f: &Value, args: &[Value], tier: WantedTier) -> Res<Option<Value>> {
     let others = std::mem::take(&mut m.ran_native);
-    m.effects.begin();
-    let out = attempt(m, f, args, tier);
-    m.effects.end(matches!(out, Ok(Ok(_))));
+    let out = super::attempt(m, |m| attempt(m, f, args, tier));
     m.ran_native = others;
     match out {
         Ok(v) => Ok(v.ok()),

@@ -62,7 +62,7 @@ struct Cost {
 
 /// The record that `cost f x` returns.
 pub(crate) fn cost(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
-    match counted(m, f, x)? {
+    match super::attempt(m, |m| counted(m, f, x))? {
         Ok(c) => Ok(c.record()),
         Err(NotCompiled(u)) => {
             Err(Error::new(codes::PLAN, format!("the work of this function cannot be counted, because of {}", u.why)))
@@ -231,7 +231,7 @@ fn places(p: &Program, f: FnId) -> HashSet<Span> {
 
 /// Work of the value and of the reverse pass, and bytes stored, for a gradient.
 pub(crate) fn totals(m: &mut Machine, f: &Value, x: &Value) -> Res<Option<[u64; 3]>> {
-    Ok(counted(m, f, x)?.ok().map(|c| [c.primal, c.adjoint, c.bytes]))
+    Ok(super::attempt(m, |m| counted(m, f, x))?.ok().map(|c| [c.primal, c.adjoint, c.bytes]))
 }
 
 fn run(p: &Program, m: &mut Machine, f: FnId, x: &[Val], t: &[Val]) -> Result<(Counts, Vec<Val>), NotCompiled> {

@@ -1,4 +1,5 @@
-//! `map` on lanes gives what the function gives for each element alone: values, errors, effects and derivatives.
+//! `map` and comprehensions give what the function gives for each element alone: values, errors, effects and
+//! derivatives, in the interpreter and in compiled code.
 
 use adl_tests::{echo, echo_in, session};
 
@@ -112,8 +113,14 @@ const SETUP: &str = "let xs = map (fun i -> 3.0 * sin (float i)) (iota 20)\nlet 
 
 #[test]
 fn values_are_those_of_each_element_alone() {
+    // Compiled code computes so many elements at once.
+    values(8200);
+    values(20);
+}
+
+fn values(count: usize) {
     let (mut s, _) = session();
-    echo_in(&mut s, SETUP);
+    echo_in(&mut s, &SETUP.replace("iota 20", &format!("iota {count}")));
     let mut wrong = Vec::new();
     for body in BODIES {
         let f = format!(
@@ -234,7 +241,34 @@ fn effects_and_errors_come_in_the_order_of_the_elements() {
     }
 }
 
-/// Programs with the number of scalar records that one gradient may leave.
+#[test]
+fn results_without_elements_have_their_extents() {
+    let (mut s, _) = session();
+    echo_in(&mut s, "let xs = [1.0, 2.0]\nlet rows (n : Int) (x : [_]Float) = for i < n -> x * float i");
+    for (text, want) in [
+        ("(map (fun i -> xs * float i) (iota 0)).T", "[[], []] : [2][0]Float"),
+        ("(for i < 0 -> xs * float i).T", "[[], []] : [2][0]Float"),
+        ("(rows 0 xs).T", "[[], []] : [2][0]Float"),
+        (
+            "engine.grad Linearize (fun (x : [_]Float) -> let y = map (fun (f : (Float -> Float, Float)) -> x) (replicate 0 (abs, 0.5)) ++ (for i < 2 -> x) in sum y[0]) xs",
+            "[1.0, 1.0] : [2]Float",
+        ),
+    ] {
+        assert_eq!(echo_in(&mut s, text), want, "{text}");
+    }
+}
+
+#[test]
+fn loops_may_be_nested_deeply() {
+    // Estimates multiply with each level.
+    let body = (0..13).fold("y * 0.5 + x".to_owned(), |body, k| format!("loop y = y for i{k} < 1 do ({body})"));
+    let (mut s, _) = session();
+    echo_in(&mut s, &format!("let f (x : [_]Float) = let y = x in {body}"));
+    assert_eq!(echo_in(&mut s, "grad (fun x -> sum (f x)) [1.0, 2.0]"), "[1.5, 1.5] : [2]Float");
+    assert_eq!(echo_in(&mut s, "map (fun x -> sum (f x)) [[1.0, 2.0], [3.0, 4.0]]"), "[4.5, 10.5] : [2]Float");
+}
+
+/// Programs with the number of scalar records that one gradient may leave: the derivative is compiled.
 const TAPED: &[(&str, &str, usize)] = &[
     (
         "logistic loss",
@@ -274,7 +308,7 @@ const TAPED: &[(&str, &str, usize)] = &[
 ];
 
 #[test]
-fn maps_tape_whole_arrays() {
+fn derivatives_of_maps_need_no_tape() {
     for (name, setup, most) in TAPED {
         let (mut s, _) = session();
         let before = echo_in(&mut s, setup);
