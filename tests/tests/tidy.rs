@@ -186,6 +186,31 @@ fn a_scalar_operator_is_one_row() {
     assert_eq!(named, ["lang/prim/src/special.rs", "lang/prim/src/table/unary.rs"]);
 }
 
+/// The files outside of tests that name a simple operation of the IR, as `docs/adding.md` lists them.
+const OF_AN_OPERATION: &[&str] = &[
+    "lang/ad/src/jvp/leaf.rs",
+    "lang/ad/src/profile/work.rs",
+    "lang/ad/src/transpose/rules.rs",
+    "lang/gpu/src/exec/array_ops.rs",
+    "lang/gpu/src/exec/replay.rs",
+    "lang/gpu/src/wgsl/ops.rs",
+    "lang/interp/src/ir/eval_op.rs",
+    "lang/ir/src/eval/cost.rs",
+    "lang/ir/src/eval/mod.rs",
+    "lang/ir/src/shape_rule.rs",
+    "lang/ir/src/verify/types.rs",
+    "lang/opt/src/device/mod.rs",
+];
+
+#[test]
+fn an_ir_operation_is_one_row_and_its_rules() {
+    let sources = library();
+    let named: Vec<&str> =
+        sources.iter().filter(|(n, text)| text.contains("Op::Zeros(_)")).map(|(n, _)| n.as_str()).collect();
+    let more: Vec<_> = named.iter().filter(|n| !OF_AN_OPERATION.contains(n)).collect();
+    assert!(named.len() > 5 && more.is_empty(), "{more:?}");
+}
+
 /// Functions of a formatted source with their lengths. A `match` of one-line arms counts as one line: it is a table.
 fn functions(code: &str) -> Vec<(String, usize)> {
     let lines: Vec<&str> = code.lines().collect();
