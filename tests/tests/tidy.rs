@@ -206,7 +206,7 @@ const OF_AN_OPERATION: &[&str] = &[
 fn an_ir_operation_is_one_row_and_its_rules() {
     let sources = library();
     let named: Vec<&str> =
-        sources.iter().filter(|(n, text)| text.contains("Op::Zeros(_)")).map(|(n, _)| n.as_str()).collect();
+        sources.iter().filter(|(_, text)| text.contains("Op::Zeros(_)")).map(|(n, _)| n.as_str()).collect();
     let more: Vec<_> = named.iter().filter(|n| !OF_AN_OPERATION.contains(n)).collect();
     assert!(named.len() > 5 && more.is_empty(), "{more:?}");
 }
