@@ -175,7 +175,7 @@ pub(super) fn fused_for_device(m: &mut Machine, l: &Linearized, value: bool) -> 
     let whole = made.get()?.clone()?;
     let Fun::Member(g, i) = &*whole.fun else { return None };
     let refused =
-        g.codes[*i as usize].native.as_ref().is_some_and(|s| matches!(s.on_device(), Some(OnDevice::Never(_))));
+        g.codes[*i as usize].lowered.native.as_ref().is_some_and(|s| matches!(s.on_device(), Some(OnDevice::Never(_))));
     (!refused).then_some(whole)
 }
 
@@ -189,7 +189,7 @@ fn native(machine: &mut Machine, ready: &PreparedGradient, value: bool) -> Optio
     let whole = made(machine, l, value)?;
     let Fun::Member(g, i) = &*whole.fun else { return None };
     let code = g.codes[*i as usize].clone();
-    let ready = match (&code.native, l.hot.get()) {
+    let ready = match (&code.lowered.native, l.hot.get()) {
         (Some(state), true) => state.compile_for(&compiler, &machine.compiled_ad.clock, ready.leaves.iter()),
         _ => machine.native_code(&code, ready.leaves.iter()).is_some(),
     };
