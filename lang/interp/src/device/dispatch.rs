@@ -54,7 +54,7 @@ impl Machine {
     /// Chooses the target of a call of a lowered function.
     #[inline]
     pub(crate) fn call_target(&mut self, code: &Code, args: &[Value]) -> CallTarget {
-        match &code.native {
+        match &code.lowered.native {
             Some(state) if self.device.is_on() && !self.check_nan => self.chosen_way(state, args),
             _ => CallTarget::Cpu(None),
         }
@@ -137,7 +137,7 @@ impl Machine {
             down: after.down - before.down,
             refused: None,
         };
-        let state = code.native.as_ref();
+        let state = code.lowered.native.as_ref();
         let out = match out {
             Ok(outs) => {
                 if let Some(state) = state {
@@ -204,7 +204,7 @@ impl Machine {
 
     /// Records how long a call took on the CPU.
     pub(crate) fn timed(&mut self, code: &Code, t: Option<CpuTimer>) {
-        if let (Some(t), Some(state)) = (t, &code.native) {
+        if let (Some(t), Some(state)) = (t, &code.lowered.native) {
             state.times(|p| p.took(t.wide, false, t.start.elapsed()));
         }
     }

@@ -223,9 +223,32 @@ pub(crate) struct Specialized {
     origin: FnId,
 }
 
+/// The halves of a gradient as one function, built on demand; `None` if that is not possible.
+#[derive(Default)]
+struct FusedForms {
+    /// Without and with the value of the function.
+    halves: [std::cell::OnceCell<Option<fused_gradient::FusedGradient>>; 2],
+    /// Likewise for a device.
+    on_device: [std::cell::OnceCell<Option<fused_gradient::FusedGradient>>; 2],
+    /// With fused forward and reverse loops, for large arguments.
+    loops: std::cell::OnceCell<Option<Rc<Fun>>>,
+}
+
+/// What was timed about the gradients of a function.
+#[derive(Default)]
+struct GradientProfile {
+    /// For [`crate::device::Mode::Auto`]: times of entire gradients on the CPU and on a device.
+    device: std::cell::RefCell<DeviceTimes>,
+    /// The number of gradients that were computed by two separate halves, and the shortest of their times after the
+    /// first one.
+    halves: std::cell::Cell<(u32, std::time::Duration)>,
+    /// Whether the primal half, or a callee of it, ran natively the last time.
+    native: std::cell::Cell<bool>,
+}
+
 /// A linearised function: its primal half, tangent half and transpose.
 struct Linearized {
-    entered: Rc<Specialized>,
+    specialized: Rc<Specialized>,
     primal: Rc<Fun>,
     tangent: Rc<Fun>,
     cotangent: Rc<Fun>,
@@ -237,21 +260,8 @@ struct Linearized {
     kept: Vec<adl_ir::Ty>,
     /// The primal half and the transpose, in the program.
     halves: [FnId; 2],
-    /// Both halves as one function, without and with the value of the function, built on demand; `None` if that
-    /// is not possible.
-    whole: [std::cell::OnceCell<Option<fused_gradient::FusedGradient>>; 2],
-    /// Likewise for a device.
-    away: [std::cell::OnceCell<Option<fused_gradient::FusedGradient>>; 2],
-    /// Both halves as one function whose forward and reverse loops are fused, built for large arguments; `None`
-    /// if no loops can be fused.
-    joined: std::cell::OnceCell<Option<Rc<Fun>>>,
-    /// For [`crate::device::Mode::Auto`]: times of entire gradients on the CPU and on a device.
-    paces: std::cell::RefCell<DeviceTimes>,
-    /// Number of gradients that were computed by two separate halves, and the shortest of their times after the
-    /// first one.
-    pace: std::cell::Cell<(u32, std::time::Duration)>,
-    /// Whether the primal half, or a callee of it, ran natively the last time.
-    hot: std::cell::Cell<bool>,
+    fused: FusedForms,
+    profile: GradientProfile,
     active: Vec<bool>,
     /// What was linearised: the function, the parameters with respect to which it is differentiated, and the
     /// plan.
@@ -468,7 +478,7 @@ impl CompiledAd {
         let outs = made_by.body.results.len();
         let kept = made_by.tys(&made_by.body.results[linearized.results..]);
         let made = Rc::new(Linearized {
-            entered: specialized.clone(),
+            specialized: specialized.clone(),
             primal,
             tangent,
             cotangent,
@@ -476,12 +486,8 @@ impl CompiledAd {
             outs,
             kept,
             halves: [linearized.primal, linearized.cotangent],
-            whole: Default::default(),
-            away: Default::default(),
-            joined: Default::default(),
-            paces: Default::default(),
-            pace: Default::default(),
-            hot: Default::default(),
+            fused: FusedForms::default(),
+            profile: GradientProfile::default(),
             active: linearized.active,
             source: id,
             wrt,
@@ -509,13 +515,17 @@ impl CompiledAd {
 
     fn measure(&mut self, l: &Linearized, (how, sizes): (resolve_plan::ResolvedPlan, Vec<i64>), residuals: &[Value]) {
         let Ok(boxes) = self
-            .differentiated(&l.entered, how.segments)
+            .differentiated(&l.specialized, how.segments)
             .and_then(|j| Ok(self.ad.boxes(&mut self.program, j, &how.plan)?))
         else {
             return;
         };
-        let made =
-            MemoryMeasurement { func: l.entered.origin, bytes: self.bytes_of(&boxes, &l.kept, residuals), how, sizes };
+        let made = MemoryMeasurement {
+            func: l.specialized.origin,
+            bytes: self.bytes_of(&boxes, &l.kept, residuals),
+            how,
+            sizes,
+        };
         self.measured.retain(|old| !old.is_of(made.func, &made.how, &made.sizes));
         if self.measured.len() >= MEASURES {
             self.measured.remove(0);
@@ -723,7 +733,7 @@ fn recorded_by(
     if let Some(sizes) = measured {
         machine.compiled_ad.measure(&lined, (how, sizes), &residuals);
     }
-    let e = &lined.entered;
+    let e = &lined.specialized;
     let Some(output) = e.datas.from_leaves(&e.entry.result, &mut outs.into_iter()) else {
         return Ok(Err(not("a result of another layout than its type says")));
     };
@@ -777,7 +787,7 @@ pub(crate) fn apply(machine: &mut Machine, map: &LinearMap, main: &Map, value: &
 fn applied(machine: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> Res<Value> {
     let broken = || Error::new(codes::STRUCTURE, "a linear function is applied to data of another structure");
     let linearized = &main.lined;
-    let specialized = &linearized.entered;
+    let specialized = &linearized.specialized;
     let Some(arg) = specialized.entry.inputs.first().map(|i| &i.layout) else { return Err(broken()) };
     let result = &specialized.entry.result;
     let mut args = main.residuals.clone();

@@ -353,7 +353,7 @@ impl Machine {
         code: &Code,
         mut args: impl Iterator<Item = &'v Value>,
     ) -> Option<Rc<dyn Native>> {
-        match (&code.native, &self.compiler) {
+        match (&code.lowered.native, &self.compiler) {
             (Some(state), Some(compiler)) => state.ready(compiler, &self.compiled_ad.clock, &mut args),
             _ => None,
         }

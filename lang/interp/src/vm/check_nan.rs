@@ -122,7 +122,7 @@ impl Machine {
                 ([d].into_iter().collect(), args)
             }
             I::Lowered(k) => {
-                let s = &code.steps[k as usize];
+                let s = &code.lowered.steps[k as usize];
                 if !computes(&s.what) {
                     return None;
                 }
@@ -154,7 +154,7 @@ impl Machine {
             let given: Vec<String> = w.given.iter().map(show::show).collect();
             error = error.note(format!("it was made from {}", given.join(" and ")));
         }
-        let lowered = self.frames.iter().rev().find(|f| f.code.native.is_some());
+        let lowered = self.frames.iter().rev().find(|f| f.code.lowered.native.is_some());
         if let Some(name) = lowered.and_then(|f| f.code.name) {
             let of = name.as_str().rsplit(' ').next().unwrap_or_default().to_owned();
             error = error.note(format!(

@@ -164,32 +164,12 @@ pub struct Code {
     pub codes: Vec<Rc<Code>>,
     /// The code of recursive groups that are created here.
     pub groups: Vec<CodeList>,
-    /// Field names of records.
-    pub names: Vec<Rc<[Symbol]>>,
-    /// Constructors.
-    pub cons: Vec<Rc<ConInfo>>,
-    /// Index lists.
-    pub indices: Vec<Vec<IndexKind>>,
-    /// Tables of `Switch`: targets by tag, and the default target.
-    pub tables: Vec<(Vec<u32>, u32)>,
-    /// Run-time type representations; their locals are registers.
-    pub reps: Vec<Rep>,
-    /// Sizes in signatures: their position in an argument and, for checks, the name and the expected constant.
-    pub sizes: Vec<(core::SizeAt, String, Option<u64>)>,
-    /// The kinds of comprehensions.
-    pub kinds: Vec<core::ForKind>,
-    /// Operations of lowered IR.
-    pub steps: Vec<LoweredStep>,
-    /// Chains of operations of lowered IR, with their operands and result registers.
-    pub strips: Vec<(crate::ir::fuse_elementwise::FusedChain, Box<[Arg]>, Box<[R]>)>,
-    /// Calls of lowered IR.
-    pub calls: Vec<FnCall>,
-    /// Lists of returned values of lowered IR.
-    pub rets: Vec<Box<[Arg]>>,
+    /// What instructions of a program refer to.
+    pub tables: CodeTables,
+    /// What instructions of lowered IR refer to.
+    pub lowered: LoweredTables,
     /// The Core from which the code was compiled, for the specialiser.
     pub origin: Option<Rc<Origin>>,
-    /// For lowered IR: the state of native compilation.
-    pub native: Option<crate::ir::native::CompileState>,
     /// The name of the enclosing definition.
     pub name: Option<Symbol>,
     /// The type as text, for `show`.
@@ -204,6 +184,40 @@ pub struct Code {
     /// Whether it is a loop that was outlined from the function around it, so that it does not appear in call
     /// stacks.
     pub part: bool,
+}
+
+/// Tables of code that the compiler of programs makes.
+#[derive(Debug, Default)]
+pub struct CodeTables {
+    /// Field names of records.
+    pub names: Vec<Rc<[Symbol]>>,
+    /// Constructors.
+    pub cons: Vec<Rc<ConInfo>>,
+    /// Index lists.
+    pub indices: Vec<Vec<IndexKind>>,
+    /// Tables of `Switch`: targets by tag, and the default target.
+    pub targets: Vec<(Vec<u32>, u32)>,
+    /// Run-time type representations; their locals are registers.
+    pub reps: Vec<Rep>,
+    /// Sizes in signatures: their position in an argument and, for checks, the name and the expected constant.
+    pub sizes: Vec<(core::SizeAt, String, Option<u64>)>,
+    /// The kinds of comprehensions.
+    pub kinds: Vec<core::ForKind>,
+}
+
+/// Tables of code that lowering of IR makes.
+#[derive(Debug, Default)]
+pub struct LoweredTables {
+    /// Operations.
+    pub steps: Vec<LoweredStep>,
+    /// Chains of operations, with their operands and result registers.
+    pub strips: Vec<(crate::ir::fuse_elementwise::FusedChain, Box<[Arg]>, Box<[R]>)>,
+    /// Calls.
+    pub calls: Vec<FnCall>,
+    /// Lists of returned values.
+    pub rets: Vec<Box<[Arg]>>,
+    /// The state of native compilation.
+    pub native: Option<crate::ir::native::CompileState>,
 }
 
 /// A member of a recursive group, as Core: the local to which it is bound, its hidden parameters, the function.
@@ -235,19 +249,9 @@ impl Code {
             consts: Vec::new(),
             codes: Vec::new(),
             groups: Vec::new(),
-            names: Vec::new(),
-            cons: Vec::new(),
-            indices: Vec::new(),
-            tables: Vec::new(),
-            reps: Vec::new(),
-            sizes: Vec::new(),
-            kinds: Vec::new(),
-            steps: Vec::new(),
-            strips: Vec::new(),
-            calls: Vec::new(),
-            rets: Vec::new(),
+            tables: CodeTables::default(),
+            lowered: LoweredTables::default(),
             origin: None,
-            native: None,
             name,
             ty,
             profile: super::profile::Profile::default(),

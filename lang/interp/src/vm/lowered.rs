@@ -67,7 +67,7 @@ impl Machine {
             self.pack_results = false;
             return outs;
         }
-        if let Some(state) = &code.native {
+        if let Some(state) = &code.lowered.native {
             state.unpack(&mut args);
         }
         self.run_lowered(fun, args, results)
@@ -220,7 +220,7 @@ impl Machine {
                 && let Some(I::CallFn(k)) = caller.code.instrs.get(caller.pc.saturating_sub(1))
             {
                 let base = caller.base;
-                for (r, v) in caller.code.calls[*k as usize].outs.iter().zip(vals) {
+                for (r, v) in caller.code.lowered.calls[*k as usize].outs.iter().zip(vals) {
                     self.regs[base + *r as usize] = v;
                 }
             }

@@ -153,7 +153,7 @@ impl Machine {
                 I::JumpUnlessCmp(op, a, b, t) => {
                     jump!(!check!(compare_values(op, self.reg(base, a), self.reg(base, b))), t);
                 }
-                I::Switch(a, k) => pc = self.target(base, a, &code.tables[k as usize]),
+                I::Switch(a, k) => pc = self.target(base, a, &code.tables.targets[k as usize]),
                 I::LoopHead(i, n, exit) => {
                     if let (Value::Int(i), Value::Int(n)) = (self.reg(base, i), self.reg(base, n)) {
                         if i >= n {
@@ -173,7 +173,7 @@ impl Machine {
                 I::Back(head) => back!(head),
                 I::Call(d, f, first, n) => enter!(seen!(self.call_value(base, [d, f, first], n))),
                 I::CallSibling(d, k, first, n) => enter!(seen!(self.call_sibling(base, [d, k, first], n))),
-                I::CallFn(k) => enter!(seen!(self.call_fn(&code.calls[k as usize], base))),
+                I::CallFn(k) => enter!(seen!(self.call_fn(&code.lowered.calls[k as usize], base))),
                 I::TailCall(f, first, n) => {
                     leave!(seen!(self.tail_value(base, f, first, n)).and_then(|v| self.ret(v, depth)));
                 }
@@ -183,36 +183,40 @@ impl Machine {
                 I::TailFn(k) => {
                     save!();
                     // After an error in native code the frame has been removed.
-                    leave!(self.tail_fn(&code.calls[k as usize], base, depth)?);
+                    leave!(self.tail_fn(&code.lowered.calls[k as usize], base, depth)?);
                 }
                 I::Ret(a) => {
                     let v = std::mem::take(self.reg_mut(base, a));
                     leave!(self.ret(v, depth));
                 }
                 I::RetMany(k) => {
-                    let vals = self.taken(base, &code.rets[k as usize]);
+                    let vals = self.taken(base, &code.lowered.rets[k as usize]);
                     leave!(self.ret_many(vals, depth));
                 }
                 I::Prim(d, p, first, hidden, n) => seen!(self.primitive(base, [d, first], p, [hidden, n])),
-                I::Lowered(k) => seen!(self.step(base, &code.steps[k as usize])),
+                I::Lowered(k) => seen!(self.step(base, &code.lowered.steps[k as usize])),
                 // With `--check-nan` every operation is checked, so chains run one statement at a time.
-                I::FusedChain(k, t) => jump!(!NAN && check!(self.strips(base, &code.strips[k as usize])), t),
-                I::For(d, k, f, first, n) => seen!(self.comprehension(base, [d, f, first], code.kinds[k as usize], n)),
+                I::FusedChain(k, t) => jump!(!NAN && check!(self.strips(base, &code.lowered.strips[k as usize])), t),
+                I::For(d, k, f, first, n) => {
+                    seen!(self.comprehension(base, [d, f, first], code.tables.kinds[k as usize], n))
+                }
                 I::PrimFun(d, p, first, n) => self.prim_fun(base, d, p, first, n),
                 I::Closure(d, k, first, n) => self.closure(base, d, &code.codes[k as usize], first, n),
                 I::Group(d, k, first, n) => self.group(base, d, &code.groups[k as usize], first, n),
                 I::Sibling(d, k) => seen!(self.sibling_value(base, d, k)),
                 I::Tuple(d, first, n) => self.tuple(base, d, first, n),
-                I::Record(d, k, first, n) => self.record(base, d, &code.names[k as usize], first, n),
-                I::Con(d, k, first, n) => self.construct(base, d, &code.cons[k as usize], first, n),
+                I::Record(d, k, first, n) => self.record(base, d, &code.tables.names[k as usize], first, n),
+                I::Con(d, k, first, n) => self.construct(base, d, &code.tables.cons[k as usize], first, n),
                 I::Array(d, first, n) => seen!(self.array(base, d, first, n)),
                 I::Interp(d, first, n) => check!(self.interpolate(base, d, first, n)),
                 I::Push(acc, a) => check!(self.push(base, acc, a)),
                 I::Item(d, a, i) => check!(self.part(base, d, a, Projection::Item(i))),
                 I::Field(d, a, name) => check!(self.part(base, d, a, Projection::Field(name))),
-                I::Update(d, a, k, first, _) => check!(self.update(base, [d, a], &code.names[k as usize], first)),
+                I::Update(d, a, k, first, _) => {
+                    check!(self.update(base, [d, a], &code.tables.names[k as usize], first))
+                }
                 I::Index1(d, a, i) => seen!(self.index1(base, [d, a, i])),
-                I::Index(d, a, k, first) => seen!(self.index(base, [d, a, first], &code.indices[k as usize])),
+                I::Index(d, a, k, first) => seen!(self.index(base, [d, a, first], &code.tables.indices[k as usize])),
                 I::Elem(d, a, i) => seen!(self.element_at(base, d, a, i)),
                 I::ConField(d, a, i) => self.con_field(base, [d, a], i, &Value::Zero),
                 I::FieldOr(d, a, i, z) => self.con_field(base, [d, a], i, &code.consts[z as usize]),
@@ -222,10 +226,10 @@ impl Machine {
                 I::IsLen(d, a, n) => self.is_len(base, d, a, n),
                 I::AxisLen(d, a, axis) => self.axis_len(base, d, a, axis),
                 I::SameExtent(a, b) => check!(self.same_extent(base, a, b)),
-                I::Rep(d, k) => self.rep(base, d, &code.reps[k as usize]),
+                I::Rep(d, k) => self.rep(base, d, &code.tables.reps[k as usize]),
                 I::ZeroOf(d, rep) => self.zero_of(base, d, rep),
-                I::SizeAt(d, k) => check!(self.size_at(base, d, &code.sizes[k as usize].0)),
-                I::CheckSize(k, r) => check!(self.check_size(base, &code.sizes[k as usize], r)),
+                I::SizeAt(d, k) => check!(self.size_at(base, d, &code.tables.sizes[k as usize].0)),
+                I::CheckSize(k, r) => check!(self.check_size(base, &code.tables.sizes[k as usize], r)),
                 I::NoMatch => check!(Err(super::no_match())),
             }
             if let (true, Some(w)) = (NAN, &watched) {

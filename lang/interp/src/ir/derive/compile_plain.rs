@@ -119,7 +119,11 @@ fn offered(m: &mut Machine, fun: &Fun, leaves: &[Value]) -> Res<(Option<Vec<Valu
 /// before.
 pub(super) fn compiled(m: &Machine, fun: &Fun, args: &[Value]) -> bool {
     let (Fun::Member(g, i), Some(compiler)) = (fun, &m.compiler) else { return false };
-    g.codes[*i as usize].native.as_ref().is_some_and(|s| s.compile_for(compiler, &m.compiled_ad.clock, args.iter()))
+    g.codes[*i as usize]
+        .lowered
+        .native
+        .as_ref()
+        .is_some_and(|s| s.compile_for(compiler, &m.compiled_ad.clock, args.iter()))
 }
 
 impl CompiledAd {

@@ -133,7 +133,7 @@ fn by_two_functions(
 ) -> Res<Result<Differentiated, NotCompiled>> {
     let lined = ready.lined.clone();
     let out = recorded_by(m, f, x, ready, measured)?;
-    lined.hot.set(m.ran_native);
+    lined.profile.native.set(m.ran_native);
     Ok(out.map(|(y, map)| Differentiated::Map(y, map)))
 }
 
@@ -146,12 +146,12 @@ fn joined(machine: &mut Machine, ready: &PreparedGradient) -> Option<Rc<Fun>> {
     {
         return None;
     }
-    let again = linearized.joined.get().is_some();
+    let again = linearized.fused.loops.get().is_some();
     if !again {
         let made = with(machine, |compiled_ad, _| Ok(compiled_ad.joined(linearized))).ok().flatten();
-        linearized.joined.set(made).ok()?;
+        linearized.fused.loops.set(made).ok()?;
     }
-    let fun = linearized.joined.get()?.clone()?;
+    let fun = linearized.fused.loops.get()?.clone()?;
     // The cost model does not count chains of operations on large arrays as savings of compilation; replacing
     // them all by one loop does save time.
     if again && longest >= fuse_elementwise::LARGE {
@@ -167,7 +167,7 @@ pub(super) fn fused_for_device(m: &mut Machine, l: &Linearized, value: bool) -> 
     if l.kept.iter().any(holds_data) {
         return None;
     }
-    let made = &l.away[usize::from(value)];
+    let made = &l.fused.on_device[usize::from(value)];
     if made.get().is_none() {
         let fun = with(m, |compiled_ad, _| Ok(compiled_ad.whole(l, value, UnsignedZeros::Arrays))).ok().flatten();
         made.set(fun).ok()?;
@@ -175,7 +175,7 @@ pub(super) fn fused_for_device(m: &mut Machine, l: &Linearized, value: bool) -> 
     let whole = made.get()?.clone()?;
     let Fun::Member(g, i) = &*whole.fun else { return None };
     let refused =
-        g.codes[*i as usize].native.as_ref().is_some_and(|s| matches!(s.on_device(), Some(OnDevice::Never(_))));
+        g.codes[*i as usize].lowered.native.as_ref().is_some_and(|s| matches!(s.on_device(), Some(OnDevice::Never(_))));
     (!refused).then_some(whole)
 }
 
@@ -189,7 +189,7 @@ fn native(machine: &mut Machine, ready: &PreparedGradient, value: bool) -> Optio
     let whole = made(machine, l, value)?;
     let Fun::Member(g, i) = &*whole.fun else { return None };
     let code = g.codes[*i as usize].clone();
-    let ready = match (&code.native, l.hot.get()) {
+    let ready = match (&code.lowered.native, l.profile.native.get()) {
         (Some(state), true) => state.compile_for(&compiler, &machine.compiled_ad.clock, ready.leaves.iter()),
         _ => machine.native_code(&code, ready.leaves.iter()).is_some(),
     };
@@ -198,21 +198,21 @@ fn native(machine: &mut Machine, ready: &PreparedGradient, value: bool) -> Optio
 
 /// The fused gradient, if both halves are pure arithmetic on arrays and the gradient takes long.
 fn together(machine: &mut Machine, linearized: &Linearized, value: bool) -> Option<FusedGradient> {
-    let (times, least) = linearized.pace.get();
+    let (times, least) = linearized.profile.halves.get();
     if times < 2 || least < WORTH {
         return None;
     }
-    if linearized.whole[usize::from(value)].get().is_none()
+    if linearized.fused.halves[usize::from(value)].get().is_none()
         && !linearized.halves.iter().all(|f| arithmetic(machine.compiled_ad.program.func(*f)))
     {
-        linearized.pace.set((0, Duration::MAX));
+        linearized.profile.halves.set((0, Duration::MAX));
         return None;
     }
     made(machine, linearized, value)
 }
 
 fn made(m: &mut Machine, l: &Linearized, value: bool) -> Option<FusedGradient> {
-    let made = &l.whole[usize::from(value)];
+    let made = &l.fused.halves[usize::from(value)];
     if made.get().is_none() {
         let fun = with(m, |compiled_ad, _| Ok(compiled_ad.whole(l, value, UnsignedZeros::Vectors))).ok().flatten();
         made.set(fun).ok()?;
@@ -237,10 +237,10 @@ fn arithmetic(f: &Function) -> bool {
 impl Linearized {
     /// Records the time of a gradient that was computed by two halves.
     fn took(&self, time: Duration) {
-        let (times, least) = self.pace.get();
+        let (times, least) = self.profile.halves.get();
         // The first call includes compilation.
         let least = if times == 0 { Duration::MAX } else { least.min(time) };
-        self.pace.set((times.saturating_add(1), least));
+        self.profile.halves.set((times.saturating_add(1), least));
     }
 }
 
@@ -343,7 +343,7 @@ pub(super) fn run(
     whole: &FusedGradient,
     leaves: Vec<Value>,
 ) -> Res<Result<Differentiated, NotCompiled>> {
-    let specialized = &l.entered;
+    let specialized = &l.specialized;
     let broken = || super::not("a result of another layout than its type says");
     let Some(arg) = specialized.entry.inputs.first().map(|i| &i.layout) else { return Ok(Err(broken())) };
     let values = if whole.value { l.results } else { 0 };

@@ -26,7 +26,7 @@ pub(super) enum GradientTarget {
 /// Decides where to compute a gradient that may run as one function, and runs it if that is the device.
 pub(super) fn side(m: &mut Machine, x: &Value, ready: &PreparedGradient, value: bool) -> GradientTarget {
     let (l, size) = (&ready.lined, numbers(&ready.leaves));
-    let measured = match l.paces.borrow().next(size) {
+    let measured = match l.profile.device.borrow().next(size) {
         NextTarget::Cpu | NextTarget::MeasureCpu => return GradientTarget::Cpu(size),
         NextTarget::Device => false,
         NextTarget::MeasureDevice => true,
@@ -34,7 +34,7 @@ pub(super) fn side(m: &mut Machine, x: &Value, ready: &PreparedGradient, value: 
     match fused_for_device(m, l, value) {
         Some(whole) => GradientTarget::Device(on_device(m, x, ready, &whole, measured)),
         None => {
-            l.paces.borrow_mut().refused(size);
+            l.profile.device.borrow_mut().refused(size);
             GradientTarget::Cpu(size)
         }
     }
@@ -50,14 +50,14 @@ fn on_device(
     let (l, size, start) = (&ready.lined, numbers(&ready.leaves), Instant::now());
     let (out, done) = m.device_only(measured, |m| run(m, x, l, whole, ready.leaves.clone()));
     match done {
-        true if measured => l.paces.borrow_mut().took(size, true, start.elapsed()),
+        true if measured => l.profile.device.borrow_mut().took(size, true, start.elapsed()),
         true => {}
-        false => l.paces.borrow_mut().refused(size),
+        false => l.profile.device.borrow_mut().refused(size),
     }
     out
 }
 
 /// Records the time of a gradient on the CPU.
 pub(super) fn took_here(l: &Linearized, size: u64, start: Instant) {
-    l.paces.borrow_mut().took(size, false, start.elapsed());
+    l.profile.device.borrow_mut().took(size, false, start.elapsed());
 }

@@ -122,8 +122,8 @@ impl Lower<'_> {
         let infos = inner(sc, at);
         let scrutinee = self.reg(var);
         let gone = self.dies(var, at, sc) && infos.iter().all(|i| !i.free.contains_key(&var));
-        let table = self.code.tables.len();
-        self.code.tables.push((Vec::new(), 0));
+        let table = self.code.tables.targets.len();
+        self.code.tables.targets.push((Vec::new(), 0));
         self.emit(I::Switch(scrutinee, table as u32));
         let mut targets = Vec::new();
         for (block, info) in arms.iter().zip(infos) {
@@ -144,7 +144,7 @@ impl Lower<'_> {
         }
         let default = self.code.here();
         self.emit(I::NoMatch);
-        self.code.tables[table] = (targets, default);
+        self.code.tables.targets[table] = (targets, default);
         Ok(())
     }
 
@@ -182,8 +182,8 @@ impl Lower<'_> {
                 let vars: Vec<Var> = args.iter().chain(lin_args).copied().collect();
                 let args = self.args(&vars, at, sc, &|_| false);
                 let callee = self.link.place(*f);
-                self.code.calls.push(FnCall { callee, args, outs: Box::new([]) });
-                self.emit(I::TailFn(self.code.calls.len() as u32 - 1));
+                self.code.lowered.calls.push(FnCall { callee, args, outs: Box::new([]) });
+                self.emit(I::TailFn(self.code.lowered.calls.len() as u32 - 1));
                 Ok(())
             }
             _ => self.leave(&results, at + 1, sc),
@@ -204,8 +204,8 @@ impl Lower<'_> {
             return Ok(());
         }
         let list = self.args(results, at, sc, &|_| false);
-        self.code.rets.push(list);
-        self.emit(I::RetMany(self.code.rets.len() as u32 - 1));
+        self.code.lowered.rets.push(list);
+        self.emit(I::RetMany(self.code.lowered.rets.len() as u32 - 1));
         Ok(())
     }
 }

@@ -64,7 +64,7 @@ impl Linker {
             if adl_ir::verify::is_on() {
                 verified(&func, verify::verify(&code));
             }
-            code.native = Some(self.keep(program, next, kept, inlined, chains));
+            code.lowered.native = Some(self.keep(program, next, kept, inlined, chains));
             self.codes.push(Rc::new(code));
             self.group = None;
         }
@@ -318,14 +318,14 @@ impl Lower<'_> {
             .iter()
             .map(|v| Arg { r: self.reg(*v), last: (at..found_chain.end).any(|i| self.dies(*v, i, sc)) })
             .collect();
-        let k = self.code.strips.len();
-        self.code.strips.push((found_chain.strips, args, Box::new([])));
+        let k = self.code.lowered.strips.len();
+        self.code.lowered.strips.push((found_chain.strips, args, Box::new([])));
         self.span = block.stmts[at as usize].span;
         let hole = self.hole(I::FusedChain(k as u32, 0));
         for i in at..found_chain.end {
             self.stmt(&block.stmts[i as usize], i, sc)?;
         }
-        self.code.strips[k].2 = found_chain.results.iter().map(|v| self.reg(*v)).collect();
+        self.code.lowered.strips[k].2 = found_chain.results.iter().map(|v| self.reg(*v)).collect();
         self.code.patch_jump(hole);
         Ok(found_chain.end)
     }
@@ -346,8 +346,8 @@ impl Lower<'_> {
                 self.release_dying(&vars, at, sc);
                 let outs = self.bind_outs(stmt).into();
                 let callee = self.link.place(*f);
-                self.code.calls.push(FnCall { callee, args, outs });
-                self.emit(I::CallFn(self.code.calls.len() as u32 - 1));
+                self.code.lowered.calls.push(FnCall { callee, args, outs });
+                self.emit(I::CallFn(self.code.lowered.calls.len() as u32 - 1));
             }
             _ => self.plain(stmt, at, sc)?,
         }
@@ -356,8 +356,8 @@ impl Lower<'_> {
     }
 
     fn step(&mut self, what: super::eval_op::LoweredOp, args: Box<[Arg]>, outs: Vec<R>, zeros: Box<[Value]>) {
-        self.code.steps.push(LoweredStep { what, args, outs: outs.into(), zeros });
-        self.emit(I::Lowered(self.code.steps.len() as u32 - 1));
+        self.code.lowered.steps.push(LoweredStep { what, args, outs: outs.into(), zeros });
+        self.emit(I::Lowered(self.code.lowered.steps.len() as u32 - 1));
     }
 
     /// Parallel copy of variables to registers: a source register may also be a target.

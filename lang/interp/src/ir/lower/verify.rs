@@ -51,7 +51,7 @@ pub fn verify(code: &Code) -> Result<(), Vec<Fault>> {
 
 /// Checks invariant 6 for the functions of a group from index `first` on.
 pub fn verify_calls(codes: &CodeList, first: usize) -> Result<(), Vec<Fault>> {
-    let calls = codes.iter().skip(first).flat_map(|c| c.calls.iter().enumerate());
+    let calls = codes.iter().skip(first).flat_map(|c| c.lowered.calls.iter().enumerate());
     let wrong = calls.filter(|(_, c)| codes.get(c.callee as usize).is_none_or(|f| f.params as usize != c.args.len()));
     let faults: Vec<Fault> = wrong
         .map(|(k, c)| Fault { invariant: 6, at: k, message: format!("call {k} has {} arguments", c.args.len()) })
@@ -139,11 +139,11 @@ impl Verifier<'_> {
             I::Const(_, k) | I::At1(_, _, _, k) | I::At2(_, _, _, _, k) | I::FieldOr(_, _, _, k) => {
                 there(k, c.consts.len())
             }
-            I::Switch(_, k) => there(k, c.tables.len()),
-            I::Lowered(k) => there(k, c.steps.len()),
-            I::FusedChain(k, _) => there(k, c.strips.len()),
-            I::CallFn(k) | I::TailFn(k) => there(k, c.calls.len()),
-            I::RetMany(k) => there(k, c.rets.len()),
+            I::Switch(_, k) => there(k, c.tables.targets.len()),
+            I::Lowered(k) => there(k, c.lowered.steps.len()),
+            I::FusedChain(k, _) => there(k, c.lowered.strips.len()),
+            I::CallFn(k) | I::TailFn(k) => there(k, c.lowered.calls.len()),
+            I::RetMany(k) => there(k, c.lowered.rets.len()),
             _ => true,
         }
     }
@@ -201,7 +201,7 @@ impl Verifier<'_> {
         };
         let mut done = None;
         if let I::FusedChain(k, _) = instr {
-            let (_, args, outs) = &self.code.strips[*k as usize];
+            let (_, args, outs) = &self.code.lowered.strips[*k as usize];
             let mut after = now.clone();
             args.iter().for_each(|a| run(RegUse::Read(a.r), &mut after));
             args.iter().filter(|a| a.last).for_each(|a| run(RegUse::Clear(a.r), &mut after));
@@ -273,7 +273,7 @@ fn jumps(code: &Code, i: &I) -> Vec<usize> {
         | I::LoopNext(_, t)
         | I::FusedChain(_, t) => vec![t as usize],
         I::Switch(_, k) => {
-            let (targets, default) = &code.tables[k as usize];
+            let (targets, default) = &code.tables.targets[k as usize];
             targets.iter().chain([default]).map(|t| *t as usize).collect()
         }
         _ => Vec::new(),
@@ -309,18 +309,18 @@ fn each_use(code: &Code, i: &I, visit: &mut dyn FnMut(RegUse)) {
             [RegUse::Read(a), RegUse::Read(b)].into_iter().for_each(visit);
         }
         I::CallFn(k) | I::TailFn(k) => {
-            let call = &code.calls[k as usize];
+            let call = &code.lowered.calls[k as usize];
             args(&call.args, visit);
             call.outs.iter().for_each(|r| visit(RegUse::Write(*r)));
         }
-        I::RetMany(k) => args(&code.rets[k as usize], visit),
+        I::RetMany(k) => args(&code.lowered.rets[k as usize], visit),
         I::Lowered(k) => {
-            let step = &code.steps[k as usize];
+            let step = &code.lowered.steps[k as usize];
             args(&step.args, visit);
             step.outs.iter().for_each(|r| visit(RegUse::Write(*r)));
         }
         I::FusedChain(k, _) => {
-            let (_, operands, outs) = &code.strips[k as usize];
+            let (_, operands, outs) = &code.lowered.strips[k as usize];
             args(operands, visit);
             outs.iter().for_each(|r| visit(RegUse::Write(*r)));
         }

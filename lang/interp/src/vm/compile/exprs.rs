@@ -53,8 +53,8 @@ impl Compiler {
                 let first = self.args(args.iter())?;
                 let decl = &c.data.cons[c.tag as usize];
                 let info = ConInfo { name: decl.name, tag: c.tag, data: c.data.id, arity: args.len() as u32 };
-                self.code.cons.push(Rc::new(info));
-                let k = self.code.cons.len() as u32 - 1;
+                self.code.tables.cons.push(Rc::new(info));
+                let k = self.code.tables.cons.len() as u32 - 1;
                 self.emit(I::Con(dest, k, first, args.len() as u32));
             }
             ExprKind::Let(..) | ExprKind::LetRec(..) | ExprKind::Sizes(..) => {
@@ -108,8 +108,8 @@ impl Compiler {
             }
             ExprKind::Index(a, args) => self.index(a, args, dest)?,
             ExprKind::For(kind, vars, body, rep) => {
-                self.code.kinds.push(*kind);
-                let k = self.code.kinds.len() as u32 - 1;
+                self.code.tables.kinds.push(*kind);
+                let k = self.code.tables.kinds.len() as u32 - 1;
                 self.comprehension(k, vars, body, rep, expr, dest)?;
             }
             ExprKind::Guard(c, body, rep) => {
@@ -312,8 +312,8 @@ impl Compiler {
 
     fn size_at(&mut self, at: &adl_typing::core::SizeAt, name: &str, constant: Option<u64>) -> Res<u32> {
         let from = Local(self.load(at.from)?);
-        self.code.sizes.push((adl_typing::core::SizeAt { from, ..at.clone() }, name.to_owned(), constant));
-        Ok(self.code.sizes.len() as u32 - 1)
+        self.code.tables.sizes.push((adl_typing::core::SizeAt { from, ..at.clone() }, name.to_owned(), constant));
+        Ok(self.code.tables.sizes.len() as u32 - 1)
     }
 
     /// `dest` is the result register; with `None` the result is returned.
@@ -484,8 +484,8 @@ impl Compiler {
             }
         }
         let first = self.args(parts.into_iter())?;
-        self.code.indices.push(kinds);
-        let k = self.code.indices.len() as u32 - 1;
+        self.code.tables.indices.push(kinds);
+        let k = self.code.tables.indices.len() as u32 - 1;
         self.span = span;
         self.emit(I::Index(dest, arr, k, first));
         Ok(())

@@ -68,7 +68,7 @@ fn uses(i: &I, code: &Code, visit: &mut dyn FnMut(u32)) {
         }
         I::Index(_, a, k, first) => {
             visit(a);
-            let n = code.indices[k as usize]
+            let n = code.tables.indices[k as usize]
                 .iter()
                 .map(|i| match i {
                     IndexKind::At => 1,
@@ -81,10 +81,10 @@ fn uses(i: &I, code: &Code, visit: &mut dyn FnMut(u32)) {
             visit(g);
             range(first, n + 1, visit);
         }
-        I::Rep(_, k) => rep_uses(&code.reps[k as usize], visit),
-        I::SizeAt(_, k) => visit(code.sizes[k as usize].0.from.0),
+        I::Rep(_, k) => rep_uses(&code.tables.reps[k as usize], visit),
+        I::SizeAt(_, k) => visit(code.tables.sizes[k as usize].0.from.0),
         I::CheckSize(k, r) => {
-            visit(code.sizes[k as usize].0.from.0);
+            visit(code.tables.sizes[k as usize].0.from.0);
             visit(r);
         }
     }
@@ -178,7 +178,7 @@ fn next(at: usize, i: &I, code: &Code, visit: &mut dyn FnMut(usize)) {
             visit(at + 1);
         }
         I::Switch(_, k) => {
-            let (targets, default) = &code.tables[k as usize];
+            let (targets, default) = &code.tables.targets[k as usize];
             targets.iter().for_each(|t| visit(*t as usize));
             visit(*default as usize);
         }

@@ -91,8 +91,8 @@ impl Compiler {
             }
             Tree::Con(on, cases, default) => {
                 let on = self.load(*on)?;
-                let table = self.code.tables.len();
-                self.code.tables.push((Vec::new(), 0));
+                let table = self.code.tables.targets.len();
+                self.code.tables.targets.push((Vec::new(), 0));
                 self.emit(I::Switch(on, table as u32));
                 let width = cases.iter().map(|(c, _, _)| c.tag + 1).max().unwrap_or(0);
                 let mut targets = vec![u32::MAX; width as usize];
@@ -114,7 +114,7 @@ impl Compiler {
                         *t = other;
                     }
                 }
-                self.code.tables[table] = (targets, other);
+                self.code.tables.targets[table] = (targets, other);
             }
             Tree::Lit(on, cases, default) => {
                 let on = self.load(*on)?;

@@ -108,8 +108,8 @@ impl Compiler {
     }
 
     fn names(&mut self, names: Vec<Symbol>) -> u32 {
-        self.code.names.push(names.into());
-        self.code.names.len() as u32 - 1
+        self.code.tables.names.push(names.into());
+        self.code.tables.names.len() as u32 - 1
     }
 
     /// The register of a local. A sibling is created as a value on demand.
@@ -150,8 +150,8 @@ impl Compiler {
 
     fn load_rep(&mut self, r: &Rep, d: R) -> Res<()> {
         let r = self.rep(r)?;
-        self.code.reps.push(r);
-        let k = self.code.reps.len() as u32 - 1;
+        self.code.tables.reps.push(r);
+        let k = self.code.tables.reps.len() as u32 - 1;
         self.emit(I::Rep(d, k));
         Ok(())
     }
