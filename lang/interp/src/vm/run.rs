@@ -198,7 +198,7 @@ impl Machine {
                 // With `--check-nan` every operation is checked, so chains run one statement at a time.
                 I::FusedChain(k, t) => jump!(!NAN && check!(self.strips(base, &code.lowered.strips[k as usize])), t),
                 I::For(d, k, f, first, n) => {
-                    seen!(self.comprehension(base, [d, f, first], code.tables.kinds[k as usize], n))
+                    seen!(self.comprehension(base, [d, f, first], code.tables.kinds[k as usize], n));
                 }
                 I::PrimFun(d, p, first, n) => self.prim_fun(base, d, p, first, n),
                 I::Closure(d, k, first, n) => self.closure(base, d, &code.codes[k as usize], first, n),
@@ -213,7 +213,7 @@ impl Machine {
                 I::Item(d, a, i) => check!(self.part(base, d, a, Projection::Item(i))),
                 I::Field(d, a, name) => check!(self.part(base, d, a, Projection::Field(name))),
                 I::Update(d, a, k, first, _) => {
-                    check!(self.update(base, [d, a], &code.tables.names[k as usize], first))
+                    check!(self.update(base, [d, a], &code.tables.names[k as usize], first));
                 }
                 I::Index1(d, a, i) => seen!(self.index1(base, [d, a, i])),
                 I::Index(d, a, k, first) => seen!(self.index(base, [d, a, first], &code.tables.indices[k as usize])),
