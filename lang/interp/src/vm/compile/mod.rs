@@ -8,6 +8,7 @@ mod exprs;
 mod liveness;
 mod matches;
 mod outline;
+mod vectorisable;
 
 use super::code::{Code, I, Origin, R};
 use super::profile::Profile;
