@@ -236,8 +236,8 @@ fn effects_and_errors_come_in_the_order_of_the_elements() {
 
 #[test]
 fn results_without_elements_have_their_extents() {
-    let (mut s, _) = session();
-    echo_in(&mut s, "let xs = [1.0, 2.0]\nlet rows (n : Int) (x : [_]Float) = for i < n -> x * float i");
+    let (mut session, _) = session();
+    echo_in(&mut session, "let xs = [1.0, 2.0]\nlet rows (n : Int) (x : [_]Float) = for i < n -> x * float i");
     for (text, want) in [
         ("(map (fun i -> xs * float i) (iota 0)).T", "[[], []] : [2][0]Float"),
         ("(for i < 0 -> xs * float i).T", "[[], []] : [2][0]Float"),
@@ -247,7 +247,7 @@ fn results_without_elements_have_their_extents() {
             "[1.0, 1.0] : [2]Float",
         ),
     ] {
-        assert_eq!(echo_in(&mut s, text), want, "{text}");
+        assert_eq!(echo_in(&mut session, text), want, "{text}");
     }
 }
 

@@ -27,9 +27,9 @@ pub trait Shapes {
 
 impl Op {
     /// The shape of the single result of an operation without blocks, as far as its operands determine it.
-    pub fn shape_of_result<S: Shapes>(&self, s: &S) -> Option<Vec<S::Extent>> {
-        let of = |v: &Var| s.shape(*v);
-        let rows = |v: &Var, from: usize| Some(s.shape(*v)?.get(from..)?.to_vec());
+    pub fn shape_of_result<S: Shapes>(&self, shapes: &S) -> Option<Vec<S::Extent>> {
+        let of = |v: &Var| shapes.shape(*v);
+        let rows = |v: &Var, from: usize| Some(shapes.shape(*v)?.get(from..)?.to_vec());
         let below = |n: S::Extent, mut rest: Vec<S::Extent>| {
             rest.insert(0, n);
             rest
@@ -39,28 +39,28 @@ impl Op {
             Op::Cumsum { a, .. } | Op::Dup(a) => of(a),
             Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } => of(acc),
             Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } => of(acc),
-            Op::Bin(_, a, b) | Op::Cmp(_, a, b) => s.widest(&[*a, *b]),
+            Op::Bin(_, a, b) | Op::Cmp(_, a, b) => shapes.widest(&[*a, *b]),
             Op::Select(c, a, b) => match of(c).filter(|shape| !shape.is_empty()) {
                 Some(shape) => Some(shape),
                 None => of(a).filter(|shape| Some(shape) == of(b).as_ref()),
             },
             Op::Index { a, at, .. } => rows(a, at.len()),
             Op::Sum { a, .. } => rows(a, 1),
-            Op::Slice { a, lo, hi, .. } => Some(below(s.difference(*hi, *lo), rows(a, 1)?)),
+            Op::Slice { a, lo, hi, .. } => Some(below(shapes.difference(*hi, *lo), rows(a, 1)?)),
             Op::Gather { a, at, .. } => Some([of(at)?, rows(a, 1)?].concat()),
             Op::Concat { a, b, .. } => {
                 // An array without rows may have other extents.
                 let rest = rows(a, 1).filter(|rest| Some(rest) == rows(b, 1).as_ref())?;
-                Some(below(s.sum(of(a)?.first()?.clone(), of(b)?.first()?.clone()), rest))
+                Some(below(shapes.sum(of(a)?.first()?.clone(), of(b)?.first()?.clone()), rest))
             }
             Op::Transpose(a) => {
                 let mut shape = of(a).filter(|shape| shape.len() > 1)?;
                 shape.swap(0, 1);
                 Some(shape)
             }
-            Op::Reshape { to: shape, .. } | Op::Broadcast { shape, .. } => s.elements(*shape),
-            Op::Replicate { n, a } => Some(below(s.int(*n), of(a)?)),
-            Op::ArrayLit { elems, .. } => Some(below(s.constant(elems.len()), of(elems.first()?)?)),
+            Op::Reshape { to: shape, .. } | Op::Broadcast { shape, .. } => shapes.elements(*shape),
+            Op::Replicate { n, a } => Some(below(shapes.int(*n), of(a)?)),
+            Op::ArrayLit { elems, .. } => Some(below(shapes.constant(elems.len()), of(elems.first()?)?)),
             Op::Outer(a, b) => Some([of(a)?, of(b)?].concat()),
             Op::MatMul(a, b) => {
                 let mut shape = of(a)?;
@@ -69,11 +69,11 @@ impl Op {
             }
             Op::Contract(c) => {
                 let rank = of(&c.a)?.len();
-                Some(c.size[2 - rank.min(2)..2].iter().map(|n| s.int(*n)).collect())
+                Some(c.size[2 - rank.min(2)..2].iter().map(|n| shapes.int(*n)).collect())
             }
-            Op::Prim(p, args) => s.built_in(*p, args),
+            Op::Prim(p, args) => shapes.built_in(*p, args),
             Op::Dot(..) | Op::SumAll { .. } | Op::Dim(..) | Op::Size(_) | Op::Lit(_) => Some(Vec::new()),
-            Op::Shape(a) => Some(vec![s.constant(of(a)?.len())]),
+            Op::Shape(a) => Some(vec![shapes.constant(of(a)?.len())]),
             // Symbolic zeros have no shape, positions are as many as there are, and data has fields.
             Op::Zero(_) | Op::Nonzero(_) | Op::Zeros(_) | Op::Construct { .. } | Op::Destruct { .. } => None,
             Op::Drop(_) | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } => None,

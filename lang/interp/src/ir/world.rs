@@ -66,24 +66,24 @@ impl<'a> Values<'a> {
     pub fn fits(&self, facts: &[(ValuePath, ValueFact)]) -> bool {
         let mut last: Option<&ValuePath> = None;
         let mut way: Vec<Value> = Vec::new();
-        facts.iter().all(|(p, f)| {
+        facts.iter().all(|(place, expected)| {
             let shared = match last {
-                Some(l) if l.root == p.root => l.steps.iter().zip(&p.steps).take_while(|(a, b)| a == b).count(),
+                Some(l) if l.root == place.root => l.steps.iter().zip(&place.steps).take_while(|(a, b)| a == b).count(),
                 _ => {
                     way.clear();
-                    let Some(root) = self.root(p.root) else { return false };
+                    let Some(root) = self.root(place.root) else { return false };
                     way.push(root);
                     0
                 }
             };
-            last = Some(p);
+            last = Some(place);
             way.truncate(shared + 1);
-            for s in &p.steps[shared..] {
+            for s in &place.steps[shared..] {
                 let Some(next) = way.last().and_then(|v| step(v, *s as usize)) else { return false };
                 way.push(next);
             }
             let Some(v) = way.last() else { return false };
-            match f {
+            match expected {
                 ValueFact::Array(n) => matches!(v, Value::Array(a) if a.shape.first() == Some(n)),
                 ValueFact::Con(data, tag) => matches!(v, Value::Data(d) if d.con.data == *data && d.con.tag == *tag),
                 ValueFact::Data(Some(t)) => self.type_of(v).as_ref() == Some(t),
