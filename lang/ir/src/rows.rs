@@ -99,6 +99,20 @@ macro_rules! linear {
     }};
 }
 
+/// The columns after `linear`, in the order of the table.
+macro_rules! columns {
+    ($effect:ident $fails:ident $tangent:ident $unit:ident $arithmetic:ident $reads:ident) => {
+        OpRow {
+            effect: Effect::$effect,
+            fails: Fails::$fails,
+            tangent: Tangent::$tangent,
+            unit: CostUnit::$unit,
+            arithmetic: Arithmetic::$arithmetic,
+            reads: Reads::$reads,
+        }
+    };
+}
+
 /// The label beside an operand, or no text.
 macro_rules! label {
     () => {
@@ -126,22 +140,8 @@ macro_rules! operations {
             /// The row of the operation.
             pub fn row(&self) -> OpRow {
                 match self {
-                    $(Op::$name { .. } => OpRow {
-                        effect: Effect::$effect,
-                        fails: Fails::$fails,
-                        tangent: Tangent::$tangent,
-                        unit: CostUnit::$unit,
-                        arithmetic: Arithmetic::$arithmetic,
-                        reads: Reads::$reads,
-                    },)*
-                    $(Op::$own { .. } => OpRow {
-                        effect: Effect::$eff,
-                        fails: Fails::$fail,
-                        tangent: Tangent::$tan,
-                        unit: CostUnit::$cost,
-                        arithmetic: Arithmetic::$arith,
-                        reads: Reads::$read,
-                    },)*
+                    $(Op::$name { .. } => columns!($effect $fails $tangent $unit $arithmetic $reads),)*
+                    $(Op::$own { .. } => columns!($eff $fail $tan $cost $arith $read),)*
                 }
             }
 

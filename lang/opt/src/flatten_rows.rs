@@ -23,11 +23,11 @@ pub fn flatten_matrices(f: &mut Function) -> bool {
     changed
 }
 
-fn block(func: &mut Function, inner_block: &mut Block) -> bool {
+fn block(func: &mut Function, body: &mut Block) -> bool {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut changed = false;
-        let mut out = Vec::with_capacity(inner_block.stmts.len());
-        for mut stmt in std::mem::take(&mut inner_block.stmts) {
+        let mut out = Vec::with_capacity(body.stmts.len());
+        for mut stmt in std::mem::take(&mut body.stmts) {
             stmt.op.blocks_mut().into_iter().for_each(|b| changed |= block(func, b));
             let mut after = Vec::new();
             if let (Op::Loop(l), true) = (&mut stmt.op, stmt.lin_outs.is_empty()) {
@@ -42,7 +42,7 @@ fn block(func: &mut Function, inner_block: &mut Block) -> bool {
             out.push(stmt);
             out.append(&mut after);
         }
-        inner_block.stmts = out;
+        body.stmts = out;
         changed
     })
 }

@@ -14,17 +14,17 @@ use std::collections::HashSet;
 pub fn hoist(f: &mut Function, safe: &HashSet<Var>, arrays: Zeros) {
     let mut body = std::mem::take(&mut f.body);
     let mut zeros = HashSet::new();
-    block(f, &mut body, &Hoisted { safe, arrays }, &mut zeros);
+    block(f, &mut body, &Hoistable { safe, arrays }, &mut zeros);
     f.body = body;
 }
 
 /// What may be hoisted.
-struct Hoisted<'a> {
+struct Hoistable<'a> {
     safe: &'a HashSet<Var>,
     arrays: Zeros,
 }
 
-impl Hoisted<'_> {
+impl Hoistable<'_> {
     fn cannot_fail(&self, f: &Function, s: &Stmt) -> bool {
         is_pure(&s.op) && never_fails(f, &s.op)
             || matches!(s.op, Op::Index { .. }) && s.outs.iter().all(|v| self.safe.contains(v))
@@ -42,27 +42,27 @@ impl Hoisted<'_> {
 }
 
 /// `zeros`: Ints that are known to be 0.
-fn block(func: &mut Function, inner_block: &mut Block, hoisted: &Hoisted<'_>, zeros: &mut HashSet<Var>) {
-    let mut out = Vec::with_capacity(inner_block.stmts.len());
-    for mut stmt in std::mem::take(&mut inner_block.stmts) {
+fn block(func: &mut Function, body: &mut Block, hoistable: &Hoistable<'_>, zeros: &mut HashSet<Var>) {
+    let mut out = Vec::with_capacity(body.stmts.len());
+    for mut stmt in std::mem::take(&mut body.stmts) {
         if let Op::Lit(Lit::I64(0)) = stmt.op {
             zeros.extend(&stmt.outs);
         }
         for part in stmt.op.blocks_mut() {
-            block(func, part, hoisted, zeros);
+            block(func, part, hoistable, zeros);
         }
         if let Op::Loop(l) = &mut stmt.op {
             if let Trip::While(c) = &mut l.trip {
-                out.extend(invariant(func, c, hoisted));
+                out.extend(invariant(func, c, hoistable));
             }
-            out.extend(invariant(func, &mut l.body, hoisted));
+            out.extend(invariant(func, &mut l.body, hoistable));
             if let Trip::Count(n) = l.trip {
                 first_elements(func, &mut l.body, n, zeros, &mut out);
             }
         }
         out.push(stmt);
     }
-    inner_block.stmts = out;
+    body.stmts = out;
 }
 
 /// Moves `slice a 0 k` in front of a loop with trip count `count` if the loop changes neither `a` nor `k`.
@@ -92,10 +92,10 @@ fn first_elements(f: &mut Function, block: &mut Block, count: Var, zeros: &HashS
 }
 
 /// Removes from a loop's body the statements that depend on nothing bound in it, and returns them.
-fn invariant(f: &Function, b: &mut Block, hoisted: &Hoisted<'_>) -> Vec<Stmt> {
+fn invariant(f: &Function, b: &mut Block, hoistable: &Hoistable<'_>) -> Vec<Stmt> {
     let mut moved = Vec::new();
-    let cannot_fail = |s: &Stmt| hoisted.cannot_fail(f, s);
-    let free = |s: &Stmt| hoisted.cannot_fail(f, s) && hoisted.costs_nothing(&s.op);
+    let cannot_fail = |s: &Stmt| hoistable.cannot_fail(f, s);
+    let free = |s: &Stmt| hoistable.cannot_fail(f, s) && hoistable.costs_nothing(&s.op);
     hoist_invariant(f, b, &mut HashSet::new(), (&cannot_fail, &free), &mut moved);
     moved
 }

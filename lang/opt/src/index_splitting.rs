@@ -32,11 +32,11 @@ pub fn split_loops(f: &mut Function) -> bool {
     changed
 }
 
-fn block(f: &mut Function, inner_block: &mut Block) -> bool {
+fn block(f: &mut Function, body: &mut Block) -> bool {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut changed = false;
-        let mut out = Vec::with_capacity(inner_block.stmts.len());
-        for mut s in std::mem::take(&mut inner_block.stmts) {
+        let mut out = Vec::with_capacity(body.stmts.len());
+        for mut s in std::mem::take(&mut body.stmts) {
             s.op.blocks_mut().into_iter().for_each(|b| changed |= block(f, b));
             match split_conditions(f, &s) {
                 Some(bounds) => {
@@ -46,7 +46,7 @@ fn block(f: &mut Function, inner_block: &mut Block) -> bool {
                 None => out.push(s),
             }
         }
-        inner_block.stmts = out;
+        body.stmts = out;
         changed
     })
 }

@@ -38,9 +38,9 @@ pub(super) fn vectors(p: &Program, f: FnId) -> Program {
 
 /// Rewrites a block. Returns whether anything changed. `groups`: accumulations that were moved after inner loops, by
 /// their result. `within`: whether the block is in a loop.
-fn block(f: &mut Function, inner_block: &mut Block, groups: &mut HashMap<Var, RowsAfterLoop>, within: bool) -> bool {
+fn block(f: &mut Function, body: &mut Block, groups: &mut HashMap<Var, RowsAfterLoop>, within: bool) -> bool {
     let mut changed = false;
-    let stmts = std::mem::take(&mut inner_block.stmts);
+    let stmts = std::mem::take(&mut body.stmts);
     for mut stmt in stmts {
         let looped = within || matches!(stmt.op, Op::Loop(_));
         for inner in stmt.op.blocks_mut() {
@@ -54,8 +54,8 @@ fn block(f: &mut Function, inner_block: &mut Block, groups: &mut HashMap<Var, Ro
             _ => Vec::new(),
         };
         changed |= !after.is_empty();
-        inner_block.stmts.push(stmt);
-        inner_block.stmts.extend(after);
+        body.stmts.push(stmt);
+        body.stmts.extend(after);
     }
     changed
 }

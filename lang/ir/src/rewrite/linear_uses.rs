@@ -46,16 +46,12 @@ struct Uses {
     out: Vec<Stmt>,
 }
 
-fn block(func: &mut Function, inner_block: &mut Block, outer: &[Var]) {
-    let mut uses = Uses {
-        left: count(func, inner_block),
-        current: HashMap::new(),
-        out: Vec::with_capacity(inner_block.stmts.len()),
-    };
-    for v in outer.iter().chain(&inner_block.lin_params) {
+fn block(func: &mut Function, body: &mut Block, outer: &[Var]) {
+    let mut uses = Uses { left: count(func, body), current: HashMap::new(), out: Vec::with_capacity(body.stmts.len()) };
+    for v in outer.iter().chain(&body.lin_params) {
         uses.defined(*v, Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Drop(*v), span: Default::default() });
     }
-    for mut stmt in std::mem::take(&mut inner_block.stmts) {
+    for mut stmt in std::mem::take(&mut body.stmts) {
         let span = stmt.span;
         let inner = captured_by(func, &stmt.op);
         let names: HashMap<Var, Var> = inner.iter().map(|v| (*v, uses.take(func, *v, span))).collect();
@@ -83,10 +79,10 @@ fn block(func: &mut Function, inner_block: &mut Block, outer: &[Var]) {
             uses.defined(v, Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Drop(v), span });
         }
     }
-    for r in &mut inner_block.lin_results {
+    for r in &mut body.lin_results {
         *r = uses.take(func, *r, Default::default());
     }
-    inner_block.stmts = uses.out;
+    body.stmts = uses.out;
 }
 
 /// Number of uses of each linear variable in the block. A statement's nested blocks count once together.

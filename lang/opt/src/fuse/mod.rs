@@ -45,10 +45,10 @@ pub fn fuse(f: &mut Function, target: For) -> bool {
     changed
 }
 
-fn block(func: &mut Function, inner_block: &mut Block, target: For) -> bool {
+fn block(func: &mut Function, body: &mut Block, target: For) -> bool {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut changed = false;
-        for s in &mut inner_block.stmts {
+        for s in &mut body.stmts {
             // The body of a stateless loop is one thread of a device, and a thread runs sequentially, like any
             // processor.
             let within = if target == For::Device && matches!(&s.op, Op::Loop(l) if l.init.is_empty()) {
@@ -62,10 +62,10 @@ fn block(func: &mut Function, inner_block: &mut Block, target: For) -> bool {
             if target == For::Device { sums::fuse_one(f, b) } else { soac::fuse_one(f, b, target) }
         };
         let branches = |b: &mut Block| target == For::Device && branches::fuse_one(b);
-        while vertical::fuse_one(func, inner_block, target)
-            || operators(func, inner_block)
-            || horizontal::fuse_one(func, inner_block, target)
-            || branches(inner_block)
+        while vertical::fuse_one(func, body, target)
+            || operators(func, body)
+            || horizontal::fuse_one(func, body, target)
+            || branches(body)
         {
             changed = true;
         }
