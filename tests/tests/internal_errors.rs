@@ -71,7 +71,7 @@ const ENTRIES: &[(Point, &str)] = &[
         Point::Helper,
         "let lost = 1.0\nlet g (v : [_]Float) = sum (loop w = v for i < 2000 do sort (w * 1.5))\nfor i < 50 -> grad g [3.0, 1.0, float i]",
     ),
-    (Point::Worker, "let lost = 1.0\nsum (map (fun x -> exp x) (for i < 400000 -> float i * 1e-6))"),
+    (Point::Worker, "let lost = 1.0\nsum (exp (for i < 400000 -> float i * 1e-6))"),
     (Point::Worker, "let lost = 1.0\nlet a = for i < 400000 -> float i\nsum (sin (a * 2.0) + cos a)"),
     (Point::Compiler, "let lost = 1.0\nloop x = 1.0 for i < 1000000 do sin x + 1.0"),
     (Point::Work, "let lost = 1.0\ndet (eye 300)"),

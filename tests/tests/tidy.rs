@@ -22,8 +22,6 @@ const ALLOWED: &[(&str, &str)] = &[
     ("lang/interp/src/vm/compile/liveness.rs: defines", "an arm for each instruction"),
     ("lang/interp/src/vm/compile/liveness.rs: uses", "an arm for each instruction"),
     ("lang/interp/src/vm/compile/matches.rs: tree_inner", "an arm for each form of decision tree"),
-    ("lang/interp/src/vm/lanes/prims.rs: primitive", "an arm for each primitive"),
-    ("lang/interp/src/vm/lanes/run.rs: value_step", "an arm for each instruction that computes a value"),
     (
         "lang/interp/src/vm/run.rs: steps",
         "the loop of the evaluator: an arm for each instruction, its registers in locals",
@@ -247,7 +245,7 @@ const OLD_PHRASES: &[&str] =
     &["nobody", "whoever", "somebody", "main road", "second road", "is no function", "turned round"];
 
 /// Files that are to be deleted, whose names stay until then.
-const OLD_FILES: &[&str] = &["lang/interp/src/vm/lanes/", "lang/gpu/src/exec/turns.rs", "lang/opt/src/device/"];
+const OLD_FILES: &[&str] = &["lang/gpu/src/exec/turns.rs", "lang/opt/src/device/"];
 
 /// The words of a name in snake or camel case, in lower case.
 fn words(name: &str) -> Vec<String> {

@@ -123,26 +123,6 @@ impl State {
         tape
     }
 
-    /// The current lengths of all tapes.
-    pub(crate) fn marks(&self) -> Vec<(usize, usize)> {
-        let end = |l: &Level| match l {
-            Level::Reverse(t) => (t.recs.len(), t.side.len()),
-            Level::Forward => (0, 0),
-        };
-        self.levels.iter().map(end).collect()
-    }
-
-    /// Removes the records and levels that were added since `marks` was taken.
-    pub(crate) fn rewind(&mut self, marks: &[(usize, usize)]) {
-        self.levels.truncate(marks.len());
-        for (l, (recs, side)) in self.levels.iter_mut().zip(marks) {
-            if let Level::Reverse(t) = l {
-                t.recs.truncate(*recs);
-                t.side.truncate(*side);
-            }
-        }
-    }
-
     /// The number of open levels.
     pub fn depth(&self) -> usize {
         self.levels.len()

@@ -153,9 +153,6 @@ impl Expand<'_> {
             View::SumRows(rows) => {
                 (0..count).map(|j| self.graph.sum((0..rows).map(|i| ins[0].at(i * count + j)))).collect()
             }
-            View::RowSums(shape) => {
-                (0..count).map(|i| self.graph.sum((0..shape[1]).map(|j| ins[0].at(i * shape[1] + j)))).collect()
-            }
             View::Cumsum => {
                 let mut sums: Vec<u32> = Vec::with_capacity(count);
                 for i in 0..count {

@@ -110,7 +110,6 @@ fn side(tape: &Tape, side: &Side) -> (usize, usize) {
             (2 * rows * rows * rows / 3 + 2 * rows * count, 2 * rows * rows * rows / 3 + 4 * rows * count)
         }
         View::SumRows(rows) => (rows.saturating_sub(1) * count, rows * count),
-        View::RowSums(shape) => (count * shape[1].saturating_sub(1), count * shape[1]),
         View::Cumsum => (count.saturating_sub(1), count),
         View::Convert => (count, count),
         View::Opaque(_) => {
@@ -142,7 +141,7 @@ fn side_bytes(side: &Side) -> usize {
         Some(View::Dot(d)) => bytes(&d.a) + bytes(&d.b),
         Some(View::Solve(s)) => bytes(&s.a) + bytes(&s.x),
         Some(View::Opaque(y)) => y.map_or(0, bytes),
-        Some(View::SumRows(_) | View::RowSums(_) | View::Cumsum | View::Convert) | None => 0,
+        Some(View::SumRows(_) | View::Cumsum | View::Convert) | None => 0,
     };
     size_of::<Side>() + size_of_val(side.parents.as_slice()) + size_of_val(side.shapes.as_slice()) + kept
 }

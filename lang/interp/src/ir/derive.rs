@@ -347,22 +347,6 @@ impl CompiledAd {
         self.count_call();
     }
 
-    /// Records that many derivatives of one function were computed at once by batched taped AD.
-    pub(crate) fn note_batched(&mut self, op: &'static str, f: Option<&Value>) {
-        if self.choice == Derivation::Compiled {
-            self.op = op;
-            let f = f.cloned().unwrap_or_default();
-            self.note(
-                &f,
-                false,
-                Some(Unsupported::new(
-                    "the elements of a `map` or `for` are differentiated all at once",
-                    Span::default(),
-                )),
-            );
-        }
-    }
-
     /// Number of IR functions in the cache.
     pub fn functions(&self) -> usize {
         self.program.funcs.len()

@@ -4,7 +4,7 @@
 use super::arith;
 use super::kernels::Adder;
 use crate::error::Res;
-use crate::value::{Array, Buf, Value};
+use crate::value::Value;
 use crate::vm::Machine;
 use adl_prim::{Bin, ReductionFn};
 
@@ -33,29 +33,6 @@ impl Sums {
     /// A sum over indices with these extents, none of which is 0.
     pub(super) fn over(shape: &[usize]) -> Sums {
         Sums { levels: shape.iter().map(|n| SumLevel { extent: *n, count: 0, sum: Sum::None }).collect() }
-    }
-
-    /// Adds several terms: the elements of an array.
-    pub(super) fn all(&mut self, machine: &mut Machine, a: &Array) -> Res<()> {
-        let Buf::F64(v) = a.buf() else {
-            return (0..a.len()).try_for_each(|i| self.one(machine, crate::value::array::elem(a, i)));
-        };
-        let mut rest = &v[..];
-        while let (false, Some(inner)) = (rest.is_empty(), self.levels.last_mut()) {
-            let (now, later) = rest.split_at(rest.len().min(inner.extent - inner.count));
-            match &mut inner.sum {
-                Sum::Floats(a) => a.extend(now),
-                other => {
-                    let mut a = Adder::default();
-                    a.extend(now);
-                    *other = Sum::Floats(a);
-                }
-            }
-            inner.count += now.len();
-            self.close(machine)?;
-            rest = later;
-        }
-        Ok(())
     }
 
     /// Adds one term.
@@ -130,11 +107,6 @@ mod tests {
     fn terms_add_up_as_arrays_do() {
         for n in [1, 7, 8, 1023, 1024, 1025, 5000] {
             let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
-            for step in [1, 3, 1000, 4096] {
-                let mut a = Adder::default();
-                x.chunks(step).for_each(|c| a.extend(c));
-                assert_eq!(a.total().to_bits(), kernels::sum(&x).to_bits(), "{n} by {step}");
-            }
             let mut a = Adder::default();
             x.iter().for_each(|v| a.push(*v));
             assert_eq!(a.total().to_bits(), kernels::sum(&x).to_bits(), "{n}");

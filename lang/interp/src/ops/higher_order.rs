@@ -1,14 +1,13 @@
-//! Higher-order primitives: maps, folds, reductions by any operator, comprehensions.
+//! Higher-order primitives: maps, folds, reductions by any operator. [`crate::vm::policy`] chooses whether the
+//! interpreter computes the elements, as it is written here, or compiled code.
 
-use super::{call, int, kernels, len, lengths_differ};
+use super::{call, kernels, len, lengths_differ};
 use crate::error::{Error, Res, codes};
-use crate::ops::arith;
-use crate::ops::comprehension_sums::{Sums, mean};
 use crate::polling;
-use crate::value::{Buf, Kind, Rep, Shape, Value, array, compare, seq};
+use crate::value::{Buf, Rep, Value, array, seq};
+use crate::vm::policy::ElementCall;
 use crate::vm::{Fun, Machine};
 use adl_prim::{Bin, HigherOrderFn, Prim, ReductionFn};
-use adl_typing::core::ForKind;
 use std::rc::Rc;
 
 /// Number of elements from which reductions and scans by an operator use whole-array primitives.
@@ -20,78 +19,31 @@ pub(super) fn map(machine: &mut Machine, func: &Value, arrays: &[Value]) -> Res<
     if let Some(k) = arrays.iter().map(len).find(|k| *k != count) {
         return Err(lengths_differ(if arrays.len() == 2 { "map2" } else { "map3" }, count, k));
     }
-    let short = arrays.iter().any(has_short_rows) || machine.device.is_wanted();
-    if short && let Some(v) = natively(machine, map_of(arrays.len()), func, arrays, count)? {
-        return Ok(v);
-    }
-    let lanes = if count == 0 {
-        crate::vm::lanes::none(machine, func, arrays)
-    } else {
-        crate::vm::lanes::map(machine, func, arrays, count)
-    };
-    if let Some(v) = lanes {
-        return Ok(v);
-    }
-    if !short && let Some(v) = natively(machine, map_of(arrays.len()), func, arrays, count)? {
-        return Ok(v);
-    }
-    let mut out = array::room(count)?;
-    let mut args = Vec::with_capacity(arrays.len());
-    for i in 0..count {
-        if i & 0x3ff == 0 {
-            machine.poll()?;
+    let prim = [HigherOrderFn::Map, HigherOrderFn::Map2, HigherOrderFn::Map3][arrays.len().clamp(1, 3) - 1];
+    machine.elements(&element_call(prim, func, arrays, count), |m, watch| {
+        let mut out = array::room(count)?;
+        let mut args = Vec::with_capacity(arrays.len());
+        for i in 0..count {
+            if i & 0x3ff == 0 {
+                m.poll()?;
+            }
+            if let Some(v) = watch.before(m, i)? {
+                return Ok(v);
+            }
+            args.clear();
+            for a in arrays {
+                args.push(seq::elem(m, a, i)?);
+            }
+            out.push(m.call(func, &args)?);
         }
-        args.clear();
-        for a in arrays {
-            args.push(seq::elem(machine, a, i)?);
-        }
-        out.push(machine.call(func, &args)?);
-    }
-    seq::pack(machine, out)
+        seq::pack(m, out)
+    })
 }
 
-/// Length of a row up to which native code keeps its elements in registers, whereas batched interpretation
-/// would create an array for each operation.
-const SHORT: usize = 16;
-
-/// Whether an array's elements are short rows of Floats.
-fn has_short_rows(a: &Value) -> bool {
-    matches!(a, Value::Array(a) if a.kind() == Kind::F64 && a.shape.len() > 1 && a.shape[1..].iter().product::<usize>() <= SHORT)
-}
-
-/// The map primitive for functions with the given number of arguments.
-fn map_of(arguments: usize) -> HigherOrderFn {
-    [HigherOrderFn::Map, HigherOrderFn::Map2, HigherOrderFn::Map3][arguments.clamp(1, 3) - 1]
-}
-
-/// Number of elements from which a function is compiled to native code at its first use.
-pub(crate) const MANY: usize = 1 << 13;
-
-/// Runs a higher-order primitive on large arrays as native code. `None` if that is not possible; no effects
-/// have occurred in that case.
-fn natively(m: &mut Machine, p: HigherOrderFn, f: &Value, rest: &[Value], n: usize) -> Res<Option<Value>> {
-    if n < MANY || !m.may_compile() {
-        return Ok(None);
-    }
-    compiled(m, p, f, rest)
-}
-
-fn compiled(m: &mut Machine, p: HigherOrderFn, f: &Value, rest: &[Value]) -> Res<Option<Value>> {
-    let f = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(p.into(), Vec::new())), vec![f.clone()])));
-    crate::ir::derive::compile_plain::call(m, &f, rest)
-}
-
-/// Runs a map as native code. `None` if that is not possible; no effects have occurred in that case.
-pub(crate) fn mapped(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Option<Value>> {
-    compiled(m, map_of(arrays.len()), f, arrays)
-}
-
-/// Runs a map of a function that contains derivatives by compiled AD. `None` if that is not possible; no
-/// effects have occurred in that case.
-pub(crate) fn transformed(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Option<Value>> {
-    let f =
-        Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(map_of(arrays.len()).into(), Vec::new())), vec![f.clone()])));
-    crate::ir::derive::compile_plain::call_native_or_interpreted(m, &f, arrays)
+/// The application of a higher-order primitive to a function, then to the rest of its arguments.
+fn element_call<'a>(prim: HigherOrderFn, func: &'a Value, rest: &[Value], count: usize) -> ElementCall<'a> {
+    let all = Fun::Partial(Rc::new(Fun::Prim(prim.into(), Vec::new())), vec![func.clone()]);
+    ElementCall { func, count, all: Value::Fun(Rc::new(all)), args: rest.to_vec() }
 }
 
 /// Applies a function that takes a function.
@@ -105,8 +57,9 @@ pub(super) fn apply(machine: &mut Machine, p: HigherOrderFn, args: &mut [Value])
         HigherOrderFn::Scan => scan(machine, &args[0].clone(), &args[1].clone(), &args[2].clone(), false),
         HigherOrderFn::ScanExclusive => scan(machine, &args[0].clone(), &args[1].clone(), &args[2].clone(), true),
         HigherOrderFn::ReduceByIndex => reduce_by_index(machine, args),
-        HigherOrderFn::Fold => fold(machine, &args[0].clone(), std::mem::take(&mut args[1]), &args[2].clone()),
-        HigherOrderFn::Foldr => foldr(machine, &args[0].clone(), std::mem::take(&mut args[1]), &args[2].clone()),
+        HigherOrderFn::Fold | HigherOrderFn::Foldr => {
+            folded(machine, p, &args[0].clone(), std::mem::take(&mut args[1]), &args[2].clone())
+        }
         HigherOrderFn::Invertible => invertible(machine, &args[0].clone(), &args[1].clone(), &args[2].clone()),
         HigherOrderFn::Along => Err(Error::new(codes::DOMAIN, "`along` is `map` and a transpose in Core")),
     }
@@ -177,10 +130,7 @@ pub(super) fn reduce(machine: &mut Machine, op: &Value, initial: &Value, xs: &Va
             return machine.call(op, &[initial.clone(), total]);
         }
     }
-    if let Some(v) = natively(machine, HigherOrderFn::Reduce, op, &[initial.clone(), xs.clone()], len(xs))? {
-        return Ok(v);
-    }
-    each_in_turn(machine, op, initial.clone(), xs)
+    folded(machine, HigherOrderFn::Reduce, op, initial.clone(), xs)
 }
 
 fn rep_like(v: &Value) -> Rep {
@@ -206,59 +156,49 @@ pub(super) fn scan(machine: &mut Machine, op: &Value, initial: &Value, xs: &Valu
             );
         }
     }
-    if let Some(v) = natively(
-        machine,
-        if exclusive { HigherOrderFn::ScanExclusive } else { HigherOrderFn::Scan },
-        op,
-        &[initial.clone(), xs.clone()],
-        count,
-    )? {
-        return Ok(v);
+    if count == 0 {
+        return Ok(xs.clone());
     }
-    let mut out = array::room(count)?;
-    let mut acc = initial.clone();
-    for i in 0..count {
-        machine.poll()?;
-        let x = seq::elem(machine, xs, i)?;
-        let next = machine.call(op, &[acc.clone(), x])?;
-        out.push(if exclusive {
-            std::mem::replace(&mut acc, next)
-        } else {
-            acc = next.clone();
-            next
-        });
-    }
-    if out.is_empty() { Ok(xs.clone()) } else { seq::pack(machine, out) }
+    let prim = if exclusive { HigherOrderFn::ScanExclusive } else { HigherOrderFn::Scan };
+    machine.elements(&element_call(prim, op, &[initial.clone(), xs.clone()], count), |m, watch| {
+        let mut out = array::room(count)?;
+        let mut acc = initial.clone();
+        for i in 0..count {
+            m.poll()?;
+            if let Some(v) = watch.before(m, i)? {
+                return Ok(v);
+            }
+            let x = seq::elem(m, xs, i)?;
+            let next = m.call(op, &[acc.clone(), x])?;
+            out.push(if exclusive {
+                std::mem::replace(&mut acc, next)
+            } else {
+                acc = next.clone();
+                next
+            });
+        }
+        seq::pack(m, out)
+    })
 }
 
-/// `fold f init xs`.
-pub(super) fn fold(m: &mut Machine, f: &Value, init: Value, xs: &Value) -> Res<Value> {
-    match natively(m, HigherOrderFn::Fold, f, &[init.clone(), xs.clone()], len(xs))? {
-        Some(v) => Ok(v),
-        None => each_in_turn(m, f, init, xs),
+/// `fold f init xs`, `reduce f init xs` and `foldr f init xs`.
+fn folded(machine: &mut Machine, prim: HigherOrderFn, f: &Value, init: Value, xs: &Value) -> Res<Value> {
+    let count = len(xs);
+    if count == 0 {
+        return Ok(init);
     }
-}
-
-fn each_in_turn(m: &mut Machine, f: &Value, init: Value, xs: &Value) -> Res<Value> {
-    let mut acc = init;
-    for i in 0..len(xs) {
-        let x = seq::elem(m, xs, i)?;
-        acc = m.call(f, &[acc, x])?;
-    }
-    Ok(acc)
-}
-
-/// `foldr f init xs`.
-pub(super) fn foldr(m: &mut Machine, f: &Value, init: Value, xs: &Value) -> Res<Value> {
-    if let Some(v) = natively(m, HigherOrderFn::Foldr, f, &[init.clone(), xs.clone()], len(xs))? {
-        return Ok(v);
-    }
-    let mut acc = init;
-    for i in (0..len(xs)).rev() {
-        let x = seq::elem(m, xs, i)?;
-        acc = m.call(f, &[x, acc])?;
-    }
-    Ok(acc)
+    let from_right = prim == HigherOrderFn::Foldr;
+    machine.elements(&element_call(prim, f, &[init.clone(), xs.clone()], count), |m, watch| {
+        let mut acc = init;
+        for i in 0..count {
+            if let Some(v) = watch.before(m, i)? {
+                return Ok(v);
+            }
+            let x = seq::elem(m, xs, if from_right { count - 1 - i } else { i })?;
+            acc = m.call(f, &if from_right { [x, acc] } else { [acc, x] })?;
+        }
+        Ok(acc)
+    })
 }
 
 /// `reduce_by_index dest op e keys values`.
@@ -296,238 +236,22 @@ pub(super) fn reduce_by_index(machine: &mut Machine, args: &mut [Value]) -> Res<
         }
         return Ok(std::mem::take(dest));
     }
-    let n = len(dest);
-    if let Some(v) = counted_natively(machine, dest, op, [neutral.clone(), keys.clone(), values.clone()])? {
-        return Ok(v);
-    }
-    let mut out: Vec<Value> = (0..n).map(|i| seq::elem(machine, dest, i)).collect::<Res<_>>()?;
-    for (j, k) in at.iter().enumerate() {
-        if let Some(k) = usize::try_from(*k).ok().filter(|k| *k < n) {
-            let x = seq::elem(machine, values, j)?;
-            let old = std::mem::take(&mut out[k]);
-            out[k] = machine.call(op, &[old, x])?;
-        }
-    }
-    if out.is_empty() { Ok(dest.clone()) } else { seq::pack(machine, out) }
-}
-
-/// Runs `reduce_by_index` as native code.
-fn counted_natively(m: &mut Machine, dest: &Value, op: &Value, rest: [Value; 3]) -> Res<Option<Value>> {
-    if len(&rest[1]) < MANY || !m.may_compile() {
-        return Ok(None);
-    }
-    let f = Value::Fun(Rc::new(Fun::Partial(
-        Rc::new(Fun::Prim(Prim::HigherOrder(HigherOrderFn::ReduceByIndex), Vec::new())),
-        vec![dest.clone(), op.clone()],
-    )));
-    crate::ir::derive::compile_plain::call(m, &f, &rest)
-}
-
-/// A comprehension: collects or reduces the values of `func` at each index tuple. `rep` is the element type.
-pub(crate) fn comprehension(
-    machine: &mut Machine,
-    kind: ForKind,
-    func: &Value,
-    extents: &[Value],
-    rep: &Value,
-) -> Res<Value> {
-    let mut shape = Shape::new();
-    for n in extents {
-        let n = int(n);
-        shape.push(usize::try_from(n).map_err(|_| {
-            Error::new(codes::NEGATIVE, format!("the bound of an index is {n}, and must not be negative"))
-        })?);
-    }
-    // A reduction creates no array, so the number of index tuples is not limited by memory.
-    let total = match kind {
-        ForKind::Build => array::count(&shape)?,
-        ForKind::Reduce(_) => shape.iter().fold(1usize, |a, b| a.saturating_mul(*b)),
-    };
-    let paces = crate::vm::lanes::code_of(func).filter(|c| total >= TIMED && c.whole.is_some());
-    if (total >= super::whole::native_from(func) || paces.as_ref().is_some_and(|c| c.paces.is_worth_native()))
-        && let Some(v) = machine.hot_comprehension(func, extents)?
-    {
-        return Ok(v);
-    }
-    let start = paces.is_some().then(std::time::Instant::now);
-    let out = match super::whole::comprehension(machine, kind, func, &shape, total)? {
-        Some(v) => Ok(v),
-        None => match kind {
-            ForKind::Build => build(machine, func, &shape, total, rep),
-            ForKind::Reduce(p) => reduce_for(machine, p, func, &shape, total, rep),
-        },
-    };
-    if let (Some(c), Some(start)) = (paces, start) {
-        c.paces.took(start.elapsed());
-    }
-    out
-}
-
-/// Number of index tuples from which the time of a comprehension is recorded.
-const TIMED: usize = 16;
-
-/// Calls `visit` with the value of `func` at each index tuple; the last index varies fastest.
-fn each(
-    machine: &mut Machine,
-    func: &Value,
-    shape: &[usize],
-    total: usize,
-    visit: &mut dyn FnMut(&mut Machine, Value) -> Res<bool>,
-) -> Res<()> {
-    let mut at = vec![0usize; shape.len()];
-    let mut args: Vec<Value> = vec![Value::Int(0); shape.len()];
-    for k in 0..total {
-        if k & 0xfff == 0 {
-            machine.poll()?;
-        }
-        for (a, i) in args.iter_mut().zip(&at) {
-            *a = Value::Int(*i as i64);
-        }
-        let v = machine.call(func, &args)?;
-        if !visit(machine, v)? {
-            return Ok(());
-        }
-        for axis in (0..at.len()).rev() {
-            at[axis] += 1;
-            if at[axis] < shape[axis] {
-                break;
+    let (n, dest) = (len(dest), dest.clone());
+    let prim = Fun::Prim(Prim::HigherOrder(HigherOrderFn::ReduceByIndex), Vec::new());
+    let all = Value::Fun(Rc::new(Fun::Partial(Rc::new(prim), vec![dest.clone(), op.clone()])));
+    let args = vec![neutral.clone(), keys.clone(), values.clone()];
+    machine.elements(&ElementCall { func: op, count: at.len().max(1), all, args }, |m, watch| {
+        let mut out: Vec<Value> = (0..n).map(|i| seq::elem(m, &dest, i)).collect::<Res<_>>()?;
+        for (j, k) in at.iter().enumerate() {
+            if let Some(v) = watch.before(m, j)? {
+                return Ok(v);
             }
-            at[axis] = 0;
+            if let Some(k) = usize::try_from(*k).ok().filter(|k| *k < n) {
+                let x = seq::elem(m, values, j)?;
+                let old = std::mem::take(&mut out[k]);
+                out[k] = m.call(op, &[old, x])?;
+            }
         }
-    }
-    Ok(())
-}
-
-fn build(machine: &mut Machine, f: &Value, shape: &Shape, total: usize, rep: &Value) -> Res<Value> {
-    let mut out: Vec<Value> = array::room(total)?;
-    each(machine, f, shape, total, &mut |_, v| {
-        out.push(v);
-        Ok(true)
-    })?;
-    if total == 0 {
-        return nothing(machine, f, shape, rep);
-    }
-    let flat = seq::pack(machine, out)?;
-    if shape.len() == 1 {
-        return Ok(flat);
-    }
-    let all: Shape = shape.iter().copied().chain(seq::shape(&flat).map_or(Shape::new(), |s| s[1..].into())).collect();
-    crate::ad::rules::reshape(machine, flat, all)
-}
-
-/// A comprehension without elements. Its remaining extents are those in its type, or else those that its body
-/// would produce.
-fn nothing(m: &mut Machine, f: &Value, shape: &Shape, rep: &Value) -> Res<Value> {
-    if matches!(rep, Value::Rep(r) if has_known_extents(r)) {
-        return empty(shape, rep);
-    }
-    let indices = vec![array::ints(Vec::new()); shape.len()];
-    match crate::vm::lanes::none(m, f, &indices) {
-        Some(v) if shape.len() == 1 => Ok(v),
-        Some(v) if super::whole::numbers(&v) => {
-            let full = shape.iter().chain(seq::shape(&v).iter().flat_map(|s| &s[1..])).copied().collect();
-            crate::ad::rules::reshape(m, v, full)
-        }
-        _ => empty(shape, rep),
-    }
-}
-
-/// Whether a type determines all extents of arrays of numbers.
-fn has_known_extents(r: &Rep) -> bool {
-    match r {
-        Rep::Float | Rep::F32 | Rep::Int | Rep::Bool => true,
-        Rep::Array(n, e) => n.is_some() && has_known_extents(e),
-        _ => false,
-    }
-}
-
-/// An array without elements, whose element type is set if it is known.
-fn empty(shape: &Shape, rep: &Value) -> Res<Value> {
-    let mut full = shape.clone();
-    let mut leaf = match rep {
-        Value::Rep(r) => r.clone(),
-        _ => Rc::new(Rep::Other),
-    };
-    while let Rep::Array(n, e) = &*leaf {
-        full.push(n.unwrap_or(0));
-        leaf = e.clone();
-    }
-    Ok(match &*leaf {
-        Rep::Float => array::make(full, Buf::F64(Vec::new())),
-        Rep::F32 => array::make(full, Buf::F32(Vec::new())),
-        Rep::Int => array::make(full, Buf::I64(Vec::new())),
-        Rep::Bool => array::make(full, Buf::Bool(Vec::new())),
-        _ => array::make(shape.clone(), Buf::Boxed(Vec::new())),
+        if out.is_empty() { Ok(dest.clone()) } else { seq::pack(m, out) }
     })
-}
-
-fn reduce_for(
-    machine: &mut Machine,
-    reduction: ReductionFn,
-    func: &Value,
-    shape: &Shape,
-    total: usize,
-    rep: &Value,
-) -> Res<Value> {
-    match reduction {
-        ReductionFn::Any | ReductionFn::All => quantified(machine, reduction == ReductionFn::Any, func, shape, total),
-        ReductionFn::Maximum | ReductionFn::Minimum => extreme(machine, reduction, func, shape, total),
-        ReductionFn::Prod => {
-            let mut acc: Option<Value> = None;
-            each(machine, func, shape, total, &mut |m, v| {
-                acc = Some(match acc.take() {
-                    Some(a) => arith::bin(m, Bin::Mul, a, v)?,
-                    None => v,
-                });
-                Ok(true)
-            })?;
-            Ok(acc.unwrap_or_else(|| match rep {
-                Value::Rep(r) if **r == Rep::Int => Value::Int(1),
-                Value::Rep(r) if **r == Rep::F32 => Value::F32(1.0),
-                _ => Value::Float(1.0),
-            }))
-        }
-        _ => {
-            let mut sums = Sums::over(shape);
-            each(machine, func, shape, total, &mut |m, v| sums.one(m, v).map(|()| true))?;
-            let sum = sums.total().unwrap_or_else(|| match rep {
-                Value::Rep(r) => r.zero(),
-                _ => Value::Float(0.0),
-            });
-            mean(machine, reduction, sum, total)
-        }
-    }
-}
-
-/// Whether any element is true, or all are; stops at the first that decides.
-fn quantified(m: &mut Machine, any: bool, f: &Value, shape: &Shape, total: usize) -> Res<Value> {
-    let mut out = !any;
-    each(m, f, shape, total, &mut |_, v| {
-        if matches!(v, Value::Bool(true)) == any {
-            out = any;
-        }
-        Ok(out != any)
-    })?;
-    Ok(Value::Bool(out))
-}
-
-/// The largest or smallest element; the first of several. A nan counts as more extreme than any number.
-fn extreme(m: &mut Machine, reduction: ReductionFn, f: &Value, shape: &Shape, total: usize) -> Res<Value> {
-    use std::cmp::Ordering;
-    let better = if reduction == ReductionFn::Maximum { Ordering::Greater } else { Ordering::Less };
-    let mut acc: Option<Value> = None;
-    each(m, f, shape, total, &mut |_, v| {
-        let replace = match &acc {
-            None => true,
-            Some(best) => {
-                compare::partial(&v, best)? == Some(better)
-                    || matches!(compare::primal(&v), Value::Float(x) if x.is_nan())
-            }
-        };
-        if replace {
-            acc = Some(v);
-        }
-        Ok(true)
-    })?;
-    acc.ok_or_else(|| Error::new(codes::EMPTY, format!("`{}` over no index", reduction.row().name)))
 }

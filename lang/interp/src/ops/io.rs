@@ -15,9 +15,6 @@ fn file_error(path: &str, text: &str) -> Box<Error> {
 }
 
 pub(super) fn apply(m: &mut Machine, p: IoFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
-    if m.speculating {
-        return Err(Error::new(codes::STRUCTURE, "an effect in an attempt that may be dropped"));
-    }
     if let Some(v) = m.effects.replay() {
         return Ok(v);
     }

@@ -270,20 +270,6 @@ impl Adder {
         self.open.push(x);
     }
 
-    /// Adds several numbers.
-    pub(super) fn extend(&mut self, x: &[f64]) {
-        let mut rest = x;
-        while !rest.is_empty() {
-            if self.open.len() == CHUNK {
-                self.parts.push(add_up(&self.open));
-                self.open.clear();
-            }
-            let (now, later) = rest.split_at(rest.len().min(CHUNK - self.open.len()));
-            self.open.extend_from_slice(now);
-            rest = later;
-        }
-    }
-
     /// The sum of all numbers.
     pub(super) fn total(mut self) -> f64 {
         let n = self.parts.len() * CHUNK + self.open.len();

@@ -19,13 +19,13 @@ pub(crate) mod reduce;
 pub(crate) use kernels::sum as sum_floats;
 pub(crate) use linalg::contract;
 mod comprehension_sums;
+pub(crate) mod comprehensions;
 pub mod data;
 pub(crate) mod fused_chain;
 pub(crate) mod interrupt;
 mod sorting;
 pub mod strip_mining;
 mod text;
-pub(crate) mod whole;
 pub use io::bytes as file_bytes;
 
 use crate::ad;

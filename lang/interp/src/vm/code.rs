@@ -176,14 +176,10 @@ pub struct Code {
     pub ty: String,
     /// The profile that decides when the code becomes native.
     pub profile: super::profile::Profile,
-    /// The number of failed attempts at batched interpretation.
-    pub batched_failures: std::cell::Cell<u8>,
-    /// Times of batched interpretation and of native code.
-    pub(crate) paces: super::lanes::Paces,
-    /// Whether it is the body of a comprehension that can be evaluated on arrays of indices.
-    pub is_vectorisable: bool,
+    /// What its calls for elements of arrays have cost.
+    pub(crate) elements: super::policy::ElementProfile,
     /// For the body of a comprehension: the entire comprehension as a function of its extents, with the same
-    /// captured values. Only its origin and its profile are used.
+    /// captured values. Only its origin is used.
     pub whole: Option<Rc<Code>>,
     /// Whether it is a loop that was outlined from the function around it, so that it does not appear in call
     /// stacks.
@@ -259,9 +255,7 @@ impl Code {
             name,
             ty,
             profile: super::profile::Profile::default(),
-            batched_failures: std::cell::Cell::new(0),
-            paces: super::lanes::Paces::default(),
-            is_vectorisable: false,
+            elements: super::policy::ElementProfile::default(),
             whole: None,
             part: false,
         }

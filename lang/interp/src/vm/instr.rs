@@ -236,7 +236,7 @@ impl Machine {
         let mut args = self.range(base, first, n + 1);
         let rep = args.pop().unwrap_or_default();
         let f = std::mem::take(self.reg_mut(base, f));
-        let v = ops::higher_order::comprehension(self, kind, &f, &args, &rep)?;
+        let v = ops::comprehensions::comprehension(self, kind, &f, &args, &rep)?;
         self.set(base, d, v);
         Ok(())
     }
@@ -301,7 +301,6 @@ impl Machine {
         let (a, i) = (self.reg(base, a).clone(), self.reg(base, i).clone());
         let v = match i {
             Value::Int(i) => element(self, &a, i)?,
-            Value::Array(_) => ops::whole::elements(self, &a, &[i])?,
             _ => return Err(Error::new(codes::STRUCTURE, "an index must be an Int")),
         };
         self.set(base, d, v);
@@ -311,10 +310,7 @@ impl Machine {
     pub(super) fn index(&mut self, base: usize, [d, a, first]: [R; 3], kinds: &[super::code::IndexKind]) -> Res<()> {
         let args = self.range(base, first, kinds.iter().map(index_width).sum());
         let a = self.reg(base, a).clone();
-        let v = match ops::whole::any_array(&args) {
-            true => ops::whole::elements(self, &a, &args)?,
-            false => ops::index::index(self, &a, kinds, &args)?,
-        };
+        let v = ops::index::index(self, &a, kinds, &args)?;
         self.set(base, d, v);
         Ok(())
     }

@@ -11,10 +11,10 @@ mod compile;
 mod effects;
 mod gc;
 mod instr;
-pub(crate) mod lanes;
 mod lowered;
 mod oom;
 mod parts;
+pub(crate) mod policy;
 pub mod profile;
 mod progress;
 mod recover;
@@ -244,8 +244,6 @@ pub struct Machine {
     frames: Vec<CallFrame>,
     /// Effects of runs that may be repeated.
     pub(crate) effects: effects::EffectLog,
-    /// Whether a speculative attempt is running: effects are refused.
-    pub(crate) speculating: bool,
     /// The number of frames below the frame that native code has replaced. That frame and those above it are
     /// not running.
     replaced: usize,
@@ -279,7 +277,6 @@ impl Machine {
             regs: Vec::new(),
             frames: Vec::new(),
             effects: effects::EffectLog::default(),
-            speculating: false,
             replaced: usize::MAX,
             reentries: 0,
         }
@@ -353,7 +350,6 @@ impl Machine {
             self.frames.clear();
             self.regs.clear();
             self.reentries = 0;
-            self.speculating = false;
         }
         self.effects = effects::EffectLog::default();
         self.shrink_stacks();

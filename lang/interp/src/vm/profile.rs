@@ -85,11 +85,6 @@ impl Profile {
         Profile { left: Cell::new(left), loops, calls, ..Profile::default() }
     }
 
-    /// The initial profile of a comprehension: native code is tried for the first large one.
-    pub(super) fn of_comprehension() -> Profile {
-        Profile { native: Cell::new(true), ..Profile::default() }
-    }
-
     /// Counts a loop iteration. Returns whether the code becomes hot with it.
     #[inline(always)]
     pub(super) fn iteration(&self) -> bool {
@@ -232,21 +227,6 @@ impl Machine {
             self.run_compiled(fun.clone(), &code.clone(), args.to_vec(), Start::Call)
         } else {
             Ok(None)
-        }
-    }
-
-    /// Runs a large comprehension, given by its body, as native code.
-    pub(crate) fn hot_comprehension(&mut self, body: &Value, extents: &[Value]) -> Res<Option<Value>> {
-        let Value::Fun(f) = body else { return Ok(None) };
-        let Fun::Closure(code, captured) = &**f else { return Ok(None) };
-        match &code.whole {
-            Some(whole) if whole.profile.native.get() && self.may_compile() => self.run_compiled(
-                Rc::new(Fun::Closure(whole.clone(), captured.clone())),
-                &whole.clone(),
-                extents.to_vec(),
-                Start::Call,
-            ),
-            _ => Ok(None),
         }
     }
 

@@ -27,7 +27,6 @@ impl Machine {
         self.regs.clear();
         self.reentries = 0;
         self.replaced = usize::MAX;
-        self.speculating = false;
         self.effects = Default::default();
         self.pack_results = false;
         self.ad.reset_to(0);

@@ -91,9 +91,6 @@ pub fn on_host(machine: &mut Machine, fun: &HostFun, args: &[Value]) -> Res<Valu
             "write it in adl, give its derivative by `custom_vjp`, or keep it constant by `stop_grad` of its argument",
         ));
     }
-    if machine.speculating {
-        return Err(Error::new(codes::STRUCTURE, "an effect in an attempt that may be dropped"));
-    }
     if let Some(v) = machine.effects.replay() {
         return Ok(v);
     }

@@ -9,7 +9,7 @@ mod scatter;
 pub(crate) use elementwise::{Elementwise, Operand, Partial};
 pub(crate) use gather::{Gather, scatter_add};
 pub(crate) use linalg::{MatMul, Solve};
-pub(crate) use reductions::{Cumsum, Dot, SumRows, row_sums};
+pub(crate) use reductions::{Cumsum, Dot, SumRows};
 pub(crate) use scatter::{put, scatter};
 
 use super::tape::Rule;
@@ -35,8 +35,6 @@ pub(crate) enum View<'a> {
     Dot(&'a Dot),
     /// The sum of the given number of rows.
     SumRows(usize),
-    /// The row sums of a matrix with this shape.
-    RowSums(&'a [usize]),
     /// Running sums over the first axis.
     Cumsum,
     /// A conversion of precision.

@@ -1,15 +1,12 @@
 //! Derivative rules of sums.
 
 use super::elementwise::masked_mul;
-use super::gather::take;
-use super::{Add, Rule, View, reshape};
-use crate::ad;
-use crate::error::{Error, Res, codes};
+use super::{Add, Rule, View};
+use crate::error::Res;
 use crate::ops::{self, arith};
-use crate::value::{Buf, Shape, Value, array, seq};
+use crate::value::Value;
 use crate::vm::Machine;
 use adl_prim::{ArrayFn, Bin, Prim, ReductionFn};
-use std::rc::Rc;
 
 /// The sum over the first axis.
 pub(crate) struct SumRows {
@@ -88,43 +85,5 @@ impl Rule for Dot {
     }
     fn view(&self) -> View<'_> {
         View::Dot(self)
-    }
-}
-
-/// The sum of each row of a Float matrix, with the same order of additions as `sum` of the row.
-pub(crate) fn row_sums(machine: &mut Machine, value: &Value) -> Res<Value> {
-    if let Value::Array(a) = value
-        && let (Buf::F64(x), [n, k]) = (a.buf(), &a.shape[..])
-    {
-        let sums = if *k == 0 { vec![0.0; *n] } else { x.chunks_exact(*k).map(ops::sum_floats).collect() };
-        return Ok(array::floats(sums));
-    }
-    let level = ad::level_of(value);
-    if level == 0 {
-        return Err(Error::new(codes::STRUCTURE, "sums of rows need a matrix of Floats"));
-    }
-    let (x, part) = ad::split(value, level);
-    let y = row_sums(machine, &x)?;
-    let shape = seq::shape(&x).cloned().unwrap_or_default();
-    ad::result(machine, level, vec![part], y, Rc::new(RowSums { shape }))
-}
-
-struct RowSums {
-    shape: Shape,
-}
-
-impl Rule for RowSums {
-    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
-        let (n, k) = (self.shape[0], self.shape[1]);
-        let at: Vec<i64> = (0..n as i64).flat_map(|i| std::iter::repeat_n(i, k)).collect();
-        let spread = take(m, &cts[0], &at)?;
-        let g = reshape(m, spread, self.shape.clone())?;
-        add(m, 0, g)
-    }
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
-        Ok(vec![if matches!(tangents[0], Value::Zero) { Value::Zero } else { row_sums(m, &tangents[0])? }])
-    }
-    fn view(&self) -> View<'_> {
-        View::RowSums(&self.shape)
     }
 }

@@ -1,13 +1,14 @@
 //! Compilation of expressions.
 
-use super::{Compiler, free_locals, vectorisable};
+use super::{Compiler, free_locals};
 use crate::error::Res;
 use crate::value::{ConInfo, Value};
 use crate::vm::code::{Code, I, IndexKind, Member, Origin, R};
 use crate::vm::profile::Profile;
 use crate::vm::{CodeList, Fun};
 use adl_prim::{NumberFn, Prim, Un};
-use adl_typing::core::{Expr, ExprKind, Extent, IndexArg, Lambda, Lit, Local, LoopKind, Rep, SizeRep, Sizes};
+use adl_syntax::symbol::Symbol;
+use adl_typing::core::{Expr, ExprKind, Extent, IndexArg, Lambda, Lit, Local, LoopKind, Param, Rep, SizeRep, Sizes};
 use adl_typing::ty::Ty;
 use std::rc::Rc;
 
@@ -500,14 +501,11 @@ impl Compiler {
         dest: R,
     ) -> Res<()> {
         let span = self.span;
-        let locals: Vec<Local> = vars.iter().map(|v| v.0).collect();
-        let of_extents = Rc::new(vectorisable::of_extents(e, self.code.name));
-        let captured = free_locals::free_in_lambda(&[], &of_extents);
-        let params =
-            vars.iter().map(|(l, n, _)| adl_typing::core::Param { local: *l, name: Some(*n), ty: Ty::Int }).collect();
+        let whole_comprehension = Rc::new(of_extents(e, self.code.name));
+        let captured = free_locals::free_in_lambda(&[], &whole_comprehension);
+        let params = vars.iter().map(|(l, n, _)| Param { local: *l, name: Some(*n), ty: Ty::Int }).collect();
         let lam = Rc::new(Lambda { params, body: body.clone(), linear: false, name: self.code.name });
         let mut code = self.function(&[], &lam, &e.ty, &captured, &[])?;
-        code.is_vectorisable = vectorisable::is_vectorisable(&locals, body);
         let origin = |lam| {
             Some(Rc::new(Origin {
                 members: Rc::new([(Local(u32::MAX), Vec::new(), lam)]),
@@ -518,7 +516,7 @@ impl Compiler {
         };
         code.origin = origin(lam);
         let mut whole = Code::new(self.code.name, String::new());
-        (whole.origin, whole.profile) = (origin(of_extents), Profile::of_comprehension());
+        whole.origin = origin(whole_comprehension);
         code.whole = Some(Rc::new(whole));
         self.code.codes.push(Rc::new(code));
         let which = self.code.codes.len() as u32 - 1;
@@ -593,4 +591,18 @@ pub(super) fn literal(l: &Lit) -> Value {
         Lit::F32(x) => Value::F32(*x),
         Lit::Str(s) => Value::Str(Rc::new((&**s).into())),
     }
+}
+
+/// A comprehension as a function of its extents.
+fn of_extents(e: &Expr, name: Option<Symbol>) -> Lambda {
+    let mut body = e.clone();
+    let mut params = Vec::new();
+    if let ExprKind::For(_, vars, ..) = &mut *body.kind {
+        for (k, (_, name, extent)) in vars.iter_mut().enumerate() {
+            let local = Local(u32::MAX - 2 - k as u32);
+            params.push(Param { local, name: Some(*name), ty: Ty::Int });
+            *extent = Extent::Bound(Expr { kind: ExprKind::Local(local).into(), ty: Ty::Int, span: e.span });
+        }
+    }
+    Lambda { params, body, linear: false, name }
 }

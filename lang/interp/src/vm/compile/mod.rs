@@ -8,7 +8,6 @@ mod exprs;
 mod liveness;
 mod matches;
 mod outline;
-mod vectorisable;
 
 use super::code::{Code, I, Origin, R};
 use super::profile::Profile;

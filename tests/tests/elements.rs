@@ -1,4 +1,5 @@
-//! `map` on lanes gives what the function gives for each element alone: values, errors, effects and derivatives.
+//! `map` and comprehensions give what the function gives for each element alone: values, errors, effects and
+//! derivatives, in the interpreter and in compiled code.
 
 use adl_tests::{echo, echo_in, session};
 
@@ -112,8 +113,14 @@ const SETUP: &str = "let xs = map (fun i -> 3.0 * sin (float i)) (iota 20)\nlet 
 
 #[test]
 fn values_are_those_of_each_element_alone() {
+    // Compiled code computes so many elements at once.
+    values(8200);
+    values(20);
+}
+
+fn values(count: usize) {
     let (mut s, _) = session();
-    echo_in(&mut s, SETUP);
+    echo_in(&mut s, &SETUP.replace("iota 20", &format!("iota {count}")));
     let mut wrong = Vec::new();
     for body in BODIES {
         let f = format!(
@@ -261,7 +268,7 @@ fn loops_may_be_nested_deeply() {
     assert_eq!(echo_in(&mut s, "map (fun x -> sum (f x)) [[1.0, 2.0], [3.0, 4.0]]"), "[4.5, 10.5] : [2]Float");
 }
 
-/// Programs with the number of scalar records that one gradient may leave.
+/// Programs with the number of scalar records that one gradient may leave: the derivative is compiled.
 const TAPED: &[(&str, &str, usize)] = &[
     (
         "logistic loss",
@@ -301,7 +308,7 @@ const TAPED: &[(&str, &str, usize)] = &[
 ];
 
 #[test]
-fn maps_tape_whole_arrays() {
+fn derivatives_of_maps_need_no_tape() {
     for (name, setup, most) in TAPED {
         let (mut s, _) = session();
         let before = echo_in(&mut s, setup);

@@ -1,0 +1,188 @@
+//! Chooses where `map`, `reduce`, a comprehension and the like run: the interpreter, element by element, or one call
+//! of compiled code for all elements. [`choose`] decides from a [`Request`], which has all that counts; the profile
+//! of the function that is applied remembers what its elements have cost so far.
+//!
+//! Results have the same bits either way, so the choice is not observable in them.
+
+use super::code::Code;
+use super::{Fun, Machine};
+use crate::error::Res;
+use crate::ir::derive::compile_plain;
+use crate::value::Value;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// The least time that compilation takes, measured for functions of one operation: 1 to 3 ms. After that much time
+/// in the interpreter the next request is compiled, so that at most half of the time until then is lost.
+const COMPILATION: Duration = Duration::from_millis(2);
+
+/// Number of elements from which interpretation takes longer than compilation, whatever the function: at least
+/// 0.25 µs for each.
+const MANY: usize = 1 << 13;
+
+/// Number of elements below which entering compiled code costs more than it saves, and time is not recorded.
+const FEW: usize = 16;
+
+/// Number of failures after which compilation is not tried again. A failure may be due to the values: an error in
+/// one element.
+const ATTEMPTS: u8 = 3;
+
+/// What is known when a function is about to be applied to elements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    /// The number of elements.
+    pub count: usize,
+    /// The time that the interpreter has spent on elements of this function.
+    pub spent: Duration,
+    /// The number of failures of compiled code.
+    pub failures: u8,
+    /// Whether code may be compiled now: not on a tape, and not while numbers are checked for nan.
+    pub compiles: bool,
+}
+
+/// Where elements are computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tier {
+    /// By one call of the function for each, in the interpreter.
+    Interpreter,
+    /// By one call of compiled code: native code, a device, or lowered code where neither is there.
+    Compiled,
+}
+
+/// The choice. Without elements compiled code tells the extents of the result.
+pub(crate) fn choose(request: Request) -> Tier {
+    let Request { count, spent, failures, compiles } = request;
+    let worth = count == 0 || count >= MANY || count >= FEW && spent >= COMPILATION;
+    if compiles && failures < ATTEMPTS && worth { Tier::Compiled } else { Tier::Interpreter }
+}
+
+/// What the elements of a function have cost.
+#[derive(Debug, Default)]
+pub(crate) struct ElementProfile {
+    spent: Cell<Duration>,
+    failures: Cell<u8>,
+}
+
+/// The code of a function that is applied to elements.
+pub(crate) fn code_of(func: &Value) -> Option<Rc<Code>> {
+    let Value::Fun(fun) = func else { return None };
+    let mut fun = fun.clone();
+    loop {
+        let inner = match &*fun {
+            Fun::Closure(code, _) => return Some(code.clone()),
+            Fun::Member(group, index) => return group.codes.get(*index as usize).cloned(),
+            Fun::Partial(inner, _) => inner.clone(),
+            _ => return None,
+        };
+        fun = inner;
+    }
+}
+
+/// A function that is about to be applied to elements, and the same as one call.
+pub(crate) struct ElementCall<'a> {
+    /// The function of one element.
+    pub func: &'a Value,
+    /// The number of elements.
+    pub count: usize,
+    /// The function of all elements, and its arguments.
+    pub all: Value,
+    pub args: Vec<Value>,
+}
+
+/// The time of a run in the interpreter.
+pub(crate) struct Watch<'a> {
+    call: &'a ElementCall<'a>,
+    /// When it started, if compiled code may take over.
+    start: Option<Instant>,
+}
+
+impl Watch<'_> {
+    /// To be called before element `index`. Once the run has taken as long as compilation does, compiled code
+    /// computes all elements, if the function has no effects; then this returns the result.
+    #[inline]
+    pub(crate) fn before(&mut self, m: &mut Machine, index: usize) -> Res<Option<Value>> {
+        // The clock is read after 16 elements, and earlier if one may take long.
+        match self.start {
+            Some(start) if (index.is_multiple_of(FEW) || index.is_power_of_two()) && start.elapsed() >= COMPILATION => {
+                self.restart(m)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    #[cold]
+    fn restart(&mut self, m: &mut Machine) -> Res<Option<Value>> {
+        self.start = None;
+        if compile_plain::has_effects(m, &self.call.all, &self.call.args) { Ok(None) } else { m.compiled(self.call) }
+    }
+}
+
+impl Machine {
+    /// Applies a function to elements: by compiled code, or by `interpret`, which asks the watch before each element.
+    pub(crate) fn elements(
+        &mut self,
+        call: &ElementCall<'_>,
+        interpret: impl FnOnce(&mut Machine, &mut Watch<'_>) -> Res<Value>,
+    ) -> Res<Value> {
+        let code = code_of(call.func);
+        let profile = code.as_ref().map(|code| &code.elements);
+        let request = Request {
+            count: call.count,
+            spent: profile.map_or(Duration::ZERO, |p| p.spent.get()),
+            failures: profile.map_or(0, |p| p.failures.get()),
+            compiles: compile_plain::wanted(self) && !self.check_nan,
+        };
+        let compiled = choose(request) == Tier::Compiled;
+        if compiled && let Some(v) = self.compiled(call)? {
+            return Ok(v);
+        }
+        let may_compile = !compiled && call.count >= FEW && request.compiles && request.failures < ATTEMPTS;
+        let start = may_compile.then(Instant::now);
+        let out = interpret(self, &mut Watch { call, start });
+        if let (Some(profile), Some(start)) = (profile, start) {
+            profile.spent.set(profile.spent.get().saturating_add(start.elapsed()));
+        }
+        out
+    }
+
+    /// Runs compiled code for all elements. `None` if that failed; no effects have occurred in that case.
+    fn compiled(&mut self, call: &ElementCall<'_>) -> Res<Option<Value>> {
+        let out = compile_plain::call_native_or_interpreted(self, &call.all, &call.args)?;
+        if let Some(code) = code_of(call.func) {
+            let failures = code.elements.failures.get().saturating_add(1);
+            code.elements.failures.set(if out.is_some() { 0 } else { failures });
+        }
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table() {
+        let of = |count, spent, failures, compiles| {
+            choose(Request { count, spent: Duration::from_millis(spent), failures, compiles })
+        };
+        use Tier::{Compiled, Interpreter};
+        for (request, tier, why) in [
+            ((1, 0, 0, true), Interpreter, "few elements, nothing known"),
+            ((1000, 0, 0, true), Interpreter, "compilation may take longer"),
+            ((1000, 1, 0, true), Interpreter, "it still may"),
+            ((1000, 2, 0, true), Compiled, "as much time is spent as compilation takes"),
+            ((15, 100, 0, true), Interpreter, "too few for a call of compiled code"),
+            ((16, 100, 0, true), Compiled, "enough for one"),
+            ((MANY, 0, 0, true), Compiled, "many elements"),
+            ((MANY, 0, 2, true), Compiled, "failures may be due to the values"),
+            ((MANY, 0, ATTEMPTS, true), Interpreter, "it never succeeds"),
+            ((MANY, 100, 0, false), Interpreter, "not possible now"),
+            ((0, 0, 0, true), Compiled, "the extents of nothing"),
+            ((0, 0, 0, false), Interpreter, "nothing"),
+        ] {
+            let (count, spent, failures, compiles) = request;
+            assert_eq!(of(count, spent, failures, compiles), tier, "{why}: {request:?}");
+        }
+    }
+}
