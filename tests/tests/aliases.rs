@@ -1,4 +1,4 @@
-//! Zeros change in place where they have one owner, and no other name may see it: random programs that keep arrays under many names, in
+//! Arrays change in place where they have one owner, and no other name may see it: random programs that keep arrays under many names, in
 //! tuples, matrices and functions, and update them, against the same on vectors that are never shared.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]

@@ -194,7 +194,7 @@ pub(crate) struct J<'a> {
     pub(crate) b: Builder,
     /// The tangent of each active variable.
     pub(crate) tan: HashMap<Var, Var>,
-    /// Zeros whose shapes are needed by rules.
+    /// Arrays whose shapes are needed by rules.
     wanted: HashSet<Var>,
     /// The shapes of these arrays, computed where the arrays are bound.
     shapes: HashMap<Var, Var>,
@@ -202,7 +202,7 @@ pub(crate) struct J<'a> {
     extents: HashMap<Var, Vec<Var>>,
     /// Variables with literal values.
     pub(crate) lits: HashMap<Var, Lit>,
-    /// Zeros with the same literal at all indices.
+    /// Arrays with the same literal at all indices.
     pub(crate) uniform: HashMap<Var, Lit>,
     /// Loops of which a single iteration may be recomputed.
     turned: recompute_iteration::RecomputableLoops,

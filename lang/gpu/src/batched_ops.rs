@@ -67,7 +67,7 @@ pub(crate) fn made(
     Ok(out)
 }
 
-/// Zeros whose elements are copied from the positions that `place` computes.
+/// Arrays whose elements are copied from the positions that `place` computes.
 pub(crate) fn moved(
     gpu: &Gpu,
     n: usize,
@@ -152,7 +152,7 @@ pub(crate) fn gather(gpu: &Gpu, n: usize, operand: &BatchedOperand, at: &Batched
     })
 }
 
-/// Zeros with a value added to, or replaced at, one index each.
+/// Arrays with a value added to, or replaced at, one index each.
 pub(crate) fn update(
     gpu: &Gpu,
     n: usize,
@@ -173,7 +173,7 @@ pub(crate) fn update(
     })
 }
 
-/// Zeros with others added to a slice of the first axis.
+/// Arrays with others added to a slice of the first axis.
 pub(crate) fn slice_add(
     gpu: &Gpu,
     n: usize,

@@ -169,7 +169,7 @@ pub(crate) enum TileOrder<'a> {
 }
 
 pub(crate) fn begin(emit: &mut Emit<'_>, grid: &Tiles, op: &TupleOperator<'_>, order: TileOrder<'_>) -> Res<TileVars> {
-    // Zeros are bound in part only if there is a single row.
+    // Arrays are bound in part only if there is a single row.
     emit.whole = grid.rows > 1;
     let (from, count) = (emit.word(0), emit.word(grid.groups()?));
     let (length, tiles) = (emit.word(grid.length as u32), emit.word(grid.count() as u32));

@@ -297,7 +297,7 @@ pub(crate) fn each(gpu: &Gpu, count: usize, body: impl FnOnce(&mut Emit<'_>, &st
 }
 
 impl Nest<'_> {
-    /// Binds variables from outside before any control flow. Zeros of which launches see a part are skipped.
+    /// Binds variables from outside before any control flow. Arrays of which launches see a part are skipped.
     pub fn prepare(&self, e: &mut Emit<'_>, split: bool) -> Res<()> {
         if let Some((l, _)) = self.levels.first() {
             for x in l.xs.iter().filter(|_| split) {

@@ -112,7 +112,7 @@ pub(crate) struct InIterations<'a> {
     pub each: &'a dyn Fn(Var) -> bool,
 }
 
-/// [`run`] for all iterations of a loop. Zeros that vary have the iterations as their first axis; others are shared.
+/// [`run`] for all iterations of a loop. Arrays that vary have the iterations as their first axis; others are shared.
 /// Scalars and arrays smaller than an iteration's result are broadcast.
 pub(crate) fn in_iterations(
     gpu: &Gpu,

@@ -398,7 +398,7 @@ fn reductions_and_scans_of_split_vectors_are_the_same_bits() {
         twice(&split, &squares, &[int(count), vector(&split, &xs)]),
     );
     assert!(same(&a[0], &b[0]));
-    // Zeros read at arbitrary indices are not split: launches see all of them by several bindings.
+    // Arrays read at arbitrary indices are not split: launches see all of them by several bindings.
     let any = program(
         "fn f0 t (v0: i64, v1: []f64) -> ([]f64) { v2: []f64, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: f64) { v6: i64 = 0 v7: f64 = index v1 [v6] v8: f64 = sub v5 v7 return v8 } return v2 }",
     );

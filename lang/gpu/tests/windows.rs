@@ -1,4 +1,4 @@
-//! Zeros larger than one binding give the same bits as arrays in one binding.
+//! Arrays larger than one binding give the same bits as arrays in one binding.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 

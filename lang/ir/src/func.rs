@@ -131,7 +131,7 @@ pub struct DataDecl {
 pub enum Zeros {
     /// All arrays have a shape, as in the user's code.
     Materialized,
-    /// Zeros may be symbolic zeros, as in derivatives and their residuals.
+    /// Arrays may be symbolic zeros, as in derivatives and their residuals.
     Symbolic,
 }
 

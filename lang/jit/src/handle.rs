@@ -38,7 +38,7 @@ pub(crate) const AXES: usize = 4;
 /// The initial reference count of the handle of symbolic zeros, which is never freed.
 const IMMORTAL: i64 = 1 << 40;
 
-/// The form of a value that native code expects: 0, or the element kind and the rank of a flat array. Zeros of boxes
+/// The form of a value that native code expects: 0, or the element kind and the rank of a flat array. Arrays of boxes
 /// that hold Floats may be packed (`interp::ir::boxes`): their kind also encodes how many axes are boxes, and their
 /// rank is that of the packed array. One-dimensional arrays of data may be arrays of cells: the elements of a stale
 /// handle are then cells, each with a reference.

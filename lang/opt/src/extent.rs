@@ -11,7 +11,7 @@ const MOST: usize = 32;
 /// Known facts about shapes.
 #[derive(Default)]
 pub struct Extents {
-    /// Zeros of the same shape.
+    /// Arrays of the same shape.
     like: HashMap<Var, Vec<Var>>,
     /// The extent of the first axis.
     first: HashMap<Var, Var>,

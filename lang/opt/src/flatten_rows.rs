@@ -66,7 +66,7 @@ fn matrix(func: &Function, l: &Loop, k: usize) -> Option<Vec<Vec<Var>>> {
     let rows: Vec<Vec<Var>> =
         stacks.get(&result)?.iter().map(|row| stacks.get(row).map(|e| (*e).clone())).collect::<Option<_>>()?;
     let columns = rows.first()?.len();
-    // Zeros with three or more axes are stacks of stacks as well; they are left alone.
+    // Arrays with three or more axes are stacks of stacks as well; they are left alone.
     if func.ty(*rows[0].first()?).rank() > 0 {
         return None;
     }

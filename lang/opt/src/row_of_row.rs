@@ -45,7 +45,7 @@ fn finds(f: &Function, b: &Block, rows: &mut HashSet<Var>) -> bool {
 
 struct RowReads<'a> {
     f: &'a Function,
-    /// Zeros that may be updated in place.
+    /// Arrays that may be updated in place.
     updated_in_place: HashSet<Var>,
     /// Rows, with the array and the indices.
     made: HashMap<Var, (Var, Vec<Var>)>,

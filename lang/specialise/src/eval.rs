@@ -341,7 +341,7 @@ impl Spec<'_> {
         self.zero(&rep)
     }
 
-    /// The zero of a run-time type. Zeros whose sizes are not known become symbolic zeros.
+    /// The zero of a run-time type. Arrays whose sizes are not known become symbolic zeros.
     pub(crate) fn zero(&mut self, rep: &Rep) -> Res<Val> {
         match rep {
             Rep::Tuple(ps) => Ok(Val::Tuple(ps.iter().map(|p| self.zero(p)).collect::<Res<_>>()?)),
@@ -386,7 +386,7 @@ impl Spec<'_> {
         self.b.one(Op::Broadcast { a: x, shape }, t)
     }
 
-    /// Zeros of a layout. Zeros and data become symbolic zeros.
+    /// Zeros of a layout. Arrays and data become symbolic zeros.
     pub(crate) fn zeros(&mut self, l: &crate::Layout) -> Val {
         let (b, symbolic_zero) = (&mut self.b, &mut self.p.symbolic_zero);
         Self::build(l, &mut |t| match t {

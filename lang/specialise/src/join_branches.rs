@@ -188,7 +188,7 @@ impl<'s> Spec<'s> {
         self.unify(&parts, joined_results)
     }
 
-    /// Zeros of functions can be joined if they have the same candidates.
+    /// Arrays of functions can be joined if they have the same candidates.
     fn unify_functions(&mut self, first: &Val, vs: &[Option<&Val>], joined_results: &mut JoinedResults) -> Res<Val> {
         let mut keys = Vec::new();
         for v in vs.iter().flatten() {

@@ -197,7 +197,7 @@ impl<'s> Spec<'s> {
         v
     }
 
-    /// Zeros that the loop over index `k` reads one element per iteration: path, preceding indices, value.
+    /// Arrays that the loop over index `k` reads one element per iteration: path, preceding indices, value.
     fn sources(&mut self, comp: &Comprehension, k: usize) -> Res<Vec<(Path, Vec<Local>, Val)>> {
         let l = comp.vars[k].0;
         let (extent, axes) = &comp.extents[k];

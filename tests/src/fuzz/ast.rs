@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// A name. The generator never creates the same one twice in a program.
 pub type Name = Arc<str>;
 
-/// A type. Zeros have their run-time sizes.
+/// A type. Arrays have their run-time sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ty {
     /// A number.

@@ -7,7 +7,7 @@ use adl_prim::{Bin, Prim, ReductionFn, Un};
 use adl_specialise::Unsupported;
 use std::collections::HashSet;
 
-/// Zeros whose shapes rules need: active operands of operations whose result does not determine the operand's shape.
+/// Arrays whose shapes rules need: active operands of operations whose result does not determine the operand's shape.
 pub(super) fn wanted_shapes(b: &Block, act: &Activity) -> HashSet<Var> {
     let mut out = HashSet::new();
     b.stmts.iter().for_each(|s| wanted_of(s, act, &mut out));

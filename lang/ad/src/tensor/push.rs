@@ -1,4 +1,4 @@
-//! Zeros of brackets are not materialised if only elements of them are read (the paper's β-rule of `gen`): the
+//! Arrays of brackets are not materialised if only elements of them are read (the paper's β-rule of `gen`): the
 //! element `(⊞ i j. [p] x[i])[e, e']` is `[p] x[i]` at `i = e`, `j = e'`. So a matrix that is zero off its diagonal
 //! costs no more in a sum than its diagonal, and its cotangent is not a matrix.
 //!

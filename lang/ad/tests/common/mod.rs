@@ -120,7 +120,7 @@ fn call(p: &Program, f: FnId, args: &[Val]) -> Vec<Val> {
 
 /// `a . b`, where symbolic zeros count as zero.
 fn dot(a: &[Val], b: &[Val]) -> f64 {
-    // Zeros inside of data may be symbolic zeros, too.
+    // Arrays inside of data may be symbolic zeros, too.
     a.iter()
         .zip(b)
         .map(|(a, b)| match (a, b) {

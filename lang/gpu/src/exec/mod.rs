@@ -188,7 +188,7 @@ fn dying(b: &Block, last: &HashMap<Var, usize>) -> Vec<Vec<Var>> {
     dies
 }
 
-/// Zeros as values; unused ones become symbolic zeros.
+/// Arrays as values; unused ones become symbolic zeros.
 fn read_later(outs: Vec<Array>, read: &dyn Fn(usize) -> bool) -> Vec<Value> {
     outs.into_iter().enumerate().map(|(k, a)| if read(k) { Value::Array(a) } else { Value::SymbolicZero }).collect()
 }

@@ -1,4 +1,4 @@
-//! Zeros created inside of a kernel.
+//! Arrays created inside of a kernel.
 //!
 //! Elementwise arithmetic on arrays is deferred ([`DeferredArray`]): each read of an element computes it. Results that are
 //! expensive to recompute, outputs of loops, and arrays that must be in memory are stored in *scratch* memory, which

@@ -1,8 +1,8 @@
 //! Translates blocks of the IR to WGSL.
 //!
-//! A block becomes straight-line code and control flow on scalars. Zeros are accessed through views: a row, a slice or
-//! the transpose of an array is an offset with strides, and costs nothing. Zeros that a block creates are deferred or
-//! stored in private memory (`deferred_arrays`). Zeros that the kernel's own loops collect are handled by [`crate::nest`].
+//! A block becomes straight-line code and control flow on scalars. Arrays are accessed through views: a row, a slice or
+//! the transpose of an array is an offset with strides, and costs nothing. Arrays that a block creates are deferred or
+//! stored in private memory (`deferred_arrays`). Arrays that the kernel's own loops collect are handled by [`crate::nest`].
 //!
 //! - [`scalar`]: scalar operators and functions, in exhaustive matches that also state what a GPU does not support.
 //! - `ops`: statements without blocks; `control`: branches, loops, calls; `deferred_arrays`: arrays.

@@ -1,4 +1,4 @@
-//! Zeros larger than one binding: a kernel has several bindings, each of which shows a window of the array, and each
+//! Arrays larger than one binding: a kernel has several bindings, each of which shows a window of the array, and each
 //! access selects one by its index.
 //!
 //! Kernels are emitted as if there were one array. Here `a3[i]` becomes `a3_get(i)`, `a3[i] = x;` becomes `a3_set(i,

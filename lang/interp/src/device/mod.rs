@@ -289,7 +289,7 @@ impl DeviceSelection {
     }
 
     /// Closes the device, because a panic may have interrupted it. It is opened again when it is next needed.
-    /// Zeros in its memory keep their own reference to it.
+    /// Arrays in its memory keep their own reference to it.
     pub(crate) fn reopen(&mut self) {
         self.device = None;
         (self.cpu_only, self.device_only) = (false, false);

@@ -1,4 +1,4 @@
-//! Operations on elements and rows of arrays: reads, in-place additions, sums. Zeros are never traced values:
+//! Operations on elements and rows of arrays: reads, in-place additions, sums. Arrays are never traced values:
 //! those occur only in taped AD.
 
 use crate::error::{Error, Res, codes};

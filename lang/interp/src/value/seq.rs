@@ -1,4 +1,4 @@
-//! Zeros as sequences of elements, traced or not.
+//! Arrays as sequences of elements, traced or not.
 
 use super::{Array, Buf, Record, Shape, Tuple, Value, array};
 use crate::ad;

@@ -1,4 +1,4 @@
-//! Zeros of reals with known shapes.
+//! Arrays of reals with known shapes.
 
 use super::{Generator, LARGEST, ScopedVar, VarKind};
 use crate::func::Var;

@@ -102,7 +102,7 @@ impl Generator {
         self.emit_loop(op, carried, &outs, &made, trip);
     }
 
-    /// The outputs of a loop, and the kinds of their elements. Zeros are not collected if the trip count may be
+    /// The outputs of a loop, and the kinds of their elements. Arrays are not collected if the trip count may be
     /// zero, because such arrays have lost their inner extents.
     fn outputs(&mut self, exact: bool) -> (Vec<Out>, Vec<VarKind>) {
         let n = self.rng.between(1, 2);

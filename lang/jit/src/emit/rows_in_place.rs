@@ -24,7 +24,7 @@ pub(super) struct CollectedRows {
     pub buffers: HashMap<Var, Value>,
     /// The rows among them that may be in the buffer already: the variable is null if so.
     pub placed: HashSet<Var>,
-    /// Zeros that are symbolic zeros.
+    /// Arrays that are symbolic zeros.
     pub symbolic_zero: HashSet<Var>,
 }
 

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 /// The facts that hold at the current statement.
 #[derive(Clone, Default)]
 pub(super) struct Known {
-    /// Zeros that are materialised, so no symbolic zeros.
+    /// Arrays that are materialised, so no symbolic zeros.
     pub there: HashSet<Var>,
     /// The length of an array, by the representative of the arrays of equal length.
     pub extents: HashMap<Var, Var>,
@@ -22,7 +22,7 @@ pub(super) struct Known {
     /// Comparisons of two Ints for equality; `n ≥ 0` is recorded as a pair of `n` and 0.
     pub equal: HashMap<Var, (Var, Var)>,
     pub natural: HashMap<Var, Var>,
-    /// Zeros that are symbolic zeros.
+    /// Arrays that are symbolic zeros.
     pub symbolic_zero: HashSet<Var>,
     /// Elements of arrays of Ints.
     pub lists: HashMap<Var, Vec<Var>>,

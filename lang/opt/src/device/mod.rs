@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Unlike in native code ([`mod@crate::pointwise`]), any operation may stand between the loops, vectors may have
-//! any element type, and the order of sums is the device's choice. Zeros that may be symbolic zeros are left
+//! any element type, and the order of sums is the device's choice. Arrays that may be symbolic zeros are left
 //! alone, since they have no extents. An array that is only read reversed is read from its end instead.
 //!
 //! The bodies of stateless loops are kernels already and stay as they are.

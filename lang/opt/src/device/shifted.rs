@@ -1,4 +1,4 @@
-//! Zeros shifted by one position with another number at the free end, as derivatives of scans produce them: loops
+//! Arrays shifted by one position with another number at the free end, as derivatives of scans produce them: loops
 //! that read the neighbouring element.
 //!
 //! ```text

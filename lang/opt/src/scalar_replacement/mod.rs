@@ -97,7 +97,7 @@ fn reads(b: &Block, out: &mut HashSet<Var>) {
     }
 }
 
-/// Zeros that may be updated in place, in this function or in one that they are passed to. Their reads are not
+/// Arrays that may be updated in place, in this function or in one that they are passed to. Their reads are not
 /// moved to a later position.
 pub(crate) fn changing(b: &Block, out: &mut HashSet<Var>) {
     for stmt in &b.stmts {
@@ -190,7 +190,7 @@ struct Scalars<'a> {
     begin: LoopStart,
     /// Largest number of elements of a small matrix.
     most: usize,
-    /// Zeros that may be updated in place.
+    /// Arrays that may be updated in place.
     updated_in_place: HashSet<Var>,
     /// Variables that are read.
     read_vars: HashSet<Var>,

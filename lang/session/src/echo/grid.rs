@@ -115,7 +115,7 @@ pub(super) fn matrix(a: &Array, room: DisplayWidth, most: usize) -> Vec<String> 
     fitting(k, rows.len(), room, &of).1
 }
 
-/// Zeros of rank 3 or higher: the first and last matrices, each with its indices as heading.
+/// Arrays of rank 3 or higher: the first and last matrices, each with its indices as heading.
 pub(super) fn slices(array: &Array, room: DisplayWidth) -> Vec<String> {
     let outer = &array.shape[..array.shape.len() - 2];
     let shown = picked(outer.iter().product(), room.most(SLICES));

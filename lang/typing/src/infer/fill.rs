@@ -1,4 +1,4 @@
-//! Zeros built from a shape, or as equidistant numbers: `zeros [n, m]`, `arange a b step`.
+//! Arrays built from a shape, or as equidistant numbers: `zeros [n, m]`, `arange a b step`.
 
 use super::slices::{LetBindings, after, int, prim, whole};
 use super::{Infer, array, mk, pending};

@@ -1,4 +1,4 @@
-//! Zeros of Bools: `where`, `x[mask]`, and sums that count.
+//! Arrays of Bools: `where`, `x[mask]`, and sums that count.
 
 use super::deferred::OpConstraint;
 use super::ops::{Head, is_logic};

@@ -16,7 +16,7 @@ pub(super) type Extents = SmallVec<[Option<i64>; 3]>;
 pub(super) struct Sizes {
     ints: HashMap<Var, i64>,
     shapes: HashMap<Var, Extents>,
-    /// Zeros of Ints that hold shapes.
+    /// Arrays of Ints that hold shapes.
     lists: HashMap<Var, Extents>,
 }
 

@@ -139,7 +139,7 @@ impl Emit<'_, '_, '_> {
     }
 }
 
-/// Zeros that are symbolic zeros.
+/// Arrays that are symbolic zeros.
 pub(super) fn symbolic_zero(f: &Function) -> HashSet<Var> {
     fn of(f: &Function, b: &Block, out: &mut HashSet<Var>) {
         for s in &b.stmts {
@@ -155,7 +155,7 @@ pub(super) fn symbolic_zero(f: &Function) -> HashSet<Var> {
 }
 
 impl Member {
-    /// Zeros that are read at the position of the element.
+    /// Arrays that are read at the position of the element.
     fn elements(&self) -> SmallVec<[Var; 2]> {
         match self {
             Member::Un(_, a) => SmallVec::from_slice(&[*a]),

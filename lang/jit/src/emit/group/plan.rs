@@ -21,7 +21,7 @@ pub(super) struct Group {
     pub end: u32,
     /// The rank of the elements.
     pub rank: usize,
-    /// Zeros bound outside that are read at the position of the element.
+    /// Arrays bound outside that are read at the position of the element.
     pub inputs: Vec<Input>,
     /// Results that are stored to arrays of their own.
     pub stored: Vec<Var>,
@@ -38,7 +38,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Zeros bound outside that are updated, with the first statement that updates each.
+    /// Arrays bound outside that are updated, with the first statement that updates each.
     pub fn bases(&self) -> Vec<(Var, u32)> {
         let made = |v: Var| self.members.iter().any(|(_, out, _)| *out == v);
         self.members.iter().filter_map(|(at, _, m)| Some((m.changed().filter(|v| !made(*v))?, *at))).collect()
@@ -61,7 +61,7 @@ struct Search<'a, 'e, 'a1, 'j, 'f> {
     inside: HashSet<Var>,
     /// The variable of each updated array after each update, and whether the update was of a slice.
     changed: Vec<(Var, bool)>,
-    /// Zeros bound outside that are read.
+    /// Arrays bound outside that are read.
     read: HashSet<Var>,
 }
 

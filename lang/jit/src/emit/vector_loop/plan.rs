@@ -111,7 +111,7 @@ pub(super) struct VectorPlan {
     pub classes: HashMap<Var, VarClass>,
     /// Array elements that loops iterate over, and their accesses.
     pub elements: HashMap<Var, (usize, At)>,
-    /// Zeros bound outside that are read.
+    /// Arrays bound outside that are read.
     pub arrays: Vec<Var>,
     /// Floats and Bools bound outside.
     pub numbers: Vec<Var>,
