@@ -27,8 +27,7 @@ impl Infer<'_> {
     /// Remembers a definition whose value is a function with a type that is decided by default.
     pub(super) fn note_computed(&mut self, b: &ast::Binding, name: Symbol, scheme: &Scheme) {
         let ty = self.resolve_deep(&scheme.ty);
-        let open =
-            || self.metas_of(&ty).into_iter().any(|m| self.metas[m as usize].classes.iter().any(|c| c.0.has_rep()));
+        let open = || self.metas_of(&ty).into_iter().any(|m| self.vars[m].classes.iter().any(|c| c.0.has_rep()));
         if b.params.is_empty() && b.sig.is_none() && matches!(ty, Ty::Fun(..) | Ty::Lin(..)) && open() {
             let applied =
                 matches!(b.body.kind, ast::ExprKind::App(..) | ast::ExprKind::Var(_) | ast::ExprKind::Paren(_));

@@ -173,10 +173,10 @@ impl Infer<'_> {
             let inner = |id: &u32| self.ops.ops.get(id).is_some_and(|op| self.is_inner(op, level));
             let Some(id) = self.ops.ops.range(from..).map(|(id, _)| *id).find(inner) else { return };
             from = id;
-            self.met_at = u32::MAX;
+            self.vars.forget_met();
             self.force(id);
             self.solve_ops();
-            if self.met_at <= level {
+            if self.vars.has_met(level) {
                 self.keep_outer(level, mark);
             }
         }
@@ -276,7 +276,7 @@ impl Infer<'_> {
 
     /// Whether a type is that of a number that is still undetermined.
     fn is_numeral(&self, t: &Ty) -> bool {
-        matches!(t, Ty::Meta(m) if self.metas[*m as usize].scalar)
+        self.vars.is_scalar(t)
     }
 
     /// The result of outer operands belongs to the outer level, and so do literals among them.
@@ -304,7 +304,7 @@ impl Infer<'_> {
 
     /// Computes which operators the variables of a function's type determine.
     fn reach(&self, ty: &Ty, level: u32, mark: u32) -> DeterminedVars {
-        let mut known = vec![false; self.metas.len()];
+        let mut known = vec![false; self.vars.types() as usize];
         self.metas_of(ty).into_iter().for_each(|m| known[m as usize] = true);
         let ops: Vec<(u32, &OpConstraint)> =
             self.ops.since(mark).filter(|(_, op)| op.types().any(|t| self.inner_meta(t, level).is_some())).collect();
@@ -354,7 +354,7 @@ impl Infer<'_> {
     /// Whether an operand of unknown rank belongs to the ending definition.
     fn belongs(&self, t: &Ty, level: u32) -> bool {
         match self.bottom(t) {
-            Ty::Meta(m) => self.metas[m as usize].level > level,
+            Ty::Meta(m) => self.vars[m].level > level,
             Ty::Var(v) => !self.scope_has(v),
             _ => false,
         }
@@ -363,7 +363,7 @@ impl Infer<'_> {
     /// The variable under the axes of a type, if its level is above `level`.
     fn inner_meta(&self, t: &Ty, level: u32) -> Option<u32> {
         match self.bottom(t) {
-            Ty::Meta(m) if self.metas[m as usize].level > level => Some(m),
+            Ty::Meta(m) if self.vars[m].level > level => Some(m),
             _ => None,
         }
     }
@@ -406,7 +406,7 @@ impl Infer<'_> {
 
     fn least_level(&self, t: &Ty) -> u32 {
         match self.resolve(t) {
-            Ty::Meta(m) => self.metas[m as usize].level,
+            Ty::Meta(m) => self.vars[m].level,
             Ty::Array(_, e) => self.least_level(&e),
             _ => u32::MAX,
         }

@@ -15,7 +15,7 @@ impl Infer<'_> {
             Ty::Int => true,
             // Arithmetic of literals, as in `n ^ (1 + 1)`.
             Ty::Meta(m) if base == Ty::Int => {
-                let meta = &self.metas[m as usize];
+                let meta = &self.vars[m];
                 meta.scalar
                     && meta.classes.iter().all(|c| c.0 != Class::Real)
                     && self.unify(&Ty::Int, &exponent).is_ok()

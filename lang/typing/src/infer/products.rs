@@ -140,7 +140,7 @@ impl Infer<'_> {
         let known = [&left, &right, &op.res]
             .into_iter()
             .map(|t| self.resolve(t))
-            .find(|t| !matches!(t, Ty::Meta(m) if !self.metas[*m as usize].scalar));
+            .find(|t| !matches!(t, Ty::Meta(m) if !self.vars[*m].scalar));
         match known {
             None if !force => false,
             None | Some(Ty::Array(..)) => self.append_arrays(op, (&left, sa), (&right, sb)),

@@ -52,24 +52,28 @@ impl Infer<'_> {
         let operands = args.iter().map(|t| t.span).collect();
         let args = args.iter().map(|t| self.annotation(t)).collect();
         let res = self.annotation(res);
-        let place = OperationSite { span: op.span, operands, within: self.defining.last().map(|d| d.0) };
-        self.given.push(Constraint { prim, args, res, at: Rc::new(place) });
+        let place = OperationSite { span: op.span, operands, within: self.enclosing.defining.last().map(|d| d.0) };
+        self.annotated.given.push(Constraint { prim, args, res, at: Rc::new(place) });
     }
 
     /// Whether a constraint of the signature mentions a variable.
     pub(super) fn is_given(&self, v: TyVar) -> bool {
-        self.given.iter().any(|c| c.args.iter().chain([&c.res]).any(|t| self.bottom(t) == Ty::Var(v)))
+        self.annotated.given.iter().any(|c| c.args.iter().chain([&c.res]).any(|t| self.bottom(t) == Ty::Var(v)))
     }
 
     /// Solves an operator by a constraint of the signature.
     pub(super) fn solve_given(&mut self, op: &OpConstraint) -> bool {
-        if self.given.is_empty() {
+        if self.annotated.given.is_empty() {
             return false;
         }
         let args: Vec<Ty> = op.args.iter().map(|a| self.resolve_deep(&a.0)).collect();
         let same = |t: &Ty, a: &Ty| self.resolve_deep(t) == *a;
         let of = |fits: &dyn Fn(&Ty, &Ty) -> bool| {
-            self.given.iter().find(|c| c.prim == op.prim && c.args.iter().zip(&args).all(|(t, a)| fits(t, a))).cloned()
+            self.annotated
+                .given
+                .iter()
+                .find(|c| c.prim == op.prim && c.args.iter().zip(&args).all(|(t, a)| fits(t, a)))
+                .cloned()
         };
         let literals = |t: &Ty, a: &Ty| {
             same(t, a)
@@ -91,7 +95,7 @@ impl Infer<'_> {
         let (number, literal) = (self.bottom(promised), self.bottom(operand));
         let fits = match (&number, &literal) {
             (Ty::Var(_) | Ty::Float | Ty::F32, Ty::Meta(_)) => true,
-            (Ty::Int, Ty::Meta(m)) => !self.metas[*m as usize].classes.iter().any(|c| c.0 == Class::Real),
+            (Ty::Int, Ty::Meta(m)) => !self.vars[*m].has(Class::Real),
             _ => false,
         };
         let open = fits && self.is_number(&number) && self.is_number(&literal);
@@ -113,7 +117,7 @@ impl Infer<'_> {
         let mut open = op.args.iter().map(|a| self.bottom(&a.0)).filter(|t| !self.is_number(t)).peekable();
         open.peek().is_some()
             && open.all(
-                |t| matches!(t, Ty::Var(v) if self.rigid.get(&v).is_some_and(|(_, name)| !name.as_str().is_empty())),
+                |t| matches!(t, Ty::Var(v) if self.annotated.rigid.get(&v).is_some_and(|(_, name)| !name.as_str().is_empty())),
             )
     }
 
@@ -139,6 +143,6 @@ impl Infer<'_> {
 
     /// The classes of a variable of a signature.
     pub(super) fn rigid_classes(&self, v: TyVar) -> Vec<Class> {
-        self.rigid.get(&v).map_or_else(Vec::new, |(classes, _)| classes.clone())
+        self.annotated.rigid.get(&v).map_or_else(Vec::new, |(classes, _)| classes.clone())
     }
 }
