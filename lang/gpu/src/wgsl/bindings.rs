@@ -128,7 +128,7 @@ impl Emit<'_> {
         let mut head = String::from(
             "@group(0) @binding(0) var<storage, read> params: array<u32>;\n@group(0) @binding(1) var<storage, read_write> faults: array<atomic<u32>>;\nvar<private> failed: bool;\n",
         );
-        let (mut bound, mut writes, mut body) = (Vec::new(), Vec::new(), self.text);
+        let (mut bound, mut writes, mut body) = (Vec::new(), Vec::new(), self.body.finish());
         for (index, slot) in self.slots.into_iter().enumerate() {
             let (mode, ty) = (
                 if slot.write { "read_write" } else { "read" },
