@@ -2,7 +2,7 @@
 
 use super::Infer;
 use super::apply::{reduces, strip};
-use super::deferred::OpConstraint;
+use super::op_constraints::OpConstraint;
 use crate::core;
 use crate::errors::classes::{self, quoted};
 use crate::errors::{calls, mismatch};

@@ -3,25 +3,13 @@
 
 use super::Infer;
 use super::ops::Head;
+use crate::env::Computed;
 use crate::errors::reason::Role;
 use crate::ty::{Scheme, Ty};
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
-
-/// The definition of a function that was computed.
-#[derive(Clone, Debug)]
-pub(crate) struct Computed {
-    /// Its name.
-    name: Span,
-    /// Its value.
-    body: Span,
-    /// Its type when it was defined.
-    ty: Ty,
-    /// Whether the value is a call or a name, to which an argument can be added.
-    applied: bool,
-}
 
 impl Infer<'_> {
     /// Remembers a definition whose value is a function with a type that is decided by default.

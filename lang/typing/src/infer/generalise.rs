@@ -1,6 +1,6 @@
 //! Generalisation and instantiation.
 
-use super::deferred::OpConstraint;
+use super::op_constraints::OpConstraint;
 use super::{Infer, map_type, mk, pending};
 use crate::core::{self, ExprKind, Local};
 use crate::env::Global;

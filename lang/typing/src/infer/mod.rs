@@ -26,6 +26,7 @@ mod lets;
 mod linear_arrows;
 mod masks;
 mod names;
+mod op_constraints;
 mod open_records;
 mod ops;
 mod pats;
@@ -47,23 +48,23 @@ mod updates;
 mod variables;
 mod zonk;
 
-pub(crate) use defaulted::Computed;
 pub use items::{CheckedItem, check_item};
 pub use shape_examples::example_shapes;
-pub(crate) use signature_constraints::spelling;
 pub use trials::definitions;
-pub(crate) use unify::implies;
 
-use crate::core::{self, ExprKind, Lit, Local, Rep};
+use crate::core::{self, ExprKind, Lit, Local};
+pub(crate) use crate::core::{mk, pending};
 use crate::env::{CheckHost, Env, Tables};
 use crate::print::Printer;
 use crate::ty::{Class, DataId, Scheme, Size, Ty};
+pub(crate) use crate::ty::{array, fun, map_type};
 use adl_prim::Prim;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
+use op_constraints::DeferredOps;
 use scope::Bound;
-use state::{Annotations, Enclosing, FinalChecks, HiddenParams, RecKey};
+use state::{Annotations, Enclosing, FinalChecks, FinalTypes, HiddenParams, RecKey, Trial};
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -79,16 +80,16 @@ pub(crate) struct Infer<'a> {
     vars: Variables,
     scope: scope::Scope,
     locals: u32,
-    ops: deferred::DeferredOps,
+    ops: DeferredOps,
     diags: Vec<Diagnostic>,
     annotated: Annotations,
     hidden: HiddenParams,
     enclosing: Enclosing,
     at_end: FinalChecks,
     /// The final forms of inference variables and records.
-    finals: zonk::FinalTypes,
+    finals: FinalTypes,
     /// State of a trial inference, if this is one.
-    trial: trials::Trial,
+    trial: Trial,
 }
 
 impl<'a> Infer<'a> {
@@ -101,14 +102,14 @@ impl<'a> Infer<'a> {
             vars: Variables::default(),
             scope: scope::Scope::default(),
             locals: 0,
-            ops: deferred::DeferredOps::default(),
+            ops: DeferredOps::default(),
             diags: Vec::new(),
             annotated: Annotations::default(),
             hidden: HiddenParams::default(),
             enclosing: Enclosing::default(),
             at_end: FinalChecks::default(),
-            finals: zonk::FinalTypes::default(),
-            trial: trials::Trial::default(),
+            finals: FinalTypes::default(),
+            trial: Trial::default(),
         }
     }
 
@@ -259,55 +260,4 @@ impl<'a> Infer<'a> {
             closed: Cell::default(),
         });
     }
-}
-
-/// Builds an expression.
-pub(crate) fn mk(kind: ExprKind, ty: Ty, span: Span) -> core::Expr {
-    core::Expr { kind: Box::new(kind), ty, span }
-}
-
-/// A representation that zonking builds from a type when all metas are known.
-fn pending(ty: &Ty) -> Rep {
-    Rep::Base(ty.clone())
-}
-
-/// Rebuilds a type bottom-up: `f` may replace a node, `g` a size.
-pub(crate) fn map_type(t: &Ty, f: &mut dyn FnMut(&Ty) -> Option<Ty>, g: &mut dyn FnMut(Size) -> Size) -> Ty {
-    stacker::maybe_grow(32 * 1024, 1024 * 1024, || map_parts(t, f, g))
-}
-
-fn map_parts(t: &Ty, on_type: &mut dyn FnMut(&Ty) -> Option<Ty>, on_size: &mut dyn FnMut(Size) -> Size) -> Ty {
-    if let Some(r) = on_type(t) {
-        return r;
-    }
-    match t {
-        Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) | Ty::Meta(_) => t.clone(),
-        Ty::Fun(a, b) => Ty::Fun(Rc::new(map_type(a, on_type, on_size)), Rc::new(map_type(b, on_type, on_size))),
-        Ty::Lin(a, b) => Ty::Lin(Rc::new(map_type(a, on_type, on_size)), Rc::new(map_type(b, on_type, on_size))),
-        Ty::Tuple(parts) => Ty::Tuple(parts.iter().map(|p| map_type(p, on_type, on_size)).collect()),
-        Ty::Array(n, e) => Ty::Array(on_size(*n), Rc::new(map_type(e, on_type, on_size))),
-        Ty::Data(id, args) => Ty::Data(*id, args.iter().map(|a| map_type(a, on_type, on_size)).collect()),
-        Ty::Record(r) => {
-            let mut fields: Vec<(Symbol, Ty)> =
-                r.fields.iter().map(|(n, t)| (*n, map_type(t, on_type, on_size))).collect();
-            let mut tail = r.tail.as_ref().map(|t| map_type(t, on_type, on_size));
-            // The fields of a row that is now known are merged.
-            while let Some(Ty::Record(more)) = tail {
-                fields.extend(more.fields.iter().cloned());
-                tail = more.tail.clone();
-            }
-            fields.sort_by_key(|(n, _)| n.as_str());
-            Ty::Record(Rc::new(crate::ty::RecordTy { fields, tail }))
-        }
-    }
-}
-
-/// `a -> b`.
-pub(crate) fn fun(a: Ty, b: Ty) -> Ty {
-    Ty::Fun(Rc::new(a), Rc::new(b))
-}
-
-/// `[n]a`.
-pub(crate) fn array(n: Size, a: Ty) -> Ty {
-    Ty::Array(n, Rc::new(a))
 }

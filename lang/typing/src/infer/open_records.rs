@@ -3,8 +3,6 @@
 //! Each extension binds the row variable to a record with a new one, so the type is a chain. An index of each chain
 //! finds a field without walking it.
 
-use super::Infer;
-use super::unify_errors::UnifyError;
 use super::variables::Variables;
 use crate::ty::{RecordTy, Ty};
 use adl_syntax::symbol::Symbol;
@@ -34,26 +32,6 @@ pub(super) enum Field {
     Open(Ty),
     /// The record does not have it.
     Missing,
-}
-
-impl Infer<'_> {
-    /// Adds a field to a record that lacks it: `rest` is the row variable that [`Variables::look_up_field`] found.
-    pub(super) fn extend_row(&mut self, rest: &Ty, name: Symbol, t: &Ty) -> Result<(), UnifyError> {
-        let tail = Some(self.row_meta());
-        self.bind_row(rest, vec![(name, t.clone())], tail)
-    }
-
-    /// What a type variable is, where the rest of a record that adds no field is that rest.
-    pub(super) fn resolve_rest(&self, t: &Ty) -> Ty {
-        let mut t = self.resolve(t);
-        while let Ty::Record(r) = &t {
-            match &r.tail {
-                Some(tail) if r.fields.is_empty() => t = self.resolve(tail),
-                _ => break,
-            }
-        }
-        t
-    }
 }
 
 impl Variables {

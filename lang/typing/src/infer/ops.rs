@@ -1,6 +1,6 @@
 //! Operator constraints: arithmetic on types that may not be known yet.
 
-use super::deferred::OpConstraint;
+use super::op_constraints::OpConstraint;
 use super::{Infer, array};
 use crate::errors::mismatch::MixedNumbers;
 use crate::errors::reason::Reason;

@@ -1,7 +1,7 @@
 //! Powers with Int exponents, whose base may be any number.
 
 use super::Infer;
-use super::deferred::OpConstraint;
+use super::op_constraints::OpConstraint;
 use super::ops::Head;
 use crate::errors::reason::Reason;
 use crate::ty::{Class, Ty};

@@ -1,6 +1,6 @@
 //! Operators whose result depends on the axes of their operands: `@`, `++`, `reshape`, `clamp`, `diag`, `stack`.
 
-use super::deferred::OpConstraint;
+use super::op_constraints::OpConstraint;
 use super::ops::Head;
 use super::{Infer, array};
 use crate::errors::classes;

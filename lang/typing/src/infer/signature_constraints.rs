@@ -1,38 +1,13 @@
 //! Operator constraints of a written signature: `(a @ b : c) => a -> b -> c`.
 
-use super::deferred::OpConstraint;
+use super::op_constraints::OpConstraint;
 use super::{Infer, ops};
 use crate::errors::constraints;
+use crate::print::{INFIX, spelling};
 use crate::ty::{Class, Constraint, OperationSite, Ty, TyVar};
-use adl_prim::{ArrayFn, Bin, Cmp, NumberFn, Prim, ReductionFn};
+use adl_prim::{ArrayFn, Prim};
 use adl_syntax::ast;
 use std::rc::Rc;
-
-/// Operators that are written infix.
-const INFIX: [(Prim, &str); 17] = [
-    (Prim::Bin(Bin::Add), "+"),
-    (Prim::Bin(Bin::Sub), "-"),
-    (Prim::Bin(Bin::Mul), "*"),
-    (Prim::Bin(Bin::Div), "/"),
-    (Prim::Bin(Bin::IntDiv), "//"),
-    (Prim::Bin(Bin::Rem), "%"),
-    (Prim::Bin(Bin::Pow), "^"),
-    (Prim::Reduction(ReductionFn::MatMul), "@"),
-    (Prim::Array(ArrayFn::Append), "++"),
-    (Prim::CompareEach(Cmp::Eq), ".=="),
-    (Prim::CompareEach(Cmp::Ne), ".!="),
-    (Prim::CompareEach(Cmp::Lt), ".<"),
-    (Prim::CompareEach(Cmp::Gt), ".>"),
-    (Prim::CompareEach(Cmp::Le), ".<="),
-    (Prim::CompareEach(Cmp::Ge), ".>="),
-    (Prim::Number(NumberFn::AndEach), ".&&"),
-    (Prim::Number(NumberFn::OrEach), ".||"),
-];
-
-/// The spelling of an operation in a constraint, and whether it is infix.
-pub(crate) fn spelling(p: Prim) -> (&'static str, bool) {
-    INFIX.iter().find(|(q, _)| *q == p).map_or((p.name(), false), |(_, text)| (text, true))
-}
 
 fn spelled(name: &str) -> Option<Prim> {
     INFIX

@@ -2,10 +2,11 @@
 //! around an expression, and what can be checked only when all types are known.
 
 use crate::core::{self, Local};
-use crate::ty::{Class, Constraint, SizeVar, Ty, TyVar};
+use crate::ty::{Class, Constraint, RecordTy, SizeVar, Ty, TyVar};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// What the annotations in scope name and require.
 #[derive(Clone, Default)]
@@ -76,4 +77,22 @@ pub(super) struct FinalChecks {
     pub points: Vec<(Ty, Span, &'static str)>,
     /// Uses of functions whose read operations have an undetermined type, with those operations.
     pub reads: HashMap<Span, (Span, &'static str)>,
+}
+
+/// Final types, each computed once however often it occurs in the item.
+#[derive(Default)]
+pub(super) struct FinalTypes {
+    pub metas: HashMap<u32, Ty>,
+    /// By address. The record is kept alive so that its address is not reused.
+    pub records: HashMap<*const RecordTy, (Rc<RecordTy>, Ty)>,
+    pub tuples: HashMap<*const Ty, (Rc<[Ty]>, Ty)>,
+}
+
+/// State of a trial.
+#[derive(Clone, Default)]
+pub(super) struct Trial {
+    /// Set inside a trial. Trials are not nested.
+    pub on: bool,
+    /// The type of the argument that was added.
+    pub hole: Option<Ty>,
 }

@@ -2,8 +2,8 @@
 //! not fit (`argument_trials`) and for functions where a linear one is expected.
 
 use super::apply::strip;
-use super::state::FinalChecks;
-use super::{Infer, map_type, mk, zonk};
+use super::state::{FinalChecks, FinalTypes, Trial};
+use super::{Infer, map_type, mk};
 use crate::core::{ExprKind, Item, Lit};
 use crate::ty::{Size, Ty};
 use adl_syntax::ast;
@@ -14,15 +14,6 @@ use std::collections::HashMap;
 
 /// The number of trials in one text.
 const MAX_TRIALS: usize = 200;
-
-/// State of a trial.
-#[derive(Clone, Default)]
-pub(super) struct Trial {
-    /// Set inside a trial. Trials are not nested.
-    pub on: bool,
-    /// The type of the argument that was added.
-    pub hole: Option<Ty>,
-}
 
 impl Infer<'_> {
     /// Runs `f` on a copy of the current state, which is then discarded.
@@ -53,7 +44,7 @@ impl Infer<'_> {
             hidden: self.hidden.clone(),
             enclosing: self.enclosing.clone(),
             at_end: FinalChecks::default(),
-            finals: zonk::FinalTypes::default(),
+            finals: FinalTypes::default(),
             trial: Trial { on: true, hole: None },
         }
     }

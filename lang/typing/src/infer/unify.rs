@@ -2,7 +2,7 @@
 
 use super::Infer;
 use super::unify_errors::UnifyError;
-use crate::ty::{Class, DataId, RecordTy, Size, Ty};
+use crate::ty::{Class, DataId, RecordTy, Size, Ty, implies};
 use adl_syntax::span::Span;
 use adl_syntax::stop;
 use adl_syntax::symbol::Symbol;
@@ -236,6 +236,24 @@ impl Infer<'_> {
         t
     }
 
+    /// Adds a field to a record that lacks it: `rest` is the row variable that [`Variables::look_up_field`] found.
+    pub(super) fn extend_row(&mut self, rest: &Ty, name: Symbol, t: &Ty) -> Result<(), UnifyError> {
+        let tail = Some(self.row_meta());
+        self.bind_row(rest, vec![(name, t.clone())], tail)
+    }
+
+    /// What a type variable is, where the rest of a record that adds no field is that rest.
+    pub(super) fn resolve_rest(&self, t: &Ty) -> Ty {
+        let mut t = self.resolve(t);
+        while let Ty::Record(r) = &t {
+            match &r.tail {
+                Some(tail) if r.fields.is_empty() => t = self.resolve(tail),
+                _ => break,
+            }
+        }
+        t
+    }
+
     /// Requires a class and reports a type that is not an instance.
     pub(super) fn require(&mut self, class: Class, t: &Ty, span: Span, op: &'static str) -> bool {
         match self.has_class(class, t, span, op) {
@@ -359,23 +377,4 @@ fn differ(expected: &[(Symbol, Ty)], found: &[(Symbol, Ty)]) -> Result<(), Unify
 /// The types of fields by name. Of two fields with the same name, the first counts.
 fn by_name(r: &RecordTy) -> HashMap<Symbol, &Ty> {
     r.fields.iter().rev().map(|(n, t)| (*n, t)).collect()
-}
-
-/// Whether one class implies another.
-pub(crate) fn implies(has: Class, wants: Class) -> bool {
-    has == wants
-        || match has {
-            Class::Real => wants != Class::Real,
-            Class::Num => !matches!(wants, Class::Real | Class::Reals),
-            Class::Reals => matches!(
-                wants,
-                Class::Nums | Class::Space | Class::Eq | Class::Ord | Class::Show | Class::Diff | Class::Data
-            ),
-            Class::Nums => {
-                matches!(wants, Class::Space | Class::Eq | Class::Ord | Class::Show | Class::Diff | Class::Data)
-            }
-            Class::Space => matches!(wants, Class::Diff | Class::Show),
-            Class::Ord => wants == Class::Eq,
-            Class::Eq | Class::Show | Class::Diff | Class::Data => false,
-        }
 }

@@ -7,17 +7,7 @@ use crate::ty::{RecordTy, Size, Ty};
 use adl_prim::{ArrayFn, Bin, IoFn, Prim, TextFn};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
-use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Final types, each computed once however often it occurs in the item.
-#[derive(Default)]
-pub(super) struct FinalTypes {
-    metas: HashMap<u32, Ty>,
-    /// By address. The record is kept alive so that its address is not reused.
-    records: HashMap<*const RecordTy, (Rc<RecordTy>, Ty)>,
-    tuples: HashMap<*const Ty, (Rc<[Ty]>, Ty)>,
-}
 
 /// The number of arguments that a function still takes.
 fn arrows(mut t: &Ty) -> usize {
