@@ -1,13 +1,16 @@
 //! The array bindings of a kernel, and its text.
 
 use super::{Emit, StridedView, VarValue, stored, windows};
+use crate::array::cut;
 use crate::array::{Array, Operand};
 use crate::error::{Res, unsupported};
 use crate::math;
-use crate::nest::cut;
 use crate::queue::{Bound, Kernel};
 use adl_ir::Var;
 use std::fmt::Write;
+
+/// The variable with the index of the first element that a launch sees, for arrays bound in part.
+pub(crate) const ORIGIN: &str = "origin";
 
 /// The maximum number of elements of an array: threads use indices slightly beyond it, in words.
 pub(crate) const MOST: usize = u32::MAX as usize - (1 << 20);
@@ -61,7 +64,7 @@ impl Emit<'_> {
     /// (see `fold`), unless launches see all of it.
     pub fn element(&mut self, array: &Array, write: bool, at: &str) -> Res<String> {
         if array.bytes() > self.caps.binding && !self.whole {
-            return self.part(array, write).map(|s| format!("a{s}[{at} - {}]", crate::fold::ORIGIN));
+            return self.part(array, write).map(|s| format!("a{s}[{at} - {ORIGIN}]"));
         }
         self.slot(array, write).map(|s| format!("a{s}[{at}]"))
     }

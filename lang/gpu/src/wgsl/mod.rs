@@ -20,7 +20,7 @@ mod text;
 mod windows;
 
 use bindings::Slot;
-pub(crate) use bindings::{FinishedKernel, MOST};
+pub(crate) use bindings::{FinishedKernel, MOST, ORIGIN};
 
 use crate::adapter::Caps;
 use crate::array::{Operand, Scalar};
