@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+#[path = "tidy/modules.rs"]
+mod modules;
+
+use modules::Modules;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Lines that no function may have, and from which on it counts as long.
@@ -36,6 +41,15 @@ const ALLOWED: &[(&str, &str)] = &[
     ("lang/typing/src/linear.rs: expr_inner", "an arm for each form of Core"),
 ];
 
+/// From this number of fields on a struct is to come apart.
+const FIELDS: usize = 20;
+
+/// Modules of a crate that may use each other in a cycle.
+const CYCLE: usize = 10;
+
+/// Crates with larger cycles, and the size of the largest one. It only falls.
+const CYCLES: &[(&str, usize)] = &[("lang/interp", 110)];
+
 /// Where `lang/` looks at the machine that it runs on, with why it may.
 const IO: &[(&str, &str, &str)] = &[
     ("lang/interp/src/value/array.rs", "std::fs::", "how much memory there is: arrays beyond it are refused"),
@@ -68,11 +82,14 @@ fn all() -> Vec<(String, String)> {
         .collect()
 }
 
+/// Files of Rust that are not tests.
+fn sources() -> impl Iterator<Item = (String, String)> {
+    all().into_iter().filter(|(n, _)| n.ends_with(".rs") && !n.contains("tests/") && !n.ends_with("/tests.rs"))
+}
+
 /// Rust sources without their tests.
 fn library() -> Vec<(String, String)> {
-    let rust =
-        all().into_iter().filter(|(n, _)| n.ends_with(".rs") && !n.contains("tests/") && !n.ends_with("/tests.rs"));
-    rust.map(|(n, t)| (n, t.split("#[cfg(test)]").next().unwrap_or("").to_owned())).collect()
+    sources().map(|(n, t)| (n, t.split("#[cfg(test)]").next().unwrap_or("").to_owned())).collect()
 }
 
 #[test]
@@ -172,6 +189,63 @@ fn functions_are_short() {
         long.len(),
         long.join("\n")
     );
+}
+
+#[test]
+fn structs_have_few_fields() {
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for (file, code) in sources() {
+        let parsed = syn::parse_file(&code).unwrap_or_else(|e| panic!("{file}: {e}"));
+        for item in parsed.items {
+            if let syn::Item::Struct(s) = item {
+                seen += 1;
+                if s.fields.len() >= FIELDS {
+                    wrong.push(format!("{file}: {} has {} fields", s.ident, s.fields.len()));
+                }
+            }
+        }
+    }
+    assert!(seen > 300);
+    assert!(wrong.is_empty(), "{FIELDS} fields or more:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn modules_form_no_large_cycles() {
+    let mut crates: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    for (file, code) in sources() {
+        if let Some((name, module)) = file.split_once("/src/") {
+            crates.entry(name.to_owned()).or_default().push((module.to_owned(), code));
+        }
+    }
+    let mut wrong = Vec::new();
+    for (name, files) in &crates {
+        let files: Vec<(&str, &str)> = files.iter().map(|(f, t)| (f.as_str(), t.as_str())).collect();
+        let allowed = CYCLES.iter().find(|(c, _)| c == name).map_or(CYCLE, |(_, n)| *n);
+        if let Some(largest) = Modules::of(&files).cycles().first().filter(|c| c.len() > allowed) {
+            let modules: Vec<String> = largest.iter().map(|m| m.join("::")).collect();
+            wrong.push(format!("{name}: {} modules, {allowed} may: {}", largest.len(), modules.join(" ")));
+        }
+    }
+    assert!(crates.len() > 10);
+    assert!(wrong.is_empty(), "cycles of modules:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_cycle_of_modules_is_found() {
+    let files = [
+        ("lib.rs", "mod a;\nmod b;\npub use b::Two;"),
+        ("a.rs", "pub struct One;\nfn f() { g!(crate::b::two()) }"),
+        ("b.rs", "use crate::a::One;\npub struct Two;\n#[cfg(test)]\nmod tests { use crate::c; }"),
+        ("c/mod.rs", "mod d;\nfn f() { d::f() }"),
+        ("c/d.rs", "use crate::Two;\npub fn f() {}"),
+    ];
+    let cycles = Modules::of(&files).cycles();
+    assert_eq!(cycles, [[["a"], ["b"]]]);
+    let asks_its_parent = ("c/d.rs", "use super::E;\npub fn f(_: E) {}");
+    let mut with_parent = files;
+    with_parent[4] = asks_its_parent;
+    assert_eq!(Modules::of(&with_parent).cycles().len(), 2);
 }
 
 #[test]

@@ -151,10 +151,10 @@ impl Ad {
     /// Which results of a call carry a tangent. The answer is exact for non-recursive functions; for recursive
     /// ones, every result whose type has a tangent counts as active.
     pub(crate) fn active_results(&mut self, program: &mut Program, id: FnId, wrt: &[bool]) -> Vec<bool> {
-        if let Some(j) = self.jvps.get(&(id, wrt.to_vec(), Vec::new())) {
+        if let Some(j) = self.jvp.jvps.get(&(id, wrt.to_vec(), Vec::new())) {
             return j.active.clone();
         }
-        if let Some(a) = self.activities.get(&(id, wrt.to_vec())) {
+        if let Some(a) = self.jvp.activities.get(&(id, wrt.to_vec())) {
             return a.clone();
         }
         let f = program.func(id).clone();
@@ -164,7 +164,7 @@ impl Ad {
             let a = Activity::of(self, program, &f, wrt);
             f.body.results.iter().map(|r| a.has(*r)).collect()
         };
-        self.activities.insert((id, wrt.to_vec()), active.clone());
+        self.jvp.activities.insert((id, wrt.to_vec()), active.clone());
         active
     }
 }

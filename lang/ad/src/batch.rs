@@ -39,15 +39,15 @@ impl Ad {
 
     /// A linear function, vectorised over directions.
     pub fn batch(&mut self, p: &mut Program, f: FnId) -> Result<FnId, Unsupported> {
-        if let Some(b) = self.batches.get(&f) {
+        if let Some(b) = self.linear.batches.get(&f) {
             return b.clone();
         }
         let src = p.func(f).clone();
         let id = p.reserve(&format!("directions of {}", src.name));
-        self.batches.insert(f, Ok(id));
+        self.linear.batches.insert(f, Ok(id));
         let made = function(self, p, &src, id);
         if let Err(e) = made {
-            self.batches.insert(f, Err(e.clone()));
+            self.linear.batches.insert(f, Err(e.clone()));
             return Err(e);
         }
         Ok(id)
@@ -88,13 +88,13 @@ fn wide(ad: &mut Ad, p: &mut Program, ty: &Ty) -> Ty {
 }
 
 fn wide_data(ad: &mut Ad, p: &mut Program, d: DataId) -> DataId {
-    if let Some(w) = ad.batched_datas.get(&d) {
+    if let Some(w) = ad.linear.batched_datas.get(&d) {
         return *w;
     }
     let decl = p.data(d).clone();
     let name = format!("directions of {}", decl.name);
     let id = p.add_data(DataDecl { name: name.clone(), cons: Vec::new(), declared: None });
-    ad.batched_datas.insert(d, id);
+    ad.linear.batched_datas.insert(d, id);
     let cons =
         decl.cons.iter().map(|(n, fields)| (n.clone(), fields.iter().map(|t| wide(ad, p, t)).collect())).collect();
     p.set_data(id, DataDecl { name, cons, declared: None });

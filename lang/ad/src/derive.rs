@@ -39,8 +39,8 @@ impl Transforms for Ad {
 
     fn forget_data(&mut self, p: &Program, changed: &HashSet<DataId>) {
         // Residuals of functions that stay are newer than some of the types that have changed, and stay as well.
-        self.tangents.retain(|d, _| !contains(p, *d, changed));
-        self.batched_datas.retain(|d, _| !contains(p, *d, changed));
+        self.jvp.tangents.retain(|d, _| !contains(p, *d, changed));
+        self.linear.batched_datas.retain(|d, _| !contains(p, *d, changed));
     }
 
     fn tangent_ty(&mut self, p: &mut Program, ty: &Ty) -> Option<Ty> {

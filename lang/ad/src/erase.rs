@@ -8,16 +8,16 @@ use std::collections::HashMap;
 impl Ad {
     /// The erased function. The formerly linear parameters and results follow the non-linear ones.
     pub fn erase(&mut self, program: &mut Program, f: FnId) -> FnId {
-        if let Some(e) = self.erasures.get(&f) {
+        if let Some(e) = self.linear.erasures.get(&f) {
             return *e;
         }
         let src = program.func(f).clone();
         if !src.vars.iter().any(|v| v.linear) && crate::memo::callees(program, f).iter().all(|g| *g == f) {
-            self.erasures.insert(f, f);
+            self.linear.erasures.insert(f, f);
             return f;
         }
         let id = program.reserve(&src.name);
-        self.erasures.insert(f, id);
+        self.linear.erasures.insert(f, id);
         self.symbolic_zero.insert(id);
         let mut out = Function { name: src.name.clone(), vars: src.vars.clone(), body: Block::default() };
         out.vars.iter_mut().for_each(|v| v.linear = false);

@@ -14,6 +14,7 @@ use crate::Ad;
 use crate::activity::Activity;
 use crate::check;
 use crate::memo::JvpKey;
+pub use crate::results::Jvp;
 use crate::tensor::narrow::NarrowMode;
 use adl_ir::Zeros;
 use adl_ir::rewrite::compact::compact;
@@ -27,15 +28,6 @@ use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::rc::Rc;
 
-/// A function with its tangents: `(x… ; ẋ…) -> (y… ; ẏ…)`.
-#[derive(Clone, Debug)]
-pub struct Jvp {
-    /// The function.
-    pub func: FnId,
-    /// For each result of the primal, whether it has a tangent.
-    pub active: Vec<bool>,
-}
-
 impl Ad {
     /// Whether arrays of a function may be symbolic zeros.
     pub fn arrays(&mut self, p: &Program, f: FnId) -> Zeros {
@@ -43,7 +35,7 @@ impl Ad {
             // From now on, calls may return symbolic zeros, including calls of functions that have been transformed
             // already.
             self.zeros = true;
-            self.jvps.clear();
+            self.jvp.jvps.clear();
         }
         if self.zeros || self.symbolic_zero.contains(&f) { Zeros::Symbolic } else { Zeros::Materialized }
     }
@@ -70,7 +62,7 @@ impl Ad {
     /// has one tangent.
     pub(crate) fn prepared(&self, program: &Program, f: FnId, arrays: Zeros) -> Rc<Function> {
         let src = program.func(f).clone();
-        if self.taken_as_is.contains(&f) {
+        if self.jvp.taken_as_is.contains(&f) {
             // A second round of the optimiser could simplify further, and then sums would be added in another order than in the
             // unsegmented function.
             return src;
@@ -117,15 +109,15 @@ impl Ad {
             .map(|(x, w)| *w && self.tangent_ty(program, &src.ty(*x).clone()).is_some())
             .collect();
         let key = (id, wrt, shared);
-        if let Some(j) = self.jvps.get(&key) {
+        if let Some(j) = self.jvp.jvps.get(&key) {
             return Ok(j.clone());
         }
         self.complete(program, id)?;
         let src = self.prepared(program, id, arrays);
         let active = self.active_results(program, id, &key.1);
         let j = Jvp { func: program.reserve(&format!("jvp {}", src.name)), active };
-        self.jvps.insert(key.clone(), j.clone());
-        self.sources.insert(j.func, src.clone());
+        self.jvp.jvps.insert(key.clone(), j.clone());
+        self.jvp.sources.insert(j.func, src.clone());
         let made = function(self, program, &src, &key, &j.active);
         match made.and_then(|made| self.count(&made).map(|()| made)) {
             Ok(mut made) => {
@@ -135,7 +127,7 @@ impl Ad {
                 Ok(j)
             }
             Err(e) => {
-                self.jvps.remove(&key);
+                self.jvp.jvps.remove(&key);
                 Err(e)
             }
         }

@@ -34,6 +34,7 @@ pub mod diagonal;
 pub mod erase;
 pub mod jvp;
 pub mod profile;
+mod results;
 pub mod segment;
 pub mod soac;
 pub mod structure;

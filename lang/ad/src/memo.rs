@@ -1,9 +1,7 @@
 //! The memo of all transformations.
 
-use crate::jvp::Jvp;
-use crate::profile::{FunctionSites, Profile};
-use crate::segment::Segments;
-use crate::unzip::{UnzipPlan, Unzipped};
+use crate::results::{Decision, FunctionSites, Helpers, Jvp, Profile, Segments, Structure, Unzipped};
+use crate::unzip::UnzipPlan;
 use adl_ir::{DataId, FnId, Function, Op, Program};
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
@@ -29,45 +27,71 @@ pub struct Ad {
     /// rules with this.
     pub only_loops: bool,
     /// The rule chosen for each reduction, scan and histogram that J has met.
-    pub decisions: Vec<crate::soac::Decision>,
-    pub(crate) helpers: crate::soac::Helpers,
-    pub(crate) tangents: HashMap<DataId, Option<DataId>>,
-    pub(crate) jvps: HashMap<JvpKey, Jvp>,
-    /// The source of each function made by J, in the form that was differentiated. The function made by J uses the
-    /// same variable numbers.
-    pub(crate) sources: HashMap<FnId, Rc<Function>>,
-    /// These sources as functions that call each other: what a checkpoint runs in the forward pass.
-    pub(crate) forward_sources: HashMap<FnId, FnId>,
-    pub(crate) unzips: HashMap<(FnId, UnzipPlan), Unzipped>,
-    /// Primal halves without their results.
-    pub(crate) kept: HashMap<FnId, FnId>,
-    /// Transposed functions. The Bools say for which parameters the function takes a cotangent to which it adds.
-    pub(crate) transposes: HashMap<FnId, Vec<(Vec<bool>, FnId)>>,
-    /// Linear functions vectorised over directions, or why that is not supported.
-    pub(crate) batches: HashMap<FnId, Result<FnId, Unsupported>>,
-    /// Sparsity patterns of linear functions; `None` if the pattern depends on data.
-    pub(crate) structures: HashMap<FnId, Option<crate::structure::Structure>>,
-    pub(crate) batched_datas: HashMap<DataId, DataId>,
-    pub(crate) segments: HashMap<(FnId, Segments), FnId>,
-    /// Functions that J takes as they are, because they were made from prepared sources.
-    pub(crate) taken_as_is: HashSet<FnId>,
-    /// The functions that run segments of a loop, and which of their parameters the loop's body captured.
-    pub(crate) captures: HashMap<FnId, Range<usize>>,
-    pub(crate) profiles: HashMap<FnId, Profile>,
-    pub(crate) sites: HashMap<FnId, Rc<FunctionSites>>,
-    /// Metered functions.
-    pub(crate) meters: HashMap<FnId, FnId>,
-    pub(crate) erasures: HashMap<FnId, FnId>,
+    pub decisions: Vec<Decision>,
+    pub(crate) helpers: Helpers,
+    pub(crate) jvp: JvpMemo,
+    pub(crate) unzip: UnzipMemo,
+    pub(crate) linear: LinearMemo,
+    pub(crate) costs: CostMemo,
     /// Whether the user's functions create symbolic zeros.
     pub(crate) zeros: bool,
     /// Generated functions in which arrays may be symbolic zeros.
     pub(crate) symbolic_zero: HashSet<FnId>,
-    pub(crate) recursive: HashMap<FnId, bool>,
+    recursive: HashMap<FnId, bool>,
     /// Functions whose bodies, and those of all their callees, exist.
     complete: HashSet<FnId>,
-    pub(crate) activities: HashMap<(FnId, Vec<bool>), Vec<bool>>,
     /// Number of variables of the functions made since [`Ad::begin`].
     made: usize,
+}
+
+/// What J and the analyses before it have made.
+#[derive(Default)]
+pub(crate) struct JvpMemo {
+    pub jvps: HashMap<JvpKey, Jvp>,
+    /// The types of tangents of declared data.
+    pub tangents: HashMap<DataId, Option<DataId>>,
+    /// The source of each function made by J, in the form that was differentiated. The function made by J uses the
+    /// same variable numbers.
+    pub sources: HashMap<FnId, Rc<Function>>,
+    pub activities: HashMap<(FnId, Vec<bool>), Vec<bool>>,
+    pub segments: HashMap<(FnId, Segments), FnId>,
+    /// Functions that J takes as they are, because they were made from prepared sources.
+    pub taken_as_is: HashSet<FnId>,
+    /// The functions that run segments of a loop, and which of their parameters the loop's body captured.
+    pub captures: HashMap<FnId, Range<usize>>,
+}
+
+/// What unzipping has made.
+#[derive(Default)]
+pub(crate) struct UnzipMemo {
+    pub unzips: HashMap<(FnId, UnzipPlan), Unzipped>,
+    /// The sources of functions made by J as functions that call each other: what a checkpoint runs in the forward pass.
+    pub forward_sources: HashMap<FnId, FnId>,
+    /// Primal halves without their results.
+    pub kept: HashMap<FnId, FnId>,
+}
+
+/// What was made of linear functions, and of functions without linear variables.
+#[derive(Default)]
+pub(crate) struct LinearMemo {
+    /// Transposed functions. The Bools say for which parameters the function takes a cotangent to which it adds.
+    pub transposes: HashMap<FnId, Vec<(Vec<bool>, FnId)>>,
+    /// Linear functions vectorised over directions, or why that is not supported.
+    pub batches: HashMap<FnId, Result<FnId, Unsupported>>,
+    pub batched_datas: HashMap<DataId, DataId>,
+    /// Sparsity patterns of linear functions; `None` if the pattern depends on data.
+    pub structures: HashMap<FnId, Option<Structure>>,
+    /// Functions without linear variables.
+    pub erasures: HashMap<FnId, FnId>,
+}
+
+/// What is known of the costs of functions.
+#[derive(Default)]
+pub(crate) struct CostMemo {
+    pub profiles: HashMap<FnId, Profile>,
+    pub sites: HashMap<FnId, Rc<FunctionSites>>,
+    /// Metered functions.
+    pub meters: HashMap<FnId, FnId>,
 }
 
 impl Ad {

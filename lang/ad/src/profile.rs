@@ -17,8 +17,9 @@ mod meter;
 mod sites;
 mod work;
 
+pub use crate::results::{Count, Profile};
 pub use forecast::{Forecast, Row};
-pub(crate) use sites::{FunctionSites, key};
+pub(crate) use sites::key;
 
 use crate::{Ad, check};
 use adl_ir::{Block, Builder, FnId, Function, Loop, Program, Trip, Ty, Var};
@@ -30,34 +31,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The most counters that all functions of a profile together may return. A function returns its own counters and those
 /// of its callees, so that their number may grow with the square of the number of functions.
 const MAX_RESULTS: usize = 50_000;
-
-/// A counter.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Count {
-    /// Runs of a block of a function. Blocks are numbered in the order in which they open; 0 is the body.
-    Runs(FnId, u32),
-    /// Total number of elements of all arrays that a variable held.
-    Elements(FnId, Var),
-    /// Sum of the extents of an axis (other than the last) of all arrays that a variable held.
-    Extent(FnId, Var, u32),
-    /// Work of a statement (identified by its first result), if it is not the number of elements.
-    Work(FnId, Var),
-    /// Work of checkpointed calls that is repeated in the reverse pass, counted again for each enclosing checkpoint.
-    Again,
-    /// Work of a checkpointed call (identified by its first result) in the forward pass.
-    Inside(FnId, Var),
-}
-
-/// A function with counters.
-#[derive(Clone, Debug)]
-pub struct Profile {
-    /// `(x…) -> (y…, count…, peak)`.
-    pub func: FnId,
-    /// Number of `y`s.
-    pub results: usize,
-    /// What each count is.
-    pub counts: Vec<Count>,
-}
 
 /// Adds a carried value to a loop, after its own: the maximum of `here` over all iterations. `lists` are the body's
 /// parameters, the body's results, and the loop's results. Returns the value after the last iteration.
@@ -78,7 +51,7 @@ fn carry_peak(b: &mut Builder, made: &mut Loop, lists: [&mut Vec<Var>; 3], here:
 impl Ad {
     /// The profile of a function made by J (or of any function). An error if it would be too large.
     pub fn profile(&mut self, program: &mut Program, id: FnId) -> Result<Profile, Unsupported> {
-        if let Some(made) = self.profiles.get(&id) {
+        if let Some(made) = self.costs.profiles.get(&id) {
             return Ok(made.clone());
         }
         let mut results = 0;
@@ -93,7 +66,7 @@ impl Ad {
 
     /// Like [`Ad::profile`], of any size.
     fn profile_of(&mut self, program: &mut Program, id: FnId) -> Result<Profile, Unsupported> {
-        if let Some(made) = self.profiles.get(&id) {
+        if let Some(made) = self.costs.profiles.get(&id) {
             return Ok(made.clone());
         }
         let src = program.func(id).clone();
@@ -111,14 +84,14 @@ impl Ad {
         }
         let name = sign.name.clone();
         let made = Profile { func: program.add(sign), results: src.body.results.len(), counts };
-        self.profiles.insert(id, made.clone());
+        self.costs.profiles.insert(id, made.clone());
         let mut b = Builder::on((*src).clone());
         b.func.name = name;
         b.adopt(&src.body.params, &[]);
         let out = match count::function(self, program, id, &made, b, &src) {
             Ok(out) => out,
             Err(e) => {
-                self.profiles.remove(&id);
+                self.costs.profiles.remove(&id);
                 return Err(e);
             }
         };

@@ -16,25 +16,12 @@
 //! stay as they are.
 
 use crate::Ad;
+pub use crate::results::Segments;
 use adl_ir::rewrite::compact::compact;
 use adl_ir::rewrite::{dce, rename};
 use adl_ir::{Block, Builder, Cmp, Conv, FnId, Function, Loop, Op, Program, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashMap;
-
-/// How loops are segmented.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Segments {
-    /// Not at all.
-    #[default]
-    None,
-    /// √n segments.
-    Sqrt,
-    /// √n segments, except for the last k of [`PARTS`] parts of the iterations, whose intermediates are stored.
-    Partial(u32),
-    /// Binomial checkpointing with this number of states.
-    Revolve(u32),
-}
 
 /// Number of parts in which [`Segments::Partial`] measures iterations.
 pub const PARTS: u32 = 256;
@@ -45,7 +32,7 @@ impl Ad {
         if how == Segments::None {
             return func_id;
         }
-        if let Some(g) = self.segments.get(&(func_id, how)) {
+        if let Some(g) = self.jvp.segments.get(&(func_id, how)) {
             return *g;
         }
         // Segments the prepared source. Small arrays are scalars by now, so that cotangents are added in the order
@@ -54,7 +41,7 @@ impl Ad {
         let src = self.prepared(program, func_id, arrays);
         // Recursive callers need the signature before the body exists.
         let id = program.add(Function { body: Block { stmts: Vec::new(), ..src.body.clone() }, ..(*src).clone() });
-        self.segments.insert((func_id, how), id);
+        self.jvp.segments.insert((func_id, how), id);
         let symbolic_zero = self.symbolic_zero.contains(&func_id);
         let mut segmenter = Segmenter {
             ad: self,
@@ -219,13 +206,13 @@ impl Segmenter<'_> {
         let f = builder.finish(outs[..tys.len()].to_vec(), Vec::new());
         let id = self.p.add(without_dead_code(f));
         let captured = 2 + ir_loop.xs.len();
-        self.ad.captures.insert(id, captured..captured + outside.len());
+        self.ad.jvp.captures.insert(id, captured..captured + outside.len());
         self.like_source(id)
     }
 
     /// Adds a function that may contain symbolic zeros if the source may, and that J takes as it is.
     fn like_source(&mut self, id: FnId) -> FnId {
-        self.ad.taken_as_is.insert(id);
+        self.ad.jvp.taken_as_is.insert(id);
         if self.symbolic_zero {
             self.ad.symbolic_zero.insert(id);
         }
@@ -293,8 +280,8 @@ impl Segmenter<'_> {
         let id = self.p.reserve("halves");
         self.like_source(id);
         // One parameter more than `part` has: the number of states.
-        let captured = self.ad.captures[&part].clone();
-        self.ad.captures.insert(id, captured.start + 1..captured.end + 1);
+        let captured = self.ad.jvp.captures[&part].clone();
+        self.ad.jvp.captures.insert(id, captured.start + 1..captured.end + 1);
         let mut builder = Builder::new("halves");
         builder.span = self.b.span;
         let (lo, len, states) = (builder.param(Ty::I64), builder.param(Ty::I64), builder.param(Ty::I64));

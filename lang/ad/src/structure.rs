@@ -3,32 +3,21 @@
 //! and shapes only, so evaluating it with sets of inputs gives the pattern for all points with the same Ints and
 //! shapes: bands of stencils, blocks of maps over rows, gathers at indices from data.
 
+pub use crate::results::Structure;
 use crate::{Ad, check};
 use adl_ir::rewrite::{dce, linear_uses};
 use adl_ir::{Block, Builder, FnId, Function, Lit, Loop, Op, Program, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use std::collections::{HashMap, HashSet};
 
-/// A function that computes the pattern.
-#[derive(Clone, Debug)]
-pub struct Structure {
-    /// `(r… ; ẋ…) -> ( ; ẏ…)`.
-    pub func: FnId,
-    /// For each residual, whether the function reads it.
-    pub reads: Vec<bool>,
-    /// Whether every entry of the pattern occurs at every point: there are no branches on data, and no products of
-    /// matrices whose elements may be 0.
-    pub exact: bool,
-}
-
 impl Ad {
     /// The pattern of a linear function; `None` if it depends on more than Ints and shapes.
     pub fn structure(&mut self, program: &mut Program, id: FnId) -> Option<Structure> {
-        if let Some(s) = self.structures.get(&id) {
+        if let Some(s) = self.linear.structures.get(&id) {
             return s.clone();
         }
         // The depth of a recursion depends on data.
-        self.structures.insert(id, None);
+        self.linear.structures.insert(id, None);
         let src = program.func(id).clone();
         let made = function(self, program, &src)?;
         let exact = made.1;
@@ -38,7 +27,7 @@ impl Ad {
         let reads = made.body.params.iter().map(|v| read.contains(v)).collect();
         check::made("structure", program, &made);
         let out = Structure { func: program.add(made), reads, exact };
-        self.structures.insert(id, Some(out.clone()));
+        self.linear.structures.insert(id, Some(out.clone()));
         Some(out)
     }
 }

@@ -21,18 +21,18 @@ impl Ad {
     /// The tangent type of a data type: the same constructors, with the tangents of those fields that have one.
     /// `None` if no field has.
     pub fn tangent_data(&mut self, program: &mut Program, d: DataId) -> Option<DataId> {
-        if let Some(t) = self.tangents.get(&d) {
+        if let Some(t) = self.jvp.tangents.get(&d) {
             return *t;
         }
         if !has_real(program, d, &mut Vec::new()) {
-            self.tangents.insert(d, None);
+            self.jvp.tangents.insert(d, None);
             return None;
         }
         let decl = program.data(d).clone();
         let id = program.add_data(DataDecl { name: format!("{}'", decl.name), cons: Vec::new(), declared: None });
-        self.tangents.insert(d, Some(id));
+        self.jvp.tangents.insert(d, Some(id));
         // A tangent type is its own tangent type.
-        self.tangents.insert(id, Some(id));
+        self.jvp.tangents.insert(id, Some(id));
         let cons = decl
             .cons
             .iter()

@@ -43,7 +43,7 @@ impl Ad {
         func_id: FnId,
         there: &[bool],
     ) -> Result<(FnId, Vec<bool>), Unsupported> {
-        let made = self.transposes.entry(func_id).or_default();
+        let made = self.linear.transposes.entry(func_id).or_default();
         if let Some((_, t)) = made.iter().find(|(t, _)| t == there) {
             return Ok((*t, there.to_vec()));
         }
@@ -57,7 +57,7 @@ impl Ad {
             None => format!("transpose {}", src.name),
         };
         let id = program.reserve(&name);
-        self.transposes.entry(func_id).or_default().push((there.clone(), id));
+        self.linear.transposes.entry(func_id).or_default().push((there.clone(), id));
         // Recursive callers need the signature before the body exists.
         let mut early = Function { name: name.clone(), vars: src.vars.clone(), body: Block::default() };
         early.body.params = src.body.params.clone();
@@ -73,7 +73,7 @@ impl Ad {
                 Ok((id, there))
             }
             Err(e) => {
-                self.transposes.entry(func_id).or_default().retain(|(_, t)| *t != id);
+                self.linear.transposes.entry(func_id).or_default().retain(|(_, t)| *t != id);
                 Err(e)
             }
         }
@@ -211,7 +211,7 @@ impl T<'_> {
             } else if s.lin_outs.is_empty() && !self.reads_linear(s) {
                 self.wanted(&mut later, s);
                 match &s.op {
-                    Op::Call { f, .. } if self.ad.kept.values().any(|k| k == f) => later.push(s),
+                    Op::Call { f, .. } if self.ad.unzip.kept.values().any(|k| k == f) => later.push(s),
                     _ => self.b.push(s.clone()),
                 }
             }

@@ -17,6 +17,7 @@ mod parts;
 mod plan;
 mod sink;
 
+pub use crate::results::Unzipped;
 pub use plan::{Residual, UnzipPlan};
 
 use crate::Ad;
@@ -32,38 +33,10 @@ use std::rc::Rc;
 /// Largest number of residuals of callees that a function returns one by one.
 const PASSED_ON: usize = 64;
 
-/// The two halves of a function.
-#[derive(Clone, Debug)]
-pub struct Unzipped {
-    /// `(x…) -> (y…, r…)`.
-    pub primal: FnId,
-    /// Number of `y`s.
-    pub results: usize,
-    /// `(r… ; ẋ…) -> ( ; ẏ…)`.
-    pub linear: FnId,
-    /// The data type that packs all residuals, for recursive functions and those with more than `PASSED_ON`
-    /// residuals of callees.
-    pub boxed: Option<DataId>,
-    /// For each result of the primal half after the first `results`, the residuals that it stands for. The arms of
-    /// a branch share slots, and the residuals of a recursive function are one value.
-    pub residuals: Vec<Vec<Residual>>,
-    /// Residuals that are variables of this function, not of its callees.
-    pub own: Rc<[Residual]>,
-    /// Variables that the linear half recomputes, with their copies there.
-    pub moved: Rc<[(Var, Var)]>,
-    /// Arms of branches that the linear half selects by comparing a number, with the number of comparisons.
-    pub compared: Rc<[(balance::Arm, u64)]>,
-    /// The data types in which blocks pack their residuals.
-    pub packs: Rc<[DataId]>,
-    /// Scalar slots that hold residuals of other arms, and packed ones: the statement (by a result), the block in
-    /// it, and the type.
-    pub padding: Rc<[(Var, u32, Ty)]>,
-}
-
 impl Ad {
     /// U of a function made by J, under a plan.
     pub fn unzip(&mut self, program: &mut Program, id: FnId, plan: &UnzipPlan) -> Result<Unzipped, Unsupported> {
-        if let Some(u) = self.unzips.get(&(id, plan.clone())) {
+        if let Some(u) = self.unzip.unzips.get(&(id, plan.clone())) {
             return Ok(u.clone());
         }
         let src = program.func(id).clone();
@@ -83,7 +56,7 @@ impl Ad {
             packs: Rc::default(),
             padding: Rc::default(),
         };
-        self.unzips.insert((id, plan.clone()), unzipped.clone());
+        self.unzip.unzips.insert((id, plan.clone()), unzipped.clone());
         // The residuals of an arm that was not taken are symbolic zeros.
         self.symbolic_zero.insert(unzipped.primal);
         if let Some(d) = boxed {
@@ -95,11 +68,11 @@ impl Ad {
             self.count(program.func(u.primal)).and_then(|()| self.count(program.func(u.linear))).map(|()| u)
         }) {
             Ok(u) => {
-                self.unzips.insert((id, plan.clone()), u.clone());
+                self.unzip.unzips.insert((id, plan.clone()), u.clone());
                 Ok(u)
             }
             Err(e) => {
-                self.unzips.remove(&(id, plan.clone()));
+                self.unzip.unzips.remove(&(id, plan.clone()));
                 Err(e)
             }
         }
@@ -170,7 +143,7 @@ impl Ad {
         check::made("unzip", program, &linear);
         program.set(unzipped.primal, primal);
         program.set(unzipped.linear, linear);
-        if let Some(k) = self.kept.get(&unzipped.primal) {
+        if let Some(k) = self.unzip.kept.get(&unzipped.primal) {
             let made = kept(program.func(unzipped.primal), unzipped.results);
             program.set(*k, made);
         }
@@ -189,17 +162,17 @@ impl Ad {
 
     /// Functions that checkpoints run again.
     pub fn made_again(&self) -> HashSet<FnId> {
-        self.kept.values().copied().collect()
+        self.unzip.kept.values().copied().collect()
     }
 
     /// The source of a function made by J, for a checkpoint to run in the forward pass; `None` if it is not known.
     pub(crate) fn plain(&mut self, program: &mut Program, func_id: FnId) -> Option<FnId> {
-        if let Some(f) = self.forward_sources.get(&func_id) {
+        if let Some(f) = self.unzip.forward_sources.get(&func_id) {
             return Some(*f);
         }
-        let mut func = (**self.sources.get(&func_id)?).clone();
+        let mut func = (**self.jvp.sources.get(&func_id)?).clone();
         let id = program.add(Function { body: Block { stmts: Vec::new(), ..func.body.clone() }, ..func.clone() });
-        self.forward_sources.insert(func_id, id);
+        self.unzip.forward_sources.insert(func_id, id);
         // The same calls, by a result, in the form they have in the function made by J.
         let src = program.func(func_id).clone();
         let mut called: HashMap<Var, FnId> = HashMap::new();
@@ -232,12 +205,12 @@ impl Ad {
 
     /// The primal half without its results, for a checkpoint to run again. It omits what only the results need.
     pub(crate) fn residuals_only(&mut self, p: &mut Program, u: &Unzipped) -> FnId {
-        if let Some(k) = self.kept.get(&u.primal) {
+        if let Some(k) = self.unzip.kept.get(&u.primal) {
             return *k;
         }
         let made = kept(p.func(u.primal), u.results);
         let id = p.add(made);
-        self.kept.insert(u.primal, id);
+        self.unzip.kept.insert(u.primal, id);
         self.symbolic_zero.insert(id);
         id
     }

@@ -200,3 +200,9 @@ impl Gpu {
         self.download(&a.buffer, a.bytes()).map(|b| Data::read(a.scalar, &b))
     }
 }
+
+/// A range of elements of an array.
+pub(crate) fn cut(a: &Array, from: usize, to: usize) -> Bound {
+    let b = a.scalar.bytes();
+    Bound { buffer: a.buffer.clone(), offset: from as u64 * b, size: (to - from) as u64 * b }
+}

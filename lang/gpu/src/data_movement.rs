@@ -1,8 +1,9 @@
 //! Data movement: kernels that copy elements to other positions.
 
-use crate::array::{Array, Scalar};
+use crate::array::{Array, Scalar, cut};
 use crate::error::{Check, Res, unsupported};
-use crate::nest::{THREADS, cut, each};
+use crate::memory::Buffer;
+use crate::nest::{THREADS, each};
 use crate::queue::Gpu;
 use crate::wgsl::{Emit, load, packed};
 
@@ -211,4 +212,38 @@ pub fn transpose(gpu: &Gpu, array: &Array) -> Res<Array> {
     let w = emit.finish((EDGE * EDGE) as u32, &shared);
     gpu.launch(&w.kernel, &w.bound(), &w.words, (height.div_ceil(EDGE) * width.div_ceil(EDGE)) as u32)?;
     Ok(out)
+}
+
+/// The number of bytes from which a kernel copies a buffer.
+const COPIED: u64 = 1 << 20;
+
+impl Gpu {
+    /// Copies the first `bytes` bytes of a buffer, a multiple of four. A kernel copies large buffers: it is two to three
+    /// times as fast as the driver's copy on an H100.
+    pub fn copy(&self, from: &Buffer, bytes: u64) -> Res<Buffer> {
+        let to = self.alloc(bytes)?;
+        if self.caps.tiles && (COPIED..=self.caps.binding).contains(&bytes) {
+            self.copy_by_kernel(from, &to, bytes)?;
+            return Ok(to);
+        }
+        self.copy_into(from, 0, &to, 0, bytes)?;
+        Ok(to)
+    }
+
+    /// Each thread copies words at equal distances, so that several reads are in flight.
+    fn copy_by_kernel(&self, from: &Buffer, to: &Buffer, bytes: u64) -> Res<()> {
+        const EACH: usize = 4;
+        let words = (bytes / 4) as usize;
+        let whole = |b: &Buffer| Array { buffer: b.clone(), scalar: Scalar::Word, shape: vec![words] };
+        let (source, target, part) = (whole(from), whole(to), words.div_ceil(EACH));
+        each(self, part, |e, i| {
+            let (x, y) = (e.slot(&source, false)?, e.slot(&target, true)?);
+            let (all, part) = (e.word(words as u32), e.word(part as u32));
+            let at: Vec<String> =
+                (0..EACH).map(|k| e.define("k", &format!("min({i} + {k}u * {part}, {all} - 1u)"))).collect();
+            let read: Vec<String> = at.iter().map(|k| e.define("w", &format!("a{x}[{k}]"))).collect();
+            at.iter().zip(&read).for_each(|(k, w)| e.line(&format!("a{y}[{k}] = {w};")));
+            Ok(())
+        })
+    }
 }

@@ -9,14 +9,14 @@
 //! Vectors larger than the maximum binding are processed in several launches, each on some tiles and on their part of
 //! the vectors. Matrices are passed as a whole, by several bindings (`wgsl::windows`).
 
-use crate::array::{Array, Scalar};
+use crate::array::{Array, Scalar, cut};
 use crate::error::{Res, unsupported};
 use crate::lookback;
-use crate::nest::{THREADS, cut};
+use crate::nest::THREADS;
 use crate::queue::Gpu;
 use crate::tile_staging;
 use crate::wgsl::scalar::zero;
-use crate::wgsl::{Emit, Env, FinishedKernel, MOST, packed, stored, wgsl};
+use crate::wgsl::{Emit, Env, FinishedKernel, MOST, ORIGIN, packed, stored, wgsl};
 use adl_ir::{Function, Program};
 
 /// Consecutive elements per thread.
@@ -154,9 +154,6 @@ pub(crate) struct TileVars {
     /// The number of threads of the tile that have elements.
     pub active: String,
 }
-
-/// The variable with the index of the first element that a launch sees, for arrays bound in part.
-pub(crate) const ORIGIN: &str = "origin";
 
 /// The assignment of tiles to work-groups.
 #[derive(Clone, Copy)]

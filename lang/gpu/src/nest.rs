@@ -6,9 +6,9 @@
 //! inner loop are repeated for each pair. So `for i j` is one kernel, and an inner sum (`for i, sum for k`) is a
 //! reduction of rows (see `fold`).
 
-use crate::array::{Array, Operand, Scalar};
+use crate::array::{Array, Operand, Scalar, cut};
 use crate::error::{Check, Res, unsupported};
-use crate::queue::{Bound, Gpu};
+use crate::queue::Gpu;
 use crate::wgsl::deferred_arrays::ElementSource;
 use crate::wgsl::{Emit, Env, FinishedKernel, StridedView, VarValue, load, packed};
 use adl_ir::{Block, Function, Lit, Loop, Op, Out, Program, Stmt, Trip, Var};
@@ -272,12 +272,6 @@ pub(crate) fn launch(gpu: &Gpu, w: FinishedKernel, n: usize, each: usize) -> Res
         gpu.launch(&w.kernel, &w.bound_with(|a| cut(a, from, to)), &words, ((to - from) as u32).div_ceil(THREADS))?;
     }
     Ok(())
-}
-
-/// A range of elements of an array.
-pub(crate) fn cut(a: &Array, from: usize, to: usize) -> Bound {
-    let b = a.scalar.bytes();
-    Bound { buffer: a.buffer.clone(), offset: from as u64 * b, size: (to - from) as u64 * b }
 }
 
 /// Launches a hand-written kernel with a thread per number from 0 to `count`; `body` receives the thread's number.

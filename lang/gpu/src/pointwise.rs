@@ -4,24 +4,9 @@ use crate::array::{Array, Operand, Scalar};
 use crate::error::{Res, unsupported};
 use crate::nest::{THREADS, launch};
 use crate::queue::Gpu;
+pub use crate::wgsl::scalar::is_pointwise;
 use crate::wgsl::{Emit, Env, VarValue, packed};
-use adl_ir::{Function, Op, Program, Stmt, Var};
-
-/// Whether an operation is elementwise.
-pub fn is_pointwise(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Lit(_)
-            | Op::Un(..)
-            | Op::Bin(..)
-            | Op::Cmp(..)
-            | Op::Not(_)
-            | Op::Select(..)
-            | Op::Convert(..)
-            | Op::Dup(_)
-            | Op::Drop(_)
-    )
-}
+use adl_ir::{Function, Program, Stmt, Var};
 
 /// The variables that statements read but do not define, without repetition.
 fn read(stmts: &[Stmt]) -> Vec<Var> {

@@ -4,7 +4,6 @@
 //! its arrays.
 
 use crate::adapter::{self, Caps, OpenDevice};
-use crate::array::{Array, Scalar};
 use crate::cache;
 use crate::error::{Error, Fault, Res};
 use crate::memory::{self, Buffer, GroupKey, Memory, Pool};
@@ -19,9 +18,6 @@ const PARAMS: u64 = 1 << 18;
 
 /// The maximum number of kernels in a batch, so that the driver can start while later kernels are still encoded.
 const BATCH: u32 = 1024;
-
-/// The number of bytes from which a kernel copies a buffer.
-const COPIED: u64 = 1 << 20;
 
 /// The interval at which waiting for results polls for an interrupt.
 const ASK: std::time::Duration = std::time::Duration::from_millis(20);
@@ -296,35 +292,6 @@ impl Gpu {
         self.tell(|r| r.sent(&buffer));
         self.fine()?;
         Ok(buffer)
-    }
-
-    /// Copies the first `bytes` bytes of a buffer, a multiple of four. A kernel copies large buffers: it is two to three
-    /// times as fast as the driver's copy on an H100.
-    pub fn copy(&self, from: &Buffer, bytes: u64) -> Res<Buffer> {
-        let to = self.alloc(bytes)?;
-        if self.caps.tiles && (COPIED..=self.caps.binding).contains(&bytes) {
-            self.copy_by_kernel(from, &to, bytes)?;
-            return Ok(to);
-        }
-        self.copy_into(from, 0, &to, 0, bytes)?;
-        Ok(to)
-    }
-
-    /// Each thread copies words at equal distances, so that several reads are in flight.
-    fn copy_by_kernel(&self, from: &Buffer, to: &Buffer, bytes: u64) -> Res<()> {
-        const EACH: usize = 4;
-        let words = (bytes / 4) as usize;
-        let whole = |b: &Buffer| Array { buffer: b.clone(), scalar: Scalar::Word, shape: vec![words] };
-        let (source, target, part) = (whole(from), whole(to), words.div_ceil(EACH));
-        crate::nest::each(self, part, |e, i| {
-            let (x, y) = (e.slot(&source, false)?, e.slot(&target, true)?);
-            let (all, part) = (e.word(words as u32), e.word(part as u32));
-            let at: Vec<String> =
-                (0..EACH).map(|k| e.define("k", &format!("min({i} + {k}u * {part}, {all} - 1u)"))).collect();
-            let read: Vec<String> = at.iter().map(|k| e.define("w", &format!("a{x}[{k}]"))).collect();
-            at.iter().zip(&read).for_each(|(k, w)| e.line(&format!("a{y}[{k}] = {w};")));
-            Ok(())
-        })
     }
 
     /// Copies between two distinct buffers; offsets and length are multiples of four bytes.

@@ -2,12 +2,12 @@
 
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Res, unsupported};
-use crate::fold::{KernelContext, Numbers, ORIGIN, Source, TupleOperator, copies, reading};
+use crate::fold::{KernelContext, Numbers, Source, TupleOperator, copies, reading};
 use crate::nest::{self, Nest};
 use crate::queue::Gpu;
 use crate::wgsl::deferred_arrays::ElementSource;
 use crate::wgsl::scalar::{compare, is_nan, zero};
-use crate::wgsl::{Emit, Env, VarValue, load};
+use crate::wgsl::{Emit, Env, ORIGIN, VarValue, load};
 use adl_ir::{Block, Cmp, Function, Loop, Program, Soac, SoacKind, Var};
 use adl_prim::Bin;
 

@@ -329,7 +329,7 @@ impl Native for Compiled {
             let frames = 2 * self.frames.all;
             return stacker::maybe_grow(STACK / 2 + frames, STACK + frames, || self.enter(machine, args));
         }
-        let wanted = machine.stack_budget.clamp(STACK, MAX_STACK);
+        let wanted = machine.stack.budget.clamp(STACK, MAX_STACK);
         let size = crate::alloc::fitting(wanted, STACK);
         if size == 0 {
             return Err(memory::exhausted(crate::alloc::peak_resident_bytes()));

@@ -60,12 +60,7 @@ pub mod tail_calls;
 pub use fuse::straight;
 pub use pipelines::{Pass, Step, run};
 
-use adl_ir::{Function, Program, Zeros};
-
-/// Cleans up inside another pass, without verification.
-fn clean(f: &mut Function, zeros: Zeros) {
-    pipelines::clean(f, zeros);
-}
+use adl_ir::{Function, Program};
 
 /// A literal of type `f32` or `f64`.
 fn real(ty: &adl_ir::Ty, x: f64) -> adl_ir::Lit {

@@ -38,7 +38,7 @@ pub fn pointwise(func: &mut Function) -> bool {
     stmts.into_iter().for_each(|s| p.stmt(s));
     let out = p.out;
     func.body.stmts = out;
-    crate::clean(func, adl_ir::Zeros::Materialized);
+    crate::pipelines::clean(func, adl_ir::Zeros::Materialized);
     true
 }
 

@@ -5,7 +5,7 @@
 //!   serves plain floats, dual numbers of any nesting, whole arrays, and IR builders.
 //! - [`scalar`]: [`Ops`], and what the rules of scalar operators share.
 //! - [`elementary`]: exp, log, tanh, sigmoid, sin, cos and their kin, with the same bits one by one and in vectors.
-//! - [`prim`]: [`Prim`], every name that the language has built in, and the columns of a row.
+//! - [`prim`]: [`Prim`], every name that the language has built in. [`mod@row`]: the columns of a row.
 //! - [`rule`]: those derivatives as formulas to read.
 //! - [`special`]: special functions (digamma, polygamma, lgamma, erf) that `libm` lacks.
 //!
@@ -16,12 +16,14 @@
 
 pub mod elementary;
 pub mod prim;
+pub mod row;
 pub mod rule;
 pub mod scalar;
 pub mod special;
 pub mod table;
 
-pub use prim::{Fold, Linearity, Prim, Row, Typing};
+pub use prim::Prim;
+pub use row::{Fold, Linearity, Row, Typing};
 pub use scalar::Ops;
 pub use table::array::ArrayFn;
 pub use table::binary::Bin;

@@ -1,6 +1,7 @@
 //! Derivatives of scalar built-ins as text: the rules of [`crate::scalar`], applied to symbolic formulas.
 
-use crate::prim::{Linearity, Prim};
+use crate::prim::Prim;
+use crate::row::Linearity;
 use crate::scalar::{Ops, d_bin, d_un};
 use crate::table::binary::Bin;
 use crate::table::unary::Un;

@@ -1,9 +1,10 @@
 //! Completion at the cursor: names, members of modules, fields of records.
 
+use crate::docs::prim_type;
 use crate::{Session, declared};
 use adl_interp::fault;
 use adl_interp::value::{Kind, Value};
-use adl_prim::{Prim, Typing};
+use adl_prim::Prim;
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Env;
 use adl_typing::errors::nearest_of;
@@ -238,12 +239,6 @@ impl Session {
         let (own, others) = (texts(own), texts(others));
         nearest_of(&whole, [&own, &others].map(|group| group.iter().map(String::as_str))).map(str::to_owned)
     }
-}
-
-/// The type of a built-in as stated in its row.
-pub(crate) fn prim_type(p: Prim) -> &'static str {
-    let (Typing::Scheme(t) | Typing::Elementwise(t) | Typing::Special(t)) = p.row().typing;
-    t
 }
 
 /// The approximate size in bytes of a value. For values with very many parts, only the first ones are counted.

@@ -1,9 +1,8 @@
 //! Documentation of names, modules, and the whole library.
 
 use crate::Session;
-use crate::complete::prim_type;
 use adl_interp::fault;
-use adl_prim::Prim;
+use adl_prim::{Prim, Typing};
 use adl_syntax::ast::ItemKind;
 use adl_syntax::span::FileId;
 use adl_syntax::symbol::Symbol;
@@ -282,6 +281,12 @@ pub(crate) fn head_comment(source: &str) -> String {
         .map(|l| l.trim_start_matches("--|").trim_start_matches("--").trim());
     let followed = source.lines().find(|l| !l.starts_with("--")).is_some_and(|l| l.trim().is_empty());
     if followed { lines.collect::<Vec<_>>().join(" ").trim().to_owned() } else { String::new() }
+}
+
+/// The type of a built-in as stated in its row.
+pub(crate) fn prim_type(p: Prim) -> &'static str {
+    let (Typing::Scheme(t) | Typing::Elementwise(t) | Typing::Special(t)) = p.row().typing;
+    t
 }
 
 #[cfg(test)]

@@ -165,7 +165,7 @@ impl Session {
 
     /// The stack limit in bytes, beyond which a recursion is reported as infinite.
     pub fn set_stack(&mut self, bytes: usize) {
-        self.machine.stack_budget = bytes;
+        self.machine.stack.budget = bytes;
     }
 
     /// Statistics of what derivatives have recorded on tapes.

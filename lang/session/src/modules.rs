@@ -77,7 +77,7 @@ impl Session {
         let checked = check_item(env, item, &mut self.tables, &mut adapter, internal);
         for id in std::mem::take(&mut self.tables.declared) {
             if let Some(d) = self.tables.datas.get(&id) {
-                self.machine.datas.insert(id, d.clone());
+                self.machine.definitions.datas.insert(id, d.clone());
             }
         }
         checked

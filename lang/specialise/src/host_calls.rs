@@ -8,22 +8,11 @@
 //! function at a time.
 
 use crate::call::IrTarget;
-use crate::{Layout, Res, Spec, Val};
+use crate::{HostCall, Layout, Res, Spec, Val};
 use adl_ir::{Lit, Op, Ty as IrTy};
 use adl_prim::{ArrayFn, Prim, TextFn};
 use adl_typing::core::Expr;
 use std::rc::Rc;
-
-/// How to call the host: the primitive, and the layouts of its arguments and of its result.
-#[derive(Clone, PartialEq, Debug)]
-pub struct HostCall {
-    /// The primitive.
-    pub prim: Prim,
-    /// Its arguments.
-    pub args: Vec<Layout>,
-    /// Its result.
-    pub result: Layout,
-}
 
 impl Spec<'_> {
     /// Calls the host with these arguments.

@@ -55,9 +55,10 @@ mod types;
 pub(crate) mod val;
 pub mod world;
 
-pub use host_calls::HostCall;
 pub use layout::Layout;
-pub use world::{Entry, FunView, Input, Linearized, Root, Transforms, Unsupported, ValueKind, ValuePath, World};
+pub use world::{
+    Entry, FunView, HostCall, Input, Linearized, Root, Transforms, Unsupported, ValueKind, ValuePath, World,
+};
 
 use adl_ir::{Builder, DataId, FnId, Lit, Program, Var};
 use adl_prim::Prim;

@@ -1,6 +1,5 @@
 //! The specialiser's interface: what it requires from its environment, and its result.
 
-use crate::host_calls::HostCall;
 use crate::layout::Layout;
 use adl_ir::{DataId, FnId, Program};
 use adl_prim::Prim;
@@ -141,6 +140,17 @@ pub struct Input {
     pub place: ValuePath,
     /// The value's layout.
     pub layout: Layout,
+}
+
+/// How to call the host: the primitive, and the layouts of its arguments and of its result.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HostCall {
+    /// The primitive.
+    pub prim: Prim,
+    /// Its arguments.
+    pub args: Vec<Layout>,
+    /// Its result.
+    pub result: Layout,
 }
 
 /// A specialised function and how to call it from outside.

@@ -364,3 +364,13 @@ pub enum Item {
     /// Declarations only; there is nothing to run.
     Nothing,
 }
+
+/// Builds an expression.
+pub(crate) fn mk(kind: ExprKind, ty: Ty, span: Span) -> Expr {
+    Expr { kind: Box::new(kind), ty, span }
+}
+
+/// A representation that zonking builds from a type when all metas are known.
+pub(crate) fn pending(ty: &Ty) -> Rep {
+    Rep::Base(ty.clone())
+}

@@ -128,6 +128,19 @@ pub trait CheckHost {
     fn prelude_home(&mut self, name: &str) -> Option<&'static str>;
 }
 
+/// The definition of a function that was computed.
+#[derive(Clone, Debug)]
+pub(crate) struct Computed {
+    /// Its name.
+    pub name: Span,
+    /// Its value.
+    pub body: Span,
+    /// Its type when it was defined.
+    pub ty: Ty,
+    /// Whether the value is a call or a name, to which an argument can be added.
+    pub applied: bool,
+}
+
 /// Counters and tables that live as long as a session.
 #[derive(Default)]
 pub struct Tables {
@@ -151,7 +164,7 @@ pub struct Tables {
     /// and operators.
     pub points: HashMap<TyVar, Vec<(Ty, &'static str)>>,
     /// Functions that are computed, whose types were decided by default.
-    pub(crate) computed: HashMap<Symbol, crate::infer::Computed>,
+    pub(crate) computed: HashMap<Symbol, Computed>,
     /// How often something else was tried where arguments do not fit.
     pub tried: usize,
     /// Names that the current text defines, each with the spans of the name and of its definition.

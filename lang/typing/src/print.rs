@@ -1,7 +1,7 @@
 //! Types as text: `(Diff a, Real s) => (a -> s) -> a -> a`.
 
-use crate::infer::{implies, spelling};
-use crate::ty::{Class, Constraint, DataId, RecordTy, Scheme, Size, SizeVar, Ty, TyVar};
+use crate::ty::{Class, Constraint, DataId, RecordTy, Scheme, Size, SizeVar, Ty, TyVar, implies};
+use adl_prim::{ArrayFn, Bin, Cmp, NumberFn, Prim, ReductionFn};
 use adl_syntax::field_order;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
@@ -209,4 +209,30 @@ impl Printer {
             }
         }
     }
+}
+
+/// Operators that are written infix.
+pub(crate) const INFIX: [(Prim, &str); 17] = [
+    (Prim::Bin(Bin::Add), "+"),
+    (Prim::Bin(Bin::Sub), "-"),
+    (Prim::Bin(Bin::Mul), "*"),
+    (Prim::Bin(Bin::Div), "/"),
+    (Prim::Bin(Bin::IntDiv), "//"),
+    (Prim::Bin(Bin::Rem), "%"),
+    (Prim::Bin(Bin::Pow), "^"),
+    (Prim::Reduction(ReductionFn::MatMul), "@"),
+    (Prim::Array(ArrayFn::Append), "++"),
+    (Prim::CompareEach(Cmp::Eq), ".=="),
+    (Prim::CompareEach(Cmp::Ne), ".!="),
+    (Prim::CompareEach(Cmp::Lt), ".<"),
+    (Prim::CompareEach(Cmp::Gt), ".>"),
+    (Prim::CompareEach(Cmp::Le), ".<="),
+    (Prim::CompareEach(Cmp::Ge), ".>="),
+    (Prim::Number(NumberFn::AndEach), ".&&"),
+    (Prim::Number(NumberFn::OrEach), ".||"),
+];
+
+/// The spelling of an operation in a constraint, and whether it is infix.
+pub(crate) fn spelling(p: Prim) -> (&'static str, bool) {
+    INFIX.iter().find(|(q, _)| *q == p).map_or((p.name(), false), |(_, text)| (text, true))
 }

@@ -213,3 +213,63 @@ pub struct ConDecl {
     /// Field types, over the declaration's parameters.
     pub fields: Vec<Ty>,
 }
+
+/// Whether one class implies another.
+pub(crate) fn implies(has: Class, wants: Class) -> bool {
+    has == wants
+        || match has {
+            Class::Real => wants != Class::Real,
+            Class::Num => !matches!(wants, Class::Real | Class::Reals),
+            Class::Reals => matches!(
+                wants,
+                Class::Nums | Class::Space | Class::Eq | Class::Ord | Class::Show | Class::Diff | Class::Data
+            ),
+            Class::Nums => {
+                matches!(wants, Class::Space | Class::Eq | Class::Ord | Class::Show | Class::Diff | Class::Data)
+            }
+            Class::Space => matches!(wants, Class::Diff | Class::Show),
+            Class::Ord => wants == Class::Eq,
+            Class::Eq | Class::Show | Class::Diff | Class::Data => false,
+        }
+}
+
+/// Rebuilds a type bottom-up: `f` may replace a node, `g` a size.
+pub(crate) fn map_type(t: &Ty, f: &mut dyn FnMut(&Ty) -> Option<Ty>, g: &mut dyn FnMut(Size) -> Size) -> Ty {
+    stacker::maybe_grow(32 * 1024, 1024 * 1024, || map_parts(t, f, g))
+}
+
+fn map_parts(t: &Ty, on_type: &mut dyn FnMut(&Ty) -> Option<Ty>, on_size: &mut dyn FnMut(Size) -> Size) -> Ty {
+    if let Some(r) = on_type(t) {
+        return r;
+    }
+    match t {
+        Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) | Ty::Meta(_) => t.clone(),
+        Ty::Fun(a, b) => Ty::Fun(Rc::new(map_type(a, on_type, on_size)), Rc::new(map_type(b, on_type, on_size))),
+        Ty::Lin(a, b) => Ty::Lin(Rc::new(map_type(a, on_type, on_size)), Rc::new(map_type(b, on_type, on_size))),
+        Ty::Tuple(parts) => Ty::Tuple(parts.iter().map(|p| map_type(p, on_type, on_size)).collect()),
+        Ty::Array(n, e) => Ty::Array(on_size(*n), Rc::new(map_type(e, on_type, on_size))),
+        Ty::Data(id, args) => Ty::Data(*id, args.iter().map(|a| map_type(a, on_type, on_size)).collect()),
+        Ty::Record(r) => {
+            let mut fields: Vec<(Symbol, Ty)> =
+                r.fields.iter().map(|(n, t)| (*n, map_type(t, on_type, on_size))).collect();
+            let mut tail = r.tail.as_ref().map(|t| map_type(t, on_type, on_size));
+            // The fields of a row that is now known are merged.
+            while let Some(Ty::Record(more)) = tail {
+                fields.extend(more.fields.iter().cloned());
+                tail = more.tail.clone();
+            }
+            fields.sort_by_key(|(n, _)| n.as_str());
+            Ty::Record(Rc::new(RecordTy { fields, tail }))
+        }
+    }
+}
+
+/// `a -> b`.
+pub(crate) fn fun(a: Ty, b: Ty) -> Ty {
+    Ty::Fun(Rc::new(a), Rc::new(b))
+}
+
+/// `[n]a`.
+pub(crate) fn array(n: Size, a: Ty) -> Ty {
+    Ty::Array(n, Rc::new(a))
+}

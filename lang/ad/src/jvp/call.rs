@@ -30,7 +30,7 @@ impl J<'_> {
     /// `x + c` have one tangent if `c` has none, and then one cotangent in the original loop; if the segment had two,
     /// their sum would be grouped differently.
     fn shared_tangents(&self, f: FnId, args: &[Var]) -> Vec<usize> {
-        let Some(captured) = self.ad.captures.get(&f) else { return Vec::new() };
+        let Some(captured) = self.ad.jvp.captures.get(&f) else { return Vec::new() };
         let mut first_with: HashMap<Var, usize> = HashMap::new();
         let mut shared: Vec<usize> = (0..args.len()).collect();
         for k in captured.clone() {

@@ -144,7 +144,7 @@ pub(super) fn work_of(ad: &mut Ad, p: &Program, f: FnId) -> BTreeMap<Count, u64>
 pub(super) fn work_of_plain(ad: &mut Ad, p: &Program, f: FnId) -> BTreeMap<Count, u64> {
     let mut out = BTreeMap::new();
     for g in reach(p, f) {
-        let there: Option<BTreeSet<Var>> = ad.forward_sources.get(&g).map(|plain| made_in(p, *plain));
+        let there: Option<BTreeSet<Var>> = ad.unzip.forward_sources.get(&g).map(|plain| made_in(p, *plain));
         weigh(ad, p, g, there.as_ref(), &mut out);
     }
     out
@@ -162,7 +162,7 @@ pub(super) fn work_of_residuals(
     let kept = ad.residuals_only(program, &u);
     let mut out = BTreeMap::new();
     for g in reach(program, id) {
-        let half = match ad.unzips.get(&(g, plan.clone())) {
+        let half = match ad.unzip.unzips.get(&(g, plan.clone())) {
             _ if g == id => Some(kept),
             Some(u) => Some(u.primal),
             None => None,
@@ -264,7 +264,7 @@ impl Ad {
         let u = self.unzip(p, g, plan)?;
         self.transpose(p, u.linear)?;
         let mut there: BTreeSet<Var> = BTreeSet::new();
-        for (_, t) in self.transposes.get(&u.linear).into_iter().flatten() {
+        for (_, t) in self.linear.transposes.get(&u.linear).into_iter().flatten() {
             each_stmt(&p.func(*t).body, &mut |s| there.extend(&s.outs));
         }
         let mut out = BTreeMap::new();
@@ -290,7 +290,7 @@ impl Ad {
         let bytes = width(&residual.ty) * if residual.ty.rank() == 0 { values } else { c.get(Count::Elements(g, v)) };
         let work = sites.made.get(&v).map_or(0, |s| self.work_at(p, g, s, c));
         let extents = extents(&residual, c, values);
-        let coefficient = self.sources.get(&g).is_some_and(|f| v.0 as usize >= f.vars.len());
+        let coefficient = self.jvp.sources.get(&g).is_some_and(|f| v.0 as usize >= f.vars.len());
         Row { residual, bytes, values, extents, work, coefficient }
     }
 

@@ -23,7 +23,7 @@ impl Ad {
         func_id: FnId,
         boxes: &BTreeSet<DataId>,
     ) -> Result<FnId, Unsupported> {
-        if let Some(m) = self.meters.get(&func_id) {
+        if let Some(m) = self.costs.meters.get(&func_id) {
             return Ok(*m);
         }
         let src = program.func(func_id).clone();
@@ -38,7 +38,7 @@ impl Ad {
             sign.body.results.push(v);
         }
         let id = program.add(sign);
-        self.meters.insert(func_id, id);
+        self.costs.meters.insert(func_id, id);
         let made = function(self, program, &src, name, boxes);
         match made {
             Ok(made) => {
@@ -47,7 +47,7 @@ impl Ad {
                 Ok(id)
             }
             Err(e) => {
-                self.meters.remove(&func_id);
+                self.costs.meters.remove(&func_id);
                 Err(e)
             }
         }

@@ -1,72 +1,22 @@
 //! Where each variable of a function is computed, and what that costs.
 
 use crate::Ad;
+pub(crate) use crate::results::{FunctionSites, StmtSite, WorkUnit};
 use adl_ir::rows::CostUnit;
 use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Var};
-use std::collections::HashMap;
 use std::rc::Rc;
-
-/// The work of one run of a statement, without its blocks and callees.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum WorkUnit {
-    /// No work.
-    Free,
-    /// One unit.
-    One,
-    /// One unit for each element of the first result.
-    Elements,
-    /// Anything else; such a statement has a counter of its own.
-    Own,
-}
-
-/// A statement, identified by its results.
-#[derive(Clone, Debug)]
-pub(crate) struct StmtSite {
-    /// The block that contains it.
-    pub block: u32,
-    /// Its first result.
-    pub key: Var,
-    pub unit: WorkUnit,
-    /// The range of its nested blocks: the first, and the one after the last.
-    pub inside: (u32, u32),
-    /// The functions called by it or inside of it, with the block of each call.
-    pub calls: Vec<(u32, FnId)>,
-}
-
-/// The blocks and statements of a function.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct FunctionSites {
-    /// For each block, the number of statements that cost one unit.
-    pub blocks: Vec<u64>,
-    /// The statements that cost one unit: the block, and a result.
-    pub ones: Vec<(u32, Var)>,
-    /// Checkpointed calls, by a result.
-    pub regions: Vec<Var>,
-    /// Non-linear variables that hold arrays.
-    pub arrays: Vec<Var>,
-    /// Statements with counters of their own.
-    pub own: Vec<Var>,
-    /// Results of statements that cost one unit for each element.
-    pub elementwise: Vec<Var>,
-    /// The statement that binds a variable. (Parameters have none.)
-    pub made: HashMap<Var, Rc<StmtSite>>,
-    /// The block that binds a variable.
-    pub block_of: HashMap<Var, u32>,
-    /// The blocks of branches, by a result of their statement and the index of the arm.
-    pub arms: HashMap<(Var, u32), u32>,
-}
 
 impl Ad {
     /// Analyses a function.
     pub(crate) fn sites(&mut self, p: &Program, f: FnId) -> Rc<FunctionSites> {
-        if let Some(s) = self.sites.get(&f) {
+        if let Some(s) = self.costs.sites.get(&f) {
             return s.clone();
         }
         let func = p.func(f);
         let mut out = FunctionSites::default();
         block(func, &func.body, &mut out);
         let out = Rc::new(out);
-        self.sites.insert(f, out.clone());
+        self.costs.sites.insert(f, out.clone());
         out
     }
 }

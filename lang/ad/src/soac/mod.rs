@@ -28,29 +28,15 @@ mod product;
 mod reduce;
 mod scan;
 
+pub use crate::results::Decision;
 pub(crate) use adl_opt::operators::has_output;
 use adl_opt::{interchange, operators};
-pub(crate) use product::Helpers;
 
 use crate::jvp::J;
 use adl_ir::{Block, Op, Soac, SoacKind, Stmt, Ty, Var};
 use adl_prim::ArrayFn;
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
-
-/// The rule that differentiates a construct: a reduction, scan, histogram, loop or comprehension, or an operation
-/// that moves elements.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Decision {
-    /// The source location.
-    pub span: Span,
-    /// `reduce`, `scan`, `scan_exclusive`, `reduce_by_index`, `comprehension`, `loop`, `gather`, `scatter` or `sort`.
-    pub construct: &'static str,
-    /// The rule, with its section of the paper.
-    pub rule: &'static str,
-    /// Why no faster rule applied, or why this one was chosen; empty for the fastest rule.
-    pub why: String,
-}
 
 /// A reduction or scan whose components depend on each other. Calls in the operator have been inlined.
 pub(crate) struct SoacGroup {

@@ -10,15 +10,6 @@ use crate::jvp::J;
 use adl_ir::{Builder, Cmp, FnId, Lit, Op, Program, Rule, RuleKind, Soac, SoacKind, Ty, Var};
 use adl_prim::{Bin, ReductionFn, Un};
 use adl_specialise::Unsupported;
-use std::collections::HashMap;
-
-/// Helper functions that rules call, by element type: `others` and its rule.
-#[derive(Default)]
-pub(crate) struct Helpers {
-    others: HashMap<Ty, (FnId, FnId)>,
-    /// The same for products in bins.
-    pub(super) in_bins: super::by_index::Products,
-}
 
 impl J<'_> {
     /// For each element of `a`, the product of `e` and all other elements; `y` is the total product.

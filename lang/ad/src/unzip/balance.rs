@@ -4,11 +4,9 @@
 //! If a level does nothing else (`if … else if … else`), the arms of the chain are found by binary search instead,
 //! in fewer comparisons than the primal half needed conditions.
 
+pub(crate) use crate::results::Arm;
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
 use std::collections::HashMap;
-
-/// A block of a branch: a result of the branch's statement, and the index of the block in it.
-pub(crate) type Arm = (Var, u32);
 
 /// An arm of a chain: its number (the first, if it has several), its code, and its origin.
 struct ChainArm {

@@ -1,13 +1,16 @@
 //! The array bindings of a kernel, and its text.
 
 use super::{Emit, StridedView, VarValue, stored, windows};
+use crate::array::cut;
 use crate::array::{Array, Operand};
 use crate::error::{Res, unsupported};
 use crate::math;
-use crate::nest::cut;
 use crate::queue::{Bound, Kernel};
 use adl_ir::Var;
 use std::fmt::Write;
+
+/// The variable with the index of the first element that a launch sees, for arrays bound in part.
+pub(crate) const ORIGIN: &str = "origin";
 
 /// The maximum number of elements of an array: threads use indices slightly beyond it, in words.
 pub(crate) const MOST: usize = u32::MAX as usize - (1 << 20);
@@ -61,7 +64,7 @@ impl Emit<'_> {
     /// (see `fold`), unless launches see all of it.
     pub fn element(&mut self, array: &Array, write: bool, at: &str) -> Res<String> {
         if array.bytes() > self.caps.binding && !self.whole {
-            return self.part(array, write).map(|s| format!("a{s}[{at} - {}]", crate::fold::ORIGIN));
+            return self.part(array, write).map(|s| format!("a{s}[{at} - {ORIGIN}]"));
         }
         self.slot(array, write).map(|s| format!("a{s}[{at}]"))
     }
@@ -128,7 +131,7 @@ impl Emit<'_> {
         let mut head = String::from(
             "@group(0) @binding(0) var<storage, read> params: array<u32>;\n@group(0) @binding(1) var<storage, read_write> faults: array<atomic<u32>>;\nvar<private> failed: bool;\n",
         );
-        let (mut bound, mut writes, mut body) = (Vec::new(), Vec::new(), self.text);
+        let (mut bound, mut writes, mut body) = (Vec::new(), Vec::new(), self.body.finish());
         for (index, slot) in self.slots.into_iter().enumerate() {
             let (mode, ty) = (
                 if slot.write { "read_write" } else { "read" },

@@ -59,8 +59,7 @@ impl Emit<'_> {
         let mut to = outs.iter().map(|o| self.changing(*o)).collect::<Res<Vec<_>>>()?;
         self.open(&format!("if {c}"));
         self.arm(a, &mut to)?;
-        self.depth -= 1;
-        self.open("} else");
+        self.body.open_else();
         self.arm(b, &mut to)?;
         self.close();
         for (o, t) in outs.iter().zip(to) {

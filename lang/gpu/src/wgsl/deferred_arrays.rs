@@ -105,7 +105,7 @@ impl Emit<'_> {
 
     /// Defers an elementwise operation on arrays. `None` if its operands are scalars, or if it is another operation.
     pub(super) fn put_off(&mut self, op: &Op) -> Res<Option<ElementSource>> {
-        if !crate::pointwise::is_pointwise(op) || matches!(op, Op::Lit(_) | Op::Dup(_) | Op::Drop(_)) {
+        if !super::scalar::is_pointwise(op) || matches!(op, Op::Lit(_) | Op::Dup(_) | Op::Drop(_)) {
             return Ok(None);
         }
         let (mut all, mut vars) = (Vec::new(), Vec::new());

@@ -6,7 +6,7 @@
 //!
 //! - [`scalar`]: scalar operators and functions, in exhaustive matches that also state what a GPU does not support.
 //! - `ops`: statements without blocks; `control`: branches, loops, calls; `deferred_arrays`: arrays.
-//! - `bindings`: the kernel's bindings and its complete text; `windows`: arrays larger than one binding.
+//! - `bindings`: the kernel's bindings and its complete text; `windows`: arrays larger than one binding; `text`: lines.
 //!
 //! Invariants: reads are within bounds, since each index is checked, and one that fails the check is replaced by 0
 //! (buffers always have room for an element at 0). Loops of unknown length end after [`control::ITERATIONS`] iterations.
@@ -16,10 +16,11 @@ mod control;
 pub(crate) mod deferred_arrays;
 mod ops;
 pub mod scalar;
+mod text;
 mod windows;
 
 use bindings::Slot;
-pub(crate) use bindings::{FinishedKernel, MOST};
+pub(crate) use bindings::{FinishedKernel, MOST, ORIGIN};
 
 use crate::adapter::Caps;
 use crate::array::{Operand, Scalar};
@@ -29,6 +30,7 @@ use adl_ir::{Block, FnId, Function, Lit, Program, Ty, Var};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
 use std::rc::Rc;
+use text::KernelText;
 
 /// The maximum number of statements of a kernel: drivers take long to compile larger ones.
 const STATEMENTS: usize = 20_000;
@@ -74,9 +76,7 @@ pub(crate) struct Emit<'a> {
     pub caps: &'a Caps,
     program: &'a Program,
     env: Env<'a>,
-    text: String,
-    depth: usize,
-    fresh: usize,
+    body: KernelText,
     statements: usize,
     frames: Vec<EmitFrame<'a>>,
     calls: Vec<FnId>,
@@ -104,9 +104,7 @@ impl<'a> Emit<'a> {
             caps: &gpu.caps,
             program,
             env,
-            text: String::new(),
-            depth: 1,
-            fresh: 0,
+            body: KernelText::new(),
             statements: 0,
             frames,
             calls: Vec::new(),
@@ -125,21 +123,17 @@ impl<'a> Emit<'a> {
 
     /// Emits a line of the kernel's body.
     pub fn line(&mut self, text: &str) {
-        self.text.extend(std::iter::repeat_n("  ", self.depth));
-        self.text.push_str(text);
-        self.text.push('\n');
+        self.body.line(text);
     }
 
     /// Emits a line that opens a block.
     pub fn open(&mut self, text: &str) {
-        self.line(&format!("{text} {{"));
-        self.depth += 1;
+        self.body.open(text);
     }
 
     /// Closes a block.
     pub fn close(&mut self) {
-        self.depth -= 1;
-        self.line("}");
+        self.body.close();
     }
 
     /// Emits a check after a loop with this condition: software devices silently end loops after 65,535 iterations (of
@@ -153,12 +147,7 @@ impl<'a> Emit<'a> {
 
     /// A new name.
     pub fn name(&mut self, kind: &str) -> String {
-        self.fresh += 1;
-        // No name may hide a type: i32, f64, u16.
-        while matches!(self.fresh, 8 | 16 | 32 | 64) {
-            self.fresh += 1;
-        }
-        format!("{kind}{}", self.fresh)
+        self.body.name(kind)
     }
 
     /// Names a value.
@@ -342,7 +331,7 @@ impl<'a> Emit<'a> {
     fn step(&mut self, span: Span) -> Res<()> {
         self.span = span;
         self.statements += 1;
-        if self.statements > STATEMENTS || self.depth > DEPTH {
+        if self.statements > STATEMENTS || self.body.depth() > DEPTH {
             return unsupported(format!(
                 "a kernel of more than {STATEMENTS} statements, or more than {DEPTH} blocks inside of each other"
             ));

@@ -8,7 +8,7 @@ use super::{Emit, wgsl};
 use crate::array::Scalar;
 use crate::error::{Check, Res, unsupported};
 use crate::primitive_table::{OnGpu, on_gpu};
-use adl_ir::{Cmp, Conv, Lit};
+use adl_ir::{Cmp, Conv, Lit, Op};
 use adl_prim::{Bin, DerivativeFn, GeneralFn, NumberFn, Prim, Un};
 
 /// A literal, except a Float zero (see [`Emit::literal`]).
@@ -52,6 +52,22 @@ fn function2(b: Bin) -> Option<&'static str> {
         Bin::Max => Some("max"),
         Bin::ScaleTangent => Some("scale"),
     }
+}
+
+/// Whether an operation is elementwise.
+pub fn is_pointwise(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Lit(_)
+            | Op::Un(..)
+            | Op::Bin(..)
+            | Op::Cmp(..)
+            | Op::Not(_)
+            | Op::Select(..)
+            | Op::Convert(..)
+            | Op::Dup(_)
+            | Op::Drop(_)
+    )
 }
 
 impl Emit<'_> {

@@ -122,30 +122,12 @@ pub struct CompiledAd {
     entered: Option<FnId>,
     pub(super) program: Program,
     pub(super) ad: Ad,
-    cache: adl_specialise::Cache,
-    /// The specialiser's cache for code in which loops that collect rows may run zero iterations.
-    cache_no_rows: adl_specialise::Cache,
-    /// Whether such code is being compiled now.
-    allow_zero_trips: bool,
+    specialised: SpecialisedCode,
     linker: Linker,
-    made: HashMap<(&'static str, usize), Vec<CacheEntry>>,
     /// The checkpointing plan of every gradient without a plan of its own.
     pub plan: Plan,
-    /// Plans of single functions: the identity of the definition, the function (kept alive so that its address
-    /// stays unique), and the plan.
-    applied: Vec<((&'static str, usize), Value, Plan)>,
-    /// The plan passed to the running operator.
-    given: Option<Plan>,
-    decisions: resolve_plan::PlanCache,
-    /// Memory that the last runs stored.
-    measured: Vec<MemoryMeasurement>,
-    lines: HashMap<(FnId, resolve_plan::ResolvedPlan), Rc<Linearized>>,
-    jvps: HashMap<FnId, Rc<Forward>>,
-    /// Versions of functions that are optimised for undifferentiated calls. The flag says whether all their
-    /// arrays are materialised.
-    plain: HashMap<(FnId, bool), FnId>,
-    /// Versions of functions that are specialised to the shapes of their arguments.
-    variants: shape_variants::Variants,
+    plans: FunctionPlans,
+    derived: DerivedCode,
     /// What a device did for the running operator.
     ran: DeviceRuns,
     /// Time spent on compilation for the running operator.
@@ -154,6 +136,42 @@ pub struct CompiledAd {
     turned: HashSet<FnId>,
     /// The calls of the host that compiled code contains, and the data types in their layouts.
     host_calls: HashMap<(Prim, Rc<str>), (Rc<HostCall>, Rc<DataTypes>)>,
+}
+
+/// Functions of the program in the IR, by what they were specialised to.
+#[derive(Default)]
+struct SpecialisedCode {
+    cache: adl_specialise::Cache,
+    /// The specialiser's cache for code in which loops that collect rows may run zero iterations.
+    cache_no_rows: adl_specialise::Cache,
+    /// Whether such code is being compiled now.
+    allow_zero_trips: bool,
+    /// The specialisations of each definition.
+    made: HashMap<(&'static str, usize), Vec<CacheEntry>>,
+}
+
+/// Plans of single functions, and what the runs of plans have told.
+#[derive(Default)]
+struct FunctionPlans {
+    /// The identity of the definition, the function (kept alive so that its address stays unique), and the plan.
+    applied: Vec<((&'static str, usize), Value, Plan)>,
+    /// The plan passed to the running operator.
+    given: Option<Plan>,
+    decisions: resolve_plan::PlanCache,
+    /// Memory that the last runs stored.
+    measured: Vec<MemoryMeasurement>,
+}
+
+/// What was made of functions in the IR.
+#[derive(Default)]
+struct DerivedCode {
+    lines: HashMap<(FnId, resolve_plan::ResolvedPlan), Rc<Linearized>>,
+    jvps: HashMap<FnId, Rc<Forward>>,
+    /// Versions of functions that are optimised for undifferentiated calls. The flag says whether all their
+    /// arrays are materialised.
+    plain: HashMap<(FnId, bool), FnId>,
+    /// Versions of functions that are specialised to the shapes of their arguments.
+    variants: shape_variants::Variants,
 }
 
 impl Default for CompiledAd {
@@ -167,20 +185,11 @@ impl Default for CompiledAd {
             entered: None,
             program: Program::default(),
             ad,
-            cache: adl_specialise::Cache::default(),
-            cache_no_rows: adl_specialise::Cache::default(),
-            allow_zero_trips: false,
+            specialised: SpecialisedCode::default(),
             linker: Linker::default(),
-            made: HashMap::new(),
             plan: Plan::default(),
-            applied: Vec::new(),
-            given: None,
-            decisions: resolve_plan::PlanCache::default(),
-            measured: Vec::new(),
-            lines: HashMap::new(),
-            jvps: HashMap::new(),
-            plain: HashMap::new(),
-            variants: HashMap::new(),
+            plans: FunctionPlans::default(),
+            derived: DerivedCode::default(),
             ran: DeviceRuns::default(),
             clock: CompileClock::default(),
             turned: HashSet::new(),
@@ -354,17 +363,18 @@ impl CompiledAd {
 
     /// Functions that have plans of their own.
     pub(crate) fn kept_functions(&self) -> impl Iterator<Item = &Value> {
-        self.applied.iter().map(|a| &a.1)
+        self.plans.applied.iter().map(|a| &a.1)
     }
 
     /// The user's settings.
     pub(crate) fn settings(&self) -> Settings {
-        Settings { choice: self.choice, plan: self.plan.clone(), applied: self.applied.clone() }
+        Settings { choice: self.choice, plan: self.plan.clone(), applied: self.plans.applied.clone() }
     }
 
     /// An empty cache with these settings.
     pub(crate) fn with(s: Settings) -> CompiledAd {
-        CompiledAd { choice: s.choice, plan: s.plan, applied: s.applied, ..CompiledAd::default() }
+        let plans = FunctionPlans { applied: s.applied, ..FunctionPlans::default() };
+        CompiledAd { choice: s.choice, plan: s.plan, plans, ..CompiledAd::default() }
     }
 
     /// Clears the cache. Derivatives at a point that are still alive own their code.
@@ -375,10 +385,16 @@ impl CompiledAd {
             choice: self.choice,
             explain: std::mem::take(&mut self.explain),
             op: self.op,
-            allow_zero_trips: self.allow_zero_trips,
+            specialised: SpecialisedCode {
+                allow_zero_trips: self.specialised.allow_zero_trips,
+                ..SpecialisedCode::default()
+            },
             plan: self.plan.clone(),
-            applied: std::mem::take(&mut self.applied),
-            given: self.given.take(),
+            plans: FunctionPlans {
+                applied: std::mem::take(&mut self.plans.applied),
+                given: self.plans.given.take(),
+                ..FunctionPlans::default()
+            },
             clock: std::mem::take(&mut self.clock),
             ..new
         };
@@ -411,9 +427,9 @@ impl CompiledAd {
         args: &[Value],
         tys: Vec<Ty>,
     ) -> Result<Rc<Specialized>, NotCompiled> {
-        let mut values = Values { allow_zero_trips: self.allow_zero_trips, ..Values::new(m, func, args) };
-        let (root, allow_zero_trips) = (world::root(func), self.allow_zero_trips);
-        if let Some(made) = self.made.get(&root).and_then(|all| {
+        let mut values = Values { allow_zero_trips: self.specialised.allow_zero_trips, ..Values::new(m, func, args) };
+        let (root, allow_zero_trips) = (world::root(func), self.specialised.allow_zero_trips);
+        if let Some(made) = self.specialised.made.get(&root).and_then(|all| {
             all.iter().find(|e| e.args == tys && e.allow_zero_trips == allow_zero_trips && values.fits(&e.facts))
         }) {
             return made.entry.clone().map_err(NotCompiled);
@@ -422,7 +438,7 @@ impl CompiledAd {
         if self.program.funcs.len() > FUNCTIONS {
             self.forget();
         }
-        let cache = if allow_zero_trips { &mut self.cache_no_rows } else { &mut self.cache };
+        let cache = if allow_zero_trips { &mut self.specialised.cache_no_rows } else { &mut self.specialised.cache };
         self.ad.begin();
         let entry = adl_specialise::specialise(&mut values, &mut self.ad, &mut self.program, cache, &tys);
         let entry = entry.map(|mut entry| {
@@ -434,7 +450,7 @@ impl CompiledAd {
         });
         let mut keep = std::mem::take(&mut values.keep);
         keep.extend(world::code_of(func));
-        self.made.entry(root).or_default().push(CacheEntry {
+        self.specialised.made.entry(root).or_default().push(CacheEntry {
             args: tys,
             allow_zero_trips,
             facts: values.facts,
@@ -463,7 +479,7 @@ impl CompiledAd {
         how: &resolve_plan::ResolvedPlan,
     ) -> Result<Rc<Linearized>, NotCompiled> {
         let key = (specialized.entry.func, how.clone());
-        if let Some(l) = self.lines.get(&key) {
+        if let Some(l) = self.derived.lines.get(&key) {
             return Ok(l.clone());
         }
         let start = Instant::now();
@@ -495,22 +511,22 @@ impl CompiledAd {
             wide: Default::default(),
             pattern: Default::default(),
         });
-        self.lines.insert(key, made.clone());
+        self.derived.lines.insert(key, made.clone());
         self.clock.add_transform_time(start);
         Ok(made)
     }
 
     /// The plan for a function's gradient.
     fn plan_of(&self, f: &Value) -> Plan {
-        let mine = || self.applied.iter().find(|(r, ..)| *r == world::definition(f)).map(|(.., p)| p);
-        self.given.as_ref().or_else(mine).unwrap_or(&self.plan).clone()
+        let mine = || self.plans.applied.iter().find(|(r, ..)| *r == world::definition(f)).map(|(.., p)| p);
+        self.plans.given.as_ref().or_else(mine).unwrap_or(&self.plan).clone()
     }
 
     /// Sets the plan for all gradients of a function.
     pub fn apply(&mut self, f: &Value, plan: Plan) {
         let root = world::definition(f);
-        self.applied.retain(|(r, ..)| *r != root);
-        self.applied.push((root, f.clone(), plan));
+        self.plans.applied.retain(|(r, ..)| *r != root);
+        self.plans.applied.push((root, f.clone(), plan));
     }
 
     fn measure(&mut self, l: &Linearized, (how, sizes): (resolve_plan::ResolvedPlan, Vec<i64>), residuals: &[Value]) {
@@ -526,20 +542,20 @@ impl CompiledAd {
             how,
             sizes,
         };
-        self.measured.retain(|old| !old.is_of(made.func, &made.how, &made.sizes));
-        if self.measured.len() >= MEASURES {
-            self.measured.remove(0);
+        self.plans.measured.retain(|old| !old.is_of(made.func, &made.how, &made.sizes));
+        if self.plans.measured.len() >= MEASURES {
+            self.plans.measured.remove(0);
         }
-        self.measured.push(made);
+        self.plans.measured.push(made);
     }
 
     /// The memory that the last run of a function under a plan stored, at arguments of these sizes.
     fn measured(&self, f: FnId, how: &resolve_plan::ResolvedPlan, sizes: &[i64]) -> Option<u64> {
-        self.measured.iter().find(|old| old.is_of(f, how, sizes)).map(|old| old.bytes)
+        self.plans.measured.iter().find(|old| old.is_of(f, how, sizes)).map(|old| old.bytes)
     }
 
     fn pushed(&mut self, specialized: Rc<Specialized>) -> Result<Rc<Forward>, NotCompiled> {
-        if let Some(l) = self.jvps.get(&specialized.entry.func) {
+        if let Some(l) = self.derived.jvps.get(&specialized.entry.func) {
             return Ok(l.clone());
         }
         let start = Instant::now();
@@ -549,7 +565,7 @@ impl CompiledAd {
         let func = self.linker.function(&self.program, func).map_err(|e| not(&e.diag.message))?;
         let results = self.program.func(specialized.entry.func).body.results.len();
         let made = Rc::new(Forward { entered: specialized.clone(), func, results, active });
-        self.jvps.insert(specialized.entry.func, made.clone());
+        self.derived.jvps.insert(specialized.entry.func, made.clone());
         self.clock.add_transform_time(start);
         Ok(made)
     }
@@ -577,9 +593,9 @@ pub(crate) fn name_of(f: &Value) -> String {
 /// Runs an operator under a plan.
 pub(crate) fn under<T>(m: &mut Machine, plan: &Value, run: impl FnOnce(&mut Machine) -> Res<T>) -> Res<T> {
     let plan = Plan::of(plan)?;
-    let before = m.compiled_ad.given.replace(plan);
+    let before = m.compiled_ad.plans.given.replace(plan);
     let out = run(m);
-    m.compiled_ad.given = before;
+    m.compiled_ad.plans.given = before;
     out
 }
 
@@ -656,7 +672,7 @@ fn answer<T>(machine: &mut Machine, func: &Value, out: Res<Result<T, NotCompiled
         Err(e) => Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span),
     };
     machine.ran_native = false;
-    if let Some(Plan::Budget(_)) = machine.compiled_ad.given {
+    if let Some(Plan::Budget(_)) = machine.compiled_ad.plans.given {
         // Taped AD could not keep to the memory bound, and would repeat the effects of the function.
         return Err(no_plans_error(&why));
     }
@@ -674,9 +690,9 @@ fn attempt<T>(
     let out = match run(machine) {
         Err(e) if e.diag.code == codes::ASSERT => {
             machine.effects.rewind();
-            machine.compiled_ad.allow_zero_trips = true;
+            machine.compiled_ad.specialised.allow_zero_trips = true;
             let out = run(machine);
-            machine.compiled_ad.allow_zero_trips = false;
+            machine.compiled_ad.specialised.allow_zero_trips = false;
             out
         }
         out => out,
@@ -725,7 +741,7 @@ fn recorded_by(
 ) -> Res<Result<(Value, LinearMap), NotCompiled>> {
     let PreparedGradient { lined, leaves, plan, how } = ready;
     let measured =
-        (machine.compiled_ad.given.is_some() || plan != Plan::StoreAll).then(|| resolve_plan::sizes(&leaves));
+        (machine.compiled_ad.plans.given.is_some() || plan != Plan::StoreAll).then(|| resolve_plan::sizes(&leaves));
     machine.effects.rewind();
     let mut outs = machine.call_packed(&lined.primal, leaves, lined.outs, true)?;
     let residuals = outs.split_off(lined.results.min(outs.len()));

@@ -217,11 +217,11 @@ impl World for Values<'_> {
     }
 
     fn global(&mut self, id: GlobalId) -> Option<Rc<Def>> {
-        self.m.defs.get(&id).cloned()
+        self.m.definitions.core.get(&id).cloned()
     }
 
     fn data(&mut self, id: DataId) -> Option<Rc<DataDecl>> {
-        self.m.datas.get(&id).cloned()
+        self.m.definitions.datas.get(&id).cloned()
     }
 }
 
@@ -319,7 +319,7 @@ fn columns(m: &Machine, cols: &[Value], axes: usize) -> Option<Vec<Ty>> {
 
 /// A declared type, with the type arguments determined from the fields.
 fn data_type(m: &Machine, d: &crate::value::Data) -> Option<Ty> {
-    let decl = m.datas.get(&d.con.data)?.clone();
+    let decl = m.definitions.datas.get(&d.con.data)?.clone();
     let con = decl.cons.get(d.con.tag as usize)?;
     let mut found: HashMap<TyVar, Ty> = HashMap::new();
     for (t, v) in con.fields.iter().zip(&d.fields) {

@@ -25,8 +25,8 @@ impl Machine {
 
     pub(super) fn push_frame(&mut self, code: Rc<Code>, fun: Option<Rc<Fun>>, dst: usize) -> Res<()> {
         let base = self.regs.len();
-        if (base + code.registers as usize) * 16 + self.frames.len() * size_of::<CallFrame>() + self.reentries
-            > self.stack_budget
+        if (base + code.registers as usize) * 16 + self.frames.len() * size_of::<CallFrame>() + self.stack.reentries
+            > self.stack.budget
         {
             return Err(super::too_deep());
         }
@@ -48,9 +48,9 @@ impl Machine {
     /// that it pushed are removed.
     pub(super) fn nested(&mut self, run: impl FnOnce(&mut Machine) -> Res<Value>) -> Res<Value> {
         let (depth, base) = (self.frames.len(), self.regs.len());
-        self.reentries += REENTRY;
+        self.stack.reentries += REENTRY;
         let out = crate::memory::on_stack(128 * 1024, 2 * 1024 * 1024, || run(self));
-        self.reentries = self.reentries.saturating_sub(REENTRY);
+        self.stack.reentries = self.stack.reentries.saturating_sub(REENTRY);
         if out.is_err() {
             self.frames.truncate(depth);
             self.regs.truncate(base);

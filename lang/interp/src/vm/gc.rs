@@ -134,7 +134,7 @@ impl<'a> Marker<'a> {
                 self.inside(c);
             } else if let Some(g) = self.todo.pop() {
                 self.values.extend(m.global(g));
-                if let Some(d) = m.defs.get(&g) {
+                if let Some(d) = m.definitions.core.get(&g) {
                     self.core(&d.expr);
                 }
             } else {
@@ -147,7 +147,7 @@ impl<'a> Marker<'a> {
 impl Machine {
     /// The number of definitions that have a value.
     pub fn definitions(&self) -> usize {
-        self.globals.iter().flatten().count()
+        self.definitions.globals.iter().flatten().count()
     }
 
     /// Releases definitions that are not reachable from `names` or `values`, and returns their number. No run
@@ -162,18 +162,18 @@ impl Machine {
             return 0;
         }
         let ids = r.ids;
-        let dead: Vec<usize> = (0..self.globals.len())
-            .filter(|i| self.globals[*i].is_some() && !ids.contains(&GlobalId(*i as u32)))
+        let dead: Vec<usize> = (0..self.definitions.globals.len())
+            .filter(|i| self.definitions.globals[*i].is_some() && !ids.contains(&GlobalId(*i as u32)))
             .collect();
         for i in &dead {
-            self.globals[*i] = None;
+            self.definitions.globals[*i] = None;
             // The cache identifies code by its address, which must not be reused while the cache has an entry
             // for it.
-            self.buried.extend(self.defs.remove(&GlobalId(*i as u32)));
+            self.definitions.buried.extend(self.definitions.core.remove(&GlobalId(*i as u32)));
         }
-        if self.buried.len() > BURIED {
+        if self.definitions.buried.len() > BURIED {
             self.compiled_ad.forget();
-            self.buried.clear();
+            self.definitions.buried.clear();
         }
         dead.len()
     }

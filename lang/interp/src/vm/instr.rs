@@ -89,7 +89,7 @@ impl Machine {
     }
 
     pub(super) fn load_global(&mut self, base: usize, d: R, g: GlobalId) -> Res<()> {
-        let Some(v) = self.globals.get(g.0 as usize).and_then(|v| v.as_ref()) else {
+        let Some(v) = self.definitions.globals.get(g.0 as usize).and_then(|v| v.as_ref()) else {
             return Err(Error::new(codes::UNDEFINED, "this definition is used before it has its value"));
         };
         self.set(base, d, v.clone());

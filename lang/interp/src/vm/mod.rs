@@ -8,6 +8,7 @@ mod check_nan;
 pub mod code;
 mod code_list;
 mod compile;
+mod definitions;
 mod effects;
 mod gc;
 mod instr;
@@ -31,11 +32,12 @@ use crate::value::Value;
 use adl_prim::Prim;
 use adl_syntax::span::{FileId, Span};
 use adl_syntax::symbol::Symbol;
-use adl_typing::core::{Def, Expr, ExprKind, GlobalId, Lit};
-use adl_typing::ty::{DataDecl, DataId, Ty};
+use adl_typing::core::{Def, Expr, ExprKind, Lit};
+use adl_typing::ty::Ty;
 use code::Code;
 pub use code_list::CodeList;
-use std::collections::{HashMap, HashSet};
+use definitions::{Definitions, StackUse};
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -216,8 +218,8 @@ pub struct Machine {
     pub sources: adl_syntax::span::SourceMap,
     /// The derivative operators that are being evaluated by taped AD.
     pub ad: State,
-    /// Maximum memory of frames in bytes; a deeper recursion is reported as endless.
-    pub stack_budget: usize,
+    /// How deep the run is.
+    pub stack: StackUse,
     /// Files of the standard modules: an error in one is reported at the user's call.
     pub library: HashSet<FileId>,
     /// The native compiler; without one all code is interpreted.
@@ -231,24 +233,14 @@ pub struct Machine {
     pub check_nan: bool,
     /// Whether the results of the next native call may be packed ([`crate::ir::boxes`]).
     pub pack_results: bool,
-    /// Declared types, for functions that read data.
-    pub datas: HashMap<DataId, Rc<DataDecl>>,
+    /// Values, Core and declared types.
+    pub definitions: Definitions,
     /// The state of compiled AD.
     pub compiled_ad: crate::ir::derive::CompiledAd,
-    /// Definitions, for the specialiser. For data only the type is kept.
-    pub(crate) defs: HashMap<GlobalId, Rc<Def>>,
-    /// Released definitions whose code addresses may still occur in caches.
-    buried: Vec<Rc<Def>>,
-    pub(crate) globals: Vec<Option<Value>>,
     regs: Vec<Value>,
     frames: Vec<CallFrame>,
     /// Effects of runs that may be repeated.
     pub(crate) effects: effects::EffectLog,
-    /// The number of frames below the frame that native code has replaced. That frame and those above it are
-    /// not running.
-    replaced: usize,
-    /// Nesting of calls through primitives, in bytes of native stack.
-    reentries: usize,
 }
 
 impl Machine {
@@ -262,23 +254,18 @@ impl Machine {
             host,
             sources: Default::default(),
             ad: State::default(),
-            stack_budget: 1 << 30,
+            stack: StackUse::default(),
             library: HashSet::new(),
             compiler: None,
             device: crate::device::DeviceSelection::default(),
             ran_native: false,
             check_nan: false,
             pack_results: false,
-            datas: HashMap::new(),
+            definitions: Definitions::default(),
             compiled_ad: crate::ir::derive::CompiledAd::default(),
-            defs: HashMap::new(),
-            buried: Vec::new(),
-            globals: Vec::new(),
             regs: Vec::new(),
             frames: Vec::new(),
             effects: effects::EffectLog::default(),
-            replaced: usize::MAX,
-            reentries: 0,
         }
     }
 
@@ -286,27 +273,23 @@ impl Machine {
     pub fn define(&mut self, def: &Def) -> Res<()> {
         let v = self.eval(&def.expr, def.name)?;
         self.set_global(def.global, v);
-        self.defs.insert(def.global, Rc::new(for_specialiser(def)));
+        self.definitions.core.insert(def.global, Rc::new(for_specialiser(def)));
         Ok(())
     }
 
     /// The Core of a definition.
     pub fn definition(&self, id: adl_typing::core::GlobalId) -> Option<Rc<Def>> {
-        self.defs.get(&id).cloned()
+        self.definitions.core.get(&id).cloned()
     }
 
     /// The value of a definition.
     pub fn global(&self, id: adl_typing::core::GlobalId) -> Option<&Value> {
-        self.globals.get(id.0 as usize).and_then(|v| v.as_ref())
+        self.definitions.value(id)
     }
 
     /// Sets the value of a global.
     pub fn set_global(&mut self, id: adl_typing::core::GlobalId, v: Value) {
-        let at = id.0 as usize;
-        if self.globals.len() <= at {
-            self.globals.resize(at + 1, None);
-        }
-        self.globals[at] = Some(v);
+        self.definitions.set(id, v);
     }
 
     /// Evaluates an expression without free locals. Afterwards frames, registers and tapes are as they were
@@ -349,7 +332,7 @@ impl Machine {
             }
             self.frames.clear();
             self.regs.clear();
-            self.reentries = 0;
+            self.stack.reentries = 0;
         }
         self.effects = effects::EffectLog::default();
         self.shrink_stacks();

@@ -197,9 +197,9 @@ impl Machine {
         match args {
             Some(args) => {
                 let here = self.frames.len() - 1;
-                let outer = std::mem::replace(&mut self.replaced, here);
+                let outer = std::mem::replace(&mut self.stack.replaced, here);
                 let out = self.run_compiled(fun, &code, args.into_vec(), Start::Restart);
-                self.replaced = outer;
+                self.stack.replaced = outer;
                 out
             }
             None => {

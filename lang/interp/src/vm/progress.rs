@@ -21,7 +21,7 @@ impl Machine {
     }
 
     fn outermost_loop(&self) -> Option<(u64, u64)> {
-        for frame in self.frames.iter().take(self.replaced) {
+        for frame in self.frames.iter().take(self.stack.replaced) {
             // The head of an outer loop precedes those of its inner loops.
             for (head, instr) in frame.code.instrs.iter().enumerate().take(frame.pc) {
                 let I::LoopHead(i, n, exit) = instr else { continue };

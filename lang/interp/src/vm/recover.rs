@@ -25,8 +25,7 @@ impl Machine {
     pub fn recover(&mut self, kept: SavedState) {
         self.frames.clear();
         self.regs.clear();
-        self.reentries = 0;
-        self.replaced = usize::MAX;
+        self.stack.reset();
         self.effects = Default::default();
         self.pack_results = false;
         self.ad.reset_to(0);

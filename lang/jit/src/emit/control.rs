@@ -1,7 +1,7 @@
 //! Branches, calls, and function returns.
 
 use super::data::Fields;
-use super::{Emit, Scope, TRUSTED, inner, is_ref, machine_type, outs, params, results};
+use super::{Emit, EmitSite, Scope, TRUSTED, inner, is_ref, machine_type, outs, params, results};
 use crate::runtime::{self, WordKind};
 use crate::shims;
 use adl_interp::ir::live::BlockLiveness;
@@ -90,8 +90,8 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(none);
         let site = self.site();
         let site = self.int(i64::from(site));
-        self.runtime(shims::no_match as *const u8, &[self.ctx, site], 1);
-        let fail = self.fail;
+        self.runtime(shims::no_match as *const u8, &[self.frame.ctx, site], 1);
+        let fail = self.frame.fail;
         self.goto(fail, &[]);
         starts
     }
@@ -125,8 +125,8 @@ impl Emit<'_, '_, '_> {
         let Some(k) = self.job.unit.index.get(f).copied() else { return };
         let given = self.arguments(args, lin_args, at, sc);
         let callee = self.callee(self.job.ids[k]);
-        let out = self.b.ins().stack_addr(types::I64, self.slot, 0);
-        let all = [&[self.ctx, out], &given[..]].concat();
+        let out = self.b.ins().stack_addr(types::I64, self.frame.slot, 0);
+        let all = [&[self.frame.ctx, out], &given[..]].concat();
         let call = self.b.ins().call(callee, &all);
         let status = self.b.inst_results(call)[0];
         if self.job.unit.is_outlined(k) {
@@ -146,8 +146,8 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(bad);
         let site = self.site();
         let site = self.int(i64::from(site));
-        self.runtime(shims::trace as *const u8, &[self.ctx, site], 1);
-        let fail = self.fail;
+        self.runtime(shims::trace as *const u8, &[self.frame.ctx, site], 1);
+        let fail = self.frame.fail;
         self.goto(fail, &[]);
         self.b.switch_to_block(next);
     }
@@ -170,8 +170,7 @@ impl Emit<'_, '_, '_> {
 
     /// Emits the last statement of a block in tail position, whose results are the function's.
     fn last(&mut self, block: &Block, stmt: &Stmt, at: u32, sc: &Scope) {
-        self.span = stmt.span;
-        self.stmt_site = None;
+        self.at = EmitSite::of(stmt.span);
         match &stmt.op {
             Op::If(c, x, y) => {
                 let dying = self.dying_inside(at, sc);
@@ -212,36 +211,36 @@ impl Emit<'_, '_, '_> {
     fn tail_call(&mut self, k: usize, given: &[Value]) {
         if k == self.job.me {
             self.poll();
-            let body = self.body;
+            let body = self.frame.body;
             return self.goto(body, given);
         }
         let callee = self.callee(self.job.ids[k]);
-        let all = [&[self.ctx, self.out], given].concat();
+        let all = [&[self.frame.ctx, self.frame.out], given].concat();
         self.poll();
         self.b.ins().return_call(callee, &all);
     }
 
     /// Polls for an interrupt.
     pub(super) fn poll(&mut self) {
-        let flag = self.b.ins().load(types::I8, TRUSTED, self.interrupt, 0);
+        let flag = self.b.ins().load(types::I8, TRUSTED, self.frame.interrupt, 0);
         let (stop, next) = (self.cold(), self.fresh());
         self.b.ins().brif(flag, stop, &[], next, &[]);
         self.b.switch_to_block(stop);
         let site = self.site();
         let site = self.int(i64::from(site));
-        self.fallible(shims::poll as *const u8, &[self.ctx, site]);
+        self.fallible(shims::poll as *const u8, &[self.frame.ctx, site]);
         self.goto(next, &[]);
         self.b.switch_to_block(next);
     }
 
     /// Reports loop progress if a report was requested.
     pub(super) fn report(&mut self, done: Value, total: Value) {
-        let at = self.b.ins().load(types::I64, TRUSTED, self.ctx, runtime::offset::TICK);
+        let at = self.b.ins().load(types::I64, TRUSTED, self.frame.ctx, runtime::offset::TICK);
         let flag = self.b.ins().load(types::I8, TRUSTED, at, 0);
         let (tell, next) = (self.cold(), self.fresh());
         self.b.ins().brif(flag, tell, &[], next, &[]);
         self.b.switch_to_block(tell);
-        self.runtime(shims::progress as *const u8, &[self.ctx, done, total], 0);
+        self.runtime(shims::progress as *const u8, &[self.frame.ctx, done, total], 0);
         self.goto(next, &[]);
         self.b.switch_to_block(next);
     }
@@ -252,7 +251,7 @@ impl Emit<'_, '_, '_> {
         let vals = self.owned(&rs, b.stmts.len() as u32, sc, &|_| false);
         for (i, (v, x)) in rs.iter().zip(vals).enumerate() {
             let w = self.to_word(WordKind::of(self.f.ty(*v)), x);
-            self.b.ins().store(TRUSTED, w, self.out, 8 * i as i32);
+            self.b.ins().store(TRUSTED, w, self.frame.out, 8 * i as i32);
         }
         let zero = self.b.ins().iconst(machine_type(&Ty::I64), 0);
         self.b.ins().return_(&[zero]);

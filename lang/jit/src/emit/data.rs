@@ -61,10 +61,10 @@ impl Emit<'_, '_, '_> {
         let cold = self.cold();
         if usize::from(room) < LISTS {
             let at = runtime::offset::CELLS + 8 * i32::from(room);
-            let free = self.b.ins().load(types::I64, TRUSTED, self.ctx, at);
+            let free = self.b.ins().load(types::I64, TRUSTED, self.frame.ctx, at);
             self.unless(free, cold, &[]);
             let next = self.b.ins().load(types::I64, TRUSTED, free, heap::offset::RC);
-            self.b.ins().store(TRUSTED, next, self.ctx, at);
+            self.b.ins().store(TRUSTED, next, self.frame.ctx, at);
             self.goto(done, &[free]);
         } else {
             self.goto(cold, &[]);
@@ -72,8 +72,8 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(cold);
         let (room, site) = (self.int(i64::from(room)), self.site());
         let site = self.int(i64::from(site));
-        let made = self.runtime(shims::make_cell as *const u8, &[self.ctx, room, site], 1).unwrap_or(site);
-        let fail = self.fail;
+        let made = self.runtime(shims::make_cell as *const u8, &[self.frame.ctx, room, site], 1).unwrap_or(site);
+        let fail = self.frame.fail;
         self.unless(made, fail, &[]);
         self.goto(done, &[made]);
         self.b.switch_to_block(done);
@@ -89,7 +89,7 @@ impl Emit<'_, '_, '_> {
         let cold = self.cold();
         self.b.ins().brif(open, done, &[BlockArg::Value(tag)], cold, &[]);
         self.b.switch_to_block(cold);
-        let tag = self.runtime(shims::open_cell as *const u8, &[self.ctx, cell], 1).unwrap_or(cell);
+        let tag = self.runtime(shims::open_cell as *const u8, &[self.frame.ctx, cell], 1).unwrap_or(cell);
         let tag = self.b.ins().ireduce(types::I32, tag);
         self.goto(done, &[tag]);
         self.b.switch_to_block(done);
@@ -158,8 +158,8 @@ impl Emit<'_, '_, '_> {
     fn seldom_fields(&mut self, f: &Fields) -> Vec<Value> {
         let site = self.site();
         let (layout, site) = (self.int(i64::from(f.layout)), self.int(i64::from(site)));
-        let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
-        self.fallible(shims::cell_fields as *const u8, &[self.ctx, f.cell, layout, slot, site]);
+        let slot = self.b.ins().stack_addr(types::I64, self.frame.slot, 0);
+        self.fallible(shims::cell_fields as *const u8, &[self.frame.ctx, f.cell, layout, slot, site]);
         let vals: Vec<Value> =
             f.own.iter().enumerate().map(|(i, v)| self.from_slot(WordKind::of(self.f.ty(*v)), i)).collect();
         self.release_unread(f, &vals);
@@ -175,13 +175,13 @@ impl Emit<'_, '_, '_> {
         // A cell that was closed has the size of the largest constructor of its type.
         let most = self.job.tables.layouts.most(fields.layout);
         if room != most || usize::from(room) >= LISTS {
-            self.runtime(shims::put_cell_back as *const u8, &[self.ctx, fields.cell], 0);
+            self.runtime(shims::put_cell_back as *const u8, &[self.frame.ctx, fields.cell], 0);
             return;
         }
         let at = runtime::offset::CELLS + 8 * i32::from(room);
-        let next = self.b.ins().load(types::I64, TRUSTED, self.ctx, at);
+        let next = self.b.ins().load(types::I64, TRUSTED, self.frame.ctx, at);
         self.b.ins().store(TRUSTED, next, fields.cell, heap::offset::RC);
-        self.b.ins().store(TRUSTED, fields.cell, self.ctx, at);
+        self.b.ins().store(TRUSTED, fields.cell, self.frame.ctx, at);
     }
 
     /// Drops a reference to a cell.
@@ -196,7 +196,7 @@ impl Emit<'_, '_, '_> {
         let symbolic_zero = self.b.ins().load(
             types::I64,
             TRUSTED.with_readonly().with_can_move(),
-            self.ctx,
+            self.frame.ctx,
             runtime::offset::SYMBOLIC_ZERO_DATA,
         );
         let done = self.fresh();

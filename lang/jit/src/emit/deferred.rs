@@ -106,18 +106,18 @@ impl Emit<'_, '_, '_> {
     /// Defers a shape. Returns whether it is deferrable.
     pub(super) fn shape_later(&mut self, s: &Stmt) -> bool {
         let [v] = s.outs[..] else { return false };
-        if !self.later.shapes.contains(&v) {
+        if !self.held.later.shapes.contains(&v) {
             return false;
         }
-        self.later.asked.insert(v, s.clone());
-        self.pinned.insert(v);
-        self.vals[v.0 as usize] = Some(BoundVar { v: self.ctx, view: None, row: None });
+        self.held.later.asked.insert(v, s.clone());
+        self.held.pinned.insert(v);
+        self.vals[v.0 as usize] = Some(BoundVar { v: self.frame.ctx, view: None, row: None });
         true
     }
 
     /// Whether a variable is a deferred shape.
     pub(super) fn is_later(&self, v: Var) -> bool {
-        self.later.asked.contains_key(&v)
+        self.held.later.asked.contains_key(&v)
     }
 
     /// Adds a text to the constants. Returns its number.
@@ -128,28 +128,28 @@ impl Emit<'_, '_, '_> {
 
     /// Defers a text. Returns whether it is deferrable.
     pub(super) fn later(&mut self, v: Var, t: &str) -> bool {
-        if !self.later.texts.contains(&v) {
+        if !self.held.later.texts.contains(&v) {
             return false;
         }
         let id = self.text(t);
-        self.later.said.insert(v, id);
-        self.pinned.insert(v);
-        self.vals[v.0 as usize] = Some(BoundVar { v: self.ctx, view: None, row: None });
+        self.held.later.said.insert(v, id);
+        self.held.pinned.insert(v);
+        self.vals[v.0 as usize] = Some(BoundVar { v: self.frame.ctx, view: None, row: None });
         true
     }
 
     /// The number of a deferred text's constant.
     pub(super) fn said(&self, v: Var) -> Option<i64> {
-        self.later.said.get(&v).copied()
+        self.held.later.said.get(&v).copied()
     }
 
     /// Materialises a deferred text or shape.
     pub(super) fn say(&mut self, v: Var) -> Option<Value> {
-        if let Some(s) = self.later.asked.get(&v).cloned() {
+        if let Some(s) = self.held.later.asked.get(&v).cloned() {
             return self.slow_lent(&s).first().copied();
         }
-        let id = *self.later.said.get(&v)?;
+        let id = *self.held.later.said.get(&v)?;
         let id = self.int(id);
-        self.runtime(shims::constant as *const u8, &[self.ctx, id], 1)
+        self.runtime(shims::constant as *const u8, &[self.frame.ctx, id], 1)
     }
 }

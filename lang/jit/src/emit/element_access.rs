@@ -213,7 +213,7 @@ impl Emit<'_, '_, '_> {
             return false;
         }
         let (none, n) = (self.int(0), self.int(elems.len() as i64));
-        let h = self.runtime(shims::target_row as *const u8, &[self.ctx, none, n], 1).unwrap_or(none);
+        let h = self.runtime(shims::target_row as *const u8, &[self.frame.ctx, none, n], 1).unwrap_or(none);
         let fail = self.cold();
         let done = self.fresh();
         self.b.append_block_param(done, types::I64);
@@ -257,7 +257,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(cold);
         let site = self.site();
         let site = self.int(i64::from(site));
-        self.fallible(shims::grow_buffer as *const u8, &[self.ctx, buffer, len, site]);
+        self.fallible(shims::grow_buffer as *const u8, &[self.frame.ctx, buffer, len, site]);
         self.goto(write, &[]);
         self.b.switch_to_block(write);
         let data = self.b.ins().load(types::I64, TRUSTED, buffer, handle::offset::DATA);

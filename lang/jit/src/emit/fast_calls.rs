@@ -1,6 +1,6 @@
 //! Operations on whole Float arrays, with their fast path first.
 
-use super::{Emit, Scope, is_ref};
+use super::{Emit, EmitSite, Scope, is_ref};
 use crate::fast_paths::{FastOp, FastOpSite, WORDS};
 use crate::handle::ValueForm;
 use crate::runtime::{SlowOp, WordKind};
@@ -108,7 +108,7 @@ impl Emit<'_, '_, '_> {
         {
             return false;
         }
-        (self.span, self.stmt_site) = (stmt.span, None);
+        self.at = EmitSite::of(stmt.span);
         let out = next.outs.iter().chain(&next.lin_outs).next().copied().unwrap_or(made);
         let vars = [acc, *left, *right];
         let mut takes: Vec<bool> = vars
@@ -127,7 +127,7 @@ impl Emit<'_, '_, '_> {
             rows.iter().for_each(|h| e.release(*h));
             let product = e.slow(stmt, at, sc);
             e.bind_outs(stmt, &product);
-            (e.span, e.stmt_site) = (next.span, None);
+            e.at = EmitSite::of(next.span);
             e.slow(next, at + 1, sc)[0]
         });
         self.bind_outs(next, &[h]);
@@ -147,7 +147,7 @@ impl Emit<'_, '_, '_> {
         self.job.tables.quick.push(FastOpSite { what, takes: bits, expect });
         let id = self.int(self.job.tables.quick.len() as i64 - 1);
         let none = self.int(0);
-        let mut args = vec![self.ctx, id];
+        let mut args = vec![self.frame.ctx, id];
         args.extend(words);
         args.resize(2 + WORDS, none);
         let made = self.runtime(shims::quick as *const u8, &args, 1).unwrap_or(id);
@@ -236,7 +236,7 @@ impl Emit<'_, '_, '_> {
             site: at,
         });
         let (id, said) = (self.int(self.job.tables.slow.len() as i64 - 1), self.int(said));
-        self.fallible(shims::fail_check as *const u8, &[self.ctx, id, said]);
+        self.fallible(shims::fail_check as *const u8, &[self.frame.ctx, id, said]);
     }
 
     /// Whether a variable is a row that is only a reference into an array.

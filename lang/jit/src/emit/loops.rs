@@ -61,16 +61,15 @@ impl Emit<'_, '_, '_> {
             Trip::While(_) => None,
         };
         let loop_state = self.start(stmt, ir_loop, &given, count);
-        self.depth += 1;
-        let around = self.outer;
-        self.outer &= ir_loop.body.stmts.iter().any(|s| matches!(s.op, Op::Loop(_)));
+        let has_loops = ir_loop.body.stmts.iter().any(|s| matches!(s.op, Op::Loop(_)));
+        let around = self.enter_loop(has_loops);
         let exit = self.fresh();
         let goes_on = self.again(ir_loop, &loop_state, count, at, sc);
         let body = self.fresh();
         self.stays(goes_on, body, exit, &[]);
         self.b.switch_to_block(body);
         self.iteration(ir_loop, &loop_state, count, at, sc);
-        (self.depth, self.outer) = (self.depth - 1, around);
+        self.nest = around;
         self.b.switch_to_block(exit);
         self.end(stmt, ir_loop, &loop_state);
         let mut gone: Vec<Var> = inits
@@ -101,7 +100,7 @@ impl Emit<'_, '_, '_> {
             let ty = self.ty(v).clone();
             made.push((
                 v,
-                if let Some(p) = self.places.remove(&name) {
+                if let Some(p) = self.held.places.remove(&name) {
                     LoopOutput::RowSlot(p)
                 } else if let Some(rows) = self.rows_of(ir_loop, out, v, count) {
                     LoopOutput::Rows(rows)
@@ -111,7 +110,7 @@ impl Emit<'_, '_, '_> {
                     LoopOutput::Sum(sums - 1)
                 } else {
                     let boxed = out == Out::Boxed;
-                    let around = self.collected.buffers.get(&name).copied();
+                    let around = self.held.collected.buffers.get(&name).copied();
                     LoopOutput::Buffer(
                         self.new_buffer_in(around, &ty, boxed, count),
                         if boxed { WordKind::Ref(ValueForm(0)) } else { WordKind::of(&ty) },
@@ -151,11 +150,11 @@ impl Emit<'_, '_, '_> {
         let site = self.site();
         let site = self.int(i64::from(site));
         let h = match around {
-            None => self.runtime(shims::new_buffer as *const u8, &[self.ctx, id, n, site], 1),
-            Some(all) => self.runtime(shims::new_part as *const u8, &[self.ctx, id, n, site, all], 1),
+            None => self.runtime(shims::new_buffer as *const u8, &[self.frame.ctx, id, n, site], 1),
+            Some(all) => self.runtime(shims::new_part as *const u8, &[self.frame.ctx, id, n, site, all], 1),
         };
         let h = h.unwrap_or(id);
-        let fail = self.fail;
+        let fail = self.frame.fail;
         self.unless(h, fail, &[]);
         h
     }
@@ -165,7 +164,7 @@ impl Emit<'_, '_, '_> {
         match (&l.trip, n) {
             (Trip::While(c), _) => {
                 for (p, x) in c.params.iter().zip(&t.carry) {
-                    self.pinned.insert(*p);
+                    self.held.pinned.insert(*p);
                     self.bind(*p, *x);
                 }
                 self.block(c, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() });
@@ -178,12 +177,11 @@ impl Emit<'_, '_, '_> {
 
     /// Emits one iteration, and the jump back to the header.
     fn iteration(&mut self, ir_loop: &Loop, loop_state: &LoopState, n: Option<Value>, at: u32, sc: &Scope) {
-        let site = self.stmt_site;
-        let span = self.span;
+        let site = self.at;
         let infos = inner(sc, at);
         let nothing = HashSet::new();
         let sc = Scope { info: &infos[infos.len() - 1], dying: &nothing };
-        if let (1, Some(n)) = (self.depth, n) {
+        if let (1, Some(n)) = (self.nest.depth, n) {
             self.report(loop_state.counter, n);
         }
         let body = &ir_loop.body;
@@ -224,7 +222,7 @@ impl Emit<'_, '_, '_> {
             .filter_map(|(v, m)| if let LoopOutput::Buffer(h, _) = m { Some((*v, *h)) } else { None });
         self.collect_rows(body, buffers);
         self.block(body, &sc);
-        (self.stmt_site, self.span) = (site, span);
+        self.at = site;
         self.end_iteration(ir_loop, loop_state, index, &sc);
     }
 
@@ -258,7 +256,7 @@ impl Emit<'_, '_, '_> {
         for (var, made) in &loop_state.made {
             let value = self.val(*var);
             match made {
-                LoopOutput::Buffer(h, kind) if self.collected.placed.contains(var) => {
+                LoopOutput::Buffer(h, kind) if self.held.collected.placed.contains(var) => {
                     let own = WordKind::of(self.f.ty(*var));
                     self.count_row(*h, value, |e| e.push(*h, *kind, loop_state.counter, own, value));
                 }
@@ -278,7 +276,7 @@ impl Emit<'_, '_, '_> {
             .made
             .iter()
             .map(|(v, _)| *v)
-            .filter(|v| !carried.contains(v) && !self.collected.placed.contains(v))
+            .filter(|v| !carried.contains(v) && !self.held.collected.placed.contains(v))
             .collect();
         self.release_dying(&rest, end, sc);
         self.poll();
@@ -294,7 +292,7 @@ impl Emit<'_, '_, '_> {
         let code = self.int(output_buffer::kind_code(kind));
         let site = self.site();
         let site = self.int(i64::from(site));
-        self.fallible(shims::push as *const u8, &[self.ctx, buffer, w, code, site]);
+        self.fallible(shims::push as *const u8, &[self.frame.ctx, buffer, w, code, site]);
     }
 
     /// Adds an iteration's output to its sum.
@@ -338,7 +336,7 @@ impl Emit<'_, '_, '_> {
                 }
                 LoopOutput::Sum(i) => loop_state.sums[*i],
                 LoopOutput::Rows(rows) => self.finish_rows(rows, loop_state.counter, *v),
-                LoopOutput::RowSlot(_) => self.ctx,
+                LoopOutput::RowSlot(_) => self.frame.ctx,
             });
         }
         let (plain, linear) = outs.split_at(ir_loop.outs.len());
@@ -352,15 +350,15 @@ impl Emit<'_, '_, '_> {
             .map(|(_, v)| *v)
             .collect();
         // This precedes the binding, so that no view of these rows is created.
-        self.viewed.retain(|v| !placed.contains(v));
-        self.pinned.extend(&placed);
+        self.held.viewed.retain(|v| !placed.contains(v));
+        self.held.pinned.extend(&placed);
         self.bind_outs(stmt, &all);
     }
 
     pub(super) fn finish(&mut self, buffer: Value, len: Value, reverse: bool, v: Var) -> Value {
         let how = i64::from(ValueForm::of(self.f.ty(v)).0) << 1 | i64::from(reverse);
         let how = self.int(how);
-        self.runtime(shims::finish_buffer as *const u8, &[self.ctx, buffer, len, how], 1).unwrap_or(buffer)
+        self.runtime(shims::finish_buffer as *const u8, &[self.frame.ctx, buffer, len, how], 1).unwrap_or(buffer)
     }
 
     pub(super) fn extent(&mut self, h: Value) -> Value {

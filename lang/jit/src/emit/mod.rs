@@ -22,6 +22,7 @@ mod operators;
 mod rows_in_place;
 mod scalar;
 mod soacs;
+mod state;
 mod vector_loop;
 mod virtual_rows;
 
@@ -37,14 +38,15 @@ use adl_interp::ir::op_site;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{
-    self, AbiParam, BlockArg, FuncRef, InstBuilder, MemFlagsData, SigRef, Signature, StackSlot, StackSlotData,
-    StackSlotKind, Type, Value, types,
+    self, AbiParam, BlockArg, FuncRef, InstBuilder, MemFlagsData, SigRef, Signature, StackSlotData, StackSlotKind,
+    Type, Value, types,
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Module};
 use smallvec::SmallVec;
+use state::{EmitSite, FunctionFrame, HeldValues, LoopNest};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -155,23 +157,20 @@ pub(crate) fn function(
         last,
         name: function.name.as_str().into(),
         vals: vec![None; function.vars.len()],
-        pinned: HashSet::new(),
-        viewed: element_access::viewed(function),
-        virtuals: virtual_rows::virtual_rows(function),
-        later: deferred::DeferredValues::of(function),
-        places: HashMap::new(),
-        collected: rows_in_place::CollectedRows { symbolic_zero: group::symbolic_zero(function), ..Default::default() },
-        ctx: given[0],
-        out: given[1],
-        interrupt,
-        slot,
-        fail,
-        body,
-        depth: 0,
+        held: HeldValues {
+            viewed: element_access::viewed(function),
+            virtuals: virtual_rows::virtual_rows(function),
+            later: deferred::DeferredValues::of(function),
+            collected: rows_in_place::CollectedRows {
+                symbolic_zero: group::symbolic_zero(function),
+                ..Default::default()
+            },
+            ..Default::default()
+        },
+        frame: FunctionFrame { ctx: given[0], out: given[1], interrupt, slot, fail, body },
+        nest: LoopNest::default(),
         imported: Imported::default(),
-        outer: false,
-        stmt_site: None,
-        span: adl_syntax::span::Span::default(),
+        at: EmitSite::default(),
     };
     emit.whole(&given[2..], &info);
     emit.b.finalize(config);
@@ -240,35 +239,11 @@ struct Emit<'a, 'j, 'f> {
     name: Rc<str>,
     /// Values by variable.
     vals: Vec<Option<BoundVar>>,
-    /// Variables that are borrowed: their references are owned elsewhere.
-    pinned: HashSet<Var>,
-    /// Variables whose elements are accessed inline.
-    viewed: HashSet<Var>,
-    /// Rows that are never materialised as arrays.
-    virtuals: HashSet<Var>,
-    /// Values that are materialised only on slow paths.
-    later: deferred::DeferredValues,
-    /// Rows whose elements are written directly to an enclosing loop's output buffer.
-    places: HashMap<Var, rows_in_place::RowSlot>,
-    collected: rows_in_place::CollectedRows,
-    ctx: Value,
-    out: Value,
-    /// The address of the interrupt flag.
-    interrupt: Value,
-    /// Stack memory for operands and results of operations and calls.
-    slot: StackSlot,
-    /// The block that returns 1.
-    fail: ir::Block,
-    /// The target of self-calls in tail position.
-    body: ir::Block,
-    /// The loop nesting depth.
-    depth: u32,
+    held: HeldValues,
+    frame: FunctionFrame,
+    nest: LoopNest,
     imported: Imported,
-    /// Whether the current code is outside of innermost loops, so that out-of-line code is cheap enough.
-    outer: bool,
-    /// The site of the current statement, if it has been allocated.
-    stmt_site: Option<u32>,
-    span: adl_syntax::span::Span,
+    at: EmitSite,
 }
 
 impl Emit<'_, '_, '_> {
@@ -282,7 +257,7 @@ impl Emit<'_, '_, '_> {
 
     fn val(&self, v: Var) -> Value {
         // The IR verifier ensures that every variable is bound before it is used.
-        self.vals[v.0 as usize].as_ref().map_or(self.ctx, |b| b.v)
+        self.vals[v.0 as usize].as_ref().map_or(self.frame.ctx, |b| b.v)
     }
 
     fn int(&mut self, n: i64) -> Value {
@@ -290,13 +265,19 @@ impl Emit<'_, '_, '_> {
     }
 
     fn site(&mut self) -> u32 {
-        if let Some(s) = self.stmt_site {
+        if let Some(s) = self.at.number {
             return s;
         }
-        self.job.tables.sites.push(Site { name: self.name.clone(), span: self.span });
+        self.job.tables.sites.push(Site { name: self.name.clone(), span: self.at.span });
         let s = self.job.tables.sites.len() as u32 - 1;
-        self.stmt_site = Some(s);
+        self.at.number = Some(s);
         s
+    }
+
+    /// Enters a loop, which has further loops in it or not. The answer is the nest to go back to after it.
+    fn enter_loop(&mut self, has_loops: bool) -> LoopNest {
+        let inside = self.nest.inside(has_loops);
+        std::mem::replace(&mut self.nest, inside)
     }
 
     fn goto(&mut self, to: ir::Block, args: &[Value]) {
@@ -376,7 +357,7 @@ impl Emit<'_, '_, '_> {
     fn runtime(&mut self, callee: *const u8, args: &[Value], returns: usize) -> Option<Value> {
         // `free` stays a direct call even in cold blocks: an array may be freed in each iteration.
         if self.is_cold()
-            && args.first() == Some(&self.ctx)
+            && args.first() == Some(&self.frame.ctx)
             && callee != shims::free as *const u8
             && callee != crate::shims::free_cell as *const u8
         {
@@ -397,7 +378,7 @@ impl Emit<'_, '_, '_> {
         let callee = self.callee(id);
         let at = self.int(f as i64);
         self.b.ins().call(callee, &[&[at], args].concat());
-        (returns > 0).then(|| self.b.ins().load(types::I64, TRUSTED, self.ctx, runtime::offset::RETURNED))
+        (returns > 0).then(|| self.b.ins().load(types::I64, TRUSTED, self.frame.ctx, runtime::offset::RETURNED))
     }
 
     /// Imports a function of the unit once per calling function.
@@ -419,7 +400,7 @@ impl Emit<'_, '_, '_> {
 
     /// Continues if a status is 0; otherwise returns 1.
     fn continue_if_ok(&mut self, status: Value) {
-        let (fail, next) = (self.fail, self.fresh());
+        let (fail, next) = (self.frame.fail, self.fresh());
         self.b.ins().brif(status, fail, &[], next, &[]);
         self.b.switch_to_block(next);
     }
@@ -430,17 +411,17 @@ impl Emit<'_, '_, '_> {
         if !recursive && self.job.unit.funcs.len() == 1 || self.job.unit.is_outlined(self.job.me) {
             return;
         }
-        let limit = self.b.ins().load(types::I64, TRUSTED, self.ctx, runtime::offset::STACK_LIMIT);
+        let limit = self.b.ins().load(types::I64, TRUSTED, self.frame.ctx, runtime::offset::STACK_LIMIT);
         let sp = self.b.ins().get_stack_pointer(types::I64);
         let mut stops = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, sp, limit);
         if recursive {
-            let flag = self.b.ins().load(types::I8, TRUSTED, self.interrupt, 0);
+            let flag = self.b.ins().load(types::I8, TRUSTED, self.frame.interrupt, 0);
             stops = self.b.ins().bor(stops, flag);
         }
         let (halt, next) = (self.cold(), self.fresh());
         self.b.ins().brif(stops, halt, &[], next, &[]);
         self.b.switch_to_block(halt);
-        self.fallible(shims::halt as *const u8, &[self.ctx, sp]);
+        self.fallible(shims::halt as *const u8, &[self.frame.ctx, sp]);
         self.goto(next, &[]);
         self.b.switch_to_block(next);
     }
@@ -448,11 +429,11 @@ impl Emit<'_, '_, '_> {
     /// Emits the whole function.
     fn whole(&mut self, given: &[Value], info: &BlockLiveness) {
         self.guard_stack();
-        self.outer = !self.job.unit.recursive;
+        self.nest.is_outer = !self.job.unit.recursive;
         self.begin(given);
         let f = self.f.clone();
         self.tail(&f.body, &Scope { info, dying: &HashSet::new() });
-        self.b.switch_to_block(self.fail);
+        self.b.switch_to_block(self.frame.fail);
         let one = self.b.ins().iconst(types::I64, 1);
         self.b.ins().return_(&[one]);
         self.b.seal_all_blocks();
@@ -460,7 +441,7 @@ impl Emit<'_, '_, '_> {
 
     /// Emits the start of the body, to which self-calls in tail position jump back.
     fn begin(&mut self, given: &[Value]) {
-        let body = self.body;
+        let body = self.frame.body;
         let own: Vec<Var> = params(&self.f.body).copied().collect();
         for v in &own {
             let t = self.word_type(*v);
@@ -477,7 +458,7 @@ impl Emit<'_, '_, '_> {
 
     /// Binds a variable to a value whose reference it owns.
     fn bind(&mut self, v: Var, x: Value) {
-        let view = self.viewed.contains(&v).then(|| self.view(x, ValueForm::of(self.f.ty(v))));
+        let view = self.held.viewed.contains(&v).then(|| self.view(x, ValueForm::of(self.f.ty(v))));
         self.vals[v.0 as usize] = Some(BoundVar { v: x, view, row: None });
     }
 
@@ -491,7 +472,7 @@ impl Emit<'_, '_, '_> {
 
     /// Releases a result that is never used.
     fn drop_unread(&mut self, v: Var) {
-        if self.last[v.0 as usize] == NEVER && is_ref(self.f.ty(v)) && !self.pinned.contains(&v) {
+        if self.last[v.0 as usize] == NEVER && is_ref(self.f.ty(v)) && !self.held.pinned.contains(&v) {
             let x = self.val(v);
             self.let_go(v, x);
         }
@@ -522,11 +503,11 @@ impl Emit<'_, '_, '_> {
 
     /// Drops a reference to a handle.
     fn release(&mut self, h: Value) {
-        let small = self.outer || self.is_cold();
+        let small = self.nest.is_outer || self.is_cold();
         match small.then(|| self.job.rare.release(self.job.module)).flatten() {
             Some(id) => {
                 let callee = self.callee(id);
-                self.b.ins().call(callee, &[self.ctx, h]);
+                self.b.ins().call(callee, &[self.frame.ctx, h]);
             }
             None => self.release_by(h, shims::free as *const u8),
         }
@@ -540,14 +521,14 @@ impl Emit<'_, '_, '_> {
         let (gone, next) = (self.cold(), self.fresh());
         self.b.ins().brif(n, next, &[], gone, &[]);
         self.b.switch_to_block(gone);
-        self.runtime(free, &[self.ctx, h], 0);
+        self.runtime(free, &[self.frame.ctx, h], 0);
         self.goto(next, &[]);
         self.b.switch_to_block(next);
     }
 
     /// Whether statement `at` is the last use of the variable in the block.
     fn dies(&self, v: Var, at: u32, sc: &Scope) -> bool {
-        if self.pinned.contains(&v) {
+        if self.held.pinned.contains(&v) {
             return false;
         }
         match sc.info.free.get(&v) {
@@ -620,8 +601,7 @@ impl Emit<'_, '_, '_> {
     }
 
     fn stmt(&mut self, s: &Stmt, at: u32, sc: &Scope) {
-        self.span = s.span;
-        self.stmt_site = None;
+        self.at = EmitSite::of(s.span);
         match &s.op {
             Op::If(c, x, y) => self.if_(s, *c, [x, y], at, sc),
             Op::Switch(v, arms) => self.switch(s, *v, arms, at, sc),
@@ -669,7 +649,7 @@ impl Emit<'_, '_, '_> {
     /// A call of the slow path with few operands from a cold block.
     fn slow_seldom(&mut self, slow: SlowOp, args: &[(WordKind, Value)]) -> Vec<Value> {
         let out = slow.outs.first().copied();
-        let mut words = vec![self.ctx, self.ctx];
+        let mut words = vec![self.frame.ctx, self.frame.ctx];
         for (kind, x) in args {
             words.push(self.to_word(*kind, *x));
         }
@@ -677,7 +657,7 @@ impl Emit<'_, '_, '_> {
         words[1] = self.int(self.job.tables.slow.len() as i64 - 1);
         let f = shims::SLOW_OF[args.len()];
         let Some(status) = self.cold_call(f, &words, 1) else { return Vec::new() };
-        let made = out.map(|kind| self.b.ins().load(word_of(kind), TRUSTED, self.ctx, runtime::offset::MADE));
+        let made = out.map(|kind| self.b.ins().load(word_of(kind), TRUSTED, self.frame.ctx, runtime::offset::MADE));
         self.continue_if_ok(status);
         made.into_iter().collect()
     }
@@ -699,13 +679,13 @@ impl Emit<'_, '_, '_> {
         }
         for (i, (kind, x)) in args.iter().enumerate() {
             let w = self.to_word(*kind, *x);
-            self.b.ins().stack_store(types::I64, w, self.slot, 8 * i as i32);
+            self.b.ins().stack_store(types::I64, w, self.frame.slot, 8 * i as i32);
         }
         let id = self.job.tables.slow.len() as i64;
         self.job.tables.slow.push(slow);
         let id = self.int(id);
-        let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
-        self.fallible(shims::slow as *const u8, &[self.ctx, id, slot]);
+        let slot = self.b.ins().stack_addr(types::I64, self.frame.slot, 0);
+        self.fallible(shims::slow as *const u8, &[self.frame.ctx, id, slot]);
         outs.iter().enumerate().map(|(i, kind)| self.from_slot(*kind, i)).collect()
     }
 
@@ -723,7 +703,7 @@ impl Emit<'_, '_, '_> {
 
     /// Loads a word that the runtime or a callee has stored.
     fn from_slot(&mut self, kind: WordKind, i: usize) -> Value {
-        self.b.ins().stack_load(types::I64, word_of(kind), self.slot, 8 * i as i32)
+        self.b.ins().stack_load(types::I64, word_of(kind), self.frame.slot, 8 * i as i32)
     }
 }
 

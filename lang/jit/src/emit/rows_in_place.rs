@@ -110,8 +110,8 @@ impl Emit<'_, '_, '_> {
         let id = self.job.tables.buffers.len() as i64 - 1;
         let (scalar, site) = (self.int(id), self.site());
         let site = self.int(i64::from(site));
-        let buffer = self.runtime(shims::new_rows as *const u8, &[self.ctx, scalar, count, columns, site], 1)?;
-        let fail = self.fail;
+        let buffer = self.runtime(shims::new_rows as *const u8, &[self.frame.ctx, scalar, count, columns, site], 1)?;
+        let fail = self.frame.fail;
         self.unless(buffer, fail, &[]);
         Some(Rows { buffer, width: columns, kind: WordKind::of(&elem), id: id - 1, reverse: ir_loop.reverse })
     }
@@ -120,14 +120,14 @@ impl Emit<'_, '_, '_> {
     pub(super) fn collect_rows(&mut self, b: &Block, made: impl Iterator<Item = (Var, Value)>) {
         for (v, buffer) in made {
             if ValueForm::of(self.ty(v)).holds_floats() && results(b).filter(|r| **r == v).count() == 1 {
-                self.collected.buffers.insert(v, buffer);
+                self.held.collected.buffers.insert(v, buffer);
             }
         }
     }
 
     /// Whether a result of a group can be written to a loop's buffer: the statements from `end` on do not use it.
     pub(super) fn can_be_placed(&self, v: Var, b: &Block, end: u32) -> bool {
-        self.collected.buffers.contains_key(&v)
+        self.held.collected.buffers.contains_key(&v)
             && ValueForm::of(self.ty(v)).stacked().is_some()
             && results(b).any(|r| *r == v)
             && reads_in(&b.stmts[end as usize..], v) == 0
@@ -135,12 +135,12 @@ impl Emit<'_, '_, '_> {
 
     /// The address for an iteration's row of extents `dims` in the buffer; null if rows are not stored contiguously.
     pub(super) fn place_in_buffer(&mut self, v: Var, dims: &[Value]) -> Value {
-        let buffer = self.collected.buffers[&v];
+        let buffer = self.held.collected.buffers[&v];
         let (expect, none) = (self.int(i64::from(ValueForm::of(self.ty(v)).0)), self.int(0));
         let dims = (0..AXES - 1).map(|k| dims.get(k).copied().unwrap_or(none));
-        let args: Vec<Value> = [self.ctx, buffer, expect].into_iter().chain(dims).collect();
-        self.collected.placed.insert(v);
-        self.viewed.remove(&v);
+        let args: Vec<Value> = [self.frame.ctx, buffer, expect].into_iter().chain(dims).collect();
+        self.held.collected.placed.insert(v);
+        self.held.viewed.remove(&v);
         self.runtime(shims::row_target as *const u8, &args, 1).unwrap_or(none)
     }
 
@@ -163,7 +163,7 @@ impl Emit<'_, '_, '_> {
     /// Before an iteration: computes the destination of its row.
     pub(super) fn place_row(&mut self, row: Var, rows: &Rows, iteration: Value) {
         let base = self.b.ins().imul(iteration, rows.width);
-        self.places.insert(row, RowSlot { buffer: rows.buffer, base, kind: rows.kind });
+        self.held.places.insert(row, RowSlot { buffer: rows.buffer, base, kind: rows.kind });
     }
 
     /// Stores an element of an iteration's row.
@@ -175,15 +175,15 @@ impl Emit<'_, '_, '_> {
     /// Stores the elements of an array literal directly to the loop's buffer, if it is a collected row. Returns whether
     /// it is.
     pub(super) fn stack_in_place(&mut self, s: &Stmt, row: Var, elems: &[Var]) -> bool {
-        let Some(p) = self.places.remove(&row) else { return false };
+        let Some(p) = self.held.places.remove(&row) else { return false };
         for (k, v) in elems.iter().enumerate() {
             let (k, x) = (self.int(k as i64), self.val(*v));
             self.add_to_row(p, k, x);
         }
         // The row is never read as a value.
-        self.viewed.remove(&row);
-        self.pinned.insert(row);
-        self.bind_outs(s, &[self.ctx]);
+        self.held.viewed.remove(&row);
+        self.held.pinned.insert(row);
+        self.bind_outs(s, &[self.frame.ctx]);
         true
     }
 
@@ -191,7 +191,7 @@ impl Emit<'_, '_, '_> {
     pub(super) fn finish_rows(&mut self, rows: &Rows, n: Value, v: Var) -> Value {
         let (id, expect) =
             (self.int(rows.id), self.int(i64::from(ValueForm::of(self.f.ty(v)).0) << 1 | i64::from(rows.reverse)));
-        self.runtime(shims::finish_rows as *const u8, &[self.ctx, rows.buffer, n, rows.width, id, expect], 1)
+        self.runtime(shims::finish_rows as *const u8, &[self.frame.ctx, rows.buffer, n, rows.width, id, expect], 1)
             .unwrap_or(id)
     }
 }

@@ -60,7 +60,7 @@ impl Emit<'_, '_, '_> {
             Lit::Str(s) => {
                 let id = self.text(s);
                 let id = self.int(id);
-                return self.runtime(shims::constant as *const u8, &[self.ctx, id], 1);
+                return self.runtime(shims::constant as *const u8, &[self.frame.ctx, id], 1);
             }
         })
     }
@@ -81,7 +81,7 @@ impl Emit<'_, '_, '_> {
                 let h = self.b.ins().load(
                     types::I64,
                     super::TRUSTED.with_readonly().with_can_move(),
-                    self.ctx,
+                    self.frame.ctx,
                     symbolic_zero,
                 );
                 self.retain(h);

@@ -82,10 +82,9 @@ impl Emit<'_, '_, '_> {
         let goes_on = self.b.ins().icmp(BELOW, vals[0], extent);
         self.stays(goes_on, body, exit, &[]);
         self.b.switch_to_block(body);
-        self.depth += 1;
-        let around = std::mem::take(&mut self.outer);
+        let around = self.enter_loop(false);
         self.combine(soac, &vals, &buffers, header, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() });
-        (self.depth, self.outer) = (self.depth - 1, around);
+        self.nest = around;
         self.b.switch_to_block(exit);
         let outs =
             if soac.kind == SoacKind::Reduce { vals[1..].to_vec() } else { self.scanned(stmt, soac, &vals, &buffers) };
@@ -115,7 +114,7 @@ impl Emit<'_, '_, '_> {
         let Some(op) = simple(&x.op).filter(|_| scanned) else { return };
         let (op, none) = (self.int(op as i64), self.int(0));
         let neutral = self.to_word(WordKind::F64, neutral);
-        let made = self.runtime(shims::prefix as *const u8, &[self.ctx, array, neutral, op], 1).unwrap_or(none);
+        let made = self.runtime(shims::prefix as *const u8, &[self.frame.ctx, array, neutral, op], 1).unwrap_or(none);
         let next = self.fresh();
         self.b.ins().brif(made, done, &[ir::BlockArg::Value(made)], next, &[]);
         self.b.switch_to_block(next);
@@ -123,7 +122,7 @@ impl Emit<'_, '_, '_> {
 
     /// Emits one iteration: combines the accumulator with an element.
     fn combine(&mut self, soac: &Soac, vals: &[Value], buffers: &[Value], header: ir::Block, sc: &Scope) {
-        let (site, span) = (self.stmt_site, self.span);
+        let site = self.at;
         let width = soac.neutral.len();
         let kinds: Vec<WordKind> = soac.neutral.iter().map(|v| WordKind::of(self.f.ty(*v))).collect();
         if soac.kind == SoacKind::ScanExclusive {
@@ -138,7 +137,7 @@ impl Emit<'_, '_, '_> {
         self.elements(&pairs, vals[0]);
         soac.op.params[..width].iter().for_each(|p| self.drop_unread(*p));
         self.block(&soac.op, sc);
-        (self.stmt_site, self.span) = (site, span);
+        self.at = site;
         let mut next = vec![self.b.ins().iadd_imm_s(vals[0], 1)];
         next.extend(self.owned(&soac.op.results, soac.op.stmts.len() as u32, sc, &|_| false));
         if soac.kind == SoacKind::Scan {
@@ -197,10 +196,9 @@ impl Emit<'_, '_, '_> {
         let key = self.key(keys, vals[0]);
         let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, key, extent);
         self.unless(inside, next, &vals[1..]);
-        self.depth += 1;
-        let around = std::mem::take(&mut self.outer);
+        let around = self.enter_loop(false);
         let made = self.apply_at(stmt, (dest, values, op), (&vals, key), sc);
-        (self.depth, self.outer) = (self.depth - 1, around);
+        self.nest = around;
         self.goto(next, &made);
         self.b.switch_to_block(next);
         let mut back = vec![self.b.ins().iadd_imm_s(vals[0], 1)];
@@ -225,7 +223,8 @@ impl Emit<'_, '_, '_> {
         };
         let (keys, values, op) = (self.val(keys), self.val(*v), self.int(op as i64));
         let none = self.int(0);
-        let made = self.runtime(shims::histogram as *const u8, &[self.ctx, given, keys, values, op], 1).unwrap_or(none);
+        let made =
+            self.runtime(shims::histogram as *const u8, &[self.frame.ctx, given, keys, values, op], 1).unwrap_or(none);
         let next = self.fresh();
         self.b.ins().brif(made, done, &[ir::BlockArg::Value(made)], next, &[]);
         self.b.switch_to_block(next);
@@ -242,19 +241,19 @@ impl Emit<'_, '_, '_> {
         let floats = [d, numbers].iter().all(|a| ValueForm::of(self.f.ty(*a)) == ValueForm::ROW);
         let Some(op) = extreme(op).filter(|_| floats) else { return };
         for (i, h) in given.iter().enumerate() {
-            self.b.ins().stack_store(types::I64, *h, self.slot, 8 * i as i32);
+            self.b.ins().stack_store(types::I64, *h, self.frame.slot, 8 * i as i32);
         }
-        let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
+        let slot = self.b.ins().stack_addr(types::I64, self.frame.slot, 0);
         let (keys, values, places, op) = (self.val(keys), self.val(numbers), self.val(values[1]), self.int(op as i64));
         let none = self.int(0);
         let did = self
-            .runtime(shims::histogram_places as *const u8, &[self.ctx, slot, keys, values, places, op], 1)
+            .runtime(shims::histogram_places as *const u8, &[self.frame.ctx, slot, keys, values, places, op], 1)
             .unwrap_or(none);
         let (yes, next) = (self.fresh(), self.fresh());
         self.b.ins().brif(did, yes, &[], next, &[]);
         self.b.switch_to_block(yes);
         let made: Vec<Value> = (0..given.len())
-            .map(|i| self.b.ins().stack_load(types::I64, types::I64, self.slot, 8 * i as i32))
+            .map(|i| self.b.ins().stack_load(types::I64, types::I64, self.frame.slot, 8 * i as i32))
             .collect();
         self.goto(done, &made);
         self.b.switch_to_block(next);
@@ -282,7 +281,7 @@ impl Emit<'_, '_, '_> {
         (vals, key): (&[Value], Value),
         sc: &Scope,
     ) -> Vec<Value> {
-        let (site, span) = (self.stmt_site, self.span);
+        let site = self.at;
         let w = dest.len();
         // The results' variables denote the current destinations.
         let names: Vec<Var> = super::outs(s).copied().collect();
@@ -294,7 +293,7 @@ impl Emit<'_, '_, '_> {
         let pairs: Vec<(Var, Var)> = op.params[w..].iter().copied().zip(values.iter().copied()).collect();
         self.elements(&pairs, vals[0]);
         self.block(op, sc);
-        (self.stmt_site, self.span) = (site, span);
+        self.at = site;
         let mut made = Vec::new();
         for (bin, result) in names.iter().zip(&op.results) {
             let (handle, value, kind) = (self.val(*bin), self.val(*result), WordKind::of(self.f.ty(*result)));

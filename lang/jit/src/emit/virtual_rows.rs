@@ -102,7 +102,7 @@ impl Emit<'_, '_, '_> {
     /// Binds a variable to a row of an array that is not modified until the last use of the row. Returns whether this
     /// was possible.
     pub(super) fn bind_row(&mut self, param: Var, array: Var, index: Value) -> bool {
-        if !self.virtuals.contains(&param) {
+        if !self.held.virtuals.contains(&param) {
             return false;
         }
         let Some(view) = self.vals[array.0 as usize].as_ref().and_then(|b| b.view.clone()) else { return false };
@@ -137,7 +137,7 @@ impl Emit<'_, '_, '_> {
         self.goto(done, &vec![zero; view.dims.len()]);
         self.b.switch_to_block(done);
         let vals = self.b.block_params(done).to_vec();
-        self.pinned.insert(param);
+        self.held.pinned.insert(param);
         self.vals[param.0 as usize] = Some(BoundVar {
             v: vals[0],
             view: Some(ArrayView { data: vals[0], dims: vals[1..].into() }),
@@ -154,7 +154,7 @@ impl Emit<'_, '_, '_> {
             && !sc.dying.contains(a)
             && self.vals[a.0 as usize].as_ref().is_some_and(|b| b.row.is_none());
         let [i] = at[..] else { return false };
-        if !lives || !self.virtuals.contains(row) {
+        if !lives || !self.held.virtuals.contains(row) {
             return false;
         }
         let i = self.val(i);
@@ -172,14 +172,16 @@ impl Emit<'_, '_, '_> {
         if all == ValueForm::RAGGED {
             self.ragged_row(h, index, done);
         }
-        let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
-        let Some(data) = self.runtime(shims::row_address as *const u8, &[self.ctx, h, index, rank, slot], 1) else {
+        let slot = self.b.ins().stack_addr(types::I64, self.frame.slot, 0);
+        let Some(data) = self.runtime(shims::row_address as *const u8, &[self.frame.ctx, h, index, rank, slot], 1)
+        else {
             return;
         };
         let (found, none) = (self.cold(), self.cold());
         self.b.ins().brif(data, found, &[], none, &[]);
         self.b.switch_to_block(found);
-        let dims = (0..row.rank()).map(|k| self.b.ins().stack_load(types::I64, types::I64, self.slot, 8 * k as i32));
+        let dims =
+            (0..row.rank()).map(|k| self.b.ins().stack_load(types::I64, types::I64, self.frame.slot, 8 * k as i32));
         let all: Vec<Value> = std::iter::once(data).chain(dims.collect::<Vec<_>>()).collect();
         self.goto(done, &all);
         self.b.switch_to_block(none);
@@ -232,7 +234,7 @@ impl Emit<'_, '_, '_> {
         let data = self.b.ins().iadd(view.data, bytes);
         let (expect, none) = (self.int(i64::from(expect.0)), self.int(0));
         let dims = (1..AXES).map(|k| view.dims.get(k).copied().unwrap_or(none));
-        let args: Vec<Value> = [self.ctx, data, expect].into_iter().chain(dims).collect();
+        let args: Vec<Value> = [self.frame.ctx, data, expect].into_iter().chain(dims).collect();
         let copy = self.runtime(shims::copied_part as *const u8, &args, 1).unwrap_or(none);
         self.unless(copy, cold, &[]);
         self.goto(done, &[copy]);
@@ -294,8 +296,9 @@ impl Emit<'_, '_, '_> {
         });
         let [quick, slow] = [self.job.tables.quick.len(), self.job.tables.slow.len()].map(|n| n as i64 - 1);
         let (quick, slow) = (self.int(quick), self.int(slow));
-        let row = self.runtime(shims::row as *const u8, &[self.ctx, quick, slow, handle, index], 1).unwrap_or(handle);
-        let fail = self.fail;
+        let row =
+            self.runtime(shims::row as *const u8, &[self.frame.ctx, quick, slow, handle, index], 1).unwrap_or(handle);
+        let fail = self.frame.fail;
         self.unless(row, fail, &[]);
         row
     }

@@ -27,6 +27,7 @@ mod assembled;
 mod ended;
 mod fed;
 mod gathered;
+mod ints;
 mod known;
 mod lifted;
 mod placed;
@@ -43,6 +44,7 @@ use adl_ir::Zeros;
 use adl_ir::{Block, Cmp, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Trip, Ty, Var};
 use adl_prim::{ArrayFn, Bin, GeneralFn, Prim, Un};
 use adl_syntax::span::Span;
+use ints::{Ints, SEEN, is_array, of_numbers};
 use known::{Known, is_vector};
 use std::collections::{HashMap, HashSet};
 
@@ -56,7 +58,7 @@ pub fn vectors(program: &Program, func: &mut Function) {
         }
     };
     if crate::inline::for_device(program, func) {
-        crate::clean(func, Zeros::Symbolic);
+        crate::pipelines::clean(func, Zeros::Symbolic);
         check(func);
     }
     let safe = crate::shapes::known_beside_zeros(func);
@@ -75,7 +77,7 @@ pub fn vectors(program: &Program, func: &mut Function) {
     func.body = body;
     if changed {
         check(func);
-        crate::clean(func, Zeros::Symbolic);
+        crate::pipelines::clean(func, Zeros::Symbolic);
         for _ in 0..crate::pipelines::ROUNDS {
             let mut body = std::mem::take(&mut func.body);
             let moved = brought_near(func, &mut body);
@@ -84,7 +86,7 @@ pub fn vectors(program: &Program, func: &mut Function) {
                 break;
             }
             check(func);
-            crate::clean(func, Zeros::Symbolic);
+            crate::pipelines::clean(func, Zeros::Symbolic);
         }
     }
     where_read(func, &there);
@@ -102,7 +104,7 @@ fn where_read(func: &mut Function, there: &HashSet<Var>) {
     let assembled = assembled::assembled(func, &mut body, &ints, there);
     if changed || assembled {
         func.body = body;
-        crate::clean(func, Zeros::Symbolic);
+        crate::pipelines::clean(func, Zeros::Symbolic);
         body = std::mem::take(&mut func.body);
     }
     if assembled {
@@ -116,75 +118,6 @@ fn where_read(func: &mut Function, there: &HashSet<Var>) {
     func.body = body;
     // Hoisting would move the reversal out of the loops again, so only dead code is removed.
     adl_ir::rewrite::dce::remove_dead(func);
-}
-
-/// Definitions of a function's Ints and shapes.
-#[derive(Default)]
-struct Ints {
-    literals: HashMap<Var, i64>,
-    /// Differences of two Ints.
-    less: HashMap<Var, (Var, Var)>,
-    /// First extents of arrays.
-    dims: HashMap<Var, Var>,
-    /// Variables that are the shape of an array.
-    shapes: HashMap<Var, Var>,
-    firsts: HashMap<Var, Var>,
-    /// Literals and extents, which the host knows.
-    host: HashSet<Var>,
-}
-
-/// Limit of the bindings of a kernel, fixed so that the result is the same for all devices: some allow only 31.
-const SEEN: usize = 24;
-
-impl Ints {
-    fn of(b: &Block) -> Ints {
-        let mut all = Ints::default();
-        all.learn(b);
-        all
-    }
-
-    fn learn(&mut self, b: &Block) {
-        for s in &b.stmts {
-            if matches!(s.op, Op::Lit(_) | Op::Dim(..)) {
-                self.host.extend(&s.outs);
-            }
-            match &s.op {
-                Op::Lit(Lit::I64(n)) => _ = self.literals.insert(s.outs[0], *n),
-                Op::Bin(Bin::Sub, n, k) => _ = self.less.insert(s.outs[0], (*n, *k)),
-                Op::Dim(a, 0) => _ = self.dims.insert(s.outs[0], *a),
-                Op::Shape(a) => _ = self.shapes.insert(s.outs[0], *a),
-                Op::ArrayLit { elems, .. } => self.firsts.extend(elems.first().map(|n| (s.outs[0], *n))),
-                op => {
-                    op.blocks().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.learn(b)));
-                }
-            }
-        }
-    }
-
-    fn is(&self, v: Var, n: i64) -> bool {
-        self.literals.get(&v) == Some(&n)
-    }
-
-    /// `n`, if the variable is `n - 1`.
-    fn before(&self, v: Var) -> Option<Var> {
-        self.less.get(&v).filter(|(_, k)| self.is(*k, 1)).map(|(n, _)| *n)
-    }
-
-    /// The number of values that a loop reads from outside plus the number of its outputs: an upper bound of the
-    /// bindings of its kernel. Extents and literals are not counted, because the host knows them.
-    fn seen(&self, l: &Loop) -> usize {
-        let mut inside = l.body.params.clone();
-        adl_ir::rewrite::bound(&l.body, &mut inside);
-        let mut read = fuse::reads_of(&l.body);
-        read.extend(&l.xs);
-        inside.iter().for_each(|v| _ = read.remove(v));
-        read.into_iter().filter(|v| !self.host.contains(v)).count() + l.outs.len()
-    }
-
-    /// Whether an array of this shape has `n` rows.
-    fn begins(&self, shape: Var, n: Var) -> bool {
-        self.firsts.get(&shape) == Some(&n) || self.shapes.get(&shape).is_some_and(|a| self.dims.get(&n) == Some(a))
-    }
 }
 
 /// Applies `step` to a block until it finds nothing more, then to the nested blocks. Returns whether anything changed.
@@ -217,15 +150,6 @@ struct Pass<'a> {
     elements_read: HashSet<Var>,
     known: Known,
     changed: bool,
-}
-
-fn is_array(f: &Function, v: Var) -> bool {
-    f.ty(v).rank() > 0 && !f.linear(v)
-}
-
-/// Whether an array's elements are scalars, not boxed arrays or data.
-fn of_numbers(f: &Function, v: Var) -> bool {
-    matches!(f.ty(v), Ty::Array(e, _) if e.is_flat())
 }
 
 impl Pass<'_> {

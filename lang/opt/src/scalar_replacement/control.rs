@@ -1,8 +1,9 @@
 //! Scalar replacement in control flow: branches that return small arrays, loops that carry them, and unrolling of
 //! short loops.
 
+use super::facts::BlockFacts;
 use super::matrices::ArraySize;
-use super::{BlockFacts, LoopStart, MOST, Scalars, Sums};
+use super::{LoopStart, MOST, Scalars, Sums};
 use adl_ir::{Block, Lit, Loop, Op, Out, Stmt, Trip, Var};
 use adl_prim::Bin;
 use std::collections::HashSet;
@@ -135,7 +136,7 @@ impl Scalars<'_> {
         let Some(iteration) = l.body.params.first() else { return };
         if let Trip::Count(n) = l.trip {
             let n = self.literal(n);
-            self.note(|l| l.trip.extend(n.map(|n| (*iteration, n))));
+            self.note(|l| l.ints.trips.extend(n.map(|n| (*iteration, n))));
         }
         for (x, p) in l.xs.iter().zip(&l.body.params[1 + l.init.len()..]) {
             let _ = self.is_row(*p, *x, *iteration) || self.is_matrix_element(*p, *x, *iteration);

@@ -1,6 +1,7 @@
 //! Expands operations on small arrays into operations on their elements.
 
-use super::{ElemSource, MOST, Scalars, Sums};
+use super::facts::{ElemSource, Extent};
+use super::{MOST, Scalars, Sums};
 use adl_ir::{Cmp, Op, Stmt, Ty, Var};
 use adl_prim::Bin;
 
@@ -56,7 +57,7 @@ impl Scalars<'_> {
     /// Records that a vector is a row of a matrix with rows of known length. Returns whether it is.
     pub(super) fn is_row(&mut self, v: Var, a: Var, i: Var) -> bool {
         let width = self
-            .find(|l| l.row_lengths.get(&a).copied())
+            .extent_value(Extent::RowLength(a))
             .filter(|_| !self.updated_in_place.contains(&a) && self.is_vector(v));
         let Some(n) = width else { return false };
         self.note(|l| {
@@ -178,7 +179,7 @@ impl Scalars<'_> {
     fn replaced(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) -> Option<Vec<Var>> {
         let Op::IndexSet { acc, at, v, .. } = &stmt.op else { return None };
         let (at, n) = (*at.first()?, self.len(*acc)?);
-        let trip = self.find(|l| l.trip.get(&at).copied())?;
+        let trip = self.find(|l| l.ints.trips.get(&at).copied())?;
         if !self.is_number(*v) || !self.is_vector(*acc) || trip > n as i64 || !self.are_numbers(*acc, n) {
             return None;
         }

@@ -4,7 +4,8 @@
 //!
 //! If the matrix itself is used, it is assembled from the elements, like a vector. Runs after all differentiation.
 
-use super::{ElemSource, Scalars, Sums};
+use super::facts::{ElemSource, Extent};
+use super::{Scalars, Sums};
 use adl_ir::{Op, Stmt, Var};
 use adl_prim::{ArrayFn, Bin, Prim};
 
@@ -290,9 +291,8 @@ impl Scalars<'_> {
         if let Some((columns, elems)) = self.matrix_element(matrix, like, out) {
             return self.note(|l| _ = l.grids.insert(matrix, MatrixElems { columns, elems }));
         }
-        let known = |t: &Self| {
-            Some((t.find(|l| l.row_counts.get(&matrix).copied())?, t.find(|l| l.row_lengths.get(&matrix).copied())?))
-        };
+        let known =
+            |t: &Self| Some((t.extent_value(Extent::RowCount(matrix))?, t.extent_value(Extent::RowLength(matrix))?));
         let Some((rows, columns)) = known(self).filter(|(n, m)| n * m <= self.most) else { return };
         let mut elems = Vec::with_capacity(rows * columns);
         for k in 0..rows * columns {
@@ -307,7 +307,7 @@ impl Scalars<'_> {
         let is = |a: &Var| {
             self.is_matrix(*a)
                 && (self.grid(*a).is_some()
-                    || self.find(|l| l.row_counts.get(a).copied()).is_some()
+                    || self.extent_value(Extent::RowCount(*a)).is_some()
                     || self.find(|l| l.matrix_elements.get(a).copied()).is_some())
         };
         match op {

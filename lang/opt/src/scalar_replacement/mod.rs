@@ -17,13 +17,14 @@
 mod control;
 mod cubes;
 mod expand;
+mod facts;
 mod matrices;
 mod peel;
 
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
 use adl_prim::{ArrayFn, GeneralFn, Prim};
-use matrices::MatrixElems;
-use std::collections::{HashMap, HashSet};
+use facts::{BlockFacts, ElemSource, Extent, IntFacts};
+use std::collections::HashSet;
 
 /// Largest number of elements of a small array.
 const MOST: usize = 16;
@@ -122,68 +123,6 @@ fn small(n: i64) -> Option<usize> {
     usize::try_from(n).ok().filter(|n| (1..=MOST).contains(n))
 }
 
-/// An element of an array.
-#[derive(Clone, Copy, Debug)]
-enum ElemSource {
-    /// A scalar variable.
-    Is(Var),
-    /// An element of another array.
-    Of(Var, usize),
-}
-
-/// The facts that hold in a block.
-#[derive(Clone, Default)]
-struct BlockFacts {
-    /// Lengths of arrays, which are also known to be materialised.
-    lens: HashMap<Var, usize>,
-    /// Elements of arrays built from others.
-    elems: HashMap<Var, Vec<ElemSource>>,
-    /// Variables of elements that have been read.
-    read: HashMap<(Var, usize), Var>,
-    /// Ints with a known value.
-    ints: HashMap<Var, i64>,
-    /// Variables bound to Int literals.
-    literals: HashMap<i64, Var>,
-    /// Lengths of vectors that an assertion in this block, possibly a later one, establishes.
-    asserted_lengths: HashMap<Var, usize>,
-    /// Row lengths of matrices that an assertion establishes.
-    row_lengths: HashMap<Var, usize>,
-    /// Numbers of rows of matrices that an assertion establishes.
-    row_counts: HashMap<Var, usize>,
-    /// Vectors that are rows of such matrices, with the matrix and the index.
-    rows: HashMap<Var, (Var, Var)>,
-    /// Matrices that are elements of arrays of matrices, with the array and the index.
-    matrix_elements: HashMap<Var, (Var, Var)>,
-    /// Extents of the matrices in an array, by the array's axis.
-    sides: HashMap<(Var, u32), usize>,
-    /// Ints that are such extents.
-    matrix_array_extents: HashMap<Var, (Var, u32)>,
-    /// Elements of arrays of Ints.
-    lists: HashMap<Var, Vec<Var>>,
-    /// Shapes with one literal extent, that is, of vectors of this length.
-    shapes: HashMap<Var, usize>,
-    /// Vectors and matrices that are symbolic zeros.
-    zeros: HashSet<Var>,
-    /// Small matrices whose elements are scalars.
-    grids: HashMap<Var, MatrixElems>,
-    /// Identity matrices, with their size.
-    identities: HashMap<Var, usize>,
-    /// Ints that are extents of vectors.
-    extents: HashMap<Var, Var>,
-    /// Ints that are row lengths of matrices.
-    widths: HashMap<Var, Var>,
-    /// Ints that are numbers of rows of matrices.
-    heights: HashMap<Var, Var>,
-    /// Extents of vectors that an assertion of the block, possibly a later one, equates with a literal.
-    said: HashMap<Var, Var>,
-    /// Loop indices, with the loop's trip count.
-    trip: HashMap<Var, i64>,
-    /// Comparisons for equality.
-    equal: HashMap<Var, (Var, Var)>,
-    /// Replacements of variables.
-    names: HashMap<Var, Var>,
-}
-
 struct Scalars<'a> {
     f: &'a mut Function,
     sums: Sums,
@@ -224,7 +163,7 @@ impl Scalars<'_> {
     }
 
     fn literal(&self, v: Var) -> Option<i64> {
-        self.find(|l| l.ints.get(&v).copied())
+        self.find(|l| l.ints.values.get(&v).copied())
     }
 
     /// Whether a variable is a non-linear vector of Floats.
@@ -267,13 +206,13 @@ impl Scalars<'_> {
 
     /// A variable bound to an Int literal.
     fn int(&mut self, n: i64, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
-        if let Some(v) = self.find(|l| l.literals.get(&n).copied()) {
+        if let Some(v) = self.find(|l| l.ints.literals.get(&n).copied()) {
             return v;
         }
         let v = self.one(Op::Lit(Lit::I64(n)), Ty::I64, like, out);
         self.note(|l| {
-            l.literals.insert(n, v);
-            l.ints.insert(v, n);
+            l.ints.literals.insert(n, v);
+            l.ints.values.insert(v, n);
         });
         v
     }
@@ -359,63 +298,56 @@ impl Scalars<'_> {
 
     /// The literal that an assertion equates with an Int.
     fn said(&self, v: Var) -> Var {
-        self.find(|l| l.said.get(&v).copied()).unwrap_or(v)
+        self.find(|l| l.ints.asserted.get(&v).copied()).unwrap_or(v)
     }
 
     /// Collects the lengths that the assertions of a block establish.
     fn promise(&mut self, b: &Block) {
-        let (mut ints, mut extents, mut widths, mut heights, mut equal) =
-            (HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new());
-        let mut matrix_array_extents = HashMap::new();
+        let mut own = IntFacts::default();
         for s in &b.stmts {
             match (&s.op, &s.outs[..]) {
-                (Op::Lit(Lit::I64(n)), [v]) => _ = ints.insert(*v, *n),
-                (Op::Dim(a, 0), [v]) if self.is_vector(*a) => _ = extents.insert(*v, *a),
-                (Op::Dim(a, 1), [v]) if self.is_matrix(*a) => _ = widths.insert(*v, *a),
-                (Op::Dim(a, 0), [v]) if self.is_matrix(*a) => _ = heights.insert(*v, *a),
-                (Op::Dim(a, axis @ (1 | 2)), [v]) if self.is_cube(*a) => {
-                    _ = matrix_array_extents.insert(*v, (*a, *axis));
-                }
-                (Op::Cmp(Cmp::Eq, x, y), [v]) => _ = equal.insert(*v, (*x, *y)),
+                (Op::Lit(Lit::I64(n)), [v]) => _ = own.values.insert(*v, *n),
+                (Op::Dim(a, axis), [v]) => own.extent_of.extend(self.axis_extent(*a, *axis).map(|e| (*v, e))),
+                (Op::Cmp(Cmp::Eq, x, y), [v]) => _ = own.equal.insert(*v, (*x, *y)),
                 (Op::Prim(Prim::General(GeneralFn::Assert), args), _) => {
                     // A loop-invariant comparison may stand outside of the loop.
-                    let Some((x, y)) = args
-                        .first()
-                        .and_then(|c| equal.get(c).copied().or_else(|| self.find(|l| l.equal.get(c).copied())))
-                    else {
+                    let Some((x, y)) = args.first().and_then(|c| {
+                        own.equal.get(c).copied().or_else(|| self.find(|l| l.ints.equal.get(c).copied()))
+                    }) else {
                         continue;
                     };
                     for (extent, y) in [(x, y), (y, x)] {
-                        let Some(count) = ints.get(&y).copied().or_else(|| self.literal(y)).and_then(small) else {
-                            continue;
-                        };
-                        if let Some(a) =
-                            extents.get(&extent).copied().or_else(|| self.find(|l| l.extents.get(&extent).copied()))
-                        {
-                            self.note(|l| _ = l.asserted_lengths.insert(a, count));
-                        }
-                        if let Some(a) =
-                            widths.get(&extent).copied().or_else(|| self.find(|l| l.widths.get(&extent).copied()))
-                        {
-                            self.note(|l| _ = l.row_lengths.insert(a, count));
-                        }
-                        if let Some(a) =
-                            heights.get(&extent).copied().or_else(|| self.find(|l| l.heights.get(&extent).copied()))
-                        {
-                            self.note(|l| _ = l.row_counts.insert(a, count));
-                        }
-                        if let Some(side) = matrix_array_extents
-                            .get(&extent)
-                            .copied()
-                            .or_else(|| self.find(|l| l.matrix_array_extents.get(&extent).copied()))
-                        {
-                            self.note(|l| _ = l.sides.insert(side, count));
+                        let value = own.values.get(&y).copied().or_else(|| self.literal(y)).and_then(small);
+                        let of = own.extent_of.get(&extent).copied();
+                        if let (Some(n), Some(e)) = (value, of.or_else(|| self.extent_of(extent))) {
+                            self.note(|l| _ = l.extents.insert(e, n));
                         }
                     }
                 }
                 _ => {}
             }
         }
+    }
+
+    /// The extent of an array of Floats along an axis, if its value can be used.
+    fn axis_extent(&self, a: Var, axis: u32) -> Option<Extent> {
+        match axis {
+            0 if self.is_vector(a) => Some(Extent::Length(a)),
+            0 if self.is_matrix(a) => Some(Extent::RowCount(a)),
+            1 if self.is_matrix(a) => Some(Extent::RowLength(a)),
+            1 | 2 if self.is_cube(a) => Some(Extent::Side(a, axis)),
+            _ => None,
+        }
+    }
+
+    /// The extent that an Int is.
+    fn extent_of(&self, v: Var) -> Option<Extent> {
+        self.find(|l| l.ints.extent_of.get(&v).copied())
+    }
+
+    /// The value of an extent.
+    fn extent_value(&self, extent: Extent) -> Option<usize> {
+        self.find(|l| l.extents.get(&extent).copied())
     }
 
     /// Processes a nested block, and returns the facts at its end.
@@ -470,13 +402,13 @@ impl Scalars<'_> {
         }
         // If the assertion fails, the run has no results, so the length may be used before it.
         if let (Op::Dim(a, 0), [v]) = (&stmt.op, &stmt.outs[..])
-            && let Some(n) = self.find(|l| l.asserted_lengths.get(a).copied())
+            && let Some(n) = self.extent_value(Extent::Length(*a))
         {
             let (v, n) = (*v, self.int(n as i64, stmt, out));
-            self.note(|l| _ = l.said.insert(v, n));
+            self.note(|l| _ = l.ints.asserted.insert(v, n));
         }
         if let (Op::Shape(a), [_]) = (&stmt.op, &stmt.outs[..])
-            && let Some(n) = self.find(|l| l.lens.get(a).or(l.asserted_lengths.get(a)).copied())
+            && let Some(n) = self.find(|l| l.lens.get(a).or(l.extents.get(&Extent::Length(*a))).copied())
         {
             let n = self.int(n as i64, stmt, out);
             stmt.op = Op::ArrayLit { elems: vec![n], shape: None };
@@ -499,8 +431,8 @@ impl Scalars<'_> {
             (Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reverse(a) | Op::Rotate { a, .. }, [v])
                 if self.is_matrix(*a) && self.is_matrix(*v) =>
             {
-                if let Some(n) = self.find(|l| l.row_lengths.get(a).copied()) {
-                    self.note(|l| _ = l.row_lengths.insert(*v, n));
+                if let Some(n) = self.extent_value(Extent::RowLength(*a)) {
+                    self.note(|l| _ = l.extents.insert(Extent::RowLength(*v), n));
                 }
             }
             (Op::Prim(Prim::Array(ArrayFn::Eye), args), [v]) => {
@@ -510,20 +442,18 @@ impl Scalars<'_> {
             }
             (Op::Zero(_), [v]) => self.learn_symbolic_zero(*v),
             (Op::Lit(Lit::I64(n)), [v]) => self.note(|l| {
-                l.ints.insert(*v, *n);
-                l.literals.entry(*n).or_insert(*v);
+                l.ints.values.insert(*v, *n);
+                l.ints.literals.entry(*n).or_insert(*v);
             }),
-            (Op::Dim(a, 0), [v]) if self.is_vector(*a) => self.note(|l| _ = l.extents.insert(*v, *a)),
-            (Op::Dim(a, 1), [v]) if self.is_matrix(*a) => self.note(|l| _ = l.widths.insert(*v, *a)),
-            (Op::Dim(a, 0), [v]) if self.is_matrix(*a) => self.note(|l| _ = l.heights.insert(*v, *a)),
-            (Op::Dim(a, axis @ (1 | 2)), [v]) if self.is_cube(*a) => {
-                self.note(|l| _ = l.matrix_array_extents.insert(*v, (*a, *axis)));
+            (Op::Dim(a, axis), [v]) => {
+                let extent = self.axis_extent(*a, *axis);
+                self.note(|l| l.ints.extent_of.extend(extent.map(|e| (*v, e))));
             }
             (Op::Cmp(Cmp::Eq, a, b), [v]) if *self.f.ty(*a) == Ty::I64 => {
-                self.note(|l| _ = l.equal.insert(*v, (*a, *b)));
+                self.note(|l| _ = l.ints.equal.insert(*v, (*a, *b)));
             }
             (Op::Prim(Prim::General(GeneralFn::Assert), args), _) => {
-                if let Some((a, b)) = args.first().and_then(|c| self.find(|l| l.equal.get(c).copied())) {
+                if let Some((a, b)) = args.first().and_then(|c| self.find(|l| l.ints.equal.get(c).copied())) {
                     self.fact(a, b);
                     self.fact(b, a);
                 }
@@ -536,11 +466,10 @@ impl Scalars<'_> {
     fn fact(&mut self, a: Var, b: Var) {
         let (None, Some(n)) = (self.literal(a), self.literal(b)) else { return };
         self.note(|l| {
-            l.ints.insert(a, n);
+            l.ints.values.insert(a, n);
             l.names.insert(a, b);
         });
-        let array = self.find(|l| l.extents.get(&a).copied());
-        if let (Some(array), Some(n)) = (array, small(n)) {
+        if let (Some(Extent::Length(array)), Some(n)) = (self.extent_of(a), small(n)) {
             self.note(|l| _ = l.lens.insert(array, n));
         }
     }

@@ -10,8 +10,9 @@
 //! Operations on symbolic zeros are simplified: a product with one is a symbolic zero, and a sum with one is the
 //! other operand.
 
+use super::facts::BlockFacts;
 use super::matrices::ArraySize;
-use super::{BlockFacts, LoopStart, MOST, Scalars, Sums};
+use super::{LoopStart, MOST, Scalars, Sums};
 use adl_ir::rewrite::renumber;
 use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Un};

@@ -18,7 +18,7 @@ pub mod reduction;
 pub mod text;
 pub mod unary;
 
-use crate::prim::{Fold, Linearity, Row, Typing};
+use crate::row::{Fold, Linearity, Row, Typing};
 
 type Examples = &'static [&'static str];
 

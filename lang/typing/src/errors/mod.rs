@@ -14,13 +14,13 @@ pub(crate) mod patterns;
 pub(crate) mod reason;
 pub(crate) mod records;
 pub(crate) mod sizes;
+mod text;
 pub(crate) mod unused;
 
 pub use names::{nearest, nearest_of};
+pub use text::Explanation;
+pub(crate) use text::{count, listed};
 pub use unused::unused_value;
-
-/// A code and its explanation, with a wrong and a right program.
-pub type Explanation = (&'static str, &'static str);
 
 const FAMILIES: &[&[Explanation]] = &[
     names::EXPLANATIONS,
@@ -46,22 +46,6 @@ pub fn codes() -> impl Iterator<Item = &'static str> {
     FAMILIES.iter().flat_map(|f| f.iter()).map(|(code, _)| *code)
 }
 
-/// `1 argument`, `2 arguments`.
-pub(crate) fn count(n: usize, thing: &str) -> String {
-    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
-}
-
-/// `a`, `b` and `c`.
-pub(crate) fn listed(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => format!("`{one}`"),
-        [first @ .., last] => {
-            format!("{} and `{last}`", first.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", "))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,14 +58,5 @@ mod tests {
         codes.dedup();
         assert_eq!(codes.len(), all);
         assert!(explain("E0203").is_some() && explain("E9999").is_none());
-    }
-
-    #[test]
-    fn lists_and_counts_read_as_sentences() {
-        assert_eq!(count(1, "argument"), "1 argument");
-        assert_eq!(count(0, "argument"), "0 arguments");
-        let names: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();
-        assert_eq!(listed(&names), "`a`, `b` and `c`");
-        assert_eq!(listed(&names[..1]), "`a`");
     }
 }

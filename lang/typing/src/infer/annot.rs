@@ -50,12 +50,12 @@ impl Infer<'_> {
             }
         }
         for (name, classes) in by_var {
-            if self.type_names.contains_key(&name) {
+            if self.annotated.types.contains_key(&name) {
                 continue;
             }
             let v = self.tables.var();
-            self.rigid.insert(v, (classes, name));
-            self.type_names.insert(name, Ty::Var(v));
+            self.annotated.rigid.insert(v, (classes, name));
+            self.annotated.types.insert(name, Ty::Var(v));
         }
         for constraint in &sig.constraints {
             if let ast::Constraint::Operator(op, args, res) = constraint {
@@ -119,22 +119,22 @@ impl Infer<'_> {
     }
 
     fn named_var(&mut self, name: Symbol, span: Span) -> Ty {
-        if let Some(t) = self.type_names.get(&name) {
+        if let Some(t) = self.annotated.types.get(&name) {
             return t.clone();
         }
         let t = self.meta();
         if let Ty::Meta(m) = t {
-            self.metas[m as usize].name = Some(name);
+            self.vars[m].name = Some(name);
         }
-        self.type_names.insert(name, t.clone());
-        self.promised.push((name, t.clone(), span));
+        self.annotated.types.insert(name, t.clone());
+        self.annotated.promised.push((name, t.clone(), span));
         t
     }
 
     fn named_row(&mut self, name: Symbol, span: Span) -> Ty {
         let t = self.named_var(name, span);
         if let Ty::Meta(m) = t {
-            self.metas[m as usize].row = true;
+            self.vars[m].row = true;
         }
         t
     }
@@ -147,12 +147,12 @@ impl Infer<'_> {
             }
             ast::Size::Any(_) => Size::Unknown,
             ast::Size::Var(name) => {
-                if let Some((v, _)) = self.size_names.get(&name.name) {
+                if let Some((v, _)) = self.annotated.sizes.get(&name.name) {
                     return Size::Var(*v);
                 }
                 let v = self.tables.size();
-                self.size_names.insert(name.name, (v, None));
-                self.size_labels.insert(v, name.name);
+                self.annotated.sizes.insert(name.name, (v, None));
+                self.annotated.size_labels.insert(v, name.name);
                 Size::Var(v)
             }
         }
@@ -213,8 +213,8 @@ impl Infer<'_> {
         let Ok(sig) = adl_syntax::parse_signature(text) else {
             return Scheme::mono(Ty::Unit);
         };
-        let names = std::mem::take(&mut self.type_names);
-        let sizes = std::mem::take(&mut self.size_names);
+        let names = std::mem::take(&mut self.annotated.types);
+        let sizes = std::mem::take(&mut self.annotated.sizes);
         let mut vars: Vec<(TyVar, Vec<Class>, Symbol)> = Vec::new();
         for constraint in &sig.constraints {
             let ast::Constraint::Class(class, var) = constraint else { continue };
@@ -232,12 +232,12 @@ impl Infer<'_> {
             }
         }
         for (v, _, name) in &vars {
-            self.type_names.insert(*name, Ty::Var(*v));
+            self.annotated.types.insert(*name, Ty::Var(*v));
         }
         let ty = self.annotation(&sig.ty);
-        let size_vars = self.size_names.iter().map(|(n, (v, _))| (*v, *n)).collect();
-        self.type_names = names;
-        self.size_names = sizes;
+        let size_vars = self.annotated.sizes.iter().map(|(n, (v, _))| (*v, *n)).collect();
+        self.annotated.types = names;
+        self.annotated.sizes = sizes;
         Scheme { vars, sizes: size_vars, ..Scheme::mono(ty) }
     }
 
@@ -305,28 +305,28 @@ impl Infer<'_> {
     }
 
     fn with_params<T>(&mut self, decl: &ast::TypeDecl, params: &[TyVar], f: impl FnOnce(&mut Self) -> T) -> T {
-        let names = std::mem::take(&mut self.type_names);
+        let names = std::mem::take(&mut self.annotated.types);
         for (p, v) in decl.params.iter().zip(params) {
-            self.type_names.insert(p.name, Ty::Var(*v));
+            self.annotated.types.insert(p.name, Ty::Var(*v));
         }
-        let known = self.type_names.len();
+        let known = self.annotated.types.len();
         let out = f(self);
-        if self.type_names.len() > known {
+        if self.annotated.types.len() > known {
             let extra: Vec<Symbol> =
-                self.type_names.keys().copied().filter(|n| !decl.params.iter().any(|p| p.name == *n)).collect();
+                self.annotated.types.keys().copied().filter(|n| !decl.params.iter().any(|p| p.name == *n)).collect();
             for n in extra {
                 self.report(names::no_parameter(decl.name.span, n.as_str(), decl.name.name.as_str()));
             }
         }
-        self.type_names = names;
+        self.annotated.types = names;
         out
     }
 
     fn alias(&mut self, d: &ast::TypeDecl, t: &ast::Type) {
         let params: Vec<TyVar> = d.params.iter().map(|_| self.tables.var()).collect();
-        let names = std::mem::take(&mut self.size_names);
+        let names = std::mem::take(&mut self.annotated.sizes);
         let ty = self.with_params(d, &params, |s| s.annotation(t));
-        self.size_names = names;
+        self.annotated.sizes = names;
         let closed = self.closed(&ty);
         let alias = Alias { params, open: closed.open, sizes: closed.sizes, body: closed.body };
         self.env.types.insert_mut(d.name.name, TypeName::Alias(Rc::new(alias)));
@@ -357,13 +357,13 @@ impl Infer<'_> {
     fn closed(&mut self, t: &Ty) -> ClosedType {
         let t = self.resolve_deep(t);
         let (mut types, mut sizes, mut named) = (HashMap::new(), HashMap::new(), Vec::new());
-        let (tables, metas) = (std::cell::RefCell::new(&mut *self.tables), &self.metas);
+        let (tables, vars) = (std::cell::RefCell::new(&mut *self.tables), &self.vars);
         let body = super::map_type(
             &t,
             &mut |t| match t {
-                Ty::Meta(m) => Some(Ty::Var(
-                    types.entry(*m).or_insert_with(|| (tables.borrow_mut().var(), metas[*m as usize].row)).0,
-                )),
+                Ty::Meta(m) => {
+                    Some(Ty::Var(types.entry(*m).or_insert_with(|| (tables.borrow_mut().var(), vars[*m].row)).0))
+                }
                 _ => None,
             },
             &mut |s| match s {
@@ -394,10 +394,10 @@ impl Infer<'_> {
                     .diagnostic(),
                 );
             }
-            let sizes = std::mem::take(&mut self.size_names);
+            let sizes = std::mem::take(&mut self.annotated.sizes);
             let fields: Vec<Ty> =
                 self.with_params(type_decl, &params, |s| constructor.fields.iter().map(|f| s.annotation(f)).collect());
-            self.size_names = sizes;
+            self.annotated.sizes = sizes;
             if let Some(open) = constructor.fields.iter().find_map(left_open) {
                 self.report(names::open_field(open, type_decl.name.name.as_str(), constructor.name.name.as_str()));
             }

@@ -180,7 +180,7 @@ impl Infer<'_> {
     fn hint_result(&mut self, t: &Ty, want: &Ty) {
         if let (Ty::Meta(m), w @ (Ty::Fun(..) | Ty::Record(_) | Ty::Tuple(_) | Ty::Data(..))) =
             (self.resolve(t), self.resolve(want))
-            && self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Data)
+            && self.vars[m].has(Class::Data)
         {
             let _ = self.unify(&Ty::Meta(m), &w);
         }
@@ -247,7 +247,7 @@ impl Infer<'_> {
     fn may_be_function(&mut self, t: &Ty) -> bool {
         self.solve_ops();
         let Ty::Meta(m) = self.resolve(t) else { return matches!(self.resolve(t), Ty::Fun(..) | Ty::Lin(..)) };
-        let meta = &self.metas[m as usize];
+        let meta = &self.vars[m];
         !meta.scalar && meta.classes.iter().all(|c| c.0 == Class::Show) && !self.ops.gives(m, &|t| self.resolve(t))
     }
 
@@ -259,7 +259,7 @@ impl Infer<'_> {
         let result = self.resolve(&r);
         let gives = match name {
             "`grad`" | "`value_and_grad`" | "`hvp`" | "`hessian`" | "`gradcheck`" => {
-                let is_number = matches!(self.resolve(&s), Ty::Meta(m) if self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Real));
+                let is_number = matches!(self.resolve(&s), Ty::Meta(m) if self.vars[m].has(Class::Real));
                 match &result {
                     Ty::Float | Ty::F32 | Ty::Meta(_) | Ty::Var(_) => return false,
                     _ if !is_number => return false,

@@ -280,7 +280,7 @@ impl Infer<'_> {
         let ty = self.export_type(&ty);
         let value = self.predefined_value(callee, &ty)?;
         let Ty::Record(r) = self.resolve(&ty) else { return None };
-        let known = self.open_record(&r).fields;
+        let known = self.vars.open_record(&r).fields;
         let other = fields
             .iter()
             .find(|(n, _)| known.iter().all(|(k, _)| *k != n.name))

@@ -1,6 +1,6 @@
 //! Broadcasting: elementwise operators on arrays of different rank.
 
-use super::deferred::OpConstraint;
+use super::op_constraints::OpConstraint;
 use super::ops::Head;
 use super::{Infer, array};
 use crate::errors::reason::Reason;

@@ -2,7 +2,7 @@
 
 use super::Infer;
 use super::apply::{reduces, strip};
-use super::deferred::OpConstraint;
+use super::op_constraints::OpConstraint;
 use crate::core;
 use crate::errors::classes::{self, quoted};
 use crate::errors::{calls, mismatch};
@@ -132,8 +132,7 @@ impl Infer<'_> {
     pub(super) fn not_a_function(&self, arg: &ast::Expr, callee: &core::Expr, name: &str, ty: &Ty) -> Diagnostic {
         let diagnostic = calls::not_a_function(arg.span, callee.span, name, &self.show(ty));
         let (left, right) = (self.host.text(callee.span), self.host.text(arg.span));
-        let number =
-            matches!(ty, Ty::Int | Ty::Float | Ty::F32) || matches!(ty, Ty::Meta(m) if self.metas[*m as usize].scalar);
+        let number = matches!(ty, Ty::Int | Ty::Float | Ty::F32) || self.vars.is_scalar(ty);
         let short = left.len() + right.len() < 60
             && !left.contains('\n')
             && !right.contains('\n')

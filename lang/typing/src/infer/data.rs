@@ -31,7 +31,7 @@ impl Infer<'_> {
         want: Option<&Ty>,
     ) -> Vec<(Symbol, core::Expr)> {
         let wanted = match want.map(|t| self.resolve(t)) {
-            Some(Ty::Record(r)) => self.open_record(&r).fields,
+            Some(Ty::Record(r)) => self.vars.open_record(&r).fields,
             _ => Vec::new(),
         };
         let wanted: HashMap<Symbol, Ty> = wanted.into_iter().collect();
@@ -85,7 +85,7 @@ impl Infer<'_> {
     /// Requires that the new value of a field has the type of the old one.
     fn updated(&mut self, base: &core::Expr, name: ast::Ident, new: &Ty, record: Span, at: Span) {
         if let Ty::Record(rec) = self.resolve(&base.ty) {
-            let open = self.open_record(&rec);
+            let open = self.vars.open_record(&rec);
             match open.fields.iter().find(|(n, _)| *n == name.name) {
                 Some((_, old)) => {
                     let why = Reason::is(format!("the new `{}`", name.name), record, "the record", &base.ty);
@@ -162,10 +162,10 @@ impl Infer<'_> {
         at: Span,
         why: &Reason,
     ) -> Option<Ty> {
-        match self.look_up_field(rec, name.name) {
+        match self.vars.look_up_field(rec, name.name) {
             Field::There(t) => Some(t),
             Field::Missing => {
-                let open = self.open_record(rec);
+                let open = self.vars.open_record(rec);
                 let d = self.no_field(name.name, name.span, &open, None);
                 self.report(d);
                 None
@@ -206,7 +206,7 @@ impl Infer<'_> {
     fn may_be_record(&self, t: &Ty) -> bool {
         match self.resolve(t) {
             Ty::Record(_) => true,
-            Ty::Meta(m) => !self.metas[m as usize].scalar,
+            Ty::Meta(m) => !self.vars[m].scalar,
             _ => false,
         }
     }

@@ -3,6 +3,7 @@
 
 use super::Infer;
 use super::ops::Head;
+use crate::env::Computed;
 use crate::errors::reason::Role;
 use crate::ty::{Scheme, Ty};
 use adl_syntax::ast;
@@ -10,25 +11,11 @@ use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 
-/// The definition of a function that was computed.
-#[derive(Clone, Debug)]
-pub(crate) struct Computed {
-    /// Its name.
-    name: Span,
-    /// Its value.
-    body: Span,
-    /// Its type when it was defined.
-    ty: Ty,
-    /// Whether the value is a call or a name, to which an argument can be added.
-    applied: bool,
-}
-
 impl Infer<'_> {
     /// Remembers a definition whose value is a function with a type that is decided by default.
     pub(super) fn note_computed(&mut self, b: &ast::Binding, name: Symbol, scheme: &Scheme) {
         let ty = self.resolve_deep(&scheme.ty);
-        let open =
-            || self.metas_of(&ty).into_iter().any(|m| self.metas[m as usize].classes.iter().any(|c| c.0.has_rep()));
+        let open = || self.metas_of(&ty).into_iter().any(|m| self.vars[m].classes.iter().any(|c| c.0.has_rep()));
         if b.params.is_empty() && b.sig.is_none() && matches!(ty, Ty::Fun(..) | Ty::Lin(..)) && open() {
             let applied =
                 matches!(b.body.kind, ast::ExprKind::App(..) | ast::ExprKind::Var(_) | ast::ExprKind::Paren(_));

@@ -8,42 +8,19 @@
 //! decide them for values that are not functions, and for operands that no use determines: these become numbers.
 
 use super::Infer;
+use super::op_constraints::OpConstraint;
 use super::ops::Head;
 use crate::errors::constraints;
-use crate::ty::{Class, OperationSite, Ty};
+use crate::ty::{Class, Ty};
 use adl_prim::{ArrayFn, Bin, Prim, ReductionFn};
 use adl_syntax::span::Span;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::rc::Rc;
+use std::collections::{HashMap, VecDeque};
 
 /// The number of operator constraints in one scheme.
 const MAX_CONSTRAINTS: usize = 20_000;
 
 /// The number of those that may come from called functions: `let f x y = g (g x y) y` has twice those of `g`.
 const MAX_PASSED_ON: usize = 1_000;
-
-/// `op` applied to `args`, with result `res`.
-#[derive(Clone, Debug)]
-pub(super) struct OpConstraint {
-    pub prim: Prim,
-    pub args: Vec<(Ty, Span)>,
-    pub res: Ty,
-    pub span: Span,
-    /// The place in the called function, if it is a constraint of that function's scheme.
-    pub inside: Option<Rc<OperationSite>>,
-}
-
-impl OpConstraint {
-    /// The place of an operand; for an instantiated constraint, inside the called function.
-    pub fn operand_place(&self, i: usize) -> Span {
-        self.inside.as_ref().and_then(|p| p.operands.get(i)).copied().unwrap_or(self.args[i].1)
-    }
-
-    /// Its operands and its result.
-    fn types(&self) -> impl Iterator<Item = &Ty> {
-        self.args.iter().map(|a| &a.0).chain([&self.res])
-    }
-}
 
 /// The variables and operators that a function's type determines.
 struct DeterminedVars {
@@ -53,60 +30,6 @@ struct DeterminedVars {
     order: Vec<u32>,
     /// The operators with an operand that no use determines.
     left: Vec<u32>,
-}
-
-/// The constraints that wait.
-#[derive(Clone, Default)]
-pub(super) struct DeferredOps {
-    ops: BTreeMap<u32, OpConstraint>,
-    /// By inference variable: the constraints that watch it.
-    watched: HashMap<u32, Vec<u32>>,
-    ready: BTreeSet<u32>,
-    next: u32,
-}
-
-impl DeferredOps {
-    /// Called if a variable was bound or became a number.
-    pub fn wake(&mut self, meta: u32) {
-        if let Some(ids) = self.watched.remove(&meta) {
-            self.ready.extend(ids);
-        }
-    }
-
-    /// The number of the next operator.
-    pub fn mark(&self) -> u32 {
-        self.next
-    }
-
-    /// Whether a variable is the result of a waiting operator.
-    pub fn gives(&self, meta: u32, resolve: &dyn Fn(&Ty) -> Ty) -> bool {
-        self.deferred_producer(meta, resolve).is_some()
-    }
-
-    /// The waiting operator whose result is a variable.
-    pub fn deferred_producer(&self, meta: u32, resolve: &dyn Fn(&Ty) -> Ty) -> Option<&OpConstraint> {
-        let ids = self.watched.get(&meta).map_or(&[][..], Vec::as_slice);
-        ids.iter().filter_map(|id| self.ops.get(id)).find(|op| resolve(&op.res) == Ty::Meta(meta))
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.ops.is_empty()
-    }
-
-    /// The number of an operator that is met now.
-    fn number(&mut self) -> u32 {
-        self.next += 1;
-        self.next - 1
-    }
-
-    fn remove(&mut self, id: u32) -> Option<OpConstraint> {
-        self.ops.remove(&id)
-    }
-
-    /// The operators since a mark, in program order.
-    fn since(&self, mark: u32) -> impl Iterator<Item = (u32, &OpConstraint)> {
-        self.ops.range(mark..).map(|(id, op)| (*id, op))
-    }
 }
 
 impl Infer<'_> {
@@ -173,10 +96,10 @@ impl Infer<'_> {
             let inner = |id: &u32| self.ops.ops.get(id).is_some_and(|op| self.is_inner(op, level));
             let Some(id) = self.ops.ops.range(from..).map(|(id, _)| *id).find(inner) else { return };
             from = id;
-            self.met_at = u32::MAX;
+            self.vars.forget_met();
             self.force(id);
             self.solve_ops();
-            if self.met_at <= level {
+            if self.vars.has_met(level) {
                 self.keep_outer(level, mark);
             }
         }
@@ -276,7 +199,7 @@ impl Infer<'_> {
 
     /// Whether a type is that of a number that is still undetermined.
     fn is_numeral(&self, t: &Ty) -> bool {
-        matches!(t, Ty::Meta(m) if self.metas[*m as usize].scalar)
+        self.vars.is_scalar(t)
     }
 
     /// The result of outer operands belongs to the outer level, and so do literals among them.
@@ -304,7 +227,7 @@ impl Infer<'_> {
 
     /// Computes which operators the variables of a function's type determine.
     fn reach(&self, ty: &Ty, level: u32, mark: u32) -> DeterminedVars {
-        let mut known = vec![false; self.metas.len()];
+        let mut known = vec![false; self.vars.types() as usize];
         self.metas_of(ty).into_iter().for_each(|m| known[m as usize] = true);
         let ops: Vec<(u32, &OpConstraint)> =
             self.ops.since(mark).filter(|(_, op)| op.types().any(|t| self.inner_meta(t, level).is_some())).collect();
@@ -354,7 +277,7 @@ impl Infer<'_> {
     /// Whether an operand of unknown rank belongs to the ending definition.
     fn belongs(&self, t: &Ty, level: u32) -> bool {
         match self.bottom(t) {
-            Ty::Meta(m) => self.metas[m as usize].level > level,
+            Ty::Meta(m) => self.vars[m].level > level,
             Ty::Var(v) => !self.scope_has(v),
             _ => false,
         }
@@ -363,7 +286,7 @@ impl Infer<'_> {
     /// The variable under the axes of a type, if its level is above `level`.
     fn inner_meta(&self, t: &Ty, level: u32) -> Option<u32> {
         match self.bottom(t) {
-            Ty::Meta(m) if self.metas[m as usize].level > level => Some(m),
+            Ty::Meta(m) if self.vars[m].level > level => Some(m),
             _ => None,
         }
     }
@@ -406,7 +329,7 @@ impl Infer<'_> {
 
     fn least_level(&self, t: &Ty) -> u32 {
         match self.resolve(t) {
-            Ty::Meta(m) => self.metas[m as usize].level,
+            Ty::Meta(m) => self.vars[m].level,
             Ty::Array(_, e) => self.least_level(&e),
             _ => u32::MAX,
         }

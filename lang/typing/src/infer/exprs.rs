@@ -49,13 +49,13 @@ impl Infer<'_> {
             return stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.infer_inner(expr, want));
         }
         // Types grow with these forms, and every level traverses the whole type.
-        if self.depth >= MAX_TYPE_DEPTH {
+        if self.enclosing.depth >= MAX_TYPE_DEPTH {
             self.report(Diagnostic::error("E0107", expr.span, "nested too deeply").hint("name the parts with `let`"));
             return self.error_expr(expr.span);
         }
-        self.depth += 1;
+        self.enclosing.depth += 1;
         let out = stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.infer_inner(expr, want));
-        self.depth -= 1;
+        self.enclosing.depth -= 1;
         if self.too_large(&out.ty) {
             self.report_large(expr.span);
             return self.error_expr(expr.span);
@@ -102,7 +102,7 @@ impl Infer<'_> {
             ast::ExprKind::Iverson(p) => self.iverson(p, span),
             ast::ExprKind::Loop(p, init, kind, body) => self.loop_expr(p, init, kind, body, span),
             ast::ExprKind::Ann(e, sig) => {
-                let names = self.type_names.clone();
+                let names = self.annotated.types.clone();
                 let ty = self.signature(sig);
                 let c = self.infer(e, Some(&ty));
                 let had = c.ty.clone();
@@ -112,7 +112,7 @@ impl Infer<'_> {
                     last_span(e),
                     &Reason::said("this expression", sig.ty.span, "its type is given here"),
                 );
-                self.type_names = names;
+                self.annotated.types = names;
                 self.sized(c, &ty, sig.ty.span)
             }
             ast::ExprKind::Error if self.trial.on => self.hole(span),

@@ -47,7 +47,7 @@ impl Infer<'_> {
         let mut cores: Vec<Expr> = args.iter().map(|a| self.check(a, &t, &why)).collect();
         self.solve_ops();
         let real = match self.resolve(&t) {
-            Ty::Meta(m) => self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Real),
+            Ty::Meta(m) => self.vars[m].has(Class::Real),
             t => t != Ty::Int,
         };
         let wanted = if real { Ty::Float } else { Ty::Int };

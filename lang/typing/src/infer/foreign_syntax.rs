@@ -155,7 +155,7 @@ impl Infer<'_> {
     }
 
     fn is_scalar_meta(&self, t: &Ty) -> bool {
-        matches!(t, Ty::Meta(m) if self.metas[*m as usize].scalar)
+        self.vars.is_scalar(t)
     }
 }
 

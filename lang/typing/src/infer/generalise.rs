@@ -1,6 +1,6 @@
 //! Generalisation and instantiation.
 
-use super::deferred::OpConstraint;
+use super::op_constraints::OpConstraint;
 use super::{Infer, map_type, mk, pending};
 use crate::core::{self, ExprKind, Local};
 use crate::env::Global;
@@ -73,7 +73,7 @@ impl Infer<'_> {
             vars.extend(self.quantify(m, of_functions.contains(&m)));
         }
         for v in free.rigid {
-            if let Some((classes, name)) = self.rigid.get(&v) {
+            if let Some((classes, name)) = self.annotated.rigid.get(&v) {
                 // Variables of an enclosing definition's signature stay free.
                 if !self.scope_has(v) {
                     vars.push((v, classes.clone(), *name));
@@ -83,8 +83,8 @@ impl Infer<'_> {
         let mut sizes: Vec<(SizeVar, Symbol)> = Vec::new();
         self.quantify_sizes(free.size_metas, &mut sizes);
         // Sizes that an enclosing definition's signature names are not quantified.
-        for v in free.sizes.into_iter().filter(|v| self.size_names.values().all(|(w, _)| w != v)) {
-            let name = self.size_labels.get(&v).copied();
+        for v in free.sizes.into_iter().filter(|v| !self.annotated.names_size(*v)) {
+            let name = self.annotated.size_labels.get(&v).copied();
             sizes.push((v, name.unwrap_or_else(|| Symbol::new(""))));
         }
         self.leave_points(&vars);
@@ -97,7 +97,7 @@ impl Infer<'_> {
 
     /// Records derivatives at types with quantified variables: each use checks that the type has a real leaf.
     fn leave_points(&mut self, vars: &[(TyVar, Vec<Class>, Symbol)]) {
-        for (t, _, op) in &self.points {
+        for (t, _, op) in &self.at_end.points {
             let t = self.resolve_deep(t);
             let free = free_in(&t);
             let first = free.rigid.into_iter().find(|v| vars.iter().any(|(w, ..)| w == v));
@@ -125,8 +125,8 @@ impl Infer<'_> {
                 }
             }
             for v in free.sizes {
-                if sizes.iter().all(|(w, _)| *w != v) && self.size_names.values().all(|(w, _)| *w != v) {
-                    sizes.push((v, self.size_labels.get(&v).copied().unwrap_or_else(|| Symbol::new(""))));
+                if sizes.iter().all(|(w, _)| *w != v) && !self.annotated.names_size(v) {
+                    sizes.push((v, self.annotated.size_labels.get(&v).copied().unwrap_or_else(|| Symbol::new(""))));
                 }
             }
         }
@@ -134,9 +134,9 @@ impl Infer<'_> {
 
     fn quantify_sizes(&mut self, metas: Vec<u32>, sizes: &mut Vec<(SizeVar, Symbol)>) {
         for m in metas {
-            if self.size_levels[m as usize] > self.level {
+            if self.vars.is_inner_size(m) {
                 let v = self.tables.size();
-                self.sizes[m as usize] = Some(Size::Var(v));
+                self.vars.bind_size(m, Size::Var(v));
                 sizes.push((v, Symbol::new("")));
             }
         }
@@ -161,20 +161,20 @@ impl Infer<'_> {
         let place = || OperationSite {
             span: op.span,
             operands: op.args.iter().map(|a| a.1).collect(),
-            within: self.defining.last().map(|d| d.0),
+            within: self.enclosing.defining.last().map(|d| d.0),
         };
         Constraint { prim: op.prim, args: types, res, at: op.inside.unwrap_or_else(|| Rc::new(place())) }
     }
 
     /// Turns an inference variable that belongs to the definition into a quantified variable.
     fn quantify(&mut self, index: u32, function: bool) -> Option<(TyVar, Vec<Class>, Symbol)> {
-        let meta = self.metas[index as usize].clone();
-        if meta.level <= self.level {
+        let meta = self.vars[index].clone();
+        if meta.level <= self.vars.level {
             return None;
         }
         let classes: Vec<Class> = meta.classes.iter().map(|c| c.0).collect();
         if !function && classes.iter().any(|c| c.has_rep()) {
-            self.metas[index as usize].level = self.level;
+            self.vars[index].level = self.vars.level;
             return None;
         }
         let v = self.tables.var();
@@ -182,8 +182,8 @@ impl Infer<'_> {
             self.tables.reads.insert(v, (*span, op));
         }
         let name = meta.name.unwrap_or_else(|| Symbol::new(""));
-        self.rigid.insert(v, (classes.clone(), name));
-        self.metas[index as usize].bound = Some(Ty::Var(v));
+        self.annotated.rigid.insert(v, (classes.clone(), name));
+        self.vars[index].bound = Some(Ty::Var(v));
         Some((v, classes, name))
     }
 
@@ -201,11 +201,11 @@ impl Infer<'_> {
     pub(super) fn hidden(&mut self, scheme: &Scheme) -> Vec<Local> {
         let vars: Vec<TyVar> = scheme.rep_vars().collect();
         vars.into_iter()
-            .map(|v| match self.rep_locals.get(&v) {
+            .map(|v| match self.hidden.reps.get(&v) {
                 Some(l) => *l,
                 None => {
                     let l = self.local();
-                    self.rep_locals.insert(v, l);
+                    self.hidden.reps.insert(v, l);
                     l
                 }
             })
@@ -225,7 +225,7 @@ impl Infer<'_> {
                 Some(*name).filter(|n| !matches!(n.as_str(), "" | "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h"));
             let t = self.constrained(classes, told, span, op);
             if let Some(at) = self.tables.reads.get(var) {
-                self.reads.insert(span, *at);
+                self.at_end.reads.insert(span, *at);
             }
             if classes.iter().any(|c| c.has_rep()) {
                 reps.push(t.clone());
@@ -246,11 +246,11 @@ impl Infer<'_> {
             })
         };
         let points = scheme.vars.iter().filter_map(|v| self.tables.points.get(&v.0)).flatten();
-        self.points.extend(points.map(|(t, op)| (at_use(t), span, *op)));
+        self.at_end.points.extend(points.map(|(t, op)| (at_use(t), span, *op)));
         for c in scheme.constraints.iter() {
             if let (Prim::Array(ArrayFn::Append), true, Ty::Meta(m)) = (c.prim, c.args.contains(&c.res), at_use(&c.res))
             {
-                self.metas[m as usize].grows = true;
+                self.vars[m].grows = true;
             }
             let args = c.args.iter().map(|t| (at_use(t), span)).collect();
             self.defer_new(OpConstraint { prim: c.prim, args, res: at_use(&c.res), span, inside: Some(c.at.clone()) });
@@ -262,7 +262,7 @@ impl Infer<'_> {
     fn constrained(&mut self, classes: &[Class], name: Option<Symbol>, span: Span, op: &'static str) -> Ty {
         let t = self.meta();
         if let Ty::Meta(m) = t {
-            let meta = &mut self.metas[m as usize];
+            let meta = &mut self.vars[m];
             meta.name = name;
             meta.classes = classes.iter().map(|c| (*c, span, op)).collect();
             meta.scalar = classes.iter().any(|c| matches!(c, Class::Num | Class::Real));

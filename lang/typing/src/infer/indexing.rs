@@ -56,9 +56,9 @@ impl Infer<'_> {
             let (extent, size) = match &var.bound {
                 Some(b) => {
                     let others = out.iter().map(|(_, name, _)| *name).collect();
-                    let before = std::mem::replace(&mut self.beside, others);
+                    let before = std::mem::replace(&mut self.enclosing.indices, others);
                     let e = self.check(b, &Ty::Int, &Reason::new("the bound of an index"));
-                    self.beside = before;
+                    self.enclosing.indices = before;
                     (Extent::Bound(e), self.size_of(b))
                 }
                 None => self.extent_from_use(var, vars, body),

@@ -289,8 +289,8 @@ impl Infer<'_> {
     }
 
     pub(super) fn default_metas(&mut self) {
-        for index in 0..self.metas.len() {
-            let meta = self.metas[index].clone();
+        for index in 0..self.vars.types() {
+            let meta = self.vars[index].clone();
             if meta.bound.is_some() {
                 continue;
             }
@@ -308,13 +308,13 @@ impl Infer<'_> {
                     Span::default(),
                     "",
                 ));
-                let inside = self.reads.get(&span).copied().filter(|(at, _)| at.file == span.file);
+                let inside = self.at_end.reads.get(&span).copied().filter(|(at, _)| at.file == span.file);
                 self.report(mismatch::unknown_result(span, op, inside));
                 Ty::Unit
             } else {
                 continue;
             };
-            self.metas[index].bound = Some(to);
+            self.vars[index].bound = Some(to);
         }
     }
 }

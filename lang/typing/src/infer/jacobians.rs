@@ -96,7 +96,7 @@ impl Infer<'_> {
             }
             Ty::Tuple(parts) => parts.iter().all(|t| self.is_differentiable(prim, t, at)),
             Ty::Record(r) => {
-                let r = self.open_record(&r);
+                let r = self.vars.open_record(&r);
                 if r.tail.is_some() {
                     let d = derivatives::open_structure(at, prim.name(), &self.show(ty));
                     self.report(d);

@@ -66,7 +66,8 @@ struct Parameter {
 impl Infer<'_> {
     /// A function whose parameters are patterns.
     pub(super) fn function(&mut self, func: Function<'_>) -> core::Expr {
-        let (scope, type_names, size_names) = (self.scope.len(), self.type_names.clone(), self.size_names.clone());
+        let (scope, type_names, size_names) =
+            (self.scope.len(), self.annotated.types.clone(), self.annotated.sizes.clone());
         let parts = self.parameters(func.params, func.wants);
         let ret = match func.sig {
             Some(sig) => {
@@ -88,12 +89,12 @@ impl Infer<'_> {
         for p in &parts {
             self.push_vars(&p.vars);
         }
-        self.functions += 1;
+        self.enclosing.functions += 1;
         let body = self.function_body(&func, &parts, &ret, sizes);
-        self.functions -= 1;
+        self.enclosing.functions -= 1;
         self.scope.truncate(scope);
-        self.type_names = type_names;
-        self.size_names = size_names;
+        self.annotated.types = type_names;
+        self.annotated.sizes = size_names;
         let mut ty = ret;
         for (i, t) in outward.into_iter().enumerate().rev() {
             ty = if func.linear && i == 0 { Ty::Lin(Rc::new(t), Rc::new(ty)) } else { fun(t, ty) };
@@ -159,7 +160,7 @@ impl Infer<'_> {
 
     /// Whether the annotations of a pattern name a size without a value so far.
     fn names_sizes(&self, p: &ast::Pat) -> bool {
-        let named = |name: &ast::Ident| self.size_names.get(&name.name).is_none_or(|(_, local)| local.is_none());
+        let named = |name: &ast::Ident| self.annotated.sizes.get(&name.name).is_none_or(|(_, local)| local.is_none());
         match &p.kind {
             ast::PatKind::Ann(p, t) => written_sizes(t, &named) || self.names_sizes(p),
             ast::PatKind::Tuple(ps) | ast::PatKind::Or(ps) | ast::PatKind::Array(ps) | ast::PatKind::Con(_, _, ps) => {
@@ -222,17 +223,15 @@ impl Infer<'_> {
             match size {
                 Size::Const(n, _) => sizes.checks.push((at, SizeRep::Const(n), n.to_string())),
                 Size::Var(var) => {
-                    let Some((name, known)) =
-                        self.size_names.iter().find(|(_, (w, _))| *w == var).map(|(n, (_, l))| (*n, *l))
-                    else {
+                    let Some((name, known)) = self.annotated.size_name(var) else {
                         continue;
                     };
                     match known {
                         Some(l) => sizes.checks.push((at, SizeRep::Local(l), name.to_string())),
                         None => {
                             let local = self.local();
-                            self.size_names.insert(name, (var, Some(local)));
-                            self.size_locals.insert(var, local);
+                            self.annotated.sizes.insert(name, (var, Some(local)));
+                            self.hidden.sizes.insert(var, local);
                             self.scope.push(Bound {
                                 name,
                                 local,
@@ -262,7 +261,7 @@ impl Infer<'_> {
                     None => self.infer_named(&binding.body, None, name),
                 };
             };
-            let (type_names, size_names) = (self.type_names.clone(), self.size_names.clone());
+            let (type_names, size_names) = (self.annotated.types.clone(), self.annotated.sizes.clone());
             let ty = self.signature(sig);
             let ty = self.closed_signature(&ty, &size_names);
             let what = name.map_or("the value of this pattern".to_owned(), |n| format!("the value of `{n}`"));
@@ -274,8 +273,8 @@ impl Infer<'_> {
                 &Reason::said(what, sig.ty.span, "its type is given here"),
             );
             let e = self.sized(e, &ty, sig.ty.span);
-            self.type_names = type_names;
-            self.size_names = size_names;
+            self.annotated.types = type_names;
+            self.annotated.sizes = size_names;
             if let Some(w) = want {
                 self.expect(w, &e.ty.clone(), binding.body.span, &Reason::new("this definition"));
             }
@@ -319,13 +318,13 @@ impl Infer<'_> {
         f: impl FnOnce(&mut Self) -> core::Expr,
         general: impl FnOnce(&Self, &Ty) -> bool,
     ) -> (Scheme, core::Expr) {
-        self.level += 1;
-        let (mark, given, promised) = (self.ops.mark(), self.given.len(), self.promised.len());
-        let sizes = self.size_names.clone();
+        self.vars.level += 1;
+        let (mark, given, promised) = (self.ops.mark(), self.annotated.given.len(), self.annotated.promised.len());
+        let sizes = self.annotated.sizes.clone();
         let e = f(self);
         let function = general(self, &e.ty);
         let left = self.end_level(&e.ty, function, (mark, given), e.span);
-        self.size_names = sizes;
+        self.annotated.sizes = sizes;
         let scheme = self.generalise(&e.ty, function, left, e.span);
         self.check_promised_variables(promised);
         let e = self.abstracted(e, &scheme);
@@ -336,14 +335,14 @@ impl Infer<'_> {
     /// first; the variables that this creates belong to it.
     fn end_level(&mut self, ty: &Ty, function: bool, (mark, given): (u32, usize), span: Span) -> DeferredConstraints {
         let ops = match function {
-            true => self.defer_to_uses(ty, self.level - 1, mark, span),
+            true => self.defer_to_uses(ty, self.vars.level - 1, mark, span),
             false => {
-                self.settle_ops(self.level - 1, mark);
+                self.settle_ops(self.vars.level - 1, mark);
                 Vec::new()
             }
         };
-        self.level -= 1;
-        DeferredConstraints { ops, given: self.given.split_off(given) }
+        self.vars.level -= 1;
+        DeferredConstraints { ops, given: self.annotated.given.split_off(given) }
     }
 
     /// Whether a type is a function, or a tuple, record or declared data that contains functions.
@@ -351,7 +350,7 @@ impl Infer<'_> {
         match self.resolve(t) {
             Ty::Fun(..) | Ty::Lin(..) => true,
             Ty::Tuple(parts) | Ty::Data(_, parts) => parts.iter().any(|p| self.holds_function(p)),
-            Ty::Record(r) => self.open_record(&r).fields.iter().any(|(_, t)| self.holds_function(t)),
+            Ty::Record(r) => self.vars.open_record(&r).fields.iter().any(|(_, t)| self.holds_function(t)),
             _ => false,
         }
     }
@@ -368,9 +367,13 @@ impl Infer<'_> {
     /// A non-recursive binding of one name.
     pub(super) fn single(&mut self, b: &ast::Binding, name: Symbol) -> InferredBinding {
         let value = !b.params.is_empty() || self.is_value(&b.body);
-        self.defining.push((name, b.pat.span, !b.params.is_empty() || matches!(b.body.kind, ast::ExprKind::Fun(..))));
+        self.enclosing.defining.push((
+            name,
+            b.pat.span,
+            !b.params.is_empty() || matches!(b.body.kind, ast::ExprKind::Fun(..)),
+        ));
         let (scheme, expr) = self.enclosed(|s| s.binding_body(b, None), |s, t| value && s.holds_function(t));
-        self.defining.pop();
+        self.enclosing.defining.pop();
         if !value {
             self.note_computed(b, name, &scheme);
         }
@@ -388,10 +391,10 @@ impl Infer<'_> {
     /// A recursive group. `keys` identify the members inside it.
     pub(super) fn recursive(&mut self, group: &ast::LetGroup, keys: &[RecKey]) -> Vec<InferredBinding> {
         let scope = self.scope.len();
-        self.level += 1;
+        self.vars.level += 1;
         self.distinct(group);
-        let (mark, given, promised) = (self.ops.mark(), self.given.len(), self.promised.len());
-        let sizes = self.size_names.clone();
+        let (mark, given, promised) = (self.ops.mark(), self.annotated.given.len(), self.annotated.promised.len());
+        let sizes = self.annotated.sizes.clone();
         let outer: Rc<[SizeVar]> = sizes.values().map(|(v, _)| *v).collect();
         let mut metas = Vec::new();
         for (binding, key) in group.bindings.iter().zip(keys) {
@@ -406,7 +409,11 @@ impl Infer<'_> {
                 name,
                 local,
                 scheme: Rc::new(Scheme::mono(t)),
-                recursive: Some(Recursive { outer: outer.clone(), functions: self.functions, at: binding.pat.span }),
+                recursive: Some(Recursive {
+                    outer: outer.clone(),
+                    functions: self.enclosing.functions,
+                    at: binding.pat.span,
+                }),
                 size: None,
                 arity: 0,
                 closed: Cell::default(),
@@ -418,7 +425,7 @@ impl Infer<'_> {
         let functions = bodies.iter().all(|e| matches!(*e.kind, ExprKind::Lam(_)));
         let at = group.bindings.first().map_or(Span::default(), |b| b.pat.span);
         let left = self.end_level(&all, functions, (mark, given), at);
-        self.size_names = sizes;
+        self.annotated.sizes = sizes;
         let shared = self.generalise(&all, functions, left, at);
         self.check_promised_variables(promised);
         self.scope.truncate(scope);
@@ -426,7 +433,7 @@ impl Infer<'_> {
         let mut out = Vec::new();
         for ((b, key), e) in group.bindings.iter().zip(keys).zip(bodies) {
             let scheme = Scheme { ty: self.resolve_deep(&e.ty), ..shared.clone() };
-            self.rec_reps.insert(*key, rep_vars.clone());
+            self.hidden.groups.insert(*key, rep_vars.clone());
             let expr = self.abstracted(e, &shared);
             let name = pattern_name(&b.pat).unwrap_or_else(|| Symbol::new("_"));
             out.push(InferredBinding { name, span: b.pat.span, scheme, expr });
@@ -543,7 +550,7 @@ impl Infer<'_> {
     /// A type variable of an annotation stands for every type. It must not have been unified with a specific type or
     /// with another such variable.
     fn check_promised_variables(&mut self, from: usize) {
-        let promised = self.promised.split_off(from);
+        let promised = self.annotated.promised.split_off(from);
         for (i, (name, ty, span)) in promised.iter().enumerate() {
             let is = self.resolve_rest(ty);
             let other = match &is {
@@ -561,7 +568,7 @@ impl Infer<'_> {
                     span: *span,
                     is: shown,
                     other: other.is_some(),
-                    row: self.is_row(ty),
+                    row: self.vars.is_row(ty),
                 }
                 .diagnostic(),
             );

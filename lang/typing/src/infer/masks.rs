@@ -1,6 +1,6 @@
 //! Arrays of Bools: `where`, `x[mask]`, and sums that count.
 
-use super::deferred::OpConstraint;
+use super::op_constraints::OpConstraint;
 use super::ops::{Head, is_logic};
 use super::{Infer, array, mk};
 use crate::core::{self, ExprKind, Lit};

@@ -26,6 +26,7 @@ mod lets;
 mod linear_arrows;
 mod masks;
 mod names;
+mod op_constraints;
 mod open_records;
 mod ops;
 mod pats;
@@ -38,50 +39,37 @@ mod signature_constraints;
 mod sizes;
 mod slices;
 mod special;
+mod state;
 mod trials;
 mod unify;
 mod unify_errors;
 mod unknown_rank;
 mod updates;
+mod variables;
 mod zonk;
 
-pub(crate) use defaulted::Computed;
 pub use items::{CheckedItem, check_item};
 pub use shape_examples::example_shapes;
-pub(crate) use signature_constraints::spelling;
 pub use trials::definitions;
-pub(crate) use unify::implies;
 
-use crate::core::{self, ExprKind, Lit, Local, Rep};
+use crate::core::{self, ExprKind, Lit, Local};
+pub(crate) use crate::core::{mk, pending};
 use crate::env::{CheckHost, Env, Tables};
 use crate::print::Printer;
-use crate::ty::{Class, Constraint, DataId, Scheme, Size, SizeVar, Ty, TyVar};
+use crate::ty::{Class, DataId, Scheme, Size, Ty};
+pub(crate) use crate::ty::{array, fun, map_type};
 use adl_prim::Prim;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
+use op_constraints::DeferredOps;
 use scope::Bound;
+use state::{Annotations, Enclosing, FinalChecks, FinalTypes, HiddenParams, RecKey, Trial};
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// An inference variable.
-#[derive(Clone, Debug)]
-struct Meta {
-    bound: Option<Ty>,
-    level: u32,
-    /// Each with the place and the operation that require it.
-    classes: Vec<(Class, Span, &'static str)>,
-    /// It is a number: a literal, or an operand after defaulting.
-    scalar: bool,
-    /// The user's name for it.
-    name: Option<Symbol>,
-    /// It is a row variable.
-    row: bool,
-    /// An array of this type keeps its type when elements are appended: its length is not part of the type.
-    grows: bool,
-}
+use variables::Variables;
 
 pub(crate) struct Infer<'a> {
     env: Env,
@@ -89,60 +77,19 @@ pub(crate) struct Infer<'a> {
     host: &'a mut dyn CheckHost,
     /// Whether names that begin with `__` are visible.
     internal: bool,
-    metas: Vec<Meta>,
-    sizes: Vec<Option<Size>>,
-    size_levels: Vec<u32>,
+    vars: Variables,
     scope: scope::Scope,
-    level: u32,
     locals: u32,
-    ops: deferred::DeferredOps,
+    ops: DeferredOps,
     diags: Vec<Diagnostic>,
-    /// Type variables named in annotations.
-    type_names: HashMap<Symbol, Ty>,
-    /// Size variables named in annotations, with the local that holds each.
-    size_names: HashMap<Symbol, (SizeVar, Option<Local>)>,
-    /// The names of size variables in annotations.
-    size_labels: HashMap<SizeVar, Symbol>,
-    /// Locals of size variables, for representations.
-    size_locals: HashMap<SizeVar, Local>,
-    /// Hidden parameters of generalised variables.
-    rep_locals: HashMap<TyVar, Local>,
-    /// Hidden parameters of the members of recursive groups.
-    rec_reps: HashMap<RecKey, Vec<TyVar>>,
-    /// Classes of rigid variables.
-    rigid: HashMap<TyVar, (Vec<Class>, Symbol)>,
-    /// Type variables of annotations, with the place of their first use.
-    promised: Vec<(Symbol, Ty, Span)>,
-    /// Operator constraints of the signatures of the enclosing definitions.
-    given: Vec<Constraint>,
-    /// The other indices of the comprehension whose bound is being inferred.
-    beside: Vec<Symbol>,
-    /// Data that must have a real leaf, checked when all types are known.
-    spaces: Vec<(Ty, Span, &'static str)>,
-    /// Points of derivatives, which must have a real leaf.
-    points: Vec<(Ty, Span, &'static str)>,
-    /// The number of enclosing functions.
-    functions: usize,
-    /// Names of the definition being inferred: in scope only if it is recursive.
-    defining: Vec<(Symbol, Span, bool)>,
-    /// The nesting depth of forms that make types deeper.
-    depth: usize,
-    /// The lowest level at which variables of different levels were unified since [`Infer::settle_ops`] last ran.
-    met_at: u32,
-    /// The known fields of open records, by their first row variable.
-    rows: HashMap<u32, open_records::OpenFields>,
+    annotated: Annotations,
+    hidden: HiddenParams,
+    enclosing: Enclosing,
+    at_end: FinalChecks,
     /// The final forms of inference variables and records.
-    finals: zonk::FinalTypes,
-    /// Uses of functions whose read operations have an undetermined type, with those operations.
-    reads: HashMap<Span, (Span, &'static str)>,
+    finals: FinalTypes,
     /// State of a trial inference, if this is one.
-    trial: trials::Trial,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum RecKey {
-    Local(Local),
-    Global(core::GlobalId),
+    trial: Trial,
 }
 
 impl<'a> Infer<'a> {
@@ -152,34 +99,17 @@ impl<'a> Infer<'a> {
             tables,
             host,
             internal,
-            metas: Vec::new(),
-            sizes: Vec::new(),
-            size_levels: Vec::new(),
+            vars: Variables::default(),
             scope: scope::Scope::default(),
-            level: 0,
             locals: 0,
-            ops: deferred::DeferredOps::default(),
+            ops: DeferredOps::default(),
             diags: Vec::new(),
-            type_names: HashMap::new(),
-            size_names: HashMap::new(),
-            size_labels: HashMap::new(),
-            size_locals: HashMap::new(),
-            rep_locals: HashMap::new(),
-            rec_reps: HashMap::new(),
-            rigid: HashMap::new(),
-            promised: Vec::new(),
-            given: Vec::new(),
-            beside: Vec::new(),
-            spaces: Vec::new(),
-            points: Vec::new(),
-            functions: 0,
-            defining: Vec::new(),
-            depth: 0,
-            met_at: u32::MAX,
-            rows: HashMap::new(),
-            finals: zonk::FinalTypes::default(),
-            reads: HashMap::new(),
-            trial: trials::Trial::default(),
+            annotated: Annotations::default(),
+            hidden: HiddenParams::default(),
+            enclosing: Enclosing::default(),
+            at_end: FinalChecks::default(),
+            finals: FinalTypes::default(),
+            trial: Trial::default(),
         }
     }
 
@@ -189,24 +119,15 @@ impl<'a> Infer<'a> {
     }
 
     fn meta(&mut self) -> Ty {
-        self.metas.push(Meta {
-            bound: None,
-            level: self.level,
-            classes: Vec::new(),
-            scalar: false,
-            name: None,
-            row: false,
-            grows: false,
-        });
-        Ty::Meta(self.metas.len() as u32 - 1)
+        self.vars.fresh()
     }
 
     /// Requires that a meta is a number.
     fn make_scalar(&mut self, t: &Ty) {
         if let Ty::Meta(m) = self.resolve(t)
-            && !self.metas[m as usize].scalar
+            && !self.vars[m].scalar
         {
-            self.metas[m as usize].scalar = true;
+            self.vars[m].scalar = true;
             self.wake(m);
         }
     }
@@ -220,16 +141,14 @@ impl<'a> Infer<'a> {
     fn number(&mut self, class: Class, span: Span, what: &'static str) -> Ty {
         let t = self.meta();
         if let Ty::Meta(m) = t {
-            self.metas[m as usize].classes.push((class, span, what));
-            self.metas[m as usize].scalar = true;
+            self.vars[m].classes.push((class, span, what));
+            self.vars[m].scalar = true;
         }
         t
     }
 
     fn size_meta(&mut self) -> Size {
-        self.sizes.push(None);
-        self.size_levels.push(self.level);
-        Size::Meta(self.sizes.len() as u32 - 1)
+        self.vars.fresh_size()
     }
 
     fn report(&mut self, d: Diagnostic) {
@@ -260,8 +179,8 @@ impl<'a> Infer<'a> {
         let ty = map_type(
             &t,
             &mut |t| match t {
-                Ty::Meta(m) if self.metas[*m as usize].scalar => {
-                    let classes = &self.metas[*m as usize].classes;
+                Ty::Meta(m) if self.vars[*m].scalar => {
+                    let classes = &self.vars[*m].classes;
                     if classes.iter().any(|c| c.0 == Class::Real) {
                         return Some(Ty::Float);
                     }
@@ -280,10 +199,10 @@ impl<'a> Infer<'a> {
         let mut p = Printer::default();
         p.mark(marks);
         // The most recent annotations are named first: they belong to the current function.
-        let mut written: Vec<_> = self.rigid.iter().map(|(v, (_, name))| (*v, *name)).collect();
+        let mut written: Vec<_> = self.annotated.rigid.iter().map(|(v, (_, name))| (*v, *name)).collect();
         written.sort_unstable_by_key(|(v, _)| Reverse(*v));
         written.into_iter().for_each(|(v, name)| p.name_var(v, name.as_str()));
-        let mut sizes: Vec<_> = self.size_labels.iter().map(|(v, name)| (*v, *name)).collect();
+        let mut sizes: Vec<_> = self.annotated.size_labels.iter().map(|(v, name)| (*v, *name)).collect();
         sizes.sort_unstable_by_key(|(v, _)| Reverse(*v));
         sizes.into_iter().for_each(|(v, name)| p.name_size(v, name.as_str()));
         let text = p.ty(&ty);
@@ -295,46 +214,16 @@ impl<'a> Infer<'a> {
         }
     }
 
-    /// Replaces bound metas at the top of a type.
     fn resolve(&self, t: &Ty) -> Ty {
-        let mut t = t.clone();
-        while let Ty::Meta(m) = t {
-            match &self.metas[m as usize].bound {
-                Some(b) => t = b.clone(),
-                None => break,
-            }
-        }
-        t
+        self.vars.resolve(t)
     }
 
     fn resolve_size(&self, s: Size) -> Size {
-        let mut s = s;
-        while let Size::Meta(m) = s {
-            match self.sizes[m as usize] {
-                Some(b) => s = b,
-                None => break,
-            }
-        }
-        s
+        self.vars.resolve_size(s)
     }
 
-    /// Replaces all bound metas in a type.
     fn resolve_deep(&self, t: &Ty) -> Ty {
-        let t = self.resolve(t);
-        stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
-            map_type(
-                &t,
-                &mut |t| match t {
-                    Ty::Meta(_) => {
-                        let r = self.resolve(t);
-                        Some(if matches!(r, Ty::Meta(_)) { r } else { self.resolve_deep(&r) })
-                    }
-                    Ty::Record(r) if r.tail.is_some() => Some(self.joined_record(r)),
-                    _ => None,
-                },
-                &mut |s| self.resolve_size(s),
-            )
-        })
+        self.vars.resolve_deep(t)
     }
 
     /// The primitive of this name, if it is not shadowed.
@@ -371,55 +260,4 @@ impl<'a> Infer<'a> {
             closed: Cell::default(),
         });
     }
-}
-
-/// Builds an expression.
-pub(crate) fn mk(kind: ExprKind, ty: Ty, span: Span) -> core::Expr {
-    core::Expr { kind: Box::new(kind), ty, span }
-}
-
-/// A representation that zonking builds from a type when all metas are known.
-fn pending(ty: &Ty) -> Rep {
-    Rep::Base(ty.clone())
-}
-
-/// Rebuilds a type bottom-up: `f` may replace a node, `g` a size.
-pub(crate) fn map_type(t: &Ty, f: &mut dyn FnMut(&Ty) -> Option<Ty>, g: &mut dyn FnMut(Size) -> Size) -> Ty {
-    stacker::maybe_grow(32 * 1024, 1024 * 1024, || map_parts(t, f, g))
-}
-
-fn map_parts(t: &Ty, on_type: &mut dyn FnMut(&Ty) -> Option<Ty>, on_size: &mut dyn FnMut(Size) -> Size) -> Ty {
-    if let Some(r) = on_type(t) {
-        return r;
-    }
-    match t {
-        Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) | Ty::Meta(_) => t.clone(),
-        Ty::Fun(a, b) => Ty::Fun(Rc::new(map_type(a, on_type, on_size)), Rc::new(map_type(b, on_type, on_size))),
-        Ty::Lin(a, b) => Ty::Lin(Rc::new(map_type(a, on_type, on_size)), Rc::new(map_type(b, on_type, on_size))),
-        Ty::Tuple(parts) => Ty::Tuple(parts.iter().map(|p| map_type(p, on_type, on_size)).collect()),
-        Ty::Array(n, e) => Ty::Array(on_size(*n), Rc::new(map_type(e, on_type, on_size))),
-        Ty::Data(id, args) => Ty::Data(*id, args.iter().map(|a| map_type(a, on_type, on_size)).collect()),
-        Ty::Record(r) => {
-            let mut fields: Vec<(Symbol, Ty)> =
-                r.fields.iter().map(|(n, t)| (*n, map_type(t, on_type, on_size))).collect();
-            let mut tail = r.tail.as_ref().map(|t| map_type(t, on_type, on_size));
-            // The fields of a row that is now known are merged.
-            while let Some(Ty::Record(more)) = tail {
-                fields.extend(more.fields.iter().cloned());
-                tail = more.tail.clone();
-            }
-            fields.sort_by_key(|(n, _)| n.as_str());
-            Ty::Record(Rc::new(crate::ty::RecordTy { fields, tail }))
-        }
-    }
-}
-
-/// `a -> b`.
-pub(crate) fn fun(a: Ty, b: Ty) -> Ty {
-    Ty::Fun(Rc::new(a), Rc::new(b))
-}
-
-/// `[n]a`.
-pub(crate) fn array(n: Size, a: Ty) -> Ty {
-    Ty::Array(n, Rc::new(a))
 }

@@ -25,7 +25,7 @@ impl Infer<'_> {
                 ExprKind::Local(bound.local)
             };
             if let Some(r) = &bound.recursive {
-                if self.functions == r.functions {
+                if self.enclosing.functions == r.functions {
                     self.report(names::too_early(span, name.as_str(), r.at));
                 }
                 let ty = self.with_fresh_sizes(&bound.scheme.ty, &r.outer);
@@ -93,7 +93,7 @@ impl Infer<'_> {
     }
 
     fn unknown(&mut self, name: Symbol, span: Span) -> Diagnostic {
-        if let Some((_, at, function)) = self.defining.iter().rev().find(|(n, _, _)| *n == name) {
+        if let Some((_, at, function)) = self.enclosing.defining.iter().rev().find(|(n, _, _)| *n == name) {
             return names::needs_rec(span, name.as_str(), *at, *function);
         }
         if let Some(d) = self.later(name, span).or_else(|| self.nearly(name, span)) {
@@ -109,7 +109,7 @@ impl Infer<'_> {
         }
         let near = self.near(name);
         let d = names::Unknown { what: None, name: name.as_str(), span, near }.diagnostic();
-        if self.beside.contains(&name) { names::index_beside(d) } else { d }
+        if self.enclosing.indices.contains(&name) { names::index_beside(d) } else { d }
     }
 
     /// An error for a name that is defined further down.
@@ -230,7 +230,7 @@ impl Infer<'_> {
         let scheme = self.prim_scheme(text);
         let (ty, reps) = self.instantiate(&scheme, span, prim.name());
         if differentiates(prim) {
-            self.points.extend(reps.first().map(|t| (t.clone(), span, prim.name())));
+            self.at_end.points.extend(reps.first().map(|t| (t.clone(), span, prim.name())));
         }
         mk(ExprKind::Prim(prim, reps.iter().map(pending).collect()), ty, span)
     }

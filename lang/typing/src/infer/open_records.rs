@@ -3,8 +3,7 @@
 //! Each extension binds the row variable to a record with a new one, so the type is a chain. An index of each chain
 //! finds a field without walking it.
 
-use super::Infer;
-use super::unify_errors::UnifyError;
+use super::variables::Variables;
 use crate::ty::{RecordTy, Ty};
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
@@ -18,6 +17,13 @@ pub(super) struct OpenFields {
     next: Option<Ty>,
 }
 
+impl OpenFields {
+    /// The fields after a row variable, none of which is known yet.
+    pub fn after(row: u32) -> OpenFields {
+        OpenFields { fields: HashMap::new(), next: Some(Ty::Meta(row)) }
+    }
+}
+
 /// The result of looking up a field in a record type.
 pub(super) enum Field {
     /// Its type.
@@ -28,17 +34,16 @@ pub(super) enum Field {
     Missing,
 }
 
-impl Infer<'_> {
+impl Variables {
     /// Looks a field up.
     pub(super) fn look_up_field(&mut self, r: &RecordTy, name: Symbol) -> Field {
         if let Some((_, t)) = r.fields.iter().find(|(n, _)| *n == name) {
             return Field::There(t.clone());
         }
-        let (Some(tail @ Ty::Meta(m)), metas) = (&r.tail, &self.metas) else {
+        let Some(Ty::Meta(m)) = &r.tail else {
             return r.tail.clone().map_or(Field::Missing, Field::Open);
         };
-        let row =
-            self.rows.entry(*m).or_insert_with(|| OpenFields { fields: HashMap::new(), next: Some(tail.clone()) });
+        let (row, metas) = self.open_fields(*m);
         loop {
             match row.next.take() {
                 Some(Ty::Meta(k)) => match &metas[k as usize].bound {
@@ -68,27 +73,28 @@ impl Infer<'_> {
         }
     }
 
-    /// Adds a field to a record that lacks it: `rest` is the row variable that [`Infer::look_up_field`] found.
-    pub(super) fn extend_row(&mut self, rest: &Ty, name: Symbol, t: &Ty) -> Result<(), UnifyError> {
-        let tail = Some(self.row_meta());
-        self.bind_row(rest, vec![(name, t.clone())], tail)
-    }
-
-    /// What a type variable is, where the rest of a record that adds no field is that rest.
-    pub(super) fn resolve_rest(&self, t: &Ty) -> Ty {
-        let mut t = self.resolve(t);
-        while let Ty::Record(r) = &t {
-            match &r.tail {
-                Some(tail) if r.fields.is_empty() => t = self.resolve(tail),
-                _ => break,
-            }
-        }
-        t
-    }
-
     /// Whether a type variable stands for the rest of a record.
     pub(super) fn is_row(&self, t: &Ty) -> bool {
-        matches!(t, Ty::Meta(m) if self.metas[*m as usize].row)
+        matches!(t, Ty::Meta(m) if self[*m].row)
+    }
+
+    /// A record merged with the known part of its row.
+    pub(super) fn open_record(&self, r: &Rc<RecordTy>) -> RecordTy {
+        let mut out = RecordTy { fields: r.fields.clone(), tail: None };
+        let mut tail = r.tail.clone();
+        while let Some(t) = tail {
+            match self.resolve(&t) {
+                Ty::Record(more) => {
+                    out.fields.extend(more.fields.iter().cloned());
+                    tail = more.tail.clone();
+                }
+                t => {
+                    out.tail = Some(t);
+                    break;
+                }
+            }
+        }
+        out
     }
 
     /// A record with all its known parts resolved, in one piece.

@@ -1,6 +1,6 @@
 //! Operator constraints: arithmetic on types that may not be known yet.
 
-use super::deferred::OpConstraint;
+use super::op_constraints::OpConstraint;
 use super::{Infer, array};
 use crate::errors::mismatch::MixedNumbers;
 use crate::errors::reason::Reason;
@@ -44,13 +44,13 @@ impl Infer<'_> {
     pub(super) fn head(&self, t: &Ty) -> Head {
         match self.resolve(t) {
             Ty::Int | Ty::Float | Ty::F32 => Head::Scalar,
-            Ty::Meta(m) if self.metas[m as usize].scalar => Head::Scalar,
+            Ty::Meta(m) if self.vars[m].scalar => Head::Scalar,
             Ty::Meta(_) => Head::Unknown,
             Ty::Array(_, e) => match self.head(&e) {
                 Head::Unknown => Head::Unknown,
                 _ => Head::Array,
             },
-            Ty::Var(v) => match self.rigid.get(&v) {
+            Ty::Var(v) => match self.annotated.rigid.get(&v) {
                 Some((classes, _)) if classes.iter().any(|c| matches!(c, Class::Num | Class::Real)) => Head::Scalar,
                 Some((classes, _))
                     if classes.iter().any(|c| matches!(c, Class::Nums | Class::Reals | Class::Space)) =>
@@ -308,13 +308,13 @@ impl Infer<'_> {
     /// the end.
     fn require_space(&mut self, t: &Ty, span: Span, op: &'static str) {
         if self.require(Class::Diff, t, span, op) {
-            self.spaces.push((t.clone(), span, op));
+            self.at_end.spaces.push((t.clone(), span, op));
         }
     }
 
     /// Reports additions of data without a real number.
     pub(super) fn check_spaces(&mut self) {
-        for (t, span, op) in std::mem::take(&mut self.spaces) {
+        for (t, span, op) in std::mem::take(&mut self.at_end.spaces) {
             if !self.has_real(&t, 0) {
                 let d = classes::no_real_part(span, op, &self.show(&t));
                 self.report(d);
@@ -324,7 +324,7 @@ impl Infer<'_> {
 
     /// Reports derivatives at data with only discrete parts: they would be that data again.
     pub(super) fn check_points(&mut self) {
-        for (t, span, op) in std::mem::take(&mut self.points) {
+        for (t, span, op) in std::mem::take(&mut self.at_end.points) {
             if !self.has_real(&t, 0) && !matches!(self.resolve(&t), Ty::Unit | Ty::Fun(..) | Ty::Lin(..)) {
                 let d = derivatives::nothing_real(span, op, &self.show(&t));
                 self.report(d);
@@ -338,7 +338,7 @@ impl Infer<'_> {
             Ty::Array(_, e) => self.has_real(&e, depth),
             Ty::Tuple(parts) => parts.iter().any(|p| self.has_real(p, depth)),
             Ty::Record(r) => {
-                let r = self.open_record(&r);
+                let r = self.vars.open_record(&r);
                 r.tail.is_some() || r.fields.iter().any(|(_, t)| self.has_real(t, depth))
             }
             Ty::Data(id, args) => {
@@ -464,8 +464,8 @@ impl Infer<'_> {
                 t = self.resolve(&e);
             }
             match t {
-                Ty::Meta(m) if self.metas[m as usize].scalar => {
-                    let real = self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Real);
+                Ty::Meta(m) if self.vars[m].scalar => {
+                    let real = self.vars[m].has(Class::Real);
                     // An undetermined literal fits every number type, but a real literal does not become an Int.
                     if real { Some((Ty::Float, true)) } else { None }
                 }

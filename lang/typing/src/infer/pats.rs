@@ -96,7 +96,7 @@ impl Infer<'_> {
         vars: &mut Vec<PatVar>,
     ) -> TPat {
         if let Ty::Record(r) = self.resolve(ty) {
-            let open = self.open_record(&r);
+            let open = self.vars.open_record(&r);
             let known: HashSet<Symbol> = open.fields.iter().map(|(m, _)| *m).collect();
             let lost = fields.iter().find(|(n, _)| open.tail.is_none() && !known.contains(&n.name));
             if let Some((n, _)) = lost {

@@ -1,7 +1,7 @@
 //! Powers with Int exponents, whose base may be any number.
 
 use super::Infer;
-use super::deferred::OpConstraint;
+use super::op_constraints::OpConstraint;
 use super::ops::Head;
 use crate::errors::reason::Reason;
 use crate::ty::{Class, Ty};
@@ -15,7 +15,7 @@ impl Infer<'_> {
             Ty::Int => true,
             // Arithmetic of literals, as in `n ^ (1 + 1)`.
             Ty::Meta(m) if base == Ty::Int => {
-                let meta = &self.metas[m as usize];
+                let meta = &self.vars[m];
                 meta.scalar
                     && meta.classes.iter().all(|c| c.0 != Class::Real)
                     && self.unify(&Ty::Int, &exponent).is_ok()

@@ -1,6 +1,6 @@
 //! Operators whose result depends on the axes of their operands: `@`, `++`, `reshape`, `clamp`, `diag`, `stack`.
 
-use super::deferred::OpConstraint;
+use super::op_constraints::OpConstraint;
 use super::ops::Head;
 use super::{Infer, array};
 use crate::errors::classes;
@@ -140,7 +140,7 @@ impl Infer<'_> {
         let known = [&left, &right, &op.res]
             .into_iter()
             .map(|t| self.resolve(t))
-            .find(|t| !matches!(t, Ty::Meta(m) if !self.metas[*m as usize].scalar));
+            .find(|t| !matches!(t, Ty::Meta(m) if !self.vars[*m].scalar));
         match known {
             None if !force => false,
             None | Some(Ty::Array(..)) => self.append_arrays(op, (&left, sa), (&right, sb)),

@@ -1,38 +1,13 @@
 //! Operator constraints of a written signature: `(a @ b : c) => a -> b -> c`.
 
-use super::deferred::OpConstraint;
+use super::op_constraints::OpConstraint;
 use super::{Infer, ops};
 use crate::errors::constraints;
+use crate::print::{INFIX, spelling};
 use crate::ty::{Class, Constraint, OperationSite, Ty, TyVar};
-use adl_prim::{ArrayFn, Bin, Cmp, NumberFn, Prim, ReductionFn};
+use adl_prim::{ArrayFn, Prim};
 use adl_syntax::ast;
 use std::rc::Rc;
-
-/// Operators that are written infix.
-const INFIX: [(Prim, &str); 17] = [
-    (Prim::Bin(Bin::Add), "+"),
-    (Prim::Bin(Bin::Sub), "-"),
-    (Prim::Bin(Bin::Mul), "*"),
-    (Prim::Bin(Bin::Div), "/"),
-    (Prim::Bin(Bin::IntDiv), "//"),
-    (Prim::Bin(Bin::Rem), "%"),
-    (Prim::Bin(Bin::Pow), "^"),
-    (Prim::Reduction(ReductionFn::MatMul), "@"),
-    (Prim::Array(ArrayFn::Append), "++"),
-    (Prim::CompareEach(Cmp::Eq), ".=="),
-    (Prim::CompareEach(Cmp::Ne), ".!="),
-    (Prim::CompareEach(Cmp::Lt), ".<"),
-    (Prim::CompareEach(Cmp::Gt), ".>"),
-    (Prim::CompareEach(Cmp::Le), ".<="),
-    (Prim::CompareEach(Cmp::Ge), ".>="),
-    (Prim::Number(NumberFn::AndEach), ".&&"),
-    (Prim::Number(NumberFn::OrEach), ".||"),
-];
-
-/// The spelling of an operation in a constraint, and whether it is infix.
-pub(crate) fn spelling(p: Prim) -> (&'static str, bool) {
-    INFIX.iter().find(|(q, _)| *q == p).map_or((p.name(), false), |(_, text)| (text, true))
-}
 
 fn spelled(name: &str) -> Option<Prim> {
     INFIX
@@ -52,24 +27,28 @@ impl Infer<'_> {
         let operands = args.iter().map(|t| t.span).collect();
         let args = args.iter().map(|t| self.annotation(t)).collect();
         let res = self.annotation(res);
-        let place = OperationSite { span: op.span, operands, within: self.defining.last().map(|d| d.0) };
-        self.given.push(Constraint { prim, args, res, at: Rc::new(place) });
+        let place = OperationSite { span: op.span, operands, within: self.enclosing.defining.last().map(|d| d.0) };
+        self.annotated.given.push(Constraint { prim, args, res, at: Rc::new(place) });
     }
 
     /// Whether a constraint of the signature mentions a variable.
     pub(super) fn is_given(&self, v: TyVar) -> bool {
-        self.given.iter().any(|c| c.args.iter().chain([&c.res]).any(|t| self.bottom(t) == Ty::Var(v)))
+        self.annotated.given.iter().any(|c| c.args.iter().chain([&c.res]).any(|t| self.bottom(t) == Ty::Var(v)))
     }
 
     /// Solves an operator by a constraint of the signature.
     pub(super) fn solve_given(&mut self, op: &OpConstraint) -> bool {
-        if self.given.is_empty() {
+        if self.annotated.given.is_empty() {
             return false;
         }
         let args: Vec<Ty> = op.args.iter().map(|a| self.resolve_deep(&a.0)).collect();
         let same = |t: &Ty, a: &Ty| self.resolve_deep(t) == *a;
         let of = |fits: &dyn Fn(&Ty, &Ty) -> bool| {
-            self.given.iter().find(|c| c.prim == op.prim && c.args.iter().zip(&args).all(|(t, a)| fits(t, a))).cloned()
+            self.annotated
+                .given
+                .iter()
+                .find(|c| c.prim == op.prim && c.args.iter().zip(&args).all(|(t, a)| fits(t, a)))
+                .cloned()
         };
         let literals = |t: &Ty, a: &Ty| {
             same(t, a)
@@ -91,7 +70,7 @@ impl Infer<'_> {
         let (number, literal) = (self.bottom(promised), self.bottom(operand));
         let fits = match (&number, &literal) {
             (Ty::Var(_) | Ty::Float | Ty::F32, Ty::Meta(_)) => true,
-            (Ty::Int, Ty::Meta(m)) => !self.metas[*m as usize].classes.iter().any(|c| c.0 == Class::Real),
+            (Ty::Int, Ty::Meta(m)) => !self.vars[*m].has(Class::Real),
             _ => false,
         };
         let open = fits && self.is_number(&number) && self.is_number(&literal);
@@ -113,7 +92,7 @@ impl Infer<'_> {
         let mut open = op.args.iter().map(|a| self.bottom(&a.0)).filter(|t| !self.is_number(t)).peekable();
         open.peek().is_some()
             && open.all(
-                |t| matches!(t, Ty::Var(v) if self.rigid.get(&v).is_some_and(|(_, name)| !name.as_str().is_empty())),
+                |t| matches!(t, Ty::Var(v) if self.annotated.rigid.get(&v).is_some_and(|(_, name)| !name.as_str().is_empty())),
             )
     }
 
@@ -139,6 +118,6 @@ impl Infer<'_> {
 
     /// The classes of a variable of a signature.
     pub(super) fn rigid_classes(&self, v: TyVar) -> Vec<Class> {
-        self.rigid.get(&v).map_or_else(Vec::new, |(classes, _)| classes.clone())
+        self.annotated.rigid.get(&v).map_or_else(Vec::new, |(classes, _)| classes.clone())
     }
 }

@@ -25,8 +25,8 @@ impl Infer<'_> {
             match size {
                 Size::Const(n, _) => checks.push((place, SizeRep::Const(n), n.to_string())),
                 Size::Var(v) => {
-                    if let Some((name, (_, Some(l)))) = self.size_names.iter().find(|(_, (w, _))| *w == v) {
-                        checks.push((place, SizeRep::Local(*l), name.to_string()));
+                    if let Some((name, Some(l))) = self.annotated.size_name(v) {
+                        checks.push((place, SizeRep::Local(l), name.to_string()));
                     }
                 }
                 Size::Meta(_) | Size::Unknown => {}
@@ -50,7 +50,7 @@ impl Infer<'_> {
     /// The sizes that are known outside of a definition, and those that the operators of its signature determine.
     pub(super) fn known_sizes(&self, outer: &HashMap<Symbol, (SizeVar, Option<Local>)>) -> Vec<SizeVar> {
         let mut known: Vec<SizeVar> = outer.values().map(|(v, _)| *v).collect();
-        self.given.iter().flat_map(|c| c.args.iter().chain([&c.res])).for_each(|t| size_vars(t, &mut known));
+        self.annotated.given.iter().flat_map(|c| c.args.iter().chain([&c.res])).for_each(|t| size_vars(t, &mut known));
         known
     }
 }

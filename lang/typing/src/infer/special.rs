@@ -101,7 +101,7 @@ impl Infer<'_> {
             }
             Prim::Array(ArrayFn::Shape | ArrayFn::Rank) => {
                 let (x, _, _) = self.array_arg(prim, 0, args[0]);
-                let open = matches!(self.bottom(&x.ty), Ty::Meta(m) if !self.metas[m as usize].scalar);
+                let open = matches!(self.bottom(&x.ty), Ty::Meta(m) if !self.vars[m].scalar);
                 let axes = if open { Size::Unknown } else { Size::from(self.rank(&x.ty), span) };
                 let ty = if prim == Prim::Array(ArrayFn::Rank) { Ty::Int } else { array(axes, Ty::Int) };
                 // The type tells extents that an array without rows does not have.
@@ -285,7 +285,7 @@ impl Infer<'_> {
                 Size::Const(k, _) => self.elements(&e)?.checked_mul(k),
                 _ => None,
             },
-            Ty::Meta(m) if !self.metas[m as usize].scalar => None,
+            Ty::Meta(m) if !self.vars[m].scalar => None,
             _ => Some(1),
         }
     }

@@ -2,7 +2,8 @@
 //! not fit (`argument_trials`) and for functions where a linear one is expected.
 
 use super::apply::strip;
-use super::{Infer, map_type, mk, zonk};
+use super::state::{FinalChecks, FinalTypes, Trial};
+use super::{Infer, map_type, mk};
 use crate::core::{ExprKind, Item, Lit};
 use crate::ty::{Size, Ty};
 use adl_syntax::ast;
@@ -13,15 +14,6 @@ use std::collections::HashMap;
 
 /// The number of trials in one text.
 const MAX_TRIALS: usize = 200;
-
-/// State of a trial.
-#[derive(Clone, Default)]
-pub(super) struct Trial {
-    /// Set inside a trial. Trials are not nested.
-    pub on: bool,
-    /// The type of the argument that was added.
-    pub hole: Option<Ty>,
-}
 
 impl Infer<'_> {
     /// Runs `f` on a copy of the current state, which is then discarded.
@@ -43,33 +35,16 @@ impl Infer<'_> {
             tables: self.tables,
             host: self.host,
             internal: self.internal,
-            metas: self.metas.clone(),
-            sizes: self.sizes.clone(),
-            size_levels: self.size_levels.clone(),
+            vars: self.vars.clone(),
             scope: self.scope.clone(),
-            level: self.level,
             locals: self.locals,
             ops: self.ops.clone(),
             diags: Vec::new(),
-            type_names: self.type_names.clone(),
-            size_names: self.size_names.clone(),
-            size_labels: self.size_labels.clone(),
-            size_locals: self.size_locals.clone(),
-            rep_locals: self.rep_locals.clone(),
-            rec_reps: self.rec_reps.clone(),
-            rigid: self.rigid.clone(),
-            promised: self.promised.clone(),
-            given: self.given.clone(),
-            beside: self.beside.clone(),
-            spaces: Vec::new(),
-            points: Vec::new(),
-            functions: self.functions,
-            defining: self.defining.clone(),
-            depth: self.depth,
-            met_at: self.met_at,
-            rows: self.rows.clone(),
-            finals: zonk::FinalTypes::default(),
-            reads: HashMap::new(),
+            annotated: self.annotated.clone(),
+            hidden: self.hidden.clone(),
+            enclosing: self.enclosing.clone(),
+            at_end: FinalChecks::default(),
+            finals: FinalTypes::default(),
             trial: Trial { on: true, hole: None },
         }
     }
@@ -100,7 +75,7 @@ impl Infer<'_> {
 
     /// A type from a trial, with fresh inference variables of the outer state.
     pub(super) fn export_type(&mut self, t: &Ty) -> Ty {
-        let (types, sizes) = (self.metas.len() as u32, self.sizes.len() as u32);
+        let (types, sizes) = (self.vars.types(), self.vars.sizes());
         let mut new: HashMap<u32, Ty> = HashMap::new();
         map_type(
             t,
@@ -126,7 +101,7 @@ impl Infer<'_> {
         self.attempt(|me| {
             if !here {
                 me.scope = Default::default();
-                me.level = 0;
+                me.vars.level = 0;
             }
             let e = me.infer(&lin, None);
             me.solve_ops();

@@ -2,7 +2,7 @@
 
 use super::Infer;
 use super::unify_errors::UnifyError;
-use crate::ty::{Class, DataId, RecordTy, Size, Ty};
+use crate::ty::{Class, DataId, RecordTy, Size, Ty, implies};
 use adl_syntax::span::Span;
 use adl_syntax::stop;
 use adl_syntax::symbol::Symbol;
@@ -53,17 +53,14 @@ impl Infer<'_> {
         // The older one is kept, so that chains stay short if many new variables meet an old one.
         let (newer, older) = (m.max(n), m.min(n));
         self.wake(newer);
-        let meta = self.metas[newer as usize].clone();
+        let meta = self.vars[newer].clone();
         // Operators that wait for the kept variable are woken only if more is known of it now.
-        let had = &self.metas[older as usize];
+        let had = &self.vars[older];
         if meta.scalar && !had.scalar || meta.classes.iter().any(|c| !had.classes.iter().any(|d| d.0 == c.0)) {
             self.wake(older);
         }
-        let b = &mut self.metas[older as usize];
-        if meta.level != b.level {
-            self.met_at = self.met_at.min(meta.level).min(b.level);
-        }
-        b.level = b.level.min(meta.level);
+        self.vars.lower_type(older, meta.level);
+        let b = &mut self.vars[older];
         b.scalar |= meta.scalar;
         b.row |= meta.row;
         b.name = b.name.or(meta.name);
@@ -72,12 +69,12 @@ impl Infer<'_> {
                 b.classes.push(c);
             }
         }
-        self.metas[newer as usize].bound = Some(Ty::Meta(older));
+        self.vars[newer].bound = Some(Ty::Meta(older));
         Ok(())
     }
 
     fn bind(&mut self, index: u32, ty: &Ty) -> Result<(), UnifyError> {
-        let meta = self.metas[index as usize].clone();
+        let meta = self.vars[index].clone();
         let number = meta.classes.iter().find(|c| matches!(c.0, Class::Num | Class::Real)).copied();
         if meta.scalar && !matches!(ty, Ty::Int | Ty::Float | Ty::F32 | Ty::Var(_)) {
             return Err(number.map_or(UnifyError::Types, |(_, place, op)| UnifyError::Number(place, op)));
@@ -95,7 +92,7 @@ impl Infer<'_> {
         let t = grown.as_ref().unwrap_or(ty);
         self.lower(t, meta.level);
         self.wake(index);
-        self.metas[index as usize].bound = Some(t.clone());
+        self.vars[index].bound = Some(t.clone());
         // The variable stays bound if a class fails, so that consequences are not reported again.
         for (class, place, op) in meta.classes {
             self.has_class(class, t, place, op).map_err(|part| UnifyError::Class(class, place, op, part))?;
@@ -106,7 +103,7 @@ impl Infer<'_> {
     /// The type of an array that elements are appended to.
     fn grown(&mut self, t: &Ty) -> Ty {
         match t {
-            Ty::Meta(n) => self.metas[*n as usize].grows = true,
+            Ty::Meta(n) => self.vars[*n].grows = true,
             Ty::Array(_, e) => return Ty::Array(Size::Unknown, e.clone()),
             _ => {}
         }
@@ -138,13 +135,7 @@ impl Infer<'_> {
 
     fn lower_parts(&mut self, t: &Ty, level: u32) {
         match self.resolve(t) {
-            Ty::Meta(n) => {
-                let meta = &mut self.metas[n as usize];
-                if meta.level != level {
-                    self.met_at = self.met_at.min(meta.level).min(level);
-                }
-                meta.level = meta.level.min(level);
-            }
+            Ty::Meta(n) => self.vars.lower_type(n, level),
             Ty::Fun(a, b) | Ty::Lin(a, b) => {
                 self.lower(&a, level);
                 self.lower(&b, level);
@@ -152,8 +143,7 @@ impl Infer<'_> {
             Ty::Tuple(parts) | Ty::Data(_, parts) => parts.iter().for_each(|p| self.lower(p, level)),
             Ty::Array(n, e) => {
                 if let Size::Meta(k) = self.resolve_size(n) {
-                    let l = &mut self.size_levels[k as usize];
-                    *l = (*l).min(level);
+                    self.vars.lower_size(k, level);
                 }
                 self.lower(&e, level);
             }
@@ -171,11 +161,7 @@ impl Infer<'_> {
         match (self.resolve_size(m), self.resolve_size(n)) {
             (Size::Meta(a), Size::Meta(b)) if a == b => Ok(()),
             (Size::Meta(a), s) | (s, Size::Meta(a)) => {
-                if let Size::Meta(b) = s {
-                    let l = self.size_levels[a as usize].min(self.size_levels[b as usize]);
-                    self.size_levels[b as usize] = l;
-                }
-                self.sizes[a as usize] = Some(s);
+                self.vars.bind_size(a, s);
                 Ok(())
             }
             (a @ Size::Const(..), b @ Size::Const(..)) if a != b => Err(UnifyError::Sizes(a, b)),
@@ -184,7 +170,7 @@ impl Infer<'_> {
     }
 
     fn unify_records(&mut self, p: &Rc<RecordTy>, q: &Rc<RecordTy>) -> Result<(), UnifyError> {
-        let (left, right) = (self.open_record(p), self.open_record(q));
+        let (left, right) = (self.vars.open_record(p), self.vars.open_record(q));
         let (mut only_p, mut only_q) = (Vec::new(), Vec::new());
         let (in_p, in_q) = (by_name(&left), by_name(&right));
         for (name, t) in &left.fields {
@@ -245,28 +231,27 @@ impl Infer<'_> {
     pub(super) fn row_meta(&mut self) -> Ty {
         let t = self.meta();
         if let Ty::Meta(m) = t {
-            self.metas[m as usize].row = true;
+            self.vars[m].row = true;
         }
         t
     }
 
-    /// A record merged with the known part of its row.
-    pub(super) fn open_record(&self, r: &Rc<RecordTy>) -> RecordTy {
-        let mut out = RecordTy { fields: r.fields.clone(), tail: None };
-        let mut tail = r.tail.clone();
-        while let Some(t) = tail {
-            match self.resolve(&t) {
-                Ty::Record(more) => {
-                    out.fields.extend(more.fields.iter().cloned());
-                    tail = more.tail.clone();
-                }
-                t => {
-                    out.tail = Some(t);
-                    break;
-                }
+    /// Adds a field to a record that lacks it: `rest` is the row variable that [`Variables::look_up_field`] found.
+    pub(super) fn extend_row(&mut self, rest: &Ty, name: Symbol, t: &Ty) -> Result<(), UnifyError> {
+        let tail = Some(self.row_meta());
+        self.bind_row(rest, vec![(name, t.clone())], tail)
+    }
+
+    /// What a type variable is, where the rest of a record that adds no field is that rest.
+    pub(super) fn resolve_rest(&self, t: &Ty) -> Ty {
+        let mut t = self.resolve(t);
+        while let Ty::Record(r) = &t {
+            match &r.tail {
+                Some(tail) if r.fields.is_empty() => t = self.resolve(tail),
+                _ => break,
             }
         }
-        out
+        t
     }
 
     /// Requires a class and reports a type that is not an instance.
@@ -308,7 +293,7 @@ impl Infer<'_> {
         let ty = self.resolve(t);
         match &ty {
             Ty::Meta(m) => {
-                let classes = &mut self.metas[*m as usize].classes;
+                let classes = &mut self.vars[*m].classes;
                 if !classes.iter().any(|c| c.0 == class) {
                     classes.push((class, span, op));
                 }
@@ -337,7 +322,8 @@ impl Infer<'_> {
                 }
             }
             Ty::Var(v) => {
-                let given = self.rigid.get(v).is_none_or(|(classes, _)| classes.iter().any(|c| implies(*c, class)));
+                let given =
+                    self.annotated.rigid.get(v).is_none_or(|(classes, _)| classes.iter().any(|c| implies(*c, class)));
                 if given || class == Class::Show { Ok(()) } else { Err(ty) }
             }
             Ty::Tuple(_) | Ty::Array(..) | Ty::Record(_) | Ty::Data(..)
@@ -348,13 +334,13 @@ impl Infer<'_> {
             Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) if matches!(class, Class::Nums | Class::Reals) => Err(ty),
             // Compound data needs a real leaf, which may be found later.
             Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) if class == Class::Space => {
-                self.spaces.push((ty.clone(), span, op));
+                self.at_end.spaces.push((ty.clone(), span, op));
                 self.class_of(Class::Diff, &ty, span, op, seen)
             }
             Ty::Tuple(parts) => parts.iter().try_for_each(|p| self.class_of(class, p, span, op, seen)),
             Ty::Array(_, e) => self.class_of(class, e, span, op, seen),
             Ty::Record(r) => {
-                let r = self.open_record(r);
+                let r = self.vars.open_record(r);
                 r.fields.iter().try_for_each(|(_, t)| self.class_of(class, t, span, op, seen))?;
                 match &r.tail {
                     Some(tail) => self.class_of(class, tail, span, op, seen),
@@ -391,23 +377,4 @@ fn differ(expected: &[(Symbol, Ty)], found: &[(Symbol, Ty)]) -> Result<(), Unify
 /// The types of fields by name. Of two fields with the same name, the first counts.
 fn by_name(r: &RecordTy) -> HashMap<Symbol, &Ty> {
     r.fields.iter().rev().map(|(n, t)| (*n, t)).collect()
-}
-
-/// Whether one class implies another.
-pub(crate) fn implies(has: Class, wants: Class) -> bool {
-    has == wants
-        || match has {
-            Class::Real => wants != Class::Real,
-            Class::Num => !matches!(wants, Class::Real | Class::Reals),
-            Class::Reals => matches!(
-                wants,
-                Class::Nums | Class::Space | Class::Eq | Class::Ord | Class::Show | Class::Diff | Class::Data
-            ),
-            Class::Nums => {
-                matches!(wants, Class::Space | Class::Eq | Class::Ord | Class::Show | Class::Diff | Class::Data)
-            }
-            Class::Space => matches!(wants, Class::Diff | Class::Show),
-            Class::Ord => wants == Class::Eq,
-            Class::Eq | Class::Show | Class::Diff | Class::Data => false,
-        }
 }

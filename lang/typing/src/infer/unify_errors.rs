@@ -106,8 +106,8 @@ impl Infer<'_> {
     fn wanted(&self, t: &Ty) -> String {
         match self.resolve(t) {
             Ty::Meta(m)
-                if self.metas[m as usize].scalar
-                    && self.metas[m as usize].classes.iter().all(|c| c.0 == Class::Num && c.2 != "a number") =>
+                if self.vars[m].scalar
+                    && self.vars[m].classes.iter().all(|c| c.0 == Class::Num && c.2 != "a number") =>
             {
                 "a number".to_owned()
             }
@@ -214,7 +214,7 @@ impl Infer<'_> {
                 "functions cannot be compared: compare their results".into()
             }
             (_, Ty::Var(v)) => {
-                let (_, name) = self.rigid.get(v)?;
+                let (_, name) = self.annotated.rigid.get(v)?;
                 format!("add the constraint to the signature: `{class:?} {name} => ...`")
             }
             _ => return None,
@@ -229,9 +229,7 @@ impl Infer<'_> {
         {
             return Some(hint);
         }
-        let number = |t: &Ty| {
-            matches!(t, Ty::Int | Ty::Float | Ty::F32) || matches!(t, Ty::Meta(m) if self.metas[*m as usize].scalar)
-        };
+        let number = |t: &Ty| matches!(t, Ty::Int | Ty::Float | Ty::F32) || self.vars.is_scalar(t);
         Some(match (&wanted, &found) {
             (t, Ty::Array(..)) if number(t) => match what {
                 Role::Argument { total: 1, of, .. } if of.starts_with('`') => format!("{of} acts on one number: `map {} xs` applies it to each element", of.trim_matches('`')),
@@ -316,7 +314,7 @@ impl Infer<'_> {
             (Ty::Int, Ty::Float | Ty::F32) => {
                 format!("convert it: `{}` drops the fraction", self.converted("int", span))
             }
-            (Ty::Int, Ty::Meta(m)) if self.metas[*m as usize].classes.iter().any(|c| c.0 == Class::Real) => {
+            (Ty::Int, Ty::Meta(m)) if self.vars[*m].has(Class::Real) => {
                 format!("convert it: `{}` drops the fraction", self.converted("int", span))
             }
             _ => return None,
@@ -369,12 +367,7 @@ impl Infer<'_> {
     /// Like `leaf_of`, with Float for a variable that can only become a real number.
     fn real_leaf(&self, t: &Ty) -> Ty {
         match self.leaf_of(t) {
-            Ty::Meta(m)
-                if self.metas[m as usize].scalar
-                    && self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Real) =>
-            {
-                Ty::Float
-            }
+            Ty::Meta(m) if self.vars[m].scalar && self.vars[m].has(Class::Real) => Ty::Float,
             t => t,
         }
     }

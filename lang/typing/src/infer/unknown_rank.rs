@@ -2,7 +2,7 @@
 //! defaults.
 
 use super::Infer;
-use super::deferred::OpConstraint;
+use super::op_constraints::OpConstraint;
 use super::ops::{Head, is_logic};
 use crate::errors::reason::Reason;
 use crate::ty::{Class, Ty};

@@ -7,17 +7,7 @@ use crate::ty::{RecordTy, Size, Ty};
 use adl_prim::{ArrayFn, Bin, IoFn, Prim, TextFn};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
-use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Final types, each computed once however often it occurs in the item.
-#[derive(Default)]
-pub(super) struct FinalTypes {
-    metas: HashMap<u32, Ty>,
-    /// By address. The record is kept alive so that its address is not reused.
-    records: HashMap<*const RecordTy, (Rc<RecordTy>, Ty)>,
-    tuples: HashMap<*const Ty, (Rc<[Ty]>, Ty)>,
-}
 
 /// The number of arguments that a function still takes.
 fn arrows(mut t: &Ty) -> usize {
@@ -83,16 +73,16 @@ impl Infer<'_> {
 
     /// Decides the final type of an inference variable that nothing constrains.
     fn close(&mut self, free: u32) -> Ty {
-        let out = match self.metas[free as usize].row {
+        let out = match self.vars[free].row {
             true => Ty::Record(Rc::new(RecordTy { fields: Vec::new(), tail: None })),
             false => Ty::Var(self.tables.var()),
         };
-        self.metas[free as usize].bound = Some(out.clone());
+        self.vars[free].bound = Some(out.clone());
         out
     }
 
     fn final_record(&mut self, r: &Rc<RecordTy>) -> Ty {
-        let open = self.open_record(r);
+        let open = self.vars.open_record(r);
         let mut fields: Vec<(Symbol, Ty)> = open.fields.iter().map(|(n, t)| (*n, self.final_type(t))).collect();
         fields.sort_by_key(|(n, _)| n.as_str());
         let tail = match open.tail.map(|t| self.final_type(&t)) {
@@ -119,14 +109,14 @@ impl Infer<'_> {
     fn rep_parts(&self, t: &Ty) -> Rep {
         match t {
             Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str => Rep::Base(t.clone()),
-            Ty::Var(v) => self.rep_locals.get(v).map_or(Rep::Other, |l| Rep::Hidden(*l)),
+            Ty::Var(v) => self.hidden.reps.get(v).map_or(Rep::Other, |l| Rep::Hidden(*l)),
             Ty::Meta(_) | Ty::Fun(..) | Ty::Lin(..) => Rep::Other,
             Ty::Tuple(parts) => Rep::Tuple(parts.iter().map(|p| self.rep_of(p)).collect()),
             Ty::Record(r) => Rep::Record(r.fields.iter().map(|(n, t)| (*n, self.rep_of(t))).collect()),
             Ty::Array(n, e) => {
                 let size = match n {
                     Size::Const(k, _) => SizeRep::Const(*k),
-                    Size::Var(v) => self.size_locals.get(v).map_or(SizeRep::Unknown, |l| SizeRep::Local(*l)),
+                    Size::Var(v) => self.hidden.sizes.get(v).map_or(SizeRep::Unknown, |l| SizeRep::Local(*l)),
                     Size::Meta(_) | Size::Unknown => SizeRep::Unknown,
                 };
                 Rep::Array(size, Box::new(self.rep_of(e)))
@@ -288,8 +278,8 @@ impl Infer<'_> {
             ExprKind::Global(g) => Some(RecKey::Global(*g)),
             _ => None,
         };
-        let vars = key.and_then(|k| self.rec_reps.get(&k)).cloned().unwrap_or_default();
-        let reps = vars.iter().filter_map(|v| self.rep_locals.get(v)).map(|l| Rep::Hidden(*l)).collect();
+        let vars = key.and_then(|k| self.hidden.groups.get(&k)).cloned().unwrap_or_default();
+        let reps = vars.iter().filter_map(|v| self.hidden.reps.get(v)).map(|l| Rep::Hidden(*l)).collect();
         ExprKind::Inst(self.zonk(expr), reps)
     }
 

@@ -14,8 +14,6 @@ use adl_opt::operators;
 use adl_prim::{Bin, ReductionFn};
 use adl_specialise::Unsupported;
 
-pub(super) use product::Products;
-
 /// A histogram whose components depend on each other.
 pub(super) struct Histogram {
     pub(super) dest: Vec<Var>,

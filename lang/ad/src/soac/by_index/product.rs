@@ -9,10 +9,6 @@ use adl_ir::{Block, Builder, Cmp, Conv, FnId, Op, Program, Rule, RuleKind, Ty, V
 use adl_opt::operators;
 use adl_prim::{Bin, ReductionFn};
 use adl_specialise::Unsupported;
-use std::collections::HashMap;
-
-/// The helper function and its derivative rule, for each element type.
-pub(crate) type Products = HashMap<Ty, (FnId, FnId)>;
 
 impl J<'_> {
     /// The coefficients of the destination's elements and of the values. `args` are `[dest, keys, values, histogram]`.

@@ -222,7 +222,7 @@ fn example(machine: &Machine, r: &Rep, left: &mut u32) -> Option<Value> {
         Rep::Data(d, args) => {
             let [con] = d.cons.as_slice() else { return None };
             *left = left.checked_sub(1)?;
-            let look = |id| machine.datas.get(&id).cloned();
+            let look = |id| machine.definitions.datas.get(&id).cloned();
             let reps: Vec<Rc<Rep>> = con.fields.iter().map(|t| field_rep(&look, t, d, args)).collect();
             let fields = reps.iter().map(|r| example(machine, r, left)).collect::<Option<Vec<Value>>>()?;
             let con = ConInfo { name: con.name, tag: con.tag, data: d.id, arity: fields.len() as u32 };

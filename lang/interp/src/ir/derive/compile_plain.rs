@@ -136,7 +136,7 @@ impl CompiledAd {
     fn plain(&mut self, f: FnId) -> FnId {
         let arrays = self.ad.arrays(&self.program, f);
         let key = (f, arrays == Zeros::Materialized);
-        if let Some(g) = self.plain.get(&key) {
+        if let Some(g) = self.derived.plain.get(&key) {
             return *g;
         }
         let src = self.program.func(f).clone();
@@ -144,7 +144,7 @@ impl CompiledAd {
             return f;
         }
         let id = self.program.reserve(&src.name);
-        self.plain.insert(key, id);
+        self.derived.plain.insert(key, id);
         let mut made = (*src).clone();
         adl_opt::run(pipelines::PLAIN, &self.program, &mut made, arrays);
         if let Some(better) = adl_ad::Ad::undifferentiated(&made) {

@@ -83,7 +83,7 @@ fn recorded(
     let ready = or_not_compiled!(readied(machine, func, input)?);
     // With `--check-nan` the value is always computed, because a non-finite value in it must stop the program.
     if !machine.check_nan
-        && machine.compiled_ad.given.is_none()
+        && machine.compiled_ad.plans.given.is_none()
         && ready.plan == super::Plan::StoreAll
         && ready.lined.active[..] == [true]
     {

@@ -138,11 +138,11 @@ pub(crate) fn resolve(
         }
         Plan::Auto | Plan::Budget(_) => {
             let key = (specialized.entry.func, plan.clone(), sizes(leaves));
-            if let Some((_, r)) = machine.compiled_ad.decisions.0.iter().find(|(k, _)| *k == key) {
+            if let Some((_, r)) = machine.compiled_ad.plans.decisions.0.iter().find(|(k, _)| *k == key) {
                 return Ok(Ok(r.clone()));
             }
             let r = or_not_compiled!(within(machine, specialized, leaves, plan)?);
-            let all = &mut machine.compiled_ad.decisions.0;
+            let all = &mut machine.compiled_ad.plans.decisions.0;
             if all.len() >= REMEMBERED {
                 all.clear();
             }

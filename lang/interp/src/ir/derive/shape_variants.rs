@@ -28,7 +28,7 @@ impl CompiledAd {
         if sizes.is_empty() || self.ad.has_made(id) {
             return specialized.clone();
         }
-        let known = self.variants.get(&id).map_or(&[][..], Vec::as_slice);
+        let known = self.derived.variants.get(&id).map_or(&[][..], Vec::as_slice);
         if let Some((_, made)) = known.iter().find(|(s, _)| *s == sizes) {
             return made.clone();
         }
@@ -36,7 +36,7 @@ impl CompiledAd {
             return specialized.clone();
         }
         let made = self.variant(specialized, &sizes).unwrap_or_else(|| specialized.clone());
-        self.variants.entry(id).or_default().push((sizes, made.clone()));
+        self.derived.variants.entry(id).or_default().push((sizes, made.clone()));
         made
     }
 

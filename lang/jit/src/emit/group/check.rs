@@ -110,8 +110,9 @@ impl Emit<'_, '_, '_> {
             Some(s) => self.handle(s),
             None => (self.int(0), false),
         };
-        let made =
-            self.runtime(shims::own as *const u8, &[self.ctx, own[index], shape, expect], 1).unwrap_or(own[index]);
+        let made = self
+            .runtime(shims::own as *const u8, &[self.frame.ctx, own[index], shape, expect], 1)
+            .unwrap_or(own[index]);
         if new {
             self.release(shape);
         }
@@ -157,7 +158,7 @@ impl Emit<'_, '_, '_> {
         let symbolic_zero = self.b.ins().load(
             types::I64,
             TRUSTED.with_readonly().with_can_move(),
-            self.ctx,
+            self.frame.ctx,
             runtime::offset::SYMBOLIC_ZERO,
         );
         let there = self.b.ins().icmp(IntCC::NotEqual, h, symbolic_zero);
@@ -204,7 +205,7 @@ impl Emit<'_, '_, '_> {
             | Member::Fill { .. }
             | Member::ToRow { .. }
             | Member::ToSlice { .. }
-            | Member::Total { .. } => self.ctx,
+            | Member::Total { .. } => self.frame.ctx,
         };
         Source { base, mask: None }
     }
@@ -224,7 +225,7 @@ impl Emit<'_, '_, '_> {
                 }
             });
         }
-        let offset = offset.unwrap_or(self.ctx);
+        let offset = offset.unwrap_or(self.frame.ctx);
         self.advance(data, offset, &dims[at.len()..])
     }
 
@@ -266,7 +267,7 @@ impl Emit<'_, '_, '_> {
             | Member::Fill { .. }
             | Member::Row { .. }
             | Member::Slice { .. }
-            | Member::Total { .. } => self.ctx,
+            | Member::Total { .. } => self.frame.ctx,
         };
         ir_loop.changed.insert(out, handle);
         ir_loop.targets.insert(out, Source { base, mask: None });

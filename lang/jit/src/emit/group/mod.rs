@@ -135,7 +135,7 @@ pub(super) fn member(func: &Function, stmt: &Stmt) -> Option<(Member, usize)> {
 impl Emit<'_, '_, '_> {
     /// Whether a member fills a row with zeros, because its operand is a symbolic zero.
     fn is_cleared(&self, m: &Member, v: Var) -> bool {
-        matches!(m, Member::ToRow { add: false, .. }) && self.collected.symbolic_zero.contains(&v)
+        matches!(m, Member::ToRow { add: false, .. }) && self.held.collected.symbolic_zero.contains(&v)
     }
 }
 

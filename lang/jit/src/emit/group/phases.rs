@@ -190,7 +190,7 @@ impl Emit<'_, '_, '_> {
     /// Emits the loop of a group with functions over `n` elements.
     pub(super) fn run_phases(&mut self, group: &Group, ir_loop: &mut Loop, n: Value, stores: &[(Var, Value)]) {
         let words = self.int(group.phases.room());
-        let room = self.runtime(runtime::room as *const u8, &[self.ctx, words], 1).unwrap_or(words);
+        let room = self.runtime(runtime::room as *const u8, &[self.frame.ctx, words], 1).unwrap_or(words);
         let zero = self.int(0);
         let (header, vals) = self.header(&[zero]);
         let start = vals[0];
@@ -231,7 +231,7 @@ impl Emit<'_, '_, '_> {
         if b.others.is_empty() {
             self.job.tables.maps.push(b.op);
             let id = self.int(self.job.tables.maps.len() as i64 - 1);
-            self.runtime(shims::map_strip as *const u8, &[self.ctx, id, place, count], 0);
+            self.runtime(shims::map_strip as *const u8, &[self.frame.ctx, id, place, count], 0);
         } else {
             let other = self.b.ins().iadd_imm_s(place, 8 * b.room());
             let kernel =
@@ -357,7 +357,7 @@ impl Emit<'_, '_, '_> {
         if vals.contains_key(&var)
             || !is_ref(self.ty(var))
             || ir_loop.inputs.contains_key(&var)
-            || self.collected.symbolic_zero.contains(&var)
+            || self.held.collected.symbolic_zero.contains(&var)
         {
             return self.element_in(ir_loop, vals, var, now.o, now.t, 0);
         }

@@ -168,7 +168,7 @@ impl Search<'_, '_, '_, '_, '_> {
             | Op::Shape(_)
             | Op::Size(_)
             | Op::Prim(Prim::General(GeneralFn::Assert), _) => true,
-            Op::ArrayLit { .. } => stmt.outs.iter().any(|v| self.e.later.shapes.contains(v)),
+            Op::ArrayLit { .. } => stmt.outs.iter().any(|v| self.e.held.later.shapes.contains(v)),
             Op::Un(..)
             | Op::Bin(..)
             | Op::Cmp(..)

@@ -1,5 +1,6 @@
 //! Emits a group: the fused loop and the slow path.
 
+use super::super::state::EmitSite;
 use super::super::{BoundVar, Emit, LOOSE, Scope, TRUSTED};
 use super::plan::Group;
 use super::{Member, member};
@@ -58,7 +59,7 @@ impl Emit<'_, '_, '_> {
         for i in &group.before {
             self.stmt(&block.stmts[*i as usize], *i, sc);
         }
-        (self.span, self.stmt_site) = (block.stmts[at as usize].span, None);
+        self.at = EmitSite::of(block.stmts[at as usize].span);
         let (slow, done) = (self.cold(), self.fresh());
         let results: Vec<Var> = group.stored.iter().chain(&group.changed).chain(&group.totals).copied().collect();
         let bases: Vec<Var> = group.bases().into_iter().map(|(v, _)| v).collect();
@@ -122,7 +123,7 @@ impl Emit<'_, '_, '_> {
         }
         for (i, _, _) in &g.members {
             let s = &b.stmts[*i as usize];
-            (self.span, self.stmt_site) = (s.span, None);
+            self.at = EmitSite::of(s.span);
             let vals = self.slow(s, *i, sc);
             self.bind_outs(s, &vals);
         }
@@ -154,11 +155,11 @@ impl Emit<'_, '_, '_> {
             };
             let expect = self.int(i64::from(ValueForm::of(self.f.ty(*var)).0));
             let h = if group.rank == 1 {
-                self.runtime(shims::target_row as *const u8, &[self.ctx, given, ir_loop.dims[0]], 1)
+                self.runtime(shims::target_row as *const u8, &[self.frame.ctx, given, ir_loop.dims[0]], 1)
             } else {
                 let none = self.int(0);
                 let dims = (0..AXES).map(|k| ir_loop.dims.get(k).copied().unwrap_or(none));
-                let args: Vec<Value> = [self.ctx, given, expect].into_iter().chain(dims).collect();
+                let args: Vec<Value> = [self.frame.ctx, given, expect].into_iter().chain(dims).collect();
                 self.runtime(shims::target as *const u8, &args, 1)
             };
             let h = h.unwrap_or(given);
@@ -401,7 +402,7 @@ impl Emit<'_, '_, '_> {
         if let Some(x) = vals.get(&var) {
             return *x;
         }
-        if self.collected.symbolic_zero.contains(&var) {
+        if self.held.collected.symbolic_zero.contains(&var) {
             let zero = self.b.ins().f64const(0.0);
             return if ty.is_vector() { self.b.ins().splat(ty, zero) } else { zero };
         }

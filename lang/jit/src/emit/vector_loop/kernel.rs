@@ -8,6 +8,7 @@
 
 mod stage_calls;
 
+use super::super::state::{EmitSite, FunctionFrame, HeldValues, LoopNest};
 use super::super::{Emit, LOOSE, TRUSTED, machine_type};
 use super::libm_stages::{self, MathFunction, Stages};
 use super::plan::{At, Carry, Int, Node, VarClass, VectorPlan};
@@ -131,23 +132,11 @@ fn emitter<'x, 'j, 'f>(
         last: Vec::new(),
         name: outer.name.clone(),
         vals: Vec::new(),
-        pinned: Default::default(),
-        viewed: Default::default(),
-        virtuals: Default::default(),
-        later: Default::default(),
-        places: HashMap::new(),
-        collected: Default::default(),
-        ctx: words,
-        out: words,
-        interrupt: words,
-        slot,
-        fail: start,
-        body: start,
-        depth: 0,
+        held: HeldValues::default(),
+        frame: FunctionFrame { ctx: words, out: words, interrupt: words, slot, fail: start, body: start },
+        nest: LoopNest::default(),
         imported: Default::default(),
-        outer: false,
-        stmt_site: None,
-        span: outer.span,
+        at: EmitSite::of(outer.at.span),
     }
 }
 

@@ -17,7 +17,7 @@ mod params;
 mod plan;
 mod prologue;
 
-use super::{Emit, Scope, is_ref};
+use super::{Emit, EmitSite, Scope, is_ref};
 use adl_interp::ir::live::NEVER;
 use adl_ir::{Block, Loop, Op, Stmt, Var};
 use adl_prim::Bin;
@@ -56,18 +56,18 @@ impl Emit<'_, '_, '_> {
         let whole = self.with_sums(block, at, l, (p, stages));
         let made = self.define_trip(&whole)?;
         let next = at + 1 + whole.sums.len() as u32;
-        (self.span, self.stmt_site) = (stmt.span, None);
+        self.at = EmitSite::of(stmt.span);
         let (slow, done) = (self.fresh(), self.fresh());
         let results: Vec<Var> = self.results(&whole);
         for v in &results {
             let t = self.word_type(*v);
             self.b.append_block_param(done, t);
         }
-        let places = self.places.clone();
+        let places = self.held.places.clone();
         let fast = self.at_once(&whole, made, &results, slow, at, sc);
         self.goto(done, &fast);
         self.b.switch_to_block(slow);
-        self.places = places;
+        self.held.places = places;
         self.stmt(stmt, at, sc);
         for (i, _) in &whole.sums {
             self.stmt(&block.stmts[*i as usize], *i, sc);
@@ -130,7 +130,7 @@ impl Emit<'_, '_, '_> {
         let end = at + 1 + sums.len() as u32;
         let lives = |v: Var| self.last[v.0 as usize] != NEVER && self.last[v.0 as usize] >= end;
         let stored: Vec<usize> =
-            (0..outs.len()).filter(|k| lives(outs[*k]) || self.places.contains_key(&outs[*k])).collect();
+            (0..outs.len()).filter(|k| lives(outs[*k]) || self.held.places.contains_key(&outs[*k])).collect();
         let w = KernelParams::of(self.f, &plan, stored.len());
         VectorLoop { s: stmt, l: ir_loop, p: plan, w, stages, stored, totals, sums, falls }
     }
@@ -138,7 +138,7 @@ impl Emit<'_, '_, '_> {
     /// The used results of the loop and the sums: carried values, arrays, sums, the number of iterations.
     fn results(&self, x: &VectorLoop) -> Vec<Var> {
         let k = x.l.init.len();
-        let arrays = x.stored.iter().map(|o| x.s.outs[k + o]).filter(|v| !self.places.contains_key(v));
+        let arrays = x.stored.iter().map(|o| x.s.outs[k + o]).filter(|v| !self.held.places.contains_key(v));
         let all = x.s.outs[..k]
             .iter()
             .copied()

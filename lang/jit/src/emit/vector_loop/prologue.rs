@@ -48,7 +48,7 @@ impl Emit<'_, '_, '_> {
     ) -> Vec<Value> {
         let count = match vector_loop.l.trip {
             Trip::Count(n) => self.val(n),
-            Trip::While(_) => self.ctx,
+            Trip::While(_) => self.frame.ctx,
         };
         let mut outside = Outside {
             arrays: Vec::new(),
@@ -66,7 +66,7 @@ impl Emit<'_, '_, '_> {
         let buffers = self.outputs(vector_loop, count);
         let slot = self.words(vector_loop, &outside, &buffers, made);
         let told = self.b.ins().stack_addr(types::I64, slot, 0);
-        self.fallible(shims::run_iterations as *const u8, &[self.ctx, told]);
+        self.fallible(shims::run_iterations as *const u8, &[self.frame.ctx, told]);
         let all = self.made(vector_loop, &outside, &buffers, slot);
         self.release_sums(vector_loop, &taken, at, sc);
         for (v, h) in &all {
@@ -74,7 +74,7 @@ impl Emit<'_, '_, '_> {
                 self.release(*h);
             }
         }
-        results.iter().map(|v| all.iter().find(|(a, _)| a == v).map_or(self.ctx, |(_, x)| *x)).collect()
+        results.iter().map(|v| all.iter().find(|(a, _)| a == v).map_or(self.frame.ctx, |(_, x)| *x)).collect()
     }
 
     fn go_on(&mut self, o: &mut Outside, no: ir::Block) {
@@ -111,7 +111,7 @@ impl Emit<'_, '_, '_> {
             self.inside(plan, outside, at, &dims);
         }
         for v in vector_loop.stored.iter().map(|k| vector_loop.s.outs[vector_loop.l.init.len() + k]) {
-            if let Some(place) = self.places.get(&v).copied() {
+            if let Some(place) = self.held.places.get(&v).copied() {
                 let room = self.b.ins().load(types::I64, TRUSTED, place.buffer, handle::offset::OWNED);
                 let end = self.b.ins().iadd(place.base, outside.n);
                 let c = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, end, room);
@@ -208,7 +208,7 @@ impl Emit<'_, '_, '_> {
             let symbolic_zero = self.b.ins().load(
                 types::I64,
                 TRUSTED.with_readonly().with_can_move(),
-                self.ctx,
+                self.frame.ctx,
                 runtime::offset::SYMBOLIC_ZERO,
             );
             let gone = self.b.ins().icmp(IntCC::Equal, h, symbolic_zero);
@@ -220,12 +220,12 @@ impl Emit<'_, '_, '_> {
             let new = match (sum.row, sum.shape) {
                 (Some(k), _) => {
                     let (_, m) = self.range(&vector_loop.p, outside, vector_loop.p.inner[k].trip);
-                    self.runtime(shims::zeros_to_add_to as *const u8, &[self.ctx, m], 1)
+                    self.runtime(shims::zeros_to_add_to as *const u8, &[self.frame.ctx, m], 1)
                 }
                 (None, Some(shape)) => {
                     let (shape, made) = self.handle(shape);
                     let expect = self.int(i64::from(expect.0));
-                    let new = self.runtime(shims::own as *const u8, &[self.ctx, symbolic_zero, shape, expect], 1);
+                    let new = self.runtime(shims::own as *const u8, &[self.frame.ctx, symbolic_zero, shape, expect], 1);
                     if made {
                         self.release(shape);
                     }
@@ -322,7 +322,7 @@ impl Emit<'_, '_, '_> {
         self.goto(done, &[handle]);
         self.b.switch_to_block(cold);
         let (none, expect) = (self.int(0), self.int(i64::from(expect.0)));
-        let made = self.runtime(shims::own as *const u8, &[self.ctx, handle, none, expect], 1).unwrap_or(handle);
+        let made = self.runtime(shims::own as *const u8, &[self.frame.ctx, handle, none, expect], 1).unwrap_or(handle);
         self.room_for(made);
         self.goto(done, &[made]);
         self.b.switch_to_block(done);
@@ -336,8 +336,8 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(none);
         let site = self.site();
         let site = self.int(i64::from(site));
-        self.runtime(shims::no_memory as *const u8, &[self.ctx, site], 1);
-        let fail = self.fail;
+        self.runtime(shims::no_memory as *const u8, &[self.frame.ctx, site], 1);
+        let fail = self.frame.fail;
         self.goto(fail, &[]);
         self.b.switch_to_block(next);
     }
@@ -347,7 +347,7 @@ impl Emit<'_, '_, '_> {
         let mut out = Vec::new();
         for k in &x.stored {
             let v = x.s.outs[x.l.init.len() + k];
-            if let Some(place) = self.places.get(&v).copied() {
+            if let Some(place) = self.held.places.get(&v).copied() {
                 let data = self.b.ins().load(types::I64, TRUSTED, place.buffer, handle::offset::DATA);
                 let bytes = self.b.ins().ishl_imm_s(place.base, 3);
                 out.push((None, self.b.ins().iadd(data, bytes)));
@@ -388,7 +388,7 @@ impl Emit<'_, '_, '_> {
             vector_loop.totals.len() as i64,
             kernel::room(vector_loop),
             i64::from(vector_loop.p.sequential),
-            i64::from(self.depth == 0),
+            i64::from(self.nest.depth == 0),
             i64::from(site),
         ]
         .map(|c| self.int(c));

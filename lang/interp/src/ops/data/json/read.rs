@@ -254,7 +254,7 @@ impl Reader<'_, '_> {
 
     /// The run-time type representation of a field, for a declaration's type arguments.
     fn field(&self, t: &Ty, d: &DataDecl, args: &[Rc<Rep>]) -> Rc<Rep> {
-        crate::value::rep::field_rep(&|id| self.m.datas.get(&id).cloned(), t, d, args)
+        crate::value::rep::field_rep(&|id| self.m.definitions.datas.get(&id).cloned(), t, d, args)
     }
 }
 
