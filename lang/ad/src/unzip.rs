@@ -5,8 +5,9 @@
 //!   linear part branches on the same condition. Deep nests of branches store less than one slot for each condition
 //!   (`branches`).
 //! - A loop's residuals are arrays over its iterations, and the linear part is a loop with the same trip count.
-//!   Residuals that are arrays or data are put into boxes, so that nothing is copied and shapes may differ. The
-//!   condition for another iteration is not stored, because the iteration's index determines it.
+//!   The residuals of nested loops with fixed trip counts are one array. Other residuals that are arrays or data are
+//!   put into boxes, so that nothing is copied and shapes may differ. The condition for another iteration is not
+//!   stored, because the iteration's index determines it.
 //! - A call's residuals are additional results of the callee. Those of a recursive function are one value of a
 //!   recursive data type.
 //! - Values that the plan recomputes move to the linear part, which reads the stored values that they need.
@@ -254,6 +255,8 @@ struct U<'a> {
     made: HashMap<Var, (Span, &'static str)>,
     /// Residuals of control flow and calls.
     parts: HashSet<Var>,
+    /// The extents of arrays of residuals whose rows have equal extents.
+    regular: HashMap<Var, Vec<Var>>,
     /// Nesting depths of statements, by a linear result.
     depths: HashMap<Var, branches::NestDepth>,
     /// Branches (by a linear result) that continue the numbering of the nest around them.
@@ -263,7 +266,7 @@ struct U<'a> {
     notes: UnzipNotes,
     /// Bools with a literal value.
     bools: HashMap<Var, bool>,
-    /// Zeros bound outside of all loops; and the number of loops around the current block.
+    /// Variables bound outside of all loops; and the number of loops around the current block.
     outside: HashSet<Var>,
     loops: u32,
 }
@@ -289,6 +292,7 @@ impl<'a> U<'a> {
             origins: HashMap::new(),
             made: HashMap::new(),
             parts: HashSet::new(),
+            regular: HashMap::new(),
             depths: HashMap::new(),
             numbered: HashSet::new(),
             which: HashMap::new(),
@@ -378,8 +382,9 @@ impl U<'_> {
 
     /// Index arithmetic, which like literals is always recomputed: sums and products of Ints from indices, literals
     /// and available values; their comparisons and conversions; shapes that are written out; and elements at such
-    /// indices that are read in more loops than the array has axes. T needs to see it as affine subscripts,
-    /// predicates and extents. The array of repeatedly read elements is smaller than the sequence of reads.
+    /// indices that are read in more loops than the array has axes; and slices in loops of arrays from outside. T
+    /// needs to see it as affine subscripts, predicates and extents. The array of repeatedly read elements is smaller
+    /// than the sequence of reads.
     fn index_arithmetic(&self, b: &Block) -> HashSet<Var> {
         let mut bound: HashSet<Var> = HashSet::new();
         let mut out: HashSet<Var> = HashSet::new();
@@ -395,6 +400,11 @@ impl U<'_> {
                 Op::Index { a, at, .. } => {
                     self.is_read_repeatedly(*a, at.len(), at.iter().filter(|i| !self.outside.contains(*i)).count())
                         && at.iter().all(free)
+                }
+                Op::Slice { a, lo, hi, shape } => {
+                    self.loops > 0
+                        && self.outside.contains(a)
+                        && [lo, hi].into_iter().chain(shape).all(|v| free(v) || self.outside.contains(v))
                 }
                 _ => false,
             };

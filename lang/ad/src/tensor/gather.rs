@@ -26,6 +26,8 @@ struct NestNames {
     new: HashMap<Var, Var>,
     /// Rows of arrays: the array, and the indices of the row.
     rows: HashMap<Var, (Var, Vec<Var>)>,
+    /// Slices: the array, and the first index.
+    slices: HashMap<Var, (Var, Var)>,
     /// The shapes of arrays from outside over which loops run. (Computed here, because the arrays may be symbolic
     /// zeros where they are bound.)
     shapes: HashMap<Var, Var>,
@@ -451,9 +453,11 @@ impl T<'_> {
     /// Binds an element that a loop reads to its indices in the outermost array.
     fn element(&mut self, x: Var, elem: Var, index: Var, names: &mut NestNames) {
         let ty = self.b.ty(elem);
-        let (base, at) = match names.rows.get(&x) {
-            Some((base, at)) => (*base, [&at[..], &[index]].concat()),
-            None => (*names.new.get(&x).unwrap_or(&x), vec![index]),
+        let (base, at) = match (names.rows.get(&x), names.slices.get(&x)) {
+            (Some((base, at)), _) => (*base, [&at[..], &[index]].concat()),
+            // The element stands in the array itself, so the slice is not needed.
+            (None, Some((base, lo))) => (*base, vec![self.b.bin(Bin::Add, *lo, index)]),
+            (None, None) => (*names.new.get(&x).unwrap_or(&x), vec![index]),
         };
         if ty.rank() > 0 && self.b.ty(base).rank() == ty.rank() + at.len() as u32 {
             names.rows.insert(elem, (base, at.clone()));
@@ -478,6 +482,10 @@ impl T<'_> {
                 self.note_copies(&s.lin_outs, *a);
             } else if s.lin_outs.is_empty() && !self.reads_linear(s) {
                 self.copied(s, names);
+                if let (Op::Slice { a, lo, .. }, [part]) = (&s.op, &s.outs[..]) {
+                    let new = |v: &Var| *names.new.get(v).unwrap_or(v);
+                    names.slices.insert(*part, (new(a), new(lo)));
+                }
             }
         }
         let deps = path::dependents(&self.b.func, block, target).unwrap_or_default();

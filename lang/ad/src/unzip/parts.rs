@@ -74,7 +74,7 @@ impl U<'_> {
                 xs.push(stmt.outs[ir_loop.init.len() + k]);
                 continue;
             }
-            let (out, whole) = self.collected_residual(*need);
+            let (out, whole) = self.collected_residual(*need, &ir_loop.trip, &inside);
             outs.push(out);
             body.results.push(*need);
             kept.push(whole);
@@ -96,12 +96,19 @@ impl U<'_> {
         Ok(())
     }
 
-    /// The array over all iterations of a residual in a loop's body.
-    fn collected_residual(&mut self, v: Var) -> (Out, Var) {
+    /// The array over all iterations of a residual in a loop's body. It is one buffer if all iterations have a number
+    /// each, or an array that an inner loop collects with extents from outside of the body (`inside`). Any other
+    /// residual has a box for each iteration, so that nothing is copied and shapes may differ.
+    fn collected_residual(&mut self, v: Var, trip: &Trip, inside: &HashSet<Var>) -> (Out, Var) {
         let ty = self.f.ty(v).clone();
-        let (out, over) = if ty.is_flat() { (Out::Collect, ty.array(1)) } else { (Out::Boxed, ty.boxed()) };
+        let rows = self.regular.get(&v).filter(|extents| extents.iter().all(|n| !inside.contains(n)));
+        let rows = if ty.is_flat() { Some(Vec::new()) } else { rows.cloned() };
+        let (out, over) = if rows.is_some() { (Out::Collect, ty.array(1)) } else { (Out::Boxed, ty.boxed()) };
         let whole = self.f.fresh(over, false);
         self.parts.insert(whole);
+        if let (Trip::Count(n), Some(rows)) = (trip, rows) {
+            self.regular.insert(whole, [vec![*n], rows].concat());
+        }
         let rows = self.origin(v);
         self.origins.insert(whole, rows);
         (out, whole)
