@@ -55,11 +55,11 @@ struct ArrayDef {
 /// Facts about the arrays of a function.
 struct ReadFacts {
     made: HashMap<Var, ArrayDef>,
-    /// Zeros whose readers are all rewritten.
+    /// Arrays whose readers are all rewritten.
     through: HashSet<Var>,
     /// Variables bound by loops to rows of outer products, of which only elements are read.
     rows: HashSet<Var>,
-    /// Zeros with a single reader.
+    /// Arrays with a single reader.
     once: HashSet<Var>,
 }
 
@@ -68,7 +68,7 @@ impl ReadFacts {
         let mut made = HashMap::new();
         let mut readers = Readers::default();
         let mut loops = Vec::new();
-        // Zeros that may be updated in place under another name. Reading such an array later would keep the old
+        // Arrays that may be updated in place under another name. Reading such an array later would keep the old
         // version alive and force a copy.
         let mut changed: HashSet<Var> = HashSet::new();
         let mut work = vec![(&func.body, 0)];
@@ -111,7 +111,7 @@ impl ReadFacts {
         let rows = rows_of_outer_products(func, &made, &loops, &mut readers);
         let through = made
             .iter()
-            .filter(|(v, m)| looked_through(func, **v, m, readers.of(**v), &changed))
+            .filter(|(v, m)| !materialises(&m.op, &made) && looked_through(func, **v, m, readers.of(**v), &changed))
             .map(|(v, _)| *v)
             .collect();
         let once = made.keys().copied().filter(|v| readers.once.get(v) == Some(&1)).collect();
@@ -182,6 +182,19 @@ fn looked_through(f: &Function, v: Var, m: &ArrayDef, readers: &[Option<usize>],
             }
             _ => false,
         }
+}
+
+/// Whether an operation adds zeros to an array. So a result of a derivative, which may be a symbolic zero without
+/// extents, becomes an array: its operands have no elements that could be read instead.
+fn materialises(op: &Op, made: &HashMap<Var, ArrayDef>) -> bool {
+    let def = |v: &Var| made.get(v).map(|m| &m.op);
+    let zeros = |v: &Var| match def(v) {
+        Some(Op::Replicate { a, .. } | Op::Broadcast { a, .. }) => {
+            matches!(def(a), Some(Op::Lit(Lit::F64(0.0) | Lit::F32(0.0))))
+        }
+        _ => false,
+    };
+    matches!(op, Op::Bin(Bin::Add, a, b) if zeros(a) || zeros(b))
 }
 
 /// An operation without blocks; of operations with blocks, a placeholder that has no rewrite.

@@ -31,9 +31,9 @@ const ONCE: usize = 256;
 /// Number of statements that a function may gain in [`finally`].
 const LAST_GROWTH: usize = 768;
 
-/// Inlines small functions.
-pub fn inline(p: &Program, f: &mut Function) {
-    within(p, f, GROWTH, HashMap::new(), false);
+/// Inlines small functions. Returns whether there were any.
+pub fn inline(p: &Program, f: &mut Function) -> bool {
+    within(p, f, GROWTH, HashMap::new(), false)
 }
 
 /// Inlines small functions and functions with a single call site, in a function that will not be differentiated any

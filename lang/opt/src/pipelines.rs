@@ -53,7 +53,7 @@ macro_rules! passes {
 }
 
 passes! {
-    INLINE "inline", "Inlining of small functions and of those called once.", |p, f, _| always!(inline::inline(p, f));
+    INLINE "inline", "Inlining of small functions and of those called once.", |p, f, _| inline::inline(p, f);
     INLINE_ALL "inline_all", "Inlining after all differentiation.", |p, f, _| inline::finally(p, f);
     SIMPLIFY "simplify", "Constant folding, algebraic identities, common subexpressions, extents traced to their origin.", |_, f, _| always!(simplify::simplify(f));
     HOIST "hoist", "Loop-invariant code motion.", |_, f, zeros| {
@@ -108,12 +108,16 @@ pub const ROUNDS: usize = 4;
 /// Cleaning up after other passes.
 pub static CLEANUP: &[Step] = &[Run(&SIMPLIFY), Run(&HOIST), Run(&SIMPLIFY), Run(&DEAD)];
 
+/// The results of derivatives that are inlined may be symbolic zeros, which are gone after simplification.
+static INLINING: &[Step] = &[Then(&[&INLINE], &[Run(&SIMPLIFY)])];
+
 /// Any function, whether it will be differentiated or not.
 pub static FUNCTION: &[Step] =
-    &[Run(&INLINE), Materialized(&PUSHDOWN), Run(&ROWS), All(CLEANUP), Then(&[&SCALARS], CLEANUP), Run(&ROW_ELEMENTS)];
+    &[All(INLINING), Materialized(&PUSHDOWN), Run(&ROWS), All(CLEANUP), Then(&[&SCALARS], CLEANUP), Run(&ROW_ELEMENTS)];
 
 /// A function that is not differentiated.
-pub static PLAIN: &[Step] = &[Run(&INLINE), Materialized(&PUSHDOWN_ORDERED), Run(&ROWS), All(CLEANUP)];
+pub static PLAIN: &[Step] =
+    &[All(INLINING), Materialized(&PUSHDOWN_ORDERED), Run(&ROWS), All(CLEANUP), Then(&[&SCALARS_WRITTEN], CLEANUP)];
 
 /// The order of sums, at the end of [`PLAIN`].
 pub static SUM_ORDER: &[Step] = &[Run(&CONTRACT), Run(&TERMS)];

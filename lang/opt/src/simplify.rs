@@ -186,6 +186,7 @@ impl Simplifier<'_> {
                 | Op::Replicate { .. }
                 | Op::Broadcast { .. }
                 | Op::ArrayLit { .. }
+                | Op::Zero(_)
                 | Op::Dim(..) => {
                     self.defs.insert(out, stmt.op.clone());
                 }
@@ -242,11 +243,13 @@ impl Simplifier<'_> {
     fn same(&self, op: &Op) -> Option<Var> {
         let one = |v: Var| self.lits.is_one(v);
         let none = |v: Var| self.lits.int(v) == Some(0);
+        let symbolic = |v: Var| matches!(self.defs.get(&v), Some(Op::Zero(t)) if t.rank() > 0);
         let kept = |v: Var, other: Var| (self.f.ty(v).rank() >= self.f.ty(other).rank()).then_some(v);
         match op {
             Op::Bin(Bin::Mul | Bin::ScaleTangent, a, b) if one(*a) => kept(*b, *a),
             Op::Bin(Bin::Mul | Bin::ScaleTangent | Bin::Div | Bin::Pow, a, b) if one(*b) => kept(*a, *b),
-            Op::Bin(Bin::Add, a, b) if none(*a) => kept(*b, *a),
+            Op::Bin(Bin::Add, a, b) if none(*a) || symbolic(*a) => kept(*b, *a),
+            Op::Bin(Bin::Add, a, b) if symbolic(*b) => kept(*a, *b),
             Op::Bin(Bin::Add | Bin::Sub, a, b) if none(*b) => kept(*a, *b),
             Op::Bin(Bin::Min | Bin::Max, a, b) if a == b => Some(*a),
             Op::Bin(Bin::Max, a, b) if none(*b) && matches!(self.defs.get(a), Some(Op::Dim(..))) => Some(*a),
