@@ -26,6 +26,8 @@ pub enum Verdict {
     Fine {
         /// Whether the gradient is not 0.
         active: bool,
+        /// The reasons why derivatives were taped.
+        taped: Vec<String>,
     },
     /// The reference has no answer.
     Skipped(NoAnswer),
@@ -128,32 +130,43 @@ fn plain(answers: &[Vec<String>]) -> Vec<Vec<String>> {
 }
 
 /// Reasons for taped AD that indicate a defect, unlike the limitations documented in `docs/ARCHITECTURE.md`.
-const NEEDLESS: [&str; 2] = ["laid out differently", "specialised without end"];
+const NEEDLESS: [&str; 3] = ["laid out differently", "specialised without end", "the shape of an absent array"];
+
+/// The entries whose derivatives were taped although compiled AD is asked first, with the reasons.
+fn taped<'a>(way: &'a SessionRun, answers: &'a [String]) -> impl Iterator<Item = (&'a Step, &'a str)> {
+    let steps = way.steps.iter().zip(answers).filter(|_| way.compiled);
+    steps.flat_map(|(s, a)| a.split(REASON).skip(1).map(move |r| (s, r)))
+}
 
 fn needless(way: &SessionRun, answers: &[String]) -> Option<Fault> {
-    let faults = way
-        .steps
-        .iter()
-        .zip(answers)
-        .filter(|_| way.compiled)
-        .flat_map(|(s, a)| a.split(REASON).skip(1).map(move |r| (s, r)));
-    faults
-        .into_iter()
+    taped(way, answers)
         .find(|(_, r)| NEEDLESS.iter().any(|n| r.contains(n)))
         .map(|(s, r)| fault("needless tape".into(), s, "compiled".into(), r))
 }
 
+/// What is wrong with a program's answers, and the reasons why derivatives were taped in the first mode.
+#[derive(Default)]
+pub struct Findings {
+    /// The failures.
+    pub faults: Vec<Fault>,
+    /// Each reason once.
+    pub taped: Vec<String>,
+}
+
 /// Runs the program in these modes and judges the answers.
-pub fn judge_ways(ways: &[SessionRun], worker: &mut Worker) -> std::io::Result<Vec<Fault>> {
+pub fn judge_ways(ways: &[SessionRun], worker: &mut Worker) -> std::io::Result<Findings> {
     if ways.is_empty() {
-        return Ok(vec![]);
+        return Ok(Findings::default());
     }
     let runs: Vec<_> = ways.iter().map(SessionRun::run).collect();
     match worker.run(&runs)? {
         Answer::Echoes(answers) if answers.len() == ways.len() => {
             let echoes = plain(&answers);
             let reasons = needless(&ways[0], &answers[0]);
-            Ok(ways
+            let mut why: Vec<String> = taped(&ways[0], &answers[0]).map(|(_, r)| r.to_owned()).collect();
+            why.sort();
+            why.dedup();
+            let faults = ways
                 .iter()
                 .enumerate()
                 .flat_map(|(r, w)| {
@@ -164,9 +177,10 @@ pub fn judge_ways(ways: &[SessionRun], worker: &mut Worker) -> std::io::Result<V
                         .collect::<Vec<_>>()
                 })
                 .chain(reasons)
-                .collect())
+                .collect();
+            Ok(Findings { faults, taped: why })
         }
-        _ => narrowed(ways, worker),
+        _ => Ok(Findings { faults: narrowed(ways, worker)?, taped: Vec::new() }),
     }
 }
 
@@ -202,8 +216,8 @@ pub fn judge(p: &Program, worker: &mut Worker) -> std::io::Result<Verdict> {
         Ok(ways) => ways,
         Err(stop) => return Ok(Verdict::Skipped(stop)),
     };
-    let faults = judge_ways(&ways, worker)?;
+    let Findings { faults, taped } = judge_ways(&ways, worker)?;
     let gradient = |s: &Step| matches!(&s.check, Check::Agrees(q) if q.text == "(grad f0 x0)" && q.words.iter().any(|w| w.parse::<f64>().is_ok_and(|x| x != 0.0)));
     let active = ways[0].steps.iter().any(gradient);
-    Ok(if faults.is_empty() { Verdict::Fine { active } } else { Verdict::Wrong(faults) })
+    Ok(if faults.is_empty() { Verdict::Fine { active, taped } } else { Verdict::Wrong(faults) })
 }

@@ -242,5 +242,5 @@ fn rounded(e: &Expr) -> Expr {
 fn fails(p: &Program, fault: &Fault, worker: &mut Worker) -> std::io::Result<Option<Fault>> {
     let Ok(all) = ways(p) else { return Ok(None) };
     let wanted = only(&all, fault.way);
-    Ok(judge_ways(&wanted, worker)?.into_iter().find(|f| f.kind == fault.kind && f.way == fault.way))
+    Ok(judge_ways(&wanted, worker)?.faults.into_iter().find(|f| f.kind == fault.kind && f.way == fault.way))
 }

@@ -7,7 +7,7 @@ use super::generate::Generator;
 use super::judge::{Fault, Verdict, judge};
 use super::minimise::minimise;
 use super::worker::{Answer, Worker};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -55,6 +55,8 @@ pub struct Summary {
     pub skipped: HashMap<&'static str, usize>,
     /// The features of the compared programs.
     pub counts: Counts,
+    /// The reasons why derivatives were taped: the number of programs, and the seed of the first.
+    pub taped: BTreeMap<String, (usize, u64)>,
     /// Failures, one for each kind and mode, with the number of programs that have it.
     pub failures: Vec<(Failure, usize)>,
 }
@@ -105,6 +107,9 @@ impl Summary {
             self.skipped,
             self.counts.table()
         );
+        for (why, (programs, seed)) in &self.taped {
+            let _ = writeln!(out, "taped in {programs} programs (first seed {seed}): {why}");
+        }
         for (f, n) in &self.failures {
             let _ = write!(out, "\n{n} times:\n{}", f.text());
         }
@@ -118,6 +123,10 @@ impl Summary {
             *self.skipped.entry(why).or_insert(0) += n;
         }
         self.counts.join(&other.counts);
+        for (why, (programs, seed)) in other.taped {
+            let entry = self.taped.entry(why).or_insert((0, seed));
+            *entry = (entry.0 + programs, entry.1.min(seed));
+        }
         self.failures.extend(other.failures);
     }
 }
@@ -181,8 +190,11 @@ pub fn programs(plan: &FuzzPlan, seeds: impl Iterator<Item = u64>) -> std::io::R
                 }
                 *out.skipped.entry(reason(why)).or_insert(0) += 1;
             }
-            Verdict::Fine { active } => {
+            Verdict::Fine { active, taped } => {
                 out.compared += 1;
+                for why in taped {
+                    out.taped.entry(why).or_insert((0, seed)).0 += 1;
+                }
                 out.counts.program(&candidate);
                 if active {
                     out.counts.add("gradients that are not 0");
