@@ -46,7 +46,7 @@ fn indices_of_scatter() {
                 None => !have.starts_with('E'),
             };
             if !fits {
-                wrong.push(format!("road {main}, native {jit}: {text}\n    {have}"));
+                wrong.push(format!("compiled {main}, native {jit}: {text}\n    {have}"));
             }
         }
     }

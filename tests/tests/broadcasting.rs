@@ -1,4 +1,4 @@
-//! Operators and comparisons on arrays of different rank agree with the same thing written with `map`: values, and gradients by every road.
+//! Operators and comparisons on arrays of different rank agree with the same thing written with `map`: values, and gradients by both derivations.
 
 use adl_tests::{echo_in, session};
 

@@ -62,7 +62,7 @@ fn loops_of_what_prints_become_native() {
         ),
         &["main"],
     );
-    // Zeros that the loop has alone change in place; errors are as they are otherwise, and it cannot be seen that the loop is called.
+    // Arrays that the loop has alone change in place; errors are as they are otherwise, and it cannot be seen that the loop is called.
     let array = "let main () =
   let n = 5000
   let a = loop a = replicate n 0 for i < n - 1 do scatter a [i + 1] [(a[i] * 7 + i) % 1001]
@@ -265,7 +265,7 @@ print (sum (grad loss x))";
 }
 
 #[test]
-fn checks_inside_gradients_do_not_keep_lanes_from_the_main_road() {
+fn checks_inside_gradients_are_compiled() {
     let text = "let loss (x : [n]Float) : Float =
   let rows = reshape [len x // 8, 8] x
   sum (map (fun r -> sum r) (scan (map2 (*)) (replicate 8 1.0) rows))

@@ -146,6 +146,7 @@ pub fn bin(machine: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
             Value::Array(if numeric(&x) { x } else { y })
         }
         (Value::Array(x), y) | (y, Value::Array(x)) if x.is_empty() && scalar(&y) => Value::Array(x),
+        (Value::Array(x), y) | (y, Value::Array(x)) if x.is_empty() && !numeric(&x) => no_rows(&y),
         (Value::Array(x), Value::Array(y)) if x.shape.len() != y.shape.len() && numeric(&x) && numeric(&y) => {
             return broadcast_ranks(machine, Value::Array(x), Value::Array(y), &mut |m, x, y| bin(m, op, x, y));
         }
@@ -161,6 +162,14 @@ pub fn bin(machine: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         }
         (a, b) => return data(machine, op, a, b),
     })
+}
+
+/// The result of an operation on an array without elements and without an element type: no rows with the shape of
+/// the other operand.
+fn no_rows(other: &Value) -> Value {
+    let mut shape = shape_of(other);
+    shape.insert(0, 0);
+    array::make(shape, Buf::F64(Vec::new()))
 }
 
 /// Whether two arrays have different ranks.
@@ -213,6 +222,7 @@ fn traced(machine: &mut Machine, op: Bin, left: Value, right: Value) -> Res<Valu
         (_, Value::Array(y)) if y.is_empty() && (empty(&left) || crate::value::seq::shape(&left).is_none()) => {
             Ok(right)
         }
+        (Value::Array(x), y) | (y, Value::Array(x)) if x.is_empty() && !numeric(x) => Ok(no_rows(y)),
         (Value::Zero, _) if op == Bin::Add => Ok(right),
         (_, Value::Zero) if matches!(op, Bin::Add | Bin::Sub) => Ok(left),
         (Value::Zero, _) | (_, Value::Zero) if op == Bin::Mul => Ok(Value::Zero),

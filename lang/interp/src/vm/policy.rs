@@ -131,7 +131,7 @@ impl Machine {
             count: call.count,
             spent: profile.map_or(Duration::ZERO, |p| p.spent.get()),
             failures: profile.map_or(0, |p| p.failures.get()),
-            compiles: compile_plain::wanted(self) && !self.check_nan,
+            compiles: (compile_plain::wanted(self) || call.count == 0 && self.ad.depth() == 0) && !self.check_nan,
         };
         let compiled = choose(request) == Tier::Compiled;
         if compiled && let Some(v) = self.compiled(call)? {
