@@ -2,6 +2,8 @@
 
 use super::{call, int, kernels, len, lengths_differ};
 use crate::error::{Error, Res, codes};
+pub(crate) use crate::limits::ops_higher_order::MANY;
+use crate::limits::ops_higher_order::{SHORT, TIMED, WHOLE};
 use crate::ops::arith;
 use crate::ops::comprehension_sums::{Sums, mean};
 use crate::polling;
@@ -10,9 +12,6 @@ use crate::vm::{Fun, Machine};
 use adl_prim::{Bin, HigherOrderFn, Prim, ReductionFn};
 use adl_typing::core::ForKind;
 use std::rc::Rc;
-
-/// Number of elements from which reductions and scans by an operator use whole-array primitives.
-const WHOLE: usize = 8;
 
 /// `map func xs`, `map2 func xs ys` and `map3 func xs ys zs`.
 pub(super) fn map(machine: &mut Machine, func: &Value, arrays: &[Value]) -> Res<Value> {
@@ -50,10 +49,6 @@ pub(super) fn map(machine: &mut Machine, func: &Value, arrays: &[Value]) -> Res<
     seq::pack(machine, out)
 }
 
-/// Length of a row up to which native code keeps its elements in registers, whereas batched interpretation
-/// would create an array for each operation.
-const SHORT: usize = 16;
-
 /// Whether an array's elements are short rows of Floats.
 fn has_short_rows(a: &Value) -> bool {
     matches!(a, Value::Array(a) if a.kind() == Kind::F64 && a.shape.len() > 1 && a.shape[1..].iter().product::<usize>() <= SHORT)
@@ -63,9 +58,6 @@ fn has_short_rows(a: &Value) -> bool {
 fn map_of(arguments: usize) -> HigherOrderFn {
     [HigherOrderFn::Map, HigherOrderFn::Map2, HigherOrderFn::Map3][arguments.clamp(1, 3) - 1]
 }
-
-/// Number of elements from which a function is compiled to native code at its first use.
-pub(crate) const MANY: usize = 1 << 13;
 
 /// Runs a higher-order primitive on large arrays as native code. `None` if that is not possible; no effects
 /// have occurred in that case.
@@ -362,9 +354,6 @@ pub(crate) fn comprehension(
     }
     out
 }
-
-/// Number of index tuples from which the time of a comprehension is recorded.
-const TIMED: usize = 16;
 
 /// Calls `visit` with the value of `func` at each index tuple; the last index varies fastest.
 fn each(

@@ -3,6 +3,7 @@
 
 use super::{call, higher_order, int};
 use crate::error::Res;
+use crate::limits::ops_whole::{FEWEST, MANY_INDEXWISE, STRIP};
 use crate::ops::arith;
 use crate::ops::comprehension_sums::{Sums, mean};
 use crate::polling;
@@ -11,15 +12,6 @@ use crate::vm::{Fun, Machine};
 use adl_prim::{ArrayFn, Bin, Prim, ReductionFn};
 use adl_typing::core::ForKind;
 use std::rc::Rc;
-
-/// Number of index tuples from which a body is evaluated on arrays of indices.
-const FEWEST: usize = 8;
-
-/// Number of index tuples from which array operations take longer than compiling native code.
-const MANY_INDEXWISE: usize = 1 << 16;
-
-/// Number of index tuples that a reduction evaluates at a time, to avoid large arrays.
-const STRIP: usize = 1 << 14;
 
 /// Evaluates the comprehension on arrays of indices, if its body allows it.
 pub(super) fn comprehension(
