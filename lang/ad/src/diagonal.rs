@@ -2,13 +2,11 @@
 //! each component of the result depends on the same component of the argument only, and a single direction
 //! determines the entire matrix.
 
+use crate::limits::diagonal::DEEPEST;
 use adl_ir::rewrite::linear_uses::captured;
 use adl_ir::{Block, FnId, Function, Loop, Op, Out, Program, Trip, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashSet;
-
-/// Limit for nested calls that are analysed.
-const DEEPEST: u32 = 16;
 
 /// Whether a linear function `( ; ẋ) -> ( ; ẏ)`, apart from its residuals, acts componentwise.
 pub fn is_diagonal(p: &Program, f: FnId) -> bool {

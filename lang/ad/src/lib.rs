@@ -45,6 +45,7 @@ pub mod unzip;
 
 mod check;
 mod derive;
+mod limits;
 mod memo;
 
 pub use memo::Ad;

@@ -1,5 +1,6 @@
 //! The memo of all transformations.
 
+use crate::limits::memo::MAX_VARIABLES;
 use crate::results::{Decision, FunctionSites, Helpers, Jvp, Profile, Segments, Structure, Unzipped};
 use crate::unzip::UnzipPlan;
 use adl_ir::{DataId, FnId, Function, Op, Program};
@@ -8,10 +9,6 @@ use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
-
-/// Limit of the variables of all functions generated for one derivative. Code grows with each level of nested
-/// derivatives, and beyond this limit the derivative is refused.
-const MAX_VARIABLES: usize = 1_000_000;
 
 /// What J of a function depends on: the function, which parameters have a tangent, and the shared tangents. If some
 /// parameters share one, the last part gives for each parameter the first one with the same tangent; otherwise it is

@@ -21,16 +21,13 @@ pub use crate::results::{Count, Profile};
 pub use forecast::{Forecast, Row};
 pub(crate) use sites::key;
 
+use crate::limits::profile::MAX_RESULTS;
 use crate::{Ad, check};
 use adl_ir::{Block, Builder, FnId, Function, Loop, Program, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The most counters that all functions of a profile together may return. A function returns its own counters and those
-/// of its callees, so that their number may grow with the square of the number of functions.
-const MAX_RESULTS: usize = 50_000;
 
 /// Adds a carried value to a loop, after its own: the maximum of `here` over all iterations. `lists` are the body's
 /// parameters, the body's results, and the loop's results. Returns the value after the last iteration.

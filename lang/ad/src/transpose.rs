@@ -20,6 +20,7 @@ mod rules;
 
 use crate::Ad;
 use crate::check;
+use crate::limits::transpose::VARIANTS;
 use crate::tensor::affine::Forms;
 use adl_ir::rewrite::{dce, linear_uses};
 use adl_ir::{Block, Builder, FnId, Function, Op, Program, Stmt, Ty, Var};
@@ -79,9 +80,6 @@ impl Ad {
         }
     }
 }
-
-/// Limit of the transposed versions of a function, besides the one that takes all accumulators.
-const VARIANTS: usize = 2;
 
 /// The elements of `all` selected by `there`.
 fn selected_params<'v>(all: &'v [Var], there: &'v [bool]) -> impl Iterator<Item = &'v Var> {

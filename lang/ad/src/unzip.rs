@@ -23,6 +23,7 @@ pub use plan::{Residual, UnzipPlan};
 
 use crate::Ad;
 use crate::check;
+use crate::limits::unzip::PASSED_ON;
 use adl_ir::rewrite::{dce, free};
 use adl_ir::{Block, Builder, DataDecl, DataId, FnId, Function, Lit, Op, Program, Stmt, Ty, Var};
 use adl_prim::Bin;
@@ -30,9 +31,6 @@ use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-
-/// Largest number of residuals of callees that a function returns one by one.
-const PASSED_ON: usize = 64;
 
 impl Ad {
     /// U of a function made by J, under a plan.

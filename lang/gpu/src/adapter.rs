@@ -3,6 +3,7 @@
 //! Opening takes some tens of milliseconds, because it loads drivers. Nothing here runs before a device is requested.
 
 use crate::error::{Error, Res};
+use crate::limits::adapter::ONCE;
 use std::sync::{Arc, Mutex};
 
 /// The capabilities of the device that kernels depend on.
@@ -49,9 +50,6 @@ pub struct Caps {
 
 /// The vendors whose GPUs guarantee forward progress of started work-groups: NVIDIA and AMD.
 const FORWARD_PROGRESS_VENDORS: [u32; 2] = [0x10de, 0x1002];
-
-/// The number of tiles from which a single-pass scan is worth its two additional kernels (see `lookback`).
-const ONCE: u32 = 1024;
 
 /// An open device, its queue, and its capabilities.
 pub(crate) struct OpenDevice {

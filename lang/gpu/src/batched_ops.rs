@@ -4,6 +4,7 @@ use crate::array::{Array, Scalar};
 use crate::error::{Check, Res, unsupported};
 use crate::fold::{KernelContext, TupleOperator};
 use crate::gemm::{StridedOperand, tiles};
+use crate::limits::batched_ops::TILED;
 use crate::nest::each;
 use crate::queue::Gpu;
 use crate::soac::unit;
@@ -330,9 +331,6 @@ pub(crate) fn running(gpu: &Gpu, array: &Array, b: Bin, reverse: bool) -> Res<Ar
         format!("({q} % {m}) * {k} + {at}")
     })
 }
-
-/// The least number of rows and columns of products computed in tiles.
-const TILED: usize = 32;
 
 /// An operand of matrix products, with the strides of its rows (or columns) and of the terms.
 pub(crate) struct Factor<'a> {

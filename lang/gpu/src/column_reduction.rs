@@ -12,19 +12,10 @@
 use crate::array::{Array, Scalar};
 use crate::error::Res;
 use crate::fold::{KernelContext, Source, TupleOperator, assign, copies, gather, store};
+use crate::limits::column_reduction::{MOST, RUN, RUNS, WIDE};
 use crate::nest::THREADS;
 use crate::wgsl::Emit;
 use adl_prim::Bin;
-
-/// The maximum number of lines per work-group.
-const WIDE: usize = 32;
-
-/// The minimum number of elements per thread, and the maximum number of partial results per line.
-const RUN: usize = 16;
-const RUNS: usize = 128;
-
-/// The maximum length of lines for row sums.
-const MOST: usize = 4096;
 
 /// The division of columns: lines per work-group, threads per line, and elements per thread.
 struct Cut {

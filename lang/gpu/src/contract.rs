@@ -4,13 +4,11 @@ use crate::array::{Array, Scalar};
 use crate::error::{Check, Error, Fault, Res, unsupported};
 use crate::fold::{KernelContext, TupleOperator};
 use crate::gemm::{self, StridedOperand};
+use crate::limits::contract::LARGE;
 use crate::queue::Gpu;
 use crate::wgsl::Emit;
 use adl_ir::{Function, Program, Terms};
 use adl_prim::Bin;
-
-/// The least number of rows, columns and terms for which the tiled product kernel is worthwhile.
-const LARGE: usize = 16;
 
 /// `Σ l. left[i, l] · right[j, l]` for `n` rows of `left`, `width` rows of `right`, and `depth` terms. `turned`: whether the first axis of
 /// each operand runs over the terms. If `left` is a vector, so is the result.

@@ -2,6 +2,7 @@
 
 use crate::array::{Array, Scalar, cut};
 use crate::error::{Check, Res, unsupported};
+use crate::limits::data_movement::{COPIED, EDGE};
 use crate::memory::Buffer;
 use crate::nest::{THREADS, each};
 use crate::queue::Gpu;
@@ -178,9 +179,6 @@ pub fn diag(gpu: &Gpu, array: &Array) -> Res<Array> {
     Ok(out)
 }
 
-/// The tile edge of transpositions.
-const EDGE: usize = 16;
-
 /// Transposes the first two axes.
 pub fn transpose(gpu: &Gpu, array: &Array) -> Res<Array> {
     let [height, width, ..] = array.shape[..] else { return unsupported("the transpose of a vector") };
@@ -213,9 +211,6 @@ pub fn transpose(gpu: &Gpu, array: &Array) -> Res<Array> {
     gpu.launch(&w.kernel, &w.bound(), &w.words, (height.div_ceil(EDGE) * width.div_ceil(EDGE)) as u32)?;
     Ok(out)
 }
-
-/// The number of bytes from which a kernel copies a buffer.
-const COPIED: u64 = 1 << 20;
 
 impl Gpu {
     /// Copies the first `bytes` bytes of a buffer, a multiple of four. A kernel copies large buffers: it is two to three

@@ -11,6 +11,8 @@
 
 use crate::array::{Array, Scalar, cut};
 use crate::error::{Res, unsupported};
+pub(crate) use crate::limits::fold::ITEMS;
+use crate::limits::fold::{SHARED, SHORT, TOGETHER};
 use crate::lookback;
 use crate::nest::THREADS;
 use crate::queue::Gpu;
@@ -18,18 +20,6 @@ use crate::tile_staging;
 use crate::wgsl::scalar::zero;
 use crate::wgsl::{Emit, Env, FinishedKernel, MOST, ORIGIN, packed, stored, wgsl};
 use adl_ir::{Function, Program};
-
-/// Consecutive elements per thread.
-pub(crate) const ITEMS: u32 = 8;
-
-/// The work-group memory in bytes that every adapter has.
-const SHARED: u64 = 16384;
-
-/// The tuple size from which intermediate components are stored interleaved in one array.
-const TOGETHER: usize = 4;
-
-/// The maximum length of rows that one thread each reduces, if there is more than one row.
-const SHORT: usize = 128;
 
 /// WGSL expressions of the components of a tuple.
 pub(crate) type Numbers = Vec<String>;

@@ -5,26 +5,15 @@
 use crate::array::{Array, Scalar};
 use crate::error::{Res, unsupported};
 use crate::fold::{KernelContext, TupleOperator};
+use crate::limits::gemm::{DEPTH, EACH, EDGE, LONGEST};
 use crate::queue::Gpu;
 use crate::wgsl::scalar::zero;
 use crate::wgsl::{Emit, load, wgsl};
 use adl_ir::{Function, Program};
 use adl_prim::Bin;
 
-/// The number of threads along each edge of a tile.
-const EDGE: usize = 16;
-
-/// The elements of the product that a thread computes, along each axis.
-const EACH: usize = 4;
-
 /// The edge of a tile.
 const TILE: usize = EDGE * EACH;
-
-/// The depth of a strip.
-const DEPTH: usize = 16;
-
-/// The maximum number of terms on a software device, whose kernels end loops after 65,535 iterations in total.
-const LONGEST: usize = 12_000;
 
 /// Matrix × matrix, matrix × vector or vector × matrix. Axes of `right_array` after the first are treated as columns.
 pub fn matmul(gpu: &Gpu, left_array: &Array, right_array: &Array) -> Res<Array> {

@@ -13,17 +13,9 @@ use crate::array::{Array, Scalar};
 use crate::error::{Check, Res};
 use crate::fold::{KernelContext, Numbers, TupleOperator, copies, held, put};
 use crate::index::HistogramInput;
+use crate::limits::histogram::{BINS, RUN, SHARED};
 use crate::nest::{THREADS, each};
 use crate::wgsl::{Emit, load, packed, stored};
-
-/// The work-group memory in bytes that every adapter has.
-const SHARED: usize = 16384;
-
-/// The length of a run, if there are enough elements.
-const RUN: usize = 1024;
-
-/// The maximum number of private bins of all runs.
-const BINS: usize = 1 << 20;
 
 /// The division of elements: `count` runs of `length` elements (the last ones may be shorter), each with `owners`
 /// threads.

@@ -85,6 +85,7 @@ mod fold;
 pub mod gemm;
 mod histogram;
 pub mod index;
+mod limits;
 mod lookback;
 mod math;
 pub mod memory;

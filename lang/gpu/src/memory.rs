@@ -4,19 +4,10 @@
 //! the next use comes later. (Writes by the host are the exception, which `queue` handles.)
 
 use crate::error::{Error, Res};
+use crate::limits::memory::{GROUPS, KEEP, LEAST};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::{Rc, Weak};
-
-/// The number of bytes that are kept in the pool. A device with memory of its own keeps as many as were in use, if those
-/// are more.
-const KEEP: u64 = 1 << 30;
-
-/// The maximum number of cached bind groups.
-const GROUPS: usize = 4096;
-
-/// The minimum size of a buffer in bytes, so that index 0 can always be read.
-const LEAST: u64 = 256;
 
 /// Memory statistics.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

@@ -7,6 +7,7 @@
 use crate::array::{Array, Data, Scalar};
 use crate::error::{Error, Res, unsupported};
 use crate::exec;
+use crate::limits::program::{INTS, STAYS};
 use crate::queue::Gpu;
 use adl_interp::device::{Device, DeviceUsage, KernelLimits, Prepared, Refusal, gone};
 use adl_interp::error::{self, codes};
@@ -15,12 +16,6 @@ use adl_interp::value::{self, Buf, Kind, Remote, Value};
 use adl_ir::{Builder, FnId, Lit, Program, Ty};
 use adl_prim::Bin;
 use std::rc::Rc;
-
-/// The number of elements from which a device copy of an argument is kept.
-const STAYS: usize = 256;
-
-/// The maximum number of Ints that stay on the host: shapes and similar.
-const INTS: usize = 16;
 
 /// Opens a device for the interpreter: the adapter with the given number or part of a name; the first one by default.
 /// `compiled`: what [`Device::compiled`] returned in an earlier run.

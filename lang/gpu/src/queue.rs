@@ -6,21 +6,13 @@
 use crate::adapter::{self, Caps, OpenDevice};
 use crate::cache;
 use crate::error::{Error, Fault, Res};
+use crate::limits::queue::{ASK, BATCH, PARAMS};
 use crate::memory::{self, Buffer, GroupKey, Memory, Pool};
 use crate::recording::Recording;
 use crate::shader;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// The size in bytes of the parameters of all kernels in a batch.
-const PARAMS: u64 = 1 << 18;
-
-/// The maximum number of kernels in a batch, so that the driver can start while later kernels are still encoded.
-const BATCH: u32 = 1024;
-
-/// The interval at which waiting for results polls for an interrupt.
-const ASK: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// The text of a kernel, and its interface.
 #[derive(Clone, Debug, Default)]

@@ -7,19 +7,11 @@
 
 use crate::array::Array;
 use crate::error::{Fault, Res, unsupported};
+use crate::limits::recording::{BYTES, SENT, STEPS};
 use crate::memory::Buffer;
 use crate::queue::{Bound, Gpu, Kernel, Pipeline};
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// The maximum number of bytes allocated during a recording, which are held until its end.
-const BYTES: u64 = 1 << 26;
-
-/// The maximum number of uploaded bytes that a recording keeps.
-const SENT: u64 = 1 << 16;
-
-/// The maximum number of commands of a recording.
-const STEPS: usize = 8192;
 
 /// A buffer of a recording: an argument, an allocation that each replay repeats, or an upload that is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

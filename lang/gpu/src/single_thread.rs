@@ -3,29 +3,17 @@
 
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Res, unsupported};
+pub(crate) use crate::limits::single_thread::STATEMENTS;
+use crate::limits::single_thread::{ALONE, MOST, UNKNOWN};
 use crate::nest::{self, THREADS};
 use crate::queue::Gpu;
 use crate::wgsl::{Emit, Env, StridedView, VarValue, packed};
 use adl_ir::{Block, Function, Loop, Op, Out, Program, Stmt, Trip, Var};
 
-/// The maximum number of operations per thread, as far as the host knows trip counts: one operation takes about ten
-/// nanoseconds, and hundreds if it reads memory.
-const MOST: u64 = 1 << 20;
-
-/// The same limit if there is a single thread: the CPU is about a hundred times as fast, and sending it the data takes
-/// less time.
-const ALONE: u64 = 1 << 18;
-
-/// The maximum number of statements of such a kernel: larger ones take long to compile, which rarely pays.
-pub(crate) const STATEMENTS: usize = 40;
-
 /// The number of statements, including nested ones.
 pub(crate) fn size(s: &Stmt) -> usize {
     1 + s.op.blocks().into_iter().map(|b| b.stmts.iter().map(size).sum::<usize>()).sum::<usize>()
 }
-
-/// The assumed trip count of loops whose trip count is unknown.
-const UNKNOWN: u64 = 1 << 12;
 
 /// An estimate of the operations of a statement. `None` if it is not scalar code with element accesses. `turns` returns
 /// known extents.

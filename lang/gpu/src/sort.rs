@@ -9,17 +9,12 @@ use crate::array::{Array, Data, Scalar};
 use crate::data_movement;
 use crate::error::{Res, unsupported};
 use crate::fold::{KernelContext, TupleOperator};
+use crate::limits::sort::{THREADS, TILE};
 use crate::nest::each;
 use crate::queue::Gpu;
 use crate::wgsl::Emit;
 use adl_ir::{Function, Lit, Program};
 use adl_prim::Bin;
-
-/// Threads per tile.
-const THREADS: usize = 128;
-
-/// Elements per tile.
-const TILE: usize = 2048;
 
 /// Sort keys: the minimum that is subtracted from Ints, and the number of significant bits.
 struct SortKeys {

@@ -9,6 +9,7 @@
 //! - Tests [`inject`] a panic at a [`Point`].
 
 use crate::error::{Error, codes};
+use crate::limits::fault::AFTER;
 use crate::polling;
 use adl_syntax::span::Span;
 use adl_syntax::stop::Stopped;
@@ -129,9 +130,6 @@ pub(crate) fn resume_from(payload: Box<dyn Any + Send>) -> ! {
 /// The fault of a helper that has not been reported yet.
 static ASIDE: Mutex<Option<Box<Fault>>> = Mutex::new(None);
 static IS_ASIDE: AtomicBool = AtomicBool::new(false);
-
-/// Time after which a helper that has panicked goes on.
-const AFTER: Duration = Duration::from_millis(20);
 
 /// Starts a thread that serves a session: `eval_op` again and again, which says after what time, or that it is done. Where it panics the session hears of it
 /// ([`aside`]) and `stop` ends its run; then it goes on. The second time it ends. No thread is an error of the system.

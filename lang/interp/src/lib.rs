@@ -36,6 +36,7 @@ pub mod error;
 pub mod fault;
 pub mod host;
 pub mod ir;
+mod limits;
 pub mod ops;
 pub mod value;
 pub mod vm;

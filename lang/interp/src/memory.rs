@@ -5,6 +5,8 @@
 //! granted.
 
 use crate::error::{Error, Res, codes};
+use crate::limits::memory::{BETWEEN, LARGE};
+use crate::limits::value_array::MAX_ELEMENTS;
 use std::sync::OnceLock;
 
 /// The reason for refusing memory.
@@ -20,12 +22,6 @@ pub struct Shortage {
 pub type Source = fn(u64) -> Result<(), Shortage>;
 
 static SOURCE: OnceLock<Source> = OnceLock::new();
-
-/// Number of bytes below which requests are granted without a check; the allocator's reserve has the same size.
-const LARGE: usize = 1 << 24;
-
-/// Number of bytes that may be appended to a text between two checks.
-const BETWEEN: usize = 1 << 20;
 
 /// Sets the function that knows the memory limits. Only the first call has an effect.
 pub fn set_source(source: Source) {
@@ -121,6 +117,37 @@ fn size(bytes: u64) -> String {
         b if b >= 1_000_000_000 => format!("{:.1} GB", b as f64 / 1e9),
         b => format!("{:.1} MB", b as f64 / 1e6),
     }
+}
+
+/// An empty vector with capacity `n`, or an error.
+pub fn room<T>(n: usize) -> Res<Vec<T>> {
+    let mut v = Vec::new();
+    let bytes = n.saturating_mul(size_of::<T>());
+    check_available(bytes).map_err(|s| s.error(&format!("an array of shape [{n}]"), bytes))?;
+    if n > MAX_ELEMENTS || n.saturating_mul(size_of::<T>().max(1)) > largest_array() || v.try_reserve_exact(n).is_err()
+    {
+        return Err(too_large(&[n]));
+    }
+    Ok(v)
+}
+
+/// Maximum number of bytes of one array. A larger reservation could succeed, but the system would end the
+/// process when it is used.
+fn largest_array() -> usize {
+    static LIMIT: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    *LIMIT.get_or_init(|| {
+        let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let total = info
+            .lines()
+            .find_map(|l| l.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<usize>().ok());
+        total.map_or(1 << 36, |kb| kb * 1024)
+    })
+}
+
+/// The error for an array that does not fit into memory.
+pub(crate) fn too_large(shape: &[usize]) -> Box<Error> {
+    let text: Vec<String> = shape.iter().map(usize::to_string).collect();
+    Error::new(codes::MEMORY, format!("there is not enough memory for an array of shape [{}]", text.join(", ")))
 }
 
 #[cfg(test)]

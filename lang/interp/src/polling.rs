@@ -2,18 +2,11 @@
 //! of the run on their thread.
 
 use crate::error::{Error, Res, codes};
+pub use crate::limits::polling::PIECE;
+pub(crate) use crate::limits::polling::STRIDE;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Number of elements between two polls: well below a tenth of a second, even for the slowest elementwise
-/// function.
-pub(crate) const STRIDE: usize = 1 << 16;
-
-/// Number of bytes copied at a time. For more than 4 KiB the C library uses the processor's string instruction.
-/// On some processors it is ten times slower if source and destination are aligned differently, as for the tail
-/// of a vector.
-pub const PIECE: usize = 2048;
 
 /// Number of elements copied at a time.
 const fn at_once<T>() -> usize {
@@ -65,7 +58,7 @@ pub fn failure() -> Option<Box<Error>> {
 
 /// The values of `f` for all numbers below `n`.
 pub(crate) fn collect<T>(n: usize, f: impl FnMut(usize) -> T) -> Res<Vec<T>> {
-    let mut out = crate::value::array::room(n)?;
+    let mut out = crate::memory::room(n)?;
     let mut f = f;
     while out.len() < n {
         poll()?;
@@ -77,7 +70,7 @@ pub(crate) fn collect<T>(n: usize, f: impl FnMut(usize) -> T) -> Res<Vec<T>> {
 /// Collects the items of an iterator.
 pub(crate) fn collect_exact<T>(items: impl ExactSizeIterator<Item = T>) -> Res<Vec<T>> {
     let mut items = items;
-    let mut out = crate::value::array::room(items.len())?;
+    let mut out = crate::memory::room(items.len())?;
     while items.len() > 0 {
         poll()?;
         out.extend(items.by_ref().take(STRIDE));
@@ -115,7 +108,7 @@ pub(crate) fn write<T: Clone>(to: &mut [T], from: &[T]) {
 
 /// A copy of a slice.
 pub(crate) fn copy<T: Clone>(from: &[T]) -> Res<Vec<T>> {
-    let mut out = crate::value::array::room(from.len())?;
+    let mut out = crate::memory::room(from.len())?;
     extend(&mut out, from)?;
     Ok(out)
 }

@@ -14,21 +14,12 @@
 //! A binary installs it with `#[global_allocator] static MEMORY: CachingAllocator<A> = CachingAllocator(A)`, where `A` serves the smaller
 //! blocks.
 
+use crate::limits::alloc::{LARGE, MOST, SLOTS, TRIES, WAIT};
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use std::time::Duration;
 
 /// The allocator. `A` serves blocks below 256 KiB.
 pub struct CachingAllocator<A>(pub A);
-
-/// The smallest block, in bytes, that is kept.
-const LARGE: usize = 1 << 18;
-
-/// The largest number of kept blocks.
-const SLOTS: usize = 128;
-
-/// The upper limit on kept bytes; the limit is lower on machines with less than 16 times this much memory.
-const MOST: usize = 1 << 30;
 
 /// The alignment that the system allocator guarantees.
 const ALIGN: usize = 16;
@@ -53,10 +44,6 @@ static HELD_BACK: AtomicUsize = AtomicUsize::new(0);
 
 /// A spin lock: held by the thread that releases or re-establishes the reserve.
 static ITERATION: AtomicBool = AtomicBool::new(false);
-
-/// How often, and how long, a failed allocation waits for other threads to free memory: runs that end do.
-const TRIES: u32 = 50;
-const WAIT: Duration = Duration::from_millis(4);
 
 /// Bytes of the reserve; constant once set.
 static RESERVE: AtomicUsize = AtomicUsize::new(0);

@@ -8,6 +8,7 @@
 mod rearrange;
 
 use crate::handle::{AXES, Handle, ValueForm};
+use crate::limits::fast_paths::LARGE_PRODUCT;
 use crate::runtime::Ctx;
 use adl_interp::ops::kernels::{self, Factor};
 use adl_interp::value::{Buf, Value};
@@ -120,9 +121,6 @@ struct FastOpCall<'a> {
     quick: &'a FastOpSite,
     words: [u64; WORDS],
 }
-
-/// The number of multiplications above which the interpreter computes a product, on all threads.
-const LARGE_PRODUCT: i64 = 1 << 24;
 
 impl FastOpCall<'_> {
     fn takes(&self, i: usize) -> bool {

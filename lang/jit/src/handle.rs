@@ -27,6 +27,7 @@
 
 use crate::heap::{CellHeap, HeapCell};
 use crate::layouts::Layouts;
+use crate::limits::handle::{BLOCK, SMALLEST, SPARE};
 use adl_interp::ir::boxes;
 use adl_interp::value::{Array, Buf, Value, array};
 use adl_ir::Ty;
@@ -345,9 +346,6 @@ impl Handle {
     }
 }
 
-/// The capacity in Floats of the smallest class of spare buffers; each class doubles it.
-const SMALLEST: usize = 4;
-
 /// The number of size classes of spare buffers.
 const CLASSES: usize = 19;
 
@@ -361,16 +359,10 @@ const PART: u8 = u8::MAX;
 /// The size in words of the first block of such memory, and the maximum.
 const WORDS: (usize, usize) = (1 << 9, 1 << 19);
 
-/// The number of Floats in all spare buffers of a class, beyond which only two buffers are kept.
-const SPARE: usize = 1 << 16;
-
 /// The smallest class with room for `n` Floats.
 fn class(n: usize) -> usize {
     ((n.max(1) - 1) >> SMALLEST.trailing_zeros()).checked_ilog2().map_or(0, |k| k as usize + 1)
 }
-
-/// Handles per block of the pool.
-const BLOCK: usize = 32;
 
 /// All handles of a run.
 pub(crate) struct HandlePool {

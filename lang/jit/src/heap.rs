@@ -16,6 +16,8 @@
 
 use crate::handle::HandlePool;
 use crate::layouts::Layouts;
+use crate::limits::heap::AT_ONCE;
+pub(crate) use crate::limits::heap::LISTS;
 use crate::runtime::{Ctx, WordKind};
 use adl_interp::error::{Error, codes};
 use adl_interp::ir::boxes;
@@ -56,14 +58,8 @@ const HEAD: usize = size_of::<HeapCell>() / 8;
 pub(crate) const VALUE: usize = 2;
 const _: () = assert!(size_of::<Value>() <= 8 * VALUE && align_of::<Value>() <= 8);
 
-/// The number of free lists for small cells, which native code also uses; sizes from here on are kept in a map.
-pub(crate) const LISTS: usize = 32;
-
 /// The size in words of the first block of memory for cells, and the maximum.
 const BLOCKS: (usize, usize) = (1 << 10, 1 << 19);
-
-/// The number of words that are carved into cells when a free list is empty.
-const AT_ONCE: usize = 256;
 
 impl HeapCell {
     /// The address of the fields or of the value.

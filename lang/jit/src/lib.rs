@@ -42,6 +42,7 @@ mod fast_paths;
 mod handle;
 mod heap;
 mod layouts;
+mod limits;
 mod module;
 mod outline_loops;
 mod output_buffer;

@@ -2,6 +2,7 @@
 
 use crate::emit;
 use crate::handle::HandlePool;
+use crate::limits::module::{INSTRUCTION, LARGE, MARGIN, MAX_STACK, MOST, STACK};
 use crate::runtime::{Ctx, Tables, WordKind};
 use crate::unit::Unit;
 use adl_interp::error::{Error, Res, codes};
@@ -21,26 +22,6 @@ use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, ModuleError, ModuleReloc};
 use std::rc::Rc;
-
-/// Stack, in bytes, that run-time functions may use below native code.
-const MARGIN: usize = 256 * 1024;
-
-/// The minimum stack, in bytes, of a unit without recursion.
-const STACK: usize = 4 << 20;
-
-/// The maximum stack, in bytes, for recursion, regardless of `--stack`.
-const MAX_STACK: usize = 1 << 30;
-
-/// Cost model: compiling one instruction takes about as long as arithmetic on this many elements.
-const INSTRUCTION: usize = 64;
-
-/// The number of instructions from which a function's registers are allocated in a single pass: backtracking takes
-/// superlinear time. (So does Cranelift's verifier for blocks with thousands of parameters.)
-const LARGE: usize = 20_000;
-
-/// Instructions of a unit above which making machine code takes seconds, and the interpreter is done before that. Programs that people write stay far
-/// below it; a profile counts in every branch and loop of a derivative of derivatives, and may be a hundred times as long as its function.
-const MOST: usize = 200_000;
 
 /// Bytes of a register's place on the stack.
 const PLACE: usize = 16;

@@ -5,15 +5,10 @@
 //! unit, become functions. The values that a loop reads become parameters, except literals, symbolic zeros and shapes,
 //! which are rematerialised inside. The code of the loop does not change.
 
+use crate::limits::outline_loops::{LARGE, LOOP};
 use adl_interp::ir::live;
 use adl_ir::{Block, FnId, Function, Loop, Op, Stmt, Ty, Var};
 use std::collections::HashSet;
-
-/// The number of statements from which the loops of a function are outlined.
-const LARGE: usize = 100;
-
-/// The least number of statements of an outlined loop.
-const LOOP: usize = 8;
 
 /// Returns a function without its loops, and the outlined loops. `next`: the ID of the first outlined loop.
 pub(crate) fn split(func: &Function, next: FnId) -> Option<(Function, Vec<Function>)> {

@@ -8,25 +8,13 @@
 
 use crate::handle::{AXES, Handle, ValueForm};
 use crate::heap::HeapCell;
+use crate::limits::output_buffer::{CELLS, KEPT, ROOM, ROWS};
 use crate::runtime::{Ctx, WordKind};
 use adl_interp::error::{Error, Res, codes};
 use adl_interp::ir::{boxes, buffer};
 use adl_interp::value::Value;
 use adl_ir::Ty;
 use std::rc::Rc;
-
-/// The maximum initial capacity in Floats if the trip count is known. Memory that is never written costs nothing,
-/// whereas growing copies the buffer and faults in new pages.
-const ROOM: i64 = 1 << 27;
-
-/// The maximum initial capacity in cells.
-const CELLS: i64 = 1 << 20;
-
-/// The initial capacity in rows if the trip count is not known.
-const ROWS: i64 = 4;
-
-/// The size in Floats above which a buffer gets exactly the requested capacity, and does not become a spare buffer.
-const KEPT: i64 = 1 << 12;
 
 /// The form of an array of rows, boxed or not; `None` if it is not supported.
 fn of_rows(row: ValueForm, boxed: bool) -> Option<ValueForm> {

@@ -6,13 +6,11 @@ use crate::handle::{Handle, ValueForm};
 use crate::runtime::Ctx;
 use adl_interp::ops::kernels;
 
+use crate::limits::scan_loops::PART;
 use adl_prim::Bin;
 
 /// The operators with specialised reductions, scans and histograms, by number.
 pub(crate) const SIMPLE: [Bin; 4] = [Bin::Add, Bin::Mul, Bin::Min, Bin::Max];
-
-/// Elements per block, small enough for the cache.
-const PART: usize = 1 << 12;
 
 /// The elements of an Int array; `None` if the handle is not one.
 ///

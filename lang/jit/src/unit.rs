@@ -1,16 +1,11 @@
 //! Selects the functions that are compiled together: a function and everything that it calls.
 
+use crate::limits::unit::{MAX_SIZE, MAX_VARS};
 use crate::outline_loops;
 use adl_interp::ir::native::LoweredIr;
 use adl_ir::{Block, FnId, Function, Op};
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// The limit on variables of a function: above it, its frame takes much of a stack.
-const MAX_VARS: usize = 100_000;
-
-/// Statements of a unit above which it is not even begun to compile it ([`crate::module`] bounds its instructions).
-const MAX_SIZE: usize = 150_000;
 
 /// The functions that are compiled together.
 pub(crate) struct Unit {

@@ -14,14 +14,10 @@
 //! The numbers of rows and columns are known only at run time, so the original nest is kept as an alternative for
 //! small ones.
 
+use crate::limits::contract::{DEEP, WIDE};
 use adl_ir::{Block, Builder, Cmp, Contract, Function, Lit, Loop, Op, Out, Stmt, Terms, Trip, Ty, Var};
 use adl_prim::Bin;
 use std::collections::HashMap;
-
-/// Number of rows and of columns from which a contraction pays off.
-const WIDE: i64 = 4;
-/// Number of terms from which a contraction pays off: as many as the kernel adds side by side.
-const DEEP: i64 = 8;
 
 /// Introduces contractions. Returns whether the function changed.
 pub fn contract(f: &mut Function) -> bool {

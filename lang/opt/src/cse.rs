@@ -4,13 +4,11 @@
 //! Operations are compared by their text. Operations with blocks (loops, reductions, branches) are compared with
 //! their bound variables renumbered; those with more than `LARGEST` statements are skipped.
 
+use crate::limits::cse::LARGEST;
 use adl_ir::rewrite::is_pure;
 use adl_ir::{Block, Function, Lit, Op, Stmt, Var};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
-
-/// Largest number of statements of an operation with blocks that is still compared.
-const LARGEST: usize = 48;
 
 /// Statements seen so far, by text, one table for each open block.
 #[derive(Default)]

@@ -1,12 +1,10 @@
 //! Extents of arrays that can be computed without the array, from what it was made of. Unlike [`crate::shapes`],
 //! this analysis looks at one iteration only, and it is valid where arrays may be symbolic zeros.
 
+use crate::limits::extent::MOST;
 use adl_ir::{Function, Op, Out, SoacKind, Stmt, Var};
 use adl_prim::Bin;
 use std::collections::{HashMap, HashSet};
-
-/// Largest number of arrays searched for one extent.
-const MOST: usize = 32;
 
 /// Known facts about shapes.
 #[derive(Default)]

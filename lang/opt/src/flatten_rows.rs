@@ -8,12 +8,10 @@
 //! A row of numbers is written straight into the collected array, while a matrix of rows is first allocated as an
 //! array of its own. The pass is for native code, and runs after all passes that look at what loops collect.
 
+use crate::limits::flatten_rows::MOST;
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Ty, Var};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
-
-/// Largest number of elements of such a matrix.
-const MOST: usize = 64;
 
 /// Flattens collected matrices. Returns whether the function changed.
 pub fn flatten_matrices(f: &mut Function) -> bool {

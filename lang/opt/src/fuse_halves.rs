@@ -7,12 +7,10 @@
 //! ⟼  gradient x = loop over x collect { y = exp x; z = y · y; …; return z, … }    (z is summed)
 //! ```
 
+use crate::limits::fuse_halves::MOST;
 use adl_ir::rewrite::renumber;
 use adl_ir::{Block, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Trip, Ty, Var};
 use std::collections::{HashMap, HashSet};
-
-/// Largest number of statements of both halves together.
-const MOST: usize = 1500;
 
 /// The value and the gradient of a function with one scalar result. `primal` returns the value and the residuals;
 /// `cotangent` takes the residuals and a cotangent. `None` if no loop of the one half reads what a loop of the

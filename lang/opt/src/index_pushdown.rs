@@ -8,15 +8,11 @@
 //! computed anyway, and nothing would be gained. So the pass looks through an array only if all of its readers can
 //! be rewritten.
 
+use crate::limits::index_pushdown::{READERS, ROUNDS};
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{ArrayFn, Bin, GeneralFn, Prim};
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
-
-/// Number of rounds: a row of a transpose of a product takes two.
-const ROUNDS: usize = 4;
-/// Largest number of readers of an array whose elements cost more than one product of two numbers.
-const READERS: usize = 4;
 
 /// Which sums may be reordered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

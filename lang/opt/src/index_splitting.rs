@@ -11,18 +11,13 @@
 //! Iterations are independent and each element is computed as before, so the results have the same bits. The loop
 //! is emitted three times, so the pass is for native code only.
 
+use crate::limits::index_splitting::{FEWEST, LONGEST};
 use adl_ir::rewrite::rename as copy;
 use adl_ir::rewrite::renumber;
 use adl_ir::{Block, Cmp, Conv, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
-
-/// Trip count of the interior from which the split loop is used.
-const FEWEST: i64 = 48;
-
-/// Largest number of statements of a body that is split.
-const LONGEST: usize = 90;
 
 /// Splits loops. Returns whether there were any.
 pub fn split_loops(f: &mut Function) -> bool {

@@ -8,28 +8,12 @@
 //! Not inlined: checkpoints, calls with a custom derivative rule (except by [`for_device`], after differentiation),
 //! calls with linear operands, and recursive functions.
 
+use crate::limits::inline::{DEPTH, GROWTH, LAST_GROWTH, LEAF, ONCE, SMALL, STRAIGHT};
 use crate::scalar_replacement::Sums;
 use adl_ir::rewrite::renumber;
 use adl_ir::{Block, FnId, Function, Op, Program, Role, Stmt, Var};
 use adl_prim::{GeneralFn, Prim};
 use std::collections::HashMap;
-
-/// Largest number of statements of a small function, size checks not counted.
-const SMALL: usize = 32;
-/// Largest number of statements of a function without loops on small arrays, which become scalars where their
-/// elements are known.
-const STRAIGHT: usize = 96;
-/// Number of statements that a function may gain.
-const GROWTH: usize = 256;
-/// Largest depth of calls within inlined calls.
-const DEPTH: usize = 4;
-/// Largest number of statements of a function without calls, which is inlined at any depth.
-const LEAF: usize = 16;
-
-/// Largest number of statements of a function with a single call site.
-const ONCE: usize = 256;
-/// Number of statements that a function may gain in [`finally`].
-const LAST_GROWTH: usize = 768;
 
 /// Inlines small functions. Returns whether there were any.
 pub fn inline(p: &Program, f: &mut Function) -> bool {

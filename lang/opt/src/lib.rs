@@ -46,6 +46,7 @@ pub mod index_splitting;
 pub mod inline;
 pub mod interchange;
 pub mod ipo_dce;
+mod limits;
 pub mod operators;
 pub mod pipelines;
 pub mod pointwise;

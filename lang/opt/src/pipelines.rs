@@ -100,10 +100,8 @@ pub enum Step {
     All(&'static [Step]),
 }
 
+pub use crate::limits::pipelines::ROUNDS;
 use Step::{All, Materialized, Rounds, Run, Then};
-
-/// Limit of the rounds of fusion.
-pub const ROUNDS: usize = 4;
 
 /// Cleaning up after other passes.
 pub static CLEANUP: &[Step] = &[Run(&SIMPLIFY), Run(&HOIST), Run(&SIMPLIFY), Run(&DEAD)];

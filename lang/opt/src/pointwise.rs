@@ -10,13 +10,11 @@
 //! function that does anything else with arrays is left alone, because those operations would stand between the
 //! loops and prevent fusion.
 
+use crate::limits::pointwise::FEWEST;
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, GeneralFn, Prim};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
-
-/// Fewest operations on vectors for which the rewrite pays off.
-const FEWEST: usize = 2;
 
 /// Rewrites a function, none of whose arrays is a symbolic zero. Returns whether it changed.
 pub fn pointwise(func: &mut Function) -> bool {

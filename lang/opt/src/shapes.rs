@@ -14,6 +14,7 @@
 mod bounds;
 mod symbolic_zeros;
 
+use crate::limits::shapes::DEEPEST;
 use adl_ir::shape_rule::Shapes;
 use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{GeneralFn, Prim};
@@ -23,8 +24,6 @@ use std::collections::{HashMap, HashSet};
 /// Largest rank for which the shape of an array is written out element by element if it is also the shape of
 /// another array.
 const WRITTEN: usize = 1;
-/// Loop depth from which a carried array gets a form of its own, without analysis.
-const DEEPEST: usize = 6;
 
 /// The extent of an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

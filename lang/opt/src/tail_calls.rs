@@ -5,12 +5,10 @@
 //! followed by a call of a copy of `f` with the last arguments, which does not call itself. The final part of `f`
 //! thus appears once, and its results, of any type, need no initial value in the loop.
 
+use crate::limits::tail_calls::MOST;
 use adl_ir::{Block, FnId, Function, Lit, Loop, Op, Program, Stmt, Trip, Ty, Var};
 use adl_syntax::span::Span;
 use std::collections::HashSet;
-
-/// Largest number of statements of a function that is duplicated.
-const MOST: usize = 256;
 
 /// Eliminates tail calls in `root` and the functions that it calls. `seen` holds the functions that have been
 /// processed.

@@ -5,16 +5,11 @@
 
 use crate::Session;
 use crate::complete::Completion;
+use crate::limits::completion_ranking::{LONG, MORE, MOST};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::highlight::Class;
 use adl_typing::env::Env;
 
-/// The number of candidates whose types are checked; more would cause a noticeable delay.
-const MOST: usize = 100;
-/// Longer entries are not checked repeatedly.
-const LONG: usize = 2000;
-/// The number of arguments that may follow the one at the cursor.
-const MORE: usize = 3;
 /// An expression of any type.
 const ANY: &str = "(error \"\")";
 /// Endings that complete an expression inside an unfinished construct.

@@ -1,6 +1,7 @@
 //! Documentation of names, modules, and the whole library.
 
 use crate::Session;
+use crate::limits::docs::READABLE;
 use adl_interp::fault;
 use adl_prim::{Prim, Typing};
 use adl_syntax::ast::ItemKind;
@@ -87,9 +88,6 @@ pub fn summary(text: &str) -> &str {
     let line = end.map_or(line, |i| &line[..i]);
     line.strip_suffix('.').filter(|l| !l.ends_with('.')).unwrap_or(line)
 }
-
-/// The length up to which a type is considered readable.
-const READABLE: usize = 60;
 
 impl Session {
     /// Documentation of a name or a module: type, text and examples.

@@ -2,17 +2,12 @@
 //! name again and again does not fill memory.
 
 use crate::Session;
+use crate::limits::gc::{LARGE, MANY};
 use adl_interp::value::{Value, seq};
 use adl_typing::core::GlobalId;
 use adl_typing::env::{Env, Global};
 use std::collections::HashSet;
 use std::rc::{Rc, Weak};
-
-/// The minimal number of new definitions between collections. The time of a collection is proportional to the number of
-/// definitions kept.
-const MANY: u32 = 256;
-/// Values with more numbers than this trigger an earlier collection.
-const LARGE: usize = 1 << 16;
 
 /// What a front end displays after its entry has ended.
 pub(crate) trait Displayed {

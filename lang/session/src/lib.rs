@@ -27,6 +27,7 @@ mod gc;
 mod imports;
 mod interactive;
 mod item_words;
+mod limits;
 mod modules;
 mod plans;
 mod probe;

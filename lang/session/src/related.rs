@@ -2,11 +2,7 @@
 
 use crate::Session;
 use crate::docs::{DocEntry, DocModule};
-
-/// The maximal number of names to list.
-const MAX_RELATED: usize = 6;
-/// The length of a common prefix that makes names related.
-const STEM: usize = 3;
+use crate::limits::related::{MAX_RELATED, STEM};
 
 impl Session {
     /// Names that the documentation of a library name mentions, names whose documentation mentions it, and names of its

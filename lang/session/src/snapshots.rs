@@ -1,6 +1,7 @@
 //! Undo and snapshots: the definitions before an entry, or when they were saved under a name.
 
 use crate::Session;
+use crate::limits::snapshots::MAX_UNDO;
 use crate::reload::Loaded;
 use crate::saved::{History, LAST_VALUES};
 use adl_syntax::span::Span;
@@ -8,9 +9,6 @@ use adl_syntax::symbol::Symbol;
 use adl_typing::env::Env;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// The maximal number of entries that can be undone.
-const MAX_UNDO: usize = 100;
 
 /// The meaning of all names at one time.
 #[derive(Clone)]

@@ -3,6 +3,7 @@
 
 use crate::defunctionalise::functional;
 use crate::key::{Key, KeyToken};
+use crate::limits::call::DEEPEST;
 use crate::types::{apply, bind, closed};
 use crate::val::{Closure, Fun, Subst, Val};
 use crate::{Layout, Res, Spec, Specialized};
@@ -11,9 +12,6 @@ use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda};
 use adl_typing::ty::{Ty, TyVar};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
-
-/// The limit of concurrent specialisations of one code, whose arguments have different layouts each time.
-const DEEPEST: usize = 100;
 
 /// A function of the IR that can be called.
 pub(crate) struct IrTarget {

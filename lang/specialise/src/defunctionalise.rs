@@ -15,6 +15,7 @@
 use crate::call::{IrTarget, ResultPromise};
 use crate::info::local_types;
 use crate::key::Key;
+use crate::limits::defunctionalise::MAX_CODES;
 use crate::types::{apply, closed};
 use crate::val::{Closure, Fun, Val};
 use crate::{Layout, Res, Spec};
@@ -23,9 +24,6 @@ use adl_typing::core::{GlobalId, Lambda};
 use adl_typing::ty::{self, Ty};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
-
-/// The limit of codes of one function type.
-const MAX_CODES: usize = 200;
 
 /// The data type for functions of one type.
 struct FunctionDataType {

@@ -1,5 +1,6 @@
 //! Evaluation of Core expressions to abstract values.
 
+use crate::limits::eval::{MAX_COPY_SIZE, MAX_LEAVES};
 use crate::val::{Closure, Fun, Rep, Size, Val};
 use crate::{Res, Spec, nowhere};
 use adl_ir::{Lit as IrLit, Op, Ty as IrTy, Var};
@@ -11,12 +12,6 @@ use adl_typing::ty::{Ty, TyVar};
 use adl_typing::walk::walk;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// The size limit of an expression that is copied to become code of its own. (Copying is recursive.)
-const MAX_COPY_SIZE: usize = 4000;
-
-/// The limit of IR variables for one value.
-const MAX_LEAVES: usize = 4000;
 
 impl Spec<'_> {
     /// Generates the code of an expression.

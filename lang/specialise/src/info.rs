@@ -1,6 +1,7 @@
 //! Facts about code that do not depend on its use. They are computed once and cached.
 
 use crate::Spec;
+use crate::limits::info::{MAX_CALL_DEPTH, SMALL};
 use crate::val::{Closure, Fun, Val};
 use adl_prim::{Bin, NumberFn, Prim};
 use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda, Lit, Local};
@@ -26,9 +27,6 @@ pub(crate) struct CodeInfo {
     /// Keeps the code alive, because the cache identifies it by address.
     _code: Rc<Lambda>,
 }
-
-/// The size limit of code that may be inlined.
-const SMALL: usize = 40;
 
 fn tyvars(t: &Ty, out: &mut BTreeSet<TyVar>) {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || match t {
@@ -169,9 +167,6 @@ pub(crate) fn local_types(lam: &Lambda) -> HashMap<Local, Ty> {
     });
     out
 }
-
-/// The nesting depth to which called functions are examined.
-const MAX_CALL_DEPTH: u32 = 4;
 
 impl Spec<'_> {
     /// Whether a function of numbers is straight-line arithmetic, which gives the same results on entire arrays.

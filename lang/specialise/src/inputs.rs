@@ -2,6 +2,7 @@
 //! parameters.
 
 use crate::info::local_types;
+use crate::limits::inputs::DEEPEST;
 use crate::types::{apply, closed};
 use crate::val::{Closure, Fun, Val};
 use crate::{Entry, FunView, Input, Res, Root, Spec, Unsupported, ValueKind, ValuePath};
@@ -11,9 +12,6 @@ use adl_typing::core::{Def, Expr, ExprKind, GlobalId, Lambda, Local};
 use adl_typing::ty::{self, Ty};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
-
-/// The nesting depth of captured functions that is followed.
-const DEEPEST: usize = 64;
 
 impl ValuePath {
     fn then(&self, step: u32) -> ValuePath {

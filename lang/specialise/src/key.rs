@@ -1,5 +1,6 @@
 //! Identity of calls. Two calls share one IR function if their code, layouts, known functions and types are equal.
 
+use crate::limits::key::MAX_KEY_LENGTH;
 use crate::val::{Closure, Fun, Rep, Size, Val};
 use crate::{Res, Spec};
 use adl_ir::{FnId, Ty as IrTy};
@@ -7,9 +8,6 @@ use adl_prim::Prim;
 use adl_syntax::symbol::Symbol;
 use adl_typing::ty::{Ty, TyVar};
 use std::rc::Rc;
-
-/// The limit of a key's length. Without it, functions that nest deeper at each call would not terminate.
-const MAX_KEY_LENGTH: usize = 4000;
 
 /// The identity of a call, flattened to a list of tokens.
 pub(crate) type Key = Vec<KeyToken>;

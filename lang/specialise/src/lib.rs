@@ -44,6 +44,7 @@ mod jacobian;
 mod join_branches;
 mod key;
 pub mod layout;
+mod limits;
 mod loops;
 mod matches;
 mod polymorphic_data;
@@ -67,6 +68,7 @@ use adl_syntax::symbol::Symbol;
 use adl_typing::core::{ExprKind, GlobalId, Lambda, Local};
 use adl_typing::ty::Ty;
 use key::Key;
+use limits::entry::ATTEMPTS;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use val::{Subst, Val};
@@ -165,9 +167,6 @@ impl<'a> Spec<'a> {
         Unsupported::new(why, self.b.span)
     }
 }
-
-/// How often an entry is specialised until all functions inside data are known.
-const ATTEMPTS: usize = 16;
 
 /// Specialises the function at [`Root::Fun`] for arguments of these types. They have no type variables; their sizes are
 /// ignored.

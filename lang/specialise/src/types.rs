@@ -1,5 +1,6 @@
 //! Instantiation of Core types under a substitution, and their layouts.
 
+use crate::limits::types::{MAX_ARGUMENT_SIZE, MAX_DATA_INSTANCES};
 use crate::val::{Fun, Rep, Size, Val};
 use crate::{Layout, Spec, Unsupported};
 use adl_ir::{DataId, Ty as IrTy};
@@ -7,12 +8,6 @@ use adl_syntax::symbol::Symbol;
 use adl_typing::ty::{self, RecordTy, Ty, TyVar};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// The limit of declared type instances in one entry: nested types that grow at each level have infinitely many.
-const MAX_DATA_INSTANCES: usize = 200;
-
-/// The size limit of a declared type's arguments.
-const MAX_ARGUMENT_SIZE: usize = 2000;
 
 /// The number of parts of a type, counted up to a limit.
 fn size(t: &Ty) -> usize {

@@ -19,6 +19,7 @@ pub mod env;
 pub mod errors;
 pub mod free_locals;
 mod infer;
+mod limits;
 mod linear;
 mod patterns;
 pub mod print;

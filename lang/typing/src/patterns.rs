@@ -6,6 +6,7 @@
 //! beyond a limit is rejected.
 
 use crate::core::{Con, Lit, Local, Projection, Tree};
+use crate::limits::patterns::{MAX_MISSING, MAX_NODES, MAX_ROWS};
 use crate::ty::{ConDecl, Ty};
 use adl_syntax::symbol::Symbol;
 use std::collections::{HashMap, HashSet};
@@ -97,13 +98,6 @@ enum TestOutcome {
     /// A length other than these, and if known the required length.
     NotLen(Vec<usize>, Option<usize>),
 }
-
-/// The number of missing cases to report.
-const MAX_MISSING: usize = 3;
-/// Base limit of the number of tree nodes; each part of a pattern adds to it.
-const MAX_NODES: usize = 20_000;
-/// Base limit of the rows visited by all nodes together; each part of a pattern adds to it.
-const MAX_ROWS: usize = 1_000_000;
 
 struct Compiler<'a> {
     fresh: &'a mut dyn FnMut() -> Local,

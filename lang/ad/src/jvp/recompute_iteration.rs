@@ -6,13 +6,11 @@
 //! no array of cotangents that is almost all zeros, and the residuals of one iteration are stored instead of all.
 
 use super::J;
+use crate::limits::jvp_recompute_iteration::MOST;
 use adl_ir::{Block, Function, Loop, Op, Out, Trip, Ty, Var};
 use adl_specialise::Unsupported;
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Largest number of statements of an iteration that is recomputed.
-const MOST: usize = 48;
 
 /// Loops of which an iteration may be recomputed, and the number of readers of each array.
 #[derive(Default)]

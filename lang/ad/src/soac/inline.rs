@@ -1,12 +1,10 @@
 //! Inlines all calls in an operator.
 
 use crate::jvp::J;
+use crate::limits::soac_inline::MOST;
 use adl_ir::{Block, FnId, Function, Op, Role, Stmt, Var, VarInfo};
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Limit of the statements of the result; further calls are not inlined.
-const MOST: usize = 2000;
 
 /// Renaming of variables in the copy.
 type Names = HashMap<Var, Var>;

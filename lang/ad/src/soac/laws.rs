@@ -2,11 +2,9 @@
 //! associativity, but an operator whose meaning depends on evaluation from left to right must not be differentiated
 //! by a rule that assumes it.
 
+use crate::limits::soac_laws::FUEL;
 use adl_ir::eval::{Evaluator, Simple, Val};
 use adl_ir::{Block, Function, Program, Ty, Var};
-
-/// Limit of the statements that one trial may execute.
-const FUEL: u64 = 20_000;
 
 /// The outcome of a trial.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,9 +2,7 @@
 
 use super::affine::Affine;
 use super::predicate::{Atom, Linear};
-
-/// Largest factor and modulus for which conditions are solved.
-const FACTOR: i64 = 1 << 20;
+use crate::limits::tensor_bounds::FACTOR;
 
 /// The remaining range of a sum.
 #[derive(Default)]

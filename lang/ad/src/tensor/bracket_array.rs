@@ -2,12 +2,10 @@
 //! compare indices.
 
 use super::path::comprehension;
+use crate::limits::tensor_bracket_array::ELEMENT;
 use adl_ir::{Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashSet;
-
-/// Largest number of statements for an element.
-const ELEMENT: usize = 24;
 
 /// An array whose elements are computed by known code from their indices.
 pub(super) struct BracketArray {

@@ -7,15 +7,11 @@
 
 use super::path::comprehension;
 use super::predicate::{negated, turned};
+use crate::limits::tensor_disjoint::{DEEPEST, MOST};
 use adl_ir::{Block, Builder, Cmp, Function, Lit, Loop, Op, Out, Stmt, Ty, Var};
 use adl_prim::Bin;
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Largest number of sums that are added to a function.
-const MOST: usize = 12;
-/// Limit for nested blocks and connectives that are analysed.
-const DEEPEST: u32 = 24;
 
 /// The function with such sums split; `None` if there are none.
 pub(super) fn split(src: &Function) -> Option<Function> {

@@ -5,15 +5,10 @@
 
 use super::affine::{Affine, Forms};
 use super::narrow::bound_in;
+use crate::limits::tensor_overflow::{FACTOR, INT, MULTIPLIED};
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, GeneralFn, Prim};
 use std::collections::{BTreeMap, HashSet};
-
-/// Factors and Ints up to these limits cannot overflow in short sums.
-const FACTOR: i64 = 1 << 16;
-const INT: i64 = 1 << 42;
-/// The limit for Ints that are multiplied by an index.
-const MULTIPLIED: i64 = 1 << 30;
 
 /// Required ranges of Ints, bounds included.
 pub(super) type Ranges = BTreeMap<Var, (i64, i64)>;

@@ -7,12 +7,10 @@
 
 use super::affine::Affine;
 use super::narrow::Narrow;
+use crate::limits::tensor_predicate::DEEPEST;
 use adl_ir::{Cmp, Op, Ty, Var};
 use adl_prim::Bin;
 use std::collections::HashSet;
-
-/// Limit for nested products and blocks that are analysed.
-const DEEPEST: u32 = 16;
 
 /// `by·i + rest`.
 #[derive(Clone, Debug)]

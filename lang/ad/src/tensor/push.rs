@@ -8,12 +8,10 @@
 
 use super::affine::{Affine, Forms};
 use super::bracket_array::{BracketArray, candidates};
+use crate::limits::tensor_push::MOST;
 use adl_ir::{Block, Builder, Cmp, Function, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, GeneralFn, Prim};
 use std::collections::{HashMap, HashSet};
-
-/// Largest number of arrays that are pushed in one function.
-const MOST: usize = 16;
 
 /// The function with its arrays of brackets pushed to their readers; `None` if there are none.
 pub(crate) fn pushed(src: &Function) -> Option<Function> {

@@ -11,13 +11,11 @@
 
 use super::parts::{bound_in, push_linear};
 use super::{Halves, Residual, U};
+use crate::limits::unzip_branches::MAX_UNPACKED;
 use adl_ir::{Block, Cmp, DataDecl, Lit, Op, Stmt, Ty, Var};
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
 use std::collections::HashMap;
-
-/// Limit of nested branches, and of an arm's residuals, that are returned separately.
-const MAX_UNPACKED: u32 = 8;
 
 /// The number of the arm that ran, in a nest of branches.
 #[derive(Clone, Copy)]

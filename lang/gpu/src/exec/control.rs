@@ -4,25 +4,14 @@ use super::{CALLS, Exec, ExecFrame, Value, kind, zero};
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Error, Res, unsupported};
 use crate::index::{self, ByIndex};
+use crate::limits::exec_control::{FEW, ITERATIONS, LONG, MOST};
 use crate::{nest, soac};
 use adl_ir::{Block, FnId, Lit, Loop, Op, Out, Stmt, Trip, Var};
 use adl_prim::Bin;
 use std::rc::Rc;
 
-/// The maximum trip count of a loop run on the host, where each statement is a kernel.
-const ITERATIONS: i64 = 20_000;
-
 /// The reason for giving up a loop on the host.
 const HOST: &str = "loops whose iterations the host starts, with small kernels";
-
-/// The number of threads up to which a kernel has low occupancy.
-const FEW: usize = 4096;
-
-/// The number of elements from which a thread's work is long.
-const LONG: usize = 2048;
-
-/// The maximum number of elements of batched intermediate results, which are stored.
-const MOST: usize = 1 << 27;
 
 /// The largest number of elements that a thread iterates over, as far as the host knows, in a block whose loops
 /// `levels` are parallel.

@@ -30,6 +30,7 @@ pub(crate) use turns::reads;
 
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Error, Res, unsupported};
+use crate::limits::exec::CALLS;
 use crate::pointwise::{self, is_pointwise};
 use crate::queue::{Gpu, Work};
 use crate::single_thread;
@@ -39,9 +40,6 @@ use adl_ir::{Block, FnId, Function, Lit, Op, Program, Stmt, Trip, Ty, Var};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// The maximum depth of calls.
-const CALLS: usize = 200;
 
 /// The value of a variable.
 #[derive(Clone, Debug)]

@@ -4,13 +4,11 @@ use super::numbers::{lit, val};
 use super::{Exec, ExecFrame, Value};
 use crate::array::{Array, Scalar};
 use crate::error::{Check, Error, Fault, Res, unsupported};
+use crate::limits::exec_primitives::KEYS;
 use crate::{compaction, data_movement, gemm, index, pointwise, random, soac, sort};
 use adl_ir::{Lit, Op, Stmt, Val, Var};
 use adl_prim::{ArrayFn, Bin, DerivativeFn, GeneralFn, Prim, RandomFn, ReductionFn};
 use std::rc::Rc;
-
-/// The maximum number of random keys computed on the host.
-const KEYS: usize = 1024;
 
 impl<'a> Exec<'a> {
     /// Runs a primitive.

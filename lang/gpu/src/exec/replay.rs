@@ -4,16 +4,13 @@ use super::turns::reads;
 use super::{Exec, ExecFrame, Value};
 use crate::array::{Array, Scalar};
 use crate::error::Res;
+use crate::limits::exec_replay::EACH;
 use crate::queue::Gpu;
 use crate::recording::{BufferRef, CommandList, Recording, ReplayBuffers};
 use adl_ir::{Block, Lit, Op, Stmt, Var};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-
-/// The maximum number of recordings per place in the code: if scalars or shapes vary in each call, recording is
-/// useless.
-const EACH: u32 = 8;
 
 /// A result of a recording.
 #[derive(Debug)]

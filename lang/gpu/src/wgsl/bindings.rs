@@ -4,6 +4,7 @@ use super::{Emit, StridedView, VarValue, stored, windows};
 use crate::array::cut;
 use crate::array::{Array, Operand};
 use crate::error::{Res, unsupported};
+pub(crate) use crate::limits::wgsl_bindings::MOST;
 use crate::math;
 use crate::queue::{Bound, Kernel};
 use adl_ir::Var;
@@ -11,9 +12,6 @@ use std::fmt::Write;
 
 /// The variable with the index of the first element that a launch sees, for arrays bound in part.
 pub(crate) const ORIGIN: &str = "origin";
-
-/// The maximum number of elements of an array: threads use indices slightly beyond it, in words.
-pub(crate) const MOST: usize = u32::MAX as usize - (1 << 20);
 
 /// An array of the kernel.
 pub(super) struct Slot {

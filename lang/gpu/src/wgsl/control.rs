@@ -4,15 +4,11 @@ use super::deferred_arrays::ElementSource;
 use super::{Emit, EmitFrame, StridedView, VarValue, wgsl};
 use crate::array::Scalar;
 use crate::error::{Check, Res, unsupported};
+use crate::limits::wgsl_control::CALLS;
+pub(crate) use crate::limits::wgsl_control::ITERATIONS;
 use adl_ir::{Block, FnId, Loop, Op, Out, Soac, SoacKind, Trip, Ty, Var};
 use adl_prim::Bin;
 use std::collections::HashMap;
-
-/// The iteration limit of loops with unknown trip count: a kernel that does not terminate blocks the whole device.
-pub(crate) const ITERATIONS: u32 = 1 << 22;
-
-/// The maximum depth of calls.
-const CALLS: usize = 64;
 
 /// Where a branch arm stores a result.
 enum Target {

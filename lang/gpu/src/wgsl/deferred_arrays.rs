@@ -8,13 +8,11 @@
 use super::{Emit, StridedView, VarValue, load, packed};
 use crate::array::Scalar;
 use crate::error::{Check, Res, unsupported};
+use crate::limits::wgsl_deferred_arrays::DEPTH;
 use crate::wgsl::scalar::{compare, is_nan};
 use adl_ir::{Cmp, Conv, Op, Var};
 use adl_prim::{Bin, Un};
 use std::rc::Rc;
-
-/// The maximum depth of deferred operations, because each read recomputes all of them.
-const DEPTH: u32 = 4;
 
 /// A value with elements.
 #[derive(Clone, Debug)]

@@ -25,18 +25,13 @@ pub(crate) use bindings::{FinishedKernel, MOST, ORIGIN};
 use crate::adapter::Caps;
 use crate::array::{Operand, Scalar};
 use crate::error::{Check, Fault, Res, unsupported};
+use crate::limits::wgsl::{DEPTH, STATEMENTS};
 use crate::queue::Gpu;
 use adl_ir::{Block, FnId, Function, Lit, Program, Ty, Var};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
 use std::rc::Rc;
 use text::KernelText;
-
-/// The maximum number of statements of a kernel: drivers take long to compile larger ones.
-const STATEMENTS: usize = 20_000;
-
-/// The maximum nesting depth of blocks: WGSL compilers are recursive.
-const DEPTH: usize = 100;
 
 /// The location of an array's elements, as u32 expressions: offset, extents and strides.
 #[derive(Clone, Debug)]

@@ -1,11 +1,12 @@
 //! Linear maps as function values: derivatives at a point, and transposes.
 
+use super::operators::custom::linear_at;
 use super::sweep;
 use super::tape::Tape;
-use super::{DerivativePart, Level, operators};
+use super::{DerivativePart, Level, on_tape};
 use crate::error::{Error, Res, codes};
 use crate::value::{Value, seq, show, vector_space};
-use crate::vm::Machine;
+use crate::vm::{Fun, Machine};
 use std::rc::Rc;
 
 /// A linear map represented by a tape, or by compiled AD: the derivative of what was recorded, or its
@@ -87,6 +88,11 @@ pub(crate) fn same_structure(what: &str, value: &Value, like: &Value) -> Res<()>
 
 const TANGENT: &str = "a tangent has the constructors and shapes of the value that it belongs to";
 
+/// A linear map as a value.
+pub(super) fn linear_fun(map: LinearMap) -> Value {
+    Value::Fun(Rc::new(Fun::Linear(map)))
+}
+
 /// Applies a linear map.
 pub(crate) fn apply(machine: &mut Machine, map: &LinearMap, value: Value) -> Res<Value> {
     let (from, to) = if map.transposed { (&map.output, &map.input) } else { (&map.input, &map.output) };
@@ -98,7 +104,7 @@ pub(crate) fn apply(machine: &mut Machine, map: &LinearMap, value: Value) -> Res
     }
     if let Some(main) = &map.main {
         if machine.ad.depth() > 0 && parts.iter().any(|p| super::level_of(p) > 0) {
-            return operators::linear_at(machine, map, value);
+            return linear_at(machine, map, value);
         }
         return crate::ir::derive::apply(machine, map, main, &value);
     }
@@ -137,10 +143,29 @@ pub(crate) fn taped(m: &mut Machine, tape: Tape, f: &Value, x: &Value) -> Res<(V
 }
 
 fn record_at(m: &mut Machine, level: u16, f: &Value, x: &Value) -> Res<(Value, Traced, Traced)> {
-    let (lifted, input) = operators::lift(m, level, x)?;
+    let (lifted, input) = lift(m, level, x)?;
     let y = m.call(f, &[lifted])?;
     let (primal, output) = lower(&y, level)?;
     Ok((primal, input, output))
+}
+
+/// Makes each real leaf of `value` an input on the tape of a level.
+pub(crate) fn lift(m: &mut Machine, level: u16, value: &Value) -> Res<(Value, Traced)> {
+    let mut nodes = Vec::new();
+    let lifted = vector_space::map_leaves(value, &mut |leaf| {
+        if !vector_space::is_real(leaf) {
+            return Ok(leaf.clone());
+        }
+        let shape = seq::shape(leaf).cloned();
+        let Some(tape) = m.ad.tape(level) else { return Ok(leaf.clone()) };
+        let node = match shape {
+            Some(s) => tape.array_input(s),
+            None => tape.input(),
+        };
+        nodes.push(node);
+        Ok(on_tape(level, node, leaf.clone()))
+    })?;
+    Ok((lifted, Traced { like: value.clone(), nodes }))
 }
 
 /// Removes a level from a result: returns its primal, and the tape nodes of its leaves.

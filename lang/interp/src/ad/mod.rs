@@ -20,6 +20,7 @@ mod traced;
 pub use traced::apply_traced;
 
 use crate::error::{Error, Res, codes};
+use crate::limits::ad::SPARE;
 use crate::ops::arith;
 use crate::value::{Kind, Value, seq};
 use crate::vm::Machine;
@@ -63,9 +64,6 @@ pub struct State {
     /// The allocation of a discarded tape, for reuse by the next one.
     spare: Tape,
 }
-
-/// Maximum number of bytes of such an allocation.
-const SPARE: usize = 256 << 20;
 
 /// Counts of tape records.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]

@@ -6,27 +6,12 @@ use crate::error::{Error, Res, codes};
 use crate::fault;
 use crate::ir::cost_model::device_cost::Volume;
 use crate::ir::native::{CompileState, OnDevice};
+use crate::limits::device_dispatch::{KERNELS, MANY, REFUSALS, STEP, WORTH};
 use crate::value::Value;
 use crate::vm::Machine;
 use crate::vm::code::Code;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-
-/// Minimum average number of element operations per kernel: starting a kernel takes some microseconds.
-const STEP: u64 = 1 << 9;
-
-/// From this many kernels in one call, their average work is compared with [`STEP`] or [`WORTH`].
-const KERNELS: u64 = 64;
-
-/// From this many kernels in one call, each must also pay for the host's work: the host drives every loop
-/// iteration.
-const MANY: u64 = 512;
-
-/// Element operations that each kernel must do once a call starts [`MANY`] of them.
-const WORTH: u64 = 32 * STEP;
-
-/// Number of failures at run time after which a function is no longer offered to the device.
-const REFUSALS: u32 = 8;
 
 /// A call that was assigned to the device.
 pub(crate) struct DeviceCall {

@@ -19,6 +19,7 @@ mod timing;
 
 use crate::error::{Error, Res, codes};
 use crate::host::Host;
+use crate::limits::device::LEAST;
 use crate::value::Value;
 use adl_ir::{FnId, Program};
 pub use dispatch::gone;
@@ -170,10 +171,6 @@ pub type Opener = fn(Option<&str>, Option<&[u8]>) -> Result<Rc<dyn Device>, Stri
 
 /// The key under which hosts store the code that devices have compiled.
 const COMPILED: &str = "pipelines";
-
-/// Minimum number of element operations for which a device pays for its overhead of some tens of microseconds a
-/// call.
-const LEAST: u64 = 1 << 14;
 
 /// The state of device selection: the open device, if any, and how it is used.
 #[derive(Default)]

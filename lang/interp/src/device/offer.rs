@@ -3,18 +3,12 @@
 
 use crate::error::Res;
 use crate::ir::derive::compile_plain;
+use crate::limits::device_offer::{MANY, TRIES};
 use crate::value::{Kind, Value};
 use crate::vm::code::Code;
 use crate::vm::{Fun, Machine};
 use adl_prim::{ArrayFn, Bin, NumberFn, Prim, Un};
 use std::rc::Rc;
-
-/// Minimum number of elements for offering a single operation: below it, starting a kernel takes longer than
-/// the operation.
-const MANY: usize = 1 << 13;
-
-/// Number of refused offers after which a function is no longer offered.
-const TRIES: u8 = 4;
 
 /// Whether a primitive does work on all elements of its arguments.
 fn suits(p: Prim) -> bool {

@@ -1,14 +1,8 @@
 //! Timing of a function on the CPU and on the device, to choose the faster one.
 
+use crate::limits::device_timing::{TIMES, WORTH};
 use std::collections::HashMap;
 use std::time::Duration;
-
-/// CPU time of a call from which the device is tried. Shorter calls would not pay for opening a device and
-/// compiling kernels.
-const WORTH: Duration = Duration::from_millis(5);
-
-/// Number of timed calls on each target. The first one includes compilation.
-const TIMES: u32 = 2;
 
 /// The number of timed calls of one size class, and the shortest time, for each target.
 #[derive(Clone, Copy, Default, Debug)]

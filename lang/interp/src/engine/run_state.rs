@@ -1,18 +1,12 @@
 //! The state that all engines share during a run: scalars, counters, limits.
 
 use crate::error::{Error, Res, codes};
+pub(super) use crate::limits::engine_run_state::{MAX_CALLS, MAX_NODES, MAX_OPERATIONS};
 use crate::ops::arith;
 use crate::value::Value;
 use crate::vm::Machine;
 use adl_prim::Bin;
 use std::marker::PhantomData;
-
-/// Maximum number of calls of backpropagators for `Naive`. The other engines call each backpropagator once.
-pub(super) const MAX_CALLS: u64 = 1 << 20;
-/// Maximum number of operations of a backward pass.
-pub(super) const MAX_OPERATIONS: u64 = 1 << 27;
-/// Maximum number of scalar operations of a run.
-pub(super) const MAX_NODES: usize = 1 << 22;
 
 /// The counts of an engine.
 #[derive(Clone, Copy, Default, Debug)]

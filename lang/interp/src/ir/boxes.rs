@@ -6,13 +6,11 @@
 //! native code reads packed values. Values are unpacked ([`unpack`]) wherever they leave native code, except
 //! residuals that are only passed back to native code.
 
+pub use crate::limits::ir_boxes::LARGEST;
 use crate::polling;
 use crate::value::{Buf, Shape, Tuple, Value, array};
 use adl_ir::Ty;
 use std::rc::Rc;
-
-/// Number of Floats in a box above which packing is not worth the copy.
-pub const LARGEST: usize = 4096;
 
 /// Number of nested box axes above an array of Floats: 1 for `[]([]f64)`.
 pub fn boxes(ty: &Ty) -> usize {

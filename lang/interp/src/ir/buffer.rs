@@ -5,13 +5,11 @@
 //! known. If all rows are symbolic zeros, so is the collected array.
 
 use crate::error::{Error, Res, codes};
+use crate::limits::ir_buffer::{AHEAD, ROOM};
 use crate::value::{Array, Buf, Shape, Value, array};
 use crate::{memory, polling};
 use adl_ir::Ty;
 use std::rc::Rc;
-
-/// Maximum number of elements allocated in advance: an error may end a loop early.
-const ROOM: usize = 1 << 16;
 
 /// An empty buffer for elements of type `elem`, each in a box if `boxed`. `n` is the expected number of
 /// elements, if it is an Int.
@@ -47,9 +45,6 @@ const UNKNOWN: usize = usize::MAX;
 fn expected_rows(shape: &[usize]) -> Option<usize> {
     shape.get(1).map(|first| UNKNOWN - first).filter(|rows| *rows <= ROOM)
 }
-
-/// Maximum number of bytes allocated in advance.
-const AHEAD: usize = 1 << 30;
 
 /// Reserves space for `count` elements. A failure is ignored here and reported when the elements are pushed.
 fn reserve(b: &mut Buf, count: usize) {

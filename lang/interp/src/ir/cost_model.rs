@@ -12,27 +12,12 @@ mod known_sizes;
 
 use super::fuse_elementwise;
 use super::native::LoweredIr;
+use crate::limits::ir_cost_model::{ELEMENTS, ITERATIONS, LEAST, MOST, RATIO};
 use crate::value::{Value, seq};
 use adl_ir::{Block, FnId, Function, Loop, Op, Stmt, Trip, Var};
 use known_sizes::Sizes;
 use std::cell::RefCell;
 use std::collections::HashMap;
-
-/// Assumed trip count of loops whose trip count is unknown, unless an argument is longer.
-const ITERATIONS: u64 = 64;
-
-/// Number of statements that can be interpreted in the time of compiling one.
-const RATIO: u64 = 150;
-
-/// Number of elements of large arrays for which native arithmetic saves the time of one interpreted statement;
-/// vectorised code takes long to compile.
-const ELEMENTS: u64 = 512;
-
-/// Fixed cost of compilation, in statements.
-const LEAST: u64 = 4000;
-
-/// Maximum number of statements that are counted to determine the size of a function and its callees.
-const MOST: usize = 100_000;
 
 /// The work from which compiling a function pays off: it grows with the size of the function and its callees.
 pub(crate) fn compile_threshold(source: &LoweredIr, f: &Function) -> u64 {

@@ -47,6 +47,7 @@ use super::world::{self, ValueFact, Values};
 use crate::ad::linear::{self, LinearMap, Traced};
 use crate::device::{DeviceRuns, DeviceTimes};
 use crate::error::{Error, Res, codes};
+use crate::limits::ir_derive::{FUNCTIONS, KEPT, MEASURES};
 use crate::value::Value;
 use crate::vm::code::Code;
 use crate::vm::{Fun, Machine};
@@ -101,14 +102,6 @@ impl DerivativeRecord {
             == (&other.op, &other.function, other.derivation, &other.why, other.span, other.func)
     }
 }
-
-/// Maximum length of [`CompiledAd::explain`].
-const KEPT: usize = 64;
-/// Maximum number of memory measurements that are kept.
-const MEASURES: usize = 64;
-/// Maximum number of cached IR functions. Beyond it the entire cache is cleared, and code is compiled again
-/// when it is needed.
-const FUNCTIONS: usize = 4096;
 
 /// The state of compiled AD: one program that contains all compiled functions, and the caches.
 pub struct CompiledAd {

@@ -11,6 +11,8 @@
 //! arrays, other element types, symbolic zeros or shapes that do not fit, the statements run one by one.
 
 use crate::error::Res;
+pub(crate) use crate::limits::ir_fuse_elementwise::LARGE;
+use crate::limits::ir_fuse_elementwise::LONGEST;
 use crate::ops::fused_chain::{Chain, ChainInputs, ChainOp, ChainOperand, Total};
 use crate::ops::interrupt::InterruptFlag;
 use crate::value::{Array, Buf, Value, array};
@@ -19,12 +21,6 @@ use adl_prim::{ArrayFn, GeneralFn, Prim};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-
-/// Number of elements from which arrays count as large.
-pub(crate) const LARGE: usize = 4096;
-
-/// Maximum number of statements in a chain.
-const LONGEST: usize = 48;
 
 /// A lowered chain of statements.
 #[derive(Debug)]

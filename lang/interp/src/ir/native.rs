@@ -13,6 +13,7 @@ use super::shape_specialise::{self, ShapeFact};
 use super::{boxes, cost_model};
 use crate::device::{DeviceTimes, Prepared};
 use crate::error::Res;
+use crate::limits::ir_native::VARIANTS;
 use crate::value::Value;
 use crate::vm::Machine;
 use crate::vm::code::Code;
@@ -150,9 +151,6 @@ pub struct CompileState {
     /// specialisation gains nothing.
     variants: RefCell<Vec<(Vec<ShapeFact>, Option<Rc<dyn Native>>)>>,
 }
-
-/// Maximum number of shape specialisations of one function. Other shapes use the general code.
-const VARIANTS: usize = 3;
 
 impl std::fmt::Debug for CompileState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

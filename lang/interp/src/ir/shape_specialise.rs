@@ -6,13 +6,11 @@
 //! which they hold.
 
 use super::native::LoweredIr;
+use crate::limits::ir_shape_specialise::{ITERATIONS, SMALL};
 use crate::value::{Kind, Value};
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
 use adl_prim::{GeneralFn, Prim};
 use std::collections::HashSet;
-
-/// Maximum extent of a vector or row, or number of rows, that counts as small.
-const SMALL: usize = 4;
 
 /// A fact that is assumed about a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,9 +104,6 @@ pub(super) fn variant(source: &LoweredIr, f: &Function, facts: &[ShapeFact]) -> 
         && arrays(&made, &made.body) < arrays(f, &f.body);
     gains.then_some(made)
 }
-
-/// The weight of a statement inside a loop.
-const ITERATIONS: usize = 64;
 
 /// The number of statements that produce arrays of Floats, weighted by [`ITERATIONS`] in loops. Of two branches the
 /// smaller number counts, because the other one may handle a loop of zero iterations.

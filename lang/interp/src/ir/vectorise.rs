@@ -11,13 +11,11 @@
 //! occur in a different order; this is not observable, because on any error the caller evaluates the program
 //! again by the ordinary interpreter.
 
+use crate::limits::ir_vectorise::FEWEST;
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{ArrayFn, Prim};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
-
-/// Trip count from which operations on entire arrays are faster than a scalar loop.
-const FEWEST: i64 = 8;
 
 /// Vectorises all suitable loops of a function.
 pub(crate) fn loops(f: &mut Function) {

@@ -1,5 +1,6 @@
 //! Run-time values as the specialiser sees them.
 
+use crate::limits::ir_world::MOST_FUNCTIONS;
 use crate::value::{Buf, Kind, Rep, Value, seq};
 use crate::vm::code::Code;
 use crate::vm::{Fun, Machine};
@@ -8,9 +9,6 @@ use adl_typing::core::{Def, GlobalId};
 use adl_typing::ty::{DataDecl, DataId, RecordTy, Size, Ty, TyVar};
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Maximum number of distinct functions in an array.
-const MOST_FUNCTIONS: usize = 64;
 
 /// What the specialiser learned about the value at a place. A specialisation is valid for other values for
 /// which the same facts hold.

@@ -10,20 +10,11 @@ use super::interrupt::InterruptFlag;
 use super::kernels::{self, CHUNK};
 use super::parallel;
 use crate::error::Res;
+use crate::limits::ops_fused_chain::{BAND, SHORT, STRIPS_PER_POLL};
 use crate::polling;
 use crate::value::array;
 use adl_prim::{Bin, Un};
 use std::borrow::Cow;
-
-/// Number of strips that a thread takes at a time, large enough to make scheduling cheap.
-const BAND: usize = 16;
-
-/// Strip length if there are no sums, which require [`CHUNK`]: short enough that hardware prefetching continues
-/// while results are written.
-const SHORT: usize = 256;
-
-/// Number of strips between two polls for interrupts: some milliseconds.
-const STRIPS_PER_POLL: usize = 64 * BAND;
 
 /// The source of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

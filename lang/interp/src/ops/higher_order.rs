@@ -3,15 +3,13 @@
 
 use super::{call, kernels, len, lengths_differ};
 use crate::error::{Error, Res, codes};
+use crate::limits::ops_higher_order::WHOLE;
 use crate::polling;
 use crate::value::{Buf, Rep, Value, array, seq};
 use crate::vm::policy::ElementCall;
 use crate::vm::{Fun, Machine};
 use adl_prim::{Bin, HigherOrderFn, Prim, ReductionFn};
 use std::rc::Rc;
-
-/// Number of elements from which reductions and scans by an operator use whole-array primitives.
-const WHOLE: usize = 8;
 
 /// `map func xs`, `map2 func xs ys` and `map3 func xs ys zs`.
 pub(super) fn map(machine: &mut Machine, func: &Value, arrays: &[Value]) -> Res<Value> {

@@ -8,10 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use crate::limits::ops_interrupt::LONG;
 pub(crate) use crate::polling::STRIDE;
-
-/// Number of operations, some milliseconds, from which work that cannot poll runs on a separate thread.
-const LONG: u64 = 10_000_000;
 
 /// A handle on the interrupt flag.
 #[derive(Clone, Copy)]

@@ -7,6 +7,7 @@ mod zero_spans;
 pub use products::{Factor, contract_by, multiply};
 
 use super::parallel;
+use crate::limits::ops_kernels::FEW;
 use adl_prim::{Bin, Un, elementary};
 
 /// Number of elements in a chunk; the sums of chunks are combined pairwise.
@@ -230,9 +231,6 @@ pub fn sum(x: &[f64]) -> f64 {
         if x.len() < FEW { add_up(x) } else { wide(|| add_up(x)) }
     })
 }
-
-/// Length below which wide instructions do not help.
-const FEW: usize = 32;
 
 #[inline(always)]
 fn add_up(x: &[f64]) -> f64 {

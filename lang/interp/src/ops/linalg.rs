@@ -4,6 +4,7 @@
 use super::factorisations::{self, Lu, exponent, scaled};
 use super::{kernels, parallel};
 use crate::error::{Error, Res, codes};
+use crate::limits::ops_linalg::BAND;
 use crate::ops::arith;
 use crate::ops::interrupt::{InterruptFlag, STRIDE};
 use crate::value::{Array, Buf, Shape, Tuple, Value, array};
@@ -151,9 +152,6 @@ pub(super) fn product(interrupt: InterruptFlag, a: &Value, b: &Value) -> Res<Val
     };
     Ok(array::make(shape, buf))
 }
-
-/// Minimum number of rows of a product between two polls for interrupts.
-const BAND: usize = 64;
 
 fn multiply(
     w: InterruptFlag,

@@ -7,23 +7,13 @@
 use super::interrupt::{InterruptFlag, STRIDE};
 use crate::error::Res;
 use crate::fault;
-use crate::value::array;
+pub(crate) use crate::limits::ops_parallel::LEAST;
+use crate::limits::ops_parallel::{BLOCK, BLOCKS, BLOCKS_PER_POLL};
+use crate::{memory, polling};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-
-/// Number of elements from which more than one thread is used.
-pub(crate) const LEAST: usize = 1 << 16;
-
-/// Number of elements in a block.
-const BLOCK: usize = 256;
-
-/// Minimum number of blocks per thread.
-const BLOCKS: usize = 64;
-
-/// Number of blocks between two polls for interrupts.
-const BLOCKS_PER_POLL: usize = 1 << 11;
 
 /// The requested number of threads; 0 for the number of cores.
 static WANTED: AtomicUsize = AtomicUsize::new(0);
@@ -74,12 +64,12 @@ pub(crate) fn made<T: Copy + Default + Send>(
     fill: impl Fn(usize, &mut [T]) + Sync,
 ) -> Res<Vec<T>> {
     if len < BLOCK {
-        let mut v = array::filled(T::default(), len)?;
+        let mut v = polling::collect(len, |_| T::default())?;
         fill(0, &mut v);
         return Ok(v);
     }
     let blocks = len / BLOCK;
-    let mut out: Vec<[T; BLOCK]> = array::room(blocks + 1).map_err(|_| array::too_large(&[len]))?;
+    let mut out: Vec<[T; BLOCK]> = memory::room(blocks + 1).map_err(|_| memory::too_large(&[len]))?;
     let block = |i: usize| {
         fault::point(fault::Point::Worker);
         let mut part = [T::default(); BLOCK];

@@ -6,20 +6,11 @@ use super::interrupt::InterruptFlag;
 use super::kernels::{CHUNK, pairwise};
 use super::parallel;
 use crate::error::Res;
+use crate::limits::ops_strip_mining::{BAND, SHORT, STRIPS_PER_POLL};
 use std::sync::atomic::AtomicBool;
 
 /// Number of iterations in a strip.
 pub const STRIP: usize = CHUNK;
-
-/// Strip length if there are no totals, and values are buffered for calls of vectorised functions: short enough
-/// that hardware prefetching continues.
-const SHORT: usize = 256;
-
-/// Number of strips that a thread takes at a time.
-const BAND: usize = 16;
-
-/// Number of strips between two polls for interrupts.
-const STRIPS_PER_POLL: usize = 64;
 
 /// Runs iterations: the first one, their number, and scratch space, at whose start the function leaves the
 /// totals of the strip.

@@ -2,12 +2,12 @@
 
 use super::{Array, Buf, Record, Shape, Tuple, Value};
 use crate::error::{Error, Res, codes};
+use crate::limits::value_array::MAX_ELEMENTS;
+pub use crate::memory::room;
+pub(crate) use crate::memory::too_large;
 use crate::polling;
 use smallvec::smallvec;
 use std::rc::Rc;
-
-/// Maximum number of elements of an array, more than the memory of any supported machine.
-const MAX_ELEMENTS: usize = 1 << 36;
 
 /// The product of extents; an error if it exceeds the maximum number of elements of an array.
 pub fn count(shape: &[usize]) -> Res<usize> {
@@ -18,39 +18,9 @@ pub fn count(shape: &[usize]) -> Res<usize> {
     }
 }
 
-/// The error for an array that does not fit into memory.
-pub(crate) fn too_large(shape: &[usize]) -> Box<Error> {
-    let text: Vec<String> = shape.iter().map(usize::to_string).collect();
-    Error::new(codes::MEMORY, format!("there is not enough memory for an array of shape [{}]", text.join(", ")))
-}
-
-/// An empty vector with capacity `n`, or an error.
-pub fn room<T>(n: usize) -> Res<Vec<T>> {
-    let mut v = Vec::new();
-    let bytes = n.saturating_mul(size_of::<T>());
-    crate::memory::check_available(bytes).map_err(|s| s.error(&format!("an array of shape [{n}]"), bytes))?;
-    if n > MAX_ELEMENTS || n.saturating_mul(size_of::<T>().max(1)) > memory_limit() || v.try_reserve_exact(n).is_err() {
-        return Err(too_large(&[n]));
-    }
-    Ok(v)
-}
-
 /// `n` copies of a value, or an error.
 pub fn filled<T: Clone>(x: T, n: usize) -> Res<Vec<T>> {
     polling::collect(n, |_| x.clone())
-}
-
-/// Maximum number of bytes of one array. A larger reservation could succeed, but the system would end the
-/// process when it is used.
-fn memory_limit() -> usize {
-    static LIMIT: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-    *LIMIT.get_or_init(|| {
-        let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        let total = info
-            .lines()
-            .find_map(|l| l.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<usize>().ok());
-        total.map_or(1 << 36, |kb| kb * 1024)
-    })
 }
 
 impl Array {

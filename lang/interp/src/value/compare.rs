@@ -3,6 +3,7 @@
 
 use super::{Array, Buf, Value, tree};
 use crate::error::{Error, Res, codes};
+use crate::limits::value_compare::LEVELS;
 use crate::polling;
 use std::cmp::Ordering;
 
@@ -14,9 +15,6 @@ pub fn primal(v: &Value) -> Value {
         other => other.clone(),
     }
 }
-
-/// Nesting depth up to which data is compared by recursion instead of with a work list.
-const LEVELS: u32 = 4;
 
 /// The order of numbers, texts, and small data made of them; `None` for other values.
 fn quick(a: &Value, b: &Value, levels: u32, floats: fn(f64, f64) -> Option<Ordering>) -> Option<Option<Ordering>> {

@@ -2,15 +2,13 @@
 //! a queue, which the outermost drop empties.
 
 use super::{Data, Record, Tuple, Value};
+use crate::limits::value_drop::IN_PLACE;
 use std::cell::{Cell, RefCell};
 
 thread_local! {
     static QUEUE: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
-
-/// Depth below which values are dropped recursively, which is faster.
-const IN_PLACE: usize = 64;
 
 /// Drops values of any depth.
 pub fn release(vals: &mut Vec<Value>) {

@@ -4,13 +4,11 @@ use super::code::Code;
 use super::{CallFrame, Fun, Machine};
 use crate::ad;
 use crate::error::{Error, Res, codes};
+use crate::limits::vm_calls::REENTRY;
 use crate::ops;
 use crate::value::Value;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-
-/// Estimated native stack space of one nested call through a primitive, in bytes.
-const REENTRY: usize = 4096;
 
 impl Machine {
     pub(super) fn enter(&mut self, code: Rc<Code>) -> Res<Value> {

@@ -1,11 +1,9 @@
 //! The code of a group of functions that can grow: copies share their common prefix.
 
 use super::code::Code;
+use crate::limits::vm_code_list::CHUNK;
 use std::ops::Index;
 use std::rc::Rc;
-
-/// Number of functions in a chunk.
-const CHUNK: usize = 64;
 
 /// Code by function number. A copy takes one word for each `CHUNK` functions, so that a program to which
 /// functions are added one at a time can have a group for each of its states.

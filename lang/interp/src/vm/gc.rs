@@ -7,15 +7,12 @@
 
 use super::code::{Code, I};
 use super::{Fun, Group, Machine};
+use crate::limits::vm_gc::BURIED;
 use crate::value::Value;
 use adl_typing::core::{Expr, ExprKind, GlobalId};
 use adl_typing::walk::walk;
 use std::collections::HashSet;
 use std::rc::Rc;
-
-/// Maximum number of released definitions whose Core is kept alive because compiled code was made from it.
-/// Beyond it all compiled code is dropped.
-const BURIED: usize = 512;
 
 /// The state of the marking phase.
 #[derive(Default)]

@@ -11,14 +11,12 @@ use crate::ad;
 use crate::error::{Error, Res, codes};
 use crate::fault;
 use crate::ir;
+use crate::limits::vm_instr::LARGE;
 use crate::ops::{self, arith};
 use crate::value::{Buf, Data, Kind, Record, Rep, Tuple, Value, seq, show};
 use adl_prim::{Bin, Prim, Un};
 use adl_typing::core::{self, GlobalId, Projection};
 use std::rc::Rc;
-
-/// Number of Floats from which an array is large: operations on it are bound by memory bandwidth.
-const LARGE: usize = 1 << 16;
 
 /// Stores a number in a register. If it already holds a number, only the payload is written: a write of tag and
 /// payload followed by a combined read of both would cause a store-forwarding stall.

@@ -8,25 +8,11 @@ use super::code::Code;
 use super::{Fun, Machine};
 use crate::error::Res;
 use crate::ir::derive::compile_plain;
+use crate::limits::vm_policy::{ATTEMPTS, COMPILATION, FEW, MANY};
 use crate::value::Value;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-
-/// The least time that compilation takes, measured for functions of one operation: 1 to 3 ms. After that much time
-/// in the interpreter the next request is compiled, so that at most half of the time until then is lost.
-const COMPILATION: Duration = Duration::from_millis(2);
-
-/// Number of elements from which interpretation takes longer than compilation, whatever the function: at least
-/// 0.25 µs for each.
-const MANY: usize = 1 << 13;
-
-/// Number of elements below which entering compiled code costs more than it saves, and time is not recorded.
-const FEW: usize = 16;
-
-/// Number of failures after which compilation is not tried again. A failure may be due to the values: an error in
-/// one element.
-const ATTEMPTS: u8 = 3;
 
 /// What is known when a function is about to be applied to elements.
 #[derive(Clone, Copy, Debug)]

@@ -15,32 +15,14 @@ use super::code::{Code, I};
 use super::{Fun, Machine};
 use crate::error::Res;
 use crate::ir::derive::compile_plain;
+use crate::limits::vm_profile::{CHAIN, LEAST, SAMPLED, SHORT, THRESHOLD, TRIAL};
 use crate::value::Value;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Number of iterations and calls after which a function is hot.
-const THRESHOLD: u32 = 3000;
-
-/// Number of operations on large arrays after which a function is tried as a fused chain.
-const CHAIN: u8 = 2;
-
 /// Value of [`Profile::arrays`] after that decision.
 const DECIDED: u8 = u8::MAX;
-
-/// Number of native calls after which their benefit is evaluated.
-const TRIAL: u32 = 200;
-
-/// Minimum average time of a native call: below it, entering native code costs more than it saves.
-const LEAST: Duration = Duration::from_micros(5);
-
-/// Every so many native calls, a call with declared data is repeated in the interpreter and timed, because
-/// converting data at the boundary may cost more than native code saves.
-const SAMPLED: u32 = 50;
-
-/// Maximum time of a native call that is repeated.
-const SHORT: Duration = Duration::from_millis(1);
 
 /// How native code comes to run a function.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 //! also apply to Float vectors.
 
 use super::Emit;
+use crate::limits::emit_operators::MAX_POWER;
 use crate::scalar_math;
 use adl_ir::{Stmt, Var};
 use adl_prim::{Bin, Un};
@@ -10,9 +11,6 @@ use cranelift_codegen::ir::{
     AbiParam, InstBuilder, InstructionData, MemFlagsData, Opcode, Signature, Type, Value, types,
 };
 use cranelift_module::Module;
-
-/// The largest exponent for which a power is expanded into multiplications.
-const MAX_POWER: u32 = 64;
 
 impl Emit<'_, '_, '_> {
     fn float(&mut self, x: f64) -> Value {

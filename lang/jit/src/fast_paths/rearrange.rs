@@ -3,9 +3,7 @@
 
 use super::FastOpCall;
 use crate::handle::{AXES, Handle};
-
-/// The largest array, in elements, that is transposed here.
-const SMALL: usize = 1 << 12;
+use crate::limits::fast_paths_rearrange::SMALL;
 
 impl FastOpCall<'_> {
     /// Transposes the first two axes. The interpreter transposes large arrays, on all threads.

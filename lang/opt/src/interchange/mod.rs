@@ -14,11 +14,9 @@ mod columns;
 
 pub use columns::{arbitrary_value, by_columns, parts};
 
+use crate::limits::interchange::NARROW;
 use adl_ir::{Block, Builder, Cmp, Function, Lit, Op, Stmt, Var};
 use std::collections::HashMap;
-
-/// Largest width of rows for which the form by columns is faster.
-const NARROW: i64 = 4;
 
 /// Interchanges for native code. Returns whether the function changed.
 pub fn interchange(f: &mut Function) -> bool {

@@ -4,18 +4,10 @@
 use super::facts::BlockFacts;
 use super::matrices::ArraySize;
 use super::{LoopStart, MOST, Scalars, Sums};
+use crate::limits::scalar_replacement_control::{ALL, GUESSES, ITERATIONS};
 use adl_ir::{Block, Lit, Loop, Op, Out, Stmt, Trip, Var};
 use adl_prim::Bin;
 use std::collections::HashSet;
-
-/// Largest trip count of a loop that is unrolled: fewer iterations than a sum adds side by side.
-const ITERATIONS: i64 = 7;
-
-/// Largest number of statements of all iterations of such a loop.
-const ALL: usize = 24 * ITERATIONS as usize;
-
-/// Depth of nested loops up to which the arrays carried by the outer loops are assumed to keep their lengths.
-const GUESSES: usize = 3;
 
 impl Scalars<'_> {
     pub(super) fn branches(&mut self, mut stmt: Stmt, out: &mut Vec<Stmt>) {

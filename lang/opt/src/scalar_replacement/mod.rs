@@ -21,20 +21,11 @@ mod facts;
 mod matrices;
 mod peel;
 
+use crate::limits::scalar_replacement::{GROWTH, GROWTH_ON_DEVICE, MOST, MOST_ON_DEVICE};
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
 use adl_prim::{ArrayFn, GeneralFn, Prim};
 use facts::{BlockFacts, ElemSource, Extent, IntFacts};
 use std::collections::HashSet;
-
-/// Largest number of elements of a small array.
-const MOST: usize = 16;
-/// The same for a device, which has no other implementation of operators on matrices.
-const MOST_ON_DEVICE: usize = 25;
-
-/// Number of statements that a function may gain.
-const GROWTH: usize = 1024;
-/// The same for a device.
-const GROWTH_ON_DEVICE: usize = 8192;
 
 /// Treatment of sums of small arrays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -13,12 +13,10 @@
 use super::facts::BlockFacts;
 use super::matrices::ArraySize;
 use super::{LoopStart, MOST, Scalars, Sums};
+use crate::limits::scalar_replacement_peel::LONGEST;
 use adl_ir::rewrite::renumber;
 use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Un};
-
-/// Largest number of statements, nested ones included, of a body that is duplicated.
-const LONGEST: usize = 120;
 
 /// The number of statements of a block, nested ones included.
 fn size(b: &Block) -> usize {

@@ -2,14 +2,10 @@
 
 use super::text::{clip, inner, width, wrapped};
 use super::{DisplayWidth, LINES, ROWS, picked};
+use crate::limits::echo_grid::{CELL, SLICES};
 use adl_interp::value::{Array, Buf, Kind, Value, array, digits, show};
 use adl_syntax::field_order;
 use adl_syntax::symbol::Symbol;
-
-/// The maximal width of a text in a cell.
-const CELL: usize = 40;
-/// The maximal number of slices shown of an array of rank 3 or higher.
-const SLICES: usize = 4;
 
 /// A non-numeric element as a cell. In a table, a String on one line needs no quotes.
 fn entry(v: &Value, limit: usize, table: bool) -> String {

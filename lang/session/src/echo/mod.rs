@@ -7,6 +7,7 @@ mod text;
 pub use grid::columns;
 pub use text::{width, wrapped, wrapped_type};
 
+use crate::limits::echo::{LINES, NAMED, NARROW, ROWS, TYPE};
 use adl_interp::fault;
 use adl_interp::ir::derive::table;
 use adl_interp::value::interactive::{self, Interactive};
@@ -30,16 +31,6 @@ pub struct Echo {
     /// The value.
     pub shown: Value,
 }
-
-/// The maximal number of lines of a laid-out value, and of the value of a definition.
-const LINES: usize = 40;
-const NAMED: usize = 8;
-/// The maximal number of lines of a type.
-const TYPE: usize = 3;
-/// The maximal number of rows of a matrix, table or vector; of longer ones the first and last rows are shown.
-const ROWS: usize = 20;
-/// The smallest supported screen width.
-const NARROW: usize = 20;
 
 /// The available width, and whether the entire value is shown.
 #[derive(Clone, Copy)]

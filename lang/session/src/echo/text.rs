@@ -1,19 +1,13 @@
 //! Fitting text to a width: wrapping between words, and values on one line.
 
 use super::extent;
+pub(super) use crate::limits::echo_text::MANY;
+use crate::limits::echo_text::{EDGE, LIST, LONG};
 use adl_interp::ir::derive::table;
 use adl_interp::value::{Array, Data, Value, array, show, tree};
 use adl_syntax::field_order;
 use adl_typing::ty::Ty;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-
-/// The length from which an array is abbreviated, and the number of elements shown at either end.
-pub(super) const MANY: usize = 1000;
-const EDGE: usize = 3;
-/// The maximal length of an abridged line.
-const LONG: usize = 2000;
-/// The length from which a list is abbreviated.
-const LIST: usize = 100;
 
 /// The width of a text in terminal columns.
 pub fn width(text: &str) -> usize {

@@ -18,6 +18,7 @@ mod types;
 use crate::ast::{Item, Program};
 use crate::diag::Diagnostic;
 use crate::lexer::lex;
+pub use crate::limits::format::WIDTH;
 use crate::parser::parse;
 use crate::span::FileId;
 use crate::token::{Tok, Token};
@@ -25,8 +26,6 @@ use doc::{concat, hard};
 use std::borrow::Cow;
 use tokens::Tokens;
 
-/// The maximal line width, where it can be kept.
-pub const WIDTH: usize = 100;
 /// Columns of indentation a level.
 const INDENT: usize = 2;
 

@@ -3,11 +3,9 @@
 use super::Parser;
 use crate::ast::{BinOp, Expr, ExprKind, Lit};
 use crate::errors::{expressions as errors, foreign_syntax, layout, lexical};
+use crate::limits::parser_expressions::MAX_ARGUMENTS;
 use crate::span::Span;
 use crate::token::{Kw, P, Tok};
-
-/// The maximal number of arguments of one application: function types nest as deeply as they have arguments.
-const MAX_ARGUMENTS: usize = 1000;
 
 /// Binding power of an operator: the minimal power of its left operand (`left`) and of its right operand (`right`).
 #[derive(Clone, Copy)]

@@ -4,12 +4,10 @@ use super::Parser;
 use super::expressions::{LEFT_DIVISION, starts_atom};
 use crate::ast::{Expr, ExprKind, LetGroup, Lit, PatKind, Type, TypeKind};
 use crate::errors::foreign_syntax;
+use crate::limits::parser_foreign_constructs::LOOK_AHEAD;
 use crate::span::Span;
 use crate::symbol::Symbol;
 use crate::token::{Kw, P, Tok};
-
-/// The maximal look-ahead in tokens to classify a line.
-const LOOK_AHEAD: usize = 64;
 
 impl<'a> Parser<'a> {
     /// Whether the next `\` is not a lambda: no arrow follows its names.

@@ -7,11 +7,9 @@ use super::expressions::starts_atom;
 use crate::ast::{Binding, Expr, ExprKind, ItemKind, LetGroup, Pat, PatKind};
 use crate::diag::Diagnostic;
 use crate::errors::{expressions as errors, foreign_syntax};
+use crate::limits::parser_foreign_syntax::LOOK_AHEAD;
 use crate::span::Span;
 use crate::token::{Kw, P, Tok};
-
-/// The maximal look-ahead in tokens for an `=` on a line.
-const LOOK_AHEAD: usize = 64;
 
 impl Parser<'_> {
     /// A hint for a word of another language directly before the error.

@@ -26,16 +26,11 @@ use crate::ast::{Ident, Program, Signature};
 use crate::diag::Diagnostic;
 use crate::errors::{foreign_syntax as habit_errors, items as item_errors, layout as layout_errors, lexical};
 use crate::lexer::{Lexed, lex};
+pub use crate::limits::parser::{MAX_DEPTH, MAX_ERRORS};
 use crate::span::{FileId, Span};
 use crate::symbol::Symbol;
 use crate::token::{Kw, P, Tok, Token};
 use layout::Layout;
-
-/// The maximal depth of a tree, including operator chains.
-pub const MAX_DEPTH: u32 = 4000;
-
-/// The maximal number of errors reported for one text.
-pub const MAX_ERRORS: usize = 200;
 
 /// Parses a file, cell or REPL entry. Total: broken parts become `Error` nodes, each with an error in the list.
 pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {

@@ -4,6 +4,7 @@
 use super::apply::{describe, strip};
 use super::{Infer, map_type};
 use crate::errors::{calls, records};
+use crate::limits::infer_argument_trials::{MAX_ARGUMENTS, MAX_BYTES};
 use crate::ty::{Scheme, Ty};
 use adl_prim::Prim;
 use adl_syntax::ast;
@@ -11,11 +12,6 @@ use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
-
-/// Calls with more arguments are not tried.
-const MAX_ARGUMENTS: usize = 6;
-/// Longer argument texts are not inferred repeatedly.
-const MAX_BYTES: u32 = 2000;
 
 /// A call with an error.
 #[derive(Clone, Copy)]

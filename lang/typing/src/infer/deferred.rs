@@ -11,16 +11,11 @@ use super::Infer;
 use super::op_constraints::OpConstraint;
 use super::ops::Head;
 use crate::errors::constraints;
+use crate::limits::infer_deferred::{MAX_CONSTRAINTS, MAX_PASSED_ON};
 use crate::ty::{Class, Ty};
 use adl_prim::{ArrayFn, Bin, Prim, ReductionFn};
 use adl_syntax::span::Span;
 use std::collections::{HashMap, VecDeque};
-
-/// The number of operator constraints in one scheme.
-const MAX_CONSTRAINTS: usize = 20_000;
-
-/// The number of those that may come from called functions: `let f x y = g (g x y) y` has twice those of `g`.
-const MAX_PASSED_ON: usize = 1_000;
 
 /// The variables and operators that a function's type determines.
 struct DeterminedVars {

@@ -4,15 +4,13 @@ use super::lets::Function;
 use super::{Infer, mk, pending};
 use crate::core::{self, ExprKind, ForKind, Lit};
 use crate::errors::reason::Reason;
+use crate::limits::infer_exprs::MAX_TYPE_DEPTH;
 use crate::ty::{Class, Ty};
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::stop;
 use adl_syntax::symbol::Symbol;
-
-/// The nesting limit of functions, arrays, records and applications in one expression.
-const MAX_TYPE_DEPTH: usize = 400;
 
 /// The syntactic context of a function literal.
 pub(super) struct LambdaContext {

@@ -5,6 +5,7 @@ use super::{Infer, map_type, mk, pending};
 use crate::core::{self, ExprKind, Local};
 use crate::env::Global;
 use crate::errors::mismatch;
+use crate::limits::infer_generalise::MAX_TYPE_SIZE;
 use crate::ty::{Class, Constraint, OperationSite, Scheme, Size, SizeVar, Ty, TyVar};
 use adl_prim::{ArrayFn, Prim, Typing};
 use adl_syntax::ast;
@@ -12,9 +13,6 @@ use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-
-/// The size limit of a type. Each `let x = (x, x)` doubles it.
-const MAX_TYPE_SIZE: usize = 20_000;
 
 /// The constraints that a definition leaves to its uses.
 #[derive(Default)]

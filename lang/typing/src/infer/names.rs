@@ -4,6 +4,7 @@ use super::{Infer, array, fun, map_type, mk, pending};
 use crate::core::{self, ExprKind};
 use crate::errors::foreign_names::{self, Counterpart};
 use crate::errors::{mismatch, names};
+use crate::limits::infer_names::MAX_LOOKED_FOR;
 use crate::ty::{Class, Size, SizeVar, Ty};
 use adl_prim::{ArrayFn, Bin, DerivativeFn, Prim, RandomFn, ReductionFn, Un};
 use adl_syntax::ast;
@@ -11,9 +12,6 @@ use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
-
-/// Unknown names of one text for which similar names are searched. Comparing each with all known names takes time.
-const MAX_LOOKED_FOR: usize = 100;
 
 impl Infer<'_> {
     pub(super) fn variable(&mut self, name: Symbol, span: Span) -> core::Expr {

@@ -2,16 +2,11 @@
 
 use super::{Infer, array};
 use crate::env::{CheckHost, Env, Tables};
+use crate::limits::infer_shape_examples::{MOST_VARIED, RANKS};
 use crate::print;
 use crate::ty::{Class, Scheme, Ty, TyVar};
 use adl_syntax::span::Span;
 use std::collections::HashSet;
-
-/// The number of ranks to try: numbers, vectors, matrices.
-const RANKS: usize = 3;
-
-/// The number of variables whose ranks are varied. The ranks of others follow from these, or are 0.
-const MOST_VARIED: usize = 5;
 
 /// Types at which a function with operator constraints can be used, one for each maximal rank: `Float -> [n]Float ->
 /// [n]Float`.

@@ -5,15 +5,13 @@ use super::apply::strip;
 use super::state::{FinalChecks, FinalTypes, Trial};
 use super::{Infer, map_type, mk};
 use crate::core::{ExprKind, Item, Lit};
+use crate::limits::infer_trials::MAX_TRIALS;
 use crate::ty::{Size, Ty};
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
-
-/// The number of trials in one text.
-const MAX_TRIALS: usize = 200;
 
 impl Infer<'_> {
     /// Runs `f` on a copy of the current state, which is then discarded.

@@ -1,7 +1,7 @@
 //! Functions with custom derivative rules.
 
-use super::transpose;
-use crate::ad::linear::{self, LinearMap, leaves, rebuild};
+use super::transpose::transpose;
+use crate::ad::linear::{self, LinearMap, leaves, linear_fun, rebuild};
 use crate::ad::rules::View;
 use crate::ad::tape::Rule;
 use crate::ad::{DerivativePart, level_of, results, split};
@@ -49,8 +49,8 @@ pub(crate) fn linear_at(machine: &mut Machine, map: &LinearMap, x: Value) -> Res
     let outs = leaves(&y);
     let backward = LinearMap { transposed: !map.transposed, ..map.clone() };
     let rule = CustomRule {
-        forward: super::linear_fun(map.clone()),
-        backward: super::linear_fun(backward),
+        forward: linear_fun(map.clone()),
+        backward: linear_fun(backward),
         input: primal,
         output: y.clone(),
     };

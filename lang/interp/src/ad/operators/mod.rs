@@ -3,30 +3,28 @@
 //! differences, `sparse` Jacobians.
 
 mod checkpoint;
-mod custom;
+pub(super) mod custom;
 mod ravel;
 mod sparse;
+mod transpose;
 
+pub(crate) use super::linear::lift;
 pub(crate) use checkpoint::checkpointed;
-pub(crate) use custom::{custom, linear_at, on_host};
+pub(crate) use custom::{custom, on_host};
 
-use super::linear::{self, LinearMap, Traced};
-use super::{DerivativePart, Dual, Level, on_tape, split};
-use crate::error::{Error, Res, codes};
+use super::linear::{self, LinearMap, linear_fun};
+use super::{DerivativePart, Dual, Level, split};
+use crate::error::Res;
 use crate::ir::derive;
-use crate::value::rep::field_rep;
-use crate::value::{ConInfo, Data, Record, Rep, Tuple, Value, compare, seq, vector_space};
+use crate::value::{Tuple, Value, compare, vector_space};
 use crate::vm::{Fun, Machine};
 use adl_prim::{DerivativeFn, Prim};
 use std::rc::Rc;
 use std::time::Instant;
+use transpose::transpose;
 
 fn pair(a: Value, b: Value) -> Value {
     Value::Tuple(Rc::new(Tuple(vec![a, b])))
-}
-
-fn linear_fun(map: LinearMap) -> Value {
-    Value::Fun(Rc::new(Fun::Linear(map)))
 }
 
 /// Applies a derivative operator.
@@ -95,25 +93,6 @@ fn gradient_of(func: &Value, reps: &[Value]) -> Value {
     Value::Fun(Rc::new(Fun::Partial(Rc::new(grad), vec![func.clone()])))
 }
 
-/// Makes each real leaf of `value` an input on the tape of a level.
-pub(crate) fn lift(m: &mut Machine, level: u16, value: &Value) -> Res<(Value, Traced)> {
-    let mut nodes = Vec::new();
-    let lifted = vector_space::map_leaves(value, &mut |leaf| {
-        if !vector_space::is_real(leaf) {
-            return Ok(leaf.clone());
-        }
-        let shape = seq::shape(leaf).cloned();
-        let Some(tape) = m.ad.tape(level) else { return Ok(leaf.clone()) };
-        let node = match shape {
-            Some(s) => tape.array_input(s),
-            None => tape.input(),
-        };
-        nodes.push(node);
-        Ok(on_tape(level, node, leaf.clone()))
-    })?;
-    Ok((lifted, Traced { like: value.clone(), nodes }))
-}
-
 fn jvp(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<(Value, Value)> {
     if let Some(out) = crate::ir::derive::jvp(m, f, x, v)? {
         return Ok(out);
@@ -173,61 +152,4 @@ fn grad(machine: &mut Machine, func: &Value, input: &Value, value: bool) -> Res<
         machine.ad.recycle(tape);
     }
     Ok((output, g))
-}
-
-/// The transpose of a linear function. For a derivative, the direction is reversed; a user's function is first
-/// recorded at a zero of its input's shape.
-fn transpose(machine: &mut Machine, func: &Value, like: Option<&Value>, reps: &[Value]) -> Res<Value> {
-    if let Value::Fun(fun) = func
-        && let Fun::Linear(map) = &**fun
-    {
-        if let Some(original) = &map.original {
-            return Ok(original.clone());
-        }
-        return Ok(linear_fun(LinearMap { transposed: !map.transposed, ..map.clone() }));
-    }
-    let input = match (like, reps.first()) {
-        (Some(x), _) => vector_space::zero_like(x),
-        (None, rep) => match rep
-            .and_then(|r| if let Value::Rep(r) = r { example(machine, r, &mut CONSTRUCTORS.to_owned()) } else { None })
-        {
-            Some(zero) => zero,
-            None => {
-                return Err(Error::new(
-                    codes::SHAPE_UNKNOWN,
-                    "the shape of the input of this linear function is not known here",
-                )
-                .hint("give an example of its input: `transpose_at example f`"));
-            }
-        },
-    };
-    let (_, map) = linear::record(machine, func, &input)?;
-    Ok(linear_fun(LinearMap { transposed: true, original: Some(func.clone()), ..map }))
-}
-
-/// Maximum number of constructors in an example; beyond it the type is assumed to be infinite.
-const CONSTRUCTORS: u32 = 1000;
-
-/// The zero of a type that has only one structure. Declared types qualify if they have a single constructor.
-/// `left` is the remaining number of constructors.
-fn example(machine: &Machine, r: &Rep, left: &mut u32) -> Option<Value> {
-    let mut all =
-        |rs: &mut dyn Iterator<Item = &Rc<Rep>>| rs.map(|r| example(machine, r, left)).collect::<Option<Vec<Value>>>();
-    Some(match r {
-        Rep::Tuple(ps) => Value::Tuple(Rc::new(Tuple(all(&mut ps.iter())?))),
-        Rep::Record(fs) => Value::Record(Rc::new(Record {
-            names: fs.iter().map(|f| f.0).collect(),
-            vals: all(&mut fs.iter().map(|f| &f.1))?,
-        })),
-        Rep::Data(d, args) => {
-            let [con] = d.cons.as_slice() else { return None };
-            *left = left.checked_sub(1)?;
-            let look = |id| machine.definitions.datas.get(&id).cloned();
-            let reps: Vec<Rc<Rep>> = con.fields.iter().map(|t| field_rep(&look, t, d, args)).collect();
-            let fields = reps.iter().map(|r| example(machine, r, left)).collect::<Option<Vec<Value>>>()?;
-            let con = ConInfo { name: con.name, tag: con.tag, data: d.id, arity: fields.len() as u32 };
-            Value::Data(Rc::new(Data { con: Rc::new(con), fields }))
-        }
-        r => r.known().then(|| r.zero())?,
-    })
 }

@@ -5,29 +5,12 @@ use crate::ad::traced::primal_of;
 use crate::error::{Error, Res, codes};
 use crate::ir::derive::directions::{by_code, dependences, diagonal, images};
 use crate::ir::derive::report::{int, record};
+use crate::limits::ad_operators_sparse::{CODED, DIAGONAL, ENTRIES, MOST_ENTRIES, RESIDUALS, STRUCTURED};
 use crate::polling;
 use crate::value::{Buf, Shape, Value, array, seq, vector_space};
 use crate::vm::{Fun, Machine};
 use adl_prim::{ArrayFn, DerivativeFn, Prim};
 use std::rc::Rc;
-
-/// Number of components from which the sparsity structure of a dense Jacobian is derived from the code, once
-/// per function.
-const CODED: usize = 8;
-/// Number of components from which the structure is found by evaluation at the point, if the code does not
-/// determine it. This is limited to [`RESIDUALS`] stored scalars per component; finding the structure costs
-/// about as much as a thousand directions.
-const STRUCTURED: usize = 512;
-const RESIDUALS: usize = 32;
-
-/// Number of components from which the code is checked for a diagonal Jacobian.
-const DIAGONAL: usize = 2;
-
-/// Maximum total size of the index sets of a search, per component. A sparsity structure is only worthwhile
-/// with a few entries per component.
-const ENTRIES: u64 = 512;
-/// The same limit if the user asked for the structure: 2 GiB of entries.
-const MOST_ENTRIES: u64 = 1 << 29;
 
 fn made(shape: [usize; 2], xs: Vec<f64>, narrow: bool) -> Value {
     let buf = if narrow { Buf::F32(xs.into_iter().map(|x| x as f32).collect()) } else { Buf::F64(xs) };

@@ -4,6 +4,7 @@
 
 use super::known_sizes::Sizes;
 use crate::ir::native::LoweredIr;
+use crate::limits::ir_cost_model_device_cost::{DEPTH, ITERATIONS, KNOWN};
 use crate::value::{Value, seq};
 use adl_ir::{Block, FnId, Function, Loop, Op, Stmt, Trip, Ty, Var};
 use adl_opt::device::recurrence;
@@ -13,17 +14,8 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
-/// Assumed trip count of loops whose trip count is unknown.
-const ITERATIONS: u64 = 64;
-
-/// Maximum number of calls that are analysed with the known sizes of their arguments.
-const KNOWN: usize = 256;
-
 /// Key of an estimate: a function, the depth of the call, and a hash of what is known about its arguments.
 type EstimateKey = (FnId, u32, u64);
-
-/// Maximum depth of calls that are analysed.
-const DEPTH: u32 = 4;
 
 /// Estimated work for a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

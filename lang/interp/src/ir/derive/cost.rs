@@ -8,6 +8,7 @@ use crate::ad::linear::LinearMap;
 use crate::device::DeviceRuns;
 use crate::error::{Error, Res, codes};
 use crate::ir::evaluator_values::{val, value};
+pub(super) use crate::limits::ir_derive_cost::FUEL;
 use crate::ops::{self, data_text};
 use crate::polling;
 use crate::value::Value;
@@ -22,9 +23,6 @@ use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
-
-/// Maximum number of statements that are evaluated before counting is abandoned.
-pub(super) const FUEL: u64 = 50_000_000;
 
 /// Work of one source line.
 #[derive(Default)]

@@ -7,6 +7,7 @@ use crate::error::{Res, codes};
 use crate::ir::boxes;
 use crate::ir::evaluator_values::val;
 use crate::ir::tangents::unsigned_zeros;
+use crate::limits::ir_derive_directions::{FEWEST, LARGEST};
 use crate::value::{Buf, Shape, Value, array, seq};
 use crate::vm::{Fun, Machine};
 use adl_ir::eval::{Deps, Evaluator};
@@ -14,11 +15,6 @@ use adl_ir::{FnId, Val};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Instant;
-
-/// Below this number, directions are evaluated one at a time.
-const FEWEST: usize = 4;
-/// Maximum number of scalars in the directions of one batch.
-const LARGEST: usize = 1 << 20;
 
 impl CompiledAd {
     /// The code of the derivative for many directions.

@@ -18,22 +18,13 @@ use crate::ad::linear::LinearMap;
 use crate::error::Res;
 use crate::ir::native::OnDevice;
 use crate::ir::{fuse_elementwise, tangents};
+use crate::limits::ir_derive_fused_gradient::{MANY, MOST, WORTH};
 use crate::value::{Kind, Value, seq};
 use crate::vm::{Fun, Machine};
 use adl_ir::{Block, Builder, FnId, Function, Lit, Op, Ty, Var};
 use adl_prim::Bin;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-
-/// Minimum time of a gradient, after its first run, from which fusing its halves is tried: it works on large
-/// arrays then.
-const WORTH: Duration = Duration::from_micros(500);
-
-/// Maximum number of statements of a half.
-const MOST: usize = 200;
-
-/// Length of an argument array from which forward and reverse loops are fused.
-const MANY: usize = 1024;
 
 /// Both halves as one function.
 #[derive(Clone)]

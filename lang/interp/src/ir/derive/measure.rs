@@ -6,6 +6,7 @@ use super::resolve_plan::ResolvedPlan;
 use super::{CompiledAd, NotCompiled, Specialized, not, with};
 use crate::error::Res;
 use crate::ir::evaluator_values::val;
+use crate::limits::ir_derive_measure::FUEL;
 use crate::value::{Array, Buf, Kind, Value};
 use crate::vm::Machine;
 use adl_ad::segment::Segments;
@@ -13,10 +14,6 @@ use adl_ir::eval::{Evaluator, Watch};
 use adl_ir::{DataId, FnId, Program, Ty, Val, Var};
 use adl_specialise::Unsupported;
 use std::collections::BTreeSet;
-
-/// Maximum number of statements for the reference evaluator. It is small because counting happens whenever a
-/// table is displayed.
-const FUEL: u64 = 500_000;
 
 /// Measurements beside the stored bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,6 +4,7 @@
 use super::plan::{Plan, bad};
 use super::{CompiledAd, NotCompiled, Specialized, not, with};
 use crate::error::{Res, codes};
+use crate::limits::ir_derive_resolve_plan::{FREE, LONG, REMEMBERED, ROW_STEPS};
 use crate::value::{Buf, Value};
 use crate::vm::Machine;
 use adl_ad::profile::{Counted, Forecast, Row};
@@ -31,17 +32,8 @@ pub(crate) struct ProfiledFunction {
 #[derive(Default)]
 pub(crate) struct PlanCache(Vec<((FnId, Plan, Vec<i64>), ResolvedPlan)>);
 
-/// Maximum number of cached decisions.
-const REMEMBERED: usize = 256;
-/// Free memory that `Auto` assumes if the system does not report it.
-const FREE: u64 = 1 << 30;
 /// Numbers of stored states that `Budget` tries for binomial checkpointing, largest first.
 const STATES: [u32; 7] = [256, 64, 32, 16, 8, 4, 1];
-
-/// Maximum number of plans by residual rows among [`steps`].
-const ROW_STEPS: usize = 6;
-/// Work above which finding [`steps`] runs the function only a few times.
-const LONG: u64 = 20_000_000;
 
 type Outcome<T> = Res<Result<T, NotCompiled>>;
 

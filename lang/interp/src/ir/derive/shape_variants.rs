@@ -7,14 +7,12 @@
 
 use super::{CompiledAd, Specialized};
 use crate::ir::shape_specialise::{self, ShapeFact};
+use crate::limits::ir_derive_shape_variants::VARIANTS;
 use crate::value::Value;
 use adl_ir::FnId;
 use adl_opt::scalar_replacement::{Sums, scalars};
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Maximum number of shape specialisations of one function. Other shapes use the general function.
-const VARIANTS: usize = 4;
 
 /// Specialisations by function.
 pub(super) type Variants = HashMap<FnId, Vec<(Vec<ShapeFact>, Rc<Specialized>)>>;

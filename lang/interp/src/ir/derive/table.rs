@@ -1,12 +1,9 @@
 //! Residuals and costs as text tables.
 
 use super::report::{count, size};
+use crate::limits::ir_derive_table::{ROWS, WIDE};
 use crate::value::{Buf, Kind, Record, Value, array, show};
 
-/// Maximum width of a displayed expression.
-const WIDE: usize = 36;
-/// Maximum number of displayed residuals; of more, the largest are shown.
-const ROWS: usize = 60;
 /// Width and height of the plot.
 const PLOT: (usize, usize) = (44, 8);
 

@@ -16,6 +16,7 @@ use super::live::{self, BlockLiveness, Last, NEVER};
 use super::native::{CompileState, Compiler, LoweredIr, Native};
 use super::{fuse_elementwise, vectorise};
 use crate::error::{Error, Res, codes};
+use crate::limits::ir_lower::MAX_REGISTERS;
 use crate::value::Value;
 use crate::vm::code::{Arg, Code, FnCall, I, LoweredStep, R};
 use crate::vm::{CodeList, Fun, Group};
@@ -130,9 +131,6 @@ struct Scope<'a> {
 
 /// Marks a variable that has no register.
 const NONE: R = R::MAX;
-
-/// Maximum number of registers of a function.
-const MAX_REGISTERS: u32 = 1 << 20;
 
 struct Lower<'a> {
     p: &'a Program,

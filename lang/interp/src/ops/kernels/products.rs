@@ -6,17 +6,12 @@
 
 use super::zero_spans::{Spans, finite};
 use super::{CHUNK, dot, fold};
+use crate::limits::ops_kernels_products::{FEW, INNER, ROWS};
 use adl_ir::Terms;
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
 
-/// Number of inner indices per block, chosen so that the block stays in the cache while all rows use it.
-const INNER: usize = 256;
-/// Number of rows from which the right factor is copied into contiguous panels.
-const ROWS: usize = 16;
-/// Number of multiplications up to which plain loops are fastest.
-const FEW: usize = 30;
-/// Number of partial sums of an element of a contraction.
+/// Number of partial sums of an element of a contraction: a part of the order of its sum.
 const PARTS: usize = 8;
 
 /// The product of an `n` by `k` and a `k` by `c` matrix, added to `out`, which must be zero. Each element adds

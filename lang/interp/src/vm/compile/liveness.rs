@@ -1,10 +1,7 @@
 //! Liveness analysis that replaces the last copy of a register by a move.
 
+use crate::limits::vm_compile_liveness::LIMIT;
 use crate::vm::code::{Code, I, IndexKind};
-
-/// Size limit (instructions times words of registers) above which copies are kept: the analysis takes quadratic
-/// time in the worst case.
-const LIMIT: usize = 4_000_000;
 
 /// The registers that an instruction reads. Ranges are emptied, which counts as a read.
 fn uses(i: &I, code: &Code, visit: &mut dyn FnMut(u32)) {

@@ -13,6 +13,7 @@ use super::code::{Code, I, Origin, R};
 use super::profile::Profile;
 use crate::error::{Error, Res, codes};
 use crate::ir::derive::compile_plain::thunk;
+use crate::limits::vm_compile::MAX_REGISTERS;
 use crate::value::{Buf, Value, array};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -21,9 +22,6 @@ use adl_typing::free_locals;
 use adl_typing::ty::{Size, Ty};
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Maximum number of registers of a function.
-const MAX_REGISTERS: u32 = 1 << 20;
 
 /// Compiles an expression without free locals.
 pub(super) fn top(e: &Expr, name: Option<Symbol>) -> Res<Code> {

@@ -10,6 +10,7 @@ use super::super::{Emit, LOOSE, is_ref};
 use super::plan::Group;
 use super::run::{Loop, Source};
 use super::{Member, is_plain};
+use crate::limits::emit_group_phases::STRIP;
 use crate::runtime;
 use crate::shims;
 use adl_ir::Var;
@@ -17,9 +18,6 @@ use adl_prim::Un;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
 use std::collections::{HashMap, HashSet};
-
-/// The number of elements of a strip.
-const STRIP: i64 = 256;
 
 /// The kernels' vector width: elements after the last argument, up to a multiple of it, are also evaluated.
 const WIDTH: i64 = 8;

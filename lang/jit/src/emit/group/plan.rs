@@ -3,13 +3,11 @@
 use super::super::{Emit, Scope, is_ref};
 use super::phases::Phases;
 use super::{Member, is_plain, member};
+use crate::limits::emit_group_plan::MEMBERS;
 use adl_interp::ir::live::NEVER;
 use adl_ir::{Block, Op, Stmt, Var};
 use adl_prim::{Bin, GeneralFn, Prim};
 use std::collections::HashSet;
-
-/// The maximum number of members, so that most intermediate results stay in registers.
-const MEMBERS: usize = 96;
 
 /// Statements that become one loop.
 pub(super) struct Group {

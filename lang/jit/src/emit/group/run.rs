@@ -5,6 +5,7 @@ use super::super::{BoundVar, Emit, LOOSE, Scope, TRUSTED};
 use super::plan::Group;
 use super::{Member, member};
 use crate::handle::{self, AXES, ValueForm};
+pub(super) use crate::limits::emit_group_run::CHUNKS;
 use crate::shims;
 use adl_ir::{Block, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -13,9 +14,6 @@ use std::collections::HashMap;
 
 /// The number of elements of one partial sum.
 pub(super) const CHUNK: i64 = 1024;
-
-/// The maximum number of partial sums that are combined inline.
-pub(super) const CHUNKS: i64 = 64;
 
 /// A contiguous range of elements.
 #[derive(Clone, Debug)]

@@ -12,6 +12,7 @@ use super::super::state::{EmitSite, FunctionFrame, HeldValues, LoopNest};
 use super::super::{Emit, LOOSE, TRUSTED, machine_type};
 use super::libm_stages::{self, MathFunction, Stages};
 use super::plan::{At, Carry, Int, Node, VarClass, VectorPlan};
+pub(super) use crate::limits::emit_vector_loop_kernel::STRIP;
 use crate::scalar_math;
 use crate::shims;
 use adl_ir::{Block, Cmp, Conv, Lit, Loop, Op, Stmt, Ty, Var};
@@ -23,9 +24,6 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::{FuncId, Linkage, Module};
 use smallvec::SmallVec;
 use std::collections::HashMap;
-
-/// The number of iterations of a strip.
-pub(super) const STRIP: i64 = 1024;
 
 /// A number that is summed over all iterations.
 pub(super) enum Total {

@@ -8,14 +8,12 @@
 
 use super::super::group::is_plain;
 use super::plan::{Carry, VectorPlan};
+use crate::limits::emit_vector_loop_libm_stages::BUFFERS;
 use adl_ir::{Block, Loop, Op, Stmt, Var};
 use adl_prim::scalar::Native;
 use adl_prim::{Bin, Un};
 use smallvec::{SmallVec, smallvec};
 use std::collections::{HashMap, HashSet};
-
-/// The maximum number of buffers, so that those of a strip fit in the L2 cache.
-const BUFFERS: usize = 64;
 
 /// A math function that is not an instruction.
 #[derive(Clone, Copy, PartialEq, Debug)]

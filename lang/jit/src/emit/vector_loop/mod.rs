@@ -18,6 +18,7 @@ mod plan;
 mod prologue;
 
 use super::{Emit, EmitSite, Scope, is_ref};
+use crate::limits::emit_vector_loop::SHORT;
 use adl_interp::ir::live::NEVER;
 use adl_ir::{Block, Loop, Op, Stmt, Var};
 use adl_prim::Bin;
@@ -27,9 +28,6 @@ use kernel::Total;
 use libm_stages::Stages;
 use params::KernelParams;
 use plan::VectorPlan;
-
-/// The limit on statements of inner loops for which four vectors fit in registers.
-const SHORT: usize = 6;
 
 /// A loop together with the sums of its outputs.
 struct VectorLoop<'b> {

@@ -3,6 +3,7 @@
 use super::super::group::is_plain;
 use super::libm_stages::MathFunction;
 use crate::handle::ValueForm;
+use crate::limits::emit_vector_loop_plan::{ARMS, FUNCTION, LONGEST};
 use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Cmp, GeneralFn, Prim};
 use smallvec::SmallVec;
@@ -13,15 +14,6 @@ pub(super) const BITS: u32 = 29;
 
 /// The number of bits of Ints that are exact as Floats.
 const EXACT: u32 = 52;
-
-/// The maximum number of statements of a vectorised loop: most values of larger ones would not stay in registers.
-const LONGEST: usize = 320;
-
-/// The maximum number of statements in both arms of an if-converted branch.
-const ARMS: usize = 48;
-
-/// The cost in statements of one function evaluation in a strip.
-const FUNCTION: usize = 6;
 
 /// The index of an Int expression.
 pub(super) type Node = usize;

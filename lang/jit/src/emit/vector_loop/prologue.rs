@@ -4,6 +4,7 @@ use super::super::{Emit, Scope, TRUSTED, inner, is_ref};
 use super::plan::{BITS, Carry, Int, Node, VectorPlan};
 use super::{VectorLoop, kernel};
 use crate::handle::{self, ValueForm};
+use crate::limits::emit_vector_loop_prologue::FEWEST;
 use crate::shims;
 use crate::{runtime, strip_runner};
 use adl_ir::{Trip, Ty, Var};
@@ -12,9 +13,6 @@ use cranelift_codegen::ir::{self, InstBuilder, StackSlot, StackSlotData, StackSl
 use cranelift_module::{FuncId, Module};
 use smallvec::SmallVec;
 use std::collections::HashSet;
-
-/// The least trip count for which a loop is vectorised.
-const FEWEST: i64 = 16;
 
 /// The largest trip count for which a loop is vectorised.
 const MOST: i64 = 1 << (BITS - 2);

@@ -1,0 +1,130 @@
+//! The limits and thresholds of the passes, one module for each pass.
+//!
+//! The first words of a constant say its unit: statements of IR, elements, rounds, levels. Limits of statements bound the
+//! growth of code, and thereby the time of compilation; none of them changes a result.
+//! A figure without a time or a count beside it has no measurement on record.
+
+/// Limits of `contract`.
+pub(crate) mod contract {
+    /// Number of rows and of columns from which a contraction pays off.
+    pub const WIDE: i64 = 4;
+    /// Number of terms from which a contraction pays off: as many as the kernel adds side by side.
+    pub const DEEP: i64 = 8;
+}
+
+/// Limits of `cse`.
+pub(crate) mod cse {
+    /// Largest number of statements of an operation with blocks that is still compared.
+    pub const LARGEST: usize = 48;
+}
+
+/// Limits of `extent`.
+pub(crate) mod extent {
+    /// Largest number of arrays searched for one extent.
+    pub const MOST: usize = 32;
+}
+
+/// Limits of `flatten_rows`.
+pub(crate) mod flatten_rows {
+    /// Largest number of elements of a matrix that is collected as a flat row.
+    pub const MOST: usize = 64;
+}
+
+/// Limits of `fuse_halves`.
+pub(crate) mod fuse_halves {
+    /// Largest number of statements of both halves together.
+    pub const MOST: usize = 1500;
+}
+
+/// Limits of `index_pushdown`.
+pub(crate) mod index_pushdown {
+    /// Number of rounds: a row of a transpose of a product takes two.
+    pub const ROUNDS: usize = 4;
+    /// Largest number of readers of an array whose elements cost more than one product of two numbers.
+    pub const READERS: usize = 4;
+}
+
+/// Limits of `index_splitting`.
+pub(crate) mod index_splitting {
+    /// Trip count of the interior from which the split loop is used.
+    pub const FEWEST: i64 = 48;
+    /// Largest number of statements of a body that is split.
+    pub const LONGEST: usize = 90;
+}
+
+/// Limits of `inline`.
+pub(crate) mod inline {
+    /// Largest number of statements of a small function, size checks not counted.
+    pub const SMALL: usize = 32;
+    /// Largest number of statements of a function without loops on small arrays, which become scalars where their
+    /// elements are known.
+    pub const STRAIGHT: usize = 96;
+    /// Number of statements that a function may gain.
+    pub const GROWTH: usize = 256;
+    /// Largest depth of calls within inlined calls.
+    pub const DEPTH: usize = 4;
+    /// Largest number of statements of a function without calls, which is inlined at any depth.
+    pub const LEAF: usize = 16;
+    /// Largest number of statements of a function with a single call site.
+    pub const ONCE: usize = 256;
+    /// Number of statements that a function may gain in `finally`.
+    pub const LAST_GROWTH: usize = 768;
+}
+
+/// Limits of `interchange`.
+pub(crate) mod interchange {
+    /// Largest width of rows for which the form by columns is faster.
+    pub const NARROW: i64 = 4;
+}
+
+/// Limits of `pipelines`.
+pub(crate) mod pipelines {
+    /// Limit of the rounds of fusion.
+    pub const ROUNDS: usize = 4;
+}
+
+/// Limits of `pointwise`.
+pub(crate) mod pointwise {
+    /// Fewest operations on vectors for which the rewrite pays off.
+    pub const FEWEST: usize = 2;
+}
+
+/// Limits of `scalar_replacement`.
+pub(crate) mod scalar_replacement {
+    /// Largest number of elements of a small array.
+    pub const MOST: usize = 16;
+    /// Largest number of elements of a small array on a device, which has no other implementation of operators on matrices.
+    pub const MOST_ON_DEVICE: usize = 25;
+    /// Number of statements that a function may gain.
+    pub const GROWTH: usize = 1024;
+    /// Number of statements that a function for a device may gain.
+    pub const GROWTH_ON_DEVICE: usize = 8192;
+}
+
+/// Limits of `scalar_replacement::control`.
+pub(crate) mod scalar_replacement_control {
+    /// Largest trip count of a loop that is unrolled: fewer iterations than a sum adds side by side.
+    pub const ITERATIONS: i64 = 7;
+    /// Largest number of statements of all iterations of a loop that is unrolled.
+    pub const ALL: usize = 24 * ITERATIONS as usize;
+    /// Depth of nested loops up to which the arrays carried by the outer loops are assumed to keep their lengths.
+    pub const GUESSES: usize = 3;
+}
+
+/// Limits of `scalar_replacement::peel`.
+pub(crate) mod scalar_replacement_peel {
+    /// Largest number of statements, nested ones included, of a body that is duplicated.
+    pub const LONGEST: usize = 120;
+}
+
+/// Limits of `shapes`.
+pub(crate) mod shapes {
+    /// Loop depth from which a carried array gets a form of its own, without analysis.
+    pub const DEEPEST: usize = 6;
+}
+
+/// Limits of `tail_calls`.
+pub(crate) mod tail_calls {
+    /// Largest number of statements of a function that is duplicated.
+    pub const MOST: usize = 256;
+}
