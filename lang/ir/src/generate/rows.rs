@@ -38,7 +38,7 @@ pub struct Case {
 }
 
 impl Case {
-    fn new(name: &str, func: Function, args: Vec<Val>) -> Case {
+    pub(super) fn new(name: &str, func: Function, args: Vec<Val>) -> Case {
         let mut program = Program::default();
         let main = program.add(func);
         let results = eval::run(&program, main, &args, &[]).map(|out| out.results).map_err(|e| e.message);
