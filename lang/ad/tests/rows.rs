@@ -8,9 +8,11 @@ mod common;
 
 use adl_ad::segment::Segments;
 use adl_ad::unzip::UnzipPlan;
+use adl_ir::eval::{Val, run};
+use adl_ir::generate::maps;
 use adl_ir::generate::rows::{self, Case};
-use adl_ir::{Conv, Lit, Op, Ty};
-use adl_prim::{ArrayFn, NumberFn, Prim, ReductionFn};
+use adl_ir::{Op, Ty};
+use common::rules::has_derivative;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The faults of those cases whose derivatives are wrong.
@@ -42,31 +44,6 @@ fn wrong(cases: impl Iterator<Item = Case>) -> Vec<String> {
     checked.filter_map(check).collect()
 }
 
-/// Built-ins without a rule: specialisation makes other operations of them.
-const SPECIALISED: [Prim; 9] = [
-    Prim::Reduction(ReductionFn::Sum),
-    Prim::Reduction(ReductionFn::Cumsum),
-    Prim::Reduction(ReductionFn::Prod),
-    Prim::Reduction(ReductionFn::Cumprod),
-    Prim::Array(ArrayFn::Append),
-    Prim::Array(ArrayFn::ScatterWithin),
-    Prim::Number(NumberFn::PowInt),
-    Prim::Number(NumberFn::ToFloat),
-    Prim::Number(NumberFn::ToF32),
-];
-
-/// Whether an operation has a derivative, of which differences in f64 are a measure.
-fn has_derivative(op: &Op) -> bool {
-    match op {
-        Op::Prim(prim, _) => !SPECIALISED.contains(prim) && *prim != Prim::Number(NumberFn::F32ToFloat),
-        Op::Convert(Conv::ToF32, _) | Op::Lit(Lit::F32(_)) => false,
-        Op::Zero(ty) => *ty.scalar() != Ty::F32,
-        // The optimiser makes contractions when all is differentiated.
-        Op::Contract(_) => false,
-        _ => true,
-    }
-}
-
 #[test]
 fn derivatives_of_all_rows_agree_with_differences() {
     let cases = rows::instances(&Ty::F64).into_iter().filter(|case| case.op().is_some_and(has_derivative));
@@ -78,4 +55,51 @@ fn derivatives_of_all_rows_agree_with_differences() {
 fn derivatives_of_chains_agree_with_differences() {
     let wrong = wrong((0..300).map(|seed| rows::chain(seed, 4 + seed as usize % 9, &Ty::F64, has_derivative)));
     assert!(wrong.is_empty(), "{}: {}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn derivatives_of_maps_agree_with_differences() {
+    let wrong = wrong((0..200).map(|seed| maps::program(seed, 3 + seed as usize % 6)));
+    assert!(wrong.is_empty(), "{}: {}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn segments_do_not_change_gradients() {
+    for seed in 0..120 {
+        let case = maps::program(seed, 3 + seed as usize % 6);
+        let bits = |how| {
+            let program = case.program.clone();
+            format!("{:?}", common::gradient(program, case.main, &case.args, &UnzipPlan::store_all(), how))
+        };
+        let plain = bits(Segments::None);
+        for how in [Segments::Sqrt, Segments::Revolve(2), Segments::Partial(2)] {
+            assert_eq!(plain, bits(how), "{}", case.text());
+        }
+    }
+}
+
+/// At 0 some rules divide by 0 unless they take care.
+#[test]
+fn derivatives_of_built_ins_are_finite_at_zero() {
+    for case in rows::instances(&Ty::F64) {
+        let Some(Op::Prim(prim, _)) = case.op().filter(|op| has_derivative(op)) else { continue };
+        let zero = |val: &Val| match val {
+            Val::F64(_) => Val::F64(0.0),
+            Val::Array(a) if a.elems.iter().all(|e| matches!(e, Val::F64(_))) => {
+                Val::array(a.shape.clone(), vec![Val::F64(0.0); a.elems.len()])
+            }
+            other => other.clone(),
+        };
+        let args: Vec<Val> = case.args.iter().map(zero).collect();
+        let (mut program, mut ad) = (case.program.clone(), adl_ad::Ad::new());
+        let wrt = vec![true; args.len()];
+        let linearized = ad.linearize_with(&mut program, case.main, &wrt, &UnzipPlan::store_all()).unwrap();
+        let Ok(out) = run(&program, linearized.primal, &args, &[]) else { continue };
+        let residuals = &out.results[linearized.results..];
+        let f = program.func(linearized.tangent);
+        let real = case.args.iter().filter(|arg| !arg.reals().is_empty()).cloned();
+        let dx: Vec<Val> = real.take(f.body.params.len() - residuals.len()).collect();
+        let dy = run(&program, linearized.tangent, &[residuals, &dx[..]].concat(), &[]).unwrap().results;
+        assert!(dy.iter().flat_map(Val::reals).all(f64::is_finite), "{} at 0: {dy:?}", prim.name());
+    }
 }
