@@ -8,9 +8,12 @@ use adl_prim::scalar::Native;
 use adl_prim::{Bin, Un};
 use std::path::Path;
 
+/// The number of special arguments.
+const SPECIAL: usize = 20;
+
 /// Arguments of all magnitudes: special ones, then random ones in several ranges.
 fn arguments() -> Vec<f64> {
-    let special = [
+    let special: [f64; SPECIAL] = [
         0.0,
         -0.0,
         1.0,
@@ -61,8 +64,9 @@ fn values_have_the_same_bits_everywhere() {
         lines.push(format!("{}{} {of:016x}\n", op.word(), op.parameter().map_or(String::new(), |n| format!(" {n}"))));
     }
     for op in Bin::ALL.iter().filter(|op| op.native() != Native::Call) {
-        // Each argument with one from another range.
-        let pairs = points.iter().zip(points.iter().cycle().skip(1237));
+        // All pairs of special arguments, and each argument with one from another range.
+        let special = points[..SPECIAL].iter().flat_map(|x| points[..SPECIAL].iter().map(move |y| (x, y)));
+        let pairs = special.chain(points.iter().zip(points.iter().cycle().skip(1237)));
         lines.push(format!("{} {:016x}\n", op.word(), checksum(pairs.map(|(x, y)| op.eval(*x, *y)))));
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bits.txt");

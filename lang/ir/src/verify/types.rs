@@ -123,7 +123,8 @@ impl TypeChecker<'_> {
                 })
                 .and_then(|()| gives(shape)),
             Op::Nonzero(a) => self.is(*a, &Ty::Bool.array(1)).and_then(|()| gives(shape)),
-            Op::Reverse(a) | Op::Cumsum { a, .. } => self.array(*a).and_then(gives),
+            Op::Reverse(a) => self.array(*a).and_then(gives),
+            Op::Cumsum { a, .. } => self.array(*a).and_then(|t| self.additive(&t).and_then(|()| gives(t))),
             Op::Rotate { n, a } => self.is(*n, &int).and_then(|()| self.array(*a)).and_then(gives),
             Op::Replicate { n, a } => self.is(*n, &int).map(|()| ResultTypes::OneMore(self.ty(*a))),
             Op::Broadcast { a, shape: s } => {
