@@ -7,9 +7,11 @@ mod common;
 use adl_ad::Ad;
 use adl_ad::unzip::UnzipPlan;
 use adl_ir::eval::{Arr, Con, Val, run};
+use adl_ir::generate::{maps, rows};
 use adl_ir::{FnId, Program, Ty};
 use common::Rng;
 use common::programs::PROGRAMS;
+use common::rules::has_derivative;
 use std::rc::Rc;
 
 const K: usize = 3;
@@ -125,4 +127,18 @@ fn of_generated_programs() {
         done += usize::from(check(&format!("seed {seed}"), g.program, g.main, &g.args));
     }
     assert!(done > 30, "{done} of 300");
+}
+
+#[test]
+fn of_all_rows_and_of_loops() {
+    let (mut done, mut all) = (0, 0);
+    let rows = rows::instances(&Ty::F64).into_iter().filter(|case| case.op().is_some_and(has_derivative));
+    for case in rows.chain((0..100).map(|seed| maps::program(seed, 4))) {
+        let finite = |vals: &Vec<Val>| vals.iter().flat_map(Val::reals).all(f64::is_finite);
+        if case.args.iter().any(|arg| !arg.reals().is_empty()) && case.results.as_ref().is_ok_and(finite) {
+            all += 1;
+            done += usize::from(check(&case.text(), case.program.clone(), case.main, &case.args));
+        }
+    }
+    assert!(10 * done > 9 * all, "{done} of {all}");
 }

@@ -3,6 +3,8 @@
 //! counted. An operation without a row does not compile.
 
 use crate::func::Var;
+#[cfg(feature = "generate")]
+use crate::generate::choices::{Choices, Chosen};
 use crate::names;
 use crate::op::{Conv, LinearIn, Op};
 use crate::operands::{Operand, Written};
@@ -135,6 +137,9 @@ macro_rules! operations {
         custom { $($own:ident $parts:tt ($text:expr) [$($operand:expr),*] $lin:tt
             $eff:ident $fail:ident $tan:ident $cost:ident $arith:ident $read:ident;)* }
     ) => {
+        /// The names of all rows.
+        pub const NAMES: &[&str] = &[$(stringify!($name),)* $(stringify!($own)),*];
+
         #[allow(unused_variables)]
         impl Op {
             /// The row of the operation.
@@ -175,6 +180,26 @@ macro_rules! operations {
                     $(Op::$name $fields => { $($field.visit_mut(f);)* })*
                     $(Op::$own $parts => { $($operand.visit_mut(f);)* })*
                 }
+            }
+
+            /// The name of its row.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Op::$name { .. } => stringify!($name),)*
+                    $(Op::$own { .. } => stringify!($own),)*
+                }
+            }
+
+            /// An operation of a row of `written` with operands that `choices` make.
+            #[cfg(feature = "generate")]
+            pub(crate) fn choose(row: &str, choices: &mut dyn Choices) -> Option<Op> {
+                Some(match row {
+                    $(stringify!($name) => {
+                        $(let $field = Chosen::choose(choices, label!($($label)?))?;)*
+                        Op::$name $fields
+                    })*
+                    _ => return None,
+                })
             }
 
             /// The text form of an operation whose row defines it.

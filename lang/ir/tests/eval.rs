@@ -214,6 +214,20 @@ fn built_ins_of_simple_meaning() {
 }
 
 #[test]
+fn parts_must_have_the_shape_of_what_they_change() {
+    let add = "fn f (v0: [][]f64, v1: []i64, v2: [][]f64) -> ([][]f64) { v3: [][]f64 = gather_add v0 v1 v2 return v3 }";
+    let (wide, tall) = (Val::matrix(2, 3, &[1.0; 6]), Val::matrix(3, 2, &[1.0; 6]));
+    assert_eq!(
+        fails(add, &[tall.clone(), Val::ints(&[1, 0, 1]), wide.clone()]),
+        "an array of shape [2, 3] does not fit a part of shape [3, 2] (in `f`)"
+    );
+    // The operand of which nothing is selected counts, too.
+    let select = "fn f (v0: [][]bool, v1: [][]f64, v2: f64) -> ([][]f64) { v3: [][]f64 = select v0 v1 v2 return v3 }";
+    let mask = Val::array(vec![3, 2], vec![Val::Bool(false); 6]);
+    assert_eq!(fails(select, &[mask, wide, F(1.0)]), "the arrays have different shapes: [3, 2] and [2, 3] (in `f`)");
+}
+
+#[test]
 fn shapes_must_fit() {
     let reshape = "fn f (v0: []f64, v1: []i64) -> ([][]f64) { v2: [][]f64 = reshape v0 v1 return v2 }";
     let at = |shape: &[i64]| fails(reshape, &[Val::floats(&[1.0, 2.0]), Val::ints(shape)]);

@@ -90,6 +90,7 @@ fn types_of_data_and_products() {
     wrong("no product of ranks 1 and 1", "v0: []f64", "v1: f64 = matmul v0 v0");
     wrong("gives an array of f64, not (f64)", "v0: f64", "v1: f64 = array v0 v0");
     wrong("[]bool has no sum", "v0: []bool", "v1: bool = sum v0");
+    wrong("[]bool has no sum", "v0: []bool", "v1: []bool = cumsum v0");
     wrong("the condition is no Bool", "v0: i64, v1: f64", "v2: f64 = select v0 v1 v1");
     sound(&op("v0: []bool, v1: f64, v2: []f64", "v3: []f64 = select v0 v1 v2"));
     sound(&op("v0: f64, v1: D0", "v2: D0 = mul v0 v1 v3: D0 = add v1 v2 v4: D0 = neg v3"));

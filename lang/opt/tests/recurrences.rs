@@ -171,3 +171,41 @@ fn recurrences_as_scans_give_what_turns_give() {
     // A system of four coupled numbers exceeds what a scan may accumulate.
     assert!(done as u64 >= n * 9 / 10, "{done} of {n}");
 }
+
+/// Whether the first loop of a function may run as scans.
+fn at_once(body: &str) -> bool {
+    let text = format!("fn f0 (v0: []f64, v1: i64, v2: f64, v3: []f64) -> () {{ {body} return }}");
+    let program: Program = adl_ir::parse::program(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let f = program.func(FnId(0));
+    adl_ir::verify(&program, f).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+    let is_loop = |s: &adl_ir::Stmt| if let Op::Loop(l) = &s.op { Some((**l).clone()) } else { None };
+    let l = f.body.stmts.iter().find_map(is_loop).unwrap();
+    adl_opt::device::recurrence::at_once(f, &l)
+}
+
+#[test]
+fn loops_at_once_carry_affine_functions_and_arrays_that_are_added_to() {
+    let carried = |step: &str| {
+        format!(
+            "v4: f64, v5: i64 = loop for v1 carry (v2) over (v0) (v6: i64, v7: f64, v8: f64) {{ {step} return v9 }}"
+        )
+    };
+    assert!(at_once(&carried("v9: f64 = mul v8 v7")));
+    assert!(at_once(&carried("v10: f64 = exp v8 v11: f64 = mul v10 v7 v9: f64 = sub v11 v8")));
+    assert!(!at_once(&carried("v9: f64 = sin v7")));
+    assert!(!at_once(&carried("v9: f64 = mul v7 v7")));
+    assert!(!at_once(
+        "v4: f64, v5: i64 = loop while (v6: f64) { v7: bool = lt v6 v2 return v7 } carry (v2) (v8: i64, v9: f64) { v10: f64 = add v9 v9 return v10 }"
+    ));
+    let with_array = |step: &str| {
+        format!(
+            "v4: f64, v12: []f64, v5: i64 = loop for v1 carry (v2, v3) over (v0) (v6: i64, v7: f64, v13: []f64, v8: f64) \
+             {{ v9: f64 = mul v8 v7 {step} return v9, v14 }}"
+        )
+    };
+    assert!(at_once(&with_array("v14: []f64 = index_add v13 [v6] v8")));
+    assert!(at_once(&with_array("v15: []f64 = index_add v13 [v6] v8 v14: []f64 = index_add v15 [v6] v8")));
+    assert!(!at_once(&with_array("v15: f64 = index v13 [v6] v14: []f64 = index_add v13 [v6] v15")));
+    assert!(!at_once(&with_array("v14: []f64 = index_set v13 [v6] v8")));
+    assert!(!at_once(&with_array("v15: []f64 = index_add v13 [v6] v8 v14: []f64 = neg v15")));
+}

@@ -3,6 +3,7 @@
 
 pub mod deep;
 pub mod programs;
+pub mod rules;
 
 use adl_ad::Ad;
 use adl_ad::segment::Segments;

@@ -194,10 +194,12 @@ pub fn select(c: &Val, left: &Val, right: &Val) -> Res {
     if left.is_symbolic_zero() && right.is_symbolic_zero() {
         return Ok(Val::SymbolicZero);
     }
+    // Also of the operand of which no element is selected.
+    let other_shape = [left, right].into_iter().filter_map(Val::arr).find(|x| x.shape != mask.shape);
+    if let Some(x) = other_shape {
+        return Err(format!("the arrays have different shapes: {:?} and {:?}", mask.shape, x.shape));
+    }
     let pick = |v: &Val, other: &Val, i: usize| match v {
-        Val::Array(x) if x.shape != mask.shape => {
-            Err(format!("the arrays have different shapes: {:?} and {:?}", mask.shape, x.shape))
-        }
         Val::Array(x) => Ok(x.elems[i].clone()),
         // A zero with the element type of the other operand.
         Val::SymbolicZero => bin(Bin::ScaleTangent, &zero_like(other), &zero_like(other)),

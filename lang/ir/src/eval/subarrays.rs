@@ -3,7 +3,7 @@
 
 use super::arrays::{Res, array, int, rows, sizes_for, zeros};
 use super::scalar;
-use super::value::Val;
+use super::value::{Arr, Val};
 use crate::ty::Ty;
 use adl_prim::Bin;
 use std::ops::Range;
@@ -114,6 +114,15 @@ fn update(elems: &mut [Val], by: &[Val], how: Update) -> Result<(), String> {
     Ok(())
 }
 
+/// An error unless a part that is written has the shape of the part that it changes.
+fn same_shape(part: &Arr, first: &[usize], rest: &[usize]) -> Result<(), String> {
+    let wanted = [first, rest].concat();
+    if part.shape == wanted {
+        return Ok(());
+    }
+    Err(format!("an array of shape {:?} does not fit a part of shape {wanted:?}", part.shape))
+}
+
 /// `acc` with the part at the indices updated.
 pub(super) fn index_update(acc: &Val, at: &[Val], v: &Val, shape: Option<&Val>, ty: &Ty, how: Update) -> Res {
     if v.is_symbolic_zero() && (matches!(how, Update::Add) || acc.is_symbolic_zero()) {
@@ -125,7 +134,10 @@ pub(super) fn index_update(acc: &Val, at: &[Val], v: &Val, shape: Option<&Val>, 
     let r = range(&a.shape, at)?;
     let whole = at.len() == a.shape.len();
     match v {
-        Val::Array(part) if !whole => update(&mut a.elems[r], &part.elems, how)?,
+        Val::Array(part) if !whole => {
+            same_shape(part, &[], &a.shape[at.len()..])?;
+            update(&mut a.elems[r], &part.elems, how)?;
+        }
         Val::SymbolicZero if !whole => a.elems[r].fill(Val::zero(ty.scalar())),
         element => update(&mut a.elems[r], std::slice::from_ref(element), how)?,
     }
@@ -141,7 +153,9 @@ pub(super) fn slice_add(acc: &Val, bounds: (&Val, &Val), v: &Val, shape: Option<
     let Val::Array(a) = &mut acc else { return array(&acc).map(|_| Val::SymbolicZero) };
     let a = std::rc::Rc::make_mut(a);
     let r = slice_range(&a.shape, bounds.0, bounds.1)?;
-    update(&mut a.elems[r], &array(v)?.elems, Update::Add)?;
+    let v = array(v)?;
+    same_shape(v, &[(int(bounds.1)? - int(bounds.0)?) as usize], &a.shape[1..])?;
+    update(&mut a.elems[r], &v.elems, Update::Add)?;
     Ok(acc)
 }
 
@@ -154,9 +168,7 @@ pub(super) fn gather_add(acc: &Val, at: &Val, v: &Val, shape: Option<&Val>, ty: 
     let Val::Array(a) = &mut acc else { return array(&acc).map(|_| Val::SymbolicZero) };
     let a = std::rc::Rc::make_mut(a);
     let ((n, k), v, at) = (rows(a), array(v)?, array(at)?);
-    if v.elems.len() != at.elems.len() * k {
-        return Err(format!("{} indices for an array of shape {:?}", at.elems.len(), v.shape));
-    }
+    same_shape(v, &[at.elems.len()], &a.shape[1..])?;
     for (j, i) in at.elems.iter().enumerate() {
         match bounded(i, n) {
             Ok(i) => update(&mut a.elems[i * k..(i + 1) * k], &v.elems[j * k..(j + 1) * k], Update::Add)?,

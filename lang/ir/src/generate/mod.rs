@@ -13,14 +13,20 @@
 //!
 //! Most of what a block computes contributes to its results, so little of a program is dead code.
 //!
+//! [`rows`] makes what is generated from the table of operations: one small program for each way in which the operation
+//! of a row can be applied, and random chains of operations. [`maps`] makes loops over vectors, which fusion is about.
+//!
 //! The same seed with a smaller size gives a smaller program of the same kind; [`smallest`] searches for the
 //! smallest one that fails.
 
 mod arrays;
+pub mod choices;
 mod control;
 mod data;
 mod helpers;
+pub mod maps;
 pub mod rng;
+pub mod rows;
 mod scalars;
 
 use crate::build::Builder;

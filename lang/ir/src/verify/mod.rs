@@ -28,7 +28,7 @@
 
 mod control;
 mod modes;
-mod types;
+pub(crate) mod types;
 
 use crate::func::{Block, Function, Program, Stmt, Var};
 use crate::op::Op;

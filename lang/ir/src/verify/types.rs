@@ -7,7 +7,7 @@ use crate::ty::Ty;
 use adl_prim::{Bin, Un};
 
 /// The result types of an operation.
-enum ResultTypes {
+pub(crate) enum ResultTypes {
     /// Exactly these types.
     Tys(Vec<Ty>),
     /// One array, of rank one more than this type.
@@ -28,7 +28,7 @@ pub(super) fn check(p: &Program, f: &Function, op: &Op, outs: &[Var]) -> Res<()>
         [t] if ok(t) => Ok(()),
         _ => Err(format!("gives {what}, not ({})", show(&found))),
     };
-    match (TypeChecker { p, f }).of(op)? {
+    match expected(p, f, op)? {
         ResultTypes::Tys(tys) if tys == found => Ok(()),
         ResultTypes::Tys(tys) => Err(format!("gives ({}), not ({})", show(&tys), show(&found))),
         ResultTypes::OneMore(t) => {
@@ -39,6 +39,11 @@ pub(super) fn check(p: &Program, f: &Function, op: &Op, outs: &[Var]) -> Res<()>
         }
         ResultTypes::Anything => Ok(()),
     }
+}
+
+/// What an operation gives, if its operands have the types that it requires.
+pub(crate) fn expected(p: &Program, f: &Function, op: &Op) -> Res<ResultTypes> {
+    TypeChecker { p, f }.of(op)
 }
 
 struct TypeChecker<'a> {
@@ -118,7 +123,8 @@ impl TypeChecker<'_> {
                 })
                 .and_then(|()| gives(shape)),
             Op::Nonzero(a) => self.is(*a, &Ty::Bool.array(1)).and_then(|()| gives(shape)),
-            Op::Reverse(a) | Op::Cumsum { a, .. } => self.array(*a).and_then(gives),
+            Op::Reverse(a) => self.array(*a).and_then(gives),
+            Op::Cumsum { a, .. } => self.array(*a).and_then(|t| self.additive(&t).and_then(|()| gives(t))),
             Op::Rotate { n, a } => self.is(*n, &int).and_then(|()| self.array(*a)).and_then(gives),
             Op::Replicate { n, a } => self.is(*n, &int).map(|()| ResultTypes::OneMore(self.ty(*a))),
             Op::Broadcast { a, shape: s } => {

@@ -1,0 +1,89 @@
+//! Each row of the table of operations in native code, in the interpreter, and in the reference evaluator: random chains
+//! of operations, and applications that fail.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+mod common;
+
+use adl_interp::ir::evaluator_values::value_at;
+use adl_interp::value::{Buf, Value};
+use adl_ir::generate::rows::{self, Case};
+use adl_ir::{Op, Ty, Val};
+use adl_prim::{ArrayFn, Prim};
+use common::both;
+
+/// Whether compiled code may contain an operation: specialisation replaces the built-in by `gather_add`.
+fn compiled(op: &Op) -> bool {
+    !matches!(op, Op::Prim(Prim::Array(ArrayFn::ScatterWithin), _))
+}
+
+fn args(case: &Case) -> Vec<Value> {
+    let f = case.program.func(case.main);
+    case.args.iter().zip(f.tys(&f.body.params)).map(|(arg, ty)| value_at(arg, &ty)).collect()
+}
+
+/// Whether a value is that of the reference evaluator, to rounding: it adds in another order.
+fn agrees(have: &Value, want: &Val) -> bool {
+    let close = |x: f64, y: f64, eps: f64| (x - y).abs() <= eps * (1.0 + y.abs()) || x.is_nan() && y.is_nan() || x == y;
+    match (have, want) {
+        (Value::Float(x), Val::F64(y)) => close(*x, *y, 1e-13),
+        (Value::F32(x), Val::F32(y)) => close(f64::from(*x), f64::from(*y), 1e-5),
+        (Value::Int(x), Val::I64(y)) => x == y,
+        (Value::Bool(x), Val::Bool(y)) => x == y,
+        (Value::Zero, Val::SymbolicZero) => true,
+        (Value::Array(x), Val::Array(y)) => {
+            let leaves: Vec<Value> = match x.buf() {
+                Buf::F64(x) => x.iter().map(|x| Value::Float(*x)).collect(),
+                Buf::F32(x) => x.iter().map(|x| Value::F32(*x)).collect(),
+                Buf::I64(x) => x.iter().map(|x| Value::Int(*x)).collect(),
+                Buf::Bool(x) => x.iter().map(|x| Value::Bool(*x)).collect(),
+                Buf::Boxed(x) => x.clone(),
+                Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return false,
+            };
+            let shapes = x.shape.iter().map(|n| *n as usize).eq(y.shape.iter().copied());
+            shapes && leaves.len() == y.elems.len() && leaves.iter().zip(&y.elems).all(|(x, y)| agrees(x, y))
+        }
+        _ => false,
+    }
+}
+
+/// Runs a case in all ways.
+fn check(case: &Case) {
+    match (both(&case.program, case.main, &args(case)), &case.results) {
+        (Ok(have), Ok(want)) => {
+            let same = have.len() == want.len() && have.iter().zip(want).all(|(x, y)| agrees(x, y));
+            assert!(same, "{have:?}\nagainst {want:?}\nin {}", case.text());
+        }
+        (Err(_), Err(_)) => {}
+        (have, want) => panic!("{have:?}\nagainst {want:?}\nin {}", case.text()),
+    }
+}
+
+#[test]
+fn chains_have_the_values_of_the_reference_evaluator() {
+    for scalar in [Ty::F64, Ty::F32, Ty::I64] {
+        (0..70).for_each(|seed| check(&rows::chain(seed, 4 + seed as usize % 9, &scalar, compiled)));
+    }
+}
+
+/// Operations that trust the shapes of their operands: specialisation has checked them, or transposition made them fit.
+const TRUSTED: [&str; 5] = ["Dot", "GatherAdd", "IndexAdd", "IndexSet", "SliceAdd"];
+
+#[test]
+fn what_fails_in_the_reference_evaluator_fails_in_compiled_code() {
+    let mut failed = 0;
+    for scalar in [Ty::F64, Ty::I64] {
+        for case in rows::instances(&scalar) {
+            let Err(why) = &case.results else { continue };
+            // An addition to a slice trusts its bounds as well, and a negative extent of a shape counts as 0.
+            let trusted = case.name == "SliceAdd"
+                || why.contains("is no extent")
+                || why.contains("fit") && TRUSTED.contains(&case.name.as_str());
+            if !trusted {
+                check(&case);
+                failed += 1;
+            }
+        }
+    }
+    assert!(failed > 100, "{failed}");
+}
