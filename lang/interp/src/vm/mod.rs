@@ -234,7 +234,9 @@ pub struct Machine {
     /// Declared types, for functions that read data.
     pub datas: HashMap<DataId, Rc<DataDecl>>,
     /// The state of compiled AD.
-    pub compiled_ad: crate::ir::derive::CompiledAd,
+    pub compiled_ad: Box<crate::ir::derive::CompiledAd>,
+    /// An empty state that stands in while the other one is lent, so that lending makes none.
+    pub(crate) spare_ad: Option<Box<crate::ir::derive::CompiledAd>>,
     /// Definitions, for the specialiser. For data only the type is kept.
     pub(crate) defs: HashMap<GlobalId, Rc<Def>>,
     /// Released definitions whose code addresses may still occur in caches.
@@ -272,7 +274,8 @@ impl Machine {
             check_nan: false,
             pack_results: false,
             datas: HashMap::new(),
-            compiled_ad: crate::ir::derive::CompiledAd::default(),
+            compiled_ad: Box::default(),
+            spare_ad: None,
             defs: HashMap::new(),
             buried: Vec::new(),
             globals: Vec::new(),

@@ -32,15 +32,19 @@ const DECIDED: u8 = u8::MAX;
 /// Number of native calls after which their benefit is evaluated.
 const TRIAL: u32 = 200;
 
-/// Minimum average time of a native call: below it, entering native code costs more than it saves.
+/// Minimum average time of a native call that is never repeated: below it, entering native code costs more than it
+/// saves.
 const LEAST: Duration = Duration::from_micros(5);
 
-/// Every so many native calls, a call with declared data is repeated in the interpreter and timed, because
-/// converting data at the boundary may cost more than native code saves.
+/// Every so many native calls, a short call is repeated in the interpreter and timed, because entering native code
+/// and converting declared data may cost more than native code saves.
 const SAMPLED: u32 = 50;
 
 /// Maximum time of a native call that is repeated.
-const SHORT: Duration = Duration::from_millis(1);
+const SHORT: Duration = Duration::from_micros(50);
+
+/// The same for a call with declared data.
+const SHORT_WITH_DATA: Duration = Duration::from_millis(1);
 
 /// How native code comes to run a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -137,10 +141,10 @@ impl Profile {
         self.chains.set(false);
     }
 
-    /// Whether a native call that took so long should be repeated in the interpreter.
-    fn samples(&self, time: Duration) -> bool {
+    /// Whether a native call that took so long should be repeated in the interpreter; `data`: it has declared data.
+    fn samples(&self, time: Duration, data: impl FnOnce() -> bool) -> bool {
         let n = self.runs.get().0 + 1;
-        time < SHORT && n < TRIAL && n.is_multiple_of(SAMPLED)
+        n < TRIAL && n.is_multiple_of(SAMPLED) && (time < SHORT || time < SHORT_WITH_DATA && data())
     }
 
     /// Records a native call.
@@ -149,7 +153,8 @@ impl Profile {
         let (n, sum) = (n + 1, sum.saturating_add(time));
         self.left.set(0);
         let (fast, slow) = self.both.get();
-        self.native.set(n != TRIAL || sum >= LEAST * n && fast <= slow);
+        let pays = if slow.is_zero() { sum >= LEAST * n } else { fast <= slow };
+        self.native.set(n != TRIAL || pays);
         self.runs.set((n.min(TRIAL), sum));
     }
 }
@@ -290,10 +295,8 @@ impl Machine {
             }
             Ok(Some(v)) => {
                 let time = start.elapsed();
-                if code.profile.samples(time)
-                    && rest.iter().chain([v]).any(|v| matches!(v, Value::Data(_)))
-                    && !compile_plain::has_effects(self, &callee, &rest)
-                {
+                let data = || rest.iter().chain([v]).any(|v| matches!(v, Value::Data(_)));
+                if code.profile.samples(time, data) && !compile_plain::has_effects(self, &callee, &rest) {
                     self.sample(code, time, &callee, &rest)?;
                 }
                 code.profile.ran(time);
@@ -310,8 +313,10 @@ impl Machine {
 
     /// Repeats a call in the interpreter; `native` is the time that it took as native code.
     fn sample(&mut self, code: &Code, native: Duration, f: &Value, args: &[Value]) -> Res<()> {
+        let explained = self.compiled_ad.explain.len();
         let start = Instant::now();
         self.call(f, args)?;
+        self.compiled_ad.explain.truncate(explained);
         let (fast, slow) = code.profile.both.get();
         code.profile.both.set((fast + native, slow + start.elapsed()));
         Ok(())
