@@ -8,7 +8,7 @@ use crate::convert::is_first_order;
 use crate::convert::to_python::ToPython;
 use crate::engine::{Engine, Held, Locked, Slot, lock};
 use crate::errors;
-use crate::form::Form;
+use crate::form::{Form, Rows};
 use adl_interp::ir::derive::{Plan, SPELLINGS};
 use adl_interp::value::{Array, Value};
 use adl_typing::env::{Env, Global};
@@ -84,7 +84,7 @@ impl FunctionData {
 }
 
 // No doc comment: it would hide that of each function.
-#[pyclass(module = "adl", frozen)]
+#[pyclass(module = "adl", frozen, weakref)]
 pub struct Function {
     held: Held,
     name: String,
@@ -336,10 +336,15 @@ impl Function {
     fn jacobian_sparse(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
         slf.py().import("adl._scipy")?.getattr("sparse")?.call1((&slf, "jacobian_sparse"))
     }
-    /// The function as one of JAX, inside `jit`, `grad` and `vmap`.
+    /// The function as one of JAX, inside `jit`, `grad`, `jvp` and `vmap`.
     #[getter]
     fn jax(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
         slf.py().import("adl._jax")?.getattr("wrap")?.call1((&slf,))
+    }
+    /// The function as one of PyTorch, with derivatives of any order, and inside `torch.func`.
+    #[getter]
+    fn torch(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
+        slf.py().import("adl._torch")?.getattr("wrap")?.call1((&slf,))
     }
     /// Arguments of `scipy.optimize.minimize`: the function with its gradient, from a start on.
     #[pyo3(signature = (x0, *args, hess = false))]
@@ -354,6 +359,26 @@ impl Function {
     /// A function made by an operator of adl, named in the text; the Python side uses it.
     fn _derive(&self, py: Python<'_>, operator: &str) -> PyResult<Py<Function>> {
         self.derive(py, self.form.derive(operator))
+    }
+    /// The function of all rows at once, for `vmap`; see [`Rows`].
+    fn _rows(
+        &self,
+        py: Python<'_>,
+        arguments: Vec<Option<String>>,
+        count: usize,
+        result: String,
+    ) -> PyResult<Py<Function>> {
+        self.derive(py, self.form.of_rows(Rows { arguments, count, result }))
+    }
+    /// Whether an argument is of numbers of 32 bits.
+    fn _is_single(&self, py: Python<'_>, argument: usize) -> PyResult<bool> {
+        let engine = lock(py)?;
+        let data = self.data(py, &engine)?;
+        let mut ty = data.form.wanted(&data.params, argument);
+        while let Some(Ty::Array(_, element)) = ty {
+            ty = Some(element);
+        }
+        Ok(ty == Some(&Ty::F32))
     }
     /// The same function, differentiated with respect to these arguments: positions from 0, or names.
     #[pyo3(signature = (*which))]
