@@ -9,7 +9,7 @@ class Module:
     """The names that a text of adl defines, as attributes: functions, values, constructors."""
 
     def __init__(self, name, text, path=None):
-        self.__dict__.update(_made=(name, text, path), _found={}, _cells=0)
+        self.__dict__.update(_made=(name, text, path), _found=[], _cells=0)
         self.__dict__["_names"] = _adl.load(path or name, text)
 
     def __getattr__(self, name):
@@ -22,17 +22,19 @@ class Module:
         # Also asked while `pickle` and `copy` look for methods, before there are any names.
         if name.startswith("__") or "_found" not in self.__dict__:
             raise missing(name)
-        found = self._found.get(name)
-        if found is None:
-            found = self._names.get(name, self)
-            if found is None and name not in self._names.names():
-                import difflib
+        if name in self._found:
+            return self.__dict__[name]
+        found = self._names.get(name, self)
+        if found is None and name not in self._names.names():
+            import difflib
 
-                near = difflib.get_close_matches(name, self._names.names(), 1)
-                hint = f"; did you mean `{near[0]}`?" if near else ""
-                raise missing(f"expected a name that {self._made[0]} defines, found `{name}`{hint}")
-            if callable(found):
-                self._found[name] = found
+            near = difflib.get_close_matches(name, self._names.names(), 1)
+            hint = f"; did you mean `{near[0]}`?" if near else ""
+            raise missing(f"expected a name that {self._made[0]} defines, found `{name}`{hint}")
+        if callable(found) and not hasattr(Module, name):
+            # So Python finds it without asking this method, which would take longer than a small function.
+            self.__dict__[name] = found
+            self._found.append(name)
         return found
 
     def __setattr__(self, name, value):
@@ -72,6 +74,8 @@ class Module:
 
     def _run(self, text):
         self.__dict__["_cells"] += 1
+        for found in self._found:
+            del self.__dict__[found]
         self._found.clear()
         return self._names.evaluate(f"<{self._cells}>", text)
 
