@@ -26,6 +26,12 @@ class Record(dict):
     def __reduce__(self):
         return (Record, (dict(self),))
 
+    def __arrow_c_stream__(self, requested_schema=None):
+        """A record of columns is a table for libraries with the PyCapsule interface of Arrow."""
+        from ._adl import arrow_stream
+
+        return arrow_stream(dict(self))
+
 
 def _equal(a, b):
     equal = a == b
@@ -98,17 +104,6 @@ def classes(type_id, type_name, constructors):
 def fields(dataclass):
     """The fields of a dataclass, not copied."""
     return {name: getattr(dataclass, name) for name in dataclass.__dataclass_fields__}
-
-
-def as_array(value):
-    """An object with the Arrow PyCapsule interface, or an index, as an array."""
-    import numpy
-
-    if hasattr(value, "__index__"):
-        return numpy.asarray(value.__index__())
-    import pyarrow
-
-    return pyarrow.array(value).to_numpy(zero_copy_only=False)
 
 
 def signature(names):

@@ -50,5 +50,6 @@ fn _adl(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(forked, m)?)?;
     m.add_function(wrap_pyfunction!(colours::classes, m)?)?;
     m.add_function(wrap_pyfunction!(colours::reserved, m)?)?;
+    m.add_function(wrap_pyfunction!(convert::arrow::arrow_stream, m)?)?;
     m.add_function(wrap_pyfunction!(names::load, m)?)
 }

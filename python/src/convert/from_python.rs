@@ -131,6 +131,9 @@ impl FromPython<'_> {
         if let Ok(con) = object.getattr("__adl_con__") {
             return self.data(object, con.extract()?, want);
         }
+        if let Some(found) = super::arrow::from_arrow(object, self.lend)? {
+            return Ok(found);
+        }
         if let Some(numbers) = numpy(object)? {
             return self.numbers(&numbers, want);
         }
@@ -335,8 +338,8 @@ fn numpy<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>>
     if object.hasattr("__dlpack__")? {
         return Ok(Some(object.py().import("numpy")?.getattr("from_dlpack")?.call1((object,))?));
     }
-    if object.hasattr("__arrow_c_array__")? || object.hasattr("__index__")? {
-        return Ok(Some(object.py().import("adl._data")?.getattr("as_array")?.call1((object,))?));
+    if object.hasattr("__index__")? {
+        return Ok(Some(object.py().import("numpy")?.getattr("asarray")?.call1((object.call_method0("__index__")?,))?));
     }
     Ok(None)
 }
