@@ -9,7 +9,7 @@ class Module:
     """The names that a text of adl defines, as attributes: functions, values, constructors."""
 
     def __init__(self, name, text, path=None):
-        self.__dict__.update(_made=(name, text, path), _found=[], _cells=0)
+        self.__dict__.update(_made=(name, text, path), _found=[], _cells=0, _closed=False)
         self.__dict__["_names"] = _adl.load(path or name, text)
 
     def __getattr__(self, name):
@@ -41,7 +41,7 @@ class Module:
         raise AttributeError(f"expected no assignment, found one to `{name}`: names of adl are defined in adl")
 
     def __dir__(self):
-        return [*super().__dir__(), *self._names.names()]
+        return [*super().__dir__(), *([] if self._closed else self._names.names())]
 
     def __iter__(self):
         return iter(self._names.names())
@@ -50,6 +50,8 @@ class Module:
         return name in self._names.names()
 
     def __repr__(self):
+        if self._closed:
+            return f"<adl module {self._made[0]}, closed>"
         lines = [f"<adl module {self._made[0]}>"]
         for name in self._names.names():
             about = self._names.describe(name)
@@ -66,6 +68,21 @@ class Module:
 
     def __deepcopy__(self, memo):
         return self
+
+    def close(self):
+        """Releases what the module holds. Its functions can be called no more."""
+        for name in self._found:
+            found = self.__dict__[name]
+            if isinstance(found, _adl.Function):
+                found._close()
+        self._names.close()
+        self.__dict__["_closed"] = True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     def eval(self, text):
         """Runs a text in this module, which keeps its definitions. Returns the value of the last expression."""

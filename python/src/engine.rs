@@ -28,6 +28,8 @@ pub enum Slot {
     Function(Rc<FunctionData>),
     /// A value that Python cannot take apart.
     Opaque(Value, Ty),
+    /// What its module has released.
+    Closed,
 }
 
 /// The session, and what Python holds of it.
@@ -67,6 +69,25 @@ impl Engine {
     /// Replaces what an object of Python stands for.
     pub fn replace(&mut self, held: &Held, slot: Slot) {
         self.slots[held.0] = Some(slot);
+    }
+
+    /// Releases definitions that no object of Python can reach any more, if there may be many.
+    pub fn release(&mut self) {
+        let (mut envs, mut values) = (Vec::new(), Vec::new());
+        for slot in self.slots.iter().flatten() {
+            match slot {
+                Slot::Names(env) => envs.push(env.clone()),
+                Slot::Function(f) => f.holds(&mut envs, &mut values),
+                Slot::Opaque(v, _) => values.push(v.clone()),
+                Slot::Closed => {}
+            }
+        }
+        self.session.release_except(&envs, &values);
+    }
+
+    /// The number of definitions that are kept.
+    pub fn definitions(&self) -> usize {
+        self.session.definitions()
     }
 
     fn sweep(&mut self) {

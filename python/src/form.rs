@@ -88,6 +88,11 @@ impl Form {
         Form { plan: Some(plan), ..self.clone() }
     }
 
+    /// Whether the next gradient has a plan.
+    pub fn has_plan(&self) -> bool {
+        self.plan.is_some()
+    }
+
     /// How the function is called in messages; it tells functions of one base apart.
     pub fn title(&self) -> String {
         self.path().join(".")

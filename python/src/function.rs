@@ -78,6 +78,12 @@ impl FunctionData {
         FunctionData::new(Rc::new(env), Form::name("it"), Scheme::mono(ty), names)
     }
 
+    /// The names and the values that it uses.
+    pub fn holds(&self, envs: &mut Vec<Rc<Env>>, values: &mut Vec<Value>) {
+        envs.push(self.env.clone());
+        values.extend(self.checked.borrow().values().map(|c| c.fun.clone()));
+    }
+
     fn derived(&self, form: Form) -> FunctionData {
         FunctionData::new(self.env.clone(), form, self.scheme.clone(), self.names.clone())
     }
@@ -93,6 +99,8 @@ pub struct Function {
     names: Vec<String>,
     form: Form,
     derived: Mutex<HashMap<String, Py<Function>>>,
+    /// The plan of gradients for which none is given.
+    applied: Mutex<Option<String>>,
     /// The module, and the path to this function from it, for `pickle`.
     origin: Option<Py<PyAny>>,
 }
@@ -107,7 +115,17 @@ impl Function {
         let (form, names) = (data.form.clone(), data.names.clone());
         let (name, type_text) = (form.title(), print::scheme(&data.scheme));
         let held = engine.hold(Slot::Function(Rc::new(data)));
-        Function { held, name, doc, type_text, names, form, derived: Mutex::default(), origin }
+        Function {
+            held,
+            name,
+            doc,
+            type_text,
+            names,
+            form,
+            derived: Mutex::default(),
+            applied: Mutex::default(),
+            origin,
+        }
     }
 
     /// The object of a function of a module.
@@ -118,13 +136,15 @@ impl Function {
     fn data(&self, py: Python<'_>, engine: &Engine) -> PyResult<Rc<FunctionData>> {
         match engine.slot(&self.held) {
             Some(Slot::Function(f)) => Ok(f.clone()),
-            _ => Err(errors::plain(
-                py,
-                "E0711",
-                "expected a function of adl, found one that is gone",
-                "load its module again",
-            )),
+            _ => Err(errors::closed(py, "a function")),
         }
+    }
+
+    /// Releases what the engine keeps for the function and for those derived from it.
+    fn close(&self, py: Python<'_>, engine: &mut Engine) {
+        engine.replace(&self.held, Slot::Closed);
+        let derived = std::mem::take(&mut *self.derived.lock().unwrap_or_else(PoisonError::into_inner));
+        derived.values().for_each(|f| f.get().close(py, engine));
     }
 
     /// The arguments of a call, with their types.
@@ -142,6 +162,16 @@ impl Function {
             types.push(t);
         }
         Ok((vals, types))
+    }
+
+    /// A gradient, under the plan that was given or else applied.
+    fn gradient(&self, py: Python<'_>, operator: &str) -> PyResult<Py<Function>> {
+        let applied = self.applied.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let form = match applied {
+            Some(plan) if !self.form.has_plan() => self.form.under(plan),
+            _ => self.form.clone(),
+        };
+        self.derive(py, form.derive(operator))
     }
 
     /// A function made from this one; the same object each time.
@@ -240,12 +270,12 @@ impl Function {
     /// The gradient of a scalar function: with respect to the first argument, or those that `wrt` has named.
     #[getter]
     fn grad(&self, py: Python<'_>) -> PyResult<Py<Function>> {
-        self.derive(py, self.form.derive("grad"))
+        self.gradient(py, "grad")
     }
     /// The value and the gradient.
     #[getter]
     fn value_and_grad(&self, py: Python<'_>) -> PyResult<Py<Function>> {
-        self.derive(py, self.form.derive("value_and_grad"))
+        self.gradient(py, "value_and_grad")
     }
     /// The value and the derivative in a direction, which is the last argument.
     #[getter]
@@ -291,6 +321,12 @@ impl Function {
     #[getter]
     fn residuals(&self, py: Python<'_>) -> PyResult<Py<Function>> {
         self.derive(py, self.form.derive("residuals"))
+    }
+    /// Makes a plan the one of all gradients that are taken of the function from now on.
+    fn apply_plan(&self, py: Python<'_>, plan: &str) -> PyResult<()> {
+        self.plan(py, plan)?;
+        *self.applied.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan.to_owned());
+        Ok(())
     }
     /// The same function, whose next gradient stores what a plan says: `sqrt`, `auto`, `budget N`, `recompute_all`, ….
     fn plan(&self, py: Python<'_>, plan: &str) -> PyResult<Py<Function>> {
@@ -355,6 +391,11 @@ impl Function {
         hess: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("adl._scipy")?.getattr("problem")?.call1((&slf, x0, args, hess))
+    }
+    /// Ends the use of the function, when its module is closed.
+    fn _close(&self, py: Python<'_>) -> PyResult<()> {
+        self.close(py, &mut *lock(py)?);
+        Ok(())
     }
     /// A function made by an operator of adl, named in the text; the Python side uses it.
     fn _derive(&self, py: Python<'_>, operator: &str) -> PyResult<Py<Function>> {

@@ -17,6 +17,7 @@ mod host;
 mod interrupt;
 mod names;
 mod opaque;
+mod residuals;
 mod shapes;
 
 use pyo3::prelude::*;
@@ -51,5 +52,12 @@ fn _adl(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(colours::classes, m)?)?;
     m.add_function(wrap_pyfunction!(colours::reserved, m)?)?;
     m.add_function(wrap_pyfunction!(convert::arrow::arrow_stream, m)?)?;
+    m.add_function(wrap_pyfunction!(residuals::residuals_record, m)?)?;
+    m.add_function(wrap_pyfunction!(residuals::residuals_steps, m)?)?;
+    m.add_function(wrap_pyfunction!(residuals::residuals_refined, m)?)?;
+    m.add_function(wrap_pyfunction!(residuals::residuals_under, m)?)?;
+    m.add_function(wrap_pyfunction!(residuals::residuals_picture, m)?)?;
+    m.add_function(wrap_pyfunction!(names::definitions, m)?)?;
+    m.add_function(wrap_pyfunction!(names::check_nan, m)?)?;
     m.add_function(wrap_pyfunction!(names::load, m)?)
 }

@@ -18,10 +18,10 @@ pub struct Names {
     held: Held,
 }
 
-fn env_of(engine: &Engine, held: &Held) -> Rc<Env> {
+fn env_of(py: Python<'_>, engine: &Engine, held: &Held) -> PyResult<Rc<Env>> {
     match engine.slot(held) {
-        Some(Slot::Names(e)) => e.clone(),
-        _ => Rc::new(engine.session.fresh_env()),
+        Some(Slot::Names(e)) => Ok(e.clone()),
+        _ => Err(errors::closed(py, "a name")),
     }
 }
 
@@ -34,6 +34,7 @@ fn is_public(name: Symbol) -> bool {
 #[pyfunction]
 pub fn load(py: Python<'_>, name: &str, text: Vec<u8>) -> PyResult<Names> {
     let mut engine = lock(py)?;
+    engine.release();
     let mut env = engine.session.fresh_env();
     let ran = engine.run(py, |s| s.within(&mut env, |s| s.run_file(name, &text)));
     if !ran.ok() {
@@ -44,12 +45,36 @@ pub fn load(py: Python<'_>, name: &str, text: Vec<u8>) -> PyResult<Names> {
     Ok(Names { held })
 }
 
+/// The number of definitions that the engine keeps.
+#[pyfunction]
+pub fn definitions(py: Python<'_>) -> PyResult<usize> {
+    Ok(lock(py)?.definitions())
+}
+
+/// Whether the first operation that makes a nan or an infinity is an error. Nothing then runs as native code.
+#[pyfunction]
+#[pyo3(signature = (on = true))]
+pub fn check_nan(py: Python<'_>, on: bool) -> PyResult<()> {
+    let mut engine = lock(py)?;
+    engine.session.set_jit(!on);
+    engine.session.set_check_nan(on);
+    Ok(())
+}
+
 #[pymethods]
 impl Names {
+    /// Releases the definitions; names that other modules and functions use stay.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let mut engine = lock(py)?;
+        engine.replace(&self.held, Slot::Closed);
+        engine.release();
+        Ok(())
+    }
+
     /// Public names: values, then constructors.
     fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let engine = lock(py)?;
-        let env = env_of(&engine, &self.held);
+        let env = env_of(py, &engine, &self.held)?;
         let mut all: Vec<String> =
             env.values.keys().chain(env.cons.keys()).filter(|n| is_public(**n)).map(ToString::to_string).collect();
         all.sort();
@@ -59,7 +84,7 @@ impl Names {
     /// The type and the documentation of a name.
     fn describe(&self, py: Python<'_>, name: &str) -> PyResult<Option<(String, String)>> {
         let engine = lock(py)?;
-        let env = env_of(&engine, &self.held);
+        let env = env_of(py, &engine, &self.held)?;
         let found = env.values.get(&Symbol::new(name));
         Ok(found.map(|g| (print::scheme(&g.scheme), g.doc.as_deref().unwrap_or("").trim().to_owned())))
     }
@@ -67,7 +92,7 @@ impl Names {
     /// The object for a name; `None`, if the module does not define it. `origin`: the module, for `pickle`.
     fn get<'py>(&self, py: Python<'py>, name: &str, origin: Py<PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut engine = lock(py)?;
-        let env = env_of(&engine, &self.held);
+        let env = env_of(py, &engine, &self.held)?;
         let symbol = Symbol::new(name);
         if let Some((decl, tag)) = env.cons.get(&symbol) {
             let class = constructor(py, &mut engine, decl.id, *tag)?.into_bound(py);
@@ -99,7 +124,8 @@ impl Names {
         text: &str,
     ) -> PyResult<Vec<(Option<String>, String, Bound<'py, PyAny>)>> {
         let mut engine = lock(py)?;
-        let mut env = (*env_of(&engine, &self.held)).clone();
+        engine.release();
+        let mut env = (*env_of(py, &engine, &self.held)?).clone();
         let ran = engine.run(py, |s| s.within(&mut env, |s| s.eval_cell(name, text)));
         engine.replace(&self.held, Slot::Names(Rc::new(env)));
         if !ran.ok() {
