@@ -71,7 +71,8 @@ pub fn language_info() -> serde_json::Value {
 #[cfg(test)]
 static INJECTIONS: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-/// A value as HTML, if it has a form of its own there: a table, residuals, a cost.
-pub fn html_of(v: &adl_interp::value::Value, ty: &str) -> Option<String> {
-    html::of(v, ty)
+/// A value in several media types, and their metadata, for other front ends: two objects of JSON.
+pub fn mime_bundle(v: &adl_interp::value::Value, ty: &str) -> (String, String) {
+    let (data, metadata) = mime_bundle::shown(v, ty);
+    (data.to_string(), metadata.to_string())
 }
