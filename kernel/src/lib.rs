@@ -62,7 +62,7 @@ pub fn language_info() -> serde_json::Value {
         "mimetype": "text/x-adl",
         "file_extension": ".adl",
         "pygments_lexer": if own { "adlang" } else { "lean4" },
-        "codemirror_mode": if own { "adl" } else { "elm" },
+        "codemirror_mode": if own { serde_json::json!({"name": "adl", "extensions": ["elm"]}) } else { "elm".into() },
         "nbconvert_exporter": "script",
     })
 }

@@ -1,7 +1,7 @@
 //! Tokens of a text for Python's highlighters, by the lexer of the language: there is no second one to keep in step.
 
 use adl_syntax::highlight::{Class, tokens};
-use adl_syntax::token::Kw;
+use adl_syntax::token::{Kw, P};
 use pyo3::prelude::*;
 
 /// The name of a class on the Python side (`adl_jupyter/colours.py`).
@@ -69,4 +69,10 @@ pub fn classes(text: &str) -> Vec<(usize, usize, &'static str)> {
 #[pyfunction]
 pub fn reserved() -> Vec<&'static str> {
     Kw::ALL.iter().map(|k| k.text()).collect()
+}
+
+/// The operators and brackets; among those with a common beginning the longest comes first.
+#[pyfunction]
+pub fn operators() -> Vec<&'static str> {
+    P::ALL.iter().map(|p| p.text()).collect()
 }

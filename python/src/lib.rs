@@ -51,6 +51,7 @@ fn _adl(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(forked, m)?)?;
     m.add_function(wrap_pyfunction!(colours::classes, m)?)?;
     m.add_function(wrap_pyfunction!(colours::reserved, m)?)?;
+    m.add_function(wrap_pyfunction!(colours::operators, m)?)?;
     m.add_function(wrap_pyfunction!(convert::arrow::arrow_stream, m)?)?;
     m.add_function(wrap_pyfunction!(residuals::residuals_record, m)?)?;
     m.add_function(wrap_pyfunction!(residuals::residuals_steps, m)?)?;

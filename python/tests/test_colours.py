@@ -1,28 +1,15 @@
 """Colours of adl in Pygments: those of the language's own lexer, in every program of the repository."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from adl._adl import classes, reserved
 from adl_jupyter import parameters
+from programs import texts
 
 pygments = pytest.importorskip("pygments")
 from pygments import lexers  # noqa: E402
 from pygments.formatters import HtmlFormatter  # noqa: E402
 from pygments.token import Comment, Error, Keyword, Name, Number, Operator, String, Whitespace  # noqa: E402
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def texts():
-    for path in [*ROOT.glob("examples/**/*.adl"), *ROOT.glob("tests/programs/*.adl"), *ROOT.glob("lang/std/**/*.adl")]:
-        yield path.read_text()
-    for path in ROOT.glob("notebooks/*.ipynb"):
-        for cell in json.loads(path.read_text())["cells"]:
-            if cell["cell_type"] == "code":
-                yield "".join(cell["source"])
 
 
 def coloured(text):
