@@ -9,8 +9,18 @@ class Module:
     """The names that a text of adl defines, as attributes: functions, values, constructors."""
 
     def __init__(self, name, text, path=None):
-        self.__dict__.update(_made=(name, text, path), _found=[], _cells=0, _closed=False)
-        self.__dict__["_names"] = _adl.load(path or name, text)
+        level = _adl.level()
+        self.__dict__.update(_made=(name, text, path), _found=[], _cells=0, _closed=False, _level=level, _twins={})
+        self.__dict__["_names"] = _adl.load(path or name, text, level)
+
+    def _twin(self):
+        """The same module for a function that adl has called, while the engine of this one runs."""
+        level = _adl.level()
+        if level <= self._level:
+            return self
+        if level not in self._twins:
+            self._twins[level] = _again(*self.__reduce__()[1])
+        return self._twins[level]
 
     def __getattr__(self, name):
         return self._get(name, AttributeError)
@@ -24,6 +34,8 @@ class Module:
             raise missing(name)
         if name in self._found:
             return self.__dict__[name]
+        if _adl.level() > self._level:
+            return self._twin()._get(name, missing)
         found = self._names.get(name, self)
         if found is None and name not in self._names.names():
             import difflib
@@ -31,7 +43,7 @@ class Module:
             near = difflib.get_close_matches(name, self._names.names(), 1)
             hint = f"; did you mean `{near[0]}`?" if near else ""
             raise missing(f"expected a name that {self._made[0]} defines, found `{name}`{hint}")
-        if callable(found) and not hasattr(Module, name):
+        if isinstance(found, _adl.Function) and not hasattr(Module, name):
             # So Python finds it without asking this method, which would take longer than a small function.
             self.__dict__[name] = found
             self._found.append(name)
@@ -72,9 +84,7 @@ class Module:
     def close(self):
         """Releases what the module holds. Its functions can be called no more."""
         for name in self._found:
-            found = self.__dict__[name]
-            if isinstance(found, _adl.Function):
-                found._close()
+            self.__dict__[name]._close()
         self._names.close()
         self.__dict__["_closed"] = True
 
@@ -102,7 +112,7 @@ _LOADED = {}
 
 def _again(name, text, path):
     # All functions of a module that are unpickled share one module, as those that were pickled did.
-    key = (name, text, path)
+    key = (name, text, path, _adl.level())
     if key not in _LOADED:
         _LOADED[key] = Module(name, text, path)
     return _LOADED[key]

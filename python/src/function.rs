@@ -6,7 +6,7 @@
 use crate::convert::from_python::FromPython;
 use crate::convert::is_first_order;
 use crate::convert::to_python::ToPython;
-use crate::engine::{Engine, Held, Locked, Slot, lock};
+use crate::engine::{self, Engine, Held, Locked, Slot, lock};
 use crate::errors;
 use crate::form::{Form, Rows};
 use adl_interp::ir::derive::{Plan, SPELLINGS};
@@ -133,6 +133,11 @@ impl Function {
         Function::made(engine, data, doc, Some(origin))
     }
 
+    /// The level of its engine.
+    pub fn level(&self) -> usize {
+        self.held.level
+    }
+
     fn data(&self, py: Python<'_>, engine: &Engine) -> PyResult<Rc<FunctionData>> {
         match engine.slot(&self.held) {
             Some(Slot::Function(f)) => Ok(f.clone()),
@@ -164,6 +169,11 @@ impl Function {
         Ok((vals, types))
     }
 
+    /// The function of this form in an engine that does not run: adl has called Python, which calls adl.
+    fn twin<'py>(&self, py: Python<'py>, form: &Form) -> PyResult<Bound<'py, PyAny>> {
+        py.import("adl._data")?.getattr("twin")?.call1((self.origin.as_ref(), form.path()))
+    }
+
     /// A gradient, under the plan that was given or else applied.
     fn gradient(&self, py: Python<'_>, operator: &str) -> PyResult<Py<Function>> {
         let applied = self.applied.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -180,7 +190,10 @@ impl Function {
         if let Some(f) = self.derived.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(f.clone_ref(py));
         }
-        let mut engine = lock(py)?;
+        if engine::is_running(self.held.level) {
+            return Ok(self.twin(py, &form)?.cast::<Function>()?.clone().unbind());
+        }
+        let mut engine = lock(py, self.held.level)?;
         let data = self.data(py, &engine)?.derived(form);
         let origin = self.origin.as_ref().map(|o| o.clone_ref(py));
         let made = Function::made(&mut engine, data, self.doc.clone(), origin);
@@ -209,6 +222,11 @@ fn at_types(form: &Form, n: usize) -> Result<String, String> {
     Ok(format!("fun {} -> {}", typed.join(" "), form.applied(&names)?))
 }
 
+/// The types with these names.
+fn named(types: &[Ty]) -> Vec<(String, Ty)> {
+    types.iter().enumerate().map(|(i, t)| (format!("Arg{}", i + 1), t.clone())).collect()
+}
+
 /// A function at the types of its arguments.
 fn checked(py: Python<'_>, engine: &mut Locked, function_data: &FunctionData, types: Vec<Ty>) -> PyResult<Rc<Checked>> {
     if let Some(c) = function_data.checked.borrow().get(&types) {
@@ -216,8 +234,7 @@ fn checked(py: Python<'_>, engine: &mut Locked, function_data: &FunctionData, ty
     }
     let text = at_types(&function_data.form, types.len())
         .map_err(|e| errors::plain(py, "E0203", &e, "see `help` of the function"))?;
-    let aliases: Vec<(String, Ty)> =
-        types.iter().enumerate().map(|(i, t)| (format!("Arg{}", i + 1), t.clone())).collect();
+    let aliases = named(&types);
     let env = function_data.env.clone();
     let done = engine.run(py, |s| s.typed(&env, &aliases, &text));
     let (fun, ty) = done.map_err(|d| errors::raised(py, engine, &d))?;
@@ -238,23 +255,47 @@ fn checked(py: Python<'_>, engine: &mut Locked, function_data: &FunctionData, ty
     Ok(made)
 }
 
-/// A function as an argument of another one: at its own type, if that has no variables.
-pub fn value(py: Python<'_>, engine: &mut Engine, f: &Function) -> PyResult<(Value, Ty)> {
+/// Whether a type is known, with all sizes.
+fn is_known(ty: &Ty) -> bool {
+    match ty {
+        Ty::Array(size, e) => matches!(size, adl_typing::ty::Size::Const(..)) && is_known(e),
+        Ty::Tuple(ts) | Ty::Data(_, ts) => ts.iter().all(is_known),
+        Ty::Record(r) => r.tail.is_none() && r.fields.iter().all(|(_, t)| is_known(t)),
+        Ty::Fun(a, b) | Ty::Lin(a, b) => is_known(a) && is_known(b),
+        Ty::Var(_) | Ty::Meta(_) => false,
+        _ => true,
+    }
+}
+
+/// A function as an argument of another one: at its own type, if that has no variables, or at the one that is wanted.
+pub fn value(py: Python<'_>, engine: &mut Engine, f: &Function, want: Option<&Ty>) -> PyResult<(Value, Ty)> {
     let data = f.data(py, engine)?;
-    let hint = "call it by a function of adl that takes the numbers, or give its parameters types in adl";
     let plain = data.form.text().filter(|_| data.scheme.vars.is_empty() && data.scheme.determined.is_empty());
-    let Some(text) = plain else {
-        let message = format!("expected a function at one type, found `{}` : {}", f.name, f.type_text);
-        return Err(errors::plain(py, "E0203", &message, hint));
+    let (aliases, text) = match (plain, want) {
+        (Some(text), _) => (Vec::new(), text),
+        (None, Some(want)) if params(want).iter().all(is_known) => {
+            let types = params(want);
+            let text = at_types(&data.form, types.len());
+            let text = text.map_err(|e| errors::plain(py, "E0203", &e, "see `help` of the function"))?;
+            (named(&types), text)
+        }
+        (None, _) => {
+            let message = format!("expected a function at one type, found `{}` : {}", f.name, f.type_text);
+            let hint = "call it by a function of adl that takes the numbers, or give its parameters types in adl";
+            return Err(errors::plain(py, "E0203", &message, hint));
+        }
     };
-    engine.session.typed(&data.env, &[], &text).map_err(|d| errors::raised(py, engine, &d))
+    engine.session.typed(&data.env, &aliases, &text).map_err(|d| errors::raised(py, engine, &d))
 }
 
 #[pymethods]
 impl Function {
     #[pyo3(signature = (*args))]
     fn __call__<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
-        let mut engine = lock(py)?;
+        if engine::is_running(self.held.level) {
+            return self.twin(py, &self.form)?.call1(args);
+        }
+        let mut engine = lock(py, self.held.level)?;
         let data = self.data(py, &engine)?;
         let (mut vals, types) = self.given(&mut engine, &data, args)?;
         let at = checked(py, &mut engine, &data, types)?;
@@ -343,7 +384,7 @@ impl Function {
     /// How the derivatives of a call with these arguments are computed, and why: one line for each.
     #[pyo3(signature = (*args))]
     fn explain(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<String> {
-        let mut engine = lock(py)?;
+        let mut engine = lock(py, self.held.level)?;
         engine.session.clear_derivations();
         let data = self.data(py, &engine)?;
         data.checked.borrow_mut().clear();
@@ -356,7 +397,7 @@ impl Function {
     /// The type of the result for these arguments, as dtypes and shapes; the function does not run.
     #[pyo3(signature = (*args))]
     fn _result<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
-        let mut engine = lock(py)?;
+        let mut engine = lock(py, self.held.level)?;
         let data = self.data(py, &engine)?;
         let (_, types) = self.given(&mut engine, &data, args)?;
         let at = checked(py, &mut engine, &data, types)?;
@@ -394,7 +435,7 @@ impl Function {
     }
     /// Ends the use of the function, when its module is closed.
     fn _close(&self, py: Python<'_>) -> PyResult<()> {
-        self.close(py, &mut *lock(py)?);
+        self.close(py, &mut *lock(py, self.held.level)?);
         Ok(())
     }
     /// A function made by an operator of adl, named in the text; the Python side uses it.
@@ -413,7 +454,7 @@ impl Function {
     }
     /// Whether an argument is of numbers of 32 bits.
     fn _is_single(&self, py: Python<'_>, argument: usize) -> PyResult<bool> {
-        let engine = lock(py)?;
+        let engine = lock(py, self.held.level)?;
         let data = self.data(py, &engine)?;
         let mut ty = data.form.wanted(&data.params, argument);
         while let Some(Ty::Array(_, element)) = ty {
@@ -443,7 +484,7 @@ impl Function {
     /// `clif` or `asm`.
     #[pyo3(signature = (*args, stage = "opt"))]
     fn ir(&self, py: Python<'_>, args: &Bound<'_, PyTuple>, stage: &str) -> PyResult<String> {
-        let mut engine = lock(py)?;
+        let mut engine = lock(py, self.held.level)?;
         let data = self.data(py, &engine)?;
         let mut env = (*data.env).clone();
         let mut words = Vec::new();
@@ -481,8 +522,10 @@ impl Function {
     }
     #[getter]
     fn __doc__(&self) -> String {
-        let head = format!("{} : {}", self.name, self.type_text);
-        if self.doc.is_empty() { head } else { format!("{}\n\n{head}", self.doc) }
+        let call = format!("{}({})", self.name, self.form.parameters(&self.names).join(", "));
+        let ty = format!("{} : {}", self.name, self.type_text);
+        let parts = [call.as_str(), self.doc.as_str(), ty.as_str()];
+        parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join("\n\n")
     }
     #[getter]
     fn __signature__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

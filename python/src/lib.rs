@@ -59,6 +59,7 @@ fn _adl(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(residuals::residuals_under, m)?)?;
     m.add_function(wrap_pyfunction!(residuals::residuals_picture, m)?)?;
     m.add_function(wrap_pyfunction!(names::definitions, m)?)?;
+    m.add_function(wrap_pyfunction!(names::level, m)?)?;
     m.add_function(wrap_pyfunction!(names::check_nan, m)?)?;
     m.add_function(wrap_pyfunction!(names::load, m)?)
 }

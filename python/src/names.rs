@@ -1,7 +1,7 @@
 //! Modules: the names that a text of adl defines.
 
 use crate::convert::to_python::{ToPython, constructor};
-use crate::engine::{Engine, Held, Slot, lock};
+use crate::engine::{self, Engine, Held, LEVELS, Slot, lock};
 use crate::errors;
 use crate::function::{Function, FunctionData};
 use adl_interp::value::Value;
@@ -32,8 +32,8 @@ fn is_public(name: Symbol) -> bool {
 
 /// Runs a file of adl, or an empty one.
 #[pyfunction]
-pub fn load(py: Python<'_>, name: &str, text: Vec<u8>) -> PyResult<Names> {
-    let mut engine = lock(py)?;
+pub fn load(py: Python<'_>, name: &str, text: Vec<u8>, level: usize) -> PyResult<Names> {
+    let mut engine = lock(py, level)?;
     engine.release();
     let mut env = engine.session.fresh_env();
     let ran = engine.run(py, |s| s.within(&mut env, |s| s.run_file(name, &text)));
@@ -48,14 +48,26 @@ pub fn load(py: Python<'_>, name: &str, text: Vec<u8>) -> PyResult<Names> {
 /// The number of definitions that the engine keeps.
 #[pyfunction]
 pub fn definitions(py: Python<'_>) -> PyResult<usize> {
-    Ok(lock(py)?.definitions())
+    Ok(lock(py, 0)?.definitions())
+}
+
+/// The first level that this thread may enter: more than 0 in a function that adl has called.
+///
+/// # Errors
+/// The calls are too deep.
+#[pyfunction]
+pub fn level(py: Python<'_>) -> PyResult<usize> {
+    engine::free_level().ok_or_else(|| {
+        let message = format!("expected calls of Python by adl and of adl by Python up to {LEVELS} deep, found more");
+        errors::plain(py, "E0711", &message, "let the function of Python return what adl then computes with")
+    })
 }
 
 /// Whether the first operation that makes a nan or an infinity is an error. Nothing then runs as native code.
 #[pyfunction]
 #[pyo3(signature = (on = true))]
 pub fn check_nan(py: Python<'_>, on: bool) -> PyResult<()> {
-    let mut engine = lock(py)?;
+    let mut engine = lock(py, 0)?;
     engine.session.set_jit(!on);
     engine.session.set_check_nan(on);
     Ok(())
@@ -65,7 +77,7 @@ pub fn check_nan(py: Python<'_>, on: bool) -> PyResult<()> {
 impl Names {
     /// Releases the definitions; names that other modules and functions use stay.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let mut engine = lock(py)?;
+        let mut engine = lock(py, self.held.level)?;
         engine.replace(&self.held, Slot::Closed);
         engine.release();
         Ok(())
@@ -73,7 +85,7 @@ impl Names {
 
     /// Public names: values, then constructors.
     fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        let engine = lock(py)?;
+        let engine = lock(py, self.held.level)?;
         let env = env_of(py, &engine, &self.held)?;
         let mut all: Vec<String> =
             env.values.keys().chain(env.cons.keys()).filter(|n| is_public(**n)).map(ToString::to_string).collect();
@@ -83,7 +95,7 @@ impl Names {
 
     /// The type and the documentation of a name.
     fn describe(&self, py: Python<'_>, name: &str) -> PyResult<Option<(String, String)>> {
-        let engine = lock(py)?;
+        let engine = lock(py, self.held.level)?;
         let env = env_of(py, &engine, &self.held)?;
         let found = env.values.get(&Symbol::new(name));
         Ok(found.map(|g| (print::scheme(&g.scheme), g.doc.as_deref().unwrap_or("").trim().to_owned())))
@@ -91,7 +103,7 @@ impl Names {
 
     /// The object for a name; `None`, if the module does not define it. `origin`: the module, for `pickle`.
     fn get<'py>(&self, py: Python<'py>, name: &str, origin: Py<PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let mut engine = lock(py)?;
+        let mut engine = lock(py, self.held.level)?;
         let env = env_of(py, &engine, &self.held)?;
         let symbol = Symbol::new(name);
         if let Some((decl, tag)) = env.cons.get(&symbol) {
@@ -123,7 +135,7 @@ impl Names {
         name: &str,
         text: &str,
     ) -> PyResult<Vec<(Option<String>, String, Bound<'py, PyAny>)>> {
-        let mut engine = lock(py)?;
+        let mut engine = lock(py, self.held.level)?;
         engine.release();
         let mut env = (*env_of(py, &engine, &self.held)?).clone();
         let ran = engine.run(py, |s| s.within(&mut env, |s| s.eval_cell(name, text)));

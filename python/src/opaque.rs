@@ -32,7 +32,7 @@ impl Opaque {
     /// Its type in adl.
     #[getter]
     fn type_text(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.parts(&lock(py)?).1)
+        Ok(self.parts(&lock(py, self.held.level)?).1)
     }
 
     /// Its media types for notebooks, such as pictures and tables: those of adl's own kernel.
@@ -45,7 +45,7 @@ impl Opaque {
     ) -> PyResult<Bound<'py, PyTuple>> {
         let _ = (include, exclude);
         let (data, metadata) = {
-            let engine = lock(py)?;
+            let engine = lock(py, self.held.level)?;
             let (v, ty) = self.parts(&engine);
             adl_kernel::mime_bundle(&v, &ty)
         };

@@ -22,7 +22,7 @@ fn held(py: Python<'_>, engine: &Locked, value: &Opaque) -> PyResult<(Value, Ty)
 /// The record of residuals: the function, the plan's costs, and the rows.
 #[pyfunction]
 pub fn residuals_record<'py>(py: Python<'py>, value: &Opaque) -> PyResult<Bound<'py, PyAny>> {
-    let mut engine = lock(py)?;
+    let mut engine = lock(py, value.held.level)?;
     let (v, _) = held(py, &engine, value)?;
     let record = table::inside(&v).cloned().unwrap_or_default();
     let plan = table::plan(&record).to_string();
@@ -34,7 +34,7 @@ pub fn residuals_record<'py>(py: Python<'py>, value: &Opaque) -> PyResult<Bound<
 /// Peak memory and extra work of the plans that no other one beats in both.
 #[pyfunction]
 pub fn residuals_steps(py: Python<'_>, value: &Opaque) -> PyResult<Vec<(u64, u64)>> {
-    let mut engine = lock(py)?;
+    let mut engine = lock(py, value.held.level)?;
     let (v, _) = held(py, &engine, value)?;
     Ok(engine.run(py, |s| s.steps(&v)))
 }
@@ -42,7 +42,7 @@ pub fn residuals_steps(py: Python<'_>, value: &Opaque) -> PyResult<Vec<(u64, u64
 /// The plan with some rows stored and others recomputed.
 #[pyfunction]
 pub fn residuals_refined(py: Python<'_>, value: &Opaque, store: Vec<u32>, recompute: Vec<u32>) -> PyResult<String> {
-    let mut engine = lock(py)?;
+    let mut engine = lock(py, value.held.level)?;
     let (v, _) = held(py, &engine, value)?;
     let watch = engine.session.watch(v, None);
     let refined = watch.borrow().refined(&store, &recompute);
@@ -55,7 +55,7 @@ pub fn residuals_refined(py: Python<'_>, value: &Opaque, store: Vec<u32>, recomp
 /// The residuals under another plan; with `apply`, after a gradient that has measured it.
 #[pyfunction]
 pub fn residuals_under(py: Python<'_>, value: &Opaque, plan: &str, apply: bool) -> PyResult<Opaque> {
-    let mut engine = lock(py)?;
+    let mut engine = lock(py, value.held.level)?;
     let (v, ty) = held(py, &engine, value)?;
     let Some(plan) = Plan::parse(plan) else {
         return Err(errors::plain(py, "E0722", &format!("expected a plan, found `{plan}`"), "see `f.plan`"));
@@ -73,7 +73,7 @@ pub fn residuals_under(py: Python<'_>, value: &Opaque, plan: &str, apply: bool) 
 /// The picture of memory and extra work of plans, as SVG.
 #[pyfunction]
 pub fn residuals_picture(py: Python<'_>, value: &Opaque, steps: Vec<(u64, u64)>) -> PyResult<Option<String>> {
-    let engine = lock(py)?;
+    let engine = lock(py, value.held.level)?;
     let (v, _) = held(py, &engine, value)?;
     Ok(adl_plotting::frontier(&v, &steps).map(|figure| figure.svg(adl_plotting::Theme::Adaptive)))
 }

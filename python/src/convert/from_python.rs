@@ -113,8 +113,10 @@ impl FromPython<'_> {
         if let Ok(l) = object.cast::<PyList>() {
             return self.list(l, want);
         }
-        if let Ok(f) = object.cast_exact::<Function>() {
-            return self.function(f);
+        if let Ok(f) = object.cast_exact::<Function>()
+            && self.engine.as_ref().is_none_or(|e| e.level() == f.get().level())
+        {
+            return self.function(f, want);
         }
         if let Ok(v) = object.cast_exact::<Opaque>() {
             let slot = self.engine.as_ref().and_then(|e| e.slot(&v.get().held).cloned());
@@ -249,16 +251,18 @@ impl FromPython<'_> {
         Ok((made, Ty::Array(size(n), Rc::new(ty))))
     }
 
-    fn function(&mut self, f: &Bound<'_, Function>) -> Typed {
+    fn function(&mut self, f: &Bound<'_, Function>, want: Option<&Ty>) -> Typed {
         let Some(engine) = &mut self.engine else {
             return Err(wrong(f.as_any(), "numbers or arrays", "return a number or an array"));
         };
-        crate::function::value(f.py(), engine, f.get())
+        crate::function::value(f.py(), engine, f.get(), want)
     }
 
     fn data(&mut self, o: &Bound<'_, PyAny>, (id, tag): (u32, u32), want: Option<&Ty>) -> Typed {
         let name = Symbol::new(&o.getattr("__adl_type__")?.extract::<String>()?);
-        let decl = self.engine.as_ref().and_then(|e| e.session.declared_type(DataId(id, name)));
+        let level: usize = o.getattr("__adl_level__")?.extract()?;
+        let of = self.engine.as_ref().filter(|e| e.level() == level);
+        let decl = of.and_then(|e| e.session.declared_type(DataId(id, name)));
         let Some(decl) = decl else { return Err(wrong(o, "a value of a declared type", "load its module first")) };
         let args: Rc<[Ty]> = match want {
             Some(Ty::Data(d, args)) if d.0 == id => args.clone(),
