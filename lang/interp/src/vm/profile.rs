@@ -74,8 +74,11 @@ pub struct Profile {
     runs: Cell<(u32, Duration)>,
     /// The number of consecutive calls that a device refused.
     pub(crate) offered: Cell<u8>,
-    /// Total times of the calls that ran both natively and in the interpreter.
+    /// Total times of the calls with declared data that ran both natively and in the interpreter.
     both: Cell<(Duration, Duration)>,
+    /// Of other calls that ran both ways, their number, and how many were as fast natively. A vote, because the time of a single
+    /// short call may be anything on a busy machine.
+    votes: Cell<(u32, u32)>,
 }
 
 impl Profile {
@@ -142,9 +145,9 @@ impl Profile {
     }
 
     /// Whether a native call that took so long should be repeated in the interpreter; `data`: it has declared data.
-    fn samples(&self, time: Duration, data: impl FnOnce() -> bool) -> bool {
+    fn samples(&self, time: Duration, data: bool) -> bool {
         let n = self.runs.get().0 + 1;
-        n < TRIAL && n.is_multiple_of(SAMPLED) && (time < SHORT || time < SHORT_WITH_DATA && data())
+        n < TRIAL && n.is_multiple_of(SAMPLED) && time < if data { SHORT_WITH_DATA } else { SHORT }
     }
 
     /// Records a native call.
@@ -152,8 +155,12 @@ impl Profile {
         let (n, sum) = self.runs.get();
         let (n, sum) = (n + 1, sum.saturating_add(time));
         self.left.set(0);
-        let (fast, slow) = self.both.get();
-        let pays = if slow.is_zero() { sum >= LEAST * n } else { fast <= slow };
+        let ((compared, won), (fast, slow)) = (self.votes.get(), self.both.get());
+        let pays = match compared {
+            0 if slow.is_zero() => sum >= LEAST * n,
+            0 => fast <= slow,
+            _ => 2 * won >= compared,
+        };
         self.native.set(n != TRIAL || pays);
         self.runs.set((n.min(TRIAL), sum));
     }
@@ -295,9 +302,9 @@ impl Machine {
             }
             Ok(Some(v)) => {
                 let time = start.elapsed();
-                let data = || rest.iter().chain([v]).any(|v| matches!(v, Value::Data(_)));
+                let data = rest.iter().chain([v]).any(|v| matches!(v, Value::Data(_)));
                 if code.profile.samples(time, data) && !compile_plain::has_effects(self, &callee, &rest) {
-                    self.sample(code, time, &callee, &rest)?;
+                    self.sample(code, (time, data), &callee, &rest)?;
                 }
                 code.profile.ran(time);
             }
@@ -311,14 +318,20 @@ impl Machine {
         out
     }
 
-    /// Repeats a call in the interpreter; `native` is the time that it took as native code.
-    fn sample(&mut self, code: &Code, native: Duration, f: &Value, args: &[Value]) -> Res<()> {
+    /// Repeats a call in the interpreter; `native` is the time that it took as native code, `data`: it has declared data.
+    fn sample(&mut self, code: &Code, (native, data): (Duration, bool), f: &Value, args: &[Value]) -> Res<()> {
         let explained = self.compiled_ad.explain.len();
         let start = Instant::now();
         self.call(f, args)?;
         self.compiled_ad.explain.truncate(explained);
-        let (fast, slow) = code.profile.both.get();
-        code.profile.both.set((fast + native, slow + start.elapsed()));
+        let interpreted = start.elapsed();
+        if data {
+            let (fast, slow) = code.profile.both.get();
+            code.profile.both.set((fast + native, slow + interpreted));
+        } else {
+            let (compared, won) = code.profile.votes.get();
+            code.profile.votes.set((compared + 1, won + u32::from(native <= interpreted)));
+        }
         Ok(())
     }
 }
