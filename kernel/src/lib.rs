@@ -40,19 +40,29 @@ mod wire;
 
 pub use cells::{Commands, MakeCommands, MakeSession, Setup};
 pub use server::run;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether this process is one of a wheel, which brings adl's own colours.
+static OWN_COLOURS: AtomicBool = AtomicBool::new(false);
+
+/// Says that Pygments and JupyterLab know adl here, because the package that has this kernel taught them.
+pub fn use_own_colours() {
+    OWN_COLOURS.store(true, Ordering::Relaxed);
+}
 
 /// The language info for front ends.
 ///
 /// Front ends that do not know adl use the highlighting of a similar language (`docs/book/src/reference/notebooks.md`): Lean 4
 /// for Pygments, which nbconvert uses, and Elm for `CodeMirror`, which `JupyterLab` uses.
 pub fn language_info() -> serde_json::Value {
+    let own = OWN_COLOURS.load(Ordering::Relaxed);
     serde_json::json!({
         "name": "adl",
         "version": env!("CARGO_PKG_VERSION"),
         "mimetype": "text/x-adl",
         "file_extension": ".adl",
-        "pygments_lexer": "lean4",
-        "codemirror_mode": "elm",
+        "pygments_lexer": if own { "adlang" } else { "lean4" },
+        "codemirror_mode": if own { serde_json::json!({"name": "adl", "extensions": ["elm"]}) } else { "elm".into() },
         "nbconvert_exporter": "script",
     })
 }
@@ -61,7 +71,8 @@ pub fn language_info() -> serde_json::Value {
 #[cfg(test)]
 static INJECTIONS: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-/// A value as HTML, if it has a form of its own there: a table, residuals, a cost.
-pub fn html_of(v: &adl_interp::value::Value, ty: &str) -> Option<String> {
-    html::of(v, ty)
+/// A value in several media types, and their metadata, for other front ends: two objects of JSON.
+pub fn mime_bundle(v: &adl_interp::value::Value, ty: &str) -> (String, String) {
+    let (data, metadata) = mime_bundle::shown(v, ty);
+    (data.to_string(), metadata.to_string())
 }

@@ -7,7 +7,7 @@
 
 from ._adl import __version__
 
-__all__ = ["CopyWarning", "Error", "Module", "Record", "Value", "Warning", "eval", "load", "source"]
+__all__ = ["CopyWarning", "Error", "Module", "Record", "Value", "Warning", "check_nan", "eval", "load", "source"]
 
 _HOMES = {
     "CopyWarning": "_errors",
@@ -19,6 +19,7 @@ _HOMES = {
     "load": "_module",
     "source": "_module",
     "Function": "_adl",
+    "check_nan": "_adl",
     "Value": "_adl",
     "load_ipython_extension": "_ipython",
 }

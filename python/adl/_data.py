@@ -26,6 +26,12 @@ class Record(dict):
     def __reduce__(self):
         return (Record, (dict(self),))
 
+    def __arrow_c_stream__(self, requested_schema=None):
+        """A record of columns is a table for libraries with the PyCapsule interface of Arrow."""
+        from ._adl import arrow_stream
+
+        return arrow_stream(dict(self))
+
 
 def _equal(a, b):
     equal = a == b
@@ -76,8 +82,8 @@ def _field(i):
     return property(lambda self: self._fields[i], doc=f"Field {i}.")
 
 
-def classes(type_id, type_name, constructors):
-    """The classes of a declared type's constructors, in order."""
+def classes(type_id, type_name, constructors, level):
+    """The classes of a declared type's constructors, in order. `level`: that of the engine that declares it."""
     base = type(type_name, (Data,), {"__slots__": (), "__adl_type__": type_name, "__module__": "adl"})
     out = []
     for tag, (name, arity) in enumerate(constructors):
@@ -86,6 +92,7 @@ def classes(type_id, type_name, constructors):
             "__slots__": (),
             "__module__": "adl",
             "__adl_con__": (type_id, tag),
+            "__adl_level__": level,
             "__adl_arity__": arity,
             "__adl_class__": base,
             "__match_args__": tuple(fields),
@@ -100,17 +107,6 @@ def fields(dataclass):
     return {name: getattr(dataclass, name) for name in dataclass.__dataclass_fields__}
 
 
-def as_array(value):
-    """An object with the Arrow PyCapsule interface, or an index, as an array."""
-    import numpy
-
-    if hasattr(value, "__index__"):
-        return numpy.asarray(value.__index__())
-    import pyarrow
-
-    return pyarrow.array(value).to_numpy(zero_copy_only=False)
-
-
 def signature(names):
     """A signature of positional parameters."""
     seen = set()
@@ -120,6 +116,16 @@ def signature(names):
         seen.add(name)
         parameters.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY))
     return inspect.Signature(parameters)
+
+
+def twin(module, path):
+    """The function that `path` leads to, in a module that is loaded again: the engine of the first one runs."""
+    if module is None:
+        from ._errors import Error
+
+        text = "expected a function of a module in a function that adl has called, found one that adl has returned"
+        raise Error(f"error[E0711]: {text}", "E0711", text, hint="compute what it gives before the call")
+    return restore(module._twin(), path)
 
 
 def restore(module, path):

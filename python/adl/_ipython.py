@@ -4,7 +4,7 @@ from ._module import source
 
 
 def load_ipython_extension(shell):
-    """Defines `%%adl` (a cell of adl, whose definitions become names of Python) and `%adl` (one expression)."""
+    """Defines `%%adl` (a cell of adl, whose definitions become names of Python), `%adl` (one expression), `%adl_residuals`."""
     session = source("", "<notebook>")
 
     def cell(line, text=None):
@@ -26,4 +26,14 @@ def load_ipython_extension(shell):
             display(last)
         return None
 
+    def residuals(line):
+        """What the gradient of a function stores: `%adl_residuals f x`, with arguments that are names or expressions."""
+        from . import _residuals
+
+        words = _residuals.words(line)
+        if not words:
+            raise TypeError("expected a function and its arguments, found nothing: `%adl_residuals f x`")
+        return _residuals.Residuals(*map(shell.ev, words))
+
     shell.register_magic_function(cell, "line_cell", "adl")
+    shell.register_magic_function(residuals, "line", "adl_residuals")

@@ -1,4 +1,7 @@
-//! The one engine of the process. A lock gives it to one thread of Python at a time.
+//! The engine of the process. A lock gives it to one thread of Python at a time.
+//!
+//! A function of Python that adl calls may call adl: it finds another engine, one *level* higher, in which modules are loaded
+//! again when they are needed. So no engine is ever entered twice.
 //!
 //! A session is not `Send`: its values count references without atomics. It is never used by two threads at once, and what is
 //! bound to a thread (the order of record fields) moves with it. Objects of Python hold numbers of *slots*, not values, so
@@ -17,7 +20,7 @@ use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 /// What an object of Python stands for.
 #[derive(Clone)]
@@ -28,10 +31,16 @@ pub enum Slot {
     Function(Rc<FunctionData>),
     /// A value that Python cannot take apart.
     Opaque(Value, Ty),
+    /// What its module has released.
+    Closed,
 }
+
+/// The number of levels.
+pub const LEVELS: usize = 4;
 
 /// The session, and what Python holds of it.
 pub struct Engine {
+    level: usize,
     pub session: Session,
     orders: Orders,
     slots: Vec<Option<Slot>>,
@@ -41,12 +50,21 @@ pub struct Engine {
 }
 
 impl Engine {
-    fn new() -> Engine {
+    fn new(level: usize) -> Engine {
         let mut session = Session::new(Box::new(PythonHost::new()));
         session.set_stack(1 << 30);
         let mut orders = Orders::default();
         field_order::exchange(&mut orders);
-        Engine { session, orders, slots: Vec::new(), free: Vec::new(), classes: HashMap::new() }
+        // An interrupt stops the runs of all levels.
+        static SIGNALS: OnceLock<(Arc<AtomicBool>, Arc<AtomicBool>)> = OnceLock::new();
+        let (interrupt, tick) = SIGNALS.get_or_init(|| (session.interrupt(), session.tick())).clone();
+        session.share_signals(interrupt, tick);
+        Engine { level, session, orders, slots: Vec::new(), free: Vec::new(), classes: HashMap::new() }
+    }
+
+    /// Its level.
+    pub fn level(&self) -> usize {
+        self.level
     }
 
     /// Keeps something for an object of Python.
@@ -56,23 +74,43 @@ impl Engine {
             self.slots.push(None);
         }
         self.slots[at] = Some(slot);
-        Held(at)
+        Held { level: self.level, at }
     }
 
     /// What an object of Python stands for.
     pub fn slot(&self, held: &Held) -> Option<&Slot> {
-        self.slots.get(held.0).and_then(Option::as_ref)
+        self.slots.get(held.at).and_then(Option::as_ref).filter(|_| held.level == self.level)
     }
 
     /// Replaces what an object of Python stands for.
     pub fn replace(&mut self, held: &Held, slot: Slot) {
-        self.slots[held.0] = Some(slot);
+        self.slots[held.at] = Some(slot);
+    }
+
+    /// Releases definitions that no object of Python can reach any more, if there may be many.
+    pub fn release(&mut self) {
+        let (mut envs, mut values) = (Vec::new(), Vec::new());
+        for slot in self.slots.iter().flatten() {
+            match slot {
+                Slot::Names(env) => envs.push(env.clone()),
+                Slot::Function(f) => f.holds(&mut envs, &mut values),
+                Slot::Opaque(v, _) => values.push(v.clone()),
+                Slot::Closed => {}
+            }
+        }
+        self.session.release_except(&envs, &values);
+    }
+
+    /// The number of definitions that are kept.
+    pub fn definitions(&self) -> usize {
+        self.session.definitions()
     }
 
     fn sweep(&mut self) {
         // What dies here may hold objects of Python, whose slots die with it: so the list is not locked meanwhile.
-        ANY_DEAD.store(false, Ordering::Relaxed);
-        let dead = std::mem::take(&mut *DEAD.lock().unwrap_or_else(PoisonError::into_inner));
+        let of = &LEVEL[self.level];
+        of.any_dead.store(false, Ordering::Relaxed);
+        let dead = std::mem::take(&mut *of.dead.lock().unwrap_or_else(PoisonError::into_inner));
         for at in dead {
             self.slots[at] = None;
             self.free.push(at);
@@ -81,29 +119,62 @@ impl Engine {
 }
 
 /// The number of a slot, which is freed with it.
-pub struct Held(usize);
-
-/// Slots whose objects have died.
-static DEAD: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-static ANY_DEAD: AtomicBool = AtomicBool::new(false);
+pub struct Held {
+    /// The level of its engine.
+    pub level: usize,
+    at: usize,
+}
 
 impl Drop for Held {
     fn drop(&mut self) {
-        DEAD.lock().unwrap_or_else(PoisonError::into_inner).push(self.0);
-        ANY_DEAD.store(true, Ordering::Relaxed);
+        let of = &LEVEL[self.level];
+        of.dead.lock().unwrap_or_else(PoisonError::into_inner).push(self.at);
+        of.any_dead.store(true, Ordering::Relaxed);
     }
 }
 
-struct Shared(UnsafeCell<Option<Engine>>);
+/// The engine of a level, and its lock.
+struct Level {
+    engine: UnsafeCell<Option<Engine>>,
+    taken: Mutex<bool>,
+    freed: Condvar,
+    /// The thread that holds the engine, 0 for none.
+    holder: AtomicUsize,
+    /// Slots whose objects have died.
+    dead: Mutex<Vec<usize>>,
+    any_dead: AtomicBool,
+}
 
-// SAFETY: the cell is only reached through `Locked`, of which there is one at a time (`TAKEN`).
-unsafe impl Sync for Shared {}
+// SAFETY: the cell is only reached through `Locked`, of which there is one at a time for each level (`taken`).
+unsafe impl Sync for Level {}
 
-static ENGINE: Shared = Shared(UnsafeCell::new(None));
-static TAKEN: Mutex<bool> = Mutex::new(false);
-static FREED: Condvar = Condvar::new();
-/// The thread that holds the engine, 0 for none.
-static HOLDER: AtomicUsize = AtomicUsize::new(0);
+static LEVEL: [Level; LEVELS] = [const {
+    Level {
+        engine: UnsafeCell::new(None),
+        taken: Mutex::new(false),
+        freed: Condvar::new(),
+        holder: AtomicUsize::new(0),
+        dead: Mutex::new(Vec::new()),
+        any_dead: AtomicBool::new(false),
+    }
+}; LEVELS];
+
+/// The highest level whose engine this thread holds: adl runs on it and has called Python.
+fn highest() -> Option<usize> {
+    (0..LEVELS).rev().find(|level| LEVEL[*level].holder.load(Ordering::Relaxed) == this_thread())
+}
+
+/// Whether adl runs on this thread at this level or a higher one. Engines are only entered upwards, so that threads cannot wait for
+/// one another in a circle.
+pub fn is_running(level: usize) -> bool {
+    highest().is_some_and(|h| h >= level)
+}
+
+/// The first level that this thread may enter; `None` in the depth of calls.
+pub fn free_level() -> Option<usize> {
+    highest().map_or(Some(0), |h| Some(h + 1).filter(|level| *level < LEVELS))
+}
+
 /// Whether this process is a fork of one that had an engine.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
@@ -121,11 +192,11 @@ fn this_thread() -> usize {
 /// The engine, taken by this thread.
 pub struct Locked(&'static mut Engine);
 
-/// Takes the engine. The interpreter's lock is released while another thread has it.
+/// Takes the engine of a level. The interpreter's lock is released while another thread has it.
 ///
 /// # Errors
-/// This thread has it already: a function that adl calls has called adl.
-pub fn lock(py: Python<'_>) -> PyResult<Locked> {
+/// This thread has it already, or the process is a fork.
+pub fn lock(py: Python<'_>, level: usize) -> PyResult<Locked> {
     if FORKED.load(Ordering::Relaxed) {
         return Err(errors::plain(
             py,
@@ -134,21 +205,22 @@ pub fn lock(py: Python<'_>) -> PyResult<Locked> {
             "start processes by `multiprocessing.get_context(\"spawn\")`",
         ));
     }
-    if HOLDER.load(Ordering::Relaxed) == this_thread() {
+    if is_running(level) {
         return Err(errors::plain(
             py,
             "E0711",
-            "expected a call from Python, found one from a function that adl has called",
-            "compute what it needs before, or write the function in adl",
+            "expected a value that was made inside the call, found one of the module that runs",
+            "in a function that adl has called, use functions of modules, numbers, arrays and records",
         ));
     }
-    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let of = &LEVEL[level];
+    let mut taken = of.taken.lock().unwrap_or_else(PoisonError::into_inner);
     if *taken {
         drop(taken);
         py.detach(|| {
-            let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut taken = of.taken.lock().unwrap_or_else(PoisonError::into_inner);
             while *taken {
-                taken = FREED.wait(taken).unwrap_or_else(PoisonError::into_inner);
+                taken = of.freed.wait(taken).unwrap_or_else(PoisonError::into_inner);
             }
             *taken = true;
         });
@@ -156,11 +228,11 @@ pub fn lock(py: Python<'_>) -> PyResult<Locked> {
         *taken = true;
         drop(taken);
     }
-    HOLDER.store(this_thread(), Ordering::Relaxed);
-    // SAFETY: `TAKEN` was false and is true now, so that no other `Locked` refers to the cell until this one is dropped.
-    let engine = unsafe { &mut *ENGINE.0.get() }.get_or_insert_with(Engine::new);
+    of.holder.store(this_thread(), Ordering::Relaxed);
+    // SAFETY: `taken` was false and is true now, so that no other `Locked` refers to the cell until this one is dropped.
+    let engine = unsafe { &mut *of.engine.get() }.get_or_insert_with(|| Engine::new(level));
     field_order::exchange(&mut engine.orders);
-    if ANY_DEAD.load(Ordering::Relaxed) {
+    if of.any_dead.load(Ordering::Relaxed) {
         engine.sweep();
     }
     Ok(Locked(engine))
@@ -169,9 +241,10 @@ pub fn lock(py: Python<'_>) -> PyResult<Locked> {
 impl Drop for Locked {
     fn drop(&mut self) {
         field_order::exchange(&mut self.0.orders);
-        HOLDER.store(0, Ordering::Relaxed);
-        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) = false;
-        FREED.notify_one();
+        let of = &LEVEL[self.0.level];
+        of.holder.store(0, Ordering::Relaxed);
+        *of.taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        of.freed.notify_one();
     }
 }
 
@@ -204,11 +277,15 @@ impl<T, F: FnOnce() -> T> Job<F> {
 impl Locked {
     /// Runs adl while other threads run Python. Ctrl-C stops it.
     pub fn run<T>(&mut self, py: Python<'_>, job: impl FnOnce(&mut Session) -> T) -> T {
+        // The outermost run watches for interrupts.
+        let outermost = !(0..self.0.level).any(|level| LEVEL[level].holder.load(Ordering::Relaxed) == this_thread());
         let session = &mut self.0.session;
-        session.clear_interrupt();
+        if outermost {
+            session.clear_interrupt();
+        }
         let job = Job(move || {
             #[cfg(unix)]
-            let _watched = crate::interrupt::watch(session);
+            let _watched = outermost.then(|| crate::interrupt::watch(session));
             job(session)
         });
         py.detach(move || job.run()).0

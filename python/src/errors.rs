@@ -29,6 +29,11 @@ pub fn plain(py: Python<'_>, code: &str, message: &str, hint: &str) -> PyErr {
     }
 }
 
+/// A function or a module whose definitions have been released.
+pub fn closed(py: Python<'_>, what: &str) -> PyErr {
+    plain(py, "E0711", &format!("expected {what} of an open module, found one that is closed"), "load the module again")
+}
+
 /// The errors of a run. An exception that a called function of Python has raised, or a pending Ctrl-C, comes first.
 pub fn raised(py: Python<'_>, engine: &Engine, diags: &[Diagnostic]) -> PyErr {
     if let Some(e) = crate::callback::exception() {

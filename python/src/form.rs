@@ -2,13 +2,33 @@
 
 use adl_interp::ir::derive::Plan;
 
+/// What is made of a function.
+#[derive(Clone)]
+enum Step {
+    /// An operator, with the arguments to which it is taken.
+    Operator(String, Vec<usize>),
+    /// All rows at once.
+    Rows(Rows),
+}
+
+/// A function of all rows: texts in which `@` stands for a value, `#` for an index, and nothing else is special.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    /// For each argument that has rows, its row `#`, such as `@[#]` or `{a = @.a[#], b = @.b[#]}`.
+    pub arguments: Vec<Option<String>>,
+    /// The number of rows. As a number it is part of the type of the result.
+    pub count: usize,
+    /// What is made of the array of results, such as `@`, or `{a = for # < 5 -> @[#].a, …}` for 5 rows.
+    pub result: String,
+}
+
 /// A function as text.
 #[derive(Clone)]
 pub struct Form {
     /// The name in the module.
     base: String,
-    /// Operators on it, first applied first, with the arguments to which each is taken.
-    steps: Vec<(String, Vec<usize>)>,
+    /// First applied first.
+    steps: Vec<Step>,
     /// The arguments of the next operator.
     wrt: Vec<usize>,
     /// The plan of the next gradient, as it is spelled on command lines.
@@ -17,7 +37,12 @@ pub struct Form {
 
 /// Whether an operator takes a direction as an argument of its own.
 fn has_direction(operator: &str) -> bool {
-    matches!(operator, "jvp" | "hvp" | "transpose" | "pullback")
+    matches!(operator, "jvp" | "hvp" | "transpose" | "tangent" | "pullback")
+}
+
+/// A text with a value and an index in it.
+fn filled(text: &str, value: &str, index: &str) -> String {
+    text.replace('@', value).replace('#', index)
 }
 
 impl Form {
@@ -34,8 +59,23 @@ impl Form {
             }
             _ => operator.to_owned(),
         };
-        out.steps.push((operator, self.wrt.clone()));
+        out.steps.push(Step::Operator(operator, self.wrt.clone()));
         out
+    }
+
+    /// The function of all rows.
+    pub fn of_rows(&self, rows: Rows) -> Form {
+        let mut out = self.clone();
+        out.steps.push(Step::Rows(rows));
+        out
+    }
+
+    /// The operators that take a direction, with the arguments to which they are taken.
+    fn directed(&self) -> impl Iterator<Item = &Vec<usize>> {
+        self.steps.iter().filter_map(|s| match s {
+            Step::Operator(name, wrt) if has_direction(name) => Some(wrt),
+            _ => None,
+        })
     }
 
     /// The same function with other arguments for the next operator.
@@ -46,6 +86,11 @@ impl Form {
     /// The same function with a plan for its next gradient.
     pub fn under(&self, plan: String) -> Form {
         Form { plan: Some(plan), ..self.clone() }
+    }
+
+    /// Whether the next gradient has a plan.
+    pub fn has_plan(&self) -> bool {
+        self.plan.is_some()
     }
 
     /// How the function is called in messages; it tells functions of one base apart.
@@ -63,9 +108,14 @@ impl Form {
                 now.clone_from(wrt);
             }
         };
-        for (operator, wrt) in &self.steps {
-            change(wrt, &mut out);
-            out.push(operator.clone());
+        for step in &self.steps {
+            match step {
+                Step::Operator(name, wrt) => {
+                    change(wrt, &mut out);
+                    out.push(name.clone());
+                }
+                Step::Rows(rows) => out.push(format!("{rows:?}")),
+            }
         }
         change(&self.wrt, &mut out);
         out.extend(self.plan.as_ref().map(|p| format!("plan({p})")));
@@ -80,7 +130,7 @@ impl Form {
     /// The names of the parameters, directions included.
     pub fn parameters(&self, names: &[String]) -> Vec<String> {
         let mut out = names.to_vec();
-        for k in 1..=self.steps.iter().filter(|s| has_direction(&s.0)).count() {
+        for k in 1..=self.directed().count() {
             out.push(if k == 1 { "direction".to_owned() } else { format!("direction{k}") });
         }
         out
@@ -88,8 +138,8 @@ impl Form {
 
     /// The type wanted for argument `i`, which for a direction is that of what it is a direction of.
     pub fn wanted<'a, T>(&self, types: &'a [T], i: usize) -> Option<&'a T> {
-        let of = self.steps.iter().filter(|s| has_direction(&s.0)).nth(i.wrapping_sub(types.len()));
-        types.get(i).or_else(|| of.and_then(|(_, wrt)| if wrt.len() == 1 { types.get(wrt[0]) } else { None }))
+        let of = self.directed().nth(i.wrapping_sub(types.len()));
+        types.get(i).or_else(|| of.and_then(|wrt| if wrt.len() == 1 { types.get(wrt[0]) } else { None }))
     }
 
     /// The application to arguments.
@@ -101,9 +151,27 @@ impl Form {
     }
 
     fn after(&self, steps: usize, args: &[String]) -> Result<String, String> {
-        let Some((operator, wrt)) = steps.checked_sub(1).map(|k| &self.steps[k]) else {
-            return Ok(if args.is_empty() { self.base.clone() } else { format!("{} {}", self.base, args.join(" ")) });
+        match steps.checked_sub(1).map(|k| &self.steps[k]) {
+            None if args.is_empty() => Ok(self.base.clone()),
+            None => Ok(format!("{} {}", self.base, args.join(" "))),
+            Some(Step::Operator(operator, wrt)) => self.operated(steps, operator, wrt, args),
+            Some(Step::Rows(rows)) => self.rows(steps, rows, args),
+        }
+    }
+
+    fn rows(&self, steps: usize, rows: &Rows, args: &[String]) -> Result<String, String> {
+        let (index, all) = (format!("k{steps}"), format!("ys{steps}"));
+        let one = |(i, a): (usize, &String)| match rows.arguments.get(i).and_then(Option::as_ref) {
+            Some(row) => format!("({})", filled(row, a, &index)),
+            None => a.clone(),
         };
+        let inner: Vec<String> = args.iter().enumerate().map(one).collect();
+        let body = self.after(steps - 1, &inner)?;
+        let result = filled(&rows.result, &all, &index);
+        Ok(format!("(let {all} = for {index} < {} -> {body} in {result})", rows.count))
+    }
+
+    fn operated(&self, steps: usize, operator: &str, wrt: &[usize], args: &[String]) -> Result<String, String> {
         let (own, direction) = match args.split_last() {
             Some((last, own)) if has_direction(operator) => (own, Some(last)),
             _ => (args, None),
@@ -125,8 +193,9 @@ impl Form {
         } else {
             format!("(fun {pattern} -> {body})")
         };
-        Ok(match (operator.as_str(), direction) {
+        Ok(match (operator, direction) {
             ("transpose", Some(d)) => format!("transpose_at {point} {f} {d}"),
+            ("tangent", Some(d)) => format!("snd (jvp {f} {point} {d})"),
             ("pullback", Some(d)) => format!("snd (vjp {f} {point}) {d}"),
             (_, Some(d)) => format!("{operator} {f} {point} {d}"),
             _ => format!("{operator} {f} {point}"),

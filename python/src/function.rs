@@ -6,9 +6,9 @@
 use crate::convert::from_python::FromPython;
 use crate::convert::is_first_order;
 use crate::convert::to_python::ToPython;
-use crate::engine::{Engine, Held, Locked, Slot, lock};
+use crate::engine::{self, Engine, Held, Locked, Slot, lock};
 use crate::errors;
-use crate::form::Form;
+use crate::form::{Form, Rows};
 use adl_interp::ir::derive::{Plan, SPELLINGS};
 use adl_interp::value::{Array, Value};
 use adl_typing::env::{Env, Global};
@@ -78,13 +78,19 @@ impl FunctionData {
         FunctionData::new(Rc::new(env), Form::name("it"), Scheme::mono(ty), names)
     }
 
+    /// The names and the values that it uses.
+    pub fn holds(&self, envs: &mut Vec<Rc<Env>>, values: &mut Vec<Value>) {
+        envs.push(self.env.clone());
+        values.extend(self.checked.borrow().values().map(|c| c.fun.clone()));
+    }
+
     fn derived(&self, form: Form) -> FunctionData {
         FunctionData::new(self.env.clone(), form, self.scheme.clone(), self.names.clone())
     }
 }
 
 // No doc comment: it would hide that of each function.
-#[pyclass(module = "adl", frozen)]
+#[pyclass(module = "adl", frozen, weakref)]
 pub struct Function {
     held: Held,
     name: String,
@@ -93,6 +99,8 @@ pub struct Function {
     names: Vec<String>,
     form: Form,
     derived: Mutex<HashMap<String, Py<Function>>>,
+    /// The plan of gradients for which none is given.
+    applied: Mutex<Option<String>>,
     /// The module, and the path to this function from it, for `pickle`.
     origin: Option<Py<PyAny>>,
 }
@@ -107,7 +115,17 @@ impl Function {
         let (form, names) = (data.form.clone(), data.names.clone());
         let (name, type_text) = (form.title(), print::scheme(&data.scheme));
         let held = engine.hold(Slot::Function(Rc::new(data)));
-        Function { held, name, doc, type_text, names, form, derived: Mutex::default(), origin }
+        Function {
+            held,
+            name,
+            doc,
+            type_text,
+            names,
+            form,
+            derived: Mutex::default(),
+            applied: Mutex::default(),
+            origin,
+        }
     }
 
     /// The object of a function of a module.
@@ -115,16 +133,23 @@ impl Function {
         Function::made(engine, data, doc, Some(origin))
     }
 
+    /// The level of its engine.
+    pub fn level(&self) -> usize {
+        self.held.level
+    }
+
     fn data(&self, py: Python<'_>, engine: &Engine) -> PyResult<Rc<FunctionData>> {
         match engine.slot(&self.held) {
             Some(Slot::Function(f)) => Ok(f.clone()),
-            _ => Err(errors::plain(
-                py,
-                "E0711",
-                "expected a function of adl, found one that is gone",
-                "load its module again",
-            )),
+            _ => Err(errors::closed(py, "a function")),
         }
+    }
+
+    /// Releases what the engine keeps for the function and for those derived from it.
+    fn close(&self, py: Python<'_>, engine: &mut Engine) {
+        engine.replace(&self.held, Slot::Closed);
+        let derived = std::mem::take(&mut *self.derived.lock().unwrap_or_else(PoisonError::into_inner));
+        derived.values().for_each(|f| f.get().close(py, engine));
     }
 
     /// The arguments of a call, with their types.
@@ -144,13 +169,31 @@ impl Function {
         Ok((vals, types))
     }
 
+    /// The function of this form in an engine that does not run: adl has called Python, which calls adl.
+    fn twin<'py>(&self, py: Python<'py>, form: &Form) -> PyResult<Bound<'py, PyAny>> {
+        py.import("adl._data")?.getattr("twin")?.call1((self.origin.as_ref(), form.path()))
+    }
+
+    /// A gradient, under the plan that was given or else applied.
+    fn gradient(&self, py: Python<'_>, operator: &str) -> PyResult<Py<Function>> {
+        let applied = self.applied.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let form = match applied {
+            Some(plan) if !self.form.has_plan() => self.form.under(plan),
+            _ => self.form.clone(),
+        };
+        self.derive(py, form.derive(operator))
+    }
+
     /// A function made from this one; the same object each time.
     fn derive(&self, py: Python<'_>, form: Form) -> PyResult<Py<Function>> {
         let key = form.title();
         if let Some(f) = self.derived.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(f.clone_ref(py));
         }
-        let mut engine = lock(py)?;
+        if engine::is_running(self.held.level) {
+            return Ok(self.twin(py, &form)?.cast::<Function>()?.clone().unbind());
+        }
+        let mut engine = lock(py, self.held.level)?;
         let data = self.data(py, &engine)?.derived(form);
         let origin = self.origin.as_ref().map(|o| o.clone_ref(py));
         let made = Function::made(&mut engine, data, self.doc.clone(), origin);
@@ -179,6 +222,11 @@ fn at_types(form: &Form, n: usize) -> Result<String, String> {
     Ok(format!("fun {} -> {}", typed.join(" "), form.applied(&names)?))
 }
 
+/// The types with these names.
+fn named(types: &[Ty]) -> Vec<(String, Ty)> {
+    types.iter().enumerate().map(|(i, t)| (format!("Arg{}", i + 1), t.clone())).collect()
+}
+
 /// A function at the types of its arguments.
 fn checked(py: Python<'_>, engine: &mut Locked, function_data: &FunctionData, types: Vec<Ty>) -> PyResult<Rc<Checked>> {
     if let Some(c) = function_data.checked.borrow().get(&types) {
@@ -186,8 +234,7 @@ fn checked(py: Python<'_>, engine: &mut Locked, function_data: &FunctionData, ty
     }
     let text = at_types(&function_data.form, types.len())
         .map_err(|e| errors::plain(py, "E0203", &e, "see `help` of the function"))?;
-    let aliases: Vec<(String, Ty)> =
-        types.iter().enumerate().map(|(i, t)| (format!("Arg{}", i + 1), t.clone())).collect();
+    let aliases = named(&types);
     let env = function_data.env.clone();
     let done = engine.run(py, |s| s.typed(&env, &aliases, &text));
     let (fun, ty) = done.map_err(|d| errors::raised(py, engine, &d))?;
@@ -208,23 +255,47 @@ fn checked(py: Python<'_>, engine: &mut Locked, function_data: &FunctionData, ty
     Ok(made)
 }
 
-/// A function as an argument of another one: at its own type, if that has no variables.
-pub fn value(py: Python<'_>, engine: &mut Engine, f: &Function) -> PyResult<(Value, Ty)> {
+/// Whether a type is known, with all sizes.
+fn is_known(ty: &Ty) -> bool {
+    match ty {
+        Ty::Array(size, e) => matches!(size, adl_typing::ty::Size::Const(..)) && is_known(e),
+        Ty::Tuple(ts) | Ty::Data(_, ts) => ts.iter().all(is_known),
+        Ty::Record(r) => r.tail.is_none() && r.fields.iter().all(|(_, t)| is_known(t)),
+        Ty::Fun(a, b) | Ty::Lin(a, b) => is_known(a) && is_known(b),
+        Ty::Var(_) | Ty::Meta(_) => false,
+        _ => true,
+    }
+}
+
+/// A function as an argument of another one: at its own type, if that has no variables, or at the one that is wanted.
+pub fn value(py: Python<'_>, engine: &mut Engine, f: &Function, want: Option<&Ty>) -> PyResult<(Value, Ty)> {
     let data = f.data(py, engine)?;
-    let hint = "call it by a function of adl that takes the numbers, or give its parameters types in adl";
     let plain = data.form.text().filter(|_| data.scheme.vars.is_empty() && data.scheme.determined.is_empty());
-    let Some(text) = plain else {
-        let message = format!("expected a function at one type, found `{}` : {}", f.name, f.type_text);
-        return Err(errors::plain(py, "E0203", &message, hint));
+    let (aliases, text) = match (plain, want) {
+        (Some(text), _) => (Vec::new(), text),
+        (None, Some(want)) if params(want).iter().all(is_known) => {
+            let types = params(want);
+            let text = at_types(&data.form, types.len());
+            let text = text.map_err(|e| errors::plain(py, "E0203", &e, "see `help` of the function"))?;
+            (named(&types), text)
+        }
+        (None, _) => {
+            let message = format!("expected a function at one type, found `{}` : {}", f.name, f.type_text);
+            let hint = "call it by a function of adl that takes the numbers, or give its parameters types in adl";
+            return Err(errors::plain(py, "E0203", &message, hint));
+        }
     };
-    engine.session.typed(&data.env, &[], &text).map_err(|d| errors::raised(py, engine, &d))
+    engine.session.typed(&data.env, &aliases, &text).map_err(|d| errors::raised(py, engine, &d))
 }
 
 #[pymethods]
 impl Function {
     #[pyo3(signature = (*args))]
     fn __call__<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
-        let mut engine = lock(py)?;
+        if engine::is_running(self.held.level) {
+            return self.twin(py, &self.form)?.call1(args);
+        }
+        let mut engine = lock(py, self.held.level)?;
         let data = self.data(py, &engine)?;
         let (mut vals, types) = self.given(&mut engine, &data, args)?;
         let at = checked(py, &mut engine, &data, types)?;
@@ -240,12 +311,12 @@ impl Function {
     /// The gradient of a scalar function: with respect to the first argument, or those that `wrt` has named.
     #[getter]
     fn grad(&self, py: Python<'_>) -> PyResult<Py<Function>> {
-        self.derive(py, self.form.derive("grad"))
+        self.gradient(py, "grad")
     }
     /// The value and the gradient.
     #[getter]
     fn value_and_grad(&self, py: Python<'_>) -> PyResult<Py<Function>> {
-        self.derive(py, self.form.derive("value_and_grad"))
+        self.gradient(py, "value_and_grad")
     }
     /// The value and the derivative in a direction, which is the last argument.
     #[getter]
@@ -292,6 +363,12 @@ impl Function {
     fn residuals(&self, py: Python<'_>) -> PyResult<Py<Function>> {
         self.derive(py, self.form.derive("residuals"))
     }
+    /// Makes a plan the one of all gradients that are taken of the function from now on.
+    fn apply_plan(&self, py: Python<'_>, plan: &str) -> PyResult<()> {
+        self.plan(py, plan)?;
+        *self.applied.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan.to_owned());
+        Ok(())
+    }
     /// The same function, whose next gradient stores what a plan says: `sqrt`, `auto`, `budget N`, `recompute_all`, ….
     fn plan(&self, py: Python<'_>, plan: &str) -> PyResult<Py<Function>> {
         match Plan::parse(plan) {
@@ -307,7 +384,7 @@ impl Function {
     /// How the derivatives of a call with these arguments are computed, and why: one line for each.
     #[pyo3(signature = (*args))]
     fn explain(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<String> {
-        let mut engine = lock(py)?;
+        let mut engine = lock(py, self.held.level)?;
         engine.session.clear_derivations();
         let data = self.data(py, &engine)?;
         data.checked.borrow_mut().clear();
@@ -320,7 +397,7 @@ impl Function {
     /// The type of the result for these arguments, as dtypes and shapes; the function does not run.
     #[pyo3(signature = (*args))]
     fn _result<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
-        let mut engine = lock(py)?;
+        let mut engine = lock(py, self.held.level)?;
         let data = self.data(py, &engine)?;
         let (_, types) = self.given(&mut engine, &data, args)?;
         let at = checked(py, &mut engine, &data, types)?;
@@ -336,10 +413,15 @@ impl Function {
     fn jacobian_sparse(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
         slf.py().import("adl._scipy")?.getattr("sparse")?.call1((&slf, "jacobian_sparse"))
     }
-    /// The function as one of JAX, inside `jit`, `grad` and `vmap`.
+    /// The function as one of JAX, inside `jit`, `grad`, `jvp` and `vmap`.
     #[getter]
     fn jax(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
         slf.py().import("adl._jax")?.getattr("wrap")?.call1((&slf,))
+    }
+    /// The function as one of PyTorch, with derivatives of any order, and inside `torch.func`.
+    #[getter]
+    fn torch(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
+        slf.py().import("adl._torch")?.getattr("wrap")?.call1((&slf,))
     }
     /// Arguments of `scipy.optimize.minimize`: the function with its gradient, from a start on.
     #[pyo3(signature = (x0, *args, hess = false))]
@@ -351,9 +433,34 @@ impl Function {
     ) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("adl._scipy")?.getattr("problem")?.call1((&slf, x0, args, hess))
     }
+    /// Ends the use of the function, when its module is closed.
+    fn _close(&self, py: Python<'_>) -> PyResult<()> {
+        self.close(py, &mut *lock(py, self.held.level)?);
+        Ok(())
+    }
     /// A function made by an operator of adl, named in the text; the Python side uses it.
     fn _derive(&self, py: Python<'_>, operator: &str) -> PyResult<Py<Function>> {
         self.derive(py, self.form.derive(operator))
+    }
+    /// The function of all rows at once, for `vmap`; see [`Rows`].
+    fn _rows(
+        &self,
+        py: Python<'_>,
+        arguments: Vec<Option<String>>,
+        count: usize,
+        result: String,
+    ) -> PyResult<Py<Function>> {
+        self.derive(py, self.form.of_rows(Rows { arguments, count, result }))
+    }
+    /// Whether an argument is of numbers of 32 bits.
+    fn _is_single(&self, py: Python<'_>, argument: usize) -> PyResult<bool> {
+        let engine = lock(py, self.held.level)?;
+        let data = self.data(py, &engine)?;
+        let mut ty = data.form.wanted(&data.params, argument);
+        while let Some(Ty::Array(_, element)) = ty {
+            ty = Some(element);
+        }
+        Ok(ty == Some(&Ty::F32))
     }
     /// The same function, differentiated with respect to these arguments: positions from 0, or names.
     #[pyo3(signature = (*which))]
@@ -377,7 +484,7 @@ impl Function {
     /// `clif` or `asm`.
     #[pyo3(signature = (*args, stage = "opt"))]
     fn ir(&self, py: Python<'_>, args: &Bound<'_, PyTuple>, stage: &str) -> PyResult<String> {
-        let mut engine = lock(py)?;
+        let mut engine = lock(py, self.held.level)?;
         let data = self.data(py, &engine)?;
         let mut env = (*data.env).clone();
         let mut words = Vec::new();
@@ -415,8 +522,10 @@ impl Function {
     }
     #[getter]
     fn __doc__(&self) -> String {
-        let head = format!("{} : {}", self.name, self.type_text);
-        if self.doc.is_empty() { head } else { format!("{}\n\n{head}", self.doc) }
+        let call = format!("{}({})", self.name, self.form.parameters(&self.names).join(", "));
+        let ty = format!("{} : {}", self.name, self.type_text);
+        let parts = [call.as_str(), self.doc.as_str(), ty.as_str()];
+        parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join("\n\n")
     }
     #[getter]
     fn __signature__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

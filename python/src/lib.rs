@@ -1,11 +1,12 @@
 //! adl as a module of Python: the native half of the package `adl`.
 //!
 //! Reading order: `engine` (one session for all threads), `names` (modules), `function` and `form` (calls and derivatives),
-//! `convert` (values), `callback`, `errors`, `interrupt`, `host`. The other half is in `adl/`, in Python.
+//! `convert` (values), `callback`, `errors`, `interrupt`, `host`, `colours`. The other half is in `adl/`, in Python.
 
 #![allow(unsafe_code, reason = "the engine moves between threads, and arrays are lent to it")]
 
 mod callback;
+mod colours;
 mod convert;
 mod engine;
 mod errors;
@@ -16,6 +17,7 @@ mod host;
 mod interrupt;
 mod names;
 mod opaque;
+mod residuals;
 mod shapes;
 
 use pyo3::prelude::*;
@@ -28,6 +30,7 @@ static MEMORY: adl_jit::alloc::CachingAllocator<mimalloc::MiMalloc> =
 /// Runs a command line of adl; returns the exit code. `command` starts it again.
 #[pyfunction]
 fn main(py: Python<'_>, words: Vec<String>, command: Vec<String>) -> u8 {
+    adl_kernel::use_own_colours();
     py.detach(|| adl_cli::main(&words, Some(command)))
 }
 
@@ -46,5 +49,17 @@ fn _adl(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<opaque::Opaque>()?;
     m.add_function(wrap_pyfunction!(main, m)?)?;
     m.add_function(wrap_pyfunction!(forked, m)?)?;
+    m.add_function(wrap_pyfunction!(colours::classes, m)?)?;
+    m.add_function(wrap_pyfunction!(colours::reserved, m)?)?;
+    m.add_function(wrap_pyfunction!(colours::operators, m)?)?;
+    m.add_function(wrap_pyfunction!(convert::arrow::arrow_stream, m)?)?;
+    m.add_function(wrap_pyfunction!(residuals::residuals_record, m)?)?;
+    m.add_function(wrap_pyfunction!(residuals::residuals_steps, m)?)?;
+    m.add_function(wrap_pyfunction!(residuals::residuals_refined, m)?)?;
+    m.add_function(wrap_pyfunction!(residuals::residuals_under, m)?)?;
+    m.add_function(wrap_pyfunction!(residuals::residuals_picture, m)?)?;
+    m.add_function(wrap_pyfunction!(names::definitions, m)?)?;
+    m.add_function(wrap_pyfunction!(names::level, m)?)?;
+    m.add_function(wrap_pyfunction!(names::check_nan, m)?)?;
     m.add_function(wrap_pyfunction!(names::load, m)?)
 }

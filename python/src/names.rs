@@ -1,7 +1,7 @@
 //! Modules: the names that a text of adl defines.
 
 use crate::convert::to_python::{ToPython, constructor};
-use crate::engine::{Engine, Held, Slot, lock};
+use crate::engine::{self, Engine, Held, LEVELS, Slot, lock};
 use crate::errors;
 use crate::function::{Function, FunctionData};
 use adl_interp::value::Value;
@@ -18,10 +18,10 @@ pub struct Names {
     held: Held,
 }
 
-fn env_of(engine: &Engine, held: &Held) -> Rc<Env> {
+fn env_of(py: Python<'_>, engine: &Engine, held: &Held) -> PyResult<Rc<Env>> {
     match engine.slot(held) {
-        Some(Slot::Names(e)) => e.clone(),
-        _ => Rc::new(engine.session.fresh_env()),
+        Some(Slot::Names(e)) => Ok(e.clone()),
+        _ => Err(errors::closed(py, "a name")),
     }
 }
 
@@ -32,8 +32,9 @@ fn is_public(name: Symbol) -> bool {
 
 /// Runs a file of adl, or an empty one.
 #[pyfunction]
-pub fn load(py: Python<'_>, name: &str, text: Vec<u8>) -> PyResult<Names> {
-    let mut engine = lock(py)?;
+pub fn load(py: Python<'_>, name: &str, text: Vec<u8>, level: usize) -> PyResult<Names> {
+    let mut engine = lock(py, level)?;
+    engine.release();
     let mut env = engine.session.fresh_env();
     let ran = engine.run(py, |s| s.within(&mut env, |s| s.run_file(name, &text)));
     if !ran.ok() {
@@ -44,12 +45,48 @@ pub fn load(py: Python<'_>, name: &str, text: Vec<u8>) -> PyResult<Names> {
     Ok(Names { held })
 }
 
+/// The number of definitions that the engine keeps.
+#[pyfunction]
+pub fn definitions(py: Python<'_>) -> PyResult<usize> {
+    Ok(lock(py, 0)?.definitions())
+}
+
+/// The first level that this thread may enter: more than 0 in a function that adl has called.
+///
+/// # Errors
+/// The calls are too deep.
+#[pyfunction]
+pub fn level(py: Python<'_>) -> PyResult<usize> {
+    engine::free_level().ok_or_else(|| {
+        let message = format!("expected calls of Python by adl and of adl by Python up to {LEVELS} deep, found more");
+        errors::plain(py, "E0711", &message, "let the function of Python return what adl then computes with")
+    })
+}
+
+/// Whether the first operation that makes a nan or an infinity is an error. Nothing then runs as native code.
+#[pyfunction]
+#[pyo3(signature = (on = true))]
+pub fn check_nan(py: Python<'_>, on: bool) -> PyResult<()> {
+    let mut engine = lock(py, 0)?;
+    engine.session.set_jit(!on);
+    engine.session.set_check_nan(on);
+    Ok(())
+}
+
 #[pymethods]
 impl Names {
+    /// Releases the definitions; names that other modules and functions use stay.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let mut engine = lock(py, self.held.level)?;
+        engine.replace(&self.held, Slot::Closed);
+        engine.release();
+        Ok(())
+    }
+
     /// Public names: values, then constructors.
     fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        let engine = lock(py)?;
-        let env = env_of(&engine, &self.held);
+        let engine = lock(py, self.held.level)?;
+        let env = env_of(py, &engine, &self.held)?;
         let mut all: Vec<String> =
             env.values.keys().chain(env.cons.keys()).filter(|n| is_public(**n)).map(ToString::to_string).collect();
         all.sort();
@@ -58,16 +95,16 @@ impl Names {
 
     /// The type and the documentation of a name.
     fn describe(&self, py: Python<'_>, name: &str) -> PyResult<Option<(String, String)>> {
-        let engine = lock(py)?;
-        let env = env_of(&engine, &self.held);
+        let engine = lock(py, self.held.level)?;
+        let env = env_of(py, &engine, &self.held)?;
         let found = env.values.get(&Symbol::new(name));
         Ok(found.map(|g| (print::scheme(&g.scheme), g.doc.as_deref().unwrap_or("").trim().to_owned())))
     }
 
     /// The object for a name; `None`, if the module does not define it. `origin`: the module, for `pickle`.
     fn get<'py>(&self, py: Python<'py>, name: &str, origin: Py<PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let mut engine = lock(py)?;
-        let env = env_of(&engine, &self.held);
+        let mut engine = lock(py, self.held.level)?;
+        let env = env_of(py, &engine, &self.held)?;
         let symbol = Symbol::new(name);
         if let Some((decl, tag)) = env.cons.get(&symbol) {
             let class = constructor(py, &mut engine, decl.id, *tag)?.into_bound(py);
@@ -98,8 +135,9 @@ impl Names {
         name: &str,
         text: &str,
     ) -> PyResult<Vec<(Option<String>, String, Bound<'py, PyAny>)>> {
-        let mut engine = lock(py)?;
-        let mut env = (*env_of(&engine, &self.held)).clone();
+        let mut engine = lock(py, self.held.level)?;
+        engine.release();
+        let mut env = (*env_of(py, &engine, &self.held)?).clone();
         let ran = engine.run(py, |s| s.within(&mut env, |s| s.eval_cell(name, text)));
         engine.replace(&self.held, Slot::Names(Rc::new(env)));
         if !ran.ok() {

@@ -1,10 +1,10 @@
 //! Values that Python cannot take apart: plots, residuals, maps, keys.
 
-use crate::engine::{Held, Slot, lock};
-use adl_interp::host::{Format, Host};
+use crate::engine::{Held, Locked, Slot, lock};
 use adl_interp::value::Value;
 use adl_typing::print;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 /// A value of adl of a type that has no counterpart in Python. It can be passed to functions of adl.
 #[pyclass(name = "Value", module = "adl", frozen)]
@@ -14,11 +14,12 @@ pub struct Opaque {
 }
 
 impl Opaque {
-    fn parts(&self, py: Python<'_>) -> PyResult<Option<(Value, String)>> {
-        Ok(match lock(py)?.slot(&self.held) {
-            Some(Slot::Opaque(v, t)) => Some((v.clone(), print::ty(t))),
-            _ => None,
-        })
+    /// The value and its type.
+    fn parts(&self, engine: &Locked) -> (Value, String) {
+        match engine.slot(&self.held) {
+            Some(Slot::Opaque(v, t)) => (v.clone(), print::ty(t)),
+            _ => (Value::Unit, String::new()),
+        }
     }
 }
 
@@ -31,23 +32,24 @@ impl Opaque {
     /// Its type in adl.
     #[getter]
     fn type_text(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.parts(py)?.map(|p| p.1).unwrap_or_default())
+        Ok(self.parts(&lock(py, self.held.level)?).1)
     }
 
-    /// Its picture, for notebooks.
-    fn _repr_svg_(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        let engine = lock(py)?;
-        let Some(Slot::Opaque(v, _)) = engine.slot(&self.held).cloned() else { return Ok(None) };
-        let svg = crate::host::PythonHost::new().render(&v, Format::Svg);
-        drop(v);
-        drop(engine);
-        Ok(svg.ok().map(|b| String::from_utf8_lossy(&b).into_owned()))
-    }
-
-    /// Its table, for notebooks.
-    fn _repr_html_(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        let engine = lock(py)?;
-        let Some(Slot::Opaque(v, t)) = engine.slot(&self.held).cloned() else { return Ok(None) };
-        Ok(adl_kernel::html_of(&v, &print::ty(&t)))
+    /// Its media types for notebooks, such as pictures and tables: those of adl's own kernel.
+    #[pyo3(signature = (include = None, exclude = None))]
+    fn _repr_mimebundle_<'py>(
+        &self,
+        py: Python<'py>,
+        include: Option<Bound<'py, PyAny>>,
+        exclude: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let _ = (include, exclude);
+        let (data, metadata) = {
+            let engine = lock(py, self.held.level)?;
+            let (v, ty) = self.parts(&engine);
+            adl_kernel::mime_bundle(&v, &ty)
+        };
+        let loads = py.import("json")?.getattr("loads")?;
+        PyTuple::new(py, [loads.call1((data,))?, loads.call1((metadata,))?])
     }
 }

@@ -5,12 +5,13 @@ use adl_typing::ty::{Size, Ty};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-/// `(dtype, shape)` of numbers and arrays; tuples and dicts of them.
+/// `(dtype, shape)` of numbers and arrays; tuples and dicts of them; `None` for `()`, the tangent of an Int.
 ///
 /// # Errors
 /// A part is not numeric, or has a size that is known only when the function has run.
 pub fn of<'py>(py: Python<'py>, ty: &Ty) -> PyResult<Bound<'py, PyAny>> {
     match ty {
+        Ty::Unit => Ok(py.None().into_bound(py)),
         Ty::Tuple(ts) => {
             let parts: PyResult<Vec<_>> = ts.iter().map(|t| of(py, t)).collect();
             Ok(PyTuple::new(py, parts?)?.into_any())

@@ -109,10 +109,56 @@ def test_functions_of_python_as_arguments(m):
         m.apply(lambda t: "text", 3.0)
     with pytest.raises(adl.Error, match="which has no derivative"):
         m.apply.wrt(1).grad(lambda t: t, 3.0)
-    with pytest.raises(adl.Error, match="expected a call from Python"):
-        m.apply(lambda t: m.f(t), 3.0)
     # Nothing is lost by these errors.
     assert m.apply(lambda t: t, 3.0) == 4.0
+
+
+def test_functions_that_adl_calls_call_adl(m):
+    x = 3.0
+    assert m.apply(lambda t: m.f(t), x) == m.f(x) + 1.0
+    assert m.apply(m.f.grad, x) == m.f.grad(x) + 1.0
+    assert m.apply(lambda t: m.f.grad.grad(t), x) == m.f.grad.grad(x) + 1.0
+    assert m.apply(lambda t: m.apply(lambda s: m.apply(m.halve, s), t), x) == 0.75 + 3.0
+    assert m.apply(lambda t: m.loss(W, X * t, Y), x) == m.loss(W, X * x, Y) + 1.0
+    assert m.apply(lambda t: m.model({"a": t, "b": 1.0}, m.rate), x) == 1.75 + 1.0
+    # Modules may be made there too.
+    assert m.apply(lambda t: adl.source("let g x = x * 5.0").g(t), x) == 16.0
+    twin = []
+    assert m.apply(lambda t: twin.append(m.f) or t, x) == 4.0
+    assert twin[0](x) == m.f(x)
+    with pytest.raises(ZeroDivisionError):
+        m.apply(lambda t: m.apply(lambda s: 1 / 0, t), x)
+    with pytest.raises(adl.Error, match="does not match"):
+        m.apply(lambda t: m.loss(W, X, Y[:2]), x)
+    shape, kept = m.Circle(2.0), m.keep(W)
+    with pytest.raises(adl.Error, match="expected a value of a declared type"):
+        m.apply(lambda t: m.area(shape), x)
+    assert m.apply(lambda t: m.area(m.Circle(t)), x) == 28.0
+    with pytest.raises(adl.Error, match="found one that adl has returned"):
+        m.apply(lambda t: kept(1), x)
+
+    def deep(n):
+        return lambda t: m.apply(deep(n - 1), t) if n else t
+
+    assert m.apply(deep(2), x) == 6.0
+    with pytest.raises(adl.Error, match="up to 4 deep"):
+        m.apply(deep(4), x)
+    # Nothing is lost by these errors.
+    assert m.apply(lambda t: m.f(t), x) == m.f(x) + 1.0
+
+
+def test_threads_call_each_other_without_end_of_waiting(m):
+    found = []
+
+    def work(k):
+        for i in range(50):
+            x = 0.01 * (50 * k + i)
+            found.append(m.apply(lambda t: m.f(t), x) == m.f(x) + 1.0)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    [t.start() for t in threads]
+    [t.join(60) for t in threads]
+    assert len(found) == 200 and all(found)
 
 
 def test_errors_are_those_of_adl(m):
@@ -139,7 +185,8 @@ def test_functions_describe_themselves(m):
     assert str(inspect.signature(m.loss)) == "(w, x, y, /)"
     assert str(inspect.signature(m.loss.jvp)) == "(w, x, y, direction, /)"
     assert m.loss.signature == "[d]Float -> [n][d]Float -> [n]Float -> Float"
-    assert inspect.getdoc(m.loss).startswith("Mean squared error")
+    text = ["loss(w, x, y)", "Mean squared error of a linear model.", "loss : [d]Float -> [n][d]Float -> [n]Float -> Float"]
+    assert inspect.getdoc(m.loss).split("\n\n") == text
     assert m.loss.grad.__name__ == "loss.grad" and "loss" in dir(m)
 
 

@@ -83,3 +83,28 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_fork_says_what_to_do():
     assert run(sys.executable, "-W", "ignore", "-c", FORK).stdout == "7\n"
+
+
+NOTEBOOK = {
+    "cells": [
+        {"cell_type": "code", "metadata": {"tags": ["parameters"]}, "source": "let rate = 1.0  -- per step", "outputs": []},
+        {"cell_type": "code", "metadata": {}, "source": "grad (fun x -> rate * x * x) 3.0", "outputs": []},
+    ],
+    "metadata": {"kernelspec": {"name": "adl", "display_name": "adl", "language": "adl"}},
+    "nbformat": 4,
+    "nbformat_minor": 4,
+}
+
+
+def test_papermill_and_nbconvert_use_the_kernel_and_the_colours(tmp_path):
+    papermill = pytest.importorskip("papermill")
+    nbconvert = pytest.importorskip("nbconvert")
+    for cell in NOTEBOOK["cells"]:
+        cell["execution_count"] = None
+    (tmp_path / "in.ipynb").write_text(json.dumps(NOTEBOOK))
+    out = papermill.execute_notebook(tmp_path / "in.ipynb", tmp_path / "out.ipynb", {"rate": 0.25}, progress_bar=False)
+    assert out.cells[1].source == "-- Parameters\nlet rate = 0.25\n"
+    assert "1.5" in out.cells[2].outputs[0]["data"]["text/plain"]
+    assert out.metadata.language_info["pygments_lexer"] == "adlang"
+    html, _ = nbconvert.HTMLExporter().from_filename(str(tmp_path / "out.ipynb"))
+    assert '<span class="k">let</span>' in html and "per step</span>" in html

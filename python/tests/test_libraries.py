@@ -1,4 +1,4 @@
-"""SciPy, JAX and IPython, where they are installed."""
+"""SciPy, IPython and Pygments, where they are installed."""
 
 import numpy as np
 import pytest
@@ -18,40 +18,6 @@ def test_scipy(m):
     assert np.array_equal(m.twice.jacobian_sparse(start).toarray(), 2 * np.eye(3))
 
 
-@pytest.fixture
-def jax():
-    jax = pytest.importorskip("jax")
-    jax.config.update("jax_enable_x64", True)
-    return jax
-
-
-def test_jax(m, jax):
-    f = m.f.jax
-    x = 1.3
-    slope = np.sin(x) + x * np.cos(x)
-    assert jax.jit(f)(x) == pytest.approx(x * np.sin(x), rel=1e-15)
-    assert jax.grad(f)(x) == pytest.approx(slope, rel=1e-12)
-    assert jax.jit(jax.grad(jax.grad(f)))(x) == pytest.approx(2 * np.cos(x) - x * np.sin(x), rel=1e-12)
-    xs = np.linspace(0.5, 2.0, 4)
-    assert np.allclose(jax.vmap(jax.grad(f))(xs), np.sin(xs) + xs * np.cos(xs), rtol=1e-12)
-    # Reverse mode through a loop whose end depends on the data, which JAX has not.
-    g = jax.grad(lambda x: jax.numpy.sin(m.root.jax(x)))
-    assert g(2.0) == pytest.approx(np.cos(np.sqrt(2.0)) * 0.5 / np.sqrt(2.0), rel=1e-12)
-    assert m.f.jvp.jax(x, 2.0)[1] == pytest.approx(2 * slope, rel=1e-12)
-
-
-def test_jax_with_several_arguments(m, jax):
-    rng = np.random.default_rng(5)
-    w, x, y = rng.normal(size=3), rng.normal(size=(5, 3)), rng.normal(size=5)
-    found = jax.jit(jax.grad(m.loss.jax, argnums=(0, 2)))(w, x, y)
-    wanted = m.loss.wrt(0, 2).grad(w, x, y)
-    assert all(np.allclose(a, b, rtol=1e-12) for a, b in zip(found, wanted))
-    record = jax.grad(m.fit.jax)({"a": 1.0, "b": np.zeros(2)})
-    assert record["a"] == pytest.approx(-4.0) and np.allclose(record["b"], [-2.0, -4.0])
-    assert np.allclose(jax.jacrev(jax.grad(m.loss.jax))(w, x, y), 2 * x.T @ x / 5)
-    assert m.total(jax.numpy.arange(3.0)) == 3.0
-
-
 def test_ipython(m):
     testing = pytest.importorskip("IPython.testing.globalipapp")
     shell = testing.start_ipython() or testing.get_ipython()
@@ -60,3 +26,54 @@ def test_ipython(m):
     assert shell.user_ns["sq"].grad(3.0) == 6.0 and shell.user_ns["n"] == 3
     assert repr(shell.user_ns["A"](1.0)) == "A(1.0)"
     assert shell.run_line_magic("adl", "sq 4.0 + 1.0") == 17.0
+
+
+TAPE = """
+let g (x : Float) : Float = x * sin x
+let steps (n : Int) (x : Float) : Float = loop s = x for i < n do sin s * exp (cos s)
+"""
+
+
+def test_residuals_have_a_live_table():
+    widgets = pytest.importorskip("ipywidgets")
+    import adl
+    from adl._residuals import Residuals, View, words
+
+    m = adl.source(TAPE)
+    table = Residuals(m.steps.wrt(1), 100, 0.5)
+    assert table.plan_name == "store_all" and table.bytes > 0 and "store_all" in repr(table)
+    view = View(table)
+    table._views.append(view)
+    before = table.bytes
+    row, switch, text = next((r, s, t) for r, s, t in view.rows if not s.disabled)
+    assert switch.value and "store" in text.value
+    switch.value = False
+    assert table.plan_name.startswith("by_hand") and "recompute" in text.value and view.plans.value == "by hand or budget"
+    switch.value = True
+    assert (table.bytes, table.plan_name) == (before, "store_all")
+    view.plans.value = "recompute_all"
+    assert table.plan_name == "recompute_all" and not switch.value and table.bytes < before
+    view.budget.index = len(view.budget.options) - 1
+    assert table.plan_name.startswith("budget") or table.plan_name == "store_all"
+    table.plan("sqrt")
+    assert view.plans.value == "sqrt"
+    view.button.click()
+    assert "follow sqrt from now on" in view.summary.value and isinstance(view.whole, widgets.VBox)
+    assert "grad_with" in m.steps.wrt(1).grad.__name__ and "grad_with" not in m.steps.wrt(1).plan("store_all").__name__
+    assert m.steps.wrt(1).grad(100, 0.5) == m.steps.wrt(1).plan("store_all").grad(100, 0.5)
+    with pytest.raises(adl.Error, match="there is no residual"):
+        table.recompute(99)
+    assert "<table>" in table._repr_html_() and "svg" in table.picture()
+    assert words("f (1 + 2) {'a': 3} \"b c\"") == ["f", "(1 + 2)", "{'a': 3}", '"b c"']
+
+
+def test_residuals_magic():
+    testing = pytest.importorskip("IPython.testing.globalipapp")
+    shell = testing.start_ipython() or testing.get_ipython()
+    shell.run_line_magic("load_ext", "adl")
+    shell.run_cell_magic("adl", "", TAPE)
+    shell.user_ns["x"] = 0.5
+    found = shell.run_line_magic("adl_residuals", "g (x + 1.0)")
+    assert found.function is shell.user_ns["g"] and found.plan_name == "store_all"
+    with pytest.raises(TypeError, match="expected a function and its arguments"):
+        shell.run_line_magic("adl_residuals", "")

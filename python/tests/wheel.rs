@@ -1,5 +1,5 @@
-//! The module in Python: a wheel of the library that cargo has just built, in an environment below `target/`, and pytest.
-//! Without Python it prints one line.
+//! The module in Python: a wheel of the library that cargo has just built, in environments below `target/`, and pytest, on the
+//! newest Python there is and on 3.9. Without Python it prints one line.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -32,42 +32,79 @@ fn library() -> PathBuf {
     names.iter().map(|n| dir.join(n)).find(|p| p.is_file()).unwrap_or_else(|| panic!("no library in {}", dir.display()))
 }
 
-/// An environment with the packages that the tests need, made once; `None` without a Python that has venv.
-fn environment() -> Option<PathBuf> {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python");
+/// A Python, and its minor version.
+type Python = (PathBuf, u32);
+
+/// The Pythons of 3.9 and later that can make environments: on the path, and those of pyenv.
+fn pythons() -> Vec<Python> {
+    let pyenv = std::env::var_os("PYENV_ROOT").map(PathBuf::from);
+    let pyenv = pyenv.or_else(|| std::env::home_dir().map(|h| h.join(".pyenv"))).map(|d| d.join("versions"));
+    let versions = pyenv.and_then(|d| std::fs::read_dir(d).ok()).into_iter().flatten().flatten();
+    let mut known: Vec<PathBuf> = versions.map(|v| v.path().join("bin/python3")).collect();
+    known.push("python3".into());
+    known.extend((9..=20).map(|minor| PathBuf::from(format!("python3.{minor}"))));
+    let minor = |p: &PathBuf| {
+        let text = "import sys, venv, ensurepip; print(sys.version_info[1] if sys.version_info[0] == 3 else 0)";
+        run(Command::new(p).args(["-c", text])).ok()?.trim().parse().ok()
+    };
+    let mut found: Vec<Python> = known.into_iter().filter_map(|p| minor(&p).map(|m| (p, m))).collect();
+    found.retain(|(_, minor)| *minor >= 9);
+    found.sort_by_key(|(_, minor)| *minor);
+    found.dedup_by_key(|(_, minor)| *minor);
+    found
+}
+
+/// An environment with the packages that the tests need, made once; with its Python.
+fn environment((python, minor): &Python) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("python3.{minor}"));
     let wanted = std::fs::read_to_string(home().join("tests/requirements.txt")).unwrap();
     let mark = dir.join("installed.txt");
     if std::fs::read_to_string(&mark).ok().as_deref() == Some(wanted.as_str()) {
-        return Some(dir);
+        return dir.join("bin/python");
     }
     let _ = std::fs::remove_dir_all(&dir);
-    if let Err(e) = run(Command::new("python3").args(["-m", "venv"]).arg(&dir)) {
-        let why = e.lines().last().unwrap_or("");
-        say(&format!("the module for Python is not tested: expected python3 with venv, found {why}"));
-        return None;
-    }
+    run(Command::new(python).args(["-m", "venv"]).arg(&dir)).unwrap();
     let mut pip = Command::new(dir.join("bin/python"));
     pip.args(["-m", "pip", "install", "-q", "-r"]).arg(home().join("tests/requirements.txt"));
     run(&mut pip).unwrap();
     std::fs::write(mark, wanted).unwrap();
-    Some(dir)
+    dir.join("bin/python")
 }
 
-#[test]
-fn the_module_works_in_python() {
-    let Some(dir) = environment() else { return };
-    let python = dir.join("bin/python");
-    let mut assemble = Command::new(&python);
-    assemble.arg(home().join("tests/assemble.py")).arg(library()).arg(&dir).arg(env!("CARGO_PKG_VERSION"));
-    let wheel = run(&mut assemble).unwrap();
-    let mut install = Command::new(&python);
-    install.args(["-m", "pip", "install", "-q", "--no-index", "--force-reinstall", "--no-deps"]).arg(wheel.trim());
+/// Installs the wheel, and runs pytest.
+fn tested(python: &Path, wheel: &str) {
+    let mut install = Command::new(python);
+    install.args(["-m", "pip", "install", "-q", "--no-index", "--force-reinstall", "--no-deps", wheel]);
     run(&mut install).unwrap();
     // Another directory than that of the package, so that what is installed is imported.
-    let mut pytest = Command::new(dir.join("bin/pytest"));
-    pytest.args(["-q", "-rs", "-p", "no:cacheprovider"]).arg(home().join("tests")).current_dir(&dir);
+    let mut pytest = Command::new(python);
+    pytest.args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]).arg(home().join("tests"));
+    pytest.current_dir(env!("CARGO_TARGET_TMPDIR"));
     let said = run(&mut pytest).unwrap_or_else(|e| panic!("{e}"));
     // What was skipped, and how many passed.
     let lines = said.lines().filter(|l| l.starts_with("SKIPPED") || l.contains(" passed"));
     say(&lines.collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn the_module_works_in_python() {
+    let found = pythons();
+    let (Some(oldest), Some(newest)) = (found.first(), found.last()) else {
+        say("the module for Python is not tested: expected python3 of 3.9 or later with venv, found none");
+        return;
+    };
+    if oldest.1 > 9 {
+        say("the module is not tested on Python 3.9, which is not installed");
+    }
+    // The name of the wheel says that it is for all of them.
+    let python = environment(newest);
+    let mut assemble = Command::new(&python);
+    assemble.arg(home().join("tests/assemble.py")).arg(library()).arg(env!("CARGO_TARGET_TMPDIR"));
+    let wheel = run(assemble.arg(env!("CARGO_PKG_VERSION"))).unwrap();
+    say(&format!("Python 3.{}:", newest.1));
+    tested(&python, wheel.trim());
+    if oldest.1 == 9 && newest.1 > 9 {
+        say("Python 3.9:");
+        tested(&environment(oldest), wheel.trim());
+    }
 }

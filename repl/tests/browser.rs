@@ -1,4 +1,4 @@
-//! The live table of residuals in `JupyterLab`, in a headless browser.
+//! The live table of residuals, the protocol and the colours in `JupyterLab`, in a headless browser.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -97,11 +97,13 @@ fn in_lab(name: &str, files: &[&str], script: &str) -> String {
     .unwrap_or_else(|e| panic!("{e}"))
 }
 
-// A single test: two servers at the same time would share JupyterLab's settings.
+// A single test: several servers at the same time would share JupyterLab's settings.
 #[test]
 fn the_kernel_in_jupyterlab() {
     let said = in_lab("lab", &["live.ipynb"], "browser.mjs");
     assert!(said.contains("the live table works"), "{said}");
     let said = in_lab("protocol", &[], "protocol.mjs");
     assert!(said.contains("JupyterLab shows what the kernel says"), "{said}");
+    let said = in_lab("colours", &["colours.adl"], "colours.mjs");
+    assert!(said.contains("JupyterLab colours adl"), "{said}");
 }

@@ -417,11 +417,14 @@ pub(crate) mod vm_profile {
     pub const CHAIN: u8 = 2;
     /// Number of native calls after which their benefit is evaluated.
     pub const TRIAL: u32 = 200;
-    /// Minimum average time of a native call: below it, entering native code costs more than it saves.
+    /// Minimum average time of a native call that is never repeated: below it, entering native code costs more than
+    /// it saves.
     pub const LEAST: Duration = Duration::from_micros(5);
-    /// Every so many native calls, a call with declared data is repeated in the interpreter and timed, because
-    /// converting data at the boundary may cost more than native code saves.
+    /// Every so many native calls, a short call is repeated in the interpreter and timed, because entering native
+    /// code and converting declared data may cost more than native code saves.
     pub const SAMPLED: u32 = 50;
     /// Maximum time of a native call that is repeated.
-    pub const SHORT: Duration = Duration::from_millis(1);
+    pub const SHORT: Duration = Duration::from_micros(50);
+    /// The same for a call with declared data.
+    pub const SHORT_WITH_DATA: Duration = Duration::from_millis(1);
 }

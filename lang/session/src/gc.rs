@@ -32,6 +32,11 @@ impl Session {
     /// Releases values and code that are unreachable from any name, if there may be many or large ones. For front ends,
     /// between entries: values of this session that the embedding program holds may lose definitions that they use.
     pub fn release(&mut self) {
+        self.release_except(&[], &[]);
+    }
+
+    /// The same for an embedding program that names what it holds: modules and values.
+    pub fn release_except(&mut self, envs: &[Rc<Env>], values: &[Value]) {
         let defined = self.tables.globals;
         if !self.memory.large && defined.wrapping_sub(self.memory.looked) < MANY.max(self.memory.kept / 2) {
             return;
@@ -49,9 +54,11 @@ impl Session {
             .iter()
             .chain(self.past.all().flat_map(|d| &d.loaded))
             .for_each(|l| l.given(&mut |g| names.ids.push(g.id), &mut |e| names.envs.push(e.clone())));
+        names.envs.extend_from_slice(envs);
         names.all();
         self.memory.watches.retain(|w| w.strong_count() > 0);
-        let shown: Vec<Value> = self.memory.watches.iter().filter_map(Weak::upgrade).map(|w| w.value()).collect();
+        let mut shown: Vec<Value> = self.memory.watches.iter().filter_map(Weak::upgrade).map(|w| w.value()).collect();
+        shown.extend_from_slice(values);
         self.machine.release_unreachable(names.ids.into_iter(), &shown);
         self.memory.kept = self.definitions() as u32;
     }

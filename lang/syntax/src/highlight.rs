@@ -38,7 +38,12 @@ pub fn tokens(text: &str) -> Vec<(Range<usize>, Class)> {
         let in_type = types.step(token);
         let next = lexed.tokens.get(i + 1);
         if let Some(class) = class(token, next, in_type) {
-            all.push((token.lo as usize..token.hi as usize, class));
+            let mut lo = token.lo as usize;
+            // The closing quotation mark belongs to the last part of the text, if there is one behind the expression.
+            if token.tok == Tok::FEnd && text[..lo].ends_with('"') && all.last().is_some_and(|(r, _)| r.end < lo) {
+                lo -= 1;
+            }
+            all.push((lo..token.hi as usize, class));
         }
     }
     all.extend(lexed.comments.iter().map(|c| (c.span.lo as usize..c.span.hi as usize, Class::Comment)));
@@ -165,6 +170,7 @@ mod tests {
             ("test", Keyword),
             ("\"a\"", String),
             ("==", Operator),
+            ("\"", String),
         ] {
             assert!(found.contains(&pair), "{pair:?} in {found:?}");
         }

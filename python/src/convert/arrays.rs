@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use std::rc::Rc;
 
 /// Below this number of elements a copy costs less than a loan.
-const LENT: usize = 2048;
+pub const LENT: usize = 2048;
 
 /// Above this number of bytes a copy that the caller could avoid gives a warning.
 const SAID: usize = 1 << 20;
@@ -27,10 +27,11 @@ fn take<T: Element + Copy>(array: &Bound<'_, PyArrayDyn<T>>, lend: bool, of: fn(
         return Ok(Value::Array(Rc::new(Array::borrowed(Shape::from_slice(&shape), buf, Box::new(owner)))));
     }
     let read: PyReadonlyArrayDyn<'_, T> = array.try_readonly().map_err(|e| PyTypeError::new_err(e.to_string()))?;
+    // NumPy's `as_slice` also gives the elements of a transposed matrix, in the order of memory.
     let all = match read.as_slice() {
-        Ok(s) => s.to_vec(),
-        Err(_) => {
-            warn(array.as_any(), count * size_of::<T>(), "its elements are not in one piece")?;
+        Ok(s) if array.is_c_contiguous() => s.to_vec(),
+        _ => {
+            warn(array.py(), count * size_of::<T>(), "its elements are not in one piece")?;
             read.as_array().iter().copied().collect()
         }
     };
@@ -38,11 +39,10 @@ fn take<T: Element + Copy>(array: &Bound<'_, PyArrayDyn<T>>, lend: bool, of: fn(
 }
 
 /// Says that a large array is copied.
-fn warn(a: &Bound<'_, PyAny>, bytes: usize, why: &str) -> PyResult<()> {
+pub fn warn(py: Python<'_>, bytes: usize, why: &str) -> PyResult<()> {
     if bytes < SAID {
         return Ok(());
     }
-    let py = a.py();
     let class = py.import("adl._errors")?.getattr("CopyWarning")?;
     let text = format!("an array of {} MB is copied: {why}", bytes.div_ceil(1_000_000));
     py.import("warnings")?.getattr("warn")?.call1((text, class, 2))?;
@@ -81,8 +81,12 @@ pub fn from_numpy(array: &Bound<'_, PyUntypedArray>, lend: bool) -> PyResult<Val
             ));
         }
     };
+    if kind == "u" && !array.is_empty() && any.call_method0("max")?.extract::<u64>()? > i64::MAX as u64 {
+        let found = "expected Ints of 64 bits, found a larger number";
+        return Err(crate::errors::plain(array.py(), "E0703", found, "convert the array to floats"));
+    }
     let size = any.getattr("nbytes")?.extract()?;
-    warn(any, size, &format!("its dtype is {}, not {to}", array.dtype().str()?))?;
+    warn(any.py(), size, &format!("its dtype is {}, not {to}", array.dtype().str()?))?;
     let options = pyo3::types::PyDict::new(array.py());
     options.set_item("casting", "same_kind")?;
     let same = any.call_method("astype", (to,), (kind != "u").then_some(&options))?;

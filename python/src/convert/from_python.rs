@@ -113,8 +113,10 @@ impl FromPython<'_> {
         if let Ok(l) = object.cast::<PyList>() {
             return self.list(l, want);
         }
-        if let Ok(f) = object.cast_exact::<Function>() {
-            return self.function(f);
+        if let Ok(f) = object.cast_exact::<Function>()
+            && self.engine.as_ref().is_none_or(|e| e.level() == f.get().level())
+        {
+            return self.function(f, want);
         }
         if let Ok(v) = object.cast_exact::<Opaque>() {
             let slot = self.engine.as_ref().and_then(|e| e.slot(&v.get().held).cloned());
@@ -130,6 +132,9 @@ impl FromPython<'_> {
     fn foreign(&mut self, object: &Bound<'_, PyAny>, want: Option<&Ty>) -> Typed {
         if let Ok(con) = object.getattr("__adl_con__") {
             return self.data(object, con.extract()?, want);
+        }
+        if let Some(found) = super::arrow::from_arrow(object, self.lend)? {
+            return Ok(found);
         }
         if let Some(numbers) = numpy(object)? {
             return self.numbers(&numbers, want);
@@ -246,16 +251,18 @@ impl FromPython<'_> {
         Ok((made, Ty::Array(size(n), Rc::new(ty))))
     }
 
-    fn function(&mut self, f: &Bound<'_, Function>) -> Typed {
+    fn function(&mut self, f: &Bound<'_, Function>, want: Option<&Ty>) -> Typed {
         let Some(engine) = &mut self.engine else {
             return Err(wrong(f.as_any(), "numbers or arrays", "return a number or an array"));
         };
-        crate::function::value(f.py(), engine, f.get())
+        crate::function::value(f.py(), engine, f.get(), want)
     }
 
     fn data(&mut self, o: &Bound<'_, PyAny>, (id, tag): (u32, u32), want: Option<&Ty>) -> Typed {
         let name = Symbol::new(&o.getattr("__adl_type__")?.extract::<String>()?);
-        let decl = self.engine.as_ref().and_then(|e| e.session.declared_type(DataId(id, name)));
+        let level: usize = o.getattr("__adl_level__")?.extract()?;
+        let of = self.engine.as_ref().filter(|e| e.level() == level);
+        let decl = of.and_then(|e| e.session.declared_type(DataId(id, name)));
         let Some(decl) = decl else { return Err(wrong(o, "a value of a declared type", "load its module first")) };
         let args: Rc<[Ty]> = match want {
             Some(Ty::Data(d, args)) if d.0 == id => args.clone(),
@@ -335,8 +342,8 @@ fn numpy<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>>
     if object.hasattr("__dlpack__")? {
         return Ok(Some(object.py().import("numpy")?.getattr("from_dlpack")?.call1((object,))?));
     }
-    if object.hasattr("__arrow_c_array__")? || object.hasattr("__index__")? {
-        return Ok(Some(object.py().import("adl._data")?.getattr("as_array")?.call1((object,))?));
+    if object.hasattr("__index__")? {
+        return Ok(Some(object.py().import("numpy")?.getattr("asarray")?.call1((object.call_method0("__index__")?,))?));
     }
     Ok(None)
 }

@@ -4,6 +4,7 @@
 //! copy. `List` and `Option` are lists and values that may be `None`; other declared types are classes.
 
 pub mod arrays;
+pub mod arrow;
 pub mod from_python;
 pub mod to_python;
 

@@ -139,7 +139,7 @@ pub fn constructor(py: Python<'_>, engine: &mut Engine, id: DataId, tag: u32) ->
     let decl = engine.session.declared_type(id);
     let cons: Vec<(String, usize)> =
         decl.iter().flat_map(|d| &d.cons).map(|c| (c.name.to_string(), c.fields.len())).collect();
-    let made = py.import("adl._data")?.getattr("classes")?.call1((id.0, id.1.as_str(), cons))?;
+    let made = py.import("adl._data")?.getattr("classes")?.call1((id.0, id.1.as_str(), cons, engine.level()))?;
     for (tag, class) in made.try_iter()?.enumerate() {
         engine.classes.insert((id.0, tag as u32), class?.unbind());
     }

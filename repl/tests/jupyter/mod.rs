@@ -93,9 +93,11 @@ fn environment() -> &'static Path {
 pub fn jupyter(program: &str) -> Command {
     let dir = environment();
     let mut c = Command::new(dir.join("bin").join(program));
+    // The extension of the Python package stands behind the kernel under test.
+    let data = [dir.join("share/jupyter"), root().join("python/adl.data/data/share/jupyter")];
     c.current_dir(root())
         .env("VIRTUAL_ENV", dir)
-        .env("JUPYTER_PATH", dir.join("share/jupyter"))
+        .env("JUPYTER_PATH", std::env::join_paths(data).unwrap())
         .env("JUPYTER_DATA_DIR", dir.join("data"))
         .env("JUPYTER_RUNTIME_DIR", dir.join("runtime"))
         .env("JUPYTER_CONFIG_DIR", dir.join("config"))

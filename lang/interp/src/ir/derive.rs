@@ -636,9 +636,10 @@ fn with<T>(
     m: &mut Machine,
     run: impl FnOnce(&mut CompiledAd, &Machine) -> Result<T, NotCompiled>,
 ) -> Result<T, NotCompiled> {
-    let mut compiled_ad = std::mem::take(&mut m.compiled_ad);
+    let spare = m.spare_ad.take().unwrap_or_default();
+    let mut compiled_ad = std::mem::replace(&mut m.compiled_ad, spare);
     let out = run(&mut compiled_ad, m);
-    m.compiled_ad = compiled_ad;
+    m.spare_ad = Some(std::mem::replace(&mut m.compiled_ad, compiled_ad));
     out
 }
 

@@ -236,7 +236,9 @@ pub struct Machine {
     /// Values, Core and declared types.
     pub definitions: Definitions,
     /// The state of compiled AD.
-    pub compiled_ad: crate::ir::derive::CompiledAd,
+    pub compiled_ad: Box<crate::ir::derive::CompiledAd>,
+    /// An empty state that stands in while the other one is lent, so that lending makes none.
+    pub(crate) spare_ad: Option<Box<crate::ir::derive::CompiledAd>>,
     regs: Vec<Value>,
     frames: Vec<CallFrame>,
     /// Effects of runs that may be repeated.
@@ -262,7 +264,8 @@ impl Machine {
             check_nan: false,
             pack_results: false,
             definitions: Definitions::default(),
-            compiled_ad: crate::ir::derive::CompiledAd::default(),
+            compiled_ad: Box::default(),
+            spare_ad: None,
             regs: Vec::new(),
             frames: Vec::new(),
             effects: effects::EffectLog::default(),

@@ -15,7 +15,7 @@ use super::code::{Code, I};
 use super::{Fun, Machine};
 use crate::error::Res;
 use crate::ir::derive::compile_plain;
-use crate::limits::vm_profile::{CHAIN, LEAST, SAMPLED, SHORT, THRESHOLD, TRIAL};
+use crate::limits::vm_profile::{CHAIN, LEAST, SAMPLED, SHORT, SHORT_WITH_DATA, THRESHOLD, TRIAL};
 use crate::value::Value;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -52,8 +52,11 @@ pub struct Profile {
     runs: Cell<(u32, Duration)>,
     /// The number of consecutive calls that a device refused.
     pub(crate) offered: Cell<u8>,
-    /// Total times of the calls that ran both natively and in the interpreter.
+    /// Total times of the calls with declared data that ran both natively and in the interpreter.
     both: Cell<(Duration, Duration)>,
+    /// Of other calls that ran both ways, their number, and how many were as fast natively. A vote, because the time of a single
+    /// short call may be anything on a busy machine.
+    votes: Cell<(u32, u32)>,
 }
 
 impl Profile {
@@ -114,10 +117,10 @@ impl Profile {
         self.chains.set(false);
     }
 
-    /// Whether a native call that took so long should be repeated in the interpreter.
-    fn samples(&self, time: Duration) -> bool {
+    /// Whether a native call that took so long should be repeated in the interpreter; `data`: it has declared data.
+    fn samples(&self, time: Duration, data: bool) -> bool {
         let n = self.runs.get().0 + 1;
-        time < SHORT && n < TRIAL && n.is_multiple_of(SAMPLED)
+        n < TRIAL && n.is_multiple_of(SAMPLED) && time < if data { SHORT_WITH_DATA } else { SHORT }
     }
 
     /// Records a native call.
@@ -125,8 +128,13 @@ impl Profile {
         let (n, sum) = self.runs.get();
         let (n, sum) = (n + 1, sum.saturating_add(time));
         self.left.set(0);
-        let (fast, slow) = self.both.get();
-        self.native.set(n != TRIAL || sum >= LEAST * n && fast <= slow);
+        let ((compared, won), (fast, slow)) = (self.votes.get(), self.both.get());
+        let pays = match compared {
+            0 if slow.is_zero() => sum >= LEAST * n,
+            0 => fast <= slow,
+            _ => 2 * won >= compared,
+        };
+        self.native.set(n != TRIAL || pays);
         self.runs.set((n.min(TRIAL), sum));
     }
 }
@@ -252,11 +260,9 @@ impl Machine {
             }
             Ok(Some(v)) => {
                 let time = start.elapsed();
-                if code.profile.samples(time)
-                    && rest.iter().chain([v]).any(|v| matches!(v, Value::Data(_)))
-                    && !compile_plain::has_effects(self, &callee, &rest)
-                {
-                    self.sample(code, time, &callee, &rest)?;
+                let data = rest.iter().chain([v]).any(|v| matches!(v, Value::Data(_)));
+                if code.profile.samples(time, data) && !compile_plain::has_effects(self, &callee, &rest) {
+                    self.sample(code, (time, data), &callee, &rest)?;
                 }
                 code.profile.ran(time);
             }
@@ -270,12 +276,20 @@ impl Machine {
         out
     }
 
-    /// Repeats a call in the interpreter; `native` is the time that it took as native code.
-    fn sample(&mut self, code: &Code, native: Duration, f: &Value, args: &[Value]) -> Res<()> {
+    /// Repeats a call in the interpreter; `native` is the time that it took as native code, `data`: it has declared data.
+    fn sample(&mut self, code: &Code, (native, data): (Duration, bool), f: &Value, args: &[Value]) -> Res<()> {
+        let explained = self.compiled_ad.explain.len();
         let start = Instant::now();
         self.call(f, args)?;
-        let (fast, slow) = code.profile.both.get();
-        code.profile.both.set((fast + native, slow + start.elapsed()));
+        self.compiled_ad.explain.truncate(explained);
+        let interpreted = start.elapsed();
+        if data {
+            let (fast, slow) = code.profile.both.get();
+            code.profile.both.set((fast + native, slow + interpreted));
+        } else {
+            let (compared, won) = code.profile.votes.get();
+            code.profile.votes.set((compared + 1, won + u32::from(native <= interpreted)));
+        }
         Ok(())
     }
 }

@@ -29,7 +29,7 @@ impl Machine {
         self.effects = Default::default();
         self.pack_results = false;
         self.ad.reset_to(0);
-        self.compiled_ad = CompiledAd::with(kept.0);
+        *self.compiled_ad = CompiledAd::with(kept.0);
         self.device.reopen();
         drop(crate::polling::failure());
         self.clear_interrupt();
