@@ -24,6 +24,7 @@ pub mod field_order;
 pub mod format;
 pub mod highlight;
 pub mod lexer;
+pub mod names;
 pub mod parser;
 pub mod render;
 pub mod span;

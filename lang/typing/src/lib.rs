@@ -20,10 +20,12 @@ pub mod errors;
 pub mod free_locals;
 mod infer;
 mod linear;
+mod moved;
 mod patterns;
 pub mod print;
 pub mod print_core;
 pub mod ty;
 pub mod walk;
 
-pub use infer::{CheckedItem, check_item, definitions, example_shapes};
+pub use infer::{CheckedItem, Places, check_item, definitions, example_shapes, inspect_item};
+pub use moved::{Moved, moved_global};

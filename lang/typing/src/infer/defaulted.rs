@@ -23,6 +23,13 @@ pub(crate) struct Computed {
     applied: bool,
 }
 
+impl Computed {
+    /// Moves its places.
+    pub fn shift(&mut self, by: crate::Moved<'_>) {
+        (self.name, self.body, self.ty) = (by(self.name), by(self.body), crate::moved::ty(&self.ty, by));
+    }
+}
+
 impl Infer<'_> {
     /// Remembers a definition whose value is a function with a type that is decided by default.
     pub(super) fn note_computed(&mut self, b: &ast::Binding, name: Symbol, scheme: &Scheme) {

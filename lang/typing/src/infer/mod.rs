@@ -29,6 +29,7 @@ mod names;
 mod open_records;
 mod ops;
 mod pats;
+mod places;
 mod powers;
 mod products;
 mod redeclared_types;
@@ -46,7 +47,8 @@ mod updates;
 mod zonk;
 
 pub(crate) use defaulted::Computed;
-pub use items::{CheckedItem, check_item};
+pub use items::{CheckedItem, check_item, inspect_item};
+pub use places::Places;
 pub use shape_examples::example_shapes;
 pub(crate) use signature_constraints::spelling;
 pub use trials::definitions;
@@ -137,6 +139,8 @@ pub(crate) struct Infer<'a> {
     reads: HashMap<Span, (Span, &'static str)>,
     /// State of a trial inference, if this is one.
     trial: trials::Trial,
+    /// The types of places, if an editor asks for them.
+    places: Option<places::Recorder>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -180,6 +184,7 @@ impl<'a> Infer<'a> {
             finals: zonk::FinalTypes::default(),
             reads: HashMap::new(),
             trial: trials::Trial::default(),
+            places: None,
         }
     }
 

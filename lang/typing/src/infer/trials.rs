@@ -71,6 +71,7 @@ impl Infer<'_> {
             finals: zonk::FinalTypes::default(),
             reads: HashMap::new(),
             trial: Trial { on: true, hole: None },
+            places: None,
         }
     }
 
