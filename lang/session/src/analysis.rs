@@ -268,6 +268,26 @@ impl Session {
         }
     }
 
+    /// Parses and checks a part of a text with names in scope. Nothing is kept.
+    pub fn inspect_text(&mut self, text: &str, env: &Env) -> (ast::Program, Vec<Places>) {
+        let done = self.guarded(|s| {
+            let sources = s.sources.clone();
+            let file = s.new_source(|all| all.add("<part>", text));
+            let (program, _) = adl_syntax::parse(file, text);
+            let mut scope = env.clone();
+            let mut of = |item: &ast::Item| {
+                let (checked, places) = s.inspect(&scope, item);
+                scope = checked.env;
+                places
+            };
+            let places = program.items.iter().map(&mut of).collect();
+            s.machine.sources = sources.clone();
+            s.sources = sources;
+            (program, places)
+        });
+        done.unwrap_or_default()
+    }
+
     /// Runs `f` with other names in scope.
     pub fn in_scope<T>(&mut self, env: &Env, f: impl FnOnce(&mut Session) -> T) -> T {
         let own = std::mem::replace(&mut self.env, env.clone());

@@ -30,6 +30,7 @@ pub mod render;
 pub mod span;
 pub mod stop;
 pub mod symbol;
+pub mod textmate;
 pub mod token;
 
 pub use completeness::{Completeness, is_complete, is_complete as completeness};

@@ -107,10 +107,18 @@ impl Names {
 
 /// Finds what each name of a text refers to. `library` says which lower-case names are standard modules.
 pub fn resolve(program: &Program, library: &dyn Fn(Symbol) -> bool) -> Names {
-    let mut resolver = Resolver { scope: Vec::new(), top: HashMap::new(), out: Vec::new(), library };
+    let mut resolver = Resolver::new(library);
     program.items.iter().for_each(|item| resolver.item(item));
     resolver.out.sort_by_key(|o| (o.span.lo, o.span.hi));
     Names { all: resolver.out, exports: resolver.top }
+}
+
+/// The local variables in scope where a marker stands as a variable, innermost first, with the places that bind them.
+/// Of variables of one name only the innermost counts.
+pub fn in_scope(program: &Program, marker: Symbol) -> Vec<(Symbol, Span)> {
+    let mut resolver = Resolver { marker: Some(marker), ..Resolver::new(&|_| false) };
+    program.items.iter().for_each(|item| resolver.item(item));
+    resolver.seen
 }
 
 struct Resolver<'a> {
@@ -119,6 +127,25 @@ struct Resolver<'a> {
     top: HashMap<(NameKind, Symbol), Span>,
     out: Vec<Occurrence>,
     library: &'a dyn Fn(Symbol) -> bool,
+    /// The variable whose scope is asked for.
+    marker: Option<Symbol>,
+    /// What is in scope there.
+    seen: Vec<(Symbol, Span)>,
+}
+
+impl<'a> Resolver<'a> {
+    fn new(library: &'a dyn Fn(Symbol) -> bool) -> Resolver<'a> {
+        Resolver { scope: Vec::new(), top: HashMap::new(), out: Vec::new(), library, marker: None, seen: Vec::new() }
+    }
+
+    /// Notes the variables in scope.
+    fn look_around(&mut self) {
+        for (kind, name, span) in self.scope.iter().rev() {
+            if *kind == NameKind::Value && !self.seen.iter().any(|(n, _)| n == name) {
+                self.seen.push((*name, *span));
+            }
+        }
+    }
 }
 
 impl Resolver<'_> {
@@ -163,6 +190,9 @@ impl Resolver<'_> {
 
     /// A use of a name.
     fn name(&mut self, kind: NameKind, name: Symbol, span: Span) {
+        if self.marker == Some(name) {
+            self.look_around();
+        }
         let meaning = self.find(kind, name).map_or(Meaning::Free, Meaning::Here);
         self.push(name, span, kind, meaning, None);
     }
@@ -196,3 +226,49 @@ pub fn each_binding<'e>(e: &'e crate::ast::Expr, f: &mut dyn FnMut(&'e crate::as
 }
 
 pub use walk::{children, each_expr};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meanings(text: &str) -> Vec<String> {
+        let (program, _) = crate::parse(Default::default(), text);
+        let names = resolve(&program, &|n| n.as_str() == "optim");
+        let show = |o: &Occurrence| match o.meaning {
+            Meaning::Here(s) if o.binder.is_some() => format!("{}@{}", o.name, s.lo),
+            Meaning::Here(s) => format!("{}->{}", o.name, s.lo),
+            Meaning::Member(m) => format!("{m}.{}", o.name),
+            Meaning::Free => format!("{}?", o.name),
+        };
+        names.all.iter().map(show).collect()
+    }
+
+    #[test]
+    fn scopes() {
+        for (text, want) in [
+            ("let x = x\nx", "x@4 x? x->4"),
+            ("let rec f x = f x", "f@8 x@10 f->8 x->10"),
+            ("let f (x : [n]Float) : [n]Float = n", "f@4 x@7 n@12 Float? n->12 Float? n->12"),
+            ("let x = 1\nlet y = let x = x in x", "x@4 y@14 x@22 x->4 x->22"),
+            ("for i < n, j -> i * j", "i@4 n? j@11 i->4 j->11"),
+            ("match x with | Some y | Left y when y -> y", "x? Some? y@20 Left? y->20 y->20 y->20"),
+            ("loop a = b for i < c do a + i", "a@5 b? i@15 c? a->5 i->15"),
+            ("optim.adam r.x", "optim? optim.adam r? x?"),
+            ("import \"a.adl\" as A\nA.f (A.C : A.T)", "A@18 A->18 A.f A->18 A.C A->18 A.T"),
+            ("type T a = C a | D (T a)", "T@5 a@7 C@11 a->7 D@17 T->5 a->7"),
+            ("fun {x, y = z} -> {x, z}", "x@5 y? z@12 x->5 z->12"),
+            ("{r with x = 1, w[i] = y}", "r? x? w? i? y?"),
+        ] {
+            assert_eq!(meanings(text).join(" "), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_in_scope_at_a_marker() {
+        let (program, _) =
+            crate::parse(Default::default(), "let f (x : [n]Int) y =\n  let y = x in\n  fun z -> here + y");
+        let names: Vec<String> =
+            in_scope(&program, Symbol::new("here")).iter().map(|(n, s)| format!("{n}@{}", s.lo)).collect();
+        assert_eq!(names, ["z@46", "y@29", "x@7", "n@12"]);
+    }
+}
