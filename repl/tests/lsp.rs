@@ -72,3 +72,22 @@ fn commands_run_the_text_as_it_is_in_the_editor() {
     editor.end();
     assert!(child.wait().unwrap().success());
 }
+
+/// A client that others have written, where it is installed.
+#[test]
+fn another_client_understands_every_answer() {
+    let python = std::env::var("ADL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let known = Command::new(&python).args(["-c", "import pytest_lsp"]).stderr(Stdio::null()).status();
+    if !known.is_ok_and(|s| s.success()) {
+        eprintln!("skipped: {python} has no pytest-lsp");
+        return;
+    }
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../editors/server/tests/python/test_lsp.py");
+    let ran = Command::new(&python)
+        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", file])
+        .env("ADL", env!("CARGO_BIN_EXE_adl"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+}

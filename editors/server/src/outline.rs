@@ -21,7 +21,7 @@ pub fn capabilities(encoding: Encoding) -> Json {
     json!({
         "positionEncoding": if encoding == Encoding::Utf8 { "utf-8" } else { "utf-16" },
         "textDocumentSync": {"openClose": true, "change": 2, "save": true},
-        "notebookDocumentSync": {"notebookSelector": [{"cells": [{"language": "adl"}]}]},
+        "notebookDocumentSync": {"notebookSelector": [{"notebook": "*", "cells": [{"language": "adl"}]}]},
         "hoverProvider": true,
         "completionProvider": {"triggerCharacters": [".", "\"", "/"], "resolveProvider": true},
         "signatureHelpProvider": {"triggerCharacters": [" "], "retriggerCharacters": [" ", ")"]},
