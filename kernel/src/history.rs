@@ -1,31 +1,91 @@
-//! The cells that ran, for `history_request`.
+//! The cells that ran, for `history_request`: of this session, and of those before it, which a file keeps.
 
 use serde_json::{Value as Json, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// The number of cells to keep.
 const MOST: usize = 10_000;
 
+/// The length of a stored output, in characters.
+const STORED: usize = 2_000;
+
 /// The source and the output of a cell.
 #[derive(Clone, Debug)]
 struct Entry {
+    session: u64,
     line: u64,
     input: String,
     output: Option<String>,
 }
 
-/// The cells of the current session.
-#[derive(Clone, Debug, Default)]
+impl Entry {
+    /// As a line of the file.
+    fn stored(&self) -> String {
+        let output = self.output.as_ref().map(|o| o.chars().take(STORED).collect::<String>());
+        json!([self.session, self.line, self.input, output]).to_string()
+    }
+
+    /// A line of the file. Lines that were not written completely are left out.
+    fn read(line: &str) -> Option<Entry> {
+        let (session, line, input, output): (u64, u64, String, Option<String>) = serde_json::from_str(line).ok()?;
+        Some(Entry { session, line, input, output })
+    }
+}
+
+/// The cells of all sessions.
+#[derive(Clone, Debug)]
 pub struct History {
     entries: Vec<Entry>,
+    /// The number of the current session.
+    session: u64,
+    file: Option<PathBuf>,
+}
+
+impl Default for History {
+    fn default() -> History {
+        History { entries: Vec::new(), session: 1, file: None }
+    }
+}
+
+/// The file that keeps the cells: below Jupyter's data. An empty `$ADL_HISTORY` keeps none, as in the REPL.
+pub fn file() -> Option<PathBuf> {
+    if std::env::var_os("ADL_HISTORY").is_some_and(|f| f.is_empty()) {
+        return None;
+    }
+    let data = std::env::var_os("JUPYTER_DATA_DIR").filter(|d| !d.is_empty()).map(PathBuf::from);
+    let data = data.or_else(|| jupyter_zmq_client::dirs::user_data_dir().ok())?;
+    Some(data.join("adl/history.jsonl"))
 }
 
 impl History {
+    /// The history that a file keeps. Without a file it begins empty.
+    pub fn kept_in(file: Option<PathBuf>) -> History {
+        let Some(file) = file else { return History::default() };
+        let text = std::fs::read(&file).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let all = text.lines().count();
+        let entries: Vec<Entry> = text.lines().skip(all.saturating_sub(MOST)).filter_map(Entry::read).collect();
+        if all > 2 * MOST {
+            let kept: String = entries.iter().map(|e| e.stored() + "\n").collect();
+            // If it cannot be shortened now, it is the next time.
+            let _ = adl_files::write(&file, kept);
+        }
+        let session = 1 + entries.iter().map(|e| e.session).max().unwrap_or(0);
+        History { entries, session, file: Some(file) }
+    }
+
     /// Adds a cell.
     pub fn add(&mut self, line: u64, input: &str, output: Option<String>) {
         if self.entries.len() >= MOST {
             self.entries.remove(0);
         }
-        self.entries.push(Entry { line, input: input.to_owned(), output });
+        let entry = Entry { session: self.session, line, input: input.to_owned(), output };
+        if let Some(file) = &self.file {
+            // A history that cannot be written is kept for this session only.
+            let _ = append(file, &entry.stored());
+        }
+        self.entries.push(entry);
     }
 
     /// The content of a `history_reply`.
@@ -42,20 +102,31 @@ impl History {
             _ => last(self.entries.iter().collect(), n.or(Some(1000))),
         };
         let line = |e: &Entry| match with_output {
-            true => json!([1, e.line, [e.input, e.output]]),
-            false => json!([1, e.line, e.input]),
+            true => json!([e.session, e.line, [e.input, e.output]]),
+            false => json!([e.session, e.line, e.input]),
         };
         json!({"status": "ok", "history": found.into_iter().map(line).collect::<Vec<_>>()})
     }
 
-    /// Lines from `start` up to but excluding `stop`. Sessions 0 and 1 are the current one; there is no other.
+    /// Lines of a session from `start` up to but excluding `stop`. Session 0 is the current one, -1 the one before.
     fn range(&self, request: &Json) -> Vec<&Entry> {
-        if !matches!(request["session"].as_i64().unwrap_or(0), 0 | 1) {
-            return Vec::new();
-        }
+        let asked = request["session"].as_i64().unwrap_or(0);
+        let session = if asked > 0 { asked.unsigned_abs() } else { self.session.saturating_sub(asked.unsigned_abs()) };
         let (start, stop) = (request["start"].as_u64().unwrap_or(0), request["stop"].as_u64().unwrap_or(u64::MAX));
-        self.entries.iter().filter(|e| (start..stop).contains(&e.line)).collect()
+        self.entries.iter().filter(|e| e.session == session && (start..stop).contains(&e.line)).collect()
     }
+}
+
+fn append(file: &Path, line: &str) -> std::io::Result<()> {
+    if let Some(dir) = file.parent() {
+        std::fs::create_dir_all(dir)?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    // One write a line: other kernels append to the same file.
+    options.open(file)?.write_all(format!("{line}\n").as_bytes())
 }
 
 fn last(mut found: Vec<&Entry>, n: Option<usize>) -> Vec<&Entry> {
@@ -105,6 +176,30 @@ mod tests {
         let fits = |p: &str, t: &str| glob(&p.chars().collect::<Vec<_>>(), &t.chars().collect::<Vec<_>>());
         assert!(fits("*", "") && fits("a*c", "abbc") && fits("a?c", "abc") && fits("*b*", "abc") && fits("*ab", "aab"));
         assert!(!fits("a", "ab") && !fits("a*c", "ab") && !fits("?", ""));
+    }
+
+    #[test]
+    fn cells_are_kept_across_restarts() {
+        let file = std::env::temp_dir().join(format!("adl-kernel-history-{}/h.jsonl", std::process::id()));
+        let _ = std::fs::remove_file(&file);
+        for session in 1..=3 {
+            let mut h = History::kept_in(Some(file.clone()));
+            h.add(1, &format!("let x = {session}\nx"), Some("1 : Int".to_owned()));
+        }
+        // A line that was cut off is left out.
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, format!("{text}[4, 1, \"le")).unwrap();
+        let h = History::kept_in(Some(file.clone()));
+        assert_eq!(
+            h.reply(&json!({"hist_access_type": "tail", "n": 2}))["history"],
+            json!([[2, 1, "let x = 2\nx"], [3, 1, "let x = 3\nx"]])
+        );
+        let of = |session: i64| h.reply(&json!({"hist_access_type": "range", "session": session}))["history"].clone();
+        assert_eq!(
+            (of(-1), of(0), of(1)),
+            (json!([[3, 1, "let x = 3\nx"]]), json!([]), json!([[1, 1, "let x = 1\nx"]]))
+        );
+        std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub fn install(place: &SpecLocation, command: &[String]) -> Result<PathBuf, Stri
         "display_name": "adl",
         "language": "adl",
         "interrupt_mode": "message",
-        "metadata": {"debugger": false},
+        "metadata": {"debugger": true},
     });
     let text = serde_json::to_string_pretty(&spec).map_err(|e| e.to_string())?;
     adl_files::write(dir.join("kernel.json"), text + "\n").map_err(said)?;

@@ -5,7 +5,7 @@
 //! cell, and ends the process at a shutdown. The desk answers completion, inspection and history requests from a
 //! `snapshot` that the evaluator leaves after each cell. So it can answer while a cell runs.
 //!
-//! Reading order: `wire` (messages), `outbox`, `channels`, `abort`, `responder` with `snapshot`, `suggest` and `history`;
+//! Reading order: `wire` (messages), `outbox`, `channels`, `abort`, `responder` with `snapshot`, `suggest`, `history` and `variables`;
 //! `cell_host` and `cell_sink` (the host of a cell, and where its output goes), `cells`, `mime_bundle` and `html` (values in media types),
 //! `widgets` and `control` with `residuals_control` (the live table of residuals) and `interact_control` (functions with
 //! sliders), `server`; [`notebook`] runs a file; [`kernelspec`] installs.
@@ -35,6 +35,7 @@ mod responder;
 mod server;
 mod snapshot;
 pub mod suggest;
+mod variables;
 mod widgets;
 mod wire;
 

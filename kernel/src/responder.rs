@@ -1,10 +1,12 @@
-//! Answers requests immediately, even while a cell runs: completion, inspection, completeness, history, kernel info.
+//! Answers requests immediately, even while a cell runs: completion, inspection, completeness, history, the panel of
+//! variables, kernel info.
 
 use crate::cells::contained;
 use crate::history::History;
 use crate::outbox::{Outbox, Request};
 use crate::snapshot::{Name, Snapshot};
 use crate::suggest::{CommandName, candidates, in_name};
+use crate::variables::Variables;
 use crate::wire::{Message, PROTOCOL};
 use adl_interp::fault;
 use adl_session::Session;
@@ -45,6 +47,7 @@ pub struct Responder {
     /// The version of the names that it knows.
     version: u64,
     world: fn() -> Box<dyn adl_interp::host::Host>,
+    variables: Variables,
 }
 
 impl Responder {
@@ -55,7 +58,7 @@ impl Responder {
         commands: Vec<CommandName>,
         world: fn() -> Box<dyn adl_interp::host::Host>,
     ) -> Responder {
-        Responder { common, out, commands, library: None, version: 0, world }
+        Responder { common, out, commands, library: None, version: 0, world, variables: Variables::default() }
     }
 
     /// Answers until the requests end.
@@ -88,6 +91,7 @@ impl Responder {
             "is_complete_request" => is_complete(m.text("code")),
             "history_request" => lock(&self.common).history.reply(&m.content),
             "comm_info_request" => self.comms(m.content["target_name"].as_str()),
+            "debug_request" => self.debug(m),
             "connect_request" => json!({"status": "ok"}),
             _ => return None,
         })
@@ -130,6 +134,15 @@ impl Responder {
         out.sort_by(|a, b| (&a.text, !a.own).cmp(&(&b.text, !b.own)));
         out.dedup_by(|a, b| a.text == b.text && (a.ty == "type") == (b.ty == "type"));
         out
+    }
+
+    /// The panel of variables.
+    fn debug(&mut self, m: &Message) -> Json {
+        let names = lock(&self.common).snapshot.clone();
+        let mut variables = std::mem::take(&mut self.variables);
+        let reply = variables.reply(&m.content, &names, |name| self.describe(name, false));
+        self.variables = variables;
+        reply
     }
 
     fn complete(&mut self, m: &Message) -> Json {
@@ -244,7 +257,8 @@ fn info() -> Json {
         "implementation": "adl",
         "implementation_version": version,
         "banner": format!("adl {version}: gradients are functions. `:help` lists the commands."),
-        "debugger": false,
+        "debugger": true,
+        "supported_features": ["debugger"],
         "help_links": [],
         "language_info": crate::language_info(),
     })

@@ -4,6 +4,7 @@ use crate::abort::{Failed, reply_delay};
 use crate::cell_host::OutputSink;
 use crate::cells::{CellFailure, CellResult, Cells, Setup, contained};
 use crate::channels::{self, Inboxes};
+use crate::history::{self, History};
 use crate::outbox::{Outbox, Request};
 use crate::responder::{Responder, SharedHandle, lock};
 use crate::snapshot::Snapshot;
@@ -35,6 +36,7 @@ pub fn run(file: &Path, setup: &Setup) -> Result<(), String> {
     let out = channels::start(info, Inboxes { jobs, desk, answers, interrupt: interrupt.clone(), tick: tick.clone() })?;
     out.status(&json!({}), "starting");
     let common = SharedHandle::default();
+    lock(&common).history = History::kept_in(history::file());
     let clerk = (common.clone(), out.clone(), setup.names.clone(), setup.world);
     std::thread::spawn(move || Responder::new(clerk.0, clerk.1, clerk.2, clerk.3).serve(&questions));
     let front = Rc::new(Front {

@@ -1,7 +1,7 @@
 //! The names defined after a cell, as text. Completion and inspection read it while the next cell runs.
 
-use adl_session::Session;
 use adl_session::complete::Completion;
+use adl_session::{Echo, Session};
 use adl_typing::core::GlobalId;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,6 +20,8 @@ pub struct Name {
     pub doc: String,
     /// Its source.
     pub source: Option<String>,
+    /// Its value on one line, abridged; empty for functions.
+    pub value: String,
     /// The fields of its type or the members of the module, with full paths.
     pub members: Vec<Completion>,
 }
@@ -62,6 +64,11 @@ impl Snapshot {
             out.names.insert(m, Arc::new(Name { ty: "module".into(), members, ..Name::default() }));
         }
         out
+    }
+
+    /// The values of the user, by name; neither functions nor types.
+    pub fn values(&self) -> impl Iterator<Item = (&str, &Name)> {
+        self.names.iter().filter(|(_, n)| !n.value.is_empty()).map(|(name, n)| (name.as_str(), &**n))
     }
 
     /// A name.
@@ -112,5 +119,19 @@ fn value(session: &mut Session, name: &str) -> Name {
             members.extend(found);
         }
     }
-    Name { about, doc: session.doc(name).unwrap_or_default(), source: session.source_of(name), ty, members }
+    let value = if ty.contains("->") || ty.contains("-o") { String::new() } else { shown(session, name, &ty) };
+    Name { about, value, doc: session.doc(name).unwrap_or_default(), source: session.source_of(name), ty, members }
+}
+
+/// The longest text of a value.
+const LONG: usize = 200;
+
+/// A value on one line, without its type.
+fn shown(session: &mut Session, name: &str, ty: &str) -> String {
+    let of = session.env.value(adl_syntax::symbol::Symbol::new(name)).map(|g| g.scheme.ty.clone());
+    let Ok(shown) = session.value_of(name) else { return String::new() };
+    let line = Echo { name: None, called: None, ty: ty.to_owned(), of, shown }.line();
+    let value = line.strip_suffix(&format!(" : {ty}")).unwrap_or(&line);
+    let cut: String = value.chars().take(LONG).collect();
+    if cut.len() < value.len() { cut + " …" } else { cut }
 }

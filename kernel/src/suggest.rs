@@ -3,6 +3,7 @@
 use crate::latex_symbols;
 use adl_session::complete::Completion;
 use adl_session::completion_ranking::OF_ENTRY;
+pub use adl_session::completion_ranking::in_name;
 use adl_syntax::highlight::Class;
 use std::path::Path;
 
@@ -140,11 +141,6 @@ fn names_in_entry(before: &str, prefix: &str) -> Vec<String> {
         }
     }
     out
-}
-
-/// Whether a character may stand in a name or between its parts.
-pub fn in_name(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '_' | '.' | '\'')
 }
 
 /// In a line that begins with `:`: commands, or arguments of a command.

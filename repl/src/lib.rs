@@ -197,6 +197,8 @@ enum Command {
     Completions { shell: clap_complete::Shell },
     /// The manual page: `adl man | man -l -`.
     Man,
+    /// The language server; editors start it and speak to it over standard input and output.
+    Lsp,
     /// The Jupyter kernel.
     Kernel {
         #[command(subcommand)]
@@ -295,6 +297,18 @@ fn completions(shell: clap_complete::Shell) -> u8 {
     0
 }
 
+/// `adl lsp`.
+fn lsp() -> u8 {
+    let served = command().map_err(|e| e.to_string()).and_then(adl_lsp::run);
+    match served {
+        Ok(()) => 0,
+        Err(why) => {
+            eprintln!("error: {why}");
+            1
+        }
+    }
+}
+
 /// `adl man`.
 fn man() -> u8 {
     let mut out = Vec::new();
@@ -339,6 +353,7 @@ fn run(global: &Global, command: Option<Command>) -> u8 {
         }
         Some(Command::Completions { shell }) => completions(shell),
         Some(Command::Man) => man(),
+        Some(Command::Lsp) => lsp(),
         Some(Command::Doc { html: Some(dir), .. }) => html::write(global, &dir),
         Some(Command::Doc { name, .. }) => commands::doc(global, name.as_deref()),
         Some(Command::Cost { svg, file, name, args }) => {

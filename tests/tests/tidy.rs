@@ -80,7 +80,7 @@ fn files(dir: &Path, out: &mut Vec<PathBuf>) {
     for e in std::fs::read_dir(dir).unwrap() {
         let path = e.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if path.is_dir() && name != "target" && !name.starts_with('.') {
+        if path.is_dir() && name != "target" && name != "node_modules" && !name.starts_with('.') {
             files(&path, out);
         } else if ["rs", "adl", "md", "toml", "txt"].iter().any(|x| path.extension().is_some_and(|e| e == *x)) {
             out.push(path);

@@ -2,6 +2,7 @@
 //!
 //! The rest of an entry is unknown. So each candidate is inserted, and the text is completed in the shortest way that
 //! parses; then the type checker decides whether it fits. A function that would fit once it is applied comes second.
+//! [`called`] finds the function in whose argument the cursor is.
 
 use crate::Session;
 use crate::complete::Completion;
@@ -13,7 +14,7 @@ use adl_typing::env::Env;
 /// An expression of any type.
 const ANY: &str = "(error \"\")";
 /// Endings that complete an expression inside an unfinished construct.
-const ENDS: [&str; 6] = [
+pub const ENDS: [&str; 6] = [
     "",
     " then error \"\" else error \"\"",
     " in error \"\"",
@@ -136,7 +137,7 @@ fn parses(text: &str) -> bool {
 }
 
 /// The closing brackets for all open ones.
-fn closers(text: &str) -> String {
+pub fn closers(text: &str) -> String {
     let mut open = Vec::new();
     for (range, class) in adl_syntax::tokens(text) {
         match &text[range] {
@@ -173,6 +174,37 @@ pub fn parameters(ty: &str) -> Vec<std::ops::Range<usize>> {
     out
 }
 
+/// Whether a character may stand in a name or between its parts.
+pub fn in_name(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '.' | '\'')
+}
+
+/// The function in whose argument the cursor is, and the index of that argument.
+pub fn called(before: &str) -> Option<(&str, usize)> {
+    let (mut depth, mut start, mut arguments) = (0usize, before.len(), Vec::new());
+    for (range, class) in adl_syntax::tokens(before).into_iter().rev() {
+        match &before[range.clone()] {
+            ")" | "]" | "}" => depth += 1,
+            "(" | "[" | "{" if depth == 0 => break,
+            "(" | "[" | "{" => depth -= 1,
+            "." => {}
+            _ if depth == 0 && matches!(class, Class::Keyword | Class::Operator | Class::Bracket) => break,
+            _ => {}
+        }
+        if depth == 0 {
+            start = range.start;
+            arguments.push(start);
+        }
+    }
+    let application = &before[start..];
+    let name = &application[..application.find(|c: char| !in_name(c))?];
+    let applied = name.starts_with(|c: char| c.is_lowercase()) && application[name.len()..].starts_with(' ');
+    // An argument begins after white space; `p.x` and `v[0]` are single arguments.
+    let begun = arguments.iter().filter(|at| **at > start && before[..**at].ends_with(char::is_whitespace)).count();
+    let nth = if before.ends_with(char::is_whitespace) { begun } else { begun.saturating_sub(1) };
+    applied.then_some((name, nth))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,6 +216,24 @@ mod tests {
         assert_eq!(texts("(Diff a, Real s) => (a -> s) -> a -> [n]a"), ["(a -> s)", "a", "[n]a"]);
         assert_eq!(texts("Float"), ["Float"]);
         assert_eq!(texts("{f : a -> b} -o Int"), ["{f : a -> b}", "Int"]);
+    }
+
+    #[test]
+    fn the_function_that_is_called() {
+        for (text, want) in [
+            ("grad ", Some(("grad", 0))),
+            ("let y = optim.adam o ", Some(("optim.adam", 1))),
+            ("f (g x", Some(("g", 0))),
+            ("f (g x) ", Some(("f", 1))),
+            ("f p.x v[0] q", Some(("f", 2))),
+            ("f [1, 2] {a = 1} \"a b\" ", Some(("f", 3))),
+            ("1 + f", None),
+            ("grad", None),
+            ("f x + ", None),
+            ("(x, h 1 ", Some(("h", 1))),
+        ] {
+            assert_eq!(called(text), want, "{text}");
+        }
     }
 
     #[test]

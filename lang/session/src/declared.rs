@@ -50,10 +50,14 @@ impl Session {
         self.env.types.contains_key(&name) || self.env.cons.contains_key(&name)
     }
 
-    /// The declaration of a type. For a constructor, also its type.
+    /// The declaration of a type, also of a module's. For a constructor, also its type.
     pub(crate) fn declared(&mut self, name: &str) -> Option<String> {
-        let symbol = Symbol::new(name);
-        match (self.env.type_name(symbol).cloned(), self.env.con(symbol).cloned()) {
+        let (module, symbol) = match name.rsplit_once('.') {
+            Some((module, member)) => (Some(self.module_named(module)?), Symbol::new(member)),
+            None => (None, Symbol::new(name)),
+        };
+        let env = module.as_deref().unwrap_or(&self.env);
+        match (env.type_name(symbol).cloned(), env.con(symbol).cloned()) {
             (Some(t), _) => Some(type_name(symbol, &t)),
             (None, Some((d, tag))) => Some(format!("{name} : {}\n\n{}", constructor(&d, tag)?, declaration(&d))),
             (None, None) => None,

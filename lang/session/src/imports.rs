@@ -5,6 +5,7 @@ use crate::item_words::{defined_names, mentions};
 use crate::run::CheckedText;
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
+use adl_syntax::field_order;
 use adl_syntax::span::{FileId, Span};
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::Item;
@@ -38,6 +39,10 @@ pub(crate) struct Module {
     pub env: RefCell<Rc<Env>>,
     /// The steps of running it.
     pub entries: Vec<CheckedEntry>,
+    /// The orders of record fields that it writes, for an importer that has forgotten them.
+    pub orders: field_order::Log,
+    /// The warnings that checking it gave.
+    pub warnings: Vec<Diagnostic>,
     /// Whether it has run or is running.
     pub ran: Cell<bool>,
 }
@@ -132,6 +137,10 @@ impl Session {
         };
         let identity = self.machine.host.identity(&full).unwrap_or_else(|| full.clone());
         if let Some(module) = self.files.get(&identity) {
+            module.orders.iter().for_each(|names| field_order::written(names.iter().copied()));
+            if self.editing {
+                self.import_warnings.extend(module.warnings.iter().cloned());
+            }
             return Ok(module.clone());
         }
         if let Some(at) = self.open.iter().position(|(i, _)| *i == identity) {
@@ -147,16 +156,18 @@ impl Session {
             .read(&full)
             .map_err(|e| vec![Diagnostic::error("E0801", span, format!("{shown}: {e}"))])?;
         let base = Env { base: self.env.base.clone(), ..Env::default() };
-        let checked = stacker_guard(|| self.check_bytes(&full, &bytes, base));
+        let (checked, orders) = field_order::logged(|| stacker_guard(|| self.check_bytes(&full, &bytes, base)));
         if checked.diags.iter().any(Diagnostic::is_error) {
             return Err(checked.diags);
         }
-        self.import_warnings.extend(checked.diags);
+        self.import_warnings.extend(checked.diags.iter().cloned());
         let module = Rc::new(Module {
             identity: identity.clone(),
             text: String::from_utf8_lossy(&bytes).into_owned(),
             env: RefCell::new(Rc::new(checked.env)),
             entries: checked.entries,
+            orders,
+            warnings: checked.diags,
             ran: Cell::new(false),
         });
         self.files.insert(identity, module.clone());

@@ -7,11 +7,12 @@
 //! A panic in an entry becomes an ordinary error (`boundary`).
 //!
 //! Reading order: `run` (files), `entry_runner` (entries of the REPL), `modules` (standard modules, loaded when a text first
-//! names them), `imports` (files), `reload`, [`echo`](Echo), `test_runner`, [`benches`], [`docs`], [`complete`], `embed`
+//! names them), `imports` (files), `reload`, [`echo`](Echo), [`analysis`] (texts that are edited), `test_runner`, [`benches`], [`docs`], [`complete`], `embed`
 //! (values and calls for programs that use adl as a library).
 //!
 //! What is *not* here: access to terminals and files (the [`Host`] provides it).
 
+pub mod analysis;
 pub mod benches;
 mod boundary;
 pub mod complete;
@@ -75,6 +76,8 @@ pub struct Session {
     pub(crate) open: Vec<(String, String)>,
     /// Warnings of imported files that have not been reported yet.
     pub(crate) import_warnings: Vec<Diagnostic>,
+    /// Whether a text is analysed that was analysed before: warnings of its imports are repeated.
+    pub(crate) editing: bool,
     entries: usize,
     /// The number of values that became `it`.
     values: usize,
@@ -108,6 +111,7 @@ impl Session {
             files: HashMap::new(),
             open: Vec::new(),
             import_warnings: Vec::new(),
+            editing: false,
             entries: 0,
             values: 0,
             failures: 0,

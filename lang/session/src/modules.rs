@@ -8,9 +8,9 @@ use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::{SourceMap, Span};
 use adl_typing::core::Item;
-use adl_typing::env::{CheckHost, Column, Env, NoHeader};
+use adl_typing::env::{CheckHost, Column, Env, NoHeader, Tables};
 use adl_typing::ty::Scheme;
-use adl_typing::{CheckedItem, check_item};
+use adl_typing::{CheckedItem, Places, check_item, inspect_item};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -67,6 +67,20 @@ impl CheckHost for Adapter<'_> {
 impl Session {
     /// Checks an item after loading the standard modules that its text mentions.
     pub(crate) fn check(&mut self, env: &Env, item: &ast::Item, internal: bool) -> CheckedItem {
+        self.check_by(item, internal, |tables, host| check_item(env, item, tables, host, internal))
+    }
+
+    /// Checks an item and says what type each place in it has.
+    pub(crate) fn inspect(&mut self, env: &Env, item: &ast::Item) -> (CheckedItem, Places) {
+        self.check_by(item, false, |tables, host| inspect_item(env, item, tables, host))
+    }
+
+    fn check_by<T>(
+        &mut self,
+        item: &ast::Item,
+        internal: bool,
+        check: impl FnOnce(&mut Tables, &mut dyn CheckHost) -> T,
+    ) -> T {
         let text = self.sources.text(item.span).to_owned();
         self.load_named(&text);
         if !internal {
@@ -74,7 +88,7 @@ impl Session {
             fault::point(fault::Point::Checker);
         }
         let mut adapter = Adapter { machine: &mut self.machine, std: &self.std, sources: &self.sources };
-        let checked = check_item(env, item, &mut self.tables, &mut adapter, internal);
+        let checked = check(&mut self.tables, &mut adapter);
         for id in std::mem::take(&mut self.tables.declared) {
             if let Some(d) = self.tables.datas.get(&id) {
                 self.machine.definitions.datas.insert(id, d.clone());

@@ -39,15 +39,15 @@ struct LoadedItem {
 
 /// The bindings that an item added to the environment.
 #[derive(Default, Clone)]
-struct ItemBindings {
-    values: Vec<(Symbol, Global)>,
-    types: Vec<(Symbol, TypeName)>,
+pub(crate) struct ItemBindings {
+    pub values: Vec<(Symbol, Global)>,
+    pub types: Vec<(Symbol, TypeName)>,
     cons: Vec<(Symbol, (Rc<DataDecl>, u32))>,
     modules: Vec<(Symbol, Rc<Env>)>,
 }
 
 impl ItemBindings {
-    fn of(names: &[Symbol], env: &Env) -> ItemBindings {
+    pub fn of(names: &[Symbol], env: &Env) -> ItemBindings {
         ItemBindings {
             values: names.iter().filter_map(|n| Some((*n, env.values.get(n)?.clone()))).collect(),
             types: names.iter().filter_map(|n| Some((*n, env.types.get(n)?.clone()))).collect(),
@@ -56,8 +56,11 @@ impl ItemBindings {
         }
     }
 
-    fn put(&self, env: &mut Env) {
-        self.values.iter().cloned().for_each(|(n, x)| env.values.insert_mut(n, x));
+    pub fn put(&self, env: &mut Env) {
+        for (n, x) in &self.values {
+            env.values.insert_mut(*n, x.clone());
+            env.broken.remove_mut(n);
+        }
         self.types.iter().cloned().for_each(|(n, x)| env.types.insert_mut(n, x));
         self.cons.iter().cloned().for_each(|(n, x)| env.cons.insert_mut(n, x));
         self.modules.iter().cloned().for_each(|(n, x)| env.modules.insert_mut(n, x));

@@ -11,6 +11,10 @@ use adl_syntax::span::{FileId, Span};
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::Item;
 use adl_typing::env::Env;
+use adl_typing::{CheckedItem, Places};
+
+/// Definitions of one name that are remembered for messages, over all texts.
+const MAX_REMEMBERED: usize = 64;
 
 /// The result of running a text.
 #[derive(Default)]
@@ -87,7 +91,12 @@ impl Session {
     /// Resets the counters that apply to one text, and registers the names it defines.
     pub(crate) fn begin_text(&mut self, program: &ast::Program) {
         (self.tables.looked_for, self.tables.tried) = (0, 0);
-        self.tables.defined.extend(adl_typing::definitions(&program.items));
+        for (name, places) in adl_typing::definitions(&program.items) {
+            let known = self.tables.defined.entry(name).or_default();
+            known.extend(places);
+            let many = known.len().saturating_sub(MAX_REMEMBERED);
+            known.drain(..many);
+        }
     }
 
     /// Parses and checks bytes as a file.
@@ -119,6 +128,21 @@ impl Session {
             return;
         }
         let checked = self.check(&out.env.clone(), item, false);
+        self.take_checked(out, item, checked);
+    }
+
+    /// Like `check_into`, for an editor: says what type each place of the item has.
+    pub(crate) fn inspect_into(&mut self, out: &mut CheckedText, item: &ast::Item) -> Places {
+        if matches!(item.kind, ItemKind::Import { .. }) {
+            self.check_import(out, item, item.span.file);
+            return Places::default();
+        }
+        let (checked, places) = self.inspect(&out.env.clone(), item);
+        self.take_checked(out, item, checked);
+        places
+    }
+
+    fn take_checked(&mut self, out: &mut CheckedText, item: &ast::Item, checked: CheckedItem) {
         // For an item that did not parse, only the syntax errors are reported.
         let faulty = out.unparsed(item.span);
         if !faulty && !self.hidden(out, item) {

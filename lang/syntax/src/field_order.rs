@@ -8,16 +8,25 @@ use crate::symbol::Symbol;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
+/// Indices into the sorted names, in display order.
+type Positions = Box<[usize]>;
+
+/// The orders of one set of names.
+#[derive(Default)]
 struct Order {
-    /// Indices into the sorted names, in display order.
-    positions: Box<[usize]>,
-    /// Whether only the standard library has written this set so far.
-    library: bool,
+    /// The first one in a source of the user, which takes precedence.
+    own: Option<Positions>,
+    /// The first one in the standard library.
+    library: Option<Positions>,
 }
+
+/// Sets of names in the order in which a source wrote them.
+pub type Log = Vec<Box<[Symbol]>>;
 
 thread_local! {
     static ORDERS: RefCell<HashMap<Box<[Symbol]>, Order>> = RefCell::default();
     static LIBRARY: Cell<bool> = const { Cell::new(false) };
+    static LOG: RefCell<Option<Log>> = const { RefCell::new(None) };
 }
 
 /// The table of a thread.
@@ -32,6 +41,20 @@ pub fn exchange(with: &mut Orders) {
 /// Clears the table.
 pub fn reset() {
     ORDERS.with_borrow_mut(HashMap::clear);
+}
+
+/// Forgets what sources of the user have written.
+pub fn forget_own() {
+    ORDERS.with_borrow_mut(|orders| orders.values_mut().for_each(|o| o.own = None));
+}
+
+/// Runs `f` and returns what it wrote outside the library, so that it can be written again without `f`.
+pub fn logged<T>(f: impl FnOnce() -> T) -> (T, Log) {
+    let around = LOG.replace(Some(Log::new()));
+    let out = f();
+    let log = LOG.replace(around).unwrap_or_default();
+    LOG.with_borrow_mut(|around| around.iter_mut().for_each(|a| a.extend(log.iter().cloned())));
+    (out, log)
 }
 
 /// A guard during which written records count as the standard library's; the order in user sources takes precedence.
@@ -59,17 +82,20 @@ pub fn written(names: impl Iterator<Item = Symbol>) {
     let mut positions = vec![0; names.len()];
     at.iter().enumerate().for_each(|(position, i)| positions[*i] = position);
     let library = LIBRARY.get();
+    if !library {
+        LOG.with_borrow_mut(|log| log.iter_mut().for_each(|log| log.push(names.as_slice().into())));
+    }
     ORDERS.with_borrow_mut(|orders| {
-        if orders.get(&sorted).is_none_or(|o| o.library && !library) {
-            orders.insert(sorted, Order { positions: positions.into(), library });
-        }
+        let order = orders.entry(sorted).or_default();
+        let first = if library { &mut order.library } else { &mut order.own };
+        first.get_or_insert_with(|| positions.into());
     });
 }
 
 /// The indices of sorted field names in display order.
 pub fn shown(sorted: &[Symbol]) -> Vec<usize> {
-    ORDERS
-        .with_borrow(|orders| orders.get(sorted).map_or_else(|| (0..sorted.len()).collect(), |o| o.positions.to_vec()))
+    let known = |o: &Order| Some(o.own.as_ref().or(o.library.as_ref())?.to_vec());
+    ORDERS.with_borrow(|orders| orders.get(sorted).and_then(known)).unwrap_or_else(|| (0..sorted.len()).collect())
 }
 
 #[cfg(test)]
@@ -95,5 +121,17 @@ mod tests {
         write(&["c", "a", "b"]);
         write(&["a", "b", "c"]);
         assert_eq!(order(&["a", "b", "c"]), [2, 0, 1]);
+        forget_own();
+        assert_eq!(order(&["a", "b", "c"]), [1, 0, 2]);
+    }
+
+    #[test]
+    fn what_was_written_can_be_written_again() {
+        reset();
+        let ((), log) = logged(|| write(&["q", "p"]));
+        forget_own();
+        assert_eq!(order(&["p", "q"]), [0, 1]);
+        log.iter().for_each(|names| written(names.iter().copied()));
+        assert_eq!(order(&["p", "q"]), [1, 0]);
     }
 }

@@ -25,11 +25,13 @@ pub mod format;
 pub mod highlight;
 pub mod lexer;
 mod limits;
+pub mod names;
 pub mod parser;
 pub mod render;
 pub mod span;
 pub mod stop;
 pub mod symbol;
+pub mod textmate;
 pub mod token;
 
 pub use completeness::{Completeness, is_complete, is_complete as completeness};

@@ -45,6 +45,12 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
+    fn new(name: String, text: String, library: bool) -> SourceFile {
+        let starts = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1);
+        let line_starts = std::iter::once(0).chain(starts).collect();
+        SourceFile { name, text, line_starts, library }
+    }
+
     /// 1-based line and column (in characters) of byte `pos`.
     pub fn line_col(&self, pos: u32) -> (usize, usize) {
         let pos = (pos as usize).min(self.text.len());
@@ -89,11 +95,15 @@ impl SourceMap {
         self.insert(name, text, true)
     }
 
+    /// Gives a text that changes, as in an editor, its new contents. Spans into its old contents lose their meaning.
+    pub fn replace(&mut self, id: FileId, text: impl Into<String>) {
+        if let Some(file) = Arc::make_mut(&mut self.files).get_mut(id.0 as usize) {
+            *file = Arc::new(SourceFile::new(file.name.clone(), text.into(), file.library));
+        }
+    }
+
     fn insert(&mut self, name: impl Into<String>, text: impl Into<String>, library: bool) -> FileId {
-        let (name, text) = (name.into(), text.into());
-        let starts = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1);
-        let line_starts = std::iter::once(0).chain(starts).collect();
-        Arc::make_mut(&mut self.files).push(Arc::new(SourceFile { name, text, line_starts, library }));
+        Arc::make_mut(&mut self.files).push(Arc::new(SourceFile::new(name.into(), text.into(), library)));
         FileId(self.files.len() as u32 - 1)
     }
 

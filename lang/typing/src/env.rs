@@ -141,6 +141,13 @@ pub(crate) struct Computed {
     pub applied: bool,
 }
 
+impl Computed {
+    /// Moves its places.
+    pub fn shift(&mut self, by: crate::Moved<'_>) {
+        (self.name, self.body, self.ty) = (by(self.name), by(self.body), crate::moved::ty(&self.ty, by));
+    }
+}
+
 /// Counters and tables that live as long as a session.
 #[derive(Default)]
 pub struct Tables {

@@ -21,10 +21,12 @@ pub mod free_locals;
 mod infer;
 mod limits;
 mod linear;
+mod moved;
 mod patterns;
 pub mod print;
 pub mod print_core;
 pub mod ty;
 pub mod walk;
 
-pub use infer::{CheckedItem, check_item, definitions, example_shapes};
+pub use infer::{CheckedItem, Places, check_item, definitions, example_shapes, inspect_item};
+pub use moved::{Moved, moved_global};

@@ -238,6 +238,7 @@ pub fn script(global: &Global, file: &str, args: Vec<String>) -> u8 {
                 "completions",
                 "man",
                 "kernel",
+                "lsp",
                 "notebook",
             ];
             let near = adl_session::docs::nearest(file, commands.into_iter())

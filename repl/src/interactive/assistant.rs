@@ -108,7 +108,9 @@ impl Assistant {
         let open = probe.ty.as_ref().is_none_or(|t| t.contains("->"));
         let ty = probe.ty.as_ref().map(|t| clip(&format!(": {t}"), columns));
         drop(checked);
-        let Some((name, nth)) = signature::called(&line[..pos]).filter(|_| open) else { return ty };
+        let Some((name, nth)) = adl_session::completion_ranking::called(&line[..pos]).filter(|_| open) else {
+            return ty;
+        };
         let Some((head, about)) = session.signature(name) else { return ty };
         let head = head.lines().next().unwrap_or("");
         let Some(of) = head.strip_prefix(name).and_then(|h| h.strip_prefix(" : ")) else {

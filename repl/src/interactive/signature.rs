@@ -1,37 +1,9 @@
 //! The signature of the function at the cursor: its type on one line, with the current parameter marked.
 
 use super::assistant::clip;
-use adl_kernel::suggest;
 use adl_session::completion_ranking::parameters;
 use adl_session::width;
-use adl_syntax::highlight::Class;
 use std::ops::Range;
-
-/// The function in whose argument the cursor is, and the index of that argument.
-pub fn called(before: &str) -> Option<(&str, usize)> {
-    let (mut depth, mut start, mut arguments) = (0usize, before.len(), Vec::new());
-    for (range, class) in adl_syntax::tokens(before).into_iter().rev() {
-        match &before[range.clone()] {
-            ")" | "]" | "}" => depth += 1,
-            "(" | "[" | "{" if depth == 0 => break,
-            "(" | "[" | "{" => depth -= 1,
-            "." => {}
-            _ if depth == 0 && matches!(class, Class::Keyword | Class::Operator | Class::Bracket) => break,
-            _ => {}
-        }
-        if depth == 0 {
-            start = range.start;
-            arguments.push(start);
-        }
-    }
-    let application = &before[start..];
-    let name = &application[..application.find(|c: char| !suggest::in_name(c))?];
-    let applied = name.starts_with(|c: char| c.is_lowercase()) && application[name.len()..].starts_with(' ');
-    // An argument begins after white space; `p.x` and `v[0]` are single arguments.
-    let begun = arguments.iter().filter(|at| **at > start && before[..**at].ends_with(char::is_whitespace)).count();
-    let nth = if before.ends_with(char::is_whitespace) { begun } else { begun.saturating_sub(1) };
-    applied.then_some((name, nth))
-}
 
 /// A function's type and purpose within a width, and the range of the parameter in that text. If the parameter would be
 /// cut off, the beginning of the type is left out.
@@ -50,24 +22,6 @@ pub fn line(name: &str, ty: &str, about: &str, nth: usize, columns: usize) -> (S
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_function_that_is_called() {
-        for (text, want) in [
-            ("grad ", Some(("grad", 0))),
-            ("let y = optim.adam o ", Some(("optim.adam", 1))),
-            ("f (g x", Some(("g", 0))),
-            ("f (g x) ", Some(("f", 1))),
-            ("f p.x v[0] q", Some(("f", 2))),
-            ("f [1, 2] {a = 1} \"a b\" ", Some(("f", 3))),
-            ("1 + f", None),
-            ("grad", None),
-            ("f x + ", None),
-            ("(x, h 1 ", Some(("h", 1))),
-        ] {
-            assert_eq!(called(text), want, "{text}");
-        }
-    }
 
     #[test]
     fn the_parameter_is_marked() {

@@ -291,3 +291,11 @@ impl<'a> Lexer<'a> {
         self.out
     }
 }
+
+/// The text of the string that is not closed at the end of a text that breaks off; `None` outside of strings.
+pub fn open_string(text: &str) -> Option<&str> {
+    let lexed = lex(FileId::default(), text);
+    let open = lexed.diagnostics.iter().rev().find(|d| d.code == "E0102")?.primary.span;
+    let inside = text.get(open.lo as usize..)?.trim_start_matches('f').strip_prefix('"')?;
+    (!inside.contains('\n')).then_some(inside)
+}

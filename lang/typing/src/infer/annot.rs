@@ -312,8 +312,9 @@ impl Infer<'_> {
         let known = self.annotated.types.len();
         let out = f(self);
         if self.annotated.types.len() > known {
-            let extra: Vec<Symbol> =
+            let mut extra: Vec<Symbol> =
                 self.annotated.types.keys().copied().filter(|n| !decl.params.iter().any(|p| p.name == *n)).collect();
+            extra.sort_by_key(|n| n.as_str());
             for n in extra {
                 self.report(names::no_parameter(decl.name.span, n.as_str(), decl.name.name.as_str()));
             }

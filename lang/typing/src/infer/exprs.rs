@@ -32,6 +32,13 @@ impl Infer<'_> {
 
     /// Infers an expression. `want` is the type that the context expects; it only guides inference.
     pub(super) fn infer(&mut self, expr: &ast::Expr, want: Option<&Ty>) -> core::Expr {
+        let out = self.infer_deep(expr, want);
+        self.record_type(expr.span, &out.ty);
+        out
+    }
+
+    /// The same, with a limit to the depth of types.
+    fn infer_deep(&mut self, expr: &ast::Expr, want: Option<&Ty>) -> core::Expr {
         stop::poll();
         let deepens = matches!(
             expr.kind,

@@ -1,6 +1,7 @@
 //! Top-level items.
 
 use super::lets::pattern_name;
+use super::places::{Places, Recorder};
 use super::{Infer, RecKey, mk, ops};
 use crate::core::{self, Def, ExprKind, Item};
 use crate::env::{CheckHost, Env, Global, Tables};
@@ -34,7 +35,22 @@ pub fn check_item(
     host: &mut dyn CheckHost,
     internal: bool,
 ) -> CheckedItem {
-    let mut inf = Infer::new(env, tables, host, internal);
+    check_with(Infer::new(env, tables, host, internal), item, internal).0
+}
+
+/// Checks one item and says what type each place has, also where there are errors: for editors.
+pub fn inspect_item(
+    env: &Env,
+    item: &ast::Item,
+    tables: &mut Tables,
+    host: &mut dyn CheckHost,
+) -> (CheckedItem, Places) {
+    let mut inf = Infer::new(env, tables, host, false);
+    inf.places = Some(Recorder::default());
+    check_with(inf, item, false)
+}
+
+fn check_with(mut inf: Infer<'_>, item: &ast::Item, internal: bool) -> (CheckedItem, Places) {
     let doc: Option<Rc<str>> = item.doc.as_deref().map(Into::into);
     let mut scheme = None;
     let core = match &item.kind {
@@ -66,12 +82,13 @@ pub fn check_item(
         Some(item)
     });
     let failed = diags.iter().any(adl_syntax::diag::Diagnostic::is_error);
+    let places = inf.recorded_places(failed);
     match (&core, &item.kind) {
         (_, ast::ItemKind::Let(group)) if failed => forget(&mut out_env, group),
         (Some(Item::Defs(defs)), _) => defs.iter().for_each(|d| define(&mut out_env, d, internal)),
         _ => {}
     }
-    CheckedItem { item: core.filter(|_| !failed), env: out_env, diags, scheme }
+    (CheckedItem { item: core.filter(|_| !failed), env: out_env, diags, scheme }, places)
 }
 
 /// Adds the names of a definition to the environment.

@@ -307,7 +307,9 @@ impl Infer<'_> {
     /// A lambda that is the value of a binding takes its name, for call stacks.
     fn infer_named(&mut self, e: &ast::Expr, want: Option<&Ty>, name: Option<Symbol>) -> core::Expr {
         if let ast::ExprKind::Fun(params, body) = &e.kind {
-            return self.lambda(params, body, want, LambdaContext { linear: false, inner: false, name }, e.span);
+            let out = self.lambda(params, body, want, LambdaContext { linear: false, inner: false, name }, e.span);
+            self.record_type(e.span, &out.ty);
+            return out;
         }
         self.infer(e, want)
     }
@@ -377,6 +379,7 @@ impl Infer<'_> {
         if !value {
             self.note_computed(b, name, &scheme);
         }
+        self.record_scheme(b.pat.span, &scheme);
         InferredBinding { name, span: b.pat.span, scheme, expr }
     }
 
@@ -436,6 +439,7 @@ impl Infer<'_> {
             self.hidden.groups.insert(*key, rep_vars.clone());
             let expr = self.abstracted(e, &shared);
             let name = pattern_name(&b.pat).unwrap_or_else(|| Symbol::new("_"));
+            self.record_scheme(b.pat.span, &scheme);
             out.push(InferredBinding { name, span: b.pat.span, scheme, expr });
         }
         out

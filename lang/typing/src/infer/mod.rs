@@ -30,6 +30,7 @@ mod op_constraints;
 mod open_records;
 mod ops;
 mod pats;
+mod places;
 mod powers;
 mod products;
 mod redeclared_types;
@@ -48,7 +49,8 @@ mod updates;
 mod variables;
 mod zonk;
 
-pub use items::{CheckedItem, check_item};
+pub use items::{CheckedItem, check_item, inspect_item};
+pub use places::Places;
 pub use shape_examples::example_shapes;
 pub use trials::definitions;
 
@@ -90,6 +92,8 @@ pub(crate) struct Infer<'a> {
     finals: FinalTypes,
     /// State of a trial inference, if this is one.
     trial: Trial,
+    /// The types of places, if an editor asks for them.
+    places: Option<places::Recorder>,
 }
 
 impl<'a> Infer<'a> {
@@ -110,6 +114,7 @@ impl<'a> Infer<'a> {
             at_end: FinalChecks::default(),
             finals: FinalTypes::default(),
             trial: Trial::default(),
+            places: None,
         }
     }
 

@@ -69,6 +69,7 @@ impl Infer<'_> {
                 .diagnostic();
             self.report(d);
         }
+        self.record_type(span, ty);
         let local = self.local();
         vars.push((name, local, ty.clone(), span));
         local

@@ -44,6 +44,7 @@ impl Infer<'_> {
             at_end: FinalChecks::default(),
             finals: FinalTypes::default(),
             trial: Trial { on: true, hole: None },
+            places: None,
         }
     }
 

@@ -1,0 +1,5 @@
+return {
+  cmd = { "adl", "lsp" },
+  filetypes = { "adl" },
+  root_markers = { ".git" },
+}

@@ -1,0 +1,44 @@
+//! The language server: what editors ask about programs, answered by the session that also runs them.
+//!
+//! One thread owns the session and answers in order (`server`). Another one receives (`inbox`): it drops requests that the editor has
+//! cancelled, and interrupts checking when the text has changed meanwhile. Diagnostics are computed when nothing is left
+//! to answer. Programs never run here: tests, benches and costs are commands of child processes (`commands`).
+//!
+//! Reading order: `text` (positions), `files` (paths, open buffers over those on disk), `documents` (texts and their
+//! analyses), `meaning` (what a name refers to, across files), then a module for each family of requests.
+
+mod actions;
+mod calls;
+mod commands;
+mod completion;
+mod context;
+mod definitions;
+mod diagnostics;
+mod documents;
+mod files;
+mod hints;
+mod hover;
+mod inbox;
+mod lenses;
+mod meaning;
+mod outline;
+mod rename;
+mod server;
+mod signature;
+mod text;
+mod tokens;
+
+pub use commands::Adl;
+pub use server::serve;
+
+use lsp_server::Connection;
+
+/// Serves an editor over standard input and output until it ends the session. `adl` is how this program is started.
+///
+/// # Errors
+/// Why the connection broke.
+pub fn run(adl: Adl) -> Result<(), String> {
+    let (connection, threads) = Connection::stdio();
+    serve(connection, adl)?;
+    threads.join().map_err(|e| e.to_string())
+}

@@ -1,0 +1,11 @@
+//! Every request of an editor, with expected answers.
+
+mod client;
+
+#[test]
+fn an_editor_is_answered() {
+    let (mut editor, server) = client::in_process("requests");
+    client::scenarios::all(&mut editor);
+    editor.end();
+    assert_eq!(server.join().unwrap(), Ok(()));
+}

@@ -1,0 +1,197 @@
+//! The names in expressions.
+
+use super::{Binder, Meaning, NameKind, Resolver};
+use crate::ast::{Arm, Change, Expr, ExprKind, ForVar, IndexArg, LoopKind, Pat, Place, Stmt, StrPart};
+
+impl Resolver<'_> {
+    pub(super) fn expr(&mut self, e: &Expr) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.parts(e));
+    }
+
+    fn all<'e>(&mut self, es: impl IntoIterator<Item = &'e Expr>) {
+        es.into_iter().for_each(|e| self.expr(e));
+    }
+
+    fn parts(&mut self, e: &Expr) {
+        match &e.kind {
+            ExprKind::Lit(_) | ExprKind::Section(_) | ExprKind::Error => {}
+            ExprKind::Interp(parts) => self.all(parts.iter().filter_map(|p| match p {
+                StrPart::Text(_) => None,
+                StrPart::Expr(e) => Some(e),
+            })),
+            ExprKind::Var(name) => self.name(NameKind::Value, *name, e.span),
+            ExprKind::Con(module, con) => self.member(*module, NameKind::Constructor, *con),
+            ExprKind::App(f, args) => self.all([&**f].into_iter().chain(args)),
+            ExprKind::Bin(_, _, a, b) => self.all([&**a, &**b]),
+            ExprKind::Neg(a) | ExprKind::Paren(a) | ExprKind::Iverson(a) => self.expr(a),
+            ExprKind::Fun(params, body) => self.function(params, body, Binder::Parameter),
+            ExprKind::Lin(p, body) => self.function(std::slice::from_ref(&**p), body, Binder::Linear),
+            ExprKind::Block(stmts) => self.block(stmts),
+            ExprKind::If(c, a, b) => self.all([&**c, &**a].into_iter().chain(b.as_deref())),
+            ExprKind::Match(of, arms) => self.match_arms(of, arms),
+            ExprKind::Tuple(parts) | ExprKind::Array(parts) => self.all(parts),
+            ExprKind::Record(fields) => self.record(fields),
+            ExprKind::Update(r, changes) => self.update(r, changes),
+            ExprKind::Field(r, name) => self.field(r, *name),
+            ExprKind::Index(a, args) => self.all([&**a].into_iter().chain(args.iter().flat_map(IndexArg::parts))),
+            ExprKind::For(vars, body) => self.comprehension(vars, body),
+            ExprKind::Loop(p, init, kind, body) => self.repeat(p, init, kind, body),
+            ExprKind::Ann(e, sig) => self.within(|r| {
+                r.signature(sig);
+                r.expr(e);
+            }),
+        }
+    }
+
+    fn function(&mut self, params: &[Pat], body: &Expr, how: Binder) {
+        self.within(|r| {
+            r.parameters(params, how);
+            r.expr(body);
+        });
+    }
+
+    fn block(&mut self, stmts: &[Stmt]) {
+        self.within(|r| {
+            for s in stmts {
+                match s {
+                    Stmt::Let(group, _) => r.local_let(group),
+                    Stmt::Expr(e) => r.expr(e),
+                }
+            }
+        });
+    }
+
+    fn match_arms(&mut self, of: &Expr, arms: &[Arm]) {
+        self.expr(of);
+        for arm in arms {
+            self.within(|r| {
+                r.pat(&arm.pat, Binder::Pattern);
+                r.all(arm.guard.iter().chain([&arm.body]));
+            });
+        }
+    }
+
+    fn record(&mut self, fields: &[(crate::ast::Ident, Expr)]) {
+        for (field, value) in fields {
+            self.field_value(*field, value);
+        }
+    }
+
+    /// `x = e`, or `x` for `x = x`.
+    fn field_value(&mut self, field: crate::ast::Ident, value: &Expr) {
+        if value.span == field.span {
+            self.expr(value);
+            if let Some(o) = self.out.last_mut() {
+                o.punned = true;
+            }
+            return;
+        }
+        self.push(field.name, field.span, NameKind::Field, Meaning::Free, None);
+        self.expr(value);
+    }
+
+    fn update(&mut self, r: &Expr, changes: &[Change]) {
+        self.expr(r);
+        for c in changes {
+            if let Some(field) = c.field() {
+                self.field_value(field, &c.value);
+                continue;
+            }
+            for place in &c.place {
+                match place {
+                    Place::Field(name) => self.push(name.name, name.span, NameKind::Field, Meaning::Free, None),
+                    Place::At(args, _) => self.all(args.iter().flat_map(IndexArg::parts)),
+                }
+            }
+            self.expr(&c.value);
+        }
+    }
+
+    /// `e.x`, or a member of a module.
+    fn field(&mut self, r: &Expr, name: crate::ast::Ident) {
+        let module = match r.kind {
+            ExprKind::Con(None, m) => Some(m.name),
+            ExprKind::Var(m) if self.find(NameKind::Value, m).is_none() && (self.library)(m) => Some(m),
+            _ => None,
+        };
+        match module {
+            Some(m) => {
+                self.name(NameKind::Module, m, r.span);
+                self.push(name.name, name.span, NameKind::Value, Meaning::Member(m), None);
+            }
+            None => {
+                self.expr(r);
+                self.push(name.name, name.span, NameKind::Field, Meaning::Free, None);
+            }
+        }
+    }
+
+    /// The bounds do not see the indices.
+    fn comprehension(&mut self, vars: &[ForVar], body: &Expr) {
+        self.within(|r| {
+            r.all(vars.iter().filter_map(|v| v.bound.as_ref()));
+            vars.iter().for_each(|v| r.bind(NameKind::Value, v.name.name, v.name.span, Binder::Index));
+            r.expr(body);
+        });
+    }
+
+    fn repeat(&mut self, p: &Pat, init: &Expr, kind: &LoopKind, body: &Expr) {
+        self.within(|r| {
+            r.expr(init);
+            if let LoopKind::For(_, n) = kind {
+                r.expr(n);
+            }
+            r.pat(p, Binder::Pattern);
+            match kind {
+                LoopKind::For(i, _) => r.bind(NameKind::Value, i.name, i.span, Binder::Index),
+                LoopKind::While(c) => r.expr(c),
+            }
+            r.expr(body);
+        });
+    }
+}
+
+/// The direct subexpressions, in source order.
+pub fn children(e: &Expr) -> Vec<&Expr> {
+    match &e.kind {
+        ExprKind::Lit(_) | ExprKind::Section(_) | ExprKind::Error | ExprKind::Var(_) | ExprKind::Con(..) => Vec::new(),
+        ExprKind::Interp(parts) => {
+            parts.iter().filter_map(|p| if let StrPart::Expr(e) = p { Some(e) } else { None }).collect()
+        }
+        ExprKind::App(f, args) => [&**f].into_iter().chain(args).collect(),
+        ExprKind::Bin(_, _, a, b) => vec![a, b],
+        ExprKind::Neg(a) | ExprKind::Paren(a) | ExprKind::Iverson(a) | ExprKind::Field(a, _) | ExprKind::Ann(a, _) => {
+            vec![a]
+        }
+        ExprKind::Fun(_, body) | ExprKind::Lin(_, body) => vec![body],
+        ExprKind::Block(stmts) => stmts
+            .iter()
+            .flat_map(|s| match s {
+                Stmt::Let(group, _) => group.bindings.iter().map(|b| &b.body).collect::<Vec<_>>(),
+                Stmt::Expr(e) => vec![e],
+            })
+            .collect(),
+        ExprKind::If(c, a, b) => [&**c, &**a].into_iter().chain(b.as_deref()).collect(),
+        ExprKind::Match(of, arms) => {
+            [&**of].into_iter().chain(arms.iter().flat_map(|a| a.guard.iter().chain([&a.body]))).collect()
+        }
+        ExprKind::Tuple(parts) | ExprKind::Array(parts) => parts.iter().collect(),
+        ExprKind::Record(fields) => fields.iter().map(|(_, e)| e).collect(),
+        ExprKind::Update(r, changes) => [&**r].into_iter().chain(changes.iter().flat_map(Change::parts)).collect(),
+        ExprKind::Index(a, args) => [&**a].into_iter().chain(args.iter().flat_map(IndexArg::parts)).collect(),
+        ExprKind::For(vars, body) => vars.iter().filter_map(|v| v.bound.as_ref()).chain([&**body]).collect(),
+        ExprKind::Loop(_, init, kind, body) => {
+            let (LoopKind::For(_, middle) | LoopKind::While(middle)) = kind;
+            vec![init, middle, body]
+        }
+    }
+}
+
+/// Calls `f` on an expression and on everything inside, outermost first.
+pub fn each_expr<'e>(e: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
+    let mut todo = vec![e];
+    while let Some(e) = todo.pop() {
+        f(e);
+        todo.extend(children(e).into_iter().rev());
+    }
+}
