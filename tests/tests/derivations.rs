@@ -82,6 +82,11 @@ fn functions_in_arrays_order_and_arrays_of_data_are_compiled() {
         ("sum (map (fun c -> exp (sum c)) (rows 0 [x, x * x]).T) * x", "0.7"),
         ("fold through x (reverse net)", "0.7"),
         ("sum (map (fun (w, f) -> w * f x) weighted)", "0.7"),
+        // Results of derivatives that are zero without knowing their extents.
+        ("x + last (snd (value_and_grad (fun (y : [_]Float) -> 0.5) [0.5, 0.5, 0.5]))", "0.7"),
+        ("x * (snd (jvp (fun (y : (Float, [_]Float)) -> [x, x]) (0.5, [0.5, 0.5]) (0.5, [0.5, 0.5])))[1] + x", "0.7"),
+        ("sin (x + (hvp (fun (y : [_]Float) -> 0.5) [0.5, x, 0.5] [0.5, 0.5, 0.5])[0])", "0.7"),
+        ("(let [a, b] = (for i < 2 -> C x) ++ ([] : [_]S) in area a * area b)", "0.7"),
         // In each arm one of the functions that `where` selects from captures nothing.
         (
             "(let z = [x, 0.5] in sum (map (where (0.5 <= z[0]) (checkpoint (fun (g : Float -> Float) -> z[1])) \
