@@ -1,8 +1,7 @@
 //! The array bindings of a kernel, and its text.
 
 use super::{Emit, StridedView, VarValue, stored, windows};
-use crate::array::cut;
-use crate::array::{Array, Operand};
+use crate::array::{Array, Operand, cut};
 use crate::error::{Res, unsupported};
 pub(crate) use crate::limits::wgsl_bindings::MOST;
 use crate::math;

@@ -15,6 +15,7 @@ pub(super) struct Ints {
     dims: HashMap<Var, Var>,
     /// Variables that are the shape of an array.
     shapes: HashMap<Var, Var>,
+    /// First elements of literal arrays of Ints.
     pub firsts: HashMap<Var, Var>,
     /// Literals and extents, which the host knows.
     host: HashSet<Var>,
@@ -24,6 +25,7 @@ pub(super) struct Ints {
 pub(super) const SEEN: usize = 24;
 
 impl Ints {
+    /// The definitions in a block and in the blocks inside it.
     pub fn of(b: &Block) -> Ints {
         let mut all = Ints::default();
         all.learn(b);
@@ -48,6 +50,7 @@ impl Ints {
         }
     }
 
+    /// Whether a variable is this literal.
     pub fn is(&self, v: Var, n: i64) -> bool {
         self.literals.get(&v) == Some(&n)
     }
