@@ -9,130 +9,7 @@ use adl_ad::segment::Segments;
 use adl_ad::unzip::UnzipPlan;
 use adl_ir::FnId;
 use adl_ir::eval::Val;
-use adl_ir::generate::rng::Rng;
-use std::fmt::Write;
-
-/// The extents of the arrays that are read; all indices stay below.
-const LONG: usize = 24;
-
-/// Writes the text of one nest.
-struct Nest {
-    rng: Rng,
-    text: String,
-    next: u32,
-    /// The loops so far: index variable and trip count.
-    loops: Vec<(u32, i64)>,
-}
-
-impl Nest {
-    /// Writes a statement and returns its variable.
-    fn let_(&mut self, ty: &str, op: &str) -> u32 {
-        let v = self.next;
-        self.next += 1;
-        _ = writeln!(self.text, "v{v}: {ty} = {op}");
-        v
-    }
-
-    /// An affine index: coefficients of the loops' indices and an offset, within bounds. The least value is returned,
-    /// which is negative if the read needs a test.
-    fn index(&mut self, tested: bool) -> (u32, i64) {
-        let mut terms = Vec::new();
-        let (mut least, mut sum) = (0, None);
-        for (var, trip) in self.loops.clone() {
-            let factor = [1, 1, 1, 2, -1, 0][self.rng.below(6)];
-            least += i64::min(0, factor * (trip - 1));
-            terms.push((var, factor));
-        }
-        for (var, factor) in terms.into_iter().filter(|(_, factor)| *factor != 0) {
-            let by = self.let_("i64", &factor.to_string());
-            let term = if factor == 1 { var } else { self.let_("i64", &format!("mul v{by} v{var}")) };
-            sum = Some(sum.map_or(term, |sum| self.let_("i64", &format!("add v{sum} v{term}"))));
-        }
-        let offset = self.rng.below(3) as i64 - least - if tested { 2 } else { 0 };
-        let offset_var = self.let_("i64", &offset.to_string());
-        let at = sum.map_or(offset_var, |sum| self.let_("i64", &format!("add v{sum} v{offset_var}")));
-        (at, least + offset)
-    }
-
-    /// A read of the vector `v0` or the matrix `v1`.
-    fn read(&mut self) -> u32 {
-        let axes = self.rng.between(1, 2);
-        let tested = self.rng.once_in(3);
-        let places: Vec<(u32, i64)> = (0..axes).map(|_| self.index(tested)).collect();
-        let at: Vec<String> = places.iter().map(|(v, _)| format!("v{v}")).collect();
-        let read = format!("index v{} [{}]", axes - 1, at.join(", "));
-        let mut value = None;
-        for (place, _) in places.iter().filter(|(_, least)| *least < 0) {
-            let zero = self.let_("i64", "0");
-            let inside = self.let_("bool", &format!("ge v{place} v{zero}"));
-            value = Some(value.map_or(inside, |all| self.let_("bool", &format!("select v{all} v{inside} v{all}"))));
-        }
-        let Some(inside) = value else { return self.let_("f64", &read) };
-        let nothing = self.let_("f64", "0.0");
-        let (result, there) = (self.next, self.next + 1);
-        self.next += 2;
-        _ = writeln!(
-            self.text,
-            "v{result}: f64 = if v{inside} {{ v{there}: f64 = {read} return v{there} }} else {{ return v{nothing} }}"
-        );
-        result
-    }
-
-    /// A number made of some reads, with branches and functions now and then.
-    fn number(&mut self) -> u32 {
-        let mut x = self.read();
-        for _ in 0..self.rng.between(0, 2) {
-            let y = self.read();
-            x = match self.rng.below(5) {
-                0 => self.let_("f64", &format!("add v{x} v{y}")),
-                1 => self.let_("f64", &format!("max v{x} v{y}")),
-                2 => {
-                    let sin = self.let_("f64", &format!("sin v{y}"));
-                    self.let_("f64", &format!("mul v{x} v{sin}"))
-                }
-                _ => self.let_("f64", &format!("mul v{x} v{y}")),
-            };
-        }
-        x
-    }
-
-    /// A loop around what `inside` writes. Returns its result and type.
-    fn around(&mut self, sums: bool, inside: impl FnOnce(&mut Nest) -> (u32, &'static str)) -> (u32, &'static str) {
-        let trip = self.rng.between(2, 4) as i64;
-        let reverse = if self.rng.once_in(6) { " reverse" } else { "" };
-        let count = self.let_("i64", &trip.to_string());
-        let (outer, index) = (std::mem::take(&mut self.text), self.next);
-        self.next += 1;
-        self.loops.push((index, trip));
-        let (result, ty) = inside(self);
-        self.loops.pop();
-        let body = std::mem::replace(&mut self.text, outer);
-        let (out, trips) = (self.next, self.next + 1);
-        self.next += 2;
-        let made = match (sums, ty) {
-            (true, ty) => ty,
-            (false, "f64") => "[]f64",
-            (false, _) => "[][]f64",
-        };
-        let how = if sums { "sum" } else { "collect" };
-        let head = format!("v{out}: {made}, v{trips}: i64 = loop for v{count}{reverse} out ({how}) (v{index}: i64)");
-        _ = writeln!(self.text, "{head} {{\n{body}return v{result} }}");
-        (out, made)
-    }
-}
-
-fn text(seed: u64) -> String {
-    let mut nest = Nest { rng: Rng::new(seed), text: String::new(), next: 2, loops: Vec::new() };
-    let deep = nest.rng.between(1, 3);
-    let sums: Vec<bool> = (0..deep).map(|k| nest.rng.once_in(2) && (k > 0 || deep == 1) || k == 2).collect();
-    let (result, ty) = match deep {
-        1 => nest.around(sums[0], |nest| (nest.number(), "f64")),
-        2 => nest.around(sums[0], |nest| nest.around(sums[1], |nest| (nest.number(), "f64"))),
-        _ => nest
-            .around(sums[0], |nest| nest.around(sums[1], |nest| nest.around(sums[2], |nest| (nest.number(), "f64")))),
-    };
-    format!("fn f0 \"nest {seed}\" (v0: []f64, v1: [][]f64) -> ({ty}) {{\n{}return v{result}\n}}", nest.text)
-}
+use common::nests::{LONG, text};
 
 #[test]
 fn derivatives_of_affine_comprehensions_agree() {
@@ -141,7 +18,7 @@ fn derivatives_of_affine_comprehensions_agree() {
         Val::array(vec![LONG], (0..LONG).map(real).collect()),
         Val::array(vec![LONG, LONG], (0..LONG * LONG).map(|k| real(k + LONG)).collect()),
     ];
-    for seed in 0..200 {
+    for seed in 0..120 {
         let text = text(seed);
         let p = adl_ir::parse::program(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
         let plan = if seed % 3 == 0 { UnzipPlan::recompute_all() } else { UnzipPlan::store_all() };

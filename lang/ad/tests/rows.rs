@@ -20,7 +20,7 @@ fn wrong(cases: impl Iterator<Item = Case>) -> Vec<String> {
     let checked = cases.filter(|case| {
         let f = case.program.func(case.main);
         let real = f.tys(&f.body.params).iter().any(|ty| ty.scalar().is_real());
-        real && case.results.as_ref().is_ok_and(|vals| vals.iter().flat_map(|v| v.reals()).all(f64::is_finite))
+        real && case.results.as_ref().is_ok_and(|vals| vals.iter().flat_map(Val::reals).all(f64::is_finite))
     });
     let check = |case: Case| {
         // Half of the chains are optimised between the steps.

@@ -6,8 +6,9 @@
 mod common;
 
 use adl_gpu::{Array, Data, Error, Gpu, Operand, Res, Scalar, index, nest, pointwise, soac};
+use adl_ir::generate::{maps, rows};
 use adl_ir::{Block, Function, Lit, Op, Program, Stmt, Ty, Val, Var, generate};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The variables bound outside that a statement reads, including nested blocks.
 fn free(statement: &Stmt) -> Vec<Var> {
@@ -168,4 +169,35 @@ fn statements_of_random_programs_are_the_evaluators() {
     why.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     println!("{done} statements; not for kernels: {why:#?}");
     assert!(done > 1000, "only {done} statements ran: {why:#?}");
+}
+
+fn generated(case: rows::Case) -> generate::Generated {
+    generate::Generated { program: case.program, main: case.main, args: case.args, seed: 0, size: 1 }
+}
+
+/// One instance of each operator in the table of operations that kernels may contain, on vectors of Floats and of Ints.
+#[test]
+fn operators_are_the_evaluators() {
+    let gpu = common::gpu();
+    let (mut done, mut seen, mut refused) = (0, HashSet::new(), HashMap::new());
+    for scalar in [Ty::F64, Ty::I64] {
+        for case in rows::instances(&scalar).into_iter().filter(|case| case.results.is_ok()) {
+            let text = case.text();
+            let operator = text.split(" = ").nth(1).and_then(|op| op.split(" v").next()).map(str::to_owned);
+            let vector = case.program.func(case.main).vars.iter().all(|v| v.ty.rank() == 1);
+            if vector && seen.insert((scalar.clone(), operator)) {
+                done += check(&gpu, &generated(case), &mut refused);
+            }
+        }
+    }
+    assert!(done > 70, "only {done} operators ran: {refused:#?}");
+}
+
+#[test]
+fn loops_over_vectors_are_the_evaluators() {
+    let gpu = common::gpu();
+    let mut refused = HashMap::new();
+    let cases = (0..60).map(|seed| generate::Generated { seed, ..generated(maps::program(seed, 5)) });
+    let done: usize = cases.map(|g| check(&gpu, &g, &mut refused)).sum();
+    assert!(done > 100, "only {done} statements ran: {refused:#?}");
 }

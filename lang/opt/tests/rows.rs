@@ -13,7 +13,7 @@ use adl_opt::pipelines;
 
 /// Each pass, and the pipelines that run on whole functions. The result of the pass left out is for a device only.
 fn all() -> Vec<(String, Vec<Step>)> {
-    let passes = pipelines::PASSES.iter().copied().filter(|pass| !std::ptr::eq(*pass, &pipelines::DEVICE_VECTORS));
+    let passes = pipelines::PASSES.iter().copied().filter(|pass| pass.name != pipelines::DEVICE_VECTORS.name);
     let single = passes.map(|pass| (pass.name.to_owned(), vec![Run(pass)]));
     let pipelines = [
         ("FUNCTION", vec![All(pipelines::FUNCTION)]),

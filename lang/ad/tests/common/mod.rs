@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod deep;
+pub mod nests;
 pub mod programs;
 pub mod rules;
 

@@ -1,6 +1,6 @@
 //! Elementwise arithmetic on numbers, arrays and data. Symbolic zeros count as zeros.
 
-use super::value::{Deps, Val};
+use super::value::{Arr, Deps, Val};
 use crate::op::{Cmp, Conv};
 use adl_prim::{Bin, Un};
 use std::rc::Rc;
@@ -194,8 +194,10 @@ pub fn select(c: &Val, left: &Val, right: &Val) -> Res {
     if left.is_symbolic_zero() && right.is_symbolic_zero() {
         return Ok(Val::SymbolicZero);
     }
-    // Also of the operand of which no element is selected.
-    let other_shape = [left, right].into_iter().filter_map(Val::arr).find(|x| x.shape != mask.shape);
+    // Also of the operand of which no element is selected. Arrays without elements may have other extents.
+    let empty = |x: &Arr| x.elems.is_empty() && mask.elems.is_empty();
+    let mut arrays = [left, right].into_iter().filter_map(Val::arr);
+    let other_shape = arrays.find(|x| x.shape != mask.shape && !empty(x));
     if let Some(x) = other_shape {
         return Err(format!("the arrays have different shapes: {:?} and {:?}", mask.shape, x.shape));
     }

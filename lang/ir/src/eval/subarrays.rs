@@ -114,10 +114,11 @@ fn update(elems: &mut [Val], by: &[Val], how: Update) -> Result<(), String> {
     Ok(())
 }
 
-/// An error unless a part that is written has the shape of the part that it changes.
+/// An error unless a part that is written has the shape of the part that it changes. Arrays without elements may have
+/// other extents.
 fn same_shape(part: &Arr, first: &[usize], rest: &[usize]) -> Result<(), String> {
     let wanted = [first, rest].concat();
-    if part.shape == wanted {
+    if part.shape == wanted || part.elems.is_empty() && wanted.contains(&0) {
         return Ok(());
     }
     Err(format!("an array of shape {:?} does not fit a part of shape {wanted:?}", part.shape))
