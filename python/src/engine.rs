@@ -8,7 +8,7 @@
 //! that one that dies on another thread touches nothing.
 
 use crate::errors;
-use crate::function::FunctionData;
+use crate::function_data::FunctionData;
 use crate::host::PythonHost;
 use adl_interp::value::Value;
 use adl_session::Session;

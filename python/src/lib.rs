@@ -1,6 +1,6 @@
 //! adl as a module of Python: the native half of the package `adl`.
 //!
-//! Reading order: `engine` (one session for all threads), `names` (modules), `function` and `form` (calls and derivatives),
+//! Reading order: `engine` (one session for all threads), `names` (modules), `function`, `function_data` and `form` (calls and derivatives),
 //! `convert` (values), `callback`, `errors`, `interrupt`, `host`, `colours`. The other half is in `adl/`, in Python.
 
 #![allow(unsafe_code, reason = "the engine moves between threads, and arrays are lent to it")]
@@ -12,6 +12,7 @@ mod engine;
 mod errors;
 mod form;
 mod function;
+mod function_data;
 mod host;
 #[cfg(unix)]
 mod interrupt;

@@ -3,7 +3,8 @@
 use crate::convert::to_python::{ToPython, constructor};
 use crate::engine::{self, Engine, Held, LEVELS, Slot, lock};
 use crate::errors;
-use crate::function::{Function, FunctionData};
+use crate::function::Function;
+use crate::function_data::FunctionData;
 use adl_interp::value::Value;
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::{Env, TypeName};

@@ -10,12 +10,17 @@ BOOK = Path(__file__).resolve().parents[2] / "notebooks/from_python.ipynb"
 def outputs(book):
     """The texts of outputs, and for pictures their kinds and titles."""
     out = []
-    for cell in book.cells:
+    for number, cell in enumerate(book.cells):
+        said = "".join(o.text for o in cell.get("outputs", []) if o.output_type == "stream")
+        # What is printed may come in one piece or in several.
+        out.append((number, "stream", said))
         for o in cell.get("outputs", []):
+            if o.output_type == "stream":
+                continue
             data = o.get("data", {})
-            text = o.get("text", data.get("text/plain", ""))
+            text = data.get("text/plain", "")
             # Dots of a curve may move by rounding; the title and the axes may not.
-            out.append((o.output_type, sorted(data), text.splitlines()[0].strip() if "image/png" in data else text))
+            out.append((number, sorted(data), text.splitlines()[0].strip() if "image/png" in data else text))
     return out
 
 

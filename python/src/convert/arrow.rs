@@ -99,11 +99,11 @@ impl Column<'_, '_> {
     fn value(&self, chunks: &[ArrayRef]) -> PyResult<Typed> {
         let empty = DataType::Float64;
         let ty = chunks.first().map_or(&empty, |c| c.data_type());
-        let nulls: usize = chunks.iter().map(|c| c.null_count()).sum();
+        let nulls: usize = chunks.iter().map(arrow_array::Array::null_count).sum();
         if nulls > 0 {
             return self.wrong("no nulls", &format!("{nulls} nulls"), "fill or drop them first");
         }
-        let count: usize = chunks.iter().map(|c| c.len()).sum();
+        let count: usize = chunks.iter().map(arrow_array::Array::len).sum();
         let (buf, element) = match ty {
             DataType::Float64 => return self.wide::<Float64Type>(chunks, Buf::F64, Ty::Float),
             DataType::Int64 => return self.wide::<Int64Type>(chunks, Buf::I64, Ty::Int),
@@ -116,9 +116,9 @@ impl Column<'_, '_> {
             DataType::UInt32 => (self.ints::<UInt32Type>(chunks)?, Ty::Int),
             DataType::UInt64 => (self.ints::<UInt64Type>(chunks)?, Ty::Int),
             DataType::Boolean => (Buf::Bool(chunks.iter().flat_map(|c| c.as_boolean().values()).collect()), Ty::Bool),
-            DataType::Utf8 => return Ok(texts(chunks.iter().flat_map(|c| c.as_string::<i32>()).flatten())),
-            DataType::LargeUtf8 => return Ok(texts(chunks.iter().flat_map(|c| c.as_string::<i64>()).flatten())),
-            DataType::Utf8View => return Ok(texts(chunks.iter().flat_map(|c| c.as_string_view()).flatten())),
+            DataType::Utf8 => return Ok(texts(chunks.iter().flat_map(AsArray::as_string::<i32>).flatten())),
+            DataType::LargeUtf8 => return Ok(texts(chunks.iter().flat_map(AsArray::as_string::<i64>).flatten())),
+            DataType::Utf8View => return Ok(texts(chunks.iter().flat_map(AsArray::as_string_view).flatten())),
             DataType::Struct(fields) => {
                 let names: Vec<String> = fields.iter().map(|f| f.name().clone()).collect();
                 let column = |k: usize| chunks.iter().map(|c| c.as_struct().column(k).clone()).collect();

@@ -2,7 +2,7 @@
 
 use super::{arrays, field_types, is_prelude};
 use crate::engine::{Engine, Slot};
-use crate::function::FunctionData;
+use crate::function_data::FunctionData;
 use crate::opaque::Opaque;
 use adl_interp::value::{Array, Data, Value, array, show};
 use adl_syntax::field_order;
