@@ -224,7 +224,7 @@ static bool sign(State *s, TSLexer *l, int32_t c, const bool *valid, bool first,
     case '(': if (!valid[LPAREN]) return false; push(s, BRACKET); return emit(l, LPAREN);
     case '{': if (!valid[LBRACE]) return false; push(s, BRACKET); return emit(l, LBRACE);
     case '[':
-      if (!spaced && valid[IDX]) { push(s, BRACKET); return emit(l, IDX); }
+      if (!spaced && !first && valid[IDX]) { push(s, BRACKET); return emit(l, IDX); }
       if (d == '|' && valid[LIVERSON]) { l->advance(l, false); l->mark_end(l); push(s, BRACKET); return emit(l, LIVERSON); }
       if (!valid[LBRACK]) return false;
       push(s, BRACKET);
