@@ -29,7 +29,7 @@ module.exports = grammar({
     $._line, $._open, $._open_value, $._open_then, $._open_arm, $._open_init, $._open_let, $._sep, $._item_sep, $._close,
     $._arm_bar, $._or_bar, "(", ")", $._array_open, $._index_open, "]", "{", "}", "[|", "|]",
     "if", "then", "else", "match", "with", "for", $._loop_for, "loop", "do", "let", "and", $._and_type, "in", $._eq, $._for_arrow, $._arm_arrow,
-    $._error_sentinel,
+    $._text, $._interpolated_text, $._error_sentinel,
   ],
 
   extras: ($) => [/[ \t\r\n]/, $._line, $.comment, $.block_comment, $.documentation],
@@ -93,7 +93,9 @@ module.exports = grammar({
     field_access: ($) => prec.left(15, seq(field("of", $._postfix), ".", field("field", choice($.identifier, $.constructor)))),
     index: ($) => prec.left(15, seq($._postfix, $._index_open, commas($._index_argument), "]")),
     _index_argument: ($) => choice($._expr, $.slice),
-    slice: ($) => choice(seq(optional($._expr), ":", optional($._expr), optional(seq(":", $._expr))), seq("::", $._expr)),
+    // Between brackets `::` is two colons.
+    slice: ($) =>
+      choice(seq(optional($._expr), ":", optional($._expr), optional(seq(":", $._expr))), prec.right(8, seq(optional($._expr), "::", $._expr))),
     _atom: ($) =>
       choice($.identifier, $.constructor, $.integer, $.float, $.boolean, $.string, $.interpolated_string, $.unit, $.section,
         $.parenthesised, $.tuple, $.annotation, $.sequence, $.array, $.record, $.update, $.iverson),
@@ -165,8 +167,8 @@ module.exports = grammar({
     constructor: () => UPPER,
     integer: () => token(choice(/[0-9][0-9_]*/, /0[xX][0-9a-fA-F][0-9a-fA-F_]*/, /0[oO][0-7][0-7_]*/, /0[bB][01][01_]*/)),
     float: () => token(choice(/[0-9][0-9_]*\.[0-9_]*([eE][+-]?[0-9][0-9_]*)?(f32)?/, /[0-9][0-9_]*[eE][+-]?[0-9][0-9_]*(f32)?/, /[0-9][0-9_]*f32/)),
-    string: ($) => seq('"', repeat(choice($.escape, token.immediate(prec(1, /[^"\\]+/)))), token.immediate('"')),
-    interpolated_string: ($) => seq('f"', repeat(choice($.escape, $.interpolation, token.immediate(prec(1, /([^"\\{}]|\{\{|\}\})+/)))), token.immediate('"')),
+    string: ($) => seq('"', repeat(choice($.escape, $._text)), token.immediate('"')),
+    interpolated_string: ($) => seq('f"', repeat(choice($.escape, $.interpolation, $._interpolated_text)), token.immediate('"')),
     interpolation: ($) => seq("{", $._expr, "}"),
     escape: () => token.immediate(ESCAPE),
     documentation: () => token(prec(1, /--\|[^\n]*/)),

@@ -192,13 +192,18 @@ impl Documents {
 
     /// The names in scope before a text: those of the cells before it.
     pub fn scope_before(&mut self, uri: &str, session: &mut Session) -> Env {
+        self.scope_unless_interrupted(uri, session).unwrap_or_else(|| session.env.clone())
+    }
+
+    /// The same; `None` if checking the cells before it was interrupted.
+    fn scope_unless_interrupted(&mut self, uri: &str, session: &mut Session) -> Option<Env> {
         let before = self.notebooks.values().find_map(|cells| {
             let at = cells.iter().position(|c| c == uri)?;
             cells[..at].iter().rev().find(|c| self.all.contains_key(*c)).cloned()
         });
-        let Some(before) = before else { return session.env.clone() };
-        self.analyse(&before, session);
-        self.all.get(&before).and_then(|d| d.analysis()).map_or_else(|| session.env.clone(), |a| a.env.clone())
+        let Some(before) = before else { return Some(session.env.clone()) };
+        let whole = self.analyse(&before, session);
+        self.all.get(&before).filter(|_| whole)?.analysis().map(|a| a.env.clone())
     }
 
     /// Brings the analysis of a text up to date. Returns whether that was not interrupted.
@@ -206,13 +211,13 @@ impl Documents {
         if !self.all.get(uri).is_some_and(|d| d.changed) {
             return true;
         }
-        let scope = self.scope_before(uri, session);
+        let Some(scope) = self.scope_unless_interrupted(uri, session) else { return false };
         let Some(d) = self.all.get_mut(uri) else { return true };
         let before = d.analysis.take();
         let analysis = session.analyse(&d.name, &d.text.text, &scope, before);
         d.names = None;
+        // The inbox takes the interrupt back when the work is over.
         if analysis.diags.iter().any(|d| d.code == adl_interp::error::codes::INTERRUPT) {
-            session.clear_interrupt();
             return false;
         }
         d.analysis = Some(analysis);

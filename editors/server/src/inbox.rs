@@ -27,15 +27,17 @@ struct Queue {
 #[derive(Clone, Default)]
 pub struct Inbox {
     queue: Arc<(Mutex<Queue>, Condvar)>,
+    /// Stops the session.
+    interrupt: Arc<AtomicBool>,
 }
 
 impl Inbox {
     /// An inbox that a thread fills. `interrupt` stops the session.
     pub fn new(messages: impl Iterator<Item = Message> + Send + 'static, interrupt: Arc<AtomicBool>) -> Inbox {
-        let inbox = Inbox::default();
+        let inbox = Inbox { interrupt, ..Inbox::default() };
         let filled = inbox.clone();
         std::thread::spawn(move || {
-            messages.for_each(|m| filled.add(m, &interrupt));
+            messages.for_each(|m| filled.add(m));
             filled.lock().closed = true;
             filled.queue.1.notify_all();
         });
@@ -46,13 +48,13 @@ impl Inbox {
         self.queue.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, message: Message, interrupt: &AtomicBool) {
+    fn add(&self, message: Message) {
         let mut queue = self.lock();
         if let Message::Notification(n) = &message {
             let cancelled = (n.method == "$/cancelRequest").then(|| id_of(&n.params["id"])).flatten();
             let running = cancelled.is_some_and(|id| queue.work == Work::Answer(id));
             if running || queue.work == Work::Diagnostics && n.method.ends_with("/didChange") {
-                interrupt.store(true, Ordering::Relaxed);
+                self.interrupt.store(true, Ordering::Relaxed);
             }
         }
         queue.messages.push_back(message);
@@ -85,21 +87,23 @@ impl Inbox {
         })
     }
 
-    /// Answers a request; `f` may be interrupted.
-    pub fn answering<T>(&self, id: &RequestId, f: impl FnOnce() -> T) -> T {
+    /// Answers a request. Returns also whether that was interrupted.
+    pub fn answering<T>(&self, id: &RequestId, f: impl FnOnce() -> T) -> (T, bool) {
         self.working(Work::Answer(id.clone()), f)
     }
 
-    /// Does what a change of a text makes void.
-    pub fn between<T>(&self, f: impl FnOnce() -> T) -> T {
+    /// Does what a change of a text makes void. Returns also whether that was interrupted.
+    pub fn between<T>(&self, f: impl FnOnce() -> T) -> (T, bool) {
         self.working(Work::Diagnostics, f)
     }
 
-    fn working<T>(&self, work: Work, f: impl FnOnce() -> T) -> T {
+    /// An interrupt concerns one piece of work: it does not reach the next one.
+    fn working<T>(&self, work: Work, f: impl FnOnce() -> T) -> (T, bool) {
         self.lock().work = work;
         let out = f();
-        self.lock().work = Work::Nothing;
-        out
+        let mut queue = self.lock();
+        queue.work = Work::Nothing;
+        (out, self.interrupt.swap(false, Ordering::Relaxed))
     }
 }
 
@@ -123,18 +127,16 @@ mod tests {
 
     #[test]
     fn what_is_cancelled_is_interrupted_or_not_begun() {
-        let (inbox, interrupt) = (Inbox::default(), AtomicBool::new(false));
-        inbox.add(Message::Request(Request::new(RequestId::from(1), "x".to_owned(), json!({}))), &interrupt);
-        inbox.add(cancel(json!("other")), &interrupt);
+        let inbox = Inbox::default();
+        inbox.add(Message::Request(Request::new(RequestId::from(1), "x".to_owned(), json!({}))));
+        inbox.add(cancel(json!("other")));
         assert!(!inbox.is_cancelled(&RequestId::from(1)));
-        inbox.add(cancel(json!(1)), &interrupt);
-        assert!(inbox.is_cancelled(&RequestId::from(1)) && !interrupt.load(Ordering::Relaxed));
-        inbox.answering(&RequestId::from(2), || inbox.add(cancel(json!(2)), &interrupt));
-        assert!(interrupt.swap(false, Ordering::Relaxed));
+        inbox.add(cancel(json!(1)));
+        assert!(inbox.is_cancelled(&RequestId::from(1)) && !inbox.interrupt.load(Ordering::Relaxed));
+        assert!(inbox.answering(&RequestId::from(2), || inbox.add(cancel(json!(2)))).1);
         let change = || Message::Notification(Notification::new("textDocument/didChange".to_owned(), json!({})));
-        inbox.answering(&RequestId::from(3), || inbox.add(change(), &interrupt));
-        assert!(!interrupt.load(Ordering::Relaxed), "an answer is finished");
-        inbox.between(|| inbox.add(change(), &interrupt));
-        assert!(interrupt.load(Ordering::Relaxed));
+        assert!(!inbox.answering(&RequestId::from(3), || inbox.add(change())).1, "an answer is finished");
+        assert!(inbox.between(|| inbox.add(change())).1);
+        assert!(!inbox.between(|| ()).1, "an interrupt does not reach the next work");
     }
 }

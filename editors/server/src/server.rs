@@ -104,7 +104,7 @@ impl Server {
                 Some(m) => m,
                 None => {
                     self.renew();
-                    if inbox.between(|| self.publish_one()) {
+                    if inbox.between(|| self.publish_one()).0 {
                         continue;
                     }
                     let Some(m) = inbox.next(true) else { return Ok(()) };
@@ -148,9 +148,7 @@ impl Server {
             return self.start(r, inbox);
         }
         let id = r.id.clone();
-        let answer = inbox.answering(&id, || fault::catch(|| self.answer(&r.method, r.params)));
-        let interrupted = self.session.interrupt().load(std::sync::atomic::Ordering::Relaxed);
-        self.session.clear_interrupt();
+        let (answer, interrupted) = inbox.answering(&id, || fault::catch(|| self.answer(&r.method, r.params)));
         let response = match answer {
             _ if interrupted => Response::new_err(id, ErrorCode::RequestCanceled as i32, "cancelled".to_owned()),
             Ok(Some(Ok(json))) => Response::new_ok(id, json),

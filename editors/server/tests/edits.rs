@@ -176,3 +176,53 @@ fn report(times: &[(&str, f64)]) {
         );
     }
 }
+
+/// A program of a thousand lines, of programs of the repository that have no errors.
+fn thousand_lines() -> String {
+    let mut text = String::new();
+    for program in programs() {
+        // The library has names that only it may use.
+        if program.contains("import \"") || program.contains("read_") || program.contains("__") {
+            continue;
+        }
+        text += &program;
+        text += "\n";
+        if text.lines().count() > 1000 {
+            break;
+        }
+    }
+    text
+}
+
+#[test]
+fn each_keystroke_in_a_long_file_is_answered() {
+    let (mut editor, server) = client::in_process("long");
+    let mut text = thousand_lines();
+    editor.open("a.adl", &text);
+    editor.published("a.adl");
+    let mut random = Random(7);
+    let mut times: Vec<(&str, f64)> = Vec::new();
+    for round in 0..60 {
+        // A name at the end of a line is typed, letter by letter, and removed.
+        let lines: Vec<usize> = text.match_indices('\n').map(|(i, _)| i).collect();
+        let at = lines[random.below(lines.len())];
+        let (range, typed) = if round % 2 == 0 { (at..at, " s") } else { (at..at, "") };
+        replace(&mut editor, &text, range, typed);
+        text.insert_str(at, typed);
+        let position = client::position(&text, at + typed.len());
+        let params = json!({"textDocument": {"uri": editor.uri("a.adl")}, "position": position});
+        for method in ["diagnostic", "hover", "completion"] {
+            let begun = Instant::now();
+            let answer = editor.request(&format!("textDocument/{method}"), params.clone());
+            times.push((method, begun.elapsed().as_secs_f64() * 1e3));
+            assert!(method != "diagnostic" || answer["items"].is_array(), "{answer}");
+        }
+        replace(&mut editor, &text, at..at + typed.len(), "");
+        text.replace_range(at..at + typed.len(), "");
+    }
+    report(&times);
+    let pulled = editor.request("textDocument/diagnostic", editor.of("a.adl"));
+    assert!(pulled["items"].as_array().unwrap().iter().all(|d| d["severity"] != 1), "{pulled}");
+    editor.end();
+    assert_eq!(server.join().unwrap(), Ok(()));
+}

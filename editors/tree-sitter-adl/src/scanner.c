@@ -11,7 +11,8 @@
 enum Token {
   LINE, OPEN, OPEN_VALUE, OPEN_THEN, OPEN_ARM, OPEN_INIT, OPEN_LET, SEP, ITEM_SEP, CLOSE,
   ARM_BAR, OR_BAR, LPAREN, RPAREN, LBRACK, IDX, RBRACK, LBRACE, RBRACE, LIVERSON, RIVERSON,
-  IF, THEN, ELSE, MATCH, WITH, FOR, LOOP_FOR, LOOP, DO, LET, AND, AND_TYPE, IN, EQ, ARROW_FOR, ARROW_ARM, ERROR_SENTINEL,
+  IF, THEN, ELSE, MATCH, WITH, FOR, LOOP_FOR, LOOP, DO, LET, AND, AND_TYPE, IN, EQ, ARROW_FOR, ARROW_ARM,
+  TEXT, INTERPOLATED_TEXT, ERROR_SENTINEL,
 };
 
 // The kinds of open constructs. Heads end with a certain word: `if` with `then`, `let` with `=`, and so on.
@@ -224,7 +225,7 @@ static bool sign(State *s, TSLexer *l, int32_t c, const bool *valid, bool first,
     case '(': if (!valid[LPAREN]) return false; push(s, BRACKET); return emit(l, LPAREN);
     case '{': if (!valid[LBRACE]) return false; push(s, BRACKET); return emit(l, LBRACE);
     case '[':
-      if (!spaced && valid[IDX]) { push(s, BRACKET); return emit(l, IDX); }
+      if (!spaced && !first && valid[IDX]) { push(s, BRACKET); return emit(l, IDX); }
       if (d == '|' && valid[LIVERSON]) { l->advance(l, false); l->mark_end(l); push(s, BRACKET); return emit(l, LIVERSON); }
       if (!valid[LBRACK]) return false;
       push(s, BRACKET);
@@ -309,9 +310,28 @@ static bool opens_block(const bool *valid, uint16_t *token, uint8_t *kind) {
   return false;
 }
 
+// The text of a string up to an escape, an interpolation or its end.
+static bool text(State *s, TSLexer *l, const bool *valid) {
+  bool some = false, interpolated = valid[INTERPOLATED_TEXT];
+  for (; !l->eof(l) && l->lookahead != '"' && l->lookahead != '\\'; some = true) {
+    bool brace = interpolated && l->lookahead == '{';
+    l->mark_end(l);
+    l->advance(l, false);
+    if (!brace) continue;
+    if (l->lookahead == '{') { l->advance(l, false); continue; }
+    if (some) return emit(l, INTERPOLATED_TEXT);
+    l->mark_end(l);
+    push(s, BRACKET);
+    return emit(l, LBRACE);
+  }
+  l->mark_end(l);
+  return some && emit(l, interpolated ? INTERPOLATED_TEXT : TEXT);
+}
+
 bool tree_sitter_adl_external_scanner_scan(void *p, TSLexer *l, const bool *valid) {
   State *s = p;
   if (valid[ERROR_SENTINEL]) return false;
+  if (valid[TEXT] || valid[INTERPOLATED_TEXT]) return text(s, l, valid);
   bool line = s->indent == NONE, spaced = line;
   for (; blank(l->lookahead); l->advance(l, true)) {
     line |= l->lookahead == '\n';
