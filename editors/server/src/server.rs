@@ -114,7 +114,7 @@ impl Server {
             match message {
                 // `exit` follows.
                 Message::Request(r) if r.method == "shutdown" => {
-                    self.send(Message::Response(Response::new_ok(r.id, ())))
+                    self.send(Message::Response(Response::new_ok(r.id, ())));
                 }
                 Message::Request(r) => self.request(r, inbox),
                 Message::Notification(n) if n.method == "exit" => return Ok(()),
