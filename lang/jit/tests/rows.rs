@@ -40,7 +40,7 @@ fn agrees(have: &Value, want: &Val) -> bool {
                 Buf::Boxed(x) => x.clone(),
                 Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return false,
             };
-            let shapes = x.shape.iter().map(|n| *n as usize).eq(y.shape.iter().copied());
+            let shapes = x.shape.iter().eq(y.shape.iter());
             shapes && leaves.len() == y.elems.len() && leaves.iter().zip(&y.elems).all(|(x, y)| agrees(x, y))
         }
         _ => false,
