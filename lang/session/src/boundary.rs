@@ -49,7 +49,7 @@ impl Session {
             open: self.open.len(),
             history: self.history.clone(),
             texts: self.texts.clone(),
-            failures: self.failures,
+            failures: self.counts.failures,
             watched: self.watched.clone(),
             machine: self.machine.keep(),
         }
@@ -73,7 +73,7 @@ impl Session {
         self.import_warnings.clear();
         self.history = before.history;
         self.texts = before.texts;
-        self.failures = before.failures + 1;
+        self.counts.failures = before.failures + 1;
         self.watched = before.watched;
         self.machine.recover(before.machine);
         // Who has more to do than this entry stops there too: a run leaves the flag set as well.

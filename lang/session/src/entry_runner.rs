@@ -40,7 +40,7 @@ fn ends(text: &str, items: &[ast::Item]) -> Vec<(usize, bool)> {
 impl Session {
     /// Runs a cell or REPL entry item by item, up to the first error. An item that fails changes nothing.
     pub fn eval(&mut self, text: &str) -> Outcome {
-        self.eval_cell(&format!("<{}>", self.entries + 1), text)
+        self.eval_cell(&format!("<{}>", self.counts.entries + 1), text)
     }
 
     /// Like `eval`; `name` is the name of the text in messages.
@@ -49,7 +49,7 @@ impl Session {
             s.clear_derivations();
             s.remember(text.trim_end());
             let (out, ran) = s.eval_text(name, text);
-            s.failures += usize::from(!out.ok());
+            s.counts.failures += usize::from(!out.ok());
             if !ran.defined {
                 s.drop_last();
             }
@@ -63,11 +63,11 @@ impl Session {
     }
 
     pub(crate) fn eval_entry(&mut self, text: &str) -> Outcome {
-        self.eval_text(&format!("<{}>", self.entries + 1), text).0
+        self.eval_text(&format!("<{}>", self.counts.entries + 1), text).0
     }
 
     fn eval_text(&mut self, name: &str, text: &str) -> (Outcome, EntryEffect) {
-        self.entries += 1;
+        self.counts.entries += 1;
         let file = self.add_source(name, text);
         let (program, diags) = adl_syntax::parse(file, text);
         self.begin_text(&program);
@@ -77,7 +77,7 @@ impl Session {
         }
         let ends = ends(text, &program.items);
         for (item, (end, muted)) in program.items.iter().zip(ends) {
-            let before = (out.echoes.len(), self.values);
+            let before = (out.echoes.len(), self.counts.values);
             if let Err(diags) = self.eval_item(item, file, &mut out) {
                 diags.into_iter().for_each(|d| out.stopped(d));
                 break;
@@ -87,7 +87,7 @@ impl Session {
             }
             done.end = end;
             done.defined |= !matches!(item.kind, ItemKind::Expr(_) | ItemKind::Test { .. } | ItemKind::Bench { .. });
-            if self.values != before.1 {
+            if self.counts.values != before.1 {
                 done.values.push(item.span.lo as usize..item.span.hi as usize);
             }
             if muted {
@@ -177,7 +177,7 @@ impl Session {
         if adl_interp::ir::derive::table::inside(&value).is_some() {
             self.watch(value.clone(), None);
         }
-        self.values += 1;
+        self.counts.values += 1;
         let text = self.sources.text(span).trim();
         let is_name = text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\''));
         let called = match &value {
@@ -232,9 +232,9 @@ impl Session {
     /// The errors of the text, or the error of its evaluation.
     pub fn echo_of(&mut self, text: &str) -> Result<Echo, Vec<Diagnostic>> {
         self.guarded(|s| {
-            let (env, history, values) = (s.env.clone(), s.history.clone(), s.values);
+            let (env, history, values) = (s.env.clone(), s.history.clone(), s.counts.values);
             let (mut out, _) = s.eval_text("<show>", text.trim_end().trim_end_matches(';'));
-            (s.env, s.history, s.values) = (env, history, values);
+            (s.env, s.history, s.counts.values) = (env, history, values);
             match out.echoes.pop() {
                 Some(e) if out.ok() => Ok(e),
                 _ => Err(out.diags),

@@ -61,6 +61,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+/// What a session counts of its entries.
+#[derive(Default)]
+struct EntryCounts {
+    entries: usize,
+    /// Values that became `it`.
+    values: usize,
+    /// Entries that failed.
+    failures: usize,
+}
+
 /// A session: the state of a running adl.
 pub struct Session {
     /// All texts that it has read.
@@ -78,10 +88,7 @@ pub struct Session {
     pub(crate) import_warnings: Vec<Diagnostic>,
     /// Whether a text is analysed that was analysed before: warnings of its imports are repeated.
     pub(crate) editing: bool,
-    entries: usize,
-    /// The number of values that became `it`.
-    values: usize,
-    failures: usize,
+    counts: EntryCounts,
     /// Entries that ran, in order, for `:save`.
     pub history: saved::History,
     /// Earlier states for `undo` and `restore`.
@@ -112,9 +119,7 @@ impl Session {
             open: Vec::new(),
             import_warnings: Vec::new(),
             editing: false,
-            entries: 0,
-            values: 0,
-            failures: 0,
+            counts: EntryCounts::default(),
             history: saved::History::new(),
             past: snapshots::UndoHistory::default(),
             loaded: Vec::new(),
@@ -209,7 +214,7 @@ impl Session {
 
     /// The number of entries that have failed.
     pub fn failures(&self) -> usize {
-        self.failures
+        self.counts.failures
     }
 
     /// The source of a definition.

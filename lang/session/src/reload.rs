@@ -133,7 +133,7 @@ impl Session {
             match (at, new.map(Rc::new)) {
                 (Some(i), Some(new)) => session.loaded[i] = new,
                 (None, Some(new)) => session.loaded.push(new),
-                (_, None) => session.failures += 1,
+                (_, None) => session.counts.failures += 1,
             }
             (out, counts)
         });

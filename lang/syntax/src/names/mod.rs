@@ -269,6 +269,6 @@ mod tests {
             crate::parse(Default::default(), "let f (x : [n]Int) y =\n  let y = x in\n  fun z -> here + y");
         let names: Vec<String> =
             in_scope(&program, Symbol::new("here")).iter().map(|(n, s)| format!("{n}@{}", s.lo)).collect();
-        assert_eq!(names, ["z@46", "y@29", "x@7", "n@12"]);
+        assert_eq!(names, ["z@44", "y@29", "x@7", "n@12"]);
     }
 }
