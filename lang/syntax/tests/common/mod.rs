@@ -5,7 +5,7 @@ pub mod programs;
 
 use std::path::{Path, PathBuf};
 
-/// Every `.adl` file of the repository that parses; the files about syntax errors and those that editors colour are
+/// Every `.adl` file of the repository that parses; the files about syntax errors and those that front ends colour are
 /// left out.
 pub fn adl_files() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -20,7 +20,7 @@ fn walk(dir: &Path, files: &mut Vec<(PathBuf, String)>) {
     for entry in std::fs::read_dir(dir).expect("a folder") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("");
-        if path.is_dir() && !name.starts_with('.') && !["target", "editors"].contains(&name) {
+        if path.is_dir() && !name.starts_with('.') && !["target", "editors", "jupyter"].contains(&name) {
             walk(&path, files);
         } else if name.ends_with(".adl") && !name.starts_with("syntax_") {
             let text = std::fs::read_to_string(&path).unwrap_or_default();
