@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The settings of a session, and its entries.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +48,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker that runs the fuzzer's own executable with `--worker`; `limit` is the time limit of a job.
+    /// A worker that runs the fuzzer's own executable with `--worker`; `limit` is the limit of a job's CPU time.
     pub fn new(exe: PathBuf, limit: Duration) -> Worker {
         Worker { exe, limit, child: None }
     }
@@ -91,7 +91,8 @@ impl Worker {
         }
         let Some((child, input, output)) = &mut self.child else { return Ok(Answer::Hang) };
         let sent = writeln!(input, "{job}").and_then(|()| input.flush());
-        let answer = if sent.is_ok() { output.recv_timeout(self.limit) } else { Err(RecvTimeoutError::Disconnected) };
+        let answer =
+            if sent.is_ok() { await_line(child.id(), output, self.limit) } else { Err(RecvTimeoutError::Disconnected) };
         match answer {
             Ok(line) => Ok(Answer::Echoes(texts(&line))),
             Err(RecvTimeoutError::Timeout) => {
@@ -117,6 +118,30 @@ impl Drop for Worker {
             let _ = child.wait();
         }
     }
+}
+
+/// How much longer than its limit of CPU time a child may take, if other processes keep the processors busy.
+const BUSY: u32 = 10;
+
+/// Waits for a line of the child. The limit is of CPU time, so that a busy machine does not look like a hang.
+fn await_line(child: u32, output: &Receiver<String>, limit: Duration) -> Result<String, RecvTimeoutError> {
+    let (start, before) = (Instant::now(), cpu_time(child));
+    loop {
+        let used = before.zip(cpu_time(child)).map_or(start.elapsed(), |(before, now)| now.saturating_sub(before));
+        let left = limit.saturating_sub(used).max(Duration::from_millis(1));
+        match output.recv_timeout(left) {
+            Err(RecvTimeoutError::Timeout) if used < limit && start.elapsed() < limit * BUSY => {}
+            answer => return answer,
+        }
+    }
+}
+
+/// The CPU time of a process so far, where the system has `/proc`: fields 14 and 15 of `stat`, in hundredths of a second.
+fn cpu_time(process: u32) -> Option<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let ticks = fields.skip(11).take(2).map(|t| t.parse::<u64>().ok()).sum::<Option<u64>>()?;
+    Some(Duration::from_millis(ticks * 10))
 }
 
 fn texts(line: &str) -> Vec<Vec<String>> {
