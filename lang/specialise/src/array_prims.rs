@@ -1,5 +1,6 @@
 //! Primitives that build arrays or rearrange elements.
 
+use crate::types::closed;
 use crate::val::Val;
 use crate::{Res, Spec};
 use adl_ir::{Cmp, Conv, Lit, Op, Ty as IrTy, Var};
@@ -128,6 +129,13 @@ impl Spec<'_> {
 
     /// Array primitives that build arrays or rearrange elements, applied to all their arguments.
     pub(crate) fn array_prim(&mut self, prim: ArrayFn, args: &[Val], ty: Option<Ty>) -> Res<Val> {
+        if let (ArrayFn::Concat | ArrayFn::Append | ArrayFn::Put, Some(array)) = (prim, &ty)
+            && args.iter().any(Val::has_fun)
+            && closed(array)
+        {
+            let args = self.joined_as_data(prim, args, array)?;
+            return self.array_prim(prim, &args, None);
+        }
         match prim {
             ArrayFn::Iota
             | ArrayFn::Range
@@ -280,6 +288,17 @@ impl Spec<'_> {
     }
 
     /// `dest` with the element or row at an index, or at a tuple of indices, replaced.
+    /// The arguments of a primitive that joins arrays of functions, with one layout: as data of the result's type.
+    fn joined_as_data(&mut self, prim: ArrayFn, args: &[Val], array: &Ty) -> Res<Vec<Val>> {
+        let element = |t: &Ty| if let Ty::Array(_, e) = t { Ty::clone(e) } else { t.clone() };
+        let replaced = match &args[..] {
+            [_, Val::Tuple(indices), _] => (0..indices.len()).fold(array.clone(), |t, _| element(&t)),
+            _ => element(array),
+        };
+        let tys = if prim == ArrayFn::Put { vec![array.clone(), Ty::Int, replaced] } else { vec![array.clone(); 2] };
+        args.iter().zip(&tys).map(|(v, t)| self.functions_as_data(v.clone(), t)).collect()
+    }
+
     fn put(&mut self, dest: &Val, at: &Val, value: &Val) -> Res<Val> {
         let at = match at {
             Val::Tuple(parts) => parts.iter().map(|i| self.leaf(i)).collect::<Res<Vec<_>>>()?,
