@@ -5,16 +5,18 @@
 //! loop runs zero times, it takes zero elements. So a loop inside of a loop over the first `k` rows of a matrix
 //! does not copy these in each iteration.
 
+use crate::shapes::symbolic_zeros;
 use adl_ir::rewrite::{is_pure, never_fails};
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Trip, Ty, Var, Zeros};
 use std::collections::HashSet;
 
 /// Moves invariant statements out of loops, as far as possible. `safe`: results of `index` statements that cannot fail.
-/// `arrays`: whether arrays may be symbolic zeros, which have no extents.
+/// `arrays`: whether arguments may be symbolic zeros, which have no extents.
 pub fn hoist(f: &mut Function, safe: &HashSet<Var>, arrays: Zeros) {
+    let absent = symbolic_zeros(f);
     let mut body = std::mem::take(&mut f.body);
     let mut zeros = HashSet::new();
-    block(f, &mut body, &Hoistable { safe, arrays }, &mut zeros);
+    block(f, &mut body, &Hoistable { safe, arrays, absent: &absent }, &mut zeros);
     f.body = body;
 }
 
@@ -22,6 +24,8 @@ pub fn hoist(f: &mut Function, safe: &HashSet<Var>, arrays: Zeros) {
 struct Hoistable<'a> {
     safe: &'a HashSet<Var>,
     arrays: Zeros,
+    /// Arrays that may be symbolic zeros made by the function itself.
+    absent: &'a HashSet<Var>,
 }
 
 impl Hoistable<'_> {
@@ -35,7 +39,7 @@ impl Hoistable<'_> {
     fn costs_nothing(&self, op: &Op) -> bool {
         match op {
             Op::Lit(_) | Op::Shape(_) => true,
-            Op::Dim(..) => self.arrays == Zeros::Materialized,
+            Op::Dim(a, _) => self.arrays == Zeros::Materialized && !self.absent.contains(a),
             _ => false,
         }
     }

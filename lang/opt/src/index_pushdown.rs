@@ -9,6 +9,7 @@
 //! be rewritten.
 
 use crate::limits::index_pushdown::{READERS, ROUNDS};
+use crate::shapes::symbolic_zeros;
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{ArrayFn, Bin, GeneralFn, Prim};
 use adl_syntax::span::Span;
@@ -105,9 +106,12 @@ impl ReadFacts {
             }
         }
         let rows = rows_of_outer_products(func, &made, &loops, &mut readers);
+        let zeros = symbolic_zeros(func);
         let through = made
             .iter()
-            .filter(|(v, m)| !materialises(&m.op, &made) && looked_through(func, **v, m, readers.of(**v), &changed))
+            .filter(|(v, m)| {
+                !of_symbolic_zeros(&m.op, &zeros) && looked_through(func, **v, m, readers.of(**v), &changed)
+            })
             .map(|(v, _)| *v)
             .collect();
         let once = made.keys().copied().filter(|v| readers.once.get(v) == Some(&1)).collect();
@@ -180,17 +184,9 @@ fn looked_through(f: &Function, v: Var, m: &ArrayDef, readers: &[Option<usize>],
         }
 }
 
-/// Whether an operation adds zeros to an array. So a result of a derivative, which may be a symbolic zero without
-/// extents, becomes an array: its operands have no elements that could be read instead.
-fn materialises(op: &Op, made: &HashMap<Var, ArrayDef>) -> bool {
-    let def = |v: &Var| made.get(v).map(|m| &m.op);
-    let zeros = |v: &Var| match def(v) {
-        Some(Op::Replicate { a, .. } | Op::Broadcast { a, .. }) => {
-            matches!(def(a), Some(Op::Lit(Lit::F64(0.0) | Lit::F32(0.0))))
-        }
-        _ => false,
-    };
-    matches!(op, Op::Bin(Bin::Add, a, b) if zeros(a) || zeros(b))
+/// Whether an operand of an elementwise operation may be a symbolic zero, which has no extents to check.
+fn of_symbolic_zeros(op: &Op, zeros: &HashSet<Var>) -> bool {
+    matches!(op, Op::Bin(_, a, b) if zeros.contains(a) || zeros.contains(b))
 }
 
 /// An operation without blocks; of operations with blocks, a placeholder that has no rewrite.

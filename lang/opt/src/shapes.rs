@@ -7,11 +7,12 @@
 //! rest of their block. A loop's index is in bounds of arrays with as many elements as the loop has iterations, so
 //! bounds tests become literals (`bounds`).
 //!
-//! A symbolic zero has no shape, though the array to which it is added has one. [`known`] is for functions called
-//! without symbolic zeros, and skips functions that create some. [`known_beside_zeros`] tracks which variables may
-//! be symbolic zeros (`symbolic_zeros`) and derives nothing from those.
+//! A symbolic zero has no shape, though the array to which it is added has one. The analysis is for functions called
+//! without symbolic zeros. If a function creates some, the analysis tracks which variables may be symbolic zeros
+//! (`symbolic_zeros`) and derives nothing from those.
 
 mod bounds;
+mod reductions;
 mod symbolic_zeros;
 
 use crate::limits::shapes::DEEPEST;
@@ -37,23 +38,54 @@ enum Extent {
 
 type Form = Vec<Extent>;
 
-/// Replaces `shape` and `dim` by what is known. Returns the results of `index` statements that cannot fail.
-pub fn known(f: &mut Function) -> HashSet<Var> {
-    if makes_symbolic_zero(&f.body, f) {
-        return HashSet::new();
+/// Replaces `shape` and `dim` by what is known, in a function that is called without symbolic zeros. Returns the
+/// results of `index` statements that cannot fail.
+pub fn known(func: &mut Function) -> HashSet<Var> {
+    let zeros = if makes_symbolic_zero(&func.body, func) { Tracked::All } else { Tracked::No };
+    let ShapeAnalysis { found, safe, bounds, .. } = analysis(func, zeros);
+    let mut body = std::mem::take(&mut func.body);
+    write(func, &mut body, &found);
+    bounds.write(&mut body);
+    func.body = body;
+    safe
+}
+
+/// The arrays of a function called without symbolic zeros that may be some, because it or its callees create some.
+pub fn symbolic_zeros(f: &Function) -> HashSet<Var> {
+    let zeros = if makes_symbolic_zero(&f.body, f) { Tracked::All } else { Tracked::OfCallees };
+    analysis(f, zeros).symbolic_zero
+}
+
+/// The extents of the arrays of a function that is called without symbolic zeros, as far as they are known.
+pub struct Extents(HashMap<Var, Form>);
+
+impl Extents {
+    /// Those of the non-linear arrays.
+    pub fn of(f: &Function) -> Extents {
+        let analysis = analysis(f, Tracked::All);
+        Extents(analysis.forms.keys().map(|v| (*v, analysis.form(*v))).collect())
     }
-    all(f, false)
+
+    /// Whether all extents of an array are constants or known from variables other than these.
+    pub fn known_without(&self, array: Var, these: &HashSet<Var>) -> bool {
+        self.0.get(&array).is_some_and(|form| {
+            form.iter().all(|e| match e {
+                Extent::Lit(_) => true,
+                Extent::Is(v) | Extent::Of(v, _) => !these.contains(v),
+            })
+        })
+    }
+
+    /// Records that an array has a row of the form of `row` for each of `count` iterations.
+    pub fn collect(&mut self, array: Var, count: Option<Var>, row: Var) {
+        let rows = self.0.get(&row).cloned().unwrap_or_default();
+        self.0.insert(array, [vec![count.map_or(Extent::Of(array, 0), Extent::Is)], rows].concat());
+    }
 }
 
-/// The same for a function that is called without symbolic zeros but may create some.
-pub fn known_beside_zeros(f: &mut Function) -> HashSet<Var> {
-    let zeros = makes_symbolic_zero(&f.body, f);
-    all(f, zeros)
-}
-
-fn all(func: &mut Function, zeros: bool) -> HashSet<Var> {
+fn analysis(f: &Function, zeros: Tracked) -> ShapeAnalysis<'_> {
     let mut analysis = ShapeAnalysis {
-        f: func,
+        f,
         zeros,
         symbolic_zero: HashSet::new(),
         forms: HashMap::new(),
@@ -68,16 +100,11 @@ fn all(func: &mut Function, zeros: bool) -> HashSet<Var> {
         bounds: IndexBounds::default(),
         stacks: HashMap::new(),
     };
-    for v in &func.body.params {
+    for v in &f.body.params {
         analysis.own(*v);
     }
-    analysis.block(&func.body);
-    let (found, safe, bounds) = (analysis.found, analysis.safe, analysis.bounds);
-    let mut body = std::mem::take(&mut func.body);
-    write(func, &mut body, &found);
-    bounds.write(&mut body);
-    func.body = body;
-    safe
+    analysis.block(&f.body);
+    analysis
 }
 
 /// Whether a non-linear value may be a symbolic zero.
@@ -140,11 +167,22 @@ fn int(f: &mut Function, e: Extent, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
     v
 }
 
+/// Which symbolic zeros the analysis tracks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tracked {
+    /// None: there are none.
+    No,
+    /// Those that calls return.
+    OfCallees,
+    /// Also those that the function creates, or takes from data.
+    All,
+}
+
 struct ShapeAnalysis<'a> {
     f: &'a Function,
     forms: HashMap<Var, Form>,
-    /// Whether the function creates symbolic zeros, and which variables may be some.
-    zeros: bool,
+    /// Which symbolic zeros are tracked, and which variables may be some.
+    zeros: Tracked,
     symbolic_zero: HashSet<Var>,
     /// The block depth at which each variable is bound.
     level: HashMap<Var, usize>,
@@ -182,9 +220,12 @@ impl Shapes for ResultForm<'_> {
     fn constant(&self, n: usize) -> Extent {
         Extent::Lit(n as i64)
     }
-    /// The number of rows of a slice is known only from the slice.
-    fn difference(&self, _: Var, _: Var) -> Extent {
-        Extent::Of(self.out, 0)
+    /// The number of rows of a slice, which is known only from the slice unless both bounds are literals.
+    fn difference(&self, hi: Var, lo: Var) -> Extent {
+        match [hi, lo].map(|v| self.analysis.plain(Extent::Is(v))) {
+            [Extent::Lit(hi), Extent::Lit(lo)] if 0 <= lo && lo <= hi => Extent::Lit(hi - lo),
+            _ => Extent::Of(self.out, 0),
+        }
     }
     fn sum(&self, _: Extent, _: Extent) -> Extent {
         Extent::Of(self.out, 0)
@@ -286,10 +327,14 @@ impl ShapeAnalysis<'_> {
             Op::If(_, a, b) => self.branches(stmt, &[&**a, &**b]),
             Op::Switch(_, arms) => self.branches(stmt, &arms.iter().collect::<Vec<_>>()),
             Op::Loop(l) => self.looped(stmt, l),
-            Op::Soac(_) | Op::ReduceByIndex { .. } => {
+            Op::Soac(soac) => {
+                self.note_symbolic_zeros(stmt);
+                self.combined(stmt, soac);
+            }
+            Op::ReduceByIndex { .. } => {
                 self.note_symbolic_zeros(stmt);
                 let symbolic_zero = self.reads_symbolic_zero(&stmt.op);
-                stmt.op.blocks().into_iter().for_each(|b| self.operator(b, symbolic_zero));
+                stmt.op.blocks().into_iter().for_each(|b| _ = self.operator(b, symbolic_zero, &[]));
             }
             op => {
                 self.note_symbolic_zeros(stmt);
@@ -303,12 +348,15 @@ impl ShapeAnalysis<'_> {
         }
     }
 
-    fn operator(&mut self, b: &Block, symbolic_zero: bool) {
+    /// Processes an operator whose first parameters have these forms. Returns the forms of its results.
+    fn operator(&mut self, b: &Block, symbolic_zero: bool, forms: &[Form]) -> Vec<Form> {
         self.now += 1;
         b.params.iter().for_each(|v| self.own(*v));
         self.may_be_symbolic_zeros(b.params.iter().filter(|_| symbolic_zero));
+        b.params.iter().zip(forms).for_each(|(v, form)| self.is(*v, form.clone()));
         self.now -= 1;
         self.inner(b);
+        b.results.iter().map(|r| self.form(*r)).collect()
     }
 
     /// Gives a variable a form, if the rank agrees.
@@ -333,6 +381,7 @@ impl ShapeAnalysis<'_> {
             Op::Dim(a, k) => self.is_extent(out, *a, *k),
             Op::Shape(a) => {
                 let form = self.form(*a);
+                self.is(out, vec![Extent::Lit(form.len() as i64)]);
                 self.is_shape(out, *a, form);
             }
             Op::Index { a, at, .. } => {
@@ -365,7 +414,9 @@ impl ShapeAnalysis<'_> {
     /// Records that `out` is the shape of `a`, and replaces it if the form consists of values bound further out.
     fn is_shape(&mut self, out: Var, a: Var, form: Form) {
         self.found.remove(&out);
-        let outside = form.iter().all(|e| self.depth(*e) < self.now);
+        let values = form.iter().map(|e| self.known_value(*e, self.now).map(Extent::Lit)).collect::<Option<Form>>();
+        let outside = values.is_some() || form.iter().all(|e| self.depth(*e) < self.now);
+        let form = values.unwrap_or(form);
         let other = whole(self.f, &form).is_some_and(|b| b != a);
         if !form.is_empty() && (outside || other || form.len() <= WRITTEN) {
             self.found.insert(out, form);
@@ -389,7 +440,9 @@ impl ShapeAnalysis<'_> {
             self.now += 1;
             arm.params.iter().for_each(|v| self.own(*v));
             // Data may contain symbolic zeros.
-            self.may_be_symbolic_zeros(&arm.params);
+            if self.zeros == Tracked::All {
+                self.may_be_symbolic_zeros(&arm.params);
+            }
             self.now -= 1;
             self.inner(arm);
             let symbolic_zero: Vec<Var> = stmt

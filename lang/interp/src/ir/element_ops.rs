@@ -17,7 +17,7 @@ fn kind() -> Box<Error> {
 fn arr(v: &Value) -> Res<&Rc<Array>> {
     match v {
         Value::Array(a) => Ok(a),
-        _ => Err(super::eval_op::symbolic_zero()),
+        _ => Err(super::eval_op::symbolic_zero("elements")),
     }
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn extents(shape: &Value) -> Option<Shape> {
 
 /// A zero array of the given shape, to which `v` will be added at `at` leading indices.
 pub(crate) fn zeros(shape: &Value, v: &Value, at: usize) -> Res<Value> {
-    let shape = extents(shape).ok_or_else(super::eval_op::symbolic_zero)?;
+    let shape = extents(shape).ok_or_else(|| super::eval_op::symbolic_zero("zeros of a shape"))?;
     if at == shape.len() && matches!(v, Value::Array(_)) {
         // The array has boxed elements, because arrays of different shapes may be added to it.
         return Ok(array::make(shape.clone(), Buf::Boxed(array::filled(Value::Zero, array::count(&shape)?)?)));
@@ -137,7 +137,7 @@ pub(crate) fn zero_like_elements(like: &Value, shape: Shape) -> Res<Value> {
 fn owned(v: Value) -> Res<Array> {
     match v {
         Value::Array(a) => Ok(Rc::try_unwrap(a).unwrap_or_else(|a| (*a).clone())),
-        _ => Err(super::eval_op::symbolic_zero()),
+        _ => Err(super::eval_op::symbolic_zero("update")),
     }
 }
 
@@ -401,7 +401,7 @@ pub(crate) fn sum(machine: &mut Machine, value: Value) -> Res<Value> {
             }
             _ => crate::value::Rep::Float,
         },
-        _ => return Err(super::eval_op::symbolic_zero()),
+        _ => return Err(super::eval_op::symbolic_zero("sum")),
     };
     ops::call(machine, Prim::Reduction(ReductionFn::Sum), &[Value::Rep(Rc::new(rep))], vec![value])
 }
@@ -421,7 +421,7 @@ pub(crate) fn total(v: &Value) -> Res<Value> {
 
 /// An array of the given shape, filled with one number.
 pub(crate) fn spread(m: &mut Machine, a: &Value, shape: &Value) -> Res<Value> {
-    let shape = extents(shape).ok_or_else(super::eval_op::symbolic_zero)?;
+    let shape = extents(shape).ok_or_else(|| super::eval_op::symbolic_zero("zeros of a shape"))?;
     let n = array::count(&shape)?;
     match ops::call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(n as i64), a.clone()])? {
         Value::Array(flat) => {

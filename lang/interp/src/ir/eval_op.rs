@@ -32,9 +32,9 @@ pub enum LoweredOp {
 /// Results of an operation.
 pub type Outs = SmallVec<[Value; 2]>;
 
-/// The error if the shape of a symbolic zero is needed; the derivative is then computed by taped AD.
-pub(crate) fn symbolic_zero() -> Box<Error> {
-    Error::new(codes::STRUCTURE, "the shape of an absent array is not known here")
+/// The error if an operation needs the shape of a symbolic zero; the derivative is then computed by taped AD.
+pub(crate) fn symbolic_zero(operation: &str) -> Box<Error> {
+    Error::new(codes::STRUCTURE, format!("the shape of an absent array is not known here ({operation})"))
 }
 
 fn take(args: &mut [Value], v: adl_ir::Var) -> Value {
@@ -123,15 +123,15 @@ fn absorbing(op: &Op, args: &[Value]) -> bool {
 fn operation(machine: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
     let value = match op {
         // Symbolic zeros may only reach linear operations.
-        Op::Un(_, a) if matches!(args[a.0 as usize], Value::Zero) => return Err(symbolic_zero()),
-        Op::Bin(op, a, b)
-            if !matches!(op, Bin::Add | Bin::Sub)
+        Op::Un(_, a) if matches!(args[a.0 as usize], Value::Zero) => return Err(symbolic_zero(op.name())),
+        Op::Bin(bin, a, b)
+            if !matches!(bin, Bin::Add | Bin::Sub)
                 && [a, b].iter().any(|v| matches!(args[v.0 as usize], Value::Zero)) =>
         {
-            return Err(symbolic_zero());
+            return Err(symbolic_zero(op.name()));
         }
         Op::Cmp(_, a, b) if [a, b].iter().any(|v| matches!(args[v.0 as usize], Value::Zero)) => {
-            return Err(symbolic_zero());
+            return Err(symbolic_zero(op.name()));
         }
         // The sum of a scalar zero and a symbolic zero is symbolic, because the shape is unknown.
         Op::Bin(Bin::Add, a, b)
@@ -243,7 +243,7 @@ fn dot(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
 fn contract(machine: &mut Machine, contract: &Contract, args: &mut [Value]) -> Res<Value> {
     let extent = |v: adl_ir::Var| match &args[v.0 as usize] {
         Value::Int(n) => Ok((*n).max(0) as usize),
-        _ => Err(symbolic_zero()),
+        _ => Err(symbolic_zero("contract")),
     };
     let size = (extent(contract.size[0])?, extent(contract.size[1])?, extent(contract.size[2])?);
     let (a, b) = (&args[contract.a.0 as usize], &args[contract.b.0 as usize]);
@@ -325,7 +325,7 @@ fn start(args: &mut [Value], acc: adl_ir::Var, v: adl_ir::Var, shape: Option<adl
     match (take(args, acc), &args[v.0 as usize], shape) {
         (Value::Zero, Value::Zero, _) => Ok(Value::Zero),
         (Value::Zero, v, Some(s)) => element_ops::zeros(&args[s.0 as usize], v, at),
-        (Value::Zero, _, None) => Err(symbolic_zero()),
+        (Value::Zero, _, None) => Err(symbolic_zero("update")),
         (v, _, _) => Ok(v),
     }
 }
@@ -398,7 +398,7 @@ fn convert(c: Conv, operand: &Value) -> Res<Value> {
 
 fn extent(a: &Value, axis: u32) -> Res<Value> {
     match a {
-        Value::Zero => Err(symbolic_zero()),
+        Value::Zero => Err(symbolic_zero("dim")),
         a => Ok(Value::Int(seq::shape(a).and_then(|s| s.get(axis as usize)).map_or(0, |n| *n as i64))),
     }
 }
@@ -406,7 +406,7 @@ fn extent(a: &Value, axis: u32) -> Res<Value> {
 fn fields(a: &Value) -> Res<Outs> {
     match a {
         Value::Data(d) => Ok(d.fields.iter().cloned().collect()),
-        _ => Err(symbolic_zero()),
+        _ => Err(symbolic_zero("destruct")),
     }
 }
 
@@ -435,10 +435,10 @@ fn concat(
     shape: Option<adl_ir::Var>,
 ) -> Res<Value> {
     if let Some(gap) = args[..2].iter().position(|a| matches!(a, Value::Zero)) {
-        let (Some(len), Some(shape)) = (len, shape) else { return Err(symbolic_zero()) };
+        let (Some(len), Some(shape)) = (len, shape) else { return Err(symbolic_zero("concat")) };
         let (Value::Int(n), Some(mut extents)) = (&args[len.0 as usize], element_ops::extents(&args[shape.0 as usize]))
         else {
-            return Err(symbolic_zero());
+            return Err(symbolic_zero("concat"));
         };
         let n = usize::try_from(*n).unwrap_or(0);
         extents[0] = if gap == 0 { n } else { extents[0].saturating_sub(n) };

@@ -4,7 +4,8 @@
 use super::eval_op::{LoweredOp, rep};
 use super::lower::zero_of;
 use crate::value::{ConInfo, Rep, Value};
-use adl_ir::{DataDecl, Function, Op, Stmt, Var};
+use adl_ir::{DataDecl, Function, Op, Stmt, Ty, Var};
+use adl_prim::{ArrayFn, Prim};
 use adl_syntax::symbol::Symbol;
 use adl_typing::ty::DataId;
 use std::rc::Rc;
@@ -29,6 +30,10 @@ pub fn site(datas: &[Rc<DataDecl>], func: &Function, stmt: &Stmt) -> OpSite {
     });
     let what = match positional {
         Op::Prim(p, _) => LoweredOp::Prim(p, vec![Value::Rep(Rc::new(prim_rep(func, &vars, stmt)))]),
+        // Copies of absent data are an array, which has a length.
+        Op::Replicate { .. } if matches!(func.ty(vars[1]), Ty::Data(_)) => {
+            LoweredOp::Prim(Prim::Array(ArrayFn::Replicate), vec![Value::Rep(Rc::new(Rep::Other))])
+        }
         Op::Construct { data, tag, .. } => LoweredOp::Con(constructor(datas.get(data.0 as usize), tag, vars.len())),
         op => LoweredOp::Op(op),
     };

@@ -61,7 +61,7 @@ pub fn vectors(program: &Program, func: &mut Function) {
         crate::pipelines::clean(func, Zeros::Symbolic);
         check(func);
     }
-    let safe = crate::shapes::known_beside_zeros(func);
+    let safe = crate::shapes::known(func);
     // The CPU runs the call if an extent of a symbolic zero is asked for.
     crate::hoist::hoist(func, &safe, Zeros::Materialized);
     crate::simplify::simplify(func);

@@ -1,19 +1,19 @@
 //! Which arrays may be symbolic zeros.
 
-use super::ShapeAnalysis;
+use super::{ShapeAnalysis, Tracked};
 use adl_ir::{Loop, Op, Stmt, Ty, Var};
 
 impl ShapeAnalysis<'_> {
     /// Records which results of a statement without nested blocks may be symbolic zeros.
     pub(super) fn note_symbolic_zeros(&mut self, s: &Stmt) {
-        if self.zeros && self.makes_zero(&s.op) {
+        if self.zeros != Tracked::No && self.makes_zero(&s.op) {
             self.may_be_symbolic_zeros(&s.outs);
         }
     }
 
     /// Records that the arrays among these variables may be symbolic zeros.
     pub(super) fn may_be_symbolic_zeros<'v>(&mut self, vs: impl IntoIterator<Item = &'v Var>) {
-        if self.zeros {
+        if self.zeros != Tracked::No {
             let f = self.f;
             self.symbolic_zero.extend(vs.into_iter().filter(|v| f.ty(**v).rank() > 0));
         }
@@ -36,7 +36,8 @@ impl ShapeAnalysis<'_> {
 
     fn makes_zero(&self, op: &Op) -> bool {
         match op {
-            Op::Zero(_) | Op::Destruct { .. } | Op::Construct { .. } | Op::Call { .. } => true,
+            Op::Zero(_) | Op::Call { .. } => true,
+            Op::Destruct { .. } | Op::Construct { .. } => self.zeros == Tracked::All,
             Op::SliceAdd { acc, v, shape, .. }
             | Op::IndexAdd { acc, v, shape, .. }
             | Op::GatherAdd { acc, v, shape, .. } => {

@@ -1,0 +1,75 @@
+//! Derivatives whose arrays of zeros are symbolic are compiled, where the code asks for an extent of such an array.
+
+use adl_tests::{echo_in, session};
+
+/// What each program was mended for, its entries, and an expression that is true.
+const PROGRAMS: [(&str, &[&str], &str); 7] = [
+    (
+        "an element of a product with a symbolic zero, whose shapes were compared",
+        &[
+            "let g (x : Float) = (reduce_by_index [x, 0.5] (*) 1.0 [1, 1] [0.5, 0.5])[1]",
+            "let h (x : Float) = hvp (fun (x : Float) -> grad g x) x 0.7",
+        ],
+        "h 1.7 == 0.0",
+    ),
+    (
+        "the same by `max`, in a function that calls itself",
+        &[
+            "let rec f (n : Int) (s : [_]Float) : [_]Float = if n <= 0 then s else f (n - 1) s",
+            "let g (x : Float) : Float = foldr (fun _ -> sin) 0.5 (f 0 (reduce_by_index [0.5, x, x] max 0.5 [2, 1] [x, x]))",
+        ],
+        "hvp g 0.7 (-0.9) == 0.0",
+    ),
+    (
+        "the capture of a function that is not chosen, whose extent left its branch",
+        &[
+            "type Net = End | More (Float -> Float) Net",
+            "let rows (net : Net) ((a, x) : (Float, [_]Float)) = map (match net with | End -> (fun (i : Int) -> jacrev (fun (y : [_]Float) -> y) x) | More _ _ -> (fun (i : Int) -> [x, x])) [1]",
+            "let g ((a, x) : (Float, [_]Float)) : Float = fold (fun (s : Float) (m : [_][_]Float) -> m[1][0]) 0.5 (rows (More id End) (a, x))",
+        ],
+        "grad g (-1.6, [-0.5, 0.1]) == (0.0, [1.0, 0.0])",
+    ),
+    (
+        "an empty array of data, after which others stand",
+        &[
+            "type Cell = Cell {p : Float, q : Float -> Float}",
+            "let g (x : Float) = map (fun (Cell c) -> c.q (c.p * x)) (([] : [_]Cell) ++ [Cell {p = 2.0, q = sin}, Cell {p = 3.0, q = exp}])",
+        ],
+        "snd (vjp g 0.0) [1.0, 10.0] == 32.0",
+    ),
+    (
+        "an empty array of functions, before which others stand",
+        &["let g (x : Float) = sum (map (fun (f : Float -> Float) -> f x) ([sin, exp] ++ ([] : [_](Float -> Float))))"],
+        "grad g 0.0 == 2.0",
+    ),
+    (
+        "arrays of other functions that are joined or changed",
+        &[
+            "let g (x : Float) = sum (map (fun (f : Float -> Float) -> f x) ({[sin, cos] with [1] = exp} ++ [fun y -> x * y]))",
+        ],
+        "grad g 0.0 == 2.0",
+    ),
+    (
+        "an array of no data in a branch",
+        &[
+            "type Cell = Cell Float",
+            "let cells (n : Int) (x : Float) = if n > 0 then replicate n (Cell x) else ([] : [_]Cell)",
+            "let g (n : Int) (x : Float) = sum (map (fun (Cell y) -> y * y) (cells n x ++ [Cell x]))",
+        ],
+        "grad (g 0) 3.0 == 6.0 && grad (g 2) 3.0 == 18.0",
+    ),
+];
+
+#[test]
+fn code_with_absent_arrays_is_compiled() {
+    for (what, entries, expression) in PROGRAMS {
+        let (mut session, _) = session();
+        for entry in entries {
+            let echo = session.eval(entry);
+            assert!(echo.ok(), "{what}: {entry}: {:?}", echo.diags);
+        }
+        assert_eq!(echo_in(&mut session, expression), "true : Bool", "{what}");
+        let derivations = session.derivations();
+        assert!(!derivations.is_empty() && derivations.iter().all(|r| !r.contains("taped")), "{what}: {derivations:?}");
+    }
+}
