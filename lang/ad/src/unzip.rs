@@ -5,8 +5,8 @@
 //!   linear part branches on the same condition. Deep nests of branches store less than one slot for each condition
 //!   (`branches`).
 //! - A loop's residuals are arrays over its iterations, and the linear part is a loop with the same trip count.
-//!   The residuals of nested loops with fixed trip counts are one array. Other residuals that are arrays or data are
-//!   put into boxes, so that nothing is copied and shapes may differ. The condition for another iteration is not
+//!   Residuals that are arrays of equal shapes are rows of one array. Other residuals that are arrays or data are
+//!   put into boxes, because shapes may differ. The condition for another iteration is not
 //!   stored, because the iteration's index determines it.
 //! - A call's residuals are additional results of the callee. Those of a recursive function are one value of a
 //!   recursive data type.
@@ -26,6 +26,7 @@ use crate::check;
 use crate::limits::unzip::PASSED_ON;
 use adl_ir::rewrite::{dce, free};
 use adl_ir::{Block, Builder, DataDecl, DataId, FnId, Function, Lit, Op, Program, Stmt, Ty, Var};
+use adl_opt::shapes::Extents;
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
@@ -253,8 +254,8 @@ struct U<'a> {
     made: HashMap<Var, (Span, &'static str)>,
     /// Residuals of control flow and calls.
     parts: HashSet<Var>,
-    /// The extents of arrays of residuals whose rows have equal extents.
-    regular: HashMap<Var, Vec<Var>>,
+    /// The extents of arrays, also of residuals.
+    extents: Extents,
     /// Nesting depths of statements, by a linear result.
     depths: HashMap<Var, branches::NestDepth>,
     /// Branches (by a linear result) that continue the numbering of the nest around them.
@@ -290,7 +291,7 @@ impl<'a> U<'a> {
             origins: HashMap::new(),
             made: HashMap::new(),
             parts: HashSet::new(),
-            regular: HashMap::new(),
+            extents: Extents::of(src),
             depths: HashMap::new(),
             numbered: HashSet::new(),
             which: HashMap::new(),

@@ -97,17 +97,18 @@ impl U<'_> {
     }
 
     /// The array over all iterations of a residual in a loop's body. It is one buffer if all iterations have a number
-    /// each, or an array that an inner loop collects with extents from outside of the body (`inside`). Any other
-    /// residual has a box for each iteration, so that nothing is copied and shapes may differ.
+    /// each, or an array whose extents are known from outside of the body (`inside`). Any other residual has a box
+    /// for each iteration, because shapes may differ.
     fn collected_residual(&mut self, v: Var, trip: &Trip, inside: &HashSet<Var>) -> (Out, Var) {
         let ty = self.f.ty(v).clone();
-        let rows = self.regular.get(&v).filter(|extents| extents.iter().all(|n| !inside.contains(n)));
-        let rows = if ty.is_flat() { Some(Vec::new()) } else { rows.cloned() };
-        let (out, over) = if rows.is_some() { (Out::Collect, ty.array(1)) } else { (Out::Boxed, ty.boxed()) };
+        let array = matches!(&ty, Ty::Array(e, _) if e.is_flat());
+        let dense = ty.is_flat() || array && self.extents.known_without(v, inside);
+        let (out, over) = if dense { (Out::Collect, ty.array(1)) } else { (Out::Boxed, ty.boxed()) };
         let whole = self.f.fresh(over, false);
         self.parts.insert(whole);
-        if let (Trip::Count(n), Some(rows)) = (trip, rows) {
-            self.regular.insert(whole, [vec![*n], rows].concat());
+        if dense {
+            let count = if let Trip::Count(n) = trip { Some(*n) } else { None };
+            self.extents.collect(whole, count, v);
         }
         let rows = self.origin(v);
         self.origins.insert(whole, rows);

@@ -106,11 +106,11 @@ pub(super) fn variant(source: &LoweredIr, f: &Function, facts: &[ShapeFact]) -> 
 }
 
 /// The number of statements that produce arrays of Floats, weighted by [`ITERATIONS`] in loops. Of two branches the
-/// smaller number counts, because the other one may handle a loop of zero iterations.
+/// larger number counts: the other one may handle a loop of zero iterations.
 fn arrays(f: &Function, b: &Block) -> usize {
     let array = |v: &Var| f.ty(*v).rank() > 0 && *f.ty(*v).scalar() == Ty::F64;
     let inside = |s: &Stmt| match &s.op {
-        Op::If(_, a, b) => arrays(f, a).min(arrays(f, b)),
+        Op::If(_, a, b) => arrays(f, a).max(arrays(f, b)),
         Op::Loop(l) => arrays(f, &l.body).saturating_mul(ITERATIONS),
         op => op.blocks().into_iter().map(|b| arrays(f, b)).fold(0, usize::saturating_add),
     };

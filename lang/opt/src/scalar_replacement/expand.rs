@@ -83,6 +83,11 @@ impl Scalars<'_> {
                 let (n, lo, hi) = (size(a)?, place(lo)?, place(hi)?);
                 (lo <= hi && hi <= n).then(|| self.all(*a, n)[lo..hi].to_vec())?
             }
+            Op::Gather { a, at, .. } => {
+                let (n, places) = (size(a)?, self.int_list(*at)?);
+                let all = self.all(*a, n);
+                places.iter().map(|k| all.get(usize::try_from(*k).ok()?).copied()).collect::<Option<_>>()?
+            }
             Op::Concat { a, b, .. } => [self.all(*a, size(a)?), self.all(*b, size(b)?)].concat(),
             Op::Reverse(a) => self.all(*a, size(a)?).into_iter().rev().collect(),
             Op::Broadcast { a, shape } if self.is_number(*a) => {

@@ -31,6 +31,8 @@ pub(super) enum ElemSource {
 pub(super) struct IntFacts {
     /// Their values, if known.
     pub values: HashMap<Var, i64>,
+    /// The elements of arrays of Ints, if all are known.
+    pub arrays: HashMap<Var, Vec<i64>>,
     /// Variables bound to Int literals.
     pub literals: HashMap<i64, Var>,
     /// Ints that are extents.

@@ -132,7 +132,11 @@ impl Scalars<'_> {
             self.changed = true;
             return true;
         }
-        let Some((columns, elems)) = self.product(stmt, out).or_else(|| self.made(stmt, out)) else { return false };
+        let Some((columns, elems)) =
+            self.product(stmt, out).or_else(|| self.made(stmt, out)).or_else(|| self.updated(stmt, out))
+        else {
+            return false;
+        };
         self.bind_array(result, ArraySize { len: elems.len(), columns }, elems, stmt, out);
         true
     }
@@ -236,8 +240,38 @@ impl Scalars<'_> {
         }
     }
 
+    /// The columns and elements of the result of an operation that only moves rows of small matrices. A matrix that
+    /// is flattened has no columns.
+    fn moved_rows(&self, op: &Op) -> Option<(usize, Vec<Var>)> {
+        match op {
+            Op::Slice { a, lo, hi, .. } => {
+                let g = self.grid(*a)?;
+                let [lo, hi] = [lo, hi].map(|v| usize::try_from(self.literal(*v)?).ok());
+                let rows = lo?.checked_mul(g.columns)?..hi?.checked_mul(g.columns)?;
+                Some((g.columns, g.elems.get(rows).filter(|rows| !rows.is_empty())?.to_vec()))
+            }
+            Op::Reverse(a) => {
+                let g = self.grid(*a)?;
+                Some((g.columns, g.elems.chunks(g.columns).rev().flatten().copied().collect()))
+            }
+            Op::Concat { a, b, .. } => {
+                let (x, y) = (self.grid(*a)?, self.grid(*b)?);
+                let fits = x.columns == y.columns && x.elems.len() + y.elems.len() <= self.most;
+                fits.then(|| (x.columns, [x.elems, y.elems].concat()))
+            }
+            Op::Reshape { a, to, .. } => {
+                let g = self.grid(*a)?;
+                (self.find(|l| l.shapes.get(to).copied())? == g.elems.len()).then_some((0, g.elems))
+            }
+            _ => None,
+        }
+    }
+
     /// The columns and elements of a small matrix that another operation makes.
     fn made(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) -> Option<(usize, Vec<Var>)> {
+        if let Some(rows) = self.moved_rows(&stmt.op) {
+            return Some(rows);
+        }
         match &stmt.op {
             Op::Transpose(a) => {
                 let g = self.grid(*a)?;
@@ -255,6 +289,12 @@ impl Scalars<'_> {
                 }
                 let row = self.elements(*a, m, stmt, out);
                 Some((m, (0..n).flat_map(|_| row.clone()).collect()))
+            }
+            Op::Reshape { a, to, .. } if self.is_vector(*a) => {
+                let (n, to) = (self.len(*a)?, self.int_list(*to)?);
+                let columns = to.get(1).filter(|_| to.len() == 2).and_then(|m| super::small(*m))?;
+                let fits = n <= self.most && to[0].checked_mul(to[1]).and_then(super::small) == Some(n);
+                fits.then(|| (columns, self.elements(*a, n, stmt, out)))
             }
             Op::Sum { a, .. } => {
                 let g = self.grid(*a)?;
@@ -293,7 +333,13 @@ impl Scalars<'_> {
         }
         let known =
             |t: &Self| Some((t.extent_value(Extent::RowCount(matrix))?, t.extent_value(Extent::RowLength(matrix))?));
-        let Some((rows, columns)) = known(self).filter(|(n, m)| n * m <= self.most) else { return };
+        if let Some(size) = known(self).filter(|(n, m)| n * m <= self.most) {
+            self.read_elements(matrix, size, like, out);
+        }
+    }
+
+    /// Reads all elements of a matrix of this size.
+    fn read_elements(&mut self, matrix: Var, (rows, columns): (usize, usize), like: &Stmt, out: &mut Vec<Stmt>) {
         let mut elems = Vec::with_capacity(rows * columns);
         for k in 0..rows * columns {
             let at = [k / columns, k % columns].map(|i| self.int(i as i64, like, out)).to_vec();
@@ -311,14 +357,22 @@ impl Scalars<'_> {
                     || self.find(|l| l.matrix_elements.get(a).copied()).is_some())
         };
         match op {
-            Op::Index { a, .. } | Op::Dot(a, _) | Op::Sum { a, .. } | Op::SumAll { a, .. } => is(a),
+            Op::Index { a, .. } | Op::Dot(a, _) | Op::Sum { a, .. } | Op::SumAll { a, .. } | Op::Reshape { a, .. } => {
+                is(a)
+            }
             Op::MatMul(a, b) => is(a) || is(b),
             _ => false,
         }
     }
 
+    /// The elements of elementwise arithmetic on small matrices. A tangent has the shape of its coefficient.
     fn elementwise(&mut self, stmt: &Stmt, out: &mut Vec<Stmt>) -> Option<(usize, Vec<Var>)> {
         let (mut size, mut fits) = (None, true);
+        if let Op::Bin(Bin::ScaleTangent, coefficient, tangent) = stmt.op
+            && let (Some(g), None, true) = (self.grid(coefficient), self.grid(tangent), self.is_matrix(tangent))
+        {
+            self.read_elements(tangent, (g.rows(), g.columns), stmt, out);
+        }
         stmt.op.each_operand(&mut |v| {
             if !self.is_number(v) {
                 let here = self.grid(v).map(|g| (g.columns, g.elems.len()));

@@ -20,10 +20,11 @@ mod expand;
 mod facts;
 mod matrices;
 mod peel;
+mod updates;
 
 use crate::limits::scalar_replacement::{GROWTH, GROWTH_ON_DEVICE, MOST, MOST_ON_DEVICE};
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
-use adl_prim::{ArrayFn, GeneralFn, Prim};
+use adl_prim::{ArrayFn, Bin, GeneralFn, Prim};
 use facts::{BlockFacts, ElemSource, Extent, IntFacts};
 use std::collections::HashSet;
 
@@ -412,6 +413,9 @@ impl Scalars<'_> {
     fn remember(&mut self, s: &Stmt) {
         match (&s.op, &s.outs[..]) {
             (Op::ArrayLit { elems, .. }, [v]) => {
+                if let Some(values) = elems.iter().map(|n| self.literal(*n)).collect::<Option<Vec<i64>>>() {
+                    self.note(|l| _ = l.ints.arrays.insert(*v, values));
+                }
                 if let Some(n) =
                     elems.first().filter(|_| elems.len() == 1).and_then(|n| self.literal(*n)).and_then(small)
                 {
@@ -436,6 +440,12 @@ impl Scalars<'_> {
                 l.ints.values.insert(*v, *n);
                 l.ints.literals.entry(*n).or_insert(*v);
             }),
+            (Op::Bin(op, a, b), [v]) if *self.f.ty(*v).scalar() == Ty::I64 => self.remember_ints(*op, *a, *b, *v),
+            (Op::Prim(Prim::Array(ArrayFn::Iota), args), [v]) => {
+                if let Some(n) = args.first().and_then(|n| self.literal(*n)).and_then(small) {
+                    self.note(|l| _ = l.ints.arrays.insert(*v, (0..n as i64).collect()));
+                }
+            }
             (Op::Dim(a, axis), [v]) => {
                 let extent = self.axis_extent(*a, *axis);
                 self.note(|l| l.ints.extent_of.extend(extent.map(|e| (*v, e))));
@@ -451,6 +461,36 @@ impl Scalars<'_> {
             }
             _ => {}
         }
+    }
+
+    /// Records the value of arithmetic on literal Ints, or on small arrays of them.
+    fn remember_ints(&mut self, op: Bin, a: Var, b: Var, v: Var) {
+        let apply = |x: i64, y: i64| match op {
+            Bin::Add => x.checked_add(y),
+            Bin::Sub => x.checked_sub(y),
+            Bin::Mul => x.checked_mul(y),
+            Bin::Min => Some(x.min(y)),
+            Bin::Max => Some(x.max(y)),
+            _ => None,
+        };
+        let known = |v: Var| self.literal(v).map(|n| vec![n]).or_else(|| self.int_list(v));
+        let (Some(x), Some(y)) = (known(a), known(b)) else { return };
+        let n = x.len().max(y.len());
+        let at = |list: &[i64], k: usize| list.get(if list.len() == 1 { 0 } else { k }).copied();
+        let Some(values) = (0..n).map(|k| apply(at(&x, k)?, at(&y, k)?)).collect::<Option<Vec<i64>>>() else { return };
+        let number = self.f.ty(v).rank() == 0;
+        self.note(|l| {
+            if number {
+                l.ints.values.extend(values.first().map(|n| (v, *n)));
+            } else {
+                l.ints.arrays.insert(v, values);
+            }
+        });
+    }
+
+    /// The elements of a small array of literal Ints.
+    fn int_list(&self, v: Var) -> Option<Vec<i64>> {
+        self.find(|l| l.ints.arrays.get(&v).cloned())
     }
 
     /// Records that the Ints `a` and `b` are equal.

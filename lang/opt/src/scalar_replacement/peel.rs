@@ -24,7 +24,7 @@ fn size(b: &Block) -> usize {
 }
 
 impl Scalars<'_> {
-    fn is_symbolic_zero(&self, v: Var) -> bool {
+    pub(super) fn is_symbolic_zero(&self, v: Var) -> bool {
         self.find(|l| l.zeros.get(&v).copied()).is_some()
     }
 
