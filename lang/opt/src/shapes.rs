@@ -393,7 +393,7 @@ impl ShapeAnalysis<'_> {
                 self.is(out, form.get(at.len()..).unwrap_or_default().to_vec());
             }
             op => {
-                if let Some(form) = op.shape_of_result(&ResultForm { analysis: self, out }) {
+                if let Some(form) = self.form_of_result(op, &ResultForm { analysis: self, out }) {
                     self.is(out, form);
                 }
             }
@@ -406,7 +406,7 @@ impl ShapeAnalysis<'_> {
         self.ints.insert(out, e);
         self.found.remove(&out);
         let literal = self.known_value(e, self.now).map(Extent::Lit);
-        if self.depth(e) < self.now || literal.is_some() {
+        if (self.depth(e) < self.now || literal.is_some()) && self.is_materialised(&[literal.unwrap_or(e)]) {
             self.found.insert(out, vec![literal.unwrap_or(e)]);
         }
     }
@@ -418,7 +418,9 @@ impl ShapeAnalysis<'_> {
         let outside = values.is_some() || form.iter().all(|e| self.depth(*e) < self.now);
         let form = values.unwrap_or(form);
         let other = whole(self.f, &form).is_some_and(|b| b != a);
-        if !form.is_empty() && (outside || other || form.len() <= WRITTEN) {
+        // An array that another function or branch makes may be a symbolic zero, which has no extents but a shape.
+        let written = form.len() <= WRITTEN && whole(self.f, &form) != Some(a);
+        if !form.is_empty() && (outside || other || written) && self.is_materialised(&form) {
             self.found.insert(out, form);
         }
     }

@@ -290,11 +290,11 @@ impl Scalars<'_> {
                 let row = self.elements(*a, m, stmt, out);
                 Some((m, (0..n).flat_map(|_| row.clone()).collect()))
             }
+            // A vector of another length would be an error.
             Op::Reshape { a, to, .. } if self.is_vector(*a) => {
-                let (n, to) = (self.len(*a)?, self.int_list(*to)?);
-                let columns = to.get(1).filter(|_| to.len() == 2).and_then(|m| super::small(*m))?;
-                let fits = n <= self.most && to[0].checked_mul(to[1]).and_then(super::small) == Some(n);
-                fits.then(|| (columns, self.elements(*a, n, stmt, out)))
+                let [rows, columns] = self.int_list(*to)?[..] else { return None };
+                let (n, columns) = (super::small(rows.checked_mul(columns)?)?, super::small(columns)?);
+                (n <= self.most).then(|| (columns, self.elements(*a, n, stmt, out)))
             }
             Op::Sum { a, .. } => {
                 let g = self.grid(*a)?;

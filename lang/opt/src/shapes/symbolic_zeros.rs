@@ -1,6 +1,7 @@
 //! Which arrays may be symbolic zeros.
 
-use super::{ShapeAnalysis, Tracked};
+use super::{Extent, Form, ResultForm, ShapeAnalysis, Tracked};
+use adl_ir::shape_rule::Shapes;
 use adl_ir::{Loop, Op, Stmt, Ty, Var};
 
 impl ShapeAnalysis<'_> {
@@ -32,6 +33,26 @@ impl ShapeAnalysis<'_> {
         let mut any = false;
         op.each_operand(&mut |v| any |= self.symbolic_zero.contains(&v));
         any
+    }
+
+    /// Whether no extent is that of a possible symbolic zero, which must not be asked for it.
+    pub(super) fn is_materialised(&self, form: &[Extent]) -> bool {
+        !form.iter().any(|e| matches!(e, Extent::Of(a, _) if self.symbolic_zero.contains(a)))
+    }
+
+    /// The form of an operation's result. An update of a possible symbolic zero has the shape that it states.
+    pub(super) fn form_of_result(&self, op: &Op, result: &ResultForm<'_>) -> Option<Form> {
+        match op {
+            Op::IndexAdd { acc, shape, .. }
+            | Op::IndexSet { acc, shape, .. }
+            | Op::SliceAdd { acc, shape, .. }
+            | Op::GatherAdd { acc, shape, .. }
+                if self.symbolic_zero.contains(acc) =>
+            {
+                shape.and_then(|s| result.elements(s))
+            }
+            op => op.shape_of_result(result),
+        }
     }
 
     fn makes_zero(&self, op: &Op) -> bool {
