@@ -29,7 +29,7 @@ impl Ad {
     }
 
     /// `names` maps copies made by `dup` to their originals.
-    fn erase_block(
+    pub(crate) fn erase_block(
         &mut self,
         program: &mut Program,
         func: &mut Function,

@@ -122,6 +122,10 @@ impl Ad {
         match made.and_then(|made| self.count(&made).map(|()| made)) {
             Ok(mut made) => {
                 check::made("jvp", program, &made);
+                if self.optimise {
+                    self.forward_maps(program, &mut made);
+                    check::made("forward_maps", program, &made);
+                }
                 self.optimised(program, &mut made, arrays);
                 program.set(j.func, made);
                 Ok(j)

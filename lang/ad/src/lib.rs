@@ -45,6 +45,7 @@ pub mod unzip;
 
 mod check;
 mod derive;
+mod forward_maps;
 mod limits;
 mod memo;
 

@@ -10,6 +10,12 @@ pub(crate) mod diagonal {
     pub const DEEPEST: u32 = 16;
 }
 
+/// Limits of `forward_maps`.
+pub(crate) mod forward_maps {
+    /// Largest number of derivatives that an iteration computes forwards: results of the function that is mapped.
+    pub const MOST: usize = 4;
+}
+
 /// Limits of `jvp::recompute_iteration`.
 pub(crate) mod jvp_recompute_iteration {
     /// Largest number of statements of an iteration that is recomputed.

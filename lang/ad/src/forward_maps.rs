@@ -1,0 +1,136 @@
+//! Forward mode for maps of functions of one number. If an iteration has a single linear input, which is a number, and
+//! contains a loop that carries tangents, its derivatives are numbers. The iteration computes them beside its results,
+//! with the tangent 1, and the inner loop stores no residuals.
+//!
+//! ```text
+//! loop over (x ; ẋ) { y ; ẏ = loop … carry (x ; ẋ) { … } ; return y ; ẏ }
+//! ⟼  loop over (x ; ẋ) { y, d = loop … carry (x, 1) { … } ; ẏ = d · ẋ ; return y ; ẏ }
+//! ```
+
+use crate::Ad;
+use crate::limits::forward_maps::MOST;
+use adl_ir::rewrite::{dce, linear_uses};
+use adl_ir::{Block, Function, Lit, Loop, Op, Program, Stmt, Trip, Ty, Var};
+use adl_prim::Bin;
+use std::collections::{BTreeSet, HashMap};
+
+impl Ad {
+    /// Rewrites the outermost suitable loops of a function made by J.
+    pub(crate) fn forward_maps(&mut self, program: &mut Program, f: &mut Function) {
+        let mut body = std::mem::take(&mut f.body);
+        let changed = self.forward_maps_in(program, f, &mut body);
+        f.body = body;
+        if changed {
+            dce::remove_dead_relaxed(f);
+            linear_uses::uses(f);
+        }
+    }
+
+    fn forward_maps_in(&mut self, program: &mut Program, f: &mut Function, block: &mut Block) -> bool {
+        let mut changed = false;
+        for s in &mut block.stmts {
+            if let Op::Loop(l) = &mut s.op
+                && let Some(body) = self.forward_iteration(program, f, l)
+            {
+                l.body = body;
+                let why = "one number determines each iteration, so nothing is stored for the loops inside";
+                self.decide(s.span, "map", "forward mode for the derivatives of each iteration", why);
+                changed = true;
+                continue;
+            }
+            for part in s.op.blocks_mut() {
+                changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.forward_maps_in(program, f, part));
+            }
+        }
+        changed
+    }
+
+    /// The iteration of a suitable loop, with its derivatives computed forwards.
+    fn forward_iteration(&mut self, program: &mut Program, f: &mut Function, l: &Loop) -> Option<Block> {
+        let parts = IterationParts::of(f, l)?;
+        let mut inner = Vec::new();
+        linear_inside(&parts.rest, &mut inner);
+        inner.iter().filter(|v| **v != parts.input).for_each(|v| f.vars[v.0 as usize].linear = false);
+        let one = f.fresh(Ty::F64, false);
+        let stmt = |op: Op, outs: Vec<Var>, lin_outs: Vec<Var>| Stmt { op, outs, lin_outs, span: Default::default() };
+        let erased = self.erase_block(program, f, &parts.rest, &mut HashMap::from([(parts.input, one)]));
+        let (results, derivatives) = erased.results.split_at(l.body.results.len());
+        let mut stmts = vec![stmt(Op::Lit(Lit::F64(1.0)), vec![one], Vec::new())];
+        stmts.extend(erased.stmts);
+        stmts.extend(parts.reads);
+        let mut lin_results = Vec::new();
+        for d in derivatives {
+            let t = f.fresh(Ty::F64, true);
+            stmts.push(stmt(Op::Bin(Bin::ScaleTangent, *d, parts.input), Vec::new(), vec![t]));
+            lin_results.push(t);
+        }
+        Some(Block {
+            params: l.body.params.clone(),
+            lin_params: l.body.lin_params.clone(),
+            stmts,
+            results: results.to_vec(),
+            lin_results,
+        })
+    }
+}
+
+/// An iteration with one linear input.
+struct IterationParts {
+    /// The input.
+    input: Var,
+    /// The statements that read it from linear arrays outside of the loop.
+    reads: Vec<Stmt>,
+    /// The other statements and the results.
+    rest: Block,
+}
+
+impl IterationParts {
+    /// `None` if the iteration is not of this form, or if nothing would be gained.
+    fn of(f: &Function, l: &Loop) -> Option<IterationParts> {
+        let number = |v: &Var| *f.ty(*v) == Ty::F64;
+        let suits = matches!(l.trip, Trip::Count(_))
+            && l.lin_init.is_empty()
+            && (1..=MOST).contains(&l.body.lin_results.len())
+            && l.body.lin_results.iter().all(number);
+        if !suits || !l.body.stmts.iter().any(|s| carries_tangents(&s.op)) {
+            return None;
+        }
+        let mut outer: BTreeSet<Var> = linear_uses::captured(f, &l.body);
+        let (mut inputs, mut reads, mut stmts) = (l.body.lin_params.clone(), Vec::new(), Vec::new());
+        for s in &l.body.stmts {
+            match &s.op {
+                Op::Dup(a) if outer.contains(a) => {
+                    outer.extend(&s.lin_outs);
+                    reads.push(s.clone());
+                }
+                Op::Drop(a) if outer.contains(a) => reads.push(s.clone()),
+                Op::Index { a, .. } if outer.contains(a) => {
+                    inputs.extend(&s.lin_outs);
+                    reads.push(s.clone());
+                }
+                _ => stmts.push(s.clone()),
+            }
+        }
+        let [input] = inputs[..] else { return None };
+        let rest = Block { stmts, lin_params: vec![input], ..l.body.clone() };
+        (number(&input) && linear_uses::captured(f, &rest).is_empty()).then_some(IterationParts { input, reads, rest })
+    }
+}
+
+/// Whether an operation is a loop that carries tangents.
+fn carries_tangents(op: &Op) -> bool {
+    matches!(op, Op::Loop(l) if !l.lin_init.is_empty())
+        || op
+            .blocks()
+            .into_iter()
+            .any(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().any(|s| carries_tangents(&s.op))))
+}
+
+/// Appends the linear variables that a block binds, nested blocks included.
+fn linear_inside(b: &Block, out: &mut Vec<Var>) {
+    out.extend(&b.lin_params);
+    for s in &b.stmts {
+        out.extend(&s.lin_outs);
+        s.op.blocks().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || linear_inside(b, out)));
+    }
+}
