@@ -1,9 +1,10 @@
 //! Columns of CSV files: type inference from cells, and construction from cells.
 
-use crate::error::{Error, Res, codes};
+use crate::error::{Res, codes};
+use crate::ops::data::table::{Builder, no_cell};
 use crate::ops::io::option;
 use crate::polling;
-use crate::value::{Buf, Shape, Value, array, show};
+use crate::value::{Buf, Value, array, show};
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Column;
 
@@ -13,7 +14,8 @@ fn missing(cell: &str) -> bool {
 }
 
 fn parse_float(cell: &str) -> Option<f64> {
-    if missing(cell) { Some(f64::NAN) } else { cell.parse().ok() }
+    // Most cells are numbers.
+    cell.parse().ok().or_else(|| missing(cell).then_some(f64::NAN))
 }
 
 fn parse_bool(cell: &str) -> Option<bool> {
@@ -66,68 +68,23 @@ impl CellTypes {
     }
 }
 
-/// The element type of a column.
-#[derive(Clone)]
-pub(super) enum ColumnType {
-    Int,
-    Float,
-    F32,
-    Bool,
-    Text,
-    /// `Option`: a missing cell is `None`.
-    Maybe(Box<ColumnType>),
-}
-
-/// A column under construction.
-pub(super) enum Builder {
-    Int(Vec<i64>),
-    Float(Vec<f64>),
-    F32(Vec<f32>),
-    Bool(Vec<bool>),
-    Text(Vec<Value>),
-    Maybe(ColumnType, Vec<Value>),
-}
-
-impl Builder {
-    pub fn new(kind: &ColumnType) -> Builder {
-        match kind {
-            ColumnType::Int => Builder::Int(Vec::new()),
-            ColumnType::Float => Builder::Float(Vec::new()),
-            ColumnType::F32 => Builder::F32(Vec::new()),
-            ColumnType::Bool => Builder::Bool(Vec::new()),
-            ColumnType::Text => Builder::Text(Vec::new()),
-            ColumnType::Maybe(k) => Builder::Maybe((**k).clone(), Vec::new()),
+/// Appends a cell; the error names the expected type.
+pub(super) fn add(builder: &mut Builder, cell: &str) -> Result<(), &'static str> {
+    match builder {
+        Builder::Int(v) => v.push(cell.trim().parse().map_err(|_| "Int")?),
+        Builder::Float(v) => v.push(parse_float(cell.trim()).ok_or("number")?),
+        Builder::F32(v) => v.push(parse_float(cell.trim()).ok_or("number")? as f32),
+        Builder::Bool(v) => v.push(parse_bool(cell.trim()).ok_or("Bool")?),
+        Builder::Text(v) => v.push(crate::ops::data_text(cell)),
+        Builder::Maybe(_, v) if missing(cell.trim()) => v.push(option(None)),
+        Builder::Maybe(k, v) => {
+            let mut one = Builder::new(k);
+            add(&mut one, cell)?;
+            let Value::Array(a) = one.finish() else { return Ok(()) };
+            v.push(option(Some(array::elem(&a, 0))));
         }
     }
-
-    /// Appends a cell; the error names the expected type.
-    pub fn add(&mut self, cell: &str) -> Result<(), &'static str> {
-        match self {
-            Builder::Int(v) => v.push(cell.trim().parse().map_err(|_| "Int")?),
-            Builder::Float(v) => v.push(parse_float(cell.trim()).ok_or("number")?),
-            Builder::F32(v) => v.push(parse_float(cell.trim()).ok_or("number")? as f32),
-            Builder::Bool(v) => v.push(parse_bool(cell.trim()).ok_or("Bool")?),
-            Builder::Text(v) => v.push(crate::ops::data_text(cell)),
-            Builder::Maybe(_, v) if missing(cell.trim()) => v.push(option(None)),
-            Builder::Maybe(k, v) => {
-                let mut one = Builder::new(k);
-                one.add(cell)?;
-                let Value::Array(a) = one.finish() else { return Ok(()) };
-                v.push(option(Some(array::elem(&a, 0))));
-            }
-        }
-        Ok(())
-    }
-
-    pub fn finish(self) -> Value {
-        match self {
-            Builder::Int(v) => array::ints(v),
-            Builder::Float(v) => array::floats(v),
-            Builder::F32(v) => array::make(Shape::from_slice(&[v.len()]), Buf::F32(v)),
-            Builder::Bool(v) => array::make(Shape::from_slice(&[v.len()]), Buf::Bool(v)),
-            Builder::Text(v) | Builder::Maybe(_, v) => array::boxed(v),
-        }
-    }
+    Ok(())
 }
 
 /// The cells of a column as text.
@@ -138,15 +95,8 @@ pub(super) fn texts(name: Symbol, b: &Buf) -> Res<Vec<String>> {
         Buf::I64(v) => polling::collect(v.len(), |i| v[i].to_string())?,
         Buf::Bool(v) => polling::collect(v.len(), |i| v[i].to_string())?,
         Buf::Boxed(v) => v.iter().map(|x| cell(name, x)).collect::<Res<_>>()?,
-        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(no_cell(name)),
+        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(no_cell(codes::CSV, name)),
     })
-}
-
-fn no_cell(name: Symbol) -> Box<Error> {
-    Error::new(
-        codes::CSV,
-        format!("the field `{name}` is no column: its elements must be numbers, Bools or Strings, or an Option of one"),
-    )
 }
 
 fn cell(name: Symbol, v: &Value) -> Res<String> {
@@ -156,9 +106,9 @@ fn cell(name: Symbol, v: &Value) -> Res<String> {
         Value::Data(d) => match (d.con.name.as_str(), d.fields.as_slice()) {
             ("None", []) => Ok("NA".to_owned()),
             ("Some", [x]) => cell(name, x),
-            _ => Err(no_cell(name)),
+            _ => Err(no_cell(codes::CSV, name)),
         },
-        _ => Err(no_cell(name)),
+        _ => Err(no_cell(codes::CSV, name)),
     }
 }
 
