@@ -331,6 +331,12 @@ pub(crate) mod arrow {
     pub const COLUMNS: usize = 1 << 20;
 }
 
+/// Limits of `ops::data::csv`.
+pub(crate) mod csv {
+    /// Bytes of a part that a thread reads: a few milliseconds.
+    pub const PART: usize = 1 << 20;
+}
+
 /// Limits of `ops::data::parquet`.
 pub(crate) mod parquet {
     /// Number of rows that are decoded between two polls: some milliseconds.

@@ -13,12 +13,12 @@ fn missing(cell: &str) -> bool {
     matches!(cell, "" | "NA" | "N/A" | "NaN" | "nan" | "NULL" | "null")
 }
 
-fn parse_float(cell: &str) -> Option<f64> {
+pub(super) fn parse_float(cell: &str) -> Option<f64> {
     // Most cells are numbers.
     cell.parse().ok().or_else(|| missing(cell).then_some(f64::NAN))
 }
 
-fn parse_bool(cell: &str) -> Option<bool> {
+pub(super) fn parse_bool(cell: &str) -> Option<bool> {
     match cell {
         "true" | "True" | "TRUE" => Some(true),
         "false" | "False" | "FALSE" => Some(false),
@@ -54,6 +54,14 @@ impl CellTypes {
         self.int = self.int && cell.parse::<i64>().is_ok();
         self.float = self.float && (self.int || cell.parse::<f64>().is_ok());
         self.bool = self.bool && parse_bool(cell).is_some();
+    }
+
+    /// Adds the cells that `more` has seen.
+    pub fn join(&mut self, more: &CellTypes) {
+        self.int = self.int && more.int;
+        self.float = self.float && more.float;
+        self.bool = self.bool && more.bool;
+        self.some = self.some || more.some;
     }
 
     /// The narrowest type that fits; Float if all cells are missing.

@@ -1,8 +1,10 @@
 //! Reading and writing of CSV files with named, typed columns.
 //!
-//! A file is read in one pass if the types of its columns are known, otherwise in two.
+//! A file is read in one pass if the types of its columns are known, otherwise in two. Plain files of numbers are read in parts by all
+//! threads.
 
 mod columns;
+mod parts;
 mod tokens;
 
 use super::table::{self, Builder, Origin, Source, WantedColumn, counted};
@@ -95,6 +97,9 @@ fn body<'a>(
 pub fn schema(path: &str, bytes: &[u8]) -> Res<Vec<(String, Column)>> {
     let (names, mut rows) = named(path, bytes, false)?;
     let mut seen = vec![CellTypes::default(); names.len()];
+    if let Some(found) = parts::types(&rows, names.len())? {
+        return Ok(names.into_iter().zip(found.iter().map(CellTypes::column)).collect());
+    }
     body(&mut rows, names.len(), &mut |_, k, cell| {
         seen[k].add(&cell.text);
         Ok(())
@@ -132,6 +137,12 @@ impl Source for File<'_> {
 
 /// Reads the requested columns in one pass.
 fn columns(path: &str, (names, mut rows): (Vec<String>, Scanner<'_>), wanted: &[WantedColumn]) -> Res<Vec<Value>> {
+    let at: Option<Vec<usize>> = wanted.iter().map(|w| names.iter().position(|n| n == w.name.as_str())).collect();
+    if let Some(at) = at
+        && let Some(vals) = parts::columns(&rows, names.len(), wanted, &at)?
+    {
+        return Ok(vals);
+    }
     let mut builders: Vec<Option<(Builder, &WantedColumn)>> = names.iter().map(|_| None).collect();
     for column in wanted {
         let Some(k) = names.iter().position(|n| n == column.name.as_str()) else {
