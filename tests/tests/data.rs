@@ -307,3 +307,53 @@ fn npy_of_every_kind() {
         ],
     );
 }
+
+/// Files above a megabyte without quotes are read in parts; one quoted cell, and they are not. Both are the same to the program.
+#[test]
+fn large_csv_files_read_as_small_ones_do() {
+    let row = |i: usize| match i % 500 {
+        0 => format!("{i},NA,true,{}\n", i % 7),
+        1 => format!(" {i} ,{}e-3 ,FALSE,{}\r\n\n", i * i, i % 5),
+        _ => format!("{i},{},false,{}\n", i as f64 * 0.37 - 1e4, i % 3),
+    };
+    let plain: String = std::iter::once("a,b,c,d\n".to_owned()).chain((0..60_000).map(row)).collect();
+    assert!(plain.len() > 1 << 20, "{}", plain.len());
+    let quoted = plain.replacen("\n0,", "\n\"0\",", 1);
+    let late = plain.replace("\n59997,", "\n59997x,");
+    let short = format!("{plain}1,2,true\n");
+    let mut s = with_files(&[
+        ("plain", plain.as_bytes()),
+        ("quoted", quoted.as_bytes()),
+        ("late", late.as_bytes()),
+        ("short", short.as_bytes()),
+    ]);
+    let reader = "let read path : {a : [_]Int, b : [_]Float, c : [_]Bool} = read_csv path";
+    assert!(s.eval(reader).ok());
+    let mut same = |a: &str, b: &str| {
+        let (a, b) = (echo_in(&mut s, a), echo_in(&mut s, b));
+        assert_eq!(a, b);
+        a
+    };
+    let sums = |p: &str| {
+        format!(
+            "let t = read \"{p}\" in (sum t.a, sum t.b[map (fun x -> not (is_nan x)) t.b], count t.c, count (map is_nan t.b), t.b[1::9999])"
+        )
+    };
+    assert!(same(&sums("plain"), &sums("quoted")).starts_with("(1799970000, "));
+    let typed = |p: &str| format!("let t = read_csv \"{p}\" in (sum t.d, t.a[59999], t.c[501], count t.c)");
+    let all = same(&typed("plain"), &typed("quoted"));
+    assert_eq!(all, "(60237, 59999, false, 120) : (Int, Int, Bool, Int)");
+    check_in(
+        &mut s,
+        &[
+            ("read \"late\"", "E0802: late:60119:1: `59997x` in column 1 (`a`) is no Int"),
+            ("read \"short\"", "E0802: short:60122:5: this row ends after 3 of 4 cells"),
+        ],
+    );
+}
+
+fn check_in(s: &mut Session, cases: &[(&str, &str)]) {
+    for (text, want) in cases {
+        assert_eq!(echo_in(s, text), *want, "{text}");
+    }
+}

@@ -31,7 +31,8 @@ fn is_code(text: &str) -> bool {
 /// Codes whose examples need files or much memory, never end, or are kept by the checker from happening. Those of syntax are tried in
 /// `adl_syntax`, on the parser alone.
 const NOT_RUN: &[&str] = &[
-    "E0707", "E0708", "E0717", "E0718", "E0723", "E0724", "E0725", "E0801", "E0802", "E0803", "E0804", "E0805", "E0901",
+    "E0707", "E0708", "E0717", "E0718", "E0723", "E0724", "E0725", "E0801", "E0802", "E0803", "E0804", "E0805",
+    "E0806", "E0807", "E0901",
 ];
 
 /// The examples of an explanation, each a run of lines indented by four, taken apart into programs: each line that is marked wrong

@@ -118,6 +118,10 @@ pub mod codes {
     pub const JSON: &str = "E0804";
     /// A picture that cannot be rendered or written.
     pub const PICTURE: &str = "E0805";
+    /// A Parquet file that is damaged, or has other columns than the type.
+    pub const PARQUET: &str = "E0806";
+    /// An Arrow IPC file that is damaged, or has other columns than the type.
+    pub const ARROW: &str = "E0807";
     /// An internal error of adl ([`crate::fault`]).
     pub const INTERNAL: &str = "E0901";
 }
@@ -315,6 +319,20 @@ const EXPLAIN: &[(&str, &str)] = &[
         "A JSON text that does not parse, or does not fit the type that is expected.\n\n\
         \x20   let x : [_]Float = read_json \"x.json\"       -- wrong if it holds {\"a\": 1}\n\
         \x20   let x : {a : Float} = read_json \"x.json\"    -- right",
+    ),
+    (
+        codes::PARQUET,
+        "A Parquet file that does not decode, or does not fit the type that is expected: a column is missing, has another type, or has a null. \
+        Missing values are read as `nan` in a column of Floats, and as `None` in a column of Options.\n\n\
+        \x20   let t : {n : [_]Int} = read_parquet \"t.parquet\"             -- wrong if a row has no n\n\
+        \x20   let t : {n : [_](Option Int)} = read_parquet \"t.parquet\"    -- right",
+    ),
+    (
+        codes::ARROW,
+        "An Arrow IPC file (Feather) that does not decode, or does not fit the type that is expected: a column is missing, has another type, or has a null. \
+        Missing values are read as `nan` in a column of Floats, and as `None` in a column of Options.\n\n\
+        \x20   let t : {n : [_]Int} = read_arrow \"t.arrow\"             -- wrong if a row has no n\n\
+        \x20   let t : {n : [_](Option Int)} = read_arrow \"t.arrow\"    -- right",
     ),
     (
         codes::PICTURE,

@@ -323,6 +323,28 @@ pub(crate) mod ops_strip_mining {
     pub const STRIPS_PER_POLL: usize = 64;
 }
 
+/// Limits of `ops::data::arrow`.
+pub(crate) mod arrow {
+    /// How deep columns may be nested in a schema.
+    pub const DEPTH: usize = 64;
+    /// How many columns a schema may have, with those inside others.
+    pub const COLUMNS: usize = 1 << 20;
+}
+
+/// Limits of `ops::data::csv`.
+pub(crate) mod csv {
+    /// Bytes of a part that a thread reads: a few milliseconds.
+    pub const PART: usize = 1 << 20;
+}
+
+/// Limits of `ops::data::parquet`.
+pub(crate) mod parquet {
+    /// Number of rows that are decoded between two polls: some milliseconds.
+    pub const ROWS: usize = 1 << 16;
+    /// Number of rows of a row group of files that adl writes, as in files of other writers.
+    pub const GROUP: usize = 1 << 20;
+}
+
 /// Limits of `polling`.
 pub(crate) mod polling {
     /// Number of elements between two polls: well below a tenth of a second, even for the slowest elementwise

@@ -29,6 +29,11 @@ pub(crate) fn listen(flag: &Arc<AtomicBool>) {
     });
 }
 
+/// The interrupt flag that loops on this thread poll.
+pub(crate) fn flag() -> Arc<AtomicBool> {
+    FLAG.try_with(|f| f.try_borrow().map(|f| f.clone()).unwrap_or_default()).unwrap_or_default()
+}
+
 /// Whether the run should stop.
 pub fn interrupt_requested() -> bool {
     FLAG.try_with(|f| f.try_borrow().is_ok_and(|f| f.load(Ordering::Relaxed))).unwrap_or(false)

@@ -4,6 +4,7 @@ use crate::Session;
 use adl_interp::fault;
 use adl_interp::ops::data;
 use adl_interp::vm::Machine;
+use adl_prim::IoFn;
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::{SourceMap, Span};
@@ -28,9 +29,14 @@ impl Adapter<'_> {
 }
 
 impl CheckHost for Adapter<'_> {
-    fn csv_header(&mut self, path: &str) -> Result<Vec<(String, Column)>, NoHeader> {
+    fn table_header(&mut self, reader: IoFn, path: &str) -> Result<Vec<(String, Column)>, NoHeader> {
         let bytes = self.bytes(path)?;
-        data::csv::schema(path, &bytes).map_err(|e| (e.diag.code, e.diag.message))
+        let columns = match reader {
+            IoFn::ReadParquet => data::parquet::schema(path, &bytes),
+            IoFn::ReadArrow => data::arrow::schema(path, &bytes),
+            _ => data::csv::schema(path, &bytes),
+        };
+        columns.map_err(|e| (e.diag.code, e.diag.message))
     }
     fn npy_header(&mut self, path: &str) -> Result<Vec<(String, Column, Vec<u64>)>, NoHeader> {
         let bytes = self.bytes(path)?;

@@ -106,6 +106,8 @@ impl Spec<'_> {
             | IoFn::Display
             | IoFn::WriteCsv
             | IoFn::WriteNpy
+            | IoFn::WriteArrow
+            | IoFn::WriteParquet
             | IoFn::WriteJson
             | IoFn::WriteText
             | IoFn::PlotSave
@@ -113,7 +115,13 @@ impl Spec<'_> {
             | IoFn::PlotWatch => crate::Layout::Unit,
             IoFn::Input | IoFn::ReadText => crate::Layout::Leaf(IrTy::Str),
             IoFn::Args => crate::Layout::Leaf(IrTy::Str.array(1)),
-            IoFn::ReadCsv | IoFn::ReadNpy | IoFn::ReadJson | IoFn::Env | IoFn::Time => {
+            IoFn::ReadCsv
+            | IoFn::ReadParquet
+            | IoFn::ReadArrow
+            | IoFn::ReadNpy
+            | IoFn::ReadJson
+            | IoFn::Env
+            | IoFn::Time => {
                 return Err(self.no(format!("`{}` inside a differentiated function", Prim::from(prim).name())));
             }
         };

@@ -2,7 +2,7 @@
 
 use crate::core::GlobalId;
 use crate::ty::{DataDecl, DataId, Scheme, SizeVar, Ty, TyVar};
-use adl_prim::Prim;
+use adl_prim::{IoFn, Prim};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
@@ -108,8 +108,8 @@ pub type NoHeader = (&'static str, String);
 
 /// What type checking needs from its host: headers of data files, standard modules, source text.
 pub trait CheckHost {
-    /// Names (as identifiers) and types of a CSV file's columns.
-    fn csv_header(&mut self, path: &str) -> Result<Vec<(String, Column)>, NoHeader>;
+    /// Names (as identifiers) and types of the columns of a file in the format of `reader`.
+    fn table_header(&mut self, reader: IoFn, path: &str) -> Result<Vec<(String, Column)>, NoHeader>;
     /// Element type and shape of the arrays of an NPY or NPZ file; the name is empty for NPY.
     fn npy_header(&mut self, path: &str) -> Result<Vec<(String, Column, Vec<u64>)>, NoHeader>;
     /// A standard module, loaded on first use.

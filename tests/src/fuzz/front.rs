@@ -107,7 +107,9 @@ fn whole_file(random: &mut Random) -> (Vec<u8>, &'static str, &'static str) {
     let csv: &[u8] = b"a,b,c\n1,2.5,x\n2,NA,\"y, z\"\n3,-1e9,true\n";
     let json: &[u8] = b"{\"p\": 1.5, \"q\": [1, 2, 3], \"r\": {\"x\": null, \"y\": [[true, \"a\\u00e9\"]]}}";
     let columns = "(read_csv \"f\" : {a : [_]Int, b : [_]Float, c : [_]String})";
-    match random.below(8) {
+    match random.below(10) {
+        8 => (table("parquet"), "f", "(read_parquet \"f\" : [_]{a : Option Int, b : Float, c : String})"),
+        9 => (table("arrow"), "f", "(read_arrow \"f\" : [_]{a : Option Int, b : Float, c : String})"),
         0 => (csv.to_vec(), "f", columns),
         1 => (csv.to_vec(), "f.csv", "read_csv \"f.csv\""),
         2 => (csv.to_vec(), "f", "(read_csv \"f\" : [_]{a : Option Int, b : Option Float})"),
@@ -129,6 +131,16 @@ fn whole_file(random: &mut Random) -> (Vec<u8>, &'static str, &'static str) {
             "(read_npy \"f\" : [_]Float)",
         ),
     }
+}
+
+/// A table in a format of columns.
+fn table(format: &str) -> Vec<u8> {
+    let host = Memory::default();
+    let mut s = adl_session::Session::new(Box::new(host.clone()));
+    s.eval(&format!(
+        "write_{format} \"t\" {{a = [Some 1, None, Some 3], b = [2.5, -1e9, 0.0], c = [\"x\", \"y, z\", \"é\"]}}"
+    ));
+    host.files.take().remove("t").unwrap_or_default()
 }
 
 fn npy(kind: &str, shape: &str, bytes: usize) -> Vec<u8> {

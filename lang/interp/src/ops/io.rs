@@ -35,12 +35,20 @@ fn perform(machine: &mut Machine, p: IoFn, reps: &[Value], args: &mut [Value]) -
         IoFn::ReadCsv => {
             read_as(machine, string(&args[0]), reps, |_, path, bytes, rep| data::csv::read(path, bytes, rep))
         }
+        IoFn::ReadParquet => {
+            read_as(machine, string(&args[0]), reps, |_, path, bytes, rep| data::parquet::read(path, bytes, rep))
+        }
+        IoFn::ReadArrow => {
+            read_as(machine, string(&args[0]), reps, |_, path, bytes, rep| data::arrow::read(path, bytes, rep))
+        }
         IoFn::ReadNpy => {
             read_as(machine, string(&args[0]), reps, |_, path, bytes, rep| data::npy::read(path, bytes, rep))
         }
         IoFn::ReadJson => read_as(machine, string(&args[0]), reps, data::json::read),
         IoFn::WriteText => write(machine, string(&args[0]), string(&args[1]).as_bytes()),
         IoFn::WriteCsv => write(machine, string(&args[0]), &data::csv::write(&args[1])?),
+        IoFn::WriteParquet => write(machine, string(&args[0]), &data::parquet::write(&args[1])?),
+        IoFn::WriteArrow => write(machine, string(&args[0]), &data::arrow::write(&args[1])?),
         IoFn::WriteNpy => write(machine, string(&args[0]), &data::npy::write(&args[1])?),
         IoFn::WriteJson => write(machine, string(&args[0]), data::json::write(&args[1])?.as_bytes()),
         IoFn::PlotSave => save(machine, string(&args[0]), &args[1]),

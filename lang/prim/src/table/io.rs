@@ -19,6 +19,19 @@ family! {
          characters replaced by `_`.",
         [];
         WriteCsv "write_csv": scheme("Data a => String -> a -> ()", 2, L::None), "Writes a record of columns.", [];
+        ReadParquet "read_parquet": special("Data a => String -> a", 1, L::None),
+        "A Parquet file as a record of columns. With a literal path the file gives the record's type when the program is \
+         checked; otherwise annotate it. Missing numbers are `nan` as Floats and `None` as Options.",
+        [];
+        WriteParquet "write_parquet": scheme("Data a => String -> a -> ()", 2, L::None),
+        "Writes a record of columns as a Parquet file, compressed by Snappy.",
+        [];
+        ReadArrow "read_arrow": special("Data a => String -> a", 1, L::None),
+        "An Arrow IPC file (Feather) as a record of columns, typed as `read_parquet` does.",
+        [];
+        WriteArrow "write_arrow": scheme("Data a => String -> a -> ()", 2, L::None),
+        "Writes a record of columns as an Arrow IPC file (Feather), uncompressed.",
+        [];
         ReadNpy "read_npy": special("Data a => String -> a", 1, L::None), "An NPY array (or an NPZ archive as a record of arrays).",
         [];
         WriteNpy "write_npy": scheme("Data a => String -> a -> ()", 2, L::None),
@@ -34,5 +47,12 @@ family! {
         "Shows a picture; in place of the last where the first argument is true.",
         [];
         PlotWatch "__plot_watch": scheme("String -> Float -> ()", 2, L::None), "A number of a live curve.", [];
+    }
+}
+
+impl IoFn {
+    /// Whether it reads a file whose type the file itself tells, so that a literal path needs no annotation.
+    pub fn reads_typed(self) -> bool {
+        matches!(self, IoFn::ReadCsv | IoFn::ReadParquet | IoFn::ReadArrow | IoFn::ReadNpy)
     }
 }

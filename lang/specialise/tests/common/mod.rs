@@ -25,7 +25,7 @@ use std::rc::Rc;
 struct Modules<'a>(&'a HashMap<String, Rc<Env>>);
 
 impl CheckHost for Modules<'_> {
-    fn csv_header(&mut self, _path: &str) -> Result<Vec<(String, Column)>, NoHeader> {
+    fn table_header(&mut self, _reader: adl_prim::IoFn, _path: &str) -> Result<Vec<(String, Column)>, NoHeader> {
         Err(("E0801", "there are no files".into()))
     }
     fn npy_header(&mut self, _path: &str) -> Result<Vec<(String, Column, Vec<u64>)>, NoHeader> {

@@ -308,13 +308,13 @@ const OTHER: &[(&str, &str)] = &[
     ("parse read", "numbers are read from a text by `io.parse_float s` and `io.parse_int s`"),
     (
         "open fopen",
-        "modules are imported with `import \"file.adl\" as M`; files are read with `read_csv`, `read_npy`, `read_json` and `read_text`",
+        "modules are imported with `import \"file.adl\" as M`; files are read with `read_csv`, `read_parquet`, `read_npy`, `read_json` and `read_text`",
     ),
     (
         "load loadtxt genfromtxt readtable",
         "files are read with `read_csv path` and `read_npy path`; the REPL loads programs with `:load`",
     ),
-    ("save savetxt writetable", "files are written with `write_csv`, `write_npy` and `write_json`"),
+    ("save savetxt writetable", "files are written with `write_csv`, `write_parquet`, `write_npy` and `write_json`"),
     (
         "rand randn random_sample",
         "random numbers take a key: `random.normal (random.key 0) [n]`, `random.uniform key [n]`",

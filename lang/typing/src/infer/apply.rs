@@ -6,7 +6,7 @@ use crate::core::{self, ExprKind, ForKind};
 use crate::errors::derivatives::{ResultKind, WrongResult};
 use crate::errors::reason::Reason;
 use crate::ty::{Class, Ty};
-use adl_prim::{ArrayFn, DerivativeFn, HigherOrderFn, IoFn, Prim, ReductionFn, Typing};
+use adl_prim::{ArrayFn, DerivativeFn, HigherOrderFn, Prim, ReductionFn, Typing};
 use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -52,7 +52,9 @@ impl Infer<'_> {
             ast::ExprKind::Field(..) => self.member_alias(head),
             _ => None,
         };
-        if let (Some(p @ Prim::Io(IoFn::ReadCsv | IoFn::ReadNpy)), [path], Some(want)) = (prim, args, want) {
+        if let (Some(p @ Prim::Io(io)), [path], Some(want)) = (prim, args, want)
+            && io.reads_typed()
+        {
             let t = self.resolve_deep(want);
             if super::special::settled(&t) {
                 return self.read_as(p, path, t, span);

@@ -150,7 +150,7 @@ impl Infer<'_> {
                 self.random(prim, &args[..1], args[1], Ty::Float, span)
             }
             Prim::Random(RandomFn::RandInt) => self.random(prim, &args[..3], args[3], Ty::Int, span),
-            Prim::Io(IoFn::ReadCsv | IoFn::ReadNpy) => self.read(prim, args[0], span),
+            Prim::Io(p) if p.reads_typed() => self.read(prim, args[0], span),
             Prim::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::IntDiv | Bin::Rem | Bin::Pow)
             | Prim::Number(NumberFn::PowInt)
             | Prim::Un(Un::Neg)
@@ -323,35 +323,37 @@ impl Infer<'_> {
         }
     }
 
-    /// `read_csv` and `read_npy`. If the path is a literal, the file's header determines the type.
+    /// `read_csv`, `read_parquet` and the like. If the path is a literal, the file's header determines the type.
     fn read(&mut self, prim: Prim, path: &ast::Expr, span: Span) -> core::Expr {
         let argument = self.arg(prim, 0, path, &Ty::Str);
         let ty = self.meta();
         self.require(Class::Data, &ty, span, prim.name());
         if let ast::ExprKind::Lit(ast::Lit::Str(file)) = &super::apply::strip(path).kind {
-            let found =
-                if prim == Prim::Io(IoFn::ReadCsv) { self.csv_type(file) } else { self.npy_type(file, path.span) };
-            match found {
+            match self.file_type(prim, file, path.span) {
                 Ok(known) => {
                     self.expect(&known, &ty, span, &Reason::new("the file"));
                 }
                 Err((code, text)) => {
                     let d = Diagnostic::error(code, path.span, text);
-                    self.report(if code == MISSING { d.hint(FROM_THE_FILE) } else { d });
+                    self.report(match (code, prim) {
+                        (MISSING, _) => d.hint(FROM_THE_FILE),
+                        (_, Prim::Io(IoFn::ReadParquet | IoFn::ReadArrow)) => d.hint(NAMED_COLUMNS),
+                        _ => d,
+                    });
                 }
             }
         }
         self.call(prim, std::slice::from_ref(&ty), vec![argument], ty.clone(), span)
     }
 
-    /// `read_csv` and `read_npy` with an annotated type. The file is used only to check that it can be read and, for
+    /// The same with an annotated type. The file is used only to check that it can be read and, for
     /// NPY, its extents. A missing file may still be written before it is read.
     pub(super) fn read_as(&mut self, prim: Prim, path: &ast::Expr, ty: Ty, span: Span) -> core::Expr {
         let argument = self.arg(prim, 0, path, &Ty::Str);
         self.require(Class::Data, &ty, span, prim.name());
         let mut made = ty.clone();
         if let ast::ExprKind::Lit(ast::Lit::Str(file)) = &super::apply::strip(path).kind {
-            match if prim == Prim::Io(IoFn::ReadCsv) { self.csv_type(file) } else { self.npy_type(file, path.span) } {
+            match self.file_type(prim, file, path.span) {
                 Ok(known) if prim == Prim::Io(IoFn::ReadNpy) => {
                     let known = converted(&known, &ty);
                     self.expect(&ty, &known, span, &Reason::new("the file"));
@@ -362,14 +364,25 @@ impl Infer<'_> {
                 Err(_)
                     if prim == Prim::Io(IoFn::ReadCsv)
                         && matches!(&ty, Ty::Array(_, e) if matches!(**e, Ty::Array(..))) => {}
+                // Columns that are not wanted may have types that adl lacks.
+                Err(_) if matches!(prim, Prim::Io(IoFn::ReadParquet | IoFn::ReadArrow)) => {}
                 Err((code, text)) => self.report(Diagnostic::error(code, path.span, text)),
             }
         }
         self.call(prim, &[made.clone()], vec![argument], made, span)
     }
 
-    fn csv_type(&mut self, file: &str) -> Result<Ty, NoHeader> {
-        let columns = self.host.csv_header(file)?;
+    /// The type of what a file holds.
+    fn file_type(&mut self, prim: Prim, file: &str, at: Span) -> Result<Ty, NoHeader> {
+        match prim {
+            Prim::Io(IoFn::ReadNpy) => self.npy_type(file, at),
+            Prim::Io(reader) => self.table_type(reader, file),
+            _ => Ok(Ty::Unit),
+        }
+    }
+
+    fn table_type(&mut self, reader: IoFn, file: &str) -> Result<Ty, NoHeader> {
+        let columns = self.host.table_header(reader, file)?;
         let mut fields: Vec<(Symbol, Ty)> =
             columns.into_iter().map(|(n, c)| (Symbol::new(&n), array(Size::Unknown, column_type(c)))).collect();
         field_order::written(fields.iter().map(|(n, _)| *n));
@@ -397,6 +410,9 @@ impl Infer<'_> {
 const MISSING: &str = "E0801";
 
 const FROM_THE_FILE: &str = "the file is looked at before anything runs, for its type; with an annotation, as in `let t : {a : [_]Float} = ...`, it may be written by the program";
+
+const NAMED_COLUMNS: &str =
+    "with an annotation, as in `let t : {a : [_]Float} = ...`, only the columns that it names are read";
 
 /// The type as which a file is read if another one is expected: whole numbers as Floats, Floats as F32.
 fn converted(known: &Ty, want: &Ty) -> Ty {

@@ -17,7 +17,7 @@ struct Host<'a> {
 }
 
 impl CheckHost for Host<'_> {
-    fn csv_header(&mut self, path: &str) -> Result<Vec<(String, Column)>, NoHeader> {
+    fn table_header(&mut self, _reader: adl_prim::IoFn, path: &str) -> Result<Vec<(String, Column)>, NoHeader> {
         Err(("E0801", format!("{path}: there are no files here")))
     }
     fn npy_header(&mut self, path: &str) -> Result<Vec<(String, Column, Vec<u64>)>, NoHeader> {

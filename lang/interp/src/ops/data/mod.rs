@@ -1,8 +1,11 @@
 //! Data formats: conversion between bytes and values, without IO.
 
+pub mod arrow;
 pub mod csv;
 pub mod json;
 pub mod npy;
+pub mod parquet;
+mod table;
 
 use adl_syntax::lexer::{is_name_continue, is_name_start};
 use adl_syntax::token::Kw;

@@ -64,7 +64,7 @@ fn unsupported(path: &str, descr: &str) -> Box<Error> {
 }
 
 /// Converts a 16-bit float: a sign, 5 bits of exponent, 10 bits of fraction.
-fn half(bits: u16) -> f64 {
+pub(super) fn half(bits: u16) -> f64 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
     let size = match exponent {
         0 => fraction * 2f64.powi(-24),

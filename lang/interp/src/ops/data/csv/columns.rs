@@ -1,9 +1,10 @@
 //! Columns of CSV files: type inference from cells, and construction from cells.
 
-use crate::error::{Error, Res, codes};
+use crate::error::{Res, codes};
+use crate::ops::data::table::{Builder, no_cell};
 use crate::ops::io::option;
 use crate::polling;
-use crate::value::{Buf, Shape, Value, array, show};
+use crate::value::{Buf, Value, array, show};
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Column;
 
@@ -12,11 +13,12 @@ fn missing(cell: &str) -> bool {
     matches!(cell, "" | "NA" | "N/A" | "NaN" | "nan" | "NULL" | "null")
 }
 
-fn parse_float(cell: &str) -> Option<f64> {
-    if missing(cell) { Some(f64::NAN) } else { cell.parse().ok() }
+pub(super) fn parse_float(cell: &str) -> Option<f64> {
+    // Most cells are numbers.
+    cell.parse().ok().or_else(|| missing(cell).then_some(f64::NAN))
 }
 
-fn parse_bool(cell: &str) -> Option<bool> {
+pub(super) fn parse_bool(cell: &str) -> Option<bool> {
     match cell {
         "true" | "True" | "TRUE" => Some(true),
         "false" | "False" | "FALSE" => Some(false),
@@ -54,6 +56,14 @@ impl CellTypes {
         self.bool = self.bool && parse_bool(cell).is_some();
     }
 
+    /// Adds the cells that `more` has seen.
+    pub fn join(&mut self, more: &CellTypes) {
+        self.int = self.int && more.int;
+        self.float = self.float && more.float;
+        self.bool = self.bool && more.bool;
+        self.some = self.some || more.some;
+    }
+
     /// The narrowest type that fits; Float if all cells are missing.
     pub fn column(&self) -> Column {
         match self {
@@ -66,68 +76,23 @@ impl CellTypes {
     }
 }
 
-/// The element type of a column.
-#[derive(Clone)]
-pub(super) enum ColumnType {
-    Int,
-    Float,
-    F32,
-    Bool,
-    Text,
-    /// `Option`: a missing cell is `None`.
-    Maybe(Box<ColumnType>),
-}
-
-/// A column under construction.
-pub(super) enum Builder {
-    Int(Vec<i64>),
-    Float(Vec<f64>),
-    F32(Vec<f32>),
-    Bool(Vec<bool>),
-    Text(Vec<Value>),
-    Maybe(ColumnType, Vec<Value>),
-}
-
-impl Builder {
-    pub fn new(kind: &ColumnType) -> Builder {
-        match kind {
-            ColumnType::Int => Builder::Int(Vec::new()),
-            ColumnType::Float => Builder::Float(Vec::new()),
-            ColumnType::F32 => Builder::F32(Vec::new()),
-            ColumnType::Bool => Builder::Bool(Vec::new()),
-            ColumnType::Text => Builder::Text(Vec::new()),
-            ColumnType::Maybe(k) => Builder::Maybe((**k).clone(), Vec::new()),
+/// Appends a cell; the error names the expected type.
+pub(super) fn add(builder: &mut Builder, cell: &str) -> Result<(), &'static str> {
+    match builder {
+        Builder::Int(v) => v.push(cell.trim().parse().map_err(|_| "Int")?),
+        Builder::Float(v) => v.push(parse_float(cell.trim()).ok_or("number")?),
+        Builder::F32(v) => v.push(parse_float(cell.trim()).ok_or("number")? as f32),
+        Builder::Bool(v) => v.push(parse_bool(cell.trim()).ok_or("Bool")?),
+        Builder::Text(v) => v.push(crate::ops::data_text(cell)),
+        Builder::Maybe(_, v) if missing(cell.trim()) => v.push(option(None)),
+        Builder::Maybe(k, v) => {
+            let mut one = Builder::new(k);
+            add(&mut one, cell)?;
+            let Value::Array(a) = one.finish() else { return Ok(()) };
+            v.push(option(Some(array::elem(&a, 0))));
         }
     }
-
-    /// Appends a cell; the error names the expected type.
-    pub fn add(&mut self, cell: &str) -> Result<(), &'static str> {
-        match self {
-            Builder::Int(v) => v.push(cell.trim().parse().map_err(|_| "Int")?),
-            Builder::Float(v) => v.push(parse_float(cell.trim()).ok_or("number")?),
-            Builder::F32(v) => v.push(parse_float(cell.trim()).ok_or("number")? as f32),
-            Builder::Bool(v) => v.push(parse_bool(cell.trim()).ok_or("Bool")?),
-            Builder::Text(v) => v.push(crate::ops::data_text(cell)),
-            Builder::Maybe(_, v) if missing(cell.trim()) => v.push(option(None)),
-            Builder::Maybe(k, v) => {
-                let mut one = Builder::new(k);
-                one.add(cell)?;
-                let Value::Array(a) = one.finish() else { return Ok(()) };
-                v.push(option(Some(array::elem(&a, 0))));
-            }
-        }
-        Ok(())
-    }
-
-    pub fn finish(self) -> Value {
-        match self {
-            Builder::Int(v) => array::ints(v),
-            Builder::Float(v) => array::floats(v),
-            Builder::F32(v) => array::make(Shape::from_slice(&[v.len()]), Buf::F32(v)),
-            Builder::Bool(v) => array::make(Shape::from_slice(&[v.len()]), Buf::Bool(v)),
-            Builder::Text(v) | Builder::Maybe(_, v) => array::boxed(v),
-        }
-    }
+    Ok(())
 }
 
 /// The cells of a column as text.
@@ -138,15 +103,8 @@ pub(super) fn texts(name: Symbol, b: &Buf) -> Res<Vec<String>> {
         Buf::I64(v) => polling::collect(v.len(), |i| v[i].to_string())?,
         Buf::Bool(v) => polling::collect(v.len(), |i| v[i].to_string())?,
         Buf::Boxed(v) => v.iter().map(|x| cell(name, x)).collect::<Res<_>>()?,
-        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(no_cell(name)),
+        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(no_cell(codes::CSV, name)),
     })
-}
-
-fn no_cell(name: Symbol) -> Box<Error> {
-    Error::new(
-        codes::CSV,
-        format!("the field `{name}` is no column: its elements must be numbers, Bools or Strings, or an Option of one"),
-    )
 }
 
 fn cell(name: Symbol, v: &Value) -> Res<String> {
@@ -156,9 +114,9 @@ fn cell(name: Symbol, v: &Value) -> Res<String> {
         Value::Data(d) => match (d.con.name.as_str(), d.fields.as_slice()) {
             ("None", []) => Ok("NA".to_owned()),
             ("Some", [x]) => cell(name, x),
-            _ => Err(no_cell(name)),
+            _ => Err(no_cell(codes::CSV, name)),
         },
-        _ => Err(no_cell(name)),
+        _ => Err(no_cell(codes::CSV, name)),
     }
 }
 

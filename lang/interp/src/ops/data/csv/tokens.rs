@@ -109,6 +109,11 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// The text that is not read yet, and the character between its cells.
+    pub fn rest(&self) -> (&'a str, u8) {
+        (&self.text[self.pos..], self.separator)
+    }
+
     /// Line and column (in characters, from 1) of an offset.
     pub fn place(&self, line: usize, at: usize) -> (usize, usize) {
         let before = &self.text[..at.min(self.text.len())];

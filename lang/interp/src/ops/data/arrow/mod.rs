@@ -1,0 +1,262 @@
+//! Arrow IPC files (Feather, version 2) as tables. The generated tables of `polars-arrow-format` read the headers, and check every
+//! offset in them; the buffers of the columns are decoded here, since the crates that do it compile for minutes.
+//!
+//! Columns are numbers, Bools and texts, also encoded by a dictionary. Nested columns, times and decimal numbers have no type in
+//! adl.
+
+mod buffers;
+mod layout;
+mod write;
+
+use super::table::{self, Builder, Cells, Origin, Refusal, Source, WantedColumn};
+use crate::error::{Error, Res, codes};
+use crate::polling;
+use crate::value::{Rep, Value};
+use adl_typing::env::Column;
+use buffers::{Batch, take};
+use layout::{Field, fields};
+use planus::ReadAsRoot;
+use polars_arrow_format::ipc::{BlockRef, FooterRef, MessageHeaderRef, MessageRef, MetadataVersion};
+use std::collections::HashMap;
+pub use write::write;
+
+const MAGIC: &[u8] = b"ARROW1";
+/// The bytes before a header, since version 0.15 of Arrow.
+const CONTINUATION: [u8; 4] = [0xff; 4];
+
+fn origin(path: &str) -> Origin<'_> {
+    Origin { path, code: codes::ARROW, format: "an Arrow IPC file", reader: "read_arrow" }
+}
+
+fn damaged(path: &str, text: impl std::fmt::Display) -> Box<Error> {
+    origin(path).error(format!("the file is damaged: {text}"))
+}
+
+/// The names and types of the columns, of which the file's end tells.
+pub fn schema(path: &str, bytes: &[u8]) -> Res<Vec<(String, Column)>> {
+    let file = File::open(path, bytes)?;
+    let names = file.names_of()?;
+    let typed = |(name, f): (String, &Field)| match f.kind.column() {
+        Some(column) => Ok((name, column)),
+        None => Err(table::unsupported(origin(path), &name, &f.kind.to_string())),
+    };
+    names.into_iter().zip(&file.fields).map(typed).collect()
+}
+
+/// Reads a file as a record of columns, an array of records or a matrix, according to the type.
+pub fn read(path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
+    table::read(&mut File::open(path, bytes)?, rep)
+}
+
+/// A part of the file: a header and its body.
+#[derive(Clone, Copy)]
+struct Block {
+    offset: usize,
+    header: usize,
+    body: usize,
+}
+
+/// An Arrow IPC file.
+struct File<'a> {
+    path: &'a str,
+    bytes: &'a [u8],
+    fields: Vec<Field>,
+    batches: Vec<Block>,
+    dictionaries: Vec<Block>,
+}
+
+impl<'a> File<'a> {
+    fn open(path: &'a str, bytes: &'a [u8]) -> Res<File<'a>> {
+        if bytes.starts_with(&CONTINUATION) {
+            let e = origin(path).error("this is an Arrow stream, not an Arrow file");
+            return Err(e.hint("pyarrow writes a file with `pyarrow.feather.write_feather`, polars with `write_ipc`"));
+        }
+        let inner = bytes.strip_prefix(MAGIC).and_then(|b| b.strip_suffix(MAGIC));
+        let Some(inner) = inner else { return Err(origin(path).error("this is not an Arrow IPC file")) };
+        let cut = || damaged(path, "its end does not parse");
+        let (rest, size) = inner.split_last_chunk::<4>().ok_or_else(cut)?;
+        let size = usize::try_from(i32::from_le_bytes(*size)).map_err(|_| cut())?;
+        let footer = rest.len().checked_sub(size).and_then(|at| rest.get(at..)).ok_or_else(cut)?;
+        File::of_footer(path, bytes, footer).map_err(|e| match e {
+            Fault::Format(e) => damaged(path, e),
+            Fault::Told(e) => e,
+        })
+    }
+
+    fn of_footer(path: &'a str, bytes: &'a [u8], footer: &[u8]) -> Result<File<'a>, Fault> {
+        let footer = FooterRef::read_as_root(footer)?;
+        if !matches!(footer.version()?, MetadataVersion::V4 | MetadataVersion::V5) {
+            return Err(Fault::Told(origin(path).error("the file has an old version of the format: write it again")));
+        }
+        let schema = footer.schema()?.ok_or_else(|| damaged(path, "it has no schema"))?;
+        let fields = fields(path, schema)?;
+        let blocks = |b: Option<planus::Vector<'_, BlockRef<'_>>>| -> Result<Vec<Block>, Fault> {
+            b.into_iter().flatten().map(|b| block(path, bytes.len(), b)).collect()
+        };
+        let (batches, dictionaries) = (blocks(footer.record_batches()?)?, blocks(footer.dictionaries()?)?);
+        Ok(File { path, bytes, fields, batches, dictionaries })
+    }
+
+    fn names_of(&self) -> Res<Vec<String>> {
+        table::identifiers(origin(self.path), self.fields.iter().map(|f| f.name.as_str()))
+    }
+
+    /// The header and body of a block.
+    fn message(&self, b: Block) -> Res<(MessageRef<'a>, &'a [u8])> {
+        let bytes = self.bytes;
+        let cut = || damaged(self.path, "a block lies outside of the file");
+        let mut header = bytes.get(b.offset..b.offset + b.header).ok_or_else(cut)?;
+        header = header.strip_prefix(&CONTINUATION).unwrap_or(header);
+        let message = MessageRef::read_as_root(header.get(4..).ok_or_else(cut)?).map_err(|e| damaged(self.path, e))?;
+        let body = b.offset + b.header;
+        Ok((message, bytes.get(body..body + b.body).ok_or_else(cut)?))
+    }
+
+    /// The dictionaries that the columns use, by their ids.
+    fn dictionary(&self, wanted: &Field) -> Res<Option<Dictionary>> {
+        let Some((id, _)) = wanted.dictionary else { return Ok(None) };
+        let mut parts: HashMap<i64, Dictionary> = HashMap::new();
+        for b in &self.dictionaries {
+            let (message, body) = self.message(*b)?;
+            let found = self.told((|| {
+                let Some(MessageHeaderRef::DictionaryBatch(d)) = message.header()? else { return Ok(None) };
+                if d.id()? != id {
+                    return Ok(None);
+                }
+                let Some(data) = d.data()? else { return Ok(None) };
+                let batch = Batch::new(self.path, data, body)?;
+                Ok(Some((d.is_delta()?, batch.column(&wanted.values_alone())?)))
+            })())?;
+            match (found, parts.get_mut(&id)) {
+                (Some((true, (cells, valid))), Some(before)) => before.add(self.path, cells, valid)?,
+                (Some((_, (cells, valid))), _) => drop(parts.insert(id, Dictionary { cells, valid })),
+                (None, _) => {}
+            }
+        }
+        match parts.remove(&id) {
+            Some(d) => Ok(Some(d)),
+            None if self.batches.is_empty() => Ok(None),
+            None => Err(damaged(self.path, format!("the column `{}` has no dictionary", wanted.name))),
+        }
+    }
+
+    fn told<T>(&self, r: Result<T, Fault>) -> Res<T> {
+        r.map_err(|e| match e {
+            Fault::Format(e) => damaged(self.path, e),
+            Fault::Told(e) => e,
+        })
+    }
+
+    /// Appends the rows of a record batch.
+    fn append(
+        &self,
+        k: usize,
+        f: &Field,
+        dictionary: Option<&Dictionary>,
+        (want, to): (&WantedColumn, &mut Builder),
+    ) -> Res<()> {
+        polling::poll()?;
+        let (message, body) = self.message(self.batches[k])?;
+        let (cells, valid) = self.told((|| {
+            let Some(MessageHeaderRef::RecordBatch(data)) = message.header()? else {
+                return Err(Fault::Told(damaged(self.path, "a block is no record batch")));
+            };
+            let batch = Batch::new(self.path, data, body)?;
+            match (&f.dictionary, dictionary) {
+                (Some((_, index)), Some(d)) => {
+                    let (at, valid) = batch.column(&f.indices(*index))?;
+                    Ok(take(self.path, &at, valid, d)?)
+                }
+                _ => batch.column(f),
+            }
+        })())?;
+        to.extend(cells, valid.as_deref()).map_err(|r| self.refused(r, k, want))
+    }
+
+    fn refused(&self, refusal: Refusal, batch: usize, want: &WantedColumn) -> Box<Error> {
+        let at = |what: &str, row: usize| {
+            origin(self.path)
+                .error(format!("the column `{}` has {what} in row {row} of record batch {batch}", want.name))
+        };
+        table::refused(origin(self.path), refusal, want, &at)
+    }
+}
+
+/// The values of a dictionary, and which of them are not missing.
+struct Dictionary {
+    cells: Cells,
+    valid: Option<Vec<bool>>,
+}
+
+impl Dictionary {
+    /// Adds a part.
+    fn add(&mut self, path: &str, cells: Cells, valid: Option<Vec<bool>>) -> Res<()> {
+        let before = self.cells.len();
+        let all = before + cells.len();
+        if !self.cells.join(cells) {
+            return Err(damaged(path, "the parts of a dictionary have different types"));
+        }
+        if self.valid.is_some() || valid.is_some() {
+            let mut joined = self.valid.take().unwrap_or_else(|| vec![true; before]);
+            joined.extend(valid.unwrap_or_else(|| vec![true; all - before]));
+            self.valid = Some(joined);
+        }
+        Ok(())
+    }
+}
+
+/// Why a file does not decode.
+enum Fault {
+    /// A header does not parse.
+    Format(planus::Error),
+    /// For another reason.
+    Told(Box<Error>),
+}
+
+impl From<planus::Error> for Fault {
+    fn from(e: planus::Error) -> Fault {
+        Fault::Format(e)
+    }
+}
+
+impl From<Box<Error>> for Fault {
+    fn from(e: Box<Error>) -> Fault {
+        Fault::Told(e)
+    }
+}
+
+fn block(path: &str, file: usize, b: BlockRef<'_>) -> Result<Block, Fault> {
+    let sizes = (usize::try_from(b.offset()), usize::try_from(b.meta_data_length()), usize::try_from(b.body_length()));
+    match sizes {
+        (Ok(offset), Ok(header), Ok(body)) if offset <= file && header <= file && body <= file => {
+            Ok(Block { offset, header, body })
+        }
+        _ => Err(Fault::Told(damaged(path, "a block lies outside of the file"))),
+    }
+}
+
+impl Source for File<'_> {
+    fn origin(&self) -> Origin<'_> {
+        origin(self.path)
+    }
+
+    fn names(&mut self, _matrix: bool) -> Res<Vec<String>> {
+        self.names_of()
+    }
+
+    fn columns(&mut self, wanted: &[WantedColumn]) -> Res<Vec<Value>> {
+        let names = self.names_of()?;
+        let mut out = Vec::with_capacity(wanted.len());
+        for want in wanted {
+            let f = &self.fields[table::position(origin(self.path), &names, want.name)?];
+            table::fits(origin(self.path), want, f.kind.column(), &f.kind.to_string())?;
+            let dictionary = self.dictionary(f)?;
+            let mut builder = Builder::new(&want.kind);
+            for k in 0..self.batches.len() {
+                self.append(k, f, dictionary.as_ref(), (want, &mut builder))?;
+            }
+            out.push(builder.finish());
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,260 @@
+//! Parquet files as tables. The crate `parquet` decodes pages; [`pages`] checks what their headers claim before memory is
+//! reserved for it.
+//!
+//! Columns are numbers, Bools and texts, one value in each row. Nested columns, times and decimal numbers have no type in adl.
+
+mod pages;
+mod write;
+
+use super::table::{self, Builder, Cells, Origin, Refusal, Source, WantedColumn};
+use crate::error::{Error, Res, codes};
+use crate::value::{Rep, Value};
+use crate::{fault, memory, polling};
+use adl_typing::env::Column;
+use bytes::Bytes;
+use pages::{Chunk, levels};
+use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
+use parquet::data_type::{ByteArray, DataType, FixedLenByteArray};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::schema::types::ColumnDescriptor;
+pub use write::write;
+
+fn origin(path: &str) -> Origin<'_> {
+    Origin { path, code: codes::PARQUET, format: "a Parquet file", reader: "read_parquet" }
+}
+
+/// The names and types of the columns, of which the file's end tells.
+pub fn schema(path: &str, bytes: &[u8]) -> Res<Vec<(String, Column)>> {
+    let file = File::open(path, bytes)?;
+    let names = file.names_of()?;
+    let columns = file.meta.file_metadata().schema_descr().columns();
+    let typed = |(name, c): (String, &std::sync::Arc<ColumnDescriptor>)| match meaning(c) {
+        (Some(column), _) => Ok((name, column)),
+        (None, found) => Err(table::unsupported(origin(path), &name, &found)),
+    };
+    names.into_iter().zip(columns).map(typed).collect()
+}
+
+/// Reads a file as a record of columns, an array of records or a matrix, according to the type.
+pub fn read(path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
+    table::read(&mut File::open(path, bytes)?, rep)
+}
+
+/// What a function of the crate returns, or an error that the file is damaged. It is meant for files that are well-formed, and may
+/// panic for others.
+fn decoded<T>(path: &str, run: impl FnOnce() -> parquet::errors::Result<T>) -> Res<T> {
+    match fault::catch(run) {
+        Ok(Ok(x)) => Ok(x),
+        Ok(Err(e)) => Err(origin(path).error(reason(&e.to_string()))),
+        Err(fault) if fault.interrupt => Err(fault.error()),
+        Err(fault) => Err(origin(path).error(format!("the file is damaged ({})", fault.message))),
+    }
+}
+
+/// The text of an error of the crate, without its prefixes.
+fn reason(text: &str) -> String {
+    let text = text.trim_start_matches("Parquet error: ").trim_start_matches("External: ");
+    format!("the file cannot be decoded: {text}")
+}
+
+/// A Parquet file.
+struct File<'a> {
+    path: &'a str,
+    bytes: Bytes,
+    meta: ParquetMetaData,
+}
+
+impl<'a> File<'a> {
+    fn open(path: &'a str, bytes: &[u8]) -> Res<File<'a>> {
+        if !bytes.starts_with(b"PAR1") {
+            return Err(origin(path).error("this is not a Parquet file"));
+        }
+        memory::check_available(bytes.len()).map_err(|s| s.error(&format!("the file {path}"), bytes.len()))?;
+        let bytes = Bytes::copy_from_slice(bytes);
+        let meta = decoded(path, || ParquetMetaDataReader::new().parse_and_finish(&bytes))?;
+        Ok(File { path, bytes, meta })
+    }
+
+    /// The names of the columns as identifiers; of a nested column, all names on the way to it.
+    fn names_of(&self) -> Res<Vec<String>> {
+        let columns = self.meta.file_metadata().schema_descr().columns();
+        let paths: Vec<String> = columns.iter().map(|c| c.path().parts().join("_")).collect();
+        table::identifiers(origin(self.path), paths.iter().map(String::as_str))
+    }
+
+    /// Appends the rows of a row group.
+    fn append(&self, group: usize, column: usize, want: &WantedColumn, to: &mut Builder) -> Res<()> {
+        polling::poll()?;
+        let meta = self.meta.row_group(group);
+        let (rows, chunk) = self.chunk(meta, column)?;
+        let d = meta.column(column).column_descr_ptr();
+        let made = decoded(self.path, || {
+            let mut reader = get_column_reader(d.clone(), chunk.reader(meta.column(column), rows)?);
+            cells(&mut reader, &d, rows)
+        })?;
+        let Some((cells, valid)) = made else {
+            return Err(origin(self.path)
+                .error(format!("the column `{}` ends before row {rows} of row group {group} does", want.name)));
+        };
+        to.extend(cells, valid.as_deref()).map_err(|r| self.refused(r, group, want))
+    }
+
+    /// The number of rows of a row group, and the bytes of a column of it. The sizes that the file states are checked.
+    fn chunk(&self, meta: &RowGroupMetaData, column: usize) -> Res<(usize, Chunk)> {
+        let c = meta.column(column);
+        let damaged = || origin(self.path).error("the file is damaged: its sizes do not agree");
+        let (start, len) = decoded(self.path, || Ok(c.byte_range()))?;
+        let rows = usize::try_from(meta.num_rows()).map_err(|_| damaged())?;
+        let to = start.checked_add(len).filter(|to| *to <= self.bytes.len() as u64).ok_or_else(damaged)?;
+        if c.num_values() != meta.num_rows() || c.uncompressed_size() < 0 {
+            return Err(damaged());
+        }
+        let plain = usize::try_from(c.uncompressed_size()).unwrap_or(usize::MAX);
+        memory::check_available(plain).map_err(|s| s.error("a column", plain))?;
+        memory::room::<[u8; 16]>(rows).map(drop)?;
+        Ok((rows, Chunk { from: start, bytes: self.bytes.slice(start as usize..to as usize), plain }))
+    }
+
+    fn refused(&self, refusal: Refusal, group: usize, want: &WantedColumn) -> Box<Error> {
+        let at = |what: &str, row: usize| {
+            origin(self.path).error(format!("the column `{}` has {what} in row {row} of row group {group}", want.name))
+        };
+        table::refused(origin(self.path), refusal, want, &at)
+    }
+}
+
+impl Source for File<'_> {
+    fn origin(&self) -> Origin<'_> {
+        origin(self.path)
+    }
+
+    fn names(&mut self, _matrix: bool) -> Res<Vec<String>> {
+        self.names_of()
+    }
+
+    fn columns(&mut self, wanted: &[WantedColumn]) -> Res<Vec<Value>> {
+        let names = self.names_of()?;
+        let of_file = self.meta.file_metadata().schema_descr_ptr();
+        let mut out = Vec::with_capacity(wanted.len());
+        for want in wanted {
+            let k = table::position(origin(self.path), &names, want.name)?;
+            let (column, found) = meaning(&of_file.columns()[k]);
+            table::fits(origin(self.path), want, column, &found)?;
+            let mut builder = Builder::new(&want.kind);
+            for group in 0..self.meta.num_row_groups() {
+                self.append(group, k, want, &mut builder)?;
+            }
+            out.push(builder.finish());
+        }
+        Ok(out)
+    }
+}
+
+/// The type of a column, `None` if adl has none, and what the file calls it.
+fn meaning(c: &ColumnDescriptor) -> (Option<Column>, String) {
+    if c.max_rep_level() > 0 || c.path().parts().len() > 1 {
+        return (None, "nested values".to_owned());
+    }
+    let (logical, converted, physical) = (c.logical_type_ref(), c.converted_type(), c.physical_type());
+    let found = match (logical, converted) {
+        (Some(l), _) => format!("{l:?}"),
+        (None, ConvertedType::NONE) => format!("{physical:?}"),
+        (None, converted) => format!("{converted:?}"),
+    };
+    let plain = logical.is_none() && converted == ConvertedType::NONE;
+    let column = match physical {
+        Physical::BOOLEAN if plain => Some(Column::Bool),
+        Physical::INT32 | Physical::INT64 if plain || bits(c).is_some() => Some(Column::Int),
+        Physical::FLOAT | Physical::DOUBLE if plain => Some(Column::Float),
+        Physical::FIXED_LEN_BYTE_ARRAY if matches!(logical, Some(LogicalType::Float16)) => Some(Column::Float),
+        Physical::BYTE_ARRAY => match (logical, converted) {
+            (Some(LogicalType::String | LogicalType::Enum | LogicalType::Json), _) => Some(Column::Text),
+            (None, ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON | ConvertedType::NONE) => {
+                Some(Column::Text)
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    // Of `Timestamp(TimestampType { .. })` the first word.
+    (column, found.split('(').next().unwrap_or("").to_lowercase())
+}
+
+/// Width and sign of a column of integers that says them.
+fn bits(c: &ColumnDescriptor) -> Option<(u8, bool)> {
+    match (c.logical_type_ref(), c.converted_type()) {
+        (Some(LogicalType::Integer(t)), _) => Some((t.bit_width.unsigned_abs(), t.is_signed)),
+        (Some(_), _) => None,
+        (None, ConvertedType::INT_8) => Some((8, true)),
+        (None, ConvertedType::INT_16) => Some((16, true)),
+        (None, ConvertedType::INT_32) => Some((32, true)),
+        (None, ConvertedType::INT_64) => Some((64, true)),
+        (None, ConvertedType::UINT_8) => Some((8, false)),
+        (None, ConvertedType::UINT_16) => Some((16, false)),
+        (None, ConvertedType::UINT_32) => Some((32, false)),
+        (None, ConvertedType::UINT_64) => Some((64, false)),
+        _ => None,
+    }
+}
+
+/// Cells, and which of them are not missing (`None`: all).
+type Read = (Cells, Option<Vec<bool>>);
+
+/// The cells of `rows` rows; `None` if there are fewer.
+fn cells(reader: &mut ColumnReader, c: &ColumnDescriptor, rows: usize) -> parquet::errors::Result<Option<Read>> {
+    let unsigned = bits(c).is_some_and(|(_, signed)| !signed);
+    Ok(match reader {
+        ColumnReader::BoolColumnReader(r) => numbers(r, c, rows, Cells::Bool, |x: bool| x)?,
+        ColumnReader::Int32ColumnReader(r) if unsigned => {
+            numbers(r, c, rows, Cells::Int, |x: i32| i64::from(x.cast_unsigned()))?
+        }
+        ColumnReader::Int32ColumnReader(r) => numbers(r, c, rows, Cells::Int, i64::from)?,
+        ColumnReader::Int64ColumnReader(r) if unsigned => numbers(r, c, rows, Cells::Unsigned, i64::cast_unsigned)?,
+        ColumnReader::Int64ColumnReader(r) => numbers(r, c, rows, Cells::Int, |x| x)?,
+        ColumnReader::FloatColumnReader(r) => numbers(r, c, rows, Cells::F32, |x| x)?,
+        ColumnReader::DoubleColumnReader(r) => numbers(r, c, rows, Cells::Float, |x| x)?,
+        ColumnReader::FixedLenByteArrayColumnReader(r) => {
+            numbers(r, c, rows, Cells::Float, |x: FixedLenByteArray| match x.data() {
+                [a, b] => super::npy::half(u16::from_le_bytes([*a, *b])),
+                _ => f64::NAN,
+            })?
+        }
+        ColumnReader::ByteArrayColumnReader(r) => texts(r, c, rows)?,
+        ColumnReader::Int96ColumnReader(_) => None,
+    })
+}
+
+/// The values of a column, one for each row; a missing one is the default.
+fn numbers<T: DataType, X: Clone + Default>(
+    reader: &mut ColumnReaderImpl<T>,
+    c: &ColumnDescriptor,
+    rows: usize,
+    cells: impl FnOnce(Vec<X>) -> Cells,
+    to: impl Fn(T::T) -> X,
+) -> parquet::errors::Result<Option<Read>> {
+    let Some((values, valid)) = levels(reader, c, rows)? else { return Ok(None) };
+    Ok(Some((cells(spread(values.into_iter().map(to), valid.as_deref(), X::default())), valid)))
+}
+
+fn texts(
+    reader: &mut ColumnReaderImpl<parquet::data_type::ByteArrayType>,
+    c: &ColumnDescriptor,
+    rows: usize,
+) -> parquet::errors::Result<Option<Read>> {
+    let Some((values, valid)) = levels(reader, c, rows)? else { return Ok(None) };
+    let text = |x: ByteArray| x.as_utf8().map(crate::ops::data_text);
+    let all = values.into_iter().map(text).collect::<parquet::errors::Result<Vec<_>>>()?;
+    let empty = crate::ops::data_text("");
+    Ok(Some((Cells::Text(spread(all.into_iter(), valid.as_deref(), empty)), valid)))
+}
+
+/// The values at the rows that have one, and `empty` at the others.
+fn spread<X: Clone>(mut values: impl Iterator<Item = X>, valid: Option<&[bool]>, empty: X) -> Vec<X> {
+    match valid {
+        None => values.collect(),
+        Some(v) => {
+            v.iter().map(|here| if *here { values.next().unwrap_or(empty.clone()) } else { empty.clone() }).collect()
+        }
+    }
+}
