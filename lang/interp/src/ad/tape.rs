@@ -50,6 +50,10 @@ pub(crate) trait Rule {
     }
     /// Maps tangents of the parents ([`Value::Zero`] if there is none) to tangents of the outputs.
     fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>>;
+    /// Whether it is run even if every cotangent or tangent is zero.
+    fn always(&self) -> bool {
+        false
+    }
     /// The map on single scalars, if it is known without running the rule.
     fn view(&self) -> View<'_> {
         View::Opaque(None)

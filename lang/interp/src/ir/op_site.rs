@@ -30,6 +30,7 @@ pub fn site(datas: &[Rc<DataDecl>], func: &Function, stmt: &Stmt) -> OpSite {
     let what = match positional {
         Op::Prim(p, _) => LoweredOp::Prim(p, vec![Value::Rep(Rc::new(prim_rep(func, &vars, stmt)))]),
         Op::Construct { data, tag, .. } => LoweredOp::Con(constructor(datas.get(data.0 as usize), tag, vars.len())),
+        Op::Collective { kind, args, .. } => LoweredOp::Collective(kind, args.len(), stmt.span),
         op => LoweredOp::Op(op),
     };
     OpSite { what, vars, zeros: zeros(func, stmt) }

@@ -183,7 +183,7 @@ pub(super) fn work<'a>(op: &Op, linear: bool, get: &dyn Fn(Var) -> &'a Val, outs
         | Op::If(..)
         | Op::Switch(..)
         | Op::Call { .. } => 0,
-        Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => 0,
+        Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } | Op::Collective { .. } => 0,
         Op::Dim(..)
         | Op::Shape(_)
         | Op::Size(_)

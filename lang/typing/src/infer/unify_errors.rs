@@ -6,7 +6,7 @@ use crate::errors::mismatch::Mismatch;
 use crate::errors::reason::{Evidence, Reason, Role};
 use crate::errors::records::{FieldsDiffer, NoField};
 use crate::errors::sizes::{KnownSize, SizeMismatch};
-use crate::ty::{Class, Origin, RecordTy, Size, Ty};
+use crate::ty::{Class, Origin, RecordTy, Size, Ty, part_of_each};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -192,6 +192,10 @@ impl Infer<'_> {
 
     fn class_hint(&self, class: Class, t: &Ty, span: Span) -> Option<String> {
         Some(match (class, t) {
+            (_, t) if part_of_each(t).is_some() => {
+                "it may differ from rank to rank: use it inside `comm.each`, or its `comm.total` or `comm.gather`"
+                    .into()
+            }
             (class, Ty::Str) if is_numeric(class) => {
                 "numbers and texts do not mix: `++` joins texts, `show x` gives the text of a value".into()
             }
