@@ -83,6 +83,18 @@ impl Parts {
     }
 }
 
+/// The address of a buffer. That of an empty one may be any number in Rust, and some numbers have a meaning in MPI: in the
+/// standard ABI, `MPI_IN_PLACE` is 1.
+fn address(bytes: &[u8]) -> *const c_void {
+    static NOTHING: u8 = 0;
+    if bytes.is_empty() { (&raw const NOTHING).cast() } else { bytes.as_ptr().cast() }
+}
+
+/// The address of a buffer that MPI writes to; of an empty one it writes nothing.
+fn address_mut(bytes: &mut [u8]) -> *mut c_void {
+    if bytes.is_empty() { address(bytes).cast_mut() } else { bytes.as_mut_ptr().cast() }
+}
+
 /// Opens a library and initialises MPI.
 pub fn open(path: &Path) -> Result<Box<dyn Mpi>, String> {
     // SAFETY: opening runs the library's initialisers. The user has named this library, or it has the name of an MPI.
@@ -179,7 +191,7 @@ impl<H: Copy> Mpi for Library1<H> {
     fn all_gather(&self, mine: &[u8], all: &mut [u8]) -> Result<(), String> {
         let (Handles { world, byte, .. }, n) = (self.handles, mine.len() as c_int);
         // SAFETY: MPI reads `n` bytes of `mine` and writes `n` bytes for each rank; `World` makes `all` that long.
-        let code = unsafe { (self.allgather)(mine.as_ptr().cast(), n, byte, all.as_mut_ptr().cast(), n, byte, world) };
+        let code = unsafe { (self.allgather)(address(mine), n, byte, address_mut(all), n, byte, world) };
         self.check(code)
     }
 
@@ -190,10 +202,10 @@ impl<H: Copy> Mpi for Library1<H> {
         // rank gives the same counts, because all have learned them from each other.
         let code = unsafe {
             (self.allgatherv)(
-                mine.as_ptr().cast(),
+                address(mine),
                 mine.len() as c_int,
                 byte,
-                all.as_mut_ptr().cast(),
+                address_mut(all),
                 parts.counts.as_ptr(),
                 parts.starts.as_ptr(),
                 byte,
@@ -210,11 +222,11 @@ impl<H: Copy> Mpi for Library1<H> {
         // sends, because all have learned the counts from each other.
         let code = unsafe {
             (self.alltoallv)(
-                mine.0.as_ptr().cast(),
+                address(mine.0),
                 mine.1.counts.as_ptr(),
                 mine.1.starts.as_ptr(),
                 byte,
-                all.0.as_mut_ptr().cast(),
+                address_mut(all.0),
                 all.1.counts.as_ptr(),
                 all.1.starts.as_ptr(),
                 byte,

@@ -20,6 +20,9 @@ use std::time::Duration;
 /// in the meantime.
 const GRACE: Duration = Duration::from_millis(300);
 
+/// How long a rank that has reported an error waits before it ends the others: the launcher must have read what it wrote.
+const FORWARDED: Duration = Duration::from_millis(100);
+
 /// What the ranks of a run agree on.
 pub struct Agreement {
     world: Option<World>,
@@ -33,6 +36,8 @@ pub struct Agreement {
     apart: Option<String>,
     /// Whether all ranks print.
     all_print: bool,
+    /// How many messages the program has sent, and the bytes that this rank has given.
+    sent: (u64, u64),
 }
 
 /// The agreement, which the host and the end of the run use.
@@ -55,6 +60,7 @@ pub fn join(global: &Global) -> Result<Option<Group>, String> {
         at: String::new(),
         apart: None,
         all_print: global.all_ranks,
+        sent: (0, 0),
     };
     Ok(Some(Rc::new(RefCell::new(agreement))))
 }
@@ -107,6 +113,15 @@ impl Agreement {
     /// Whether this is rank 0.
     pub fn is_first(&self) -> bool {
         self.rank == 0
+    }
+
+    /// What the program has sent, as a line for `--derivation`.
+    pub fn sent(&self, json: bool) -> String {
+        let (messages, bytes) = self.sent;
+        match json {
+            true => format!("{{\"messages\":{messages},\"bytes\":{bytes}}}"),
+            false => format!("messages: {messages} of {} ranks; {bytes} bytes from rank {}", self.size, self.rank),
+        }
     }
 
     /// The first bytes of a message: the number and the name of the operation.
@@ -179,6 +194,10 @@ impl Ranks for Agreement {
             None => Err("the ranks have parted".to_owned()),
         }
     }
+    fn count(&mut self, bytes: usize) {
+        self.sent.0 += 1;
+        self.sent.1 += bytes as u64;
+    }
 }
 
 /// A file that rank 0 reads for all.
@@ -215,6 +234,9 @@ impl Ranks for RankedGroup {
     }
     fn all_to_all(&mut self, parts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String> {
         self.0.borrow_mut().all_to_all(parts)
+    }
+    fn count(&mut self, bytes: usize) {
+        self.0.borrow_mut().count(bytes);
     }
 }
 
@@ -383,8 +405,19 @@ pub fn end(
     }
     group.borrow_mut().all_print = true;
     report(session, &diags);
+    std::thread::sleep(FORWARDED);
     if let Some(world) = &group.borrow().world {
         world.abort(i32::from(code));
+    }
+    code
+}
+
+/// Ends a run that has not begun, for a reason that all ranks know: rank 0 reports it. Returns the exit code.
+pub fn end_without(group: &Group, report: impl FnOnce() -> u8) -> u8 {
+    let code = if group.borrow().is_first() { report() } else { 1 };
+    let world = group.borrow_mut().world.take();
+    if let Some(world) = world {
+        world.finish();
     }
     code
 }

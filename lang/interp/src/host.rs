@@ -23,6 +23,8 @@ pub trait Ranks {
     /// Sends `parts[r]` to rank `r`, and returns what each rank has sent to this one. It belongs to the operation of the
     /// last [`Ranks::all_gather`].
     fn all_to_all(&mut self, parts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String>;
+    /// Counts an operation to which this rank has given so many bytes of numbers.
+    fn count(&mut self, bytes: usize);
 }
 
 /// The interface to the outside world, implemented by the command line, the kernel and tests. By default a host

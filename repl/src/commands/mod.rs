@@ -179,6 +179,9 @@ fn finish(global: &Global, s: &mut Session, out: &Outcome, group: Option<&Group>
         for line in if global.json { s.derivations_json() } else { s.timed_derivations() } {
             let _ = writeln!(err, "{line}");
         }
+        if let Some(group) = group {
+            let _ = writeln!(err, "{}", group.borrow().sent(global.json));
+        }
     }
     code
 }
@@ -277,7 +280,10 @@ pub fn script(global: &Global, file: &str, args: Vec<String>) -> u8 {
             ];
             let near = adl_session::docs::nearest(file, commands.into_iter())
                 .map(|c| format!("did you mean `adl {c}`? `adl help` lists the commands"));
-            return unreadable(global, file, &error, near.as_deref());
+            return match group {
+                Some(group) => ranks::end_without(&group, || unreadable(global, file, &error, near.as_deref())),
+                None => unreadable(global, file, &error, near.as_deref()),
+            };
         }
     };
     let mut s = batch_of(global, args, group.as_ref());

@@ -92,7 +92,7 @@ pub(crate) fn backward(
     wanted: &[u32],
 ) -> Res<Vec<Value>> {
     let mut adj = Adjoints { tape, flat: vec![0.0; tape.recs.len()], vals: HashMap::new(), elems: HashMap::new() };
-    let mut top = 0;
+    let mut top = tape.always;
     for (node, v) in seeds {
         top = top.max(node as usize + 1);
         // Shapes agree by typing, so a scalar cotangent is never added to an array node here.

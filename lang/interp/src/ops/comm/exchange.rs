@@ -36,6 +36,12 @@ fn once(m: &mut Machine, run: impl FnOnce(&mut Machine) -> Res<Vec<Value>>) -> R
     Ok(outs)
 }
 
+fn count(m: &mut Machine, bytes: usize) {
+    if let Some(ranks) = m.host.ranks() {
+        ranks.count(bytes);
+    }
+}
+
 fn gathered(m: &mut Machine, what: &str, bytes: &[u8]) -> Res<Vec<Vec<u8>>> {
     let Some(ranks) = m.host.ranks() else { return Ok(vec![bytes.to_vec()]) };
     ranks.all_gather(what, bytes).map_err(failed)
@@ -52,6 +58,7 @@ pub(super) fn lengths(m: &mut Machine, own: i64) -> Res<Value> {
         return Ok(array::ints(vec![own]));
     }
     let outs = once(m, |m| {
+        count(m, own.to_le_bytes().len());
         let all = gathered(m, "comm.gather, for the lengths of the parts", &own.to_le_bytes())?;
         Ok(vec![array::ints(all.iter().map(|b| wire::word(b) as i64).collect())])
     })?;
@@ -62,6 +69,9 @@ pub(super) fn lengths(m: &mut Machine, own: i64) -> Res<Value> {
 pub(super) fn run(m: &mut Machine, kind: Collective, leaves: Vec<Value>, at: &Value, site: Span) -> Res<Vec<Value>> {
     let (rank, size) = place(m);
     let by = rank_operand(kind, at, size)?;
+    if kind.by_lengths() {
+        fitting_lengths(kind, &leaves, &sizes(at), (rank, size))?;
+    }
     match kind {
         Collective::Spread => return Ok(leaves),
         Collective::Mine => {
@@ -78,6 +88,7 @@ pub(super) fn run(m: &mut Machine, kind: Collective, leaves: Vec<Value>, at: &Va
     }
     once(m, |m| {
         let own = leaves.iter().map(wire::leaf).collect::<Res<Vec<_>>>()?;
+        count(m, own.iter().flatten().map(Leaf::bytes).sum());
         let what = name(m, kind, site);
         let made = match kind {
             Collective::Total => total(m, &what, &own)?,
@@ -140,11 +151,21 @@ fn own_rows(at: &Value, rank: usize) -> (usize, usize) {
 
 fn own_part(v: &Value, (lo, hi): (usize, usize)) -> Res<Value> {
     match v {
-        Value::Array(a) if hi <= a.shape.first().copied().unwrap_or(0) => {
-            Ok(Value::Array(Rc::new(array::part(a, lo, hi)?)))
+        Value::Array(a) => Ok(Value::Array(Rc::new(array::part(a, lo, hi)?))),
+        _ => Ok(v.clone()),
+    }
+}
+
+/// Requires that the lengths of the parts are those of the arrays that are taken apart or put together.
+fn fitting_lengths(kind: Collective, leaves: &[Value], lengths: &[usize], (rank, size): (usize, usize)) -> Res<()> {
+    let whole = matches!(kind, Collective::Mine | Collective::ScatterSum);
+    let rows = if whole { lengths.iter().sum() } else { lengths.get(rank).copied().unwrap_or(0) };
+    let fits = |v: &Value| matches!(v, Value::Zero) || crate::value::seq::len(v) == rows;
+    match lengths.len() == size && leaves.iter().all(fits) {
+        true => Ok(()),
+        false => {
+            Err(Error::new(codes::SIZE, format!("`comm.{}`: parts of other lengths than the array has", kind.word())))
         }
-        Value::Zero => Ok(Value::Zero),
-        _ => Err(Error::new(codes::SIZE, "the parts of a gathered array have other lengths than its cotangent")),
     }
 }
 
