@@ -43,7 +43,7 @@ pub fn candidates(launcher: Option<&Launcher>) -> Vec<PathBuf> {
     let open = launcher.is_some_and(|l| l.variable == "OMPI_COMM_WORLD_RANK");
     let hydra = launcher.is_some_and(|l| l.variable == "PMI_RANK");
     // A library that does not understand the launcher would run each process as a world of one rank.
-    let fits = |name: &&str| !(open && name.ends_with(".so.12")) && !(hydra && name.ends_with(".so.40"));
+    let fits = |name: &&str| !(open && name.ends_with(".so.12") || hydra && name.ends_with(".so.40"));
     let beside = mpiexec().and_then(|p| Some(p.parent()?.parent()?.join("lib")));
     let names: Vec<&str> = NAMES.iter().copied().filter(fits).collect();
     let near = beside.iter().flat_map(|dir| names.iter().map(|n| dir.join(n))).filter(|p| p.is_file());

@@ -8,6 +8,7 @@
 //! What is *not* here: what the bytes mean, and the check that all ranks are at the same operation.
 
 #[cfg(unix)]
+#[allow(unsafe_code)]
 mod abi;
 pub mod find;
 mod limits;

@@ -225,9 +225,9 @@ const EXPLAIN: &[(&str, &str)] = &[
     (
         codes::INSIDE_EACH,
         "The function of `comm.each` runs on each rank by itself, and must not wait for the others; not in a function that it calls either.\n\n\
-        \x20   let average x = comm.total x / float comm.size\n\
-        \x20   print (comm.total (comm.each (fun v -> average (comm.spread v)) (comm.spread 2.0)))   -- wrong\n\
-        \x20   print (average (comm.spread 2.0))                                                   -- right",
+        \x20   let average x = comm.total (comm.spread x) / float comm.size\n\
+        \x20   print (comm.total (comm.each average (comm.spread 2.0)))   -- wrong\n\
+        \x20   print (average 2.0)                                        -- right",
     ),
     (
         codes::STRUCTURE,

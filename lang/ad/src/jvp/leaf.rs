@@ -68,6 +68,7 @@ impl J<'_> {
         if active.is_empty() {
             return;
         }
+        self.decide(s.span, "collective", backwards(kind), "");
         let args: Vec<Var> = active.iter().map(|(a, _)| self.tangent(*a)).collect();
         let lin_outs: Vec<Var> = active.iter().map(|(_, y)| self.fresh_tangent(*y)).collect();
         let op = Op::Collective { kind, args, at };
@@ -347,5 +348,21 @@ impl J<'_> {
             }
         }
         self.b.one(Op::ArrayLit { elems: extents, shape: None }, Ty::shape())
+    }
+}
+
+/// What the transpose of a collective sends.
+fn backwards(kind: Collective) -> &'static str {
+    match kind {
+        Collective::Spread => "spread: backwards one all-reduce of all cotangents",
+        Collective::Total => "total: backwards nothing is sent",
+        Collective::Mine => "mine: backwards one all-gather",
+        Collective::Gather => "gather: backwards nothing is sent",
+        Collective::ScatterSum => "scatter_sum: backwards one all-gather",
+        Collective::GatherEach => "gather_each: backwards one reduce-scatter",
+        Collective::Shift => "shift: backwards one shift to the other side",
+        Collective::Exchange => "exchange: backwards one all-to-all",
+        Collective::From => "from: backwards nothing is sent",
+        Collective::Place => "place: backwards one broadcast",
     }
 }

@@ -27,6 +27,7 @@ use crate::collective::Collective;
 use crate::func::{Block, FnId, Function, Program, Stmt, Var};
 use crate::op::{Lit, Op};
 use crate::ty::Ty;
+use adl_prim::Prim;
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -273,7 +274,13 @@ impl<'a> Evaluator<'a> {
         let unit = Ty::Bool;
         let ty = s.outs.iter().chain(&s.lin_outs).next().map_or(&unit, |v| fr.f.ty(*v));
         match &s.op {
-            Op::Prim(p, args) => self.host.prims(*p, &fr.vals(args)),
+            Op::Prim(p, args) => {
+                if matches!(p, Prim::Comm(c) if c.sends()) {
+                    self.counts.messages += 1;
+                    self.counts.message_bytes += 8;
+                }
+                self.host.prims(*p, &fr.vals(args))
+            }
             Op::Destruct { a, tag, .. } => match fr.get(*a) {
                 Val::Data(c) if c.tag == *tag => Ok(c.fields.clone()),
                 Val::SymbolicZero => Ok(s.outs.iter().chain(&s.lin_outs).map(|v| Val::zero(fr.f.ty(*v))).collect()),
@@ -281,7 +288,14 @@ impl<'a> Evaluator<'a> {
             },
             Op::Dup(a) => Ok(vec![fr.get(*a).clone(), fr.get(*a).clone()]),
             Op::Drop(_) => Ok(Vec::new()),
-            Op::Collective { kind, args, at } => alone(*kind, fr.vals(args), at.map(|v| fr.get(v))),
+            Op::Collective { kind, args, at } => {
+                let args = fr.vals(args);
+                if kind.sends() {
+                    self.counts.messages += 1;
+                    self.counts.message_bytes += 8 * args.iter().map(Val::scalars).sum::<u64>();
+                }
+                self.host.collective(*kind, args, at.map(|v| fr.get(v)))
+            }
             // A product costs more than the size of its operands and results, so it polls for a stop.
             Op::MatMul(x, y) => arrays::product(fr.get(*x), fr.get(*y), ty, &|| self.host.stop()).map(|v| vec![v]),
             Op::Contract(c) => {

@@ -63,7 +63,7 @@ fn doubled(t: &Ty) -> Option<Ty> {
 }
 
 /// Whether a type has an `Each` in it.
-fn mentions(t: &Ty) -> bool {
+pub(super) fn mentions(t: &Ty) -> bool {
     match t {
         Ty::Fun(a, b) | Ty::Lin(a, b) => mentions(a) || mentions(b),
         Ty::Tuple(parts) => parts.iter().any(mentions),

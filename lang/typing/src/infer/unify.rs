@@ -338,6 +338,10 @@ impl Infer<'_> {
             Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) if matches!(class, Class::Nums | Class::Reals) => Err(ty),
             // Compound data needs a real leaf, which may be found later.
             Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) if class == Class::Space => {
+                let deep = self.resolve_deep(&ty);
+                if super::each::mentions(&deep) {
+                    return Err(deep);
+                }
                 self.at_end.spaces.push((ty.clone(), span, op));
                 self.class_of(Class::Diff, &ty, span, op, seen)
             }
