@@ -168,7 +168,8 @@ fn passes(
     cost.adjoint = cost.lines.values().map(|l| l.adjoint).sum();
     cost.arithmetic.1 = forward.arithmetic - forward.inside + adjoint.arithmetic - adjoint.inside;
     cost.results = dy.iter().map(reals).sum();
-    cost.messages[1..].copy_from_slice(&[forward.messages + adjoint.messages, forward.message_bytes + adjoint.message_bytes]);
+    cost.messages[1..]
+        .copy_from_slice(&[forward.messages + adjoint.messages, forward.message_bytes + adjoint.message_bytes]);
     // Where forward mode reads an element, the transpose may gather, which computes indices.
     cost.beyond = tangent.beyond + adjoint.non_linear;
     Ok(cost)
