@@ -104,8 +104,8 @@ impl World {
             let now = |n: usize| n.saturating_sub(start).min(most);
             let sent: Vec<usize> = parts.iter().map(|p| now(p.len())).collect();
             let received: Vec<usize> = lengths.iter().map(|row| now(row[self.rank])).collect();
-            let bytes: Vec<u8> =
-                parts.iter().zip(&sent).flat_map(|(p, n)| p.iter().skip(start).take(*n)).copied().collect();
+            let pieces = parts.iter().zip(&sent).map(|(p, n)| &p[start.min(p.len())..][..*n]);
+            let bytes: Vec<u8> = pieces.collect::<Vec<_>>().concat();
             let (from, to) = (Parts::new(&sent), Parts::new(&received));
             let mut more = vec![0; to.total];
             self.mpi.all_to_all((&bytes, &from), (&mut more, &to))?;

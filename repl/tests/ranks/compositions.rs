@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// A small generator of numbers (SplitMix64).
+/// A small generator of numbers (`SplitMix64`).
 struct Rng(u64);
 
 impl Rng {
@@ -52,7 +52,7 @@ fn composition(rng: &mut Rng, k: usize, text: &mut String) {
         _ => (State::Ragged, format!("ragged {s}")),
     };
     let (mut state, mut body) = (first, "v".to_owned());
-    for _ in 0..1 + rng.below(5) {
+    for _ in 0..=rng.below(5) {
         let (next, applied) = step(rng, state, &body);
         (state, body) = (next, applied);
     }

@@ -88,6 +88,15 @@ impl Leaf {
     }
 }
 
+/// Appends the bytes of numbers, in a loop that compiles to a copy.
+fn append<T: Copy, const N: usize>(numbers: &[T], out: &mut Vec<u8>, bytes: fn(T) -> [u8; N]) {
+    let start = out.len();
+    out.resize(start + numbers.len() * N, 0);
+    for (place, x) in out[start..].chunks_exact_mut(N).zip(numbers) {
+        place.copy_from_slice(&bytes(*x));
+    }
+}
+
 fn broken() -> Box<Error> {
     Error::new(codes::RANKS, "a message from another rank that is cut short")
 }
@@ -118,9 +127,9 @@ impl Numbers {
     /// Appends the bytes of the numbers from `lo` to `hi`.
     pub fn write(&self, (lo, hi): (usize, usize), out: &mut Vec<u8>) {
         match self {
-            Numbers::F64(v) => out.extend(v[lo..hi].iter().flat_map(|x| x.to_le_bytes())),
-            Numbers::F32(v) => out.extend(v[lo..hi].iter().flat_map(|x| x.to_le_bytes())),
-            Numbers::I64(v) => out.extend(v[lo..hi].iter().flat_map(|x| x.to_le_bytes())),
+            Numbers::F64(v) => append(&v[lo..hi], out, f64::to_le_bytes),
+            Numbers::F32(v) => append(&v[lo..hi], out, f32::to_le_bytes),
+            Numbers::I64(v) => append(&v[lo..hi], out, i64::to_le_bytes),
             Numbers::Bool(v) => out.extend(v[lo..hi].iter().map(|b| u8::from(*b))),
         }
     }
