@@ -10,6 +10,7 @@ mod html;
 mod input;
 mod interactive;
 mod memory;
+mod ranks;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::IsTerminal;
@@ -74,6 +75,12 @@ pub struct Global {
     /// What gradients store and recompute: `store_all`, `recompute_all`, auto, "budget N", sqrt, "revolve N".
     #[arg(long, value_name = "PLAN", default_value = "store_all", value_parser = plan, global = true)]
     plan: String,
+    /// Run on N ranks: the command is started by `mpiexec -n N`.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536), global = true)]
+    ranks: Option<u32>,
+    /// All ranks print, with the rank before each line; otherwise rank 0 alone.
+    #[arg(long, global = true)]
+    all_ranks: bool,
     /// For screen readers and logs: no editor, no colours, no bars, values on one line.
     #[arg(long, global = true)]
     plain: bool,
@@ -255,6 +262,9 @@ pub fn main(words: &[String], command: Option<Vec<String>>) -> u8 {
     let mut cli = cli;
     cli.global.rename_old_flags();
     let global = cli.global.clone();
+    if let Some(n) = global.ranks.filter(|n| *n > 1 && adl_mpi::launcher().is_none()) {
+        return commands::usage(&ranks::launch(words, n));
+    }
     commands::guarded(&global, || dispatch(cli))
 }
 

@@ -425,6 +425,7 @@ fn reference(p: Prim) -> Reference {
         )
         | P::Random(_)
         | P::Io(_)
+        | P::Comm(_)
         | P::Text(_)
         | P::General(GeneralFn::Assert | GeneralFn::Error | GeneralFn::Zero) => Nothing,
         // Derivative operators.

@@ -5,7 +5,9 @@
 //! differences; `linearize` and `vjp` against forward mode (the inner product with any cotangent, to 1e-12); and the second derivative
 //! in all four nestings of forward and reverse, which also shows that it is symmetric.
 
-use adl_prim::{ArrayFn, Bin, DerivativeFn, GeneralFn, HigherOrderFn, LinalgFn, NumberFn, Prim, ReductionFn, Un};
+use adl_prim::{
+    ArrayFn, Bin, CommFn, DerivativeFn, GeneralFn, HigherOrderFn, LinalgFn, NumberFn, Prim, ReductionFn, Un,
+};
 use adl_tests::{echo_in, session};
 
 /// What is checked for a primitive.
@@ -92,6 +94,36 @@ fn check(p: Prim) -> Check {
             ),
         ]),
         P::Number(NumberFn::ToFloat | NumberFn::F32ToFloat) => At(&[("Float", "float x * to_float x", SMALL)]),
+        P::Comm(CommFn::Spread | CommFn::Total | CommFn::Each) => At(&[
+            ("[n]Float", "comm.total (comm.each (fun v -> v * v * x) (comm.spread x))", VECTORS),
+            (
+                "(Float, [n]Float)",
+                "comm.total (comm.each (fun v -> (fst x * fst v, snd v)) (comm.spread x))",
+                &["(2.0, [3.0, 4.0])"],
+            ),
+        ]),
+        P::Comm(CommFn::Zip) => At(&[(
+            "[n]Float",
+            "let y = comm.spread x in comm.total (comm.each (fun (a, b) -> a * b) (comm.zip y y))",
+            VECTORS,
+        )]),
+        P::Comm(CommFn::Mine | CommFn::Gather) => At(&[
+            ("[n]Float", "comm.gather (comm.each (fun v -> map (fun a -> a * a) v) (comm.mine x))", VECTORS),
+            ("[n][m]Float", "comm.gather (comm.each (fun v -> map (fun r -> r * r) v) (comm.mine x))", MATRICES),
+        ]),
+        P::Comm(CommFn::ScatterSum | CommFn::GatherEach) => At(&[(
+            "[n]Float",
+            "comm.total (comm.each (fun v -> v * v) (comm.gather_each (comm.scatter_sum (comm.spread x))))",
+            VECTORS,
+        )]),
+        P::Comm(CommFn::Shift | CommFn::Exchange) => At(&[
+            ("[n]Float", "comm.total (comm.each (fun v -> v * v) (comm.shift 2 (comm.spread x)))", VECTORS),
+            ("[n]Float", "comm.total (comm.each (fun v -> v * v) (comm.exchange (comm.spread [x])))", VECTORS),
+        ]),
+        P::Comm(CommFn::From | CommFn::Place) => {
+            At(&[("[n]Float", "let y = comm.from 0 (comm.place 0 x) in y * y", VECTORS)])
+        }
+        P::Comm(CommFn::Rank | CommFn::Size | CommFn::Blocks | CommFn::Lengths) => Discrete,
         P::Number(NumberFn::ToF32) => At(&[("F32", "to_f32 (to_float x * to_float x)", &["1.5f32"])]),
         P::HigherOrder(HigherOrderFn::Map) => At(&[
             ("[n]Float", "map (fun v -> v * v * v) x", VECTORS),

@@ -90,6 +90,7 @@ impl Activity {
                 self.mark_like(ad, program, func, &stmt.outs[..carried], &ir_loop.init);
                 debug_assert!(matches!(ir_loop.trip, Trip::Count(_) | Trip::While(_)));
             }
+            Op::Collective { args, .. } => self.mark_like(ad, program, func, &stmt.outs, args),
             Op::Call { f: g, args, .. } => {
                 let wrt: Vec<bool> = args.iter().map(|a| self.has(*a)).collect();
                 if wrt.iter().any(|w| *w) {

@@ -64,7 +64,8 @@ pub enum Segments {
 pub struct Decision {
     /// The source location.
     pub span: Span,
-    /// `reduce`, `scan`, `scan_exclusive`, `reduce_by_index`, `comprehension`, `loop`, `gather`, `scatter` or `sort`.
+    /// `reduce`, `scan`, `scan_exclusive`, `reduce_by_index`, `comprehension`, `loop`, `gather`,
+    /// `scatter`, `sort` or `collective`.
     pub construct: &'static str,
     /// The rule, with its section of the paper.
     pub rule: &'static str,

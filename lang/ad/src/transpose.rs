@@ -23,8 +23,8 @@ use crate::check;
 use crate::limits::transpose::VARIANTS;
 use crate::tensor::affine::Forms;
 use adl_ir::rewrite::{dce, linear_uses};
-use adl_ir::{Block, Builder, FnId, Function, Op, Program, Stmt, Ty, Var};
-use adl_prim::Bin;
+use adl_ir::{Block, Builder, Collective, FnId, Function, Op, Program, Stmt, Ty, Var};
+use adl_prim::{Bin, Un};
 use adl_specialise::Unsupported;
 use std::collections::HashMap;
 
@@ -255,6 +255,10 @@ impl T<'_> {
             Op::If(..) | Op::Switch(..) => self.branches(stmt),
             Op::Loop(_) => self.nest_or_loop(stmt),
             Op::Call { f, args, lin_args, .. } => self.call(stmt, *f, args, lin_args),
+            Op::Collective { kind, args, at } => {
+                self.sent_back(stmt, *kind, args, *at);
+                Ok(())
+            }
             Op::Destruct { a, data, tag } => {
                 // If no field has a cotangent, the data's cotangent stays a symbolic zero.
                 if stmt.lin_outs.iter().any(|o| self.cts.contains_key(&self.root(*o))) {
@@ -275,6 +279,21 @@ impl T<'_> {
                 }
             }
         }
+    }
+
+    /// The transpose of a collective sends the cotangents of all its results together.
+    fn sent_back(&mut self, s: &Stmt, kind: Collective, args: &[Var], at: Option<Var>) {
+        let roots: Vec<Var> = s.lin_outs.iter().map(|o| self.root(*o)).collect();
+        let some = (0..args.len()).filter(|k| self.cts.contains_key(&roots[*k]));
+        let (args, roots): (Vec<Var>, Vec<Var>) = some.map(|k| (args[k], roots[k])).unzip();
+        let cts: Vec<Var> = roots.iter().filter_map(|r| self.cts.remove(r)).collect();
+        if cts.is_empty() {
+            return;
+        }
+        let at = if kind == Collective::Shift { at.map(|k| self.b.un(Un::Neg, k)) } else { at };
+        let tys: Vec<Ty> = args.iter().map(|a| self.b.ty(*a)).collect();
+        let (_, made) = self.b.emit(Op::Collective { kind: kind.transposed(), args: cts, at }, &[], &tys);
+        args.into_iter().zip(made).for_each(|(a, ct)| self.add(a, ct));
     }
 
     fn call(&mut self, s: &Stmt, f: FnId, args: &[Var], lin_args: &[Var]) -> Result<(), Unsupported> {

@@ -108,6 +108,10 @@ pub mod codes {
     pub const NON_FINITE: &str = "E0724";
     /// A GPU that is not available, or was lost together with the data on it.
     pub const DEVICE: &str = "E0725";
+    /// Ranks of a run that disagree, a message that cannot be sent, or a rank that there is not.
+    pub const RANKS: &str = "E0726";
+    /// An operation on all ranks inside of the function of `comm.each`.
+    pub const INSIDE_EACH: &str = "E0727";
     /// A file that cannot be read or written.
     pub const FILE: &str = "E0801";
     /// Invalid CSV.
@@ -214,6 +218,20 @@ const EXPLAIN: &[(&str, &str)] = &[
         use a GPU where there is one, and the CPU elsewhere; `:device gpu` opens a lost one again, and what was there is to be made again.\n\n\
         \x20   adl --device gpu script.adl                               -- wrong where there is no GPU\n\
         \x20   adl --device auto script.adl                              -- right anywhere",
+    ),
+    (
+        codes::RANKS,
+        "All ranks of a run do the same operations on all ranks, in one order. This one cannot be done: it names a rank that there is not, the parts do not fit together, \
+        or another rank is at another operation.\n\n\
+        \x20   print (comm.from 9 (comm.spread 2.0))     -- wrong where there are fewer than ten ranks\n\
+        \x20   print (comm.from 0 (comm.spread 2.0))     -- right",
+    ),
+    (
+        codes::INSIDE_EACH,
+        "The function of `comm.each` runs on each rank by itself, and must not wait for the others; not in a function that it calls either.\n\n\
+        \x20   let average x = comm.total (comm.spread x) / float comm.size\n\
+        \x20   print (comm.total (comm.each average (comm.spread 2.0)))   -- wrong\n\
+        \x20   print (average 2.0)                                        -- right",
     ),
     (
         codes::STRUCTURE,

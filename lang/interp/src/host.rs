@@ -11,6 +11,22 @@ pub enum Format {
     Text,
 }
 
+/// The ranks of a run. All of them call the same methods in the same order.
+pub trait Ranks {
+    /// This rank, from 0.
+    fn rank(&self) -> usize;
+    /// The number of ranks.
+    fn size(&self) -> usize;
+    /// Every rank's bytes, in the order of the ranks. `what` names the operation. It is an error that names both if
+    /// another rank is at another operation.
+    fn all_gather(&mut self, what: &str, bytes: &[u8]) -> Result<Vec<Vec<u8>>, String>;
+    /// Sends `parts[r]` to rank `r`, and returns what each rank has sent to this one. It belongs to the operation of the
+    /// last [`Ranks::all_gather`].
+    fn all_to_all(&mut self, parts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String>;
+    /// Counts an operation to which this rank has given so many bytes of numbers.
+    fn count(&mut self, bytes: usize);
+}
+
 /// The interface to the outside world, implemented by the command line, the kernel and tests. By default a host
 /// has no files, no input and no pictures.
 pub trait Host {
@@ -86,6 +102,12 @@ pub trait Host {
     fn watch(&mut self, _name: &str, _y: f64) -> Result<(), String> {
         Err("no pictures can be shown here".to_owned())
     }
+    /// The ranks of this run, if there are several.
+    fn ranks(&mut self) -> Option<&mut dyn Ranks> {
+        None
+    }
+    /// From now on this rank reads and writes for itself, or together with the others again.
+    fn alone(&mut self, _on: bool) {}
     /// Reports that the outermost loop with a known trip count has completed `done` of `total` iterations.
     /// Called after the machine's `tick` was set.
     fn progress(&mut self, _done: u64, _total: u64) {}

@@ -5,6 +5,13 @@
 //! `docs/ARCHITECTURE.md` has the table of decisions that these figures make.
 //! A figure without a time or a count beside it has no measurement on record.
 
+/// Limits of `ops::comm`.
+pub(crate) mod comm {
+    /// Bytes of a sum over the ranks up to which every rank sends all its numbers to all others. Above, each rank adds one
+    /// block: that takes two more messages, and sends less.
+    pub const INLINE: usize = 4096;
+}
+
 /// Limits of `ad`.
 pub(crate) mod ad {
     /// Maximum number of bytes of a tape that is kept for the next derivative.

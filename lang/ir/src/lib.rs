@@ -34,6 +34,7 @@
 //! transformations (`lang/ad`, `lang/opt`), fast evaluation (`lang/interp`, `lang/jit`), and any IO.
 
 pub mod build;
+mod collective;
 pub mod eval;
 mod extract;
 pub mod func;
@@ -51,6 +52,7 @@ pub mod ty;
 pub mod verify;
 
 pub use build::Builder;
+pub use collective::Collective;
 pub use eval::{Counts, Evaluator, Host, Val};
 pub use func::{Block, DataDecl, FnId, Function, Program, Role, Stmt, Var, VarInfo, Zeros};
 pub use op::{Cmp, Contract, Conv, Lit, Loop, Op, Out, Rule, RuleKind, Soac, SoacKind, Terms, Trip};

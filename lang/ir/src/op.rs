@@ -1,5 +1,6 @@
 //! Operations.
 
+use crate::collective::Collective;
 use crate::func::{Block, FnId, Var};
 use crate::ty::{DataId, Ty};
 pub use adl_prim::Cmp;
@@ -274,6 +275,9 @@ pub enum Op {
     Call { f: FnId, args: Vec<Var>, lin_args: Vec<Var>, rule: Option<Rule>, checkpoint: bool },
     /// A reduction or scan.
     Soac(Box<Soac>),
+    /// Values of all ranks of a run; result `k` is made of operand `k`, and all are sent together. `at` is described at
+    /// the kinds. Linear in all of `args`.
+    Collective { kind: Collective, args: Vec<Var>, at: Option<Var> },
     /// A histogram: applies `op` to `dest` at each key in bounds. Parameters and results of the block are as in
     /// [`Soac`]. After differentiation the number and types of `values` may differ from those of `dest`, because
     /// fusion may add computations to the operator.

@@ -1,5 +1,6 @@
 //! Operands as the rows of [`crate::rows`] list them: how each kind is traversed, printed and parsed.
 
+use crate::collective::Collective;
 use crate::func::Var;
 use crate::op::Trip;
 use crate::parse::{Parser, Res};
@@ -71,7 +72,7 @@ macro_rules! no_variables {
     })* };
 }
 
-no_variables!(u32, bool, Ty);
+no_variables!(u32, bool, Ty, Collective);
 
 impl Written for Var {
     fn print(&self, printer: &Printer, _: &str, out: &mut String) {
@@ -133,6 +134,18 @@ impl Written for bool {
     }
     fn parse(parser: &mut Parser, label: &str) -> Res<bool> {
         Ok(parser.take_word(label))
+    }
+}
+
+impl Written for Collective {
+    fn print(&self, _: &Printer, _: &str, out: &mut String) {
+        let _ = write!(out, " {}", self.word());
+    }
+    fn parse(parser: &mut Parser, _: &str) -> Res<Collective> {
+        match Collective::ALL.into_iter().find(|kind| parser.take_word(kind.word())) {
+            Some(kind) => Ok(kind),
+            None => parser.expected("a kind of collective"),
+        }
     }
 }
 

@@ -23,6 +23,8 @@ pub enum Effect {
     Split,
     /// What its blocks or its callee do.
     Parts,
+    /// It may exchange messages: all ranks of a run execute it equally often and in one order.
+    Message,
 }
 
 /// Whether an operation may fail.
@@ -272,6 +274,7 @@ operations! {
         Nonzero(a) "nonzero" [a]                                           none           Pure   Sometimes Stops  Own  Nothing All;
         Zeros(a) "zeros" [a]                                               none           Pure   Sometimes Stops  Own  Nothing All;
         Dup(a) "dup" [a]                                                   [All a]        Split  Sometimes Passes Free Nothing All;
+        Collective { kind, args, at } "collective" [kind, args, at "at"]   [All args]     Message Sometimes Passes Free Nothing All;
         Drop(a) "drop" [a]                                                 [All a]        Split  Sometimes Passes Free Nothing All;
     }
     custom {

@@ -77,7 +77,7 @@ impl Op {
             // Symbolic zeros have no shape, positions are as many as there are, and data has fields.
             Op::Zero(_) | Op::Nonzero(_) | Op::Zeros(_) | Op::Construct { .. } | Op::Destruct { .. } => None,
             Op::Drop(_) | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } => None,
-            Op::Soac(_) | Op::ReduceByIndex { .. } => None,
+            Op::Soac(_) | Op::ReduceByIndex { .. } | Op::Collective { .. } => None,
         }
     }
 }

@@ -123,8 +123,8 @@ impl Shapes for Args<'_> {
 }
 
 /// Rows whose shape rule leaves the shape open: it depends on elements, or a symbolic zero has none, or it depends on
-/// the built-in.
-const OPEN: [&str; 4] = ["Zero", "Nonzero", "Zeros", "Prim"];
+/// the built-in, or on other ranks.
+const OPEN: [&str; 5] = ["Zero", "Nonzero", "Zeros", "Prim", "Collective"];
 
 /// The shape rule gives the shape of the result.
 fn shapes(case: &Case) {

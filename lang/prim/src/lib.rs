@@ -27,6 +27,7 @@ pub use row::{Fold, Linearity, Row, Typing};
 pub use scalar::Ops;
 pub use table::array::ArrayFn;
 pub use table::binary::Bin;
+pub use table::comm::CommFn;
 pub use table::compare::Cmp;
 pub use table::derivative::DerivativeFn;
 pub use table::general::GeneralFn;

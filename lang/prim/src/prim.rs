@@ -3,6 +3,7 @@
 use crate::row::Row;
 use crate::table::array::ArrayFn;
 use crate::table::binary::Bin;
+use crate::table::comm::CommFn;
 use crate::table::compare::Cmp;
 use crate::table::derivative::DerivativeFn;
 use crate::table::general::GeneralFn;
@@ -88,6 +89,8 @@ families! {
     Text(TextFn) by row;
     /// A function with an effect.
     Io(IoFn) by row;
+    /// A function of values on several ranks.
+    Comm(CommFn) by row;
     /// A derivative operator.
     Derivative(DerivativeFn) by row;
 }
@@ -114,6 +117,7 @@ from!(
     Random(RandomFn),
     Text(TextFn),
     Io(IoFn),
+    Comm(CommFn),
     Derivative(DerivativeFn)
 );
 
@@ -137,9 +141,9 @@ impl Prim {
         BY_NAME.with(|names| names.get(name).copied())
     }
 
-    /// Whether it writes, reads or shows something, so that it must run once and in order.
+    /// Whether it writes, reads, shows or sends something, so that it must run once and in order.
     pub const fn has_effect(self) -> bool {
-        matches!(self, Prim::Io(_))
+        matches!(self, Prim::Io(_)) || matches!(self, Prim::Comm(p) if p.sends())
     }
 }
 

@@ -29,6 +29,7 @@ mod arith;
 mod array_prims;
 mod broadcast;
 mod call;
+mod comm;
 mod compare;
 mod data_prims;
 mod defunctionalise;
@@ -123,6 +124,8 @@ pub(crate) struct Spec<'a> {
     elems: Vec<loops::LoopElement>,
     /// Set while code for numbers is evaluated on entire arrays. Functions that it calls are then inlined.
     whole: bool,
+    /// Set while the function of `comm.each` is evaluated.
+    local: bool,
     /// Keys of functions specialised for this entry, which are removed if it fails.
     new: Vec<Key>,
     /// The number of effects emitted so far.
@@ -155,6 +158,7 @@ impl<'a> Spec<'a> {
             sparse: sparse::KnownZeros::default(),
             elems: Vec::new(),
             whole: false,
+            local: false,
             new: Vec::new(),
             effects: 0,
             called_early: HashSet::new(),

@@ -61,6 +61,7 @@ impl Spec<'_> {
             Prim::Text(p) => self.text_prim(p, &args),
             Prim::Io(p) => self.io_prim(p, &args),
             Prim::Derivative(p) => self.derivative_prim(p, reps, &args),
+            Prim::Comm(p) => self.comm_prim(p, &args, here),
         }
     }
 
@@ -100,6 +101,9 @@ impl Spec<'_> {
     }
 
     fn io_prim(&mut self, prim: IoFn, args: &[Val]) -> Res<Val> {
+        if self.local {
+            return Err(self.no("output or input of one rank inside `comm.each`"));
+        }
         let result = match prim {
             IoFn::Print
             | IoFn::Warn

@@ -128,6 +128,7 @@ impl Spec<'_> {
                     Layout::Array(Rc::new(other))
                 }
             },
+            t if let Some(part) = ty::part_of_each(t) => Layout::Record(vec![(ty::each_field(), self.layout(part)?)]),
             Ty::Data(id, args) => Layout::Data(self.data(*id, args)?),
             Ty::Fun(..) | Ty::Lin(..) => Layout::Fun(self.function_data(ty)?),
             // A type variable without an instance has no values, such as the elements of `Nil` where nothing reads
@@ -263,6 +264,9 @@ impl Spec<'_> {
                 (0..t.rank()).fold(scalar, |t, _| array(t))
             }
             Layout::Tuple(ls) => Ty::Tuple(ls.iter().map(|l| self.ty_of_layout(l)).collect::<Option<_>>()?),
+            Layout::Record(fs) if fs.first().is_some_and(|f| f.0 == ty::each_field()) => {
+                ty::each(self.ty_of_layout(&fs[0].1)?)
+            }
             Layout::Record(fs) => {
                 let fields = fs.iter().map(|(n, l)| Some((*n, self.ty_of_layout(l)?))).collect::<Option<_>>()?;
                 Ty::Record(Rc::new(RecordTy { fields, tail: None }))
@@ -286,6 +290,9 @@ impl Spec<'_> {
             Ty::Tuple(ts) => Rep::Tuple(ts.iter().map(|t| Rc::new(Self::rep_of_ty(t))).collect()),
             Ty::Record(r) => Rep::Record(r.fields.iter().map(|(n, t)| (*n, Rc::new(Self::rep_of_ty(t)))).collect()),
             Ty::Fun(..) | Ty::Lin(..) | Ty::Var(_) | Ty::Meta(_) => Rep::Other,
+            t if let Some(part) = ty::part_of_each(t) => {
+                Rep::Record(vec![(ty::each_field(), Rc::new(Self::rep_of_ty(part)))])
+            }
             other => Rep::Base(other.clone()),
         }
     }

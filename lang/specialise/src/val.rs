@@ -137,15 +137,21 @@ impl Val {
 
     /// Replaces each leaf, from left to right.
     pub fn map(&self, f: &mut dyn FnMut(Var) -> Var) -> Val {
+        self.map_within(true, f)
+    }
+
+    /// Replaces each leaf, or, without `each`, those outside of values that differ from rank to rank.
+    fn map_within(&self, each: bool, f: &mut dyn FnMut(Var) -> Var) -> Val {
         match self {
+            v if !each && v.of_each().is_some() => v.clone(),
             Val::Unit => Val::Unit,
             Val::Bottom => Val::Bottom,
             Val::Leaf(v) => Val::Leaf(f(*v)),
             Val::Data(v, d) => Val::Data(f(*v), *d),
-            Val::Tuple(vs) => Val::Tuple(vs.iter().map(|v| v.map(f)).collect()),
-            Val::Record(fs) => Val::Record(fs.iter().map(|(n, v)| (*n, v.map(f))).collect()),
-            Val::Array(e) => Val::Array(Box::new(e.map(f))),
-            Val::Fun(g) => Val::Fun(Rc::new(g.map(f))),
+            Val::Tuple(vs) => Val::Tuple(vs.iter().map(|v| v.map_within(each, f)).collect()),
+            Val::Record(fs) => Val::Record(fs.iter().map(|(n, v)| (*n, v.map_within(each, f))).collect()),
+            Val::Array(e) => Val::Array(Box::new(e.map_within(each, f))),
+            Val::Fun(g) => Val::Fun(Rc::new(g.map_within(each, f))),
             Val::Rep(r) => Val::Rep(Rc::new(r.map(f))),
         }
     }
@@ -189,28 +195,49 @@ impl Rep {
 impl Fun {
     /// Replaces each leaf of the captured values.
     pub fn map(&self, rename: &mut dyn FnMut(Var) -> Var) -> Fun {
-        let mut all = |vs: &[Val]| -> Vec<Val> { vs.iter().map(|v| v.map(rename)).collect() };
+        self.map_within(true, rename)
+    }
+
+    /// Replaces each captured leaf outside of values that differ from rank to rank.
+    pub fn map_plain(&self, rename: &mut dyn FnMut(Var) -> Var) -> Fun {
+        self.map_within(false, rename)
+    }
+
+    fn map_within(&self, each: bool, rename: &mut dyn FnMut(Var) -> Var) -> Fun {
         match self {
-            Fun::Closure(c) => {
-                Fun::Closure(Closure { env: c.env.iter().map(|(l, v)| (*l, v.map(rename))).collect(), ..c.clone() })
-            }
-            Fun::Prim(p, reps) => Fun::Prim(*p, all(reps)),
+            Fun::Closure(c) => Fun::Closure(Closure {
+                env: c.env.iter().map(|(l, v)| (*l, v.map_within(each, rename))).collect(),
+                ..c.clone()
+            }),
+            Fun::Prim(p, reps) => Fun::Prim(*p, reps.iter().map(|v| v.map_within(each, rename)).collect()),
             Fun::Partial(g, args) => {
-                let g = Rc::new(g.map(rename));
-                Fun::Partial(g, args.iter().map(|v| v.map(rename)).collect())
+                let g = Rc::new(g.map_within(each, rename));
+                Fun::Partial(g, args.iter().map(|v| v.map_within(each, rename)).collect())
             }
-            Fun::Custom { vjp, f: g, rule } => Fun::Custom { vjp: *vjp, f: g.map(rename), rule: rule.map(rename) },
-            Fun::Checkpoint(g) => Fun::Checkpoint(g.map(rename)),
+            Fun::Custom { vjp, f: g, rule } => {
+                Fun::Custom { vjp: *vjp, f: g.map_within(each, rename), rule: rule.map_within(each, rename) }
+            }
+            Fun::Checkpoint(g) => Fun::Checkpoint(g.map_within(each, rename)),
             Fun::Boxed(x, d) => Fun::Boxed(rename(*x), *d),
             Fun::Linear(l) => {
-                let (x, y) = (l.x.map(rename), l.y.map(rename));
+                let (x, y) = (l.x.map_within(each, rename), l.y.map_within(each, rename));
                 Fun::Linear(Linear { x, y, residuals: l.residuals.iter().map(|v| rename(*v)).collect(), ..l.clone() })
             }
             Fun::Tagged(tag, gs) => {
                 let tag = rename(*tag);
-                Fun::Tagged(tag, gs.iter().map(|g| Rc::new(g.map(rename))).collect())
+                Fun::Tagged(tag, gs.iter().map(|g| Rc::new(g.map_within(each, rename))).collect())
             }
         }
+    }
+
+    /// Captured leaves outside of values that differ from rank to rank.
+    pub fn plain_leaves(&self) -> Vec<Var> {
+        let mut out = Vec::new();
+        self.map_plain(&mut |v| {
+            out.push(v);
+            v
+        });
+        out
     }
 
     /// Its leaves.

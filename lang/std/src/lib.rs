@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 /// Standard modules by name, with their source.
 pub const MODULES: &[(&str, &str)] = &[
+    ("comm", include_str!("../adl/comm.adl")),
     ("controls", include_str!("../adl/controls.adl")),
     ("engine", include_str!("../adl/engine.adl")),
     ("integrate", include_str!("../adl/integrate.adl")),

@@ -50,6 +50,27 @@ pub enum Ty {
     Data(DataId, Rc<[Ty]>),
 }
 
+/// The number of the type `Each`, which no declaration has.
+const EACH: u32 = u32::MAX - 1;
+
+/// `Each a`: a value that may differ from rank to rank. A value of it is a record with the field [`each_field`].
+pub fn each(a: Ty) -> Ty {
+    Ty::Data(DataId(EACH, Symbol::new("Each")), Rc::new([a]))
+}
+
+/// The `a` of `Each a`.
+pub fn part_of_each(t: &Ty) -> Option<&Ty> {
+    match t {
+        Ty::Data(DataId(EACH, _), args) => args.first(),
+        _ => None,
+    }
+}
+
+/// The field of the record that an `Each` is at run time. No program can write it.
+pub fn each_field() -> Symbol {
+    Symbol::new("Each")
+}
+
 /// A record type: fields sorted by name, and optionally a row.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct RecordTy {

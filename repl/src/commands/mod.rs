@@ -8,6 +8,7 @@ pub mod stored;
 
 use crate::Global;
 use crate::host::{Terminal, say};
+use crate::ranks::{self, Group, RankedTerminal};
 use adl_interp::fault;
 use adl_interp::host::Host;
 use adl_session::{Outcome, Session};
@@ -77,11 +78,28 @@ pub fn session(global: &Global, args: Vec<String>) -> Session {
 
 /// Like `session`, for batch runs: a second interrupt ends the process immediately.
 fn batch(global: &Global, args: Vec<String>) -> Session {
-    batch_on(global, Terminal::new(args).still(global.plain))
+    batch_on(global, Box::new(Terminal::new(args).still(global.plain)))
 }
 
-fn batch_on(global: &Global, host: Terminal) -> Session {
-    let mut s = configured(global, Box::new(host));
+/// The session of one rank, or of a run without ranks.
+fn batch_of(global: &Global, args: Vec<String>, group: Option<&Group>) -> Session {
+    let terminal = Terminal::new(args).still(global.plain);
+    match group {
+        Some(group) => batch_on(global, Box::new(RankedTerminal::new(terminal, group))),
+        None => batch_on(global, Box::new(terminal)),
+    }
+}
+
+/// The other ranks of this run, if a launcher has started it.
+fn group(global: &Global) -> Result<Option<Group>, u8> {
+    ranks::join(global).map_err(|why| {
+        let _ = writeln!(std::io::stderr(), "error[{}]: {why}", adl_interp::error::codes::RANKS);
+        1
+    })
+}
+
+fn batch_on(global: &Global, host: Box<dyn Host>) -> Session {
+    let mut s = configured(global, host);
     if !choose_device(global, &mut s) {
         std::process::exit(1);
     }
@@ -147,22 +165,32 @@ fn code_of(diags: &[Diagnostic]) -> u8 {
     }
 }
 
-fn finish(global: &Global, s: &mut Session, out: &Outcome) -> u8 {
-    report(global, s, &out.diags);
-    if global.derivation {
+fn finish(global: &Global, s: &mut Session, out: &Outcome, group: Option<&Group>) -> u8 {
+    let code = code_of(&out.diags);
+    let code = match group {
+        Some(group) => ranks::end(group, s, out.diags.clone(), code, |s, diags| report(global, s, diags)),
+        None => {
+            report(global, s, &out.diags);
+            code
+        }
+    };
+    if global.derivation && group.is_none_or(|g| g.borrow().is_first()) {
         let mut err = std::io::stderr().lock();
         for line in if global.json { s.derivations_json() } else { s.timed_derivations() } {
             let _ = writeln!(err, "{line}");
         }
+        if let Some(group) = group {
+            let _ = writeln!(err, "{}", group.borrow().sent(global.json));
+        }
     }
-    code_of(&out.diags)
+    code
 }
 
 /// Reports an outcome when the process is about to end. The session is leaked, because releasing its values one by one
 /// only takes time.
-fn ended(global: &Global, s: Session, out: &Outcome) -> u8 {
+fn ended(global: &Global, s: Session, out: &Outcome, group: Option<&Group>) -> u8 {
     let mut s = std::mem::ManuallyDrop::new(s);
-    finish(global, &mut s, out)
+    finish(global, &mut s, out, group)
 }
 
 /// Reports an error that concerns a file but has no position in it.
@@ -219,7 +247,16 @@ fn shown(file: &str) -> &str {
 
 /// `adl script.adl ARGS…`.
 pub fn script(global: &Global, file: &str, args: Vec<String>) -> u8 {
-    let bytes = match read(file) {
+    let group = match group(global) {
+        Ok(group) => group,
+        Err(code) => return code,
+    };
+    let text = || read(file).map_err(|e| io_text(&e));
+    let found = match &group {
+        Some(group) => ranks::read_first(group, file, text),
+        None => text(),
+    };
+    let bytes = match found {
         Ok(b) => b,
         Err(error) => {
             let commands = [
@@ -243,12 +280,15 @@ pub fn script(global: &Global, file: &str, args: Vec<String>) -> u8 {
             ];
             let near = adl_session::docs::nearest(file, commands.into_iter())
                 .map(|c| format!("did you mean `adl {c}`? `adl help` lists the commands"));
-            return unreadable(global, file, &io_text(&error), near.as_deref());
+            return match group {
+                Some(group) => ranks::end_without(&group, || unreadable(global, file, &error, near.as_deref())),
+                None => unreadable(global, file, &error, near.as_deref()),
+            };
         }
     };
-    let mut s = batch(global, args);
+    let mut s = batch_of(global, args, group.as_ref());
     let out = s.run_file(shown(file), &bytes);
-    ended(global, s, &out)
+    ended(global, s, &out, group.as_ref())
 }
 
 /// `adl --stdin`.
@@ -258,14 +298,18 @@ pub fn stdin(global: &Global, args: Vec<String>) -> u8 {
 
 /// `adl -e EXPR`: echoes expressions, and the last item if it is a definition.
 pub fn expression(global: &Global, text: &str, args: Vec<String>) -> u8 {
-    let mut s = batch(global, args);
+    let group = match group(global) {
+        Ok(group) => group,
+        Err(code) => return code,
+    };
+    let mut s = batch_of(global, args, group.as_ref());
     let out = s.eval(text);
     for (i, e) in out.echoes.iter().enumerate() {
         if e.name.is_none() || i + 1 == out.echoes.len() && out.ok() {
             s.host().print(&(e.whole() + "\n"));
         }
     }
-    ended(global, s, &out)
+    ended(global, s, &out, group.as_ref())
 }
 
 /// Expands the files of a command line: a directory stands for all .adl files below it.

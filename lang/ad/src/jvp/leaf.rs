@@ -2,7 +2,7 @@
 
 use super::{J, derivative, partials};
 use crate::activity::Activity;
-use adl_ir::{Block, Conv, Op, Stmt, Ty, Var};
+use adl_ir::{Block, Collective, Conv, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, Prim, ReductionFn, Un};
 use adl_specialise::Unsupported;
 use std::collections::HashSet;
@@ -50,11 +50,29 @@ impl J<'_> {
             self.fields(stmt, *a, *tag);
             return Ok(());
         }
+        if let Op::Collective { kind, args, at } = &stmt.op {
+            self.sent(stmt, *kind, args, *at);
+            return Ok(());
+        }
         for y in stmt.outs.iter().filter(|y| self.act.has(**y)).copied().collect::<Vec<_>>() {
             let t = self.tangent_of(stmt, y)?;
             self.tan.insert(y, t);
         }
         Ok(())
+    }
+
+    /// A collective is linear: the tangents of active operands are sent together.
+    fn sent(&mut self, s: &Stmt, kind: Collective, args: &[Var], at: Option<Var>) {
+        let active: Vec<(Var, Var)> =
+            args.iter().zip(&s.outs).filter(|(_, y)| self.act.has(**y)).map(|(a, y)| (*a, *y)).collect();
+        if active.is_empty() {
+            return;
+        }
+        self.decide(s.span, "collective", backwards(kind), "");
+        let args: Vec<Var> = active.iter().map(|(a, _)| self.tangent(*a)).collect();
+        let lin_outs: Vec<Var> = active.iter().map(|(_, y)| self.fresh_tangent(*y)).collect();
+        let op = Op::Collective { kind, args, at };
+        self.b.push(Stmt { outs: Vec::new(), lin_outs, op, span: s.span });
     }
 
     /// The tangents of a data value's fields are the fields of its tangent.
@@ -192,6 +210,7 @@ impl J<'_> {
             | Op::Switch(..)
             | Op::Loop(_)
             | Op::Call { .. }
+            | Op::Collective { .. }
             | Op::Soac(_)
             | Op::ReduceByIndex { .. } => unreachable!("handled before"),
         };
@@ -329,5 +348,21 @@ impl J<'_> {
             }
         }
         self.b.one(Op::ArrayLit { elems: extents, shape: None }, Ty::shape())
+    }
+}
+
+/// What the transpose of a collective sends.
+fn backwards(kind: Collective) -> &'static str {
+    match kind {
+        Collective::Spread => "spread: backwards one all-reduce of all cotangents",
+        Collective::Total => "total: backwards nothing is sent",
+        Collective::Mine => "mine: backwards one all-gather",
+        Collective::Gather => "gather: backwards nothing is sent",
+        Collective::ScatterSum => "scatter_sum: backwards one all-gather",
+        Collective::GatherEach => "gather_each: backwards one reduce-scatter",
+        Collective::Shift => "shift: backwards one shift to the other side",
+        Collective::Exchange => "exchange: backwards one all-to-all",
+        Collective::From => "from: backwards nothing is sent",
+        Collective::Place => "place: backwards one broadcast",
     }
 }

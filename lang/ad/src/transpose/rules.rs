@@ -72,6 +72,7 @@ impl T<'_> {
             | Op::If(..)
             | Op::Switch(..)
             | Op::Loop(_)
+            | Op::Collective { .. }
             | Op::Call { .. } => unreachable!("handled before"),
         }
         Ok(())

@@ -210,7 +210,7 @@ fn suits(op: &Op) -> bool {
         Op::Index { .. } | Op::Nonzero(_) | Op::Zeros(_) => false,
         Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => false,
         Op::Construct { .. } | Op::Destruct { .. } | Op::Dup(_) | Op::Drop(_) => false,
-        Op::If(..) | Op::Switch(..) | Op::Call { .. } => false,
+        Op::If(..) | Op::Switch(..) | Op::Call { .. } | Op::Collective { .. } => false,
     }
 }
 

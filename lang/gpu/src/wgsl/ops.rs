@@ -183,6 +183,7 @@ impl Emit<'_> {
             | Op::Call { .. }
             | Op::Soac(_)
             | Op::ReduceByIndex { .. } => unsupported("data inside of a kernel"),
+            Op::Collective { .. } => unsupported("messages inside of a kernel"),
         }
     }
 

@@ -102,6 +102,7 @@ impl State {
     pub(crate) fn recycle(&mut self, mut tape: Tape) {
         tape.side.clear();
         tape.recs.clear();
+        tape.always = 0;
         let bytes = tape.recs.capacity() * size_of::<tape::Rec>();
         if bytes <= SPARE && tape.recs.capacity() > self.spare.recs.capacity() {
             self.spare = tape;

@@ -92,7 +92,7 @@ pub(crate) fn backward(
     wanted: &[u32],
 ) -> Res<Vec<Value>> {
     let mut adj = Adjoints { tape, flat: vec![0.0; tape.recs.len()], vals: HashMap::new(), elems: HashMap::new() };
-    let mut top = 0;
+    let mut top = tape.always;
     for (node, v) in seeds {
         top = top.max(node as usize + 1);
         // Shapes agree by typing, so a scalar cotangent is never added to an array node here.
@@ -158,7 +158,7 @@ fn side(m: &mut Machine, adj: &mut Adjoints, first: u32, at: u32) -> Res<()> {
     let side = &tape.side[at as usize];
     let Some(rule) = &side.rule else { return Ok(()) };
     let cts = (0..side.shapes.len() as u32).map(|k| adj.take(m, first + k)).collect::<Res<Vec<_>>>()?;
-    if cts.iter().all(|c| matches!(c, Value::Zero)) {
+    if cts.iter().all(|c| matches!(c, Value::Zero)) && !rule.always() {
         return Ok(());
     }
     rule.pull_taken(m, cts, &mut |machine, index, value| {
@@ -199,7 +199,7 @@ pub(crate) fn forward(machine: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value
                     .iter()
                     .map(|p| if *p == NONE { Value::Zero } else { tans[*p as usize].clone() })
                     .collect();
-                if ins.iter().any(|t| !matches!(t, Value::Zero)) {
+                if rule.always() || ins.iter().any(|t| !matches!(t, Value::Zero)) {
                     for (k, t) in rule.push(machine, &ins)?.into_iter().enumerate() {
                         tans[index + k] = t;
                     }

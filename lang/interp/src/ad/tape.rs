@@ -50,6 +50,10 @@ pub(crate) trait Rule {
     }
     /// Maps tangents of the parents ([`Value::Zero`] if there is none) to tangents of the outputs.
     fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>>;
+    /// Whether it is run even if every cotangent or tangent is zero.
+    fn always(&self) -> bool {
+        false
+    }
     /// The map on single scalars, if it is known without running the rule.
     fn view(&self) -> View<'_> {
         View::Opaque(None)
@@ -69,6 +73,8 @@ pub(crate) struct Side {
 pub struct Tape {
     pub(crate) recs: Vec<Rec>,
     pub(crate) side: Vec<Side>,
+    /// One more than the last record whose rule is always run.
+    pub(crate) always: usize,
 }
 
 impl Tape {
@@ -127,6 +133,9 @@ impl Tape {
         self.recs.push(Rec { a: SIDE, b: self.side.len() as u32, da: 0.0, db: 0.0 });
         for _ in 1..outs {
             self.recs.push(Rec { a: OUT, b: NONE, da: 0.0, db: 0.0 });
+        }
+        if rule.as_ref().is_some_and(|r| r.always()) {
+            self.always = node as usize + 1;
         }
         self.side.push(Side { parents, rule, shapes });
         node

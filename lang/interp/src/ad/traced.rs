@@ -36,6 +36,7 @@ fn traced(m: &mut Machine, prim: Prim, reps: &[Value], args: &[Value]) -> Res<Va
         | Prim::Random(_)
         | Prim::Text(_)
         | Prim::Io(_)
+        | Prim::Comm(_)
         | Prim::Derivative(_) => Err(not_here(prim)),
     }
 }

@@ -41,6 +41,7 @@ fn suits(p: Prim) -> bool {
         | Prim::Random(_)
         | Prim::Text(_)
         | Prim::Io(_)
+        | Prim::Comm(_)
         | Prim::Derivative(_) => false,
     }
 }

@@ -2,12 +2,14 @@
 
 use super::{buffer, element_ops, host_calls};
 use crate::error::{Error, Res, codes};
+use crate::ops::comm::Site;
 use crate::ops::interrupt::InterruptFlag;
 use crate::ops::{self, arith};
 use crate::value::{Buf, ConInfo, Data, Kind, Rep, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
-use adl_ir::{Cmp, Contract, Conv, Op, Ty};
+use adl_ir::{Cmp, Collective, Contract, Conv, Op, Ty};
 use adl_prim::{ArrayFn, Bin, Prim, ReductionFn, Un};
+use adl_syntax::span::Span;
 use smallvec::{SmallVec, smallvec};
 use std::rc::Rc;
 
@@ -16,6 +18,8 @@ use std::rc::Rc;
 pub enum LoweredOp {
     /// An operation of the IR that is neither control flow nor one of those below.
     Op(Op),
+    /// A collective of so many operands, behind which its operand `at` stands if it has one. All ranks know the place.
+    Collective(Collective, usize, Span),
     /// A primitive with its run-time type representations.
     Prim(Prim, Vec<Value>),
     /// A constructor.
@@ -69,6 +73,12 @@ pub fn run(machine: &mut Machine, what: &LoweredOp, args: &mut [Value], zeros: &
                 },
                 v => smallvec![v],
             })
+        }
+        LoweredOp::Collective(kind, count, span) => {
+            let mut all: Vec<Value> = args.iter_mut().map(std::mem::take).collect();
+            let at = all.split_off(*count).pop().unwrap_or_default();
+            let site = Site { at: *span, everywhere: false };
+            ops::comm::collective(machine, *kind, all, &at, site).map(Outs::from_vec)
         }
         LoweredOp::Con(con) => {
             let fields = args.iter_mut().map(std::mem::take).collect();

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 /// Whether a primitive in the IR is a call of the host. Its operands are then a key and leaves.
 pub(super) fn is_host_call(p: Prim) -> bool {
-    p.has_effect() || p == Prim::Text(TextFn::Show)
+    matches!(p, Prim::Io(_) | Prim::Text(TextFn::Show))
 }
 
 /// Calls the host: puts the arguments together, and takes the result apart.

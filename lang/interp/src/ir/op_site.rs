@@ -35,6 +35,7 @@ pub fn site(datas: &[Rc<DataDecl>], func: &Function, stmt: &Stmt) -> OpSite {
             LoweredOp::Prim(Prim::Array(ArrayFn::Replicate), vec![Value::Rep(Rc::new(Rep::Other))])
         }
         Op::Construct { data, tag, .. } => LoweredOp::Con(constructor(datas.get(data.0 as usize), tag, vars.len())),
+        Op::Collective { kind, args, .. } => LoweredOp::Collective(kind, args.len(), stmt.span),
         op => LoweredOp::Op(op),
     };
     OpSite { what, vars, zeros: zeros(func, stmt) }

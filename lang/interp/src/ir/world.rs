@@ -294,7 +294,10 @@ fn types_of(m: &Machine, vs: &[Value]) -> Option<Vec<Ty>> {
     vs.iter().map(|v| type_of(m, v)).collect()
 }
 
-fn record(names: &[adl_syntax::symbol::Symbol], tys: Vec<Ty>) -> Ty {
+fn record(names: &[adl_syntax::symbol::Symbol], mut tys: Vec<Ty>) -> Ty {
+    if names == [adl_typing::ty::each_field()] {
+        return adl_typing::ty::each(tys.pop().unwrap_or(Ty::Unit));
+    }
     Ty::Record(Rc::new(RecordTy { fields: names.iter().copied().zip(tys).collect(), tail: None }))
 }
 

@@ -178,6 +178,10 @@ pub(crate) fn contract(
 ) -> Res<Value> {
     let shape = if arr(a)?.shape.len() == 1 { Shape::from_slice(&[m]) } else { Shape::from_slice(&[n, m]) };
     let mut out = array::filled(0.0, array::count(&shape)?)?;
+    // Without elements nothing is read, whatever the extents of the factors.
+    if out.is_empty() {
+        return Ok(array::make(shape, Buf::F64(out)));
+    }
     let of = |v, turned, rows| -> Res<kernels::Factor> {
         kernels::Factor::of(numbers(v)?, &arr(v)?.shape, turned, (rows, k)).ok_or_else(outside)
     };

@@ -3,6 +3,7 @@
 
 pub mod arith;
 mod arrays;
+pub(crate) mod comm;
 mod cumulative;
 mod elementwise;
 mod factorisations;
@@ -67,6 +68,7 @@ fn sees_tracing(p: Prim) -> bool {
         | Prim::Random(_)
         | Prim::Text(_)
         | Prim::Io(_)
+        | Prim::Comm(_)
         | Prim::Derivative(_) => false,
     }
 }
@@ -120,6 +122,7 @@ pub fn plain(machine: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value])
         Prim::Random(p) => random::apply(InterruptFlag(&machine.interrupt), p, args),
         Prim::Text(p) => text::apply(machine, p, args),
         Prim::Io(p) => io::apply(machine, p, reps, args),
+        Prim::Comm(p) => comm::apply(machine, p, args),
         Prim::Derivative(p) => ad::operators::apply(machine, p, reps, args),
     }
 }

@@ -165,6 +165,10 @@ fn one(value: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut St
             todo,
         ),
         Value::Record(_) if let Some(text) = crate::ir::derive::table::cost(value) => out.push_str(&text),
+        Value::Record(_) if let Some(part) = crate::ops::comm::part(value) => {
+            out.push_str("each ");
+            todo.push(ShowItem::Val(part.clone(), true, ty.and_then(adl_typing::ty::part_of_each).cloned()));
+        }
         Value::Record(r) => {
             let part =
                 |i: usize| (Some(format!("{} = ", r.names[i])), r.vals[i].clone(), field(ty, r.names[i]).cloned());

@@ -103,7 +103,7 @@ fn computes(what: &LoweredOp) -> bool {
                 | Op::Outer(..)
                 | Op::Cumsum { .. }
         ),
-        LoweredOp::Prim(..) => true,
+        LoweredOp::Prim(..) | LoweredOp::Collective(..) => true,
         LoweredOp::Con(_) | LoweredOp::Buffer(..) | LoweredOp::Finish(_) | LoweredOp::Put => false,
     }
 }

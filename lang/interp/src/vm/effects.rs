@@ -15,6 +15,8 @@ pub(crate) struct EffectLog {
     next: usize,
     /// The runs in progress, one inside the other.
     runs: Vec<RecordedRun>,
+    /// How many functions of `comm.each` are being evaluated, one inside the other.
+    each: usize,
 }
 
 struct RecordedRun {
@@ -72,6 +74,21 @@ impl EffectLog {
             self.done.push(v.clone());
             self.next += 1;
         }
+    }
+
+    /// The function of a `comm.each` begins.
+    pub fn enter_each(&mut self) {
+        self.each += 1;
+    }
+
+    /// The function of a `comm.each` has ended.
+    pub fn leave_each(&mut self) {
+        self.each = self.each.saturating_sub(1);
+    }
+
+    /// Whether the function of a `comm.each` is being evaluated: other ranks need not be at the same place.
+    pub fn inside_each(&self) -> bool {
+        self.each > 0
     }
 
     /// Drops what no run can repeat.

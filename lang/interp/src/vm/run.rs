@@ -44,6 +44,13 @@ impl Machine {
         error
     }
 
+    /// The position of the instruction in progress in the user's code.
+    pub(crate) fn user_place(&self) -> adl_syntax::span::Span {
+        let of = |f: &super::CallFrame| f.code.spans.get(f.pc.saturating_sub(1)).copied().unwrap_or_default();
+        let places = self.frames.iter().rev().map(of);
+        places.into_iter().find(|s| !nowhere(*s) && !self.library.contains(&s.file)).unwrap_or_default()
+    }
+
     /// The position of an error is the innermost one in the user's code, or the innermost one of all.
     pub(super) fn place(&self, e: &mut Error, span: adl_syntax::span::Span) {
         if e.located || nowhere(span) {

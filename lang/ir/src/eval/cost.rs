@@ -53,6 +53,10 @@ pub struct Counts {
     /// Additional work that transposing the linear operations may cost beyond their own work and their outputs: see
     /// `beyond`.
     pub beyond: u64,
+    /// Messages to the other ranks of a run.
+    pub messages: u64,
+    /// Bytes in them, 8 for each number.
+    pub message_bytes: u64,
     /// Number of statements executed. Not work; it bounds the evaluation.
     pub steps: u64,
 }
@@ -183,7 +187,7 @@ pub(super) fn work<'a>(op: &Op, linear: bool, get: &dyn Fn(Var) -> &'a Val, outs
         | Op::If(..)
         | Op::Switch(..)
         | Op::Call { .. } => 0,
-        Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => 0,
+        Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } | Op::Collective { .. } => 0,
         Op::Dim(..)
         | Op::Shape(_)
         | Op::Size(_)

@@ -3,6 +3,7 @@
 use super::arrays::{self, array, int, size};
 use super::scalar;
 use super::value::Val;
+use crate::collective::Collective;
 use crate::op::{Cmp, Conv};
 use crate::ty::Ty;
 use adl_prim::{ArrayFn, Bin, DerivativeFn, GeneralFn, NumberFn, Prim, ReductionFn, TextFn, Un};
@@ -19,6 +20,11 @@ pub trait Host {
     /// The result of a built-in with one result.
     fn prim(&mut self, p: Prim, args: &[Val]) -> Result<Val, String> {
         simple(p, args)
+    }
+
+    /// The results of a collective; by default those of the only rank there is.
+    fn collective(&mut self, kind: Collective, args: Vec<Val>, at: Option<&Val>) -> Result<Vec<Val>, String> {
+        super::alone(kind, args, at)
     }
 
     /// Whether to stop the evaluation. Polled before each statement.

@@ -23,9 +23,11 @@ pub use cost::Counts;
 pub use host::{Host, Simple};
 pub use value::{Arr, Con, Deps, Val};
 
+use crate::collective::Collective;
 use crate::func::{Block, FnId, Function, Program, Stmt, Var};
 use crate::op::{Lit, Op};
 use crate::ty::Ty;
+use adl_prim::Prim;
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -272,7 +274,13 @@ impl<'a> Evaluator<'a> {
         let unit = Ty::Bool;
         let ty = s.outs.iter().chain(&s.lin_outs).next().map_or(&unit, |v| fr.f.ty(*v));
         match &s.op {
-            Op::Prim(p, args) => self.host.prims(*p, &fr.vals(args)),
+            Op::Prim(p, args) => {
+                if matches!(p, Prim::Comm(c) if c.sends()) {
+                    self.counts.messages += 1;
+                    self.counts.message_bytes += 8;
+                }
+                self.host.prims(*p, &fr.vals(args))
+            }
             Op::Destruct { a, tag, .. } => match fr.get(*a) {
                 Val::Data(c) if c.tag == *tag => Ok(c.fields.clone()),
                 Val::SymbolicZero => Ok(s.outs.iter().chain(&s.lin_outs).map(|v| Val::zero(fr.f.ty(*v))).collect()),
@@ -280,6 +288,14 @@ impl<'a> Evaluator<'a> {
             },
             Op::Dup(a) => Ok(vec![fr.get(*a).clone(), fr.get(*a).clone()]),
             Op::Drop(_) => Ok(Vec::new()),
+            Op::Collective { kind, args, at } => {
+                let args = fr.vals(args);
+                if kind.sends() {
+                    self.counts.messages += 1;
+                    self.counts.message_bytes += 8 * args.iter().map(Val::scalars).sum::<u64>();
+                }
+                self.host.collective(*kind, args, at.map(|v| fr.get(v)))
+            }
             // A product costs more than the size of its operands and results, so it polls for a stop.
             Op::MatMul(x, y) => arrays::product(fr.get(*x), fr.get(*y), ty, &|| self.host.stop()).map(|v| vec![v]),
             Op::Contract(c) => {
@@ -354,8 +370,26 @@ fn one(fr: &CallFrame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
         | Op::Loop(_)
         | Op::Call { .. }
         | Op::Soac(_)
+        | Op::Collective { .. }
         | Op::ReduceByIndex { .. } => Err(format!("`{}` does not have one result", op.word())),
     }
+}
+
+/// A collective of the only rank there is: it changes nothing.
+fn alone(kind: Collective, args: Vec<Val>, at: Option<&Val>) -> Result<Vec<Val>, String> {
+    let rows = |v: &Val| v.arr().map_or(0, |a| a.shape[0] as i64);
+    let lengths = match at {
+        Some(v) if kind.by_lengths() => Some(arrays::sizes(v)?),
+        Some(v) if kind != Collective::Shift && arrays::int(v)? != 0 => return Err("there is one rank".to_owned()),
+        _ => None,
+    };
+    let fits = |v: &&Val| match (&lengths, kind) {
+        _ if v.is_symbolic_zero() => true,
+        (Some(n), _) => n.len() == 1 && n[0] as i64 == rows(v),
+        (None, Collective::Exchange) => rows(v) == 1,
+        (None, _) => true,
+    };
+    if args.iter().all(|v| fits(&v)) { Ok(args) } else { Err("parts of other lengths".to_owned()) }
 }
 
 /// Whether a statement, or a block in it, reads one of these variables.

@@ -1,6 +1,7 @@
 //! Operands of operations that are chosen one by one: at random, or each possible one in turn.
 
 use super::rng::Rng;
+use crate::collective::Collective;
 use crate::func::Var;
 use crate::ty::Ty;
 
@@ -33,10 +34,10 @@ impl Chosen for Var {
     }
 }
 
-/// Such operands are for linear operations. J adds them.
+/// Such operands are for linear operations, and J adds them, except for the operand `at` of a collective.
 impl Chosen for Option<Var> {
-    fn choose(_: &mut dyn Choices, _: &str) -> Option<Option<Var>> {
-        Some(None)
+    fn choose(choices: &mut dyn Choices, label: &str) -> Option<Option<Var>> {
+        if label == "at" && choices.below(2) == 1 { choices.var().map(Some) } else { Some(None) }
     }
 }
 
@@ -58,6 +59,12 @@ impl Chosen for u32 {
 impl Chosen for bool {
     fn choose(choices: &mut dyn Choices, _: &str) -> Option<bool> {
         Some(choices.below(2) == 1)
+    }
+}
+
+impl Chosen for Collective {
+    fn choose(choices: &mut dyn Choices, _: &str) -> Option<Collective> {
+        Collective::ALL.get(choices.below(Collective::ALL.len())).copied()
     }
 }
 

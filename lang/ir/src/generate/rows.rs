@@ -259,7 +259,7 @@ const TRIES: usize = 300;
 /// A program of random operations that are `suitable`, most of which read results of others. It evaluates without errors
 /// to finite numbers.
 pub fn chain(seed: u64, length: usize, scalar: &Ty, suitable: impl Fn(&Op) -> bool) -> Case {
-    let name = format!("chain {seed}");
+    let name = format!("chain_{seed}");
     let mut known = pool(scalar);
     let args: Vec<Val> = known.iter().map(|(_, val)| val.clone()).collect();
     let mut b = with_pool(&name, &known);

@@ -93,7 +93,7 @@ impl Parser {
         Err(Error { line: t.line, col: t.col, message })
     }
 
-    fn expected<T>(&self, what: &str) -> Res<T> {
+    pub(crate) fn expected<T>(&self, what: &str) -> Res<T> {
         let found = match self.tok() {
             Tok::Word(w) => format!("`{w}`"),
             Tok::Tick(n, i) => format!("`{n}`_{i}"),

@@ -37,10 +37,11 @@ pub fn has_effect(s: &Stmt) -> bool {
     call || op_has_effect(&s.op)
 }
 
-/// Whether an operation, or one inside it, is output or input, or may fail on purpose. It must then run once.
+/// Whether an operation, or one inside it, is output, input or a message, or may fail on purpose. It must then run once.
 pub fn op_has_effect(op: &Op) -> bool {
     match op {
         Op::Prim(p, _) => p.has_effect() || matches!(p, Prim::General(GeneralFn::Assert | GeneralFn::Error)),
+        Op::Collective { .. } => true,
         op => op.blocks().into_iter().any(|b| b.stmts.iter().any(has_effect)),
     }
 }

@@ -1,5 +1,6 @@
 //! Invariants 3 and 4 for operations without blocks: types of operands and results.
 
+use crate::collective::Collective;
 use crate::func::{Function, Program, Var};
 use crate::op::{Contract, Conv, Op};
 use crate::print;
@@ -134,6 +135,7 @@ impl TypeChecker<'_> {
             }
             Op::Dup(a) => Ok(ResultTypes::Tys(vec![self.ty(*a); 2])),
             Op::Drop(_) => Ok(ResultTypes::Tys(Vec::new())),
+            Op::Collective { kind, args, at } => self.collective(*kind, args, *at),
             Op::Construct { .. } | Op::Destruct { .. } => self.data(op),
             Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) => self.product(op),
             Op::Contract(c) => self.contraction(c),
@@ -348,6 +350,28 @@ impl TypeChecker<'_> {
         self.is(c.b, &Ty::F64.array(2))?;
         c.size.iter().try_for_each(|v| self.is(*v, &Ty::I64))?;
         gives(Ty::F64.array(rank))
+    }
+
+    fn collective(&self, kind: Collective, args: &[Var], at: Option<Var>) -> Res<ResultTypes> {
+        let wanted = match kind {
+            kind if kind.by_lengths() => Some(Ty::shape()),
+            kind if kind.by_rank() => Some(Ty::I64),
+            _ => None,
+        };
+        match (wanted, at) {
+            (Some(t), Some(v)) => self.is(v, &t)?,
+            (None, None) => {}
+            _ => return Err(format!("`{}` with another operand `at`", kind.word())),
+        }
+        let tys: Vec<Ty> = args.iter().map(|v| self.ty(*v)).collect();
+        need(!tys.is_empty(), || "nothing is sent".to_owned())?;
+        tys.iter().try_for_each(|t| {
+            need(*t.scalar() != Ty::Str && (t.rank() > 0 || !kind.on_rows()), || {
+                format!("`{}` does not send {}", kind.word(), print::ty(t))
+            })?;
+            if kind == Collective::Total { self.additive(t) } else { Ok(()) }
+        })?;
+        Ok(ResultTypes::Tys(tys))
     }
 
     fn data(&self, op: &Op) -> Res<ResultTypes> {

@@ -6,6 +6,7 @@
 
 pub mod array;
 pub mod binary;
+pub mod comm;
 pub mod compare;
 pub mod derivative;
 pub mod general;
@@ -60,6 +61,11 @@ const fn real(name: &'static str, doc: &'static str, examples: Examples) -> Row 
 const fn internal(name: &'static str, arity: u8, doc: &'static str, examples: Examples) -> Row {
     let text = if arity == 1 { "Reals a => a -> a" } else { "Reals a => a -> a -> a" };
     Row { named: false, ..elementwise(name, text, arity, doc, examples) }
+}
+
+/// A primitive that only other primitives contain.
+const fn hidden(name: &'static str, text: &'static str, arity: u8, doc: &'static str, examples: Examples) -> Row {
+    Row { named: false, ..scheme(name, text, arity, Linearity::None, doc, examples) }
 }
 
 /// A family of primitives: `Name "word": constructor(arguments), documentation, [examples];`. The constructors are the

@@ -170,6 +170,11 @@ const SAME: &[(&str, &str)] = &[
     ("logistic", "sigmoid"),
     ("σ", "sigmoid"),
     ("ravel_pytree", "ravel"),
+    ("psum", "comm.total"),
+    ("allreduce", "comm.total"),
+    ("all_gather", "comm.gather"),
+    ("allgather", "comm.gather"),
+    ("alltoall", "comm.exchange"),
 ];
 
 const OTHER: &[(&str, &str)] = &[

@@ -6,6 +6,7 @@ pub(crate) mod calls;
 pub(crate) mod classes;
 pub(crate) mod constraints;
 pub(crate) mod derivatives;
+pub(crate) mod each;
 pub mod foreign_names;
 pub(crate) mod linearity;
 pub(crate) mod mismatch;
@@ -33,6 +34,7 @@ const FAMILIES: &[&[Explanation]] = &[
     patterns::EXPLANATIONS,
     linearity::EXPLANATIONS,
     derivatives::EXPLANATIONS,
+    each::EXPLANATIONS,
     unused::EXPLANATIONS,
 ];
 

@@ -3,7 +3,7 @@
 use super::lets::pattern_name;
 use super::places::{Places, Recorder};
 use super::{Infer, RecKey, mk, ops};
-use crate::core::{self, Def, ExprKind, Item};
+use crate::core::{self, Def, Expr, ExprKind, Item};
 use crate::env::{CheckHost, Env, Global, Tables};
 use crate::errors::mismatch;
 use crate::errors::reason::Reason;
@@ -282,16 +282,22 @@ impl Infer<'_> {
         self.check_points();
         match item {
             Item::Defs(defs) => Item::Defs(defs.into_iter().map(|d| self.zonk_def(d)).collect()),
-            Item::Expr(e) => Item::Expr(self.zonk(e)),
-            Item::Test(n, e) => Item::Test(n, self.zonk(e)),
-            Item::Bench(n, e) => Item::Bench(n, self.zonk(e)),
+            Item::Expr(e) => Item::Expr(self.checked(e)),
+            Item::Test(n, e) => Item::Test(n, self.checked(e)),
+            Item::Bench(n, e) => Item::Bench(n, self.checked(e)),
             Item::Nothing => Item::Nothing,
         }
     }
 
     fn zonk_def(&mut self, d: Def) -> Def {
         let scheme = self.final_scheme(d.scheme);
-        Def { scheme, expr: self.zonk(d.expr), ..d }
+        Def { scheme, expr: self.checked(d.expr), ..d }
+    }
+
+    fn checked(&mut self, e: Expr) -> Expr {
+        let e = self.zonk(e);
+        self.check_each(&e);
+        e
     }
 
     fn final_scheme(&mut self, s: Scheme) -> Scheme {

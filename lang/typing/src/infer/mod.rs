@@ -15,6 +15,7 @@ mod control;
 mod data;
 mod defaulted;
 mod deferred;
+mod each;
 mod exprs;
 mod fill;
 mod foreign_syntax;

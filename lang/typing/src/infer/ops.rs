@@ -307,7 +307,10 @@ impl Infer<'_> {
     /// Requires data with at least one real leaf; a variable may have one. Types that are not known yet are checked at
     /// the end.
     fn require_space(&mut self, t: &Ty, span: Span, op: &'static str) {
-        if self.require(Class::Diff, t, span, op) {
+        // Parts of ranks are combined inside of `comm.each`.
+        let deep = self.resolve_deep(t);
+        let class = if super::each::mentions(&deep) { Class::Space } else { Class::Diff };
+        if self.require(class, t, span, op) {
             self.at_end.spaces.push((t.clone(), span, op));
         }
     }

@@ -86,6 +86,8 @@ pub(super) struct FinalTypes {
     /// By address. The record is kept alive so that its address is not reused.
     pub records: HashMap<*const RecordTy, (Rc<RecordTy>, Ty)>,
     pub tuples: HashMap<*const Ty, (Rc<[Ty]>, Ty)>,
+    /// Whether a type of the item mentions `Each`.
+    pub each: bool,
 }
 
 /// State of a trial.

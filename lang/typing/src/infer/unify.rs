@@ -2,7 +2,7 @@
 
 use super::Infer;
 use super::unify_errors::UnifyError;
-use crate::ty::{Class, DataId, RecordTy, Size, Ty, implies};
+use crate::ty::{Class, DataId, RecordTy, Size, Ty, implies, part_of_each};
 use adl_syntax::span::Span;
 use adl_syntax::stop;
 use adl_syntax::symbol::Symbol;
@@ -291,6 +291,10 @@ impl Infer<'_> {
         seen: &mut Vec<DataId>,
     ) -> Result<(), Ty> {
         let ty = self.resolve(t);
+        if let Some(part) = part_of_each(&ty) {
+            // Each rank has a part of its own: only tangents are added without a function that says how.
+            return if class == Class::Diff { self.class_of(class, &part.clone(), span, op, seen) } else { Err(ty) };
+        }
         match &ty {
             Ty::Meta(m) => {
                 let classes = &mut self.vars[*m].classes;
@@ -334,6 +338,10 @@ impl Infer<'_> {
             Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) if matches!(class, Class::Nums | Class::Reals) => Err(ty),
             // Compound data needs a real leaf, which may be found later.
             Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) if class == Class::Space => {
+                let deep = self.resolve_deep(&ty);
+                if super::each::mentions(&deep) {
+                    return Err(deep);
+                }
                 self.at_end.spaces.push((ty.clone(), span, op));
                 self.class_of(Class::Diff, &ty, span, op, seen)
             }

@@ -6,7 +6,7 @@ use crate::errors::mismatch::Mismatch;
 use crate::errors::reason::{Evidence, Reason, Role};
 use crate::errors::records::{FieldsDiffer, NoField};
 use crate::errors::sizes::{KnownSize, SizeMismatch};
-use crate::ty::{Class, Origin, RecordTy, Size, Ty};
+use crate::ty::{Class, Origin, RecordTy, Size, Ty, part_of_each};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -192,6 +192,7 @@ impl Infer<'_> {
 
     fn class_hint(&self, class: Class, t: &Ty, span: Span) -> Option<String> {
         Some(match (class, t) {
+            (_, t) if part_of_each(t).is_some() => OF_EACH.into(),
             (class, Ty::Str) if is_numeric(class) => {
                 "numbers and texts do not mix: `++` joins texts, `show x` gives the text of a value".into()
             }
@@ -224,6 +225,9 @@ impl Infer<'_> {
     /// A hint for common mistakes.
     fn mismatch_hint(&self, expected: &Ty, actual: &Ty, what: &Role, span: Span) -> Option<String> {
         let (wanted, found) = (self.resolve(expected), self.resolve(actual));
+        if part_of_each(&found).is_some() && part_of_each(&wanted).is_none() {
+            return Some(OF_EACH.to_owned());
+        }
         if let Some(hint) =
             self.foreign_convention_hint(&wanted, &found, what).or_else(|| self.data_hint(&wanted, &found, what))
         {
@@ -386,6 +390,10 @@ impl Infer<'_> {
             && self.show(a) == self.show(b)
     }
 }
+
+/// What to do with a value of each rank where a plain one is expected.
+const OF_EACH: &str =
+    "it may differ from rank to rank: use it inside `comm.each`, or its `comm.total` or `comm.gather`";
 
 fn is_numeric(class: Class) -> bool {
     matches!(class, Class::Num | Class::Real | Class::Nums | Class::Reals | Class::Space)

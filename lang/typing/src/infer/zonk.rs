@@ -3,7 +3,7 @@
 use super::{Infer, RecKey, mk};
 use crate::core::{Arm, Expr, ExprKind, Extent, IndexArg, Lambda, Lit, LoopKind, Param, Rep, SizeRep};
 use crate::errors::calls;
-use crate::ty::{RecordTy, Size, Ty};
+use crate::ty::{RecordTy, Size, Ty, each_field, part_of_each};
 use adl_prim::{ArrayFn, Bin, IoFn, Prim, TextFn};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -40,7 +40,10 @@ impl Infer<'_> {
                 self.finals.tuples.insert(at, (parts.clone(), out.clone()));
                 out
             }
-            Ty::Data(id, args) => Ty::Data(*id, args.iter().map(|a| self.final_type(a)).collect()),
+            Ty::Data(id, args) => {
+                self.finals.each |= part_of_each(t).is_some();
+                Ty::Data(*id, args.iter().map(|a| self.final_type(a)).collect())
+            }
             Ty::Array(n, e) => {
                 let n = match self.resolve_size(*n) {
                     Size::Meta(_) => Size::Unknown,
@@ -121,6 +124,7 @@ impl Infer<'_> {
                 };
                 Rep::Array(size, Box::new(self.rep_of(e)))
             }
+            t if let Some(part) = part_of_each(t) => Rep::Record(vec![(each_field(), self.rep_of(part))]),
             Ty::Data(id, args) => match self.tables.datas.get(id) {
                 Some(d) => Rep::Data(d.clone(), args.iter().map(|a| self.rep_of(a)).collect()),
                 None => Rep::Other,

@@ -9,6 +9,7 @@ use crate::device::DeviceRuns;
 use crate::error::{Error, Res, codes};
 use crate::ir::evaluator_values::{val, value};
 pub(super) use crate::limits::ir_derive_cost::FUEL;
+use crate::ops::comm::Site;
 use crate::ops::{self, data_text};
 use crate::polling;
 use crate::value::Value;
@@ -17,7 +18,7 @@ use adl_ad::segment::Segments;
 use adl_ad::soac::Decision;
 use adl_ad::unzip;
 use adl_ir::eval::{Arr, Counts, Evaluator, Host};
-use adl_ir::{FnId, Op, Program, Ty, Val, Var};
+use adl_ir::{Collective, FnId, Op, Program, Ty, Val, Var};
 use adl_prim::Prim;
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
@@ -54,6 +55,8 @@ struct Cost {
     /// and results.
     arithmetic: (u64, u64),
     ends: u64,
+    /// Messages to other ranks: for the value, and for the value with its gradient. Then the bytes of the latter.
+    messages: [u64; 3],
     /// What a device did for the value and the gradient, if one is used.
     device: DeviceRuns,
 }
@@ -129,21 +132,8 @@ fn passes(
     args: &[Val],
 ) -> Result<Cost, NotCompiled> {
     let (primal, results) = run(&compiled_ad.program, machine, specialized.entry.func, args, &[])?;
-    let mut cost = Cost {
-        function: String::new(),
-        primal: primal.total,
-        tangent: 0,
-        adjoint: 0,
-        bytes: 0,
-        results: 0,
-        beyond: 0,
-        lines: BTreeMap::new(),
-        sources: BTreeMap::new(),
-        rules: Vec::new(),
-        arithmetic: (primal.arithmetic, primal.arithmetic),
-        device: DeviceRuns::default(),
-        ends: args.iter().chain(&results).map(reals).sum(),
-    };
+    let ends = args.iter().chain(&results).map(reals).sum();
+    let mut cost = Cost::of_value(&primal, ends);
     cost.add(machine, &primal, |l, n| l.primal += n);
     let wrt = compiled_ad.wrt(specialized);
     let jvp = compiled_ad.ad.jvp(&mut compiled_ad.program, specialized.entry.func, &wrt)?;
@@ -178,6 +168,8 @@ fn passes(
     cost.adjoint = cost.lines.values().map(|l| l.adjoint).sum();
     cost.arithmetic.1 = forward.arithmetic - forward.inside + adjoint.arithmetic - adjoint.inside;
     cost.results = dy.iter().map(reals).sum();
+    cost.messages[1..]
+        .copy_from_slice(&[forward.messages + adjoint.messages, forward.message_bytes + adjoint.message_bytes]);
     // Where forward mode reads an element, the transpose may gather, which computes indices.
     cost.beyond = tangent.beyond + adjoint.non_linear;
     Ok(cost)
@@ -241,6 +233,26 @@ fn run(p: &Program, m: &mut Machine, f: FnId, x: &[Val], t: &[Val]) -> Result<(C
 }
 
 impl Cost {
+    /// The cost of a value that has no derivative.
+    fn of_value(primal: &Counts, ends: u64) -> Cost {
+        Cost {
+            function: String::new(),
+            primal: primal.total,
+            tangent: 0,
+            adjoint: 0,
+            bytes: 0,
+            results: 0,
+            beyond: 0,
+            lines: BTreeMap::new(),
+            sources: BTreeMap::new(),
+            rules: Vec::new(),
+            arithmetic: (primal.arithmetic, primal.arithmetic),
+            device: DeviceRuns::default(),
+            messages: [primal.messages, primal.messages, primal.message_bytes],
+            ends,
+        }
+    }
+
     fn line(&mut self, m: &Machine, span: Span) -> &mut LineCost {
         let at = if span == Span::default() { (0, 0) } else { (span.file.0, m.sources.line_of(span)) };
         let text = || match m.sources.get(span.file) {
@@ -274,6 +286,14 @@ impl Cost {
                 ]),
             ),
             ("lines", self.lines_table()),
+            (
+                "messages",
+                record(vec![
+                    ("bytes", int(self.messages[2])),
+                    ("function", int(self.messages[0])),
+                    ("gradient", int(self.messages[1])),
+                ]),
+            ),
             ("primal", int(self.primal)),
             ("ratio", Value::Float(part(self.primal + self.adjoint))),
             ("rules", self.rules_table()),
@@ -346,6 +366,17 @@ pub(super) fn ones(compiled_ad: &mut super::CompiledAd, v: &Val, ty: &Ty) -> Opt
 pub(super) struct Builtins<'a>(pub(super) &'a mut Machine);
 
 impl Host for Builtins<'_> {
+    fn collective(&mut self, kind: Collective, args: Vec<Val>, at: Option<&Val>) -> Result<Vec<Val>, String> {
+        if args.iter().any(|v| v.leaves().into_iter().any(|v| matches!(v, Val::Deps(_)))) {
+            return Err(format!("`comm.{}` of a linear number", kind.word()));
+        }
+        let leaves = args.iter().map(value).collect();
+        let at = at.map_or(Value::Unit, value);
+        let site = Site { at: Span::default(), everywhere: false };
+        let outs = ops::comm::collective(self.0, kind, leaves, &at, site).map_err(|e| e.diag.message)?;
+        outs.iter().map(|v| val(v).ok_or_else(|| format!("`comm.{}` is not counted", kind.word()))).collect()
+    }
+
     fn stop(&self) -> bool {
         polling::interrupt_requested()
     }

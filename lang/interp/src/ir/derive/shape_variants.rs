@@ -23,7 +23,8 @@ impl CompiledAd {
     pub(super) fn sized(&mut self, specialized: &Rc<Specialized>, leaves: &[Value]) -> Rc<Specialized> {
         let id = specialized.entry.func;
         let sizes = small(leaves);
-        if sizes.is_empty() || self.ad.has_made(id) {
+        // All ranks of a run send the same messages, whatever the extents of their own parts.
+        if sizes.is_empty() || self.ad.has_made(id) || specialized.entry.effects {
             return specialized.clone();
         }
         let known = self.derived.variants.get(&id).map_or(&[][..], Vec::as_slice);

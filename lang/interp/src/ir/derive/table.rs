@@ -280,6 +280,7 @@ pub fn cost(value: &Value) -> Option<String> {
             number(a, "ends")
         );
     }
+    out += &messages(value).unwrap_or_default();
     if let Some(g) = field(value, "gpu").filter(|g| number(g, "kernels") > 0) {
         out += &format!(
             "on the GPU: {} kernels for value and gradient; {} sent, {} fetched\n",
@@ -289,6 +290,13 @@ pub fn cost(value: &Value) -> Option<String> {
         );
     }
     Some(out.trim_end().to_owned())
+}
+
+/// What is sent to other ranks, if anything is.
+fn messages(cost: &Value) -> Option<String> {
+    let sent = field(cost, "messages").filter(|s| number(s, "gradient") > 0)?;
+    let (value, all) = (number(sent, "function"), number(sent, "gradient"));
+    Some(format!("messages: {value} for the value, {all} with the gradient, of {}\n", size(number(sent, "bytes"))))
 }
 
 /// How a construct is differentiated, as one line of text.
@@ -304,7 +312,7 @@ pub fn cost_json(value: &Value) -> Option<String> {
         Some(format!("\"{name}\":[{}]", all.join(",")))
     };
     let Value::Record(r) = value else { return None };
-    let single = |n: &str| !["lines", "rules", "arithmetic", "gpu"].contains(&n);
+    let single = |n: &str| !["lines", "rules", "arithmetic", "gpu", "messages"].contains(&n);
     let parts: Vec<String> = r
         .names
         .iter()
@@ -312,9 +320,10 @@ pub fn cost_json(value: &Value) -> Option<String> {
         .filter(|(n, _)| single(n.as_str()))
         .map(|(n, v)| format!("\"{n}\":{}", json(v)))
         .collect();
-    let (arithmetic, gpu) = (object(field(value, "arithmetic")?)?, object(field(value, "gpu")?)?);
+    let of = |name: &str| object(field(value, name)?);
+    let (arithmetic, gpu, messages) = (of("arithmetic")?, of("gpu")?, of("messages")?);
     Some(format!(
-        "{{\"arithmetic\":{arithmetic},\"gpu\":{gpu},{},{},{}}}",
+        "{{\"arithmetic\":{arithmetic},\"gpu\":{gpu},\"messages\":{messages},{},{},{}}}",
         parts.join(","),
         objects("lines")?,
         objects("rules")?

@@ -1,0 +1,74 @@
+//! Plain values that the function of `comm.each` captures: its derivative sums their cotangents over the ranks.
+
+use super::{Site, collective, part};
+use crate::ad::level_of;
+use crate::error::Res;
+use crate::value::{Array, Buf, Data, Record, Tuple, Value};
+use crate::vm::{Fun, Group, Machine};
+use adl_ir::Collective;
+use std::rc::Rc;
+
+/// A plain value as the part of each rank: its traced numbers are recorded, in one operation.
+pub(super) fn spread(m: &mut Machine, v: &Value) -> Res<Value> {
+    let mut found = Vec::new();
+    map_traced(v, &mut |x| {
+        found.push(x.clone());
+        x.clone()
+    });
+    if found.is_empty() {
+        return Ok(v.clone());
+    }
+    let site = Site { at: m.user_place(), everywhere: true };
+    let mut made = collective(m, Collective::Spread, found, &Value::Unit, site)?.into_iter();
+    Ok(map_traced(v, &mut |x| made.next().unwrap_or_else(|| x.clone())))
+}
+
+/// A function whose captured plain values are spread.
+pub(super) fn spread_captured(m: &mut Machine, f: &Value) -> Res<Value> {
+    if m.ad.depth() == 0 { Ok(f.clone()) } else { spread(m, f) }
+}
+
+/// Replaces each traced number or array, from left to right, except in parts of values that differ from rank to rank.
+fn map_traced(v: &Value, f: &mut dyn FnMut(&Value) -> Value) -> Value {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        let mut all = |vs: &[Value]| -> Vec<Value> { vs.iter().map(|v| map_traced(v, f)).collect() };
+        match v {
+            v if level_of(v) > 0 => f(v),
+            v if part(v).is_some() => v.clone(),
+            Value::Tuple(t) => Value::Tuple(Rc::new(Tuple(all(&t.0)))),
+            Value::Record(r) => Value::Record(Rc::new(Record { names: r.names.clone(), vals: all(&r.vals) })),
+            Value::Data(d) => Value::Data(Rc::new(Data { con: d.con.clone(), fields: all(&d.fields) })),
+            Value::Array(a) if a.is_flat() => v.clone(),
+            Value::Array(a) => {
+                let buf = match a.buf() {
+                    Buf::Tuple(columns) => Buf::Tuple(all(columns)),
+                    Buf::Record(names, columns) => Buf::Record(names.clone(), all(columns)),
+                    Buf::Boxed(vs) => Buf::Boxed(all(vs)),
+                    _ => return v.clone(),
+                };
+                Value::Array(Rc::new(Array::new(a.shape.clone(), buf)))
+            }
+            Value::Fun(g) => Value::Fun(Rc::new(match &**g {
+                Fun::Closure(code, vals) => Fun::Closure(code.clone(), all(vals)),
+                Fun::Member(group, i) => {
+                    Fun::Member(Rc::new(Group { codes: group.codes.clone(), captured: all(&group.captured) }), *i)
+                }
+                Fun::Partial(h, args) => {
+                    let mut parts = all(&[&[Value::Fun(h.clone())], args.as_slice()].concat());
+                    match parts.remove(0) {
+                        Value::Fun(h) => Fun::Partial(h, parts),
+                        _ => return v.clone(),
+                    }
+                }
+                Fun::Custom(h, rule, vjp) => match all(&[h.clone(), rule.clone()]).as_slice() {
+                    [h, rule] => Fun::Custom(h.clone(), rule.clone(), *vjp),
+                    _ => return v.clone(),
+                },
+                Fun::Checkpoint(h) => Fun::Checkpoint(map_traced(h, f)),
+                Fun::Invertible(r) => Fun::Invertible(map_traced(r, f)),
+                Fun::Prim(..) | Fun::Linear(_) | Fun::Host(_) => return v.clone(),
+            })),
+            _ => v.clone(),
+        }
+    })
+}

@@ -1,0 +1,234 @@
+//! Values that differ from rank to rank, and the messages that make them.
+//!
+//! An `Each` is a record with one field, the part of this rank. Reading order: this file (values), `captured` (what the
+//! function of `comm.each` captures), `exchange` (numbers and arrays), `wire` (their bytes).
+
+mod captured;
+mod exchange;
+mod rule;
+mod wire;
+
+use super::{int, len};
+use crate::ad;
+use crate::error::{Error, Res, codes};
+use crate::value::{Array, Buf, Data, Kind, Record, Tuple, Value, array, seq, vector_space};
+use crate::vm::Machine;
+use adl_ir::Collective;
+use adl_prim::CommFn;
+use adl_syntax::span::Span;
+use adl_typing::ty;
+pub(crate) use exchange::{blocks, place};
+use std::rc::Rc;
+
+/// The value whose part of this rank is `v`.
+fn differing(v: Value) -> Value {
+    Value::Record(Rc::new(Record { names: [ty::each_field()].into(), vals: vec![v] }))
+}
+
+/// The part of this rank, if the value is an `Each`.
+pub(crate) fn part(v: &Value) -> Option<&Value> {
+    match v {
+        Value::Record(r) if r.names.len() == 1 && r.names[0] == ty::each_field() => r.vals.first(),
+        _ => None,
+    }
+}
+
+fn own(v: &Value) -> Res<Value> {
+    part(v).cloned().ok_or_else(|| Error::new(codes::STRUCTURE, "a value of each rank was expected"))
+}
+
+/// Applies a function of module `comm`.
+pub(super) fn apply(m: &mut Machine, p: CommFn, args: &mut [Value]) -> Res<Value> {
+    if p == CommFn::Size {
+        return Ok(Value::Int(place(m).1 as i64));
+    }
+    outside_each(m, p.row().name.trim_start_matches("__comm_"))?;
+    let kind = match p {
+        CommFn::Rank => return Ok(differing(Value::Int(place(m).0 as i64))),
+        CommFn::Size => return Ok(Value::Unit),
+        CommFn::Each => return each(m, &args[0].clone(), own(&args[1])?),
+        CommFn::Zip => return Ok(differing(Value::Tuple(Rc::new(Tuple(vec![own(&args[0])?, own(&args[1])?]))))),
+        CommFn::Blocks => return Ok(blocks(int(&args[0]), place(m).1)),
+        CommFn::Lengths => return exchange::lengths(m, int(&args[0])),
+        CommFn::Spread => return captured::spread(m, &args[0]).map(differing),
+        CommFn::Total => Collective::Total,
+        CommFn::Mine => Collective::Mine,
+        CommFn::Gather => Collective::Gather,
+        CommFn::ScatterSum => Collective::ScatterSum,
+        CommFn::GatherEach => Collective::GatherEach,
+        CommFn::Shift => Collective::Shift,
+        CommFn::Exchange => Collective::Exchange,
+        CommFn::From => Collective::From,
+        CommFn::Place => Collective::Place,
+    };
+    let last = args.last().cloned().unwrap_or_default();
+    let v = if matches!(kind, Collective::Mine | Collective::Place) { last } else { own(&last)? };
+    let at = match kind {
+        Collective::Mine | Collective::ScatterSum => blocks(len(&v) as i64, place(m).1),
+        Collective::Gather | Collective::GatherEach => exchange::lengths(m, len(&v) as i64)?,
+        kind if kind.by_rank() => args[0].clone(),
+        _ => Value::Unit,
+    };
+    let made = whole(m, kind, &v, &at)?;
+    Ok(if matches!(kind, Collective::Total | Collective::Gather | Collective::From) { made } else { differing(made) })
+}
+
+/// An error inside of the function of `comm.each`, which must not wait for other ranks.
+fn outside_each(m: &Machine, name: &str) -> Res<()> {
+    if !m.effects.inside_each() {
+        return Ok(());
+    }
+    Err(Error::new(codes::INSIDE_EACH, format!("`comm.{name}` inside `comm.each`: its function is each rank's own"))
+        .hint("end `comm.each` first: other ranks see its result by `comm.total`, `comm.gather` or `comm.shift`"))
+}
+
+/// `comm.each f x` on the part of this rank.
+fn each(m: &mut Machine, f: &Value, part: Value) -> Res<Value> {
+    let f = captured::spread_captured(m, f)?;
+    m.effects.enter_each();
+    m.host.alone(true);
+    let made = m.call(&f, &[part]);
+    m.effects.leave_each();
+    m.host.alone(false);
+    made.map(differing)
+}
+
+/// Applies a collective to all numbers and arrays of a value.
+fn whole(m: &mut Machine, kind: Collective, v: &Value, at: &Value) -> Res<Value> {
+    let mut leaves = Vec::new();
+    collect(kind, v, &mut leaves)?;
+    let site = Site { at: m.user_place(), everywhere: true };
+    let made = collective(m, kind, leaves, at, site)?;
+    Ok(rebuilt(v, &mut made.into_iter()))
+}
+
+/// Where a collective stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site {
+    /// Its place in the program, which the ranks compare.
+    pub at: Span,
+    /// Whether it is recorded at every level of derivatives that is open, even if no operand of this rank has a derivative
+    /// there: those of another rank may have one, and each level sends messages of its own.
+    pub everywhere: bool,
+}
+
+/// Applies a collective to numbers and arrays, traced or not, in one message. `at` is the operand of the operation.
+pub(crate) fn collective(
+    m: &mut Machine,
+    kind: Collective,
+    leaves: Vec<Value>,
+    at: &Value,
+    site: Site,
+) -> Res<Vec<Value>> {
+    let level = if site.everywhere && kind.sends() && place(m).1 > 1 {
+        m.ad.depth() as u16
+    } else {
+        leaves.iter().map(ad::level_of).max().unwrap_or(0)
+    };
+    at_level(m, level, kind, leaves, (at, site))
+}
+
+fn at_level(
+    m: &mut Machine,
+    level: u16,
+    kind: Collective,
+    leaves: Vec<Value>,
+    (at, site): (&Value, Site),
+) -> Res<Vec<Value>> {
+    if level == 0 {
+        if kind.sends() {
+            outside_each(m, kind.word())?;
+        }
+        return exchange::run(m, kind, leaves, at, site.at);
+    }
+    let (primals, parts): (Vec<_>, Vec<_>) = leaves.iter().map(|v| ad::split(v, level)).unzip();
+    let mut outs = at_level(m, level - 1, kind, primals, (at, site))?;
+    // Ints and Bools have no tangent.
+    let real: Vec<usize> =
+        (0..outs.len()).filter(|k| matches!(outs[*k], Value::Zero) || vector_space::is_real(&outs[*k])).collect();
+    let (parts, reals): (_, Vec<Value>) = real.iter().map(|k| (parts[*k].clone(), outs[*k].clone())).unzip();
+    let shapes = reals.iter().map(|v| seq::shape(v).cloned()).collect();
+    let rule = Rc::new(rule::CollectiveRule { kind, at: at.clone(), outs: shapes, site });
+    let recorded = ad::results(m, level, parts, reals, rule)?;
+    real.into_iter().zip(recorded).for_each(|(k, v)| outs[k] = without_zero_primal(v));
+    Ok(outs)
+}
+
+/// A traced value whose primal has a shape: other operations do not expect a symbolic zero there.
+fn without_zero_primal(v: Value) -> Value {
+    match &v {
+        Value::Dual(d) if matches!(d.primal, Value::Zero) => match &d.part {
+            ad::DerivativePart::Tangent(t) if !matches!(t, Value::Zero) => Value::Dual(Rc::new(ad::Dual {
+                level: d.level,
+                primal: vector_space::zero_like(t),
+                part: d.part.clone(),
+            })),
+            _ => Value::Zero,
+        },
+        _ => v,
+    }
+}
+
+/// The numbers and arrays of a value.
+fn collect(kind: Collective, v: &Value, out: &mut Vec<Value>) -> Res<()> {
+    let all = |vs: &[Value], out: &mut Vec<Value>| vs.iter().try_for_each(|v| collect(kind, v, out));
+    match v {
+        Value::Unit => Ok(()),
+        Value::Tuple(t) => all(&t.0, out),
+        Value::Record(r) => all(&r.vals, out),
+        Value::Data(d) => all(&d.fields, out),
+        Value::Array(a) => match a.kind() {
+            Kind::Tuple | Kind::Record => all(a.values(), out),
+            Kind::Bool if kind == Collective::Total => Err(unsent(kind, "Bools that are added")),
+            Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool => {
+                out.push(v.clone());
+                Ok(())
+            }
+            Kind::Boxed if a.shape.contains(&0) => {
+                out.push(array::floats(Vec::new()));
+                Ok(())
+            }
+            Kind::Boxed | Kind::Unit => Err(unsent(kind, "arrays of texts or declared data")),
+        },
+        Value::Bool(_) if kind == Collective::Total => Err(unsent(kind, "Bools that are added")),
+        Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::F32(_) => {
+            out.push(v.clone());
+            Ok(())
+        }
+        Value::Rev { .. } | Value::Dual(_) | Value::Zero => {
+            out.push(v.clone());
+            Ok(())
+        }
+        Value::Str(_) => Err(unsent(kind, "texts")),
+        Value::Fun(_) | Value::Rep(_) => Err(unsent(kind, "functions")),
+    }
+}
+
+fn unsent(kind: Collective, what: &str) -> Box<Error> {
+    Error::new(codes::RANKS, format!("`comm.{}` sends numbers, Bools and arrays of them, not {what}", kind.word()))
+}
+
+/// The value with other numbers and arrays, in the order of [`collect`].
+fn rebuilt(v: &Value, next: &mut dyn Iterator<Item = Value>) -> Value {
+    let all = |vs: &[Value], next: &mut dyn Iterator<Item = Value>| -> Vec<Value> {
+        vs.iter().map(|v| rebuilt(v, next)).collect()
+    };
+    match v {
+        Value::Tuple(t) => Value::Tuple(Rc::new(Tuple(all(&t.0, next)))),
+        Value::Record(r) => Value::Record(Rc::new(Record { names: r.names.clone(), vals: all(&r.vals, next) })),
+        Value::Data(d) => Value::Data(Rc::new(Data { con: d.con.clone(), fields: all(&d.fields, next) })),
+        Value::Array(a) if matches!(a.kind(), Kind::Tuple | Kind::Record) => {
+            let columns = all(a.values(), next);
+            // The number of rows may be another one.
+            let outer = a.shape.len();
+            let shape = columns.first().and_then(seq::shape).map_or(a.shape.clone(), |s| s[..outer].into());
+            let buf = match a.buf() {
+                Buf::Record(names, _) => Buf::Record(names.clone(), columns),
+                _ => Buf::Tuple(columns),
+            };
+            Value::Array(Rc::new(Array::new(shape, buf)))
+        }
+        Value::Unit => Value::Unit,
+        other => next.next().unwrap_or_else(|| other.clone()),
+    }
+}

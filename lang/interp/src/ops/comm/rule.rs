@@ -1,0 +1,56 @@
+//! The derivative of a collective on a tape: it is linear, and its transpose is another collective.
+
+use super::{Site, collective};
+use crate::ad::tape::Rule;
+use crate::error::Res;
+use crate::ops::arith;
+use crate::value::{Buf, Shape, Value, array, seq};
+use crate::vm::Machine;
+use adl_ir::Collective;
+use adl_prim::Bin;
+
+pub(super) struct CollectiveRule {
+    pub kind: Collective,
+    pub at: Value,
+    /// The shapes of the results; `None` for numbers.
+    pub outs: Vec<Option<Shape>>,
+    pub site: Site,
+}
+
+/// The cotangent of an array may be a number, if all its elements are equal. Other ranks need its shape.
+fn with_shape(m: &mut Machine, ct: &Value, shape: Option<&Shape>) -> Res<Value> {
+    match shape {
+        Some(shape) if !matches!(ct, Value::Zero) && seq::shape(ct).is_none() => {
+            let zeros = array::make(shape.clone(), Buf::F64(array::filled(0.0, array::count(shape)?)?));
+            arith::bin(m, Bin::Add, zeros, ct.clone())
+        }
+        _ => Ok(ct.clone()),
+    }
+}
+
+impl Rule for CollectiveRule {
+    fn pull(
+        &self,
+        m: &mut Machine,
+        cts: &[Value],
+        add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>,
+    ) -> Res<()> {
+        let at = match (self.kind, &self.at) {
+            (Collective::Shift, Value::Int(k)) => Value::Int(k.wrapping_neg()),
+            (_, at) => at.clone(),
+        };
+        let shaped = cts.iter().zip(&self.outs).map(|(ct, shape)| with_shape(m, ct, shape.as_ref()));
+        let cts = shaped.collect::<Res<Vec<_>>>()?;
+        let outs = collective(m, self.kind.transposed(), cts, &at, self.site)?;
+        outs.into_iter().enumerate().try_for_each(|(k, v)| add(m, k, v))
+    }
+
+    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+        collective(m, self.kind, tangents.to_vec(), &self.at, self.site)
+    }
+
+    /// Another rank may have a cotangent where this one has none.
+    fn always(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,283 @@
+//! Numbers and arrays as bytes: for each leaf a head with its kind and shape, then the numbers of all leaves.
+
+use crate::error::{Error, Res, codes};
+use crate::value::{Buf, Shape, Value, array};
+use std::fmt;
+
+/// The kind of a leaf's numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum NumberKind {
+    F64,
+    F32,
+    I64,
+    Bool,
+}
+
+impl NumberKind {
+    const ALL: [NumberKind; 4] = [NumberKind::F64, NumberKind::F32, NumberKind::I64, NumberKind::Bool];
+
+    /// Bytes of one number.
+    fn width(self) -> usize {
+        match self {
+            NumberKind::F64 | NumberKind::I64 => 8,
+            NumberKind::F32 => 4,
+            NumberKind::Bool => 1,
+        }
+    }
+}
+
+/// The kind and shape of a leaf.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Head {
+    pub kind: NumberKind,
+    /// Empty for a number.
+    pub shape: Shape,
+}
+
+impl Head {
+    pub fn count(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether two leaves agree, except in the first `rows` axes.
+    pub fn fits(&self, other: &Head, rows: usize) -> bool {
+        self.kind == other.kind && self.shape.len() == other.shape.len() && self.shape[rows..] == other.shape[rows..]
+    }
+}
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.shape.iter().try_for_each(|n| write!(f, "[{n}]"))?;
+        f.write_str(match self.kind {
+            NumberKind::F64 => "Float",
+            NumberKind::F32 => "F32",
+            NumberKind::I64 => "Int",
+            NumberKind::Bool => "Bool",
+        })
+    }
+}
+
+/// The numbers of a leaf.
+#[derive(Clone, Debug)]
+pub(super) enum Numbers {
+    F64(Vec<f64>),
+    F32(Vec<f32>),
+    I64(Vec<i64>),
+    Bool(Vec<bool>),
+}
+
+/// A number, or an array of them.
+#[derive(Clone, Debug)]
+pub(super) struct Leaf {
+    pub head: Head,
+    pub numbers: Numbers,
+}
+
+impl Leaf {
+    pub fn new(head: Head, numbers: Numbers) -> Leaf {
+        Leaf { head, numbers }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.numbers.len() * self.head.kind.width()
+    }
+
+    /// The numbers in one row.
+    pub fn row(&self) -> usize {
+        self.head.shape.iter().skip(1).product()
+    }
+}
+
+/// Appends the bytes of numbers, in a loop that compiles to a copy.
+fn append<T: Copy, const N: usize>(numbers: &[T], out: &mut Vec<u8>, bytes: fn(T) -> [u8; N]) {
+    let start = out.len();
+    out.resize(start + numbers.len() * N, 0);
+    for (place, x) in out[start..].chunks_exact_mut(N).zip(numbers) {
+        place.copy_from_slice(&bytes(*x));
+    }
+}
+
+fn broken() -> Box<Error> {
+    Error::new(codes::RANKS, "a message from another rank that is cut short")
+}
+
+impl Numbers {
+    pub fn none(kind: NumberKind) -> Numbers {
+        Numbers::zeros(kind, 0)
+    }
+
+    pub fn zeros(kind: NumberKind, n: usize) -> Numbers {
+        match kind {
+            NumberKind::F64 => Numbers::F64(vec![0.0; n]),
+            NumberKind::F32 => Numbers::F32(vec![0.0; n]),
+            NumberKind::I64 => Numbers::I64(vec![0; n]),
+            NumberKind::Bool => Numbers::Bool(vec![false; n]),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Numbers::F64(v) => v.len(),
+            Numbers::F32(v) => v.len(),
+            Numbers::I64(v) => v.len(),
+            Numbers::Bool(v) => v.len(),
+        }
+    }
+
+    /// Appends the bytes of the numbers from `lo` to `hi`.
+    pub fn write(&self, (lo, hi): (usize, usize), out: &mut Vec<u8>) {
+        match self {
+            Numbers::F64(v) => append(&v[lo..hi], out, f64::to_le_bytes),
+            Numbers::F32(v) => append(&v[lo..hi], out, f32::to_le_bytes),
+            Numbers::I64(v) => append(&v[lo..hi], out, i64::to_le_bytes),
+            Numbers::Bool(v) => out.extend(v[lo..hi].iter().map(|b| u8::from(*b))),
+        }
+    }
+
+    /// Takes `n` numbers off the front of `bytes`.
+    pub fn read(kind: NumberKind, n: usize, bytes: &mut &[u8]) -> Res<Numbers> {
+        let width = kind.width();
+        let (own, rest) = n.checked_mul(width).and_then(|n| bytes.split_at_checked(n)).ok_or_else(broken)?;
+        *bytes = rest;
+        fn words<const N: usize, T>(bytes: &[u8], of: fn([u8; N]) -> T) -> Vec<T> {
+            bytes.chunks_exact(N).filter_map(|b| b.first_chunk::<N>()).map(|b| of(*b)).collect()
+        }
+        Ok(match kind {
+            NumberKind::F64 => Numbers::F64(words(own, f64::from_le_bytes)),
+            NumberKind::F32 => Numbers::F32(words(own, f32::from_le_bytes)),
+            NumberKind::I64 => Numbers::I64(words(own, i64::from_le_bytes)),
+            NumberKind::Bool => Numbers::Bool(own.iter().map(|b| *b != 0).collect()),
+        })
+    }
+
+    pub fn append(&mut self, more: Numbers) {
+        match (self, more) {
+            (Numbers::F64(v), Numbers::F64(w)) => v.extend(w),
+            (Numbers::F32(v), Numbers::F32(w)) => v.extend(w),
+            (Numbers::I64(v), Numbers::I64(w)) => v.extend(w),
+            (Numbers::Bool(v), Numbers::Bool(w)) => v.extend(w),
+            _ => {}
+        }
+    }
+
+    /// Adds numbers of the same kind and length.
+    pub fn add(&mut self, x: &Numbers) -> Res<()> {
+        match (self, x) {
+            (Numbers::F64(v), Numbers::F64(w)) => v.iter_mut().zip(w).for_each(|(a, b)| *a += b),
+            (Numbers::F32(v), Numbers::F32(w)) => v.iter_mut().zip(w).for_each(|(a, b)| *a += b),
+            (Numbers::I64(v), Numbers::I64(w)) => {
+                for (a, b) in v.iter_mut().zip(w) {
+                    *a = a
+                        .checked_add(*b)
+                        .ok_or_else(|| Error::new(codes::OVERFLOW, "the sum over the ranks is too large for an Int"))?;
+                }
+            }
+            _ => return Err(broken()),
+        }
+        Ok(())
+    }
+}
+
+/// A leaf of a value; `None` for a symbolic zero.
+pub(super) fn leaf(v: &Value) -> Res<Option<Leaf>> {
+    let number = |kind, numbers| Some(Leaf::new(Head { kind, shape: Shape::new() }, numbers));
+    Ok(match v {
+        Value::Zero => None,
+        Value::Float(x) => number(NumberKind::F64, Numbers::F64(vec![*x])),
+        Value::F32(x) => number(NumberKind::F32, Numbers::F32(vec![*x])),
+        Value::Int(n) => number(NumberKind::I64, Numbers::I64(vec![*n])),
+        Value::Bool(b) => number(NumberKind::Bool, Numbers::Bool(vec![*b])),
+        Value::Array(a) => {
+            let (kind, numbers) = match a.buf() {
+                Buf::F64(v) => (NumberKind::F64, Numbers::F64(v.clone())),
+                Buf::F32(v) => (NumberKind::F32, Numbers::F32(v.clone())),
+                Buf::I64(v) => (NumberKind::I64, Numbers::I64(v.clone())),
+                Buf::Bool(v) => (NumberKind::Bool, Numbers::Bool(v.clone())),
+                _ => return Err(Error::new(codes::RANKS, "only numbers and Bools are sent to other ranks")),
+            };
+            Some(Leaf::new(Head { kind, shape: a.shape.clone() }, numbers))
+        }
+        _ => return Err(Error::new(codes::RANKS, "only numbers and Bools are sent to other ranks")),
+    })
+}
+
+pub(super) fn value(leaf: Option<Leaf>) -> Value {
+    let Some(Leaf { head, numbers }) = leaf else { return Value::Zero };
+    if head.shape.is_empty() {
+        return match numbers {
+            Numbers::F64(v) => Value::Float(v.first().copied().unwrap_or(0.0)),
+            Numbers::F32(v) => Value::F32(v.first().copied().unwrap_or(0.0)),
+            Numbers::I64(v) => Value::Int(v.first().copied().unwrap_or(0)),
+            Numbers::Bool(v) => Value::Bool(v.first().copied().unwrap_or(false)),
+        };
+    }
+    let buf = match numbers {
+        Numbers::F64(v) => Buf::F64(v),
+        Numbers::F32(v) => Buf::F32(v),
+        Numbers::I64(v) => Buf::I64(v),
+        Numbers::Bool(v) => Buf::Bool(v),
+    };
+    array::make(head.shape, buf)
+}
+
+/// A message as it was received.
+pub(super) struct Message<'b> {
+    /// Whether the numbers follow.
+    pub whole: bool,
+    pub heads: Vec<Option<Head>>,
+    pub body: &'b [u8],
+}
+
+/// The heads of leaves and, if `whole`, their numbers.
+pub(super) fn message(leaves: &[Option<Leaf>], whole: bool) -> Vec<u8> {
+    let mut out = vec![u8::from(whole)];
+    out.extend((leaves.len() as u64).to_le_bytes());
+    for leaf in leaves {
+        let Some(Leaf { head, .. }) = leaf else {
+            out.push(u8::MAX);
+            continue;
+        };
+        out.extend([head.kind as u8, head.shape.len() as u8]);
+        out.extend(head.shape.iter().flat_map(|n| (*n as u64).to_le_bytes()));
+    }
+    if whole {
+        leaves.iter().flatten().for_each(|l| l.numbers.write((0, l.numbers.len()), &mut out));
+    }
+    out
+}
+
+pub(super) fn parse(bytes: &[u8]) -> Res<Message<'_>> {
+    let mut rest = bytes;
+    let whole = byte(&mut rest)? != 0;
+    let n = take_word(&mut rest)?;
+    let mut heads = Vec::new();
+    for _ in 0..n {
+        let kind = byte(&mut rest)?;
+        if kind == u8::MAX {
+            heads.push(None);
+            continue;
+        }
+        let kind = *NumberKind::ALL.get(kind as usize).ok_or_else(broken)?;
+        let axes = byte(&mut rest)?;
+        let shape = (0..axes).map(|_| take_word(&mut rest).map(|n| n as usize)).collect::<Res<Shape>>()?;
+        heads.push(Some(Head { kind, shape }));
+    }
+    Ok(Message { whole, heads, body: rest })
+}
+
+fn byte(bytes: &mut &[u8]) -> Res<u8> {
+    let (first, rest) = bytes.split_first().ok_or_else(broken)?;
+    *bytes = rest;
+    Ok(*first)
+}
+
+fn take_word(bytes: &mut &[u8]) -> Res<u64> {
+    let (own, rest) = bytes.split_at_checked(8).ok_or_else(broken)?;
+    *bytes = rest;
+    Ok(word(own))
+}
+
+/// The number in the first eight bytes.
+pub(super) fn word(bytes: &[u8]) -> u64 {
+    bytes.first_chunk::<8>().map_or(0, |b| u64::from_le_bytes(*b))
+}
