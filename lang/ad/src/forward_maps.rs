@@ -9,10 +9,11 @@
 
 use crate::Ad;
 use crate::limits::forward_maps::MOST;
+use crate::unzip::each_stmt;
 use adl_ir::rewrite::{dce, linear_uses};
-use adl_ir::{Block, Function, Lit, Loop, Op, Program, Stmt, Trip, Ty, Var};
+use adl_ir::{Block, FnId, Function, Lit, Loop, Op, Program, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 impl Ad {
     /// Rewrites the outermost suitable loops of a function made by J.
@@ -47,7 +48,7 @@ impl Ad {
 
     /// The iteration of a suitable loop, with its derivatives computed forwards.
     fn forward_iteration(&mut self, program: &mut Program, f: &mut Function, l: &Loop) -> Option<Block> {
-        let parts = IterationParts::of(f, l)?;
+        let parts = IterationParts::of(f, l).filter(|parts| !sends(program, &parts.rest))?;
         let mut inner = Vec::new();
         linear_inside(&parts.rest, &mut inner);
         inner.iter().filter(|v| **v != parts.input).for_each(|v| f.vars[v.0 as usize].linear = false);
@@ -115,6 +116,25 @@ impl IterationParts {
         let rest = Block { stmts, lin_params: vec![input], ..l.body.clone() };
         (number(&input) && linear_uses::captured(f, &rest).is_empty()).then_some(IterationParts { input, reads, rest })
     }
+}
+
+/// Whether a block sends messages. What it computes of the tangents of all ranks is no multiple of its own.
+fn sends(program: &Program, block: &Block) -> bool {
+    let (mut seen, mut calls, mut found) = (HashSet::new(), Vec::new(), false);
+    let mut see = |b: &Block, calls: &mut Vec<FnId>| {
+        each_stmt(b, &mut |s| match &s.op {
+            Op::Collective { .. } => found = true,
+            Op::Call { f, .. } => calls.push(*f),
+            _ => {}
+        });
+    };
+    see(block, &mut calls);
+    while let Some(f) = calls.pop() {
+        if seen.insert(f) {
+            see(&program.func(f).body, &mut calls);
+        }
+    }
+    found
 }
 
 /// Whether an operation is a loop that carries tangents.

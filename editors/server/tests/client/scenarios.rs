@@ -197,7 +197,7 @@ fn completion(client: &mut Client) {
         ("let f (ps : [n]{left : Float}) = ps[0].‸", &[("left", "Float")]),
         ("let f m = optim.adam_d‸", &[("adam_defaults", "")]),
         ("type Shape = Circle\nlet f (s : Sh‸", &[("Shape", "type")]),
-        ("import optim\nimport st‸", &[("controls", "module")]),
+        ("import optim\nimport st‸", &[("comm", "module"), ("controls", "module")]),
         ("import \"li‸", &[("lib.adl", "file")]),
         ("-- ra‸", &[]),
         ("let x‸", &[]),

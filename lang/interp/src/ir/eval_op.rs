@@ -225,7 +225,8 @@ fn arrays(machine: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
         Op::SumAll { a, .. } => element_ops::total(&args[at(a)])?,
         Op::Broadcast { a, shape } => element_ops::spread(machine, &args[at(a)], &args[at(shape)])?,
         Op::ArrayLit { elems, .. } => {
-            let all = args[..elems.len()].iter_mut().map(std::mem::take).collect();
+            let mut all: Vec<Value> = args[..elems.len()].iter_mut().map(std::mem::take).collect();
+            materialise_beside(&mut all)?;
             seq::pack(machine, all)?
         }
         Op::Dot(..) => dot(machine, args)?,
@@ -236,6 +237,16 @@ fn arrays(machine: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
         other => return Err(Error::new(codes::STRUCTURE, format!("{other:?} is no operation on values"))),
     };
     Ok(smallvec![value])
+}
+
+/// Gives symbolic zeros among the rows of an array the shape of the other rows.
+fn materialise_beside(rows: &mut [Value]) -> Res<()> {
+    let Some(like) = rows.iter().find(|v| matches!(v, Value::Array(_))).cloned() else { return Ok(()) };
+    let Some(shape) = seq::shape(&like).cloned() else { return Ok(()) };
+    for row in rows.iter_mut().filter(|v| matches!(v, Value::Zero)) {
+        *row = element_ops::zero_like_elements(&like, shape.clone())?;
+    }
+    Ok(())
 }
 
 /// The sum of products of the elements of two arrays of one shape.
