@@ -134,8 +134,13 @@ impl Spec<'_> {
             && closed(array)
         {
             let args = self.joined_as_data(prim, args, array)?;
-            return self.array_prim(prim, &args, None);
+            return self.array_prim_of(prim, &args, None);
         }
+        self.array_prim_of(prim, args, ty)
+    }
+
+    /// The same, of arguments in the layouts that they have.
+    fn array_prim_of(&mut self, prim: ArrayFn, args: &[Val], ty: Option<Ty>) -> Res<Val> {
         match prim {
             ArrayFn::Iota
             | ArrayFn::Range
