@@ -20,7 +20,7 @@ struct Handles<H> {
 }
 
 /// The functions of a library whose handles are `H`. `_library` keeps it open.
-struct Library1<H> {
+struct OpenLibrary<H> {
     handles: Handles<H>,
     init: unsafe extern "C" fn(*mut c_int, *mut c_void, c_int, *mut c_int) -> c_int,
     comm_rank: unsafe extern "C" fn(H, *mut c_int) -> c_int,
@@ -140,7 +140,7 @@ fn initialised<H: Copy + 'static>(library: Library, handles: Handles<H>) -> Resu
             *symbol.map_err(|e| format!("it has no {}: {e}", $name))?
         }};
     }
-    let mpi = Library1 {
+    let mpi = OpenLibrary {
         handles,
         init: function!("MPI_Init_thread"),
         comm_rank: function!("MPI_Comm_rank"),
@@ -164,7 +164,7 @@ fn initialised<H: Copy + 'static>(library: Library, handles: Handles<H>) -> Resu
     Ok(Box::new(mpi))
 }
 
-impl<H: Copy> Library1<H> {
+impl<H: Copy> OpenLibrary<H> {
     /// The text of an error code.
     fn check(&self, code: c_int) -> Result<(), String> {
         if code == 0 {
@@ -178,7 +178,7 @@ impl<H: Copy> Library1<H> {
     }
 }
 
-impl<H: Copy> Mpi for Library1<H> {
+impl<H: Copy> Mpi for OpenLibrary<H> {
     fn place(&self) -> Result<(usize, usize), String> {
         let (mut rank, mut size) = (0, 0);
         // SAFETY: MPI is initialised; both results are writable.

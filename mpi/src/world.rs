@@ -146,7 +146,7 @@ fn append(out: &mut [Vec<u8>], lengths: &[usize], more: &[u8]) {
     }
 }
 
-/// There is no MPI here.
+/// MPI is opened on Unix only.
 #[cfg(not(unix))]
 pub struct World(std::convert::Infallible);
 

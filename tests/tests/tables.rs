@@ -93,7 +93,7 @@ fn wrong_tables_are_errors_with_their_place() {
         ("write_FORMAT \"w\" 3", "CODE: `write_FORMAT` writes a record of columns or an array of records"),
         (
             "write_FORMAT \"w\" {x = [(1, 2)]}",
-            "CODE: the field `x` is no column: its elements must be numbers, Bools or Strings, or an Option of one",
+            "CODE: the field `x` cannot be a column: its elements must be numbers, Bools or Strings, or an Option of one",
         ),
     ]);
 }

@@ -118,7 +118,8 @@ impl IterationParts {
     }
 }
 
-/// Whether a block sends messages. What it computes of the tangents of all ranks is no multiple of its own.
+/// Whether a block sends messages. Its results depend on the tangents of all ranks, so that they are not multiples of
+/// the own tangent.
 fn sends(program: &Program, block: &Block) -> bool {
     let (mut seen, mut calls, mut found) = (HashSet::new(), Vec::new(), false);
     let mut see = |b: &Block, calls: &mut Vec<FnId>| {

@@ -29,11 +29,39 @@ pub enum Collective {
 }
 
 use Collective::{Exchange, From, Gather, GatherEach, Mine, Place, ScatterSum, Shift, Spread, Total};
+use adl_prim::CommFn;
 
 impl Collective {
     /// Every kind.
     pub const ALL: [Collective; 10] =
         [Spread, Total, Mine, Gather, ScatterSum, GatherEach, Shift, Exchange, From, Place];
+
+    /// The kind that a function of module `comm` applies; `None` if it applies none.
+    pub fn of(p: CommFn) -> Option<Collective> {
+        Some(match p {
+            CommFn::Spread => Spread,
+            CommFn::Total => Total,
+            CommFn::Mine => Mine,
+            CommFn::Gather => Gather,
+            CommFn::ScatterSum => ScatterSum,
+            CommFn::GatherEach => GatherEach,
+            CommFn::Shift => Shift,
+            CommFn::Exchange => Exchange,
+            CommFn::From => From,
+            CommFn::Place => Place,
+            CommFn::Rank | CommFn::Size | CommFn::Each | CommFn::Zip | CommFn::Blocks | CommFn::Lengths => return None,
+        })
+    }
+
+    /// Whether its operand is a plain value, equal on all ranks.
+    pub fn takes_plain(self) -> bool {
+        matches!(self, Spread | Mine | Place)
+    }
+
+    /// Whether its result is a plain value.
+    pub fn gives_plain(self) -> bool {
+        self.transposed().takes_plain()
+    }
 
     /// The kind of the transpose. That of [`Collective::Shift`] is by as many places to the other side.
     pub fn transposed(self) -> Collective {
@@ -69,7 +97,7 @@ impl Collective {
 
     /// Whether ranks send messages.
     pub fn sends(self) -> bool {
-        !matches!(self, Spread | Mine | Place)
+        !self.takes_plain()
     }
 
     /// Whether it acts on the rows of arrays.

@@ -45,24 +45,17 @@ impl Spec<'_> {
             CommFn::Zip => {
                 return Ok(differing(Val::Tuple(vec![self.part_of(&args[0])?, self.part_of(&args[1])?])));
             }
-            CommFn::Blocks | CommFn::Lengths => return Err(self.no("lengths of parts by themselves")),
-            CommFn::Spread => Collective::Spread,
-            CommFn::Total => Collective::Total,
-            CommFn::Mine => Collective::Mine,
-            CommFn::Gather => Collective::Gather,
-            CommFn::ScatterSum => Collective::ScatterSum,
-            CommFn::GatherEach => Collective::GatherEach,
-            CommFn::Shift => Collective::Shift,
-            CommFn::Exchange => Collective::Exchange,
-            CommFn::From => Collective::From,
-            CommFn::Place => Collective::Place,
+            prim => match Collective::of(prim) {
+                Some(kind) => kind,
+                None => return Err(self.no("lengths of parts by themselves")),
+            },
         };
         self.collective(kind, args)
     }
 
     fn collective(&mut self, kind: Collective, args: &[Val]) -> Res<Val> {
         let [.., last] = args else { return Err(self.no("a collective without a value")) };
-        let v = if plain_argument(kind) { last.clone() } else { self.part_of(last)? };
+        let v = if kind.takes_plain() { last.clone() } else { self.part_of(last)? };
         let at = match args {
             [by, _] => Some(self.leaf(by)?),
             _ if kind.by_lengths() => {
@@ -78,7 +71,7 @@ impl Spec<'_> {
             _ => None,
         };
         let made = self.exchanged(kind, &v, at)?;
-        Ok(if plain_result(kind) { made } else { differing(made) })
+        Ok(if kind.gives_plain() { made } else { differing(made) })
     }
 
     /// Applies a collective to the leaves of a value, in one operation.
@@ -152,14 +145,4 @@ impl Spec<'_> {
             _ => Err(self.no("a value of each rank that is laid out otherwise")),
         }
     }
-}
-
-/// Whether the operand is equal on all ranks.
-fn plain_argument(kind: Collective) -> bool {
-    matches!(kind, Collective::Spread | Collective::Mine | Collective::Place)
-}
-
-/// Whether the result is equal on all ranks.
-fn plain_result(kind: Collective) -> bool {
-    matches!(kind, Collective::Total | Collective::Gather | Collective::From)
 }

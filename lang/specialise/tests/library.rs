@@ -8,6 +8,7 @@ mod common;
 const REFUSED: &[&str] = &[
     "text made of values",
     "inside a differentiated function",
+    "in a function that is differentiated inside another",
     "the reference evaluator does not know",
     "an engine of reverse mode",
     "a result that is a function",

@@ -44,7 +44,7 @@ family! {
         "`comm.place r x`: x on rank r, 0 on the others. Its transpose is `comm.from r`.",
         [];
         Blocks "__comm_blocks": hidden("Int -> [_]Int", 1), "The lengths of the blocks in which n elements are dealt out.", [];
-        Lengths "__comm_lengths": hidden("Int -> [_]Int", 1), "The number of each rank.", [];
+        Lengths "__comm_lengths": hidden("Int -> [_]Int", 1), "The lengths of the parts of all ranks.", [];
     }
 }
 

@@ -45,24 +45,18 @@ pub(super) fn apply(m: &mut Machine, p: CommFn, args: &mut [Value]) -> Res<Value
     outside_each(m, p.row().name.trim_start_matches("__comm_"))?;
     let kind = match p {
         CommFn::Rank => return Ok(differing(Value::Int(place(m).0 as i64))),
-        CommFn::Size => return Ok(Value::Unit),
         CommFn::Each => return each(m, &args[0].clone(), own(&args[1])?),
         CommFn::Zip => return Ok(differing(Value::Tuple(Rc::new(Tuple(vec![own(&args[0])?, own(&args[1])?]))))),
         CommFn::Blocks => return Ok(blocks(int(&args[0]), place(m).1)),
         CommFn::Lengths => return exchange::lengths(m, int(&args[0])),
         CommFn::Spread => return captured::spread(m, &args[0]).map(differing),
-        CommFn::Total => Collective::Total,
-        CommFn::Mine => Collective::Mine,
-        CommFn::Gather => Collective::Gather,
-        CommFn::ScatterSum => Collective::ScatterSum,
-        CommFn::GatherEach => Collective::GatherEach,
-        CommFn::Shift => Collective::Shift,
-        CommFn::Exchange => Collective::Exchange,
-        CommFn::From => Collective::From,
-        CommFn::Place => Collective::Place,
+        p => match Collective::of(p) {
+            Some(kind) => kind,
+            None => return Ok(Value::Unit),
+        },
     };
     let last = args.last().cloned().unwrap_or_default();
-    let v = if matches!(kind, Collective::Mine | Collective::Place) { last } else { own(&last)? };
+    let v = if kind.takes_plain() { last } else { own(&last)? };
     let at = match kind {
         Collective::Mine | Collective::ScatterSum => blocks(len(&v) as i64, place(m).1),
         Collective::Gather | Collective::GatherEach => exchange::lengths(m, len(&v) as i64)?,
@@ -70,7 +64,7 @@ pub(super) fn apply(m: &mut Machine, p: CommFn, args: &mut [Value]) -> Res<Value
         _ => Value::Unit,
     };
     let made = whole(m, kind, &v, &at)?;
-    Ok(if matches!(kind, Collective::Total | Collective::Gather | Collective::From) { made } else { differing(made) })
+    Ok(if kind.gives_plain() { made } else { differing(made) })
 }
 
 /// An error inside of the function of `comm.each`, which must not wait for other ranks.

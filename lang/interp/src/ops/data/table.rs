@@ -473,7 +473,7 @@ fn maybe(kind: &ColumnType, out: &mut Vec<Value>, cells: Cells, valid: Option<&[
 pub(super) struct WrittenColumn {
     pub name: Symbol,
     pub cells: Cells,
-    /// Which cells are not missing; `None` if the column is no column of Options.
+    /// Which cells are not missing; `None` if the elements are not Options.
     pub valid: Option<Vec<bool>>,
 }
 
@@ -495,7 +495,8 @@ pub(super) fn arrays<'a>(v: &'a Value, code: &'static str, writer: &str) -> Res<
         match &vals[i] {
             Value::Array(a) if a.shape.len() == 1 => out.push((name, &**a)),
             _ => {
-                let text = format!("the field `{name}` is no column: it must be an array of numbers, Bools or Strings");
+                let text =
+                    format!("the field `{name}` cannot be a column: it must be an array of numbers, Bools or Strings");
                 return Err(Error::new(code, text));
             }
         }
@@ -511,8 +512,9 @@ pub(super) fn arrays<'a>(v: &'a Value, code: &'static str, writer: &str) -> Res<
 
 /// The error for an array whose elements cannot be written.
 pub(super) fn no_cell(code: &'static str, name: Symbol) -> Box<Error> {
-    let text =
-        format!("the field `{name}` is no column: its elements must be numbers, Bools or Strings, or an Option of one");
+    let text = format!(
+        "the field `{name}` cannot be a column: its elements must be numbers, Bools or Strings, or an Option of one"
+    );
     Error::new(code, text)
 }
 

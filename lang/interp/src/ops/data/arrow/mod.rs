@@ -159,7 +159,7 @@ impl<'a> File<'a> {
         let (message, body) = self.message(self.batches[k])?;
         let (cells, valid) = self.told((|| {
             let Some(MessageHeaderRef::RecordBatch(data)) = message.header()? else {
-                return Err(Fault::Told(damaged(self.path, "a block is no record batch")));
+                return Err(Fault::Told(damaged(self.path, "a block is not a record batch")));
             };
             let batch = Batch::new(self.path, data, body)?;
             match (&f.dictionary, dictionary) {
