@@ -45,7 +45,9 @@ def test_papermill_parameters():
 
 
 ENDLESS = """
-import adl, sys
+import adl, signal, sys
+# A parent may have told its children to ignore interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 m = adl.source("let f n = loop s = 0 for i < n do (s * 3 + i) % 1000")
 print("ready", flush=True)
 try:

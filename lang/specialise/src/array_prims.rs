@@ -292,11 +292,10 @@ impl Spec<'_> {
         })
     }
 
-    /// `dest` with the element or row at an index, or at a tuple of indices, replaced.
     /// The arguments of a primitive that joins arrays of functions, with one layout: as data of the result's type.
     fn joined_as_data(&mut self, prim: ArrayFn, args: &[Val], array: &Ty) -> Res<Vec<Val>> {
         let element = |t: &Ty| if let Ty::Array(_, e) = t { Ty::clone(e) } else { t.clone() };
-        let replaced = match &args[..] {
+        let replaced = match args {
             [_, Val::Tuple(indices), _] => (0..indices.len()).fold(array.clone(), |t, _| element(&t)),
             _ => element(array),
         };
@@ -304,6 +303,7 @@ impl Spec<'_> {
         args.iter().zip(&tys).map(|(v, t)| self.functions_as_data(v.clone(), t)).collect()
     }
 
+    /// `dest` with the element or row at an index, or at a tuple of indices, replaced.
     fn put(&mut self, dest: &Val, at: &Val, value: &Val) -> Res<Val> {
         let at = match at {
             Val::Tuple(parts) => parts.iter().map(|i| self.leaf(i)).collect::<Res<Vec<_>>>()?,

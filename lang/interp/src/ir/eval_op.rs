@@ -71,7 +71,7 @@ pub fn run(machine: &mut Machine, what: &LoweredOp, args: &mut [Value], zeros: &
                     Buf::Tuple(columns) => columns.iter().cloned().collect(),
                     _ => smallvec![Value::Array(a)],
                 },
-                v => smallvec![v],
+                v => smallvec![ops::comm::laid_out(v)],
             })
         }
         LoweredOp::Collective(kind, count, span) => {

@@ -385,7 +385,10 @@ impl Host for Builtins<'_> {
         if args.iter().any(|v| v.leaves().into_iter().any(|v| matches!(v, Val::Deps(_)))) {
             return Err(format!("`{}` of a linear number", prim.name()));
         }
-        if let Ok(v) = adl_ir::eval::Simple.prims(prim, args) {
+        // Ranks and their number are those of this run.
+        if !matches!(prim, Prim::Comm(_))
+            && let Ok(v) = adl_ir::eval::Simple.prims(prim, args)
+        {
             return Ok(v);
         }
         let mut vs: Vec<Value> = args.iter().map(value).collect();
@@ -393,7 +396,7 @@ impl Host for Builtins<'_> {
         let parts = match out {
             Value::Unit => Vec::new(),
             Value::Tuple(t) => t.0.clone(),
-            v => vec![v],
+            v => vec![ops::comm::laid_out(v)],
         };
         parts.iter().map(|v| val(v).ok_or_else(|| format!("`{}` is not counted", prim.name()))).collect()
     }

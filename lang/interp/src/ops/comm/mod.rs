@@ -33,6 +33,11 @@ pub(crate) fn part(v: &Value) -> Option<&Value> {
     }
 }
 
+/// A value as the IR has it, in which an `Each` is laid out as the part of this rank.
+pub(crate) fn laid_out(v: Value) -> Value {
+    part(&v).cloned().unwrap_or(v)
+}
+
 fn own(v: &Value) -> Res<Value> {
     part(v).cloned().ok_or_else(|| Error::new(codes::STRUCTURE, "a value of each rank was expected"))
 }
