@@ -57,8 +57,9 @@ fn look(out_of_memory_flag: &OutOfMemoryFlag) -> Option<Duration> {
     let held = MemoryUse::now()?;
     let bounds = MemoryLimits::now();
     let mut left = bounds.left(&held);
-    // What is kept for later arrays goes first.
-    if left == 0 && adl_jit::alloc::release() > 0 {
+    // Free memory that the allocator keeps goes first.
+    if left == 0 {
+        adl_jit::alloc::release();
         left = MemoryUse::now().map_or(0, |held| bounds.left(&held));
     }
     match left {
@@ -81,12 +82,12 @@ fn reserve_address_space(limit: Option<u64>) {
 fn grant(bytes: u64) -> Result<(), Shortage> {
     let bounds = MemoryLimits::now();
     let shortage = || Some(bounds.hard(&MemoryUse::now()?)).filter(|s| s.free < bytes);
-    match shortage() {
-        // Memory cached for later arrays counts as free.
-        Some(_) if adl_jit::alloc::release() > 0 => shortage().map_or(Ok(()), Err),
-        Some(s) => Err(s),
-        None => Ok(()),
+    if shortage().is_none() {
+        return Ok(());
     }
+    // What the allocator keeps counts as free.
+    adl_jit::alloc::release();
+    shortage().map_or(Ok(()), Err)
 }
 
 /// The memory of the process in bytes.

@@ -108,7 +108,7 @@ pub(crate) fn fitting(size: usize, least: usize) -> usize {
 /// Retries a failed allocation after freeing kept blocks, then after releasing the reserve.
 #[cold]
 fn retry_alloc(size: usize, again: &dyn Fn() -> *mut u8) -> *mut u8 {
-    if release() > 0 {
+    if kept::empty() > 0 {
         let p = again();
         if !p.is_null() {
             return p;
@@ -143,9 +143,12 @@ fn alloc_or_retry(size: usize, make: &impl Fn() -> *mut u8) -> *mut u8 {
     if p.is_null() { retry_alloc(size, make) } else { p }
 }
 
-/// Frees all kept blocks. Returns their size in bytes.
-pub fn release() -> usize {
-    kept::empty()
+/// Returns to the system what is free: all kept blocks, and pages of small blocks that the wrapped allocator keeps for
+/// a while, if that is mimalloc.
+pub fn release() {
+    kept::empty();
+    // SAFETY: `mi_collect` may be called by any thread at any time. It frees only memory that mimalloc does not use.
+    unsafe { libmimalloc_sys::mi_collect(true) };
 }
 
 #[cfg(unix)]
@@ -506,6 +509,6 @@ mod tests {
             blocks.into_iter().for_each(|p| KEEPING.dealloc(p, layout));
         }
         release();
-        assert_eq!(release(), 0);
+        assert_eq!(kept::empty(), 0);
     }
 }

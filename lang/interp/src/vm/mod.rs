@@ -329,13 +329,14 @@ impl Machine {
                 let why = failed.unwrap_or_else(|| self.stopped());
                 (e.diag.code, e.diag.message, e.diag.hint) = (why.diag.code, why.diag.message, why.diag.hint);
             }
-            if e.diag.code == codes::EXHAUSTED {
-                // Its memory is free now, so the next run must not be stopped.
-                self.clear_interrupt();
-            }
             self.frames.clear();
             self.regs.clear();
             self.stack.reentries = 0;
+            if e.diag.code == codes::EXHAUSTED {
+                // Its memory is free now, so the next run must not be stopped.
+                self.host.return_memory();
+                self.clear_interrupt();
+            }
         }
         self.effects = effects::EffectLog::default();
         self.shrink_stacks();
