@@ -27,6 +27,7 @@ mod server;
 mod signature;
 mod text;
 mod tokens;
+mod views;
 
 pub use commands::Adl;
 pub use server::serve;
@@ -40,5 +41,9 @@ use lsp_server::Connection;
 pub fn run(adl: Adl) -> Result<(), String> {
     let (connection, threads) = Connection::stdio();
     serve(connection, adl)?;
-    threads.join().map_err(|e| e.to_string())
+    match threads.join() {
+        // An editor that has ended the session need not read what was still under way.
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        ended => ended.map_err(|e| e.to_string()),
+    }
 }
