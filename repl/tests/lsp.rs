@@ -51,8 +51,10 @@ fn commands_run_the_text_as_it_is_in_the_editor() {
     let view = execute(&mut editor, "adl.derivative", json!([uri, "loss"])).unwrap();
     assert!(view["output"].as_str().unwrap().contains("-- line 2"), "{view}");
     assert!(editor.asked.iter().any(|(m, p)| m == "window/showDocument" && p["uri"] == view["uri"]));
+    links_to_the_program(&mut editor, &view, &uri);
     let view = execute(&mut editor, "adl.residuals", json!([uri, "loss"])).unwrap();
     assert!(view["output"].as_str().unwrap().contains("residuals of"), "{view}");
+    links_to_the_program(&mut editor, &view, &uri);
     let cost = execute(&mut editor, "adl.cost", json!([uri, "loss"])).unwrap();
     let figure = cost["figure"].as_str().unwrap().to_owned();
     assert!(figure.contains("times the value's work, keeps"), "{figure}");
@@ -73,6 +75,21 @@ fn commands_run_the_text_as_it_is_in_the_editor() {
     assert!(execute(&mut editor, "adl.nothing", json!([uri])).is_err());
     editor.end();
     assert!(child.wait().unwrap().success());
+}
+
+/// Opens what a command has shown: its line numbers lead to the program, and nothing else is known about it.
+fn links_to_the_program(editor: &mut Client, view: &Json, program: &str) {
+    let document = json!({"uri": view["uri"], "languageId": "plaintext", "version": 1, "text": view["output"]});
+    editor.notify("textDocument/didOpen", json!({"textDocument": document}));
+    let of = json!({"textDocument": {"uri": view["uri"]}});
+    let links = editor.request("textDocument/documentLink", of.clone());
+    let link = links.as_array().unwrap().iter().find(|l| l["target"] == format!("{program}#L2")).unwrap().clone();
+    let mut at = of.clone();
+    at["position"] = link["range"]["start"].clone();
+    let found = editor.request("textDocument/definition", at.clone());
+    assert_eq!((&found["uri"], &found["range"]["start"]["line"]), (&json!(program), &json!(1)), "{found}");
+    assert_eq!(editor.request("textDocument/hover", at), Json::Null);
+    assert_eq!(editor.request("textDocument/diagnostic", of)["items"], json!([]));
 }
 
 /// A client that others have written, where it is installed.

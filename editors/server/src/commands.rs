@@ -39,8 +39,13 @@ pub struct Job {
 pub enum Then {
     /// It is the answer.
     Show,
-    /// It is shown as a text of this name.
-    View(String),
+    /// It is shown as a text of its own.
+    View {
+        /// Its name.
+        name: String,
+        /// The address of the program whose lines it names.
+        of: String,
+    },
     /// It is what a lens says about a function.
     Figure {
         /// The address of the text.
@@ -67,7 +72,7 @@ pub fn job(server: &mut Server, params: &ExecuteCommandParams) -> Result<Job, St
         "adl.derivative" => {
             let mut words = with(&["ir", "--stage", "transpose", "-", &name]);
             words.extend(arguments(server, &uri, &name).unwrap_or_default());
-            (words, Then::View(format!("derivative of {name}.txt")))
+            (words, Then::View { name: format!("derivative of {name}.txt"), of: uri.as_str().to_owned() })
         }
         "adl.cost" => {
             let args = arguments(server, &uri, &name).ok_or_else(|| unused(&name))?;
@@ -80,7 +85,7 @@ pub fn job(server: &mut Server, params: &ExecuteCommandParams) -> Result<Job, St
             let last = args.pop().unwrap_or_default();
             let first: String = args.iter().map(|a| format!(" ({a})")).collect();
             let text = format!("{text}\nprint (residuals ({name}{first}) ({last}))\n");
-            let view = Then::View(format!("residuals of {name}.txt"));
+            let view = Then::View { name: format!("residuals of {name}.txt"), of: uri.as_str().to_owned() };
             return Ok(Job { adl: server.adl.clone(), words: with(&["--stdin"]), text, dir, then: view });
         }
         other => return Err(format!("there is no command `{other}`")),
@@ -187,13 +192,16 @@ impl Then {
         match self {
             Then::Show => Ok((answer, Vec::new())),
             _ if failed => Err(why()),
-            Then::View(name) => {
-                let uri = view(&name, &ran.output)?;
+            Then::View { name, of } => {
+                let uri = crate::views::write(&name, &ran.output)?;
                 answer["uri"] = json!(uri.as_str());
+                let known = json!({"uri": uri.as_str(), "of": of, "text": ran.output});
+                let known = Message::Notification(Notification::new("adl/view".to_owned(), known));
                 let show = json!({"uri": uri.as_str(), "takeFocus": false});
                 let id = RequestId::from(format!("adl-show-{name}"));
                 let ask = Message::Request(Request::new(id, "window/showDocument".to_owned(), show));
-                Ok((answer, if shows { vec![ask] } else { Vec::new() }))
+                // The server knows the view before the editor asks about it.
+                Ok((answer, if shows { vec![known, ask] } else { vec![known] }))
             }
             Then::Figure { uri, name, of } => {
                 let figure = figure(&ran.output).ok_or("the cost was not understood")?;
@@ -203,13 +211,4 @@ impl Then {
             }
         }
     }
-}
-
-/// Writes a text that is only to be looked at into a file.
-fn view(name: &str, text: &str) -> Result<Uri, String> {
-    let dir = std::env::temp_dir().join("adl-views");
-    std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
-    let path = dir.join(name);
-    std::fs::write(&path, text).map_err(|e| e.to_string())?;
-    crate::files::uri_of(&path).ok_or_else(|| "this path has no address".to_owned())
 }

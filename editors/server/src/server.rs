@@ -7,7 +7,7 @@ use crate::inbox::Inbox;
 use crate::meaning::Source;
 use crate::text::Encoding;
 use crate::{
-    actions, calls, commands, completion, definitions, hints, hover, lenses, outline, rename, signature, tokens,
+    actions, calls, commands, completion, definitions, hints, hover, lenses, outline, rename, signature, tokens, views,
 };
 use adl_interp::fault;
 use adl_session::Session;
@@ -35,6 +35,8 @@ pub struct Server {
     pub sources: HashMap<PathBuf, Source>,
     /// What commands have found out about functions.
     pub figures: lenses::Figures,
+    /// The texts that commands have shown.
+    pub views: views::Views,
     /// How the command line is started.
     pub adl: Adl,
     /// What the editor can do.
@@ -91,6 +93,7 @@ impl Server {
             documents: Documents::new(root, buffers, encoding),
             sources: HashMap::new(),
             figures: lenses::Figures::default(),
+            views: views::Views::default(),
             adl,
             client,
             connection,
@@ -189,6 +192,9 @@ impl Server {
 
     /// The answer to a request; `None` if there is no such request.
     fn answer(&mut self, method: &str, params: Json) -> Option<Answer> {
+        if let Some(view) = self.views.of(&params) {
+            return Some(Ok(view.answer(method, &params)));
+        }
         Some(match method {
             "textDocument/hover" => self.by(params, hover::hover),
             "textDocument/completion" => self.by(params, completion::completion),
@@ -234,6 +240,9 @@ impl Server {
         use lsp_types as t;
         match n.method.as_str() {
             "textDocument/didOpen" => {
+                if self.views.of(&n.params).is_some() {
+                    return None;
+                }
                 let p: t::DidOpenTextDocumentParams = serde_json::from_value(n.params).ok()?;
                 self.documents.open(p.text_document.uri, p.text_document.version, p.text_document.text);
                 self.session.forget_changed_imports();
@@ -257,6 +266,7 @@ impl Server {
                 self.figures.insert((text("uri")?, text("name")?), (text("of")?, text("figure")?));
                 self.ask("workspace/codeLens/refresh", Json::Null);
             }
+            "adl/view" => self.views.add(&n.params)?,
             "notebookDocument/didOpen" | "notebookDocument/didChange" | "notebookDocument/didClose" => {
                 return self.notebook(&n.method, n.params);
             }

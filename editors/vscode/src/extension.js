@@ -15,6 +15,8 @@ function start() {
       { language: "adl", scheme: "file" },
       { language: "adl", scheme: "untitled" },
       { language: "adl", notebook: "*" },
+      // Derivatives and residuals that the server shows: their line numbers are links.
+      { scheme: "file", pattern: "**/adl-views/*.txt" },
     ],
     synchronize: { fileEvents: vscode.workspace.createFileSystemWatcher("**/*.{adl,csv,npy,json}") },
     middleware: { executeCommand: execute },
