@@ -2,6 +2,7 @@
 
 pub mod bandwidth;
 pub mod checking;
+pub mod editor;
 pub mod large;
 pub mod latency;
 pub mod programs;
