@@ -77,7 +77,13 @@ fn strings() -> Vec<String> {
 fn comments() -> Vec<String> {
     let nested = "{\"include\":\"#block\"}".to_owned();
     let block = between("comment.block.adl", "\\(\\*(?!\\))", "\\*\\)", &[nested]);
-    vec![rule("comment.line.documentation.adl", "--\\|.*$"), rule("comment.line.double-dash.adl", "--.*$"), block]
+    let shebang = rule("comment.line.shebang.adl", "\\A#!.*$");
+    vec![
+        shebang,
+        rule("comment.line.documentation.adl", "--\\|.*$"),
+        rule("comment.line.double-dash.adl", "--.*$"),
+        block,
+    ]
 }
 
 fn numbers() -> Vec<String> {
