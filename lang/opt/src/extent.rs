@@ -2,8 +2,8 @@
 //! this analysis looks at one iteration only, and it is valid where arrays may be symbolic zeros.
 
 use crate::limits::extent::MOST;
-use adl_ir::{Function, Op, Out, SoacKind, Stmt, Var};
-use adl_prim::Bin;
+use adl_ir::{Function, Op, Out, SoacKind, Stmt, Ty, Var};
+use adl_prim::{ArrayFn, Bin, Prim};
 use std::collections::{HashMap, HashSet};
 
 /// Known facts about shapes.
@@ -11,8 +11,10 @@ use std::collections::{HashMap, HashSet};
 pub struct Extents {
     /// Arrays of the same shape.
     like: HashMap<Var, Vec<Var>>,
-    /// The extent of the first axis.
-    first: HashMap<Var, Var>,
+    /// Extents that are variables, by array and axis.
+    stated: HashMap<(Var, u32), Var>,
+    /// Elements of arrays, for those that state a shape.
+    elems: HashMap<Var, Vec<Var>>,
     /// Maps an array to an array of the same shape that is materialised whenever the key is.
     made_of: HashMap<Var, Var>,
 }
@@ -44,15 +46,33 @@ impl Extents {
             Op::Loop(l) => {
                 let k = l.init.len();
                 if let Some(trip) = stmt.outs.last() {
-                    self.first.extend(
+                    self.stated.extend(
                         stmt.outs
                             .iter()
                             .skip(k)
                             .zip(&l.outs)
                             .filter(|(_, o)| **o != Out::Sum)
-                            .map(|(v, _)| (*v, *trip)),
+                            .map(|(v, _)| ((*v, 0), *trip)),
                     );
                 }
+            }
+            op => {
+                if let [out] = stmt.outs.as_slice() {
+                    self.state(func, *out, op);
+                }
+            }
+        }
+    }
+
+    /// Records extents that are operands.
+    fn state(&mut self, func: &Function, out: Var, op: &Op) {
+        match op {
+            Op::ArrayLit { elems, .. } if *func.ty(out) == Ty::shape() => _ = self.elems.insert(out, elems.clone()),
+            Op::Replicate { n, .. } => _ = self.stated.insert((out, 0), *n),
+            Op::Prim(Prim::Array(ArrayFn::Iota), args) => self.stated.extend(args.first().map(|n| ((out, 0), *n))),
+            Op::Reshape { to, .. } | Op::Broadcast { shape: to, .. } => {
+                let extents = self.elems.get(to).into_iter().flatten();
+                self.stated.extend(extents.enumerate().map(|(axis, n)| ((out, axis as u32), *n)));
             }
             _ => {}
         }
@@ -78,7 +98,7 @@ impl Extents {
     pub fn find(&self, a: Var, axis: u32, made: &dyn Fn(Var) -> Option<Var>) -> Option<Var> {
         let (mut todo, mut seen) = (vec![a], HashSet::new());
         while let Some(v) = todo.pop() {
-            if let Some(n) = made(v).or_else(|| self.first.get(&v).copied().filter(|_| axis == 0)) {
+            if let Some(n) = made(v).or_else(|| self.stated.get(&(v, axis)).copied()) {
                 return Some(n);
             }
             if seen.len() < MOST && seen.insert(v) {
