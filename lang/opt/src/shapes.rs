@@ -419,7 +419,9 @@ impl ShapeAnalysis<'_> {
         let form = values.unwrap_or(form);
         let other = whole(self.f, &form).is_some_and(|b| b != a);
         // An array that another function or branch makes may be a symbolic zero, which has no extents but a shape.
-        let written = form.len() <= WRITTEN && whole(self.f, &form) != Some(a);
+        // Parameters are none.
+        let own = whole(self.f, &form) == Some(a) && !self.f.body.params.contains(&a);
+        let written = form.len() <= WRITTEN && !own;
         if !form.is_empty() && (outside || other || written) && self.is_materialised(&form) {
             self.found.insert(out, form);
         }
