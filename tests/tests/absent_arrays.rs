@@ -3,7 +3,7 @@
 use adl_tests::{echo_in, session};
 
 /// What each program was mended for, its entries, and an expression that is true.
-const PROGRAMS: [(&str, &[&str], &str); 7] = [
+const PROGRAMS: [(&str, &[&str], &str); 11] = [
     (
         "an element of a product with a symbolic zero, whose shapes were compared",
         &[
@@ -48,6 +48,39 @@ const PROGRAMS: [(&str, &[&str], &str); 7] = [
             "let g (x : Float) = sum (map (fun (f : Float -> Float) -> f x) ({[sin, cos] with [1] = exp} ++ [fun y -> x * y]))",
         ],
         "grad g 0.0 == 2.0",
+    ),
+    (
+        "the capture of a function in data that another call returns",
+        &[
+            "type Net = End | More (Float -> Float) Net",
+            "type Tree = Leaf Float | Node Tree Tree",
+            "let rec f (t : Tree) (x : [_]Float) : [_]Float = match t with | Leaf _ -> [0.5, 0.5] | Node a b -> (let r = f a x in (let _ = f b x in map (fun (_ : Net) -> r[1]) [More (fun (_ : Float) -> x[1]) End, End]))",
+            "let g (y : Float) = jacrev (fun (x : [_]Float) -> f (Leaf x[1]) x) [0.5, 0.5]",
+        ],
+        "snd (jvp g 1.5 (-1.2)) == [[0.0, 0.0], [0.0, 0.0]]",
+    ),
+    (
+        "the same under two more derivatives",
+        &[
+            "type Net = End | More (Float -> Float) Net",
+            "let rec f (t : Net) (y : [_]Float) : [_]Float -> [_]Float = match t with | End -> (fun _ -> y) | More _ rest -> (let r = f rest y in r)",
+            "let g ((a, y) : (Float, [_]Float)) : Float = ((snd (vjp (fun (x : [_]Float) -> (jacrev (f (More (fun (_ : Float) -> x[0]) End) y) x)[0][0]) [0.5])) 0.5)[0]",
+        ],
+        "grad g (-0.8, [-1.8, -0.4]) == (0.0, [0.0, 0.0])",
+    ),
+    (
+        "rows of a cotangent that a recursive function may not have",
+        &[
+            "let g (x : [_][_]Float) : Float = fold (fun (_ : Float) (_ : [_][_]Float) -> 0.5) 0.5 (let rec f (n : Int) (s : [_][_][_]Float) : [_][_][_]Float = (if n <= 0 then s else f (n - 1) (for i < 2 -> x @ s[0])) in f 1 (for i < 2 -> [[0.5, 0.5, 0.5], [0.5, 0.5, x[0][1]]]))",
+        ],
+        "hvp g [[1.4, -1.5], [1.8, -1.1]] [[0.7, 1.4], [0.8, -0.4]] == [[0.0, 0.0], [0.0, 0.0]]",
+    ),
+    (
+        "an update of the cotangent of an absent array, in a segment of a plan",
+        &[
+            "let g ((a, n) : (Float, Int)) : Float = (hessian (fun (x : [_]Float) -> fold (fun (_ : Float) ((b, _) : (Float, Float)) -> b) 0.5 (let rec f (t : List (Float -> Float)) : [_](Float, Float) = (match t with | Nil -> [(0.5, 0.5)] | Cons _ rest -> (let r = f rest in r)) in f (Cons (fun (_ : Float) -> x[n]) Nil)) * x[0]) [0.5])[0][n % 1]",
+        ],
+        "grad_with Sqrt g (-0.5, 2) == (0.0, 2)",
     ),
     (
         "an array of no data in a branch",

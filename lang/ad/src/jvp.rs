@@ -156,6 +156,7 @@ fn function(
         tan: HashMap::new(),
         shapes: HashMap::new(),
         extents: HashMap::new(),
+        symbolic_zeros: adl_opt::shapes::own_symbolic_zeros(src),
         lits: HashMap::new(),
         uniform: HashMap::new(),
         turned: recompute_iteration::RecomputableLoops::of(src),
@@ -196,6 +197,8 @@ pub(crate) struct J<'a> {
     shapes: HashMap<Var, Var>,
     /// Extents of rows.
     extents: HashMap<Var, Vec<Var>>,
+    /// Arrays that may be symbolic zeros, which have no extents.
+    symbolic_zeros: HashSet<Var>,
     /// Variables with literal values.
     pub(crate) lits: HashMap<Var, Lit>,
     /// Arrays with the same literal at all indices.
@@ -400,7 +403,7 @@ impl J<'_> {
     /// of rows are recognised as reads of the array.
     fn row_shape(&mut self, x: Var, row: Var) {
         let Ty::Array(e, rank) = self.b.ty(x) else { return };
-        if rank < 2 || !e.is_flat() || self.has(x).is_none() {
+        if rank < 2 || !e.is_flat() || self.has(x).is_none() || self.symbolic_zeros.contains(&x) {
             return;
         }
         let extents = match self.extents.get(&x) {

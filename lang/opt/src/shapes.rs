@@ -56,6 +56,11 @@ pub fn symbolic_zeros(f: &Function) -> HashSet<Var> {
     analysis(f, zeros).symbolic_zero
 }
 
+/// The same, if the function itself creates symbolic zeros, as derivatives do; otherwise none.
+pub fn own_symbolic_zeros(f: &Function) -> HashSet<Var> {
+    if makes_symbolic_zero(&f.body, f) { symbolic_zeros(f) } else { HashSet::new() }
+}
+
 /// The extents of the arrays of a function that is called without symbolic zeros, as far as they are known.
 pub struct Extents(HashMap<Var, Form>);
 
@@ -444,7 +449,8 @@ impl ShapeAnalysis<'_> {
             self.now += 1;
             arm.params.iter().for_each(|v| self.own(*v));
             // Data may contain symbolic zeros.
-            if self.zeros == Tracked::All {
+            let taken = matches!(&stmt.op, Op::Switch(v, _) if self.symbolic_zero.contains(v));
+            if self.zeros == Tracked::All || taken {
                 self.may_be_symbolic_zeros(&arm.params);
             }
             self.now -= 1;

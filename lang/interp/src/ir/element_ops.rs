@@ -108,6 +108,9 @@ pub(crate) fn extents(shape: &Value) -> Option<Shape> {
 /// A zero array of the given shape, to which `v` will be added at `at` leading indices.
 pub(crate) fn zeros(shape: &Value, v: &Value, at: usize) -> Res<Value> {
     let shape = extents(shape).ok_or_else(|| super::eval_op::symbolic_zero("zeros of a shape"))?;
+    if shape.is_empty() {
+        return Ok(Value::Zero);
+    }
     if at == shape.len() && matches!(v, Value::Array(_)) {
         // The array has boxed elements, because arrays of different shapes may be added to it.
         return Ok(array::make(shape.clone(), Buf::Boxed(array::filled(Value::Zero, array::count(&shape)?)?)));
@@ -238,6 +241,9 @@ pub(crate) fn add_slice(m: &mut Machine, acc: Value, lo: &Value, v: Value) -> Re
 pub(crate) fn within(m: &mut Machine, shape: &Value, lo: &Value, v: &Value) -> Res<Value> {
     let zero = || zeros(shape, v, 0);
     let (Value::Array(a), Some(shape)) = (v, extents(shape)) else { return add_slice(m, zero()?, lo, v.clone()) };
+    if shape.is_empty() {
+        return Ok(Value::Zero);
+    }
     let (Buf::F64(x), Ok(at)) = (a.buf(), usize::try_from(int(lo))) else {
         return add_slice(m, zero()?, lo, v.clone());
     };

@@ -281,28 +281,27 @@ fn contract(machine: &mut Machine, contract: &Contract, args: &mut [Value]) -> R
 
 /// Additions to arrays and replacements of elements, in place if the array is not shared.
 fn update(machine: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Value> {
+    let (acc, v, shape, at) = match op {
+        Op::IndexAdd { acc, at, v, shape } | Op::IndexSet { acc, at, v, shape } => (*acc, *v, *shape, at.len()),
+        Op::SliceAdd { acc, v, shape, .. } | Op::GatherAdd { acc, v, shape, .. } => (*acc, *v, *shape, 0),
+        other => return Err(Error::new(codes::STRUCTURE, format!("{other:?} is no update"))),
+    };
+    if let (Op::SliceAdd { lo, .. }, Some(s)) = (op, shape)
+        && matches!(args[acc.0 as usize], Value::Zero)
+        && !matches!(args[v.0 as usize], Value::Zero)
+    {
+        return element_ops::within(machine, &args[s.0 as usize], &args[lo.0 as usize], &args[v.0 as usize]);
+    }
+    let acc = start(args, acc, v, shape, at)?;
+    if matches!(acc, Value::Zero) {
+        return Ok(acc);
+    }
+    let v = take(args, v);
     match op {
-        Op::IndexAdd { acc, at: is, v, shape } => {
-            let (acc, v) = (start(args, *acc, *v, *shape, is.len())?, take(args, *v));
-            element_ops::add_at(machine, acc, &args[1..=is.len()], v)
-        }
-        Op::IndexSet { acc, at: is, v, shape } => {
-            let (acc, v) = (start(args, *acc, *v, *shape, is.len())?, take(args, *v));
-            element_ops::put(acc, &args[1..=is.len()], &v)
-        }
-        Op::SliceAdd { acc, lo, v, shape: Some(s), .. }
-            if matches!(args[acc.0 as usize], Value::Zero) && !matches!(args[v.0 as usize], Value::Zero) =>
-        {
-            element_ops::within(machine, &args[s.0 as usize], &args[lo.0 as usize], &args[v.0 as usize])
-        }
-        Op::SliceAdd { acc, lo, v, shape, .. } => {
-            let (acc, v) = (start(args, *acc, *v, *shape, 0)?, take(args, *v));
-            element_ops::add_slice(machine, acc, &args[lo.0 as usize], v)
-        }
-        Op::GatherAdd { acc, at: is, v, shape } => {
-            let (acc, v) = (start(args, *acc, *v, *shape, 0)?, take(args, *v));
-            element_ops::add_gather(machine, acc, &args[is.0 as usize], v, shape.is_some())
-        }
+        Op::IndexAdd { at, .. } => element_ops::add_at(machine, acc, &args[1..=at.len()], v),
+        Op::IndexSet { at, .. } => element_ops::put(acc, &args[1..=at.len()], &v),
+        Op::SliceAdd { lo, .. } => element_ops::add_slice(machine, acc, &args[lo.0 as usize], v),
+        Op::GatherAdd { at, .. } => element_ops::add_gather(machine, acc, &args[at.0 as usize], v, shape.is_some()),
         other => Err(Error::new(codes::STRUCTURE, format!("{other:?} is no update"))),
     }
 }

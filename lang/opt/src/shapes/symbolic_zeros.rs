@@ -12,11 +12,12 @@ impl ShapeAnalysis<'_> {
         }
     }
 
-    /// Records that the arrays among these variables may be symbolic zeros.
+    /// Records that the arrays among these variables may be symbolic zeros, and that data may contain some.
     pub(super) fn may_be_symbolic_zeros<'v>(&mut self, vs: impl IntoIterator<Item = &'v Var>) {
         if self.zeros != Tracked::No {
             let f = self.f;
-            self.symbolic_zero.extend(vs.into_iter().filter(|v| f.ty(**v).rank() > 0));
+            let holds = |t: &Ty| t.rank() > 0 || matches!(t, Ty::Data(_));
+            self.symbolic_zero.extend(vs.into_iter().filter(|v| holds(f.ty(**v))));
         }
     }
 
@@ -58,7 +59,7 @@ impl ShapeAnalysis<'_> {
     fn makes_zero(&self, op: &Op) -> bool {
         match op {
             Op::Zero(_) | Op::Call { .. } => true,
-            Op::Destruct { .. } | Op::Construct { .. } => self.zeros == Tracked::All,
+            Op::Destruct { .. } | Op::Construct { .. } => self.zeros == Tracked::All || self.reads_symbolic_zero(op),
             Op::SliceAdd { acc, v, shape, .. }
             | Op::IndexAdd { acc, v, shape, .. }
             | Op::GatherAdd { acc, v, shape, .. } => {
