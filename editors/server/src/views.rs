@@ -10,6 +10,9 @@ use std::path::PathBuf;
 /// The comment that names a source line in printed IR.
 const COMMENT: &str = "-- line ";
 
+/// How the first line of a table of residuals begins.
+const TABLE: &str = "residuals of ";
+
 /// A text that was shown.
 pub struct View {
     /// The address of the program.
@@ -39,8 +42,13 @@ impl Views {
     pub fn add(&mut self, params: &Json) -> Option<()> {
         let path = files::path_of(&params["uri"].as_str()?.parse().ok()?)?;
         let text = params["text"].as_str()?;
-        let table = text.starts_with("residuals");
-        let lines = text.lines().map(|l| if table { in_table(l) } else { in_comment(l) }).collect();
+        // What the program itself prints comes before a table.
+        let mut table = false;
+        let lines = text.lines().map(|l| {
+            table |= l.starts_with(TABLE);
+            if table { in_table(l) } else { in_comment(l) }
+        });
+        let lines = lines.collect();
         self.0.insert(path, View { of: params["of"].as_str()?.to_owned(), lines });
         Some(())
     }
