@@ -90,15 +90,16 @@ impl Scalars<'_> {
         if let Some(n) = self.trip_count_to_unroll(&stmt) {
             return self.unroll(stmt, n, out);
         }
+        let Op::Loop(ir_loop) = &mut stmt.op else { return out.push(stmt) };
+        self.elements_of(ir_loop);
+        let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: stmt.span };
+        self.fill(ir_loop, &stmt.outs, &like, out);
         if let Op::Loop(l) = &stmt.op
             && self.peeled(&stmt, l, out)
         {
             return;
         }
         let Op::Loop(ir_loop) = &mut stmt.op else { return out.push(stmt) };
-        self.elements_of(ir_loop);
-        let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: stmt.span };
-        self.fill(ir_loop, &stmt.outs, &like, out);
         ir_loop.init.iter().for_each(|v| self.open(*v, &like, out));
         let mut sizes: Vec<Option<ArraySize>> = ir_loop
             .init
