@@ -23,7 +23,7 @@ fn programs_agree_with_the_same_by_hand() {
         assert!(!wrong.is_empty() || rows == before + p.styles.len());
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(rows > 90, "{rows} rows");
+    assert!(rows > 110, "{rows} rows");
     assert!(hand.is_none() || with_ratio == rows - 8, "{with_ratio} of {rows} rows have a ratio");
 }
 

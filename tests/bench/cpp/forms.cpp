@@ -196,6 +196,50 @@ template <bool G> void arrow(Inputs in, Out value, Out gradient) {
 }
 PROBLEM(arrow)
 
+/// Rosenbrock's function, and its Hessian by rows: a diagonal with a band on either side.
+template <bool G> void valley(Inputs in, Out value, Out gradient) {
+  int64_t n = in.size(0);
+  const double *x = in.floats(0);
+  double total = 0, *g = G ? gradient.of(3 * n - 2) : nullptr;
+  for (int64_t i = 0; i + 1 < n; i++) total += 100 * square(x[i + 1] - x[i] * x[i]) + square(1 - x[i]);
+  value.set(total);
+  for (int64_t i = 0; G && i < n; i++) {
+    double diagonal = (i > 0 ? 200 : 0) + (i + 1 < n ? 1200 * x[i] * x[i] - 400 * x[i + 1] + 2 : 0);
+    if (i > 0) *g++ = -400 * x[i - 1];
+    *g++ = diagonal;
+    if (i + 1 < n) *g++ = -400 * x[i];
+  }
+}
+PROBLEM(valley)
+
+namespace {
+
+/// The sum of the norms of rows of K numbers.
+template <int K, bool G> void norms_of(Inputs in, Out value, Out gradient) {
+  int64_t n = in.size(1) / K;
+  const double *x = in.floats(1);
+  double total = 0, *g = G ? gradient.of(n * K) : nullptr;
+  for (int64_t i = 0; i < n; i++) {
+    double s = 0;
+    for (int k = 0; k < K; k++) s += square(x[i * K + k]);
+    double norm = std::sqrt(s);
+    total += norm;
+    for (int k = 0; G && k < K; k++) g[i * K + k] = x[i * K + k] / norm;
+  }
+  value.set(total);
+}
+
+} // namespace
+
+template <bool G> void norms(Inputs in, Out value, Out gradient) {
+  switch (in.whole(0)) {
+  case 3: return norms_of<3, G>(in, value, gradient);
+  case 16: return norms_of<16, G>(in, value, gradient);
+  default: wrong("rows of another length");
+  }
+}
+PROBLEM(norms)
+
 /// The sum of squares of a vector.
 template <bool G> void squares(Inputs in, Out value, Out gradient) {
   int64_t n = in.size(0);
@@ -208,46 +252,3 @@ template <bool G> void squares(Inputs in, Out value, Out gradient) {
   value.set(total);
 }
 PROBLEM(squares)
-
-/// The log likelihood of a hidden Markov model, by the forward algorithm with normalised probabilities. The inputs are
-/// emissions (a row for each symbol), initial and transition probabilities, and the symbols.
-template <bool G> void hmm(Inputs in, Out value, Out gradient) {
-  int64_t k = in.size(1), n = in.size(3), symbols = in.size(0) / k;
-  const double *emission = in.floats(0), *initial = in.floats(1), *transition = in.floats(2);
-  const int64_t *seen = in.ints(3);
-  std::vector<double> before(n * k), all(n), a(k), d(k), da(k);
-  double total = 0;
-  for (int64_t t = 0; t < n; t++) {
-    double *b = &before[t * k];
-    if (t == 0) std::copy(initial, initial + k, b);
-    for (int64_t i = 0; t > 0 && i < k; i++)
-      for (int64_t j = 0; j < k; j++) b[j] += a[i] * transition[i * k + j];
-    for (int64_t j = 0; j < k; j++) all[t] += a[j] = b[j] * emission[seen[t] * k + j];
-    for (double &v : a) v /= all[t];
-    total += std::log(all[t]);
-  }
-  value.set(total);
-  if (!G) return;
-  double *ge = gradient.of(symbols * k + k + k * k), *gi = ge + symbols * k, *gt = gi + k;
-  std::fill(ge, gt + k * k, 0.0);
-  for (int64_t t = n - 1; t >= 0; t--) {
-    const double *b = &before[t * k], *e = emission + seen[t] * k, *p = b - k, *pe = emission + seen[t ? t - 1 : 0] * k;
-    double mean = 0;
-    for (int64_t j = 0; j < k; j++) mean += d[j] * b[j] * e[j] / all[t];
-    for (int64_t j = 0; j < k; j++) {
-      double g = (d[j] - mean + 1) / all[t];
-      ge[seen[t] * k + j] += g * b[j];
-      da[j] = g * e[j];
-    }
-    if (t == 0) std::copy(da.begin(), da.end(), gi);
-    for (int64_t i = 0; t > 0 && i < k; i++) {
-      double s = 0, alpha = p[i] * pe[i] / all[t - 1];
-      for (int64_t j = 0; j < k; j++) {
-        s += transition[i * k + j] * da[j];
-        gt[i * k + j] += alpha * da[j];
-      }
-      d[i] = s;
-    }
-  }
-}
-PROBLEM(hmm)

@@ -42,9 +42,12 @@ void add_product(int64_t n, int64_t k, int64_t m, const double *a, const double 
 }
 
 std::vector<double> transposed(const double *x, int64_t n, int64_t m) {
+  const int64_t BLOCK = 16;
   std::vector<double> out(n * m);
-  for (int64_t i = 0; i < n; i++)
-    for (int64_t j = 0; j < m; j++) out[j * n + i] = x[i * m + j];
+  for (int64_t a = 0; a < n; a += BLOCK)
+    for (int64_t b = 0; b < m; b += BLOCK)
+      for (int64_t i = a; i < std::min(n, a + BLOCK); i++)
+        for (int64_t j = b; j < std::min(m, b + BLOCK); j++) out[j * n + i] = x[i * m + j];
   return out;
 }
 

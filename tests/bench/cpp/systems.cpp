@@ -187,6 +187,127 @@ template <bool G> void kalman(Inputs in, Out value, Out gradient) {
 }
 PROBLEM(kalman)
 
+namespace {
+
+/// A 4 by 4 matrix, by rows.
+struct Four {
+  double m[16];
+  double &at(int i, int j) { return m[4 * i + j]; }
+  double at(int i, int j) const { return m[4 * i + j]; }
+};
+
+/// a b, a bᵀ and aᵀ b.
+Four times(const Four &a, const Four &b) {
+  Four out = {};
+  for (int i = 0; i < 4; i++)
+    for (int k = 0; k < 4; k++)
+      for (int j = 0; j < 4; j++) out.at(i, j) += a.at(i, k) * b.at(k, j);
+  return out;
+}
+Four transposed(const Four &a) {
+  Four out;
+  for (int i = 0; i < 4; i++)
+    for (int j = 0; j < 4; j++) out.at(i, j) = a.at(j, i);
+  return out;
+}
+Four times_t(const Four &a, const Four &b) { return times(a, transposed(b)); }
+Four t_times(const Four &a, const Four &b) { return times(transposed(a), b); }
+
+/// A filter of positions in the plane and their speeds: state and covariance before and after a prediction, the inverse
+/// of the innovation's covariance, the error and the gain of a step.
+struct Step {
+  double x[4], y[4], inverse[3], e[2], gain[4][2];
+  Four p, a, b;
+};
+
+/// A step from (x, p); returns its part of the log likelihood.
+double plane_step(const Four &f, double q2, double r2, const double *z, Step &s, double *x, Four &p) {
+  s.p = p;
+  s.a = times(f, p);
+  s.b = times_t(s.a, f);
+  for (int i = 0; i < 4; i++) {
+    s.x[i] = x[i], s.y[i] = 0;
+    s.b.at(i, i) += q2;
+  }
+  for (int i = 0; i < 4; i++)
+    for (int j = 0; j < 4; j++) s.y[i] += f.at(i, j) * x[j];
+  double u = s.b.at(0, 0) + r2, v = s.b.at(0, 1), w = s.b.at(1, 1) + r2, det = u * w - v * v, id = 1 / det;
+  double *n = s.inverse;
+  n[0] = w * id, n[1] = -v * id, n[2] = u * id;
+  double e = s.e[0] = z[0] - s.y[0], g = s.e[1] = z[1] - s.y[1];
+  for (int i = 0; i < 4; i++) {
+    double *k = s.gain[i];
+    k[0] = s.b.at(i, 0) * n[0] + s.b.at(i, 1) * n[1], k[1] = s.b.at(i, 0) * n[1] + s.b.at(i, 1) * n[2];
+    x[i] = s.y[i] + k[0] * e + k[1] * g;
+    for (int j = 0; j < 4; j++) p.at(i, j) = s.b.at(i, j) - k[0] * s.b.at(0, j) - k[1] * s.b.at(1, j);
+  }
+  return -0.5 * (n[0] * e * e + 2 * n[1] * e * g + n[2] * g * g + std::log(det)) - std::log(2 * M_PI);
+}
+
+/// The cotangents of a step's result become those of its (x, p); those of f, q² and r² are added.
+void plane_back(const Four &f, const Step &s, double *dx, Four &dp, Four &df, double *dq2, double *dr2) {
+  const double *n = s.inverse;
+  double inverse[2][2] = {{n[0], n[1]}, {n[1], n[2]}}, de[2], dn[2][2], ds[2][2] = {}, dk[4][2];
+  Four db = dp;
+  for (int a = 0; a < 2; a++) {
+    de[a] = -inverse[a][0] * s.e[0] - inverse[a][1] * s.e[1];
+    for (int c = 0; c < 2; c++) dn[a][c] = -0.5 * s.e[a] * s.e[c];
+    for (int i = 0; i < 4; i++) {
+      de[a] += s.gain[i][a] * dx[i];
+      dk[i][a] = dx[i] * s.e[a];
+      for (int j = 0; j < 4; j++) {
+        dk[i][a] -= dp.at(i, j) * s.b.at(a, j);
+        db.at(a, j) -= s.gain[i][a] * dp.at(i, j);
+      }
+    }
+  }
+  for (int i = 0; i < 4; i++)
+    for (int a = 0; a < 2; a++)
+      for (int c = 0; c < 2; c++) {
+        dn[a][c] += s.b.at(i, a) * dk[i][c];
+        db.at(i, a) += dk[i][c] * inverse[a][c];
+      }
+  for (int a = 0; a < 2; a++)
+    for (int c = 0; c < 2; c++) {
+      ds[a][c] = -0.5 * inverse[a][c];
+      for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++) ds[a][c] -= inverse[a][i] * dn[i][j] * inverse[j][c];
+      db.at(a, c) += ds[a][c];
+    }
+  *dr2 += ds[0][0] + ds[1][1];
+  for (int i = 0; i < 4; i++) *dq2 += db.at(i, i);
+  Four da = times(db, f), by_b = t_times(db, s.a), by_a = times_t(da, s.p);
+  double dy[4] = {dx[0] - de[0], dx[1] - de[1], dx[2], dx[3]};
+  for (int i = 0; i < 4; i++)
+    for (int j = 0; j < 4; j++) df.at(i, j) += by_b.at(i, j) + by_a.at(i, j) + dy[i] * s.x[j];
+  dp = t_times(f, da);
+  for (int j = 0; j < 4; j++) {
+    dx[j] = 0;
+    for (int i = 0; i < 4; i++) dx[j] += f.at(i, j) * dy[i];
+  }
+}
+
+} // namespace
+
+/// The log likelihood of positions in the plane. The inputs are damping, the time of a step, noises, and positions.
+template <bool G> void plane(Inputs in, Out value, Out gradient) {
+  double damping = in.number(0), dt = in.number(1), q = in.number(2), r = in.number(3), total = 0;
+  int64_t n = in.size(4) / 2;
+  Four f = {{1, 0, dt, 0, 0, 1, 0, dt, 0, 0, damping, 0, 0, 0, 0, damping}}, p = {};
+  double x[4] = {};
+  for (int i = 0; i < 4; i++) p.at(i, i) = 10;
+  std::vector<Step> steps(G ? n : 1);
+  for (int64_t t = 0; t < n; t++)
+    total += plane_step(f, q * q, r * r, in.floats(4) + 2 * t, steps[G ? t : 0], x, p);
+  value.set(total);
+  if (!G) return;
+  Four df = {}, dp = {};
+  double dx[4] = {}, dq2 = 0, dr2 = 0, *g = gradient.of(4);
+  for (int64_t t = n - 1; t >= 0; t--) plane_back(f, steps[t], dx, dp, df, &dq2, &dr2);
+  g[0] = df.at(2, 2) + df.at(3, 3), g[1] = df.at(0, 2) + df.at(1, 3), g[2] = 2 * q * dq2, g[3] = 2 * r * dr2;
+}
+PROBLEM(plane)
+
 /// The potential of bodies that attract each other: pairs once for the value, all pairs for the forces.
 template <bool G> void bodies(Inputs in, Out value, Out gradient) {
   int64_t n = in.size(0) / 3;

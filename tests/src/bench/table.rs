@@ -5,6 +5,7 @@ use super::programs::{Program, Style};
 /// All programs, with the titles of their topics.
 pub const TOPICS: &[(&str, &[Program])] = &[
     ("Programs", PROGRAMS),
+    ("Statistical models", MODELS),
     ("GradBench", GRADBENCH),
     ("Reductions, scans and histograms", OPERATORS),
     ("Forms of one computation", FORMS),
@@ -74,6 +75,11 @@ const PROGRAMS: &[Program] = &[
     Program::new("kalman", "bench/kalman.adl", "kalman")
         .sizes(&["10_000", "1_000"], "12")
         .styles(&[style("matrices", "P.matrices"), style("numbers", "P.numbers")]),
+    Program::new("kalman in the plane", "bench/kalman.adl", "plane")
+        .input("{p = P.motion, z = P.measured n}")
+        .by("i.p")
+        .sizes(&["10_000", "1_000"], "6")
+        .styles(&[style("", "P.plane i.z"), style("data as a global", "fun p -> P.plane i.z p")]),
     Program::new("bodies", "bench/bodies.adl", "bodies").sizes(&["500"], "11").styles(&[
         style("map of map", "P.maps"),
         style("indices, i != j", "P.indices"),
@@ -89,11 +95,18 @@ const PROGRAMS: &[Program] = &[
             style("records", "P.total"),
             style("columns", "P.whole").of("i"),
         ]),
-    Program::new("network", "bench/network.adl", "network").by("i.net").sizes(&["256", "16"], "3").styles(&[
-        style("batch", "(fun i w -> P.batch {i with net = w}) i"),
-        style("batch, data as a global", "fun w -> P.batch {i with net = w}"),
-        style("picture by picture", "(fun i w -> P.pictures {i with net = w}) i"),
-    ]),
+    Program::new("network", "bench/network.adl", "network")
+        .input("P.input n.n n.dots n.a n.b")
+        .by("i.net")
+        .sizes(
+            &["n = 256, dots = 784, a = 128, b = 64", "n = 64, dots = 64, a = 128, b = 32"],
+            "n = 3, dots = 20, a = 17, b = 5",
+        )
+        .styles(&[
+            style("batch", "(fun i w -> P.batch {i with net = w}) i"),
+            style("batch, data as a global", "fun w -> P.batch {i with net = w}"),
+            style("picture by picture", "(fun i w -> P.pictures {i with net = w}) i"),
+        ]),
     Program::new("bundle adjustment", "bench/ba.adl", "ba")
         .input("Input.ba n.cameras n.points n.seen")
         .sizes(&["cameras = 49, points = 7_776, seen = 31_843"], "cameras = 2, points = 5, seen = 7")
@@ -101,6 +114,9 @@ const PROGRAMS: &[Program] = &[
             style("", "P.errors").both("fun d -> (P.errors d, P.jacobians d)"),
             style("data as a global", "fun () -> P.errors i").of("()").both("fun () -> (P.errors i, P.jacobians i)"),
         ]),
+];
+
+const MODELS: &[Program] = &[
     Program::new("hidden Markov model", "bench/forms.adl", "hmm")
         .input("P.markov n.states 10")
         .given("(i, random.int (random.key 4) 0 10 [n.length])")
@@ -109,6 +125,21 @@ const PROGRAMS: &[Program] = &[
             style("", "P.hmm (random.int (random.key 4) 0 10 [n.length])"),
             style("the step is passed", "P.passed_hmm (random.int (random.key 4) 0 10 [n.length])"),
         ]),
+    Program::new("garch", "bench/statistics.adl", "garch")
+        .input("{p = P.garch_start, y = P.data n}")
+        .by("i.p")
+        .sizes(&["1_000", "100_000"], "7")
+        .styles(parameter_and_global!("P.garch", "i.y")),
+    Program::new("mixture of normals", "bench/statistics.adl", "normals")
+        .input("{p = P.mixture_start n.k, y = P.data n.n}")
+        .by("i.p")
+        .sizes(&["k = 5, n = 1_000", "k = 5, n = 100_000"], "k = 3, n = 8")
+        .styles(parameter_and_global!("P.mixture", "i.y")),
+    Program::new("autoregression", "bench/statistics.adl", "autoregression")
+        .input("{p = P.autoregression_start, y = P.data n}")
+        .by("i.p")
+        .sizes(&["1_000", "100_000"], "12")
+        .styles(parameter_and_global!("P.autoregression", "i.y")),
 ];
 
 const GRADBENCH: &[Program] = &[
@@ -398,6 +429,19 @@ const FORMS: &[Program] = &[
         &[style("", "P.arrow").alone("fun x -> (hessian_sparse P.arrow x).values")],
     )
     .sizes(&["1_000"], "5"),
+    form(
+        "Hessian with three bands",
+        "valley",
+        "0.1 * P.normal 1 n",
+        &[style("", "P.valley").alone("fun x -> (hessian_sparse P.valley x).values")],
+    )
+    .sizes(&["100_000"], "5"),
+    form("norms of rows of 3", "norms", "reshape [n, 3] (P.normal 1 (3 * n))", &[style("", "P.norms_3")])
+        .given("(3, i)")
+        .sizes(&["300_000"], "5"),
+    form("norms of rows of 16", "norms", "reshape [n, 16] (P.normal 1 (16 * n))", &[style("", "P.norms_16")])
+        .given("(16, i)")
+        .sizes(&["60_000"], "3"),
     form(
         "squares",
         "squares",
