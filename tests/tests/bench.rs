@@ -28,11 +28,13 @@ fn programs_agree_with_the_same_by_hand() {
 }
 
 #[test]
-fn every_problem_by_hand_is_used() {
+fn every_problem_by_hand_is_used_and_readable() {
     let used: BTreeSet<&str> = programs().map(|p| p.cpp).filter(|c| !c.is_empty()).collect();
     let text: String = sources().unwrap().iter().map(|p| std::fs::read_to_string(p).unwrap()).collect();
     let made: BTreeSet<&str> = text.lines().filter_map(|l| l.strip_prefix("PROBLEM(")?.strip_suffix(')')).collect();
     assert_eq!(used, made);
+    let wide: Vec<&str> = text.lines().filter(|l| l.chars().count() > 120).collect();
+    assert!(wide.is_empty(), "lines of more than 120 columns:\n{}", wide.join("\n"));
 }
 
 #[test]

@@ -143,6 +143,10 @@ const MODELS: &[Program] = &[
 ];
 
 const GRADBENCH: &[Program] = &[
+    Program::new("hello", "gradbench/hello.adl", "squares")
+        .input("3.0 * n")
+        .sizes(&["1.0"], "0.5")
+        .styles(&[style("", "P.square")]),
     Program::new("gmm", "gradbench/gmm.adl", "gmm")
         .input("Input.gmm n.d n.k n.n")
         .by("P.params i")
