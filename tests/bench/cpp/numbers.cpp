@@ -65,10 +65,10 @@ template <bool G> void sum_mat_vec(Inputs in, Out value, Out gradient) {
   if (G) std::fill(gv, gv + n, 0.0);
   for (int64_t i = 0; i < in.size(0) / n; i++) {
     const double *row = a + i * n;
+    double *out = ga + i * n;
     for (int64_t j = 0; j < n; j++) total += row[j] * v[j];
-    if (!G) continue;
-    for (int64_t j = 0; j < n; j++) gv[j] += row[j];
-    std::memcpy(ga + i * n, v, 8 * n);
+#pragma omp simd
+    for (int64_t j = 0; j < (G ? n : 0); j++) gv[j] += row[j], out[j] = v[j];
   }
   value.set(total);
 }

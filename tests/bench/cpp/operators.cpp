@@ -226,24 +226,33 @@ template <int K> struct Matrix {
 
 /// a b, aᵀ b and a bᵀ.
 template <int K> Matrix<K> times(const Matrix<K> &a, const Matrix<K> &b) {
-  Matrix<K> out = {};
+  Matrix<K> out;
   for (int i = 0; i < K; i++)
-    for (int l = 0; l < K; l++)
-      for (int j = 0; j < K; j++) out.m[i * K + j] += a.m[i * K + l] * b.m[l * K + j];
+    for (int j = 0; j < K; j++) {
+      double s = 0;
+      for (int l = 0; l < K; l++) s += a.m[i * K + l] * b.m[l * K + j];
+      out.m[i * K + j] = s;
+    }
   return out;
 }
 template <int K> Matrix<K> left(const Matrix<K> &a, const Matrix<K> &b) {
-  Matrix<K> out = {};
-  for (int l = 0; l < K; l++)
-    for (int i = 0; i < K; i++)
-      for (int j = 0; j < K; j++) out.m[i * K + j] += a.m[l * K + i] * b.m[l * K + j];
+  Matrix<K> out;
+  for (int i = 0; i < K; i++)
+    for (int j = 0; j < K; j++) {
+      double s = 0;
+      for (int l = 0; l < K; l++) s += a.m[l * K + i] * b.m[l * K + j];
+      out.m[i * K + j] = s;
+    }
   return out;
 }
 template <int K> Matrix<K> right(const Matrix<K> &a, const Matrix<K> &b) {
-  Matrix<K> out = {};
+  Matrix<K> out;
   for (int i = 0; i < K; i++)
-    for (int j = 0; j < K; j++)
-      for (int l = 0; l < K; l++) out.m[i * K + j] += a.m[i * K + l] * b.m[j * K + l];
+    for (int j = 0; j < K; j++) {
+      double s = 0;
+      for (int l = 0; l < K; l++) s += a.m[i * K + l] * b.m[j * K + l];
+      out.m[i * K + j] = s;
+    }
   return out;
 }
 
@@ -257,7 +266,16 @@ template <int K, bool S, bool G> void products(Inputs in, Out value, Out gradien
   auto weigh = [&](const double *w) {
     for (int j = 0; j < SIZE; j++) total += w[j] * p.m[j];
   };
-  for (int64_t i = 0; i < n; i++) {
+  if (!S && !G) { // both halves at once
+    Matrix<K> q = Matrix<K>::eye();
+    for (int64_t i = 0; i < n / 2; i++) {
+      p = times(p, Matrix<K>::at(x + i * SIZE));
+      q = times(q, Matrix<K>::at(x + (n / 2 + i) * SIZE));
+    }
+    if (n % 2) q = times(q, Matrix<K>::at(x + (n - 1) * SIZE));
+    p = times(p, q);
+  }
+  for (int64_t i = 0; (S || G) && i < n; i++) {
     if (G) std::copy(p.m, p.m + SIZE, g + i * SIZE);
     p = times(p, Matrix<K>::at(x + i * SIZE));
     if (S) weigh(w + i * SIZE);
