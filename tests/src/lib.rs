@@ -4,7 +4,6 @@
 //! library has the tests' shared code: a [`Host`] in memory and [`session`]s on it.
 
 pub mod bench;
-pub mod by_hand;
 pub mod functions;
 pub mod fuzz;
 pub mod gradbench;

@@ -82,7 +82,7 @@ fn compile_gmm() -> Result<[Times; 2], String> {
     let mut runs = [Vec::new(), Vec::new()];
     for _ in 0..10 {
         let mut s = crate::timed_session().0;
-        let out = s.eval("import \"tests/bench/gmm_input.adl\" as I\nimport \"tests/gradbench/gmm.adl\" as Gmm\nlet i = I.input 10 25 1000");
+        let out = s.eval("import \"tests/bench/inputs.adl\" as I\nimport \"tests/gradbench/gmm.adl\" as Gmm\nlet i = I.gmm 10 25 1000");
         out.diags.iter().find(|d| d.is_error()).map_or(Ok(()), |d| Err(d.message.clone()))?;
         s.clear_derivations();
         s.value("Gmm.jacobian i").map_err(|d| d.first().map_or_else(String::new, |d| d.message.clone()))?;

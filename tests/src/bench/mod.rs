@@ -1,14 +1,19 @@
-//! Benchmarks of programs against hand-written Rust, printed by `--bin bench`.
+//! Benchmarks of programs against hand-written C++, printed by `--bin bench`.
+//!
+//! Reading order: [`table`] (the programs), [`programs`] (how one is checked and measured), [`native`] (the C++),
+//! [`report`] (the rows as a document).
 
 pub mod bandwidth;
 pub mod checking;
 pub mod editor;
 pub mod large;
 pub mod latency;
+#[allow(unsafe_code)]
+pub mod native;
 pub mod programs;
-pub mod suite;
+pub mod report;
+pub mod table;
 
-use crate::by_hand::ByHand;
 use std::time::Instant;
 
 /// The time of an operation in milliseconds.
@@ -34,15 +39,23 @@ impl Times {
     }
 }
 
+/// Seconds that the clock measures well. Shorter runs are timed several at once.
+const MEASURABLE: f64 = 2e-5;
+
 /// Runs `f` for a number of seconds, but at least three times.
 pub fn time<E>(seconds: f64, mut f: impl FnMut() -> Result<(), E>) -> Result<Times, E> {
-    let (mut runs, mut total) = (Vec::new(), 0.0);
+    let (mut runs, mut total, mut together) = (Vec::new(), 0.0, 1);
     while runs.len() < 3 || total < seconds {
         let start = Instant::now();
-        f()?;
+        for _ in 0..together {
+            f()?;
+        }
         let t = start.elapsed().as_secs_f64();
-        runs.push(1e3 * t);
+        runs.push(1e3 * t / f64::from(together));
         total += t;
+        if t < MEASURABLE {
+            together *= 2;
+        }
     }
     Ok(Times::of(runs))
 }
@@ -57,8 +70,8 @@ pub struct Row {
     pub primal: Option<Times>,
     /// Its derivative.
     pub gradient: Option<Times>,
-    /// The same, written by hand.
-    pub by_hand: Option<(Times, Times)>,
+    /// Both, written by hand.
+    pub by_hand: (Option<Times>, Option<Times>),
     /// Peak memory of the derivative in MiB, beyond the memory used before.
     pub memory: Option<f64>,
 }
@@ -67,7 +80,7 @@ impl Row {
     /// The column headings.
     pub fn head() -> String {
         format!(
-            "{:32} {:22} {:>10} {:>6} {:>10} {:>6} | {:>10} {:>6} {:>10} {:>6} {:>6} {:>8}",
+            "{:48} {:36} {:>10} {:>6} {:>10} {:>6} | {:>10} {:>6} {:>10} {:>6} {:>6} {:>8}",
             "program",
             "size",
             "primal ms",
@@ -86,57 +99,45 @@ impl Row {
 
 impl std::fmt::Display for Row {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let number = |x: Option<f64>, digits: usize| x.map_or("-".to_owned(), |x| format!("{x:.digits$}"));
         let half = |ours: Option<Times>, hand: Option<Times>| {
-            let times = ours.zip(hand).map(|(o, h)| o.least / h.least);
             let spread = ours.map_or("-".to_owned(), Times::spread);
-            format!(
-                "{:>10} {:>6} {:>10} {:>6}",
-                number(ours.map(|t| t.least), 4),
-                spread,
-                number(hand.map(|t| t.least), 4),
-                number(times, 2)
-            )
+            let (own, theirs) = (number(ours.map(|t| t.least), 4), number(hand.map(|t| t.least), 4));
+            format!("{own:>10} {spread:>6} {theirs:>10} {:>6}", number(ratio(ours, hand), 2))
         };
-        let ratio = self.gradient.zip(self.primal).map(|(g, p)| g.least / p.least);
-        let (primal, gradient) =
-            (half(self.primal, self.by_hand.map(|h| h.0)), half(self.gradient, self.by_hand.map(|h| h.1)));
+        let (primal, gradient) = (half(self.primal, self.by_hand.0), half(self.gradient, self.by_hand.1));
+        let growth = ratio(self.gradient, self.primal);
         write!(
             formatter,
-            "{:32} {:22} {primal} | {gradient} {:>6} {:>8}",
+            "{:48} {:36} {primal} | {gradient} {:>6} {:>8}",
             self.name,
             self.size,
-            number(ratio, 1),
+            number(growth, 1),
             number(self.memory, 1)
         )
     }
 }
 
-/// The times of hand-written code.
-pub fn time_by_hand(hand: &ByHand, seconds: f64) -> (Times, Times) {
-    let run = |job: &dyn Fn() -> Vec<f64>| {
-        let made: Result<Times, ()> = time(seconds, || {
-            std::hint::black_box(job());
-            Ok(())
-        });
-        made.unwrap_or(Times { least: 0.0, median: 0.0 })
-    };
-    (run(&hand.value), run(&hand.gradient))
+/// How many times longer the first takes.
+pub fn ratio(a: Option<Times>, b: Option<Times>) -> Option<f64> {
+    a.zip(b).map(|(a, b)| a.least / b.least)
 }
 
-/// Fails unless both results contain the same numbers, in any order.
+/// A number with some digits, or `-`.
+fn number(x: Option<f64>, digits: usize) -> String {
+    x.map_or("-".to_owned(), |x| format!("{x:.digits$}"))
+}
+
+/// How far numbers may be from those by hand, as a part of the largest of them: both add in orders of their own.
+const TOLERANCE: f64 = 1e-9;
+
+/// Fails unless both results are the same numbers in the same order.
 pub fn compare(what: &str, ours: &[f64], hand: &[f64]) -> Result<(), String> {
-    let sorted = |x: &[f64]| {
-        let mut x = x.to_vec();
-        x.sort_unstable_by(f64::total_cmp);
-        x
-    };
     if ours.len() != hand.len() {
         return Err(format!("{what}: {} numbers, by hand {}", ours.len(), hand.len()));
     }
-    let scale = hand.iter().fold(1e-3f64, |m, v| m.max(v.abs()));
-    let far = sorted(ours).into_iter().zip(sorted(hand)).find(|(a, b)| (a - b).abs() > 1e-6 * scale || a.is_nan());
-    far.map_or(Ok(()), |(a, b)| Err(format!("{what}: {a}, by hand {b}")))
+    let most = TOLERANCE * hand.iter().fold(1e-3f64, |m, v| m.max(v.abs()));
+    let far = ours.iter().zip(hand).position(|(a, b)| (a - b).abs() > most || a.is_nan() || b.is_nan());
+    far.map_or(Ok(()), |k| Err(format!("{what}: number {k} is {}, by hand {}", ours[k], hand[k])))
 }
 
 /// The peak memory of `f` in MiB beyond the memory used before, if the system reports it.

@@ -1,233 +1,308 @@
-//! The programs of `tests/bench`, each in several common styles.
+//! How a program of `tests/bench` is checked and measured, in each of its styles. The list of them is `table`.
 
-use super::{Row, compare, memory, time, time_by_hand};
-use crate::by_hand::{ByHand, deals, network, numbers, systems};
+use super::native::{ByHand, Leaf, Problem};
+use super::{Row, Times, compare, memory, time};
 use adl_interp::value::{Buf, Value};
 use adl_session::Session;
 
-/// A style of a program: its name, its argument, and the function and its derivative as expressions.
-type Style = (&'static str, &'static str, &'static str, &'static str);
+/// A style of a program. Texts are adl, in which `P` is the program's file, `Input` is `inputs.adl`, `n` the size and
+/// `i` the input.
+#[derive(Clone, Copy)]
+pub struct Style {
+    /// Its name; empty if there is one style only.
+    pub name: &'static str,
+    /// The function, if it is measured.
+    value: &'static str,
+    /// What gives the value and the gradient, or the derivative alone.
+    gradient: Gradient,
+    /// The function's argument, if it is not the program's.
+    argument: &'static str,
+    /// A function that puts the gradient in the order of the C++.
+    order: &'static str,
+    /// Each call is an entry of a session that rebinds a name.
+    entry: bool,
+}
+
+/// How a style computes its derivative.
+#[derive(Clone, Copy)]
+enum Gradient {
+    /// `value_and_grad` of the function.
+    OfValue,
+    /// A function that returns the value and the derivative.
+    Both(&'static str),
+    /// A function that returns the derivative.
+    Alone(&'static str),
+}
+
+impl Style {
+    /// A function of the program's argument, differentiated by `value_and_grad`.
+    pub const fn new(name: &'static str, value: &'static str) -> Style {
+        Style { name, value, gradient: Gradient::OfValue, argument: "", order: "", entry: false }
+    }
+
+    /// With another argument.
+    pub const fn of(self, argument: &'static str) -> Style {
+        Style { argument, ..self }
+    }
+
+    /// With a function that returns value and derivative.
+    pub const fn both(self, gradient: &'static str) -> Style {
+        Style { gradient: Gradient::Both(gradient), ..self }
+    }
+
+    /// With a function that returns the derivative only.
+    pub const fn alone(self, gradient: &'static str) -> Style {
+        Style { gradient: Gradient::Alone(gradient), ..self }
+    }
+
+    /// With a function that puts the gradient in the order of the C++.
+    pub const fn ordered(self, order: &'static str) -> Style {
+        Style { order, ..self }
+    }
+
+    /// Measured as entries of a session, each of which rebinds a name to the result.
+    pub const fn rebound(self) -> Style {
+        Style { entry: true, ..self }
+    }
+}
 
 /// A program.
+#[derive(Clone, Copy)]
 pub struct Program {
     /// Its name.
     pub name: &'static str,
-    source: &'static str,
-    /// The problem size; `n` in expressions.
-    size: usize,
-    /// The numbers passed to the hand-written version.
+    /// Its file, in `tests`.
+    pub file: &'static str,
+    /// The C++ problem; empty if there is none.
+    pub cpp: &'static str,
+    input: &'static str,
     given: &'static str,
-    by_hand: fn(Vec<f64>, usize) -> ByHand,
-    /// The part of the argument `i` with respect to which it is differentiated.
-    wrt: &'static str,
-    styles: &'static [Style],
+    argument: &'static str,
+    /// Definitions that are made for the size.
+    definitions: Option<fn(usize) -> String>,
+    /// The sizes that are measured, the first one in all styles, the others in the first style.
+    pub sizes: &'static [&'static str],
+    /// A size for tests.
+    pub small: &'static str,
+    /// Its styles.
+    pub styles: &'static [Style],
 }
 
-macro_rules! source {
-    ($name:literal) => {
-        include_str!(concat!("../../bench/", $name, ".adl"))
-    };
-}
+impl Program {
+    /// A program of a file with a C++ problem. Its input is `P.input n`, its argument and what C++ takes the input.
+    pub const fn new(name: &'static str, file: &'static str, cpp: &'static str) -> Program {
+        let (input, given) = ("P.input n", "i");
+        let definitions = None;
+        Program { name, file, cpp, input, given, argument: "i", definitions, sizes: &[], small: "", styles: &[] }
+    }
 
-/// All programs.
-pub const PROGRAMS: &[Program] = &[
-    Program {
-        name: "dot",
-        source: source!("dot"),
-        size: 1_000_000,
-        given: "ravel (input n)",
-        by_hand: |x, _| numbers::inner(x),
-        wrt: "i",
-        styles: &[
-            ("dot", "input n", "whole", "grad whole"),
-            ("map2", "input n", "maps", "grad maps"),
-            ("indices", "input n", "indices", "grad indices"),
-            ("loop", "input n", "turns", "grad turns"),
-        ],
-    },
-    Program {
-        name: "quaternions",
-        source: source!("quaternions"),
-        size: 1_000_000,
-        given: "let i = input n in flatten i.q ++ flatten i.v",
-        by_hand: |x, _| numbers::quaternions(x),
-        wrt: "i",
-        styles: &[
-            ("zip of records", "records (input n)", "zips", "grad zips"),
-            ("indices of records", "records (input n)", "indices", "grad indices"),
-            ("loop over records", "records (input n)", "turns", "grad turns"),
-            ("short arrays", "input n", "arrays", "grad arrays"),
-        ],
-    },
-    Program {
-        name: "multiplication",
-        source: source!("multiplication"),
-        size: 1_000_000,
-        given: "let p = input n in flatten (map (fun (a, b) -> [a, b]) p)",
-        by_hand: |x, _| numbers::products(x),
-        wrt: "i",
-        styles: &[("map grad", "input n", "primal", "gradients"), ("grad in for", "input n", "primal", "indices")],
-    },
-    Program {
-        name: "tree",
-        source: source!("tree"),
-        size: 65_536,
-        given: "ravel (input n)",
-        by_hand: |x, _| systems::tree(x),
-        wrt: "i",
-        styles: &[("recursion", "input n", "total", "grad total")],
-    },
-    Program {
-        name: "rk4",
-        source: source!("rk4"),
-        size: 1_000_000,
-        given: "ravel (input n)",
-        by_hand: systems::rk4,
-        wrt: "i",
-        styles: &[
-            ("tuples", "input n", "tuples", "grad tuples"),
-            ("short arrays", "input n", "arrays", "grad arrays"),
-            ("ode.rk4", "input n", "library", "grad library"),
-            ("recursion", "input n", "recursion", "grad recursion"),
-        ],
-    },
-    Program {
-        name: "newton",
-        source: source!("newton"),
-        size: 100_000,
-        given: "input n",
-        by_hand: |x, _| numbers::newton(x),
-        wrt: "i",
-        styles: &[
-            ("map", "input n", "maps", "grad maps"),
-            ("indices", "input n", "indices", "grad indices"),
-            ("recursion", "input n", "recursion", "grad recursion"),
-        ],
-    },
-    Program {
-        name: "kalman",
-        source: source!("kalman"),
-        size: 10_000,
-        given: "let i = input n in [i.q, i.r] ++ i.x0 ++ i.z",
-        by_hand: |x, _| systems::kalman(x),
-        wrt: "i",
-        styles: &[
-            ("matrices", "input n", "matrices", "grad matrices"),
-            ("numbers", "input n", "numbers", "grad numbers"),
-        ],
-    },
-    Program {
-        name: "bodies",
-        source: source!("bodies"),
-        size: 500,
-        given: "ravel (input n)",
-        by_hand: |x, _| systems::bodies(x),
-        wrt: "i",
-        styles: &[
-            ("map of map", "input n", "maps", "grad maps"),
-            ("indices, i != j", "input n", "indices", "grad indices"),
-            ("indices, j < i", "input n", "triangle", "grad triangle"),
-            ("loops", "input n", "turns", "grad turns"),
-        ],
-    },
-    Program {
-        name: "options",
-        source: source!("options"),
-        size: 1_000_000,
-        given: "let c = columns n in c.rate ++ c.spot ++ c.strike ++ c.time ++ c.vol",
-        by_hand: |x, _| deals::options(x),
-        wrt: "i",
-        styles: &[
-            ("map grad", "rows n", "total", "greeks"),
-            ("records", "rows n", "total", "grad total"),
-            ("columns", "columns n", "whole", "grad whole"),
-        ],
-    },
-    Program {
-        name: "network",
-        source: source!("network"),
-        size: 256,
-        given: "let i = input n in ravel i.net ++ flatten i.pictures ++ map float i.labels",
-        by_hand: |x, _| network::layers(x),
-        wrt: "i.net",
-        styles: &[
-            (
-                "batch",
-                "input n",
-                "(fun i w -> batch {i with net = w}) i",
-                "grad ((fun i w -> batch {i with net = w}) i)",
-            ),
-            (
-                "picture by picture",
-                "input n",
-                "(fun i w -> pictures {i with net = w}) i",
-                "grad ((fun i w -> pictures {i with net = w}) i)",
-            ),
-        ],
-    },
-];
+    /// With another input.
+    pub const fn input(self, input: &'static str) -> Program {
+        Program { input, ..self }
+    }
+
+    /// With other inputs of the C++: a tuple or record of numbers and arrays.
+    pub const fn given(self, given: &'static str) -> Program {
+        Program { given, ..self }
+    }
+
+    /// With a part of the input as argument, by which is differentiated.
+    pub const fn by(self, argument: &'static str) -> Program {
+        Program { argument, ..self }
+    }
+
+    /// With definitions that depend on the size, a number.
+    pub const fn defining(self, definitions: fn(usize) -> String) -> Program {
+        Program { definitions: Some(definitions), ..self }
+    }
+
+    /// With these sizes, and one for tests.
+    pub const fn sizes(self, sizes: &'static [&'static str], small: &'static str) -> Program {
+        Program { sizes, small, ..self }
+    }
+
+    /// With these styles.
+    pub const fn styles(self, styles: &'static [Style]) -> Program {
+        Program { styles, ..self }
+    }
+}
 
 /// A session that has loaded a program.
 struct Run(Session);
 
 impl Run {
-    fn new(p: &Program, size: usize) -> Result<Run, String> {
-        let mut s = crate::timed_session().0;
-        let out = s.eval(&format!("{}\nlet n = {size}\n", p.source));
-        match out.diags.iter().find(|d| d.is_error()) {
-            Some(d) => Err(d.message.clone()),
-            None => Ok(Run(s)),
+    fn new(p: &Program, size: &str) -> Result<Run, String> {
+        let mut run = Run(crate::timed_session().0);
+        if let Some(make) = p.definitions {
+            let n = size.replace('_', "").parse().map_err(|_| format!("`{size}` is not a number"))?;
+            run.entry(&make(n))?;
         }
+        let size = if size.contains('=') { format!("{{{size}}}") } else { size.to_owned() };
+        run.entry(&format!(
+            "import \"tests/bench/inputs.adl\" as Input\nimport \"tests/{}\" as P\nlet n = {size}\nlet i = {}",
+            p.file, p.input
+        ))?;
+        Ok(run)
+    }
+
+    fn entry(&mut self, text: &str) -> Result<(), String> {
+        let out = self.0.eval(text);
+        out.diags.iter().find(|d| d.is_error()).map_or(Ok(()), |d| Err(format!("{}: {}", d.code, d.message)))
     }
 
     fn value(&mut self, text: &str) -> Result<Value, String> {
-        self.0.value(text).map_err(|d| d.first().map_or_else(String::new, |d| d.message.clone()))
+        self.0.value(text).map_err(|d| d.first().map_or_else(String::new, |d| format!("{text}: {}", d.message)))
     }
 
-    fn floats(&mut self, text: &str) -> Result<Vec<f64>, String> {
-        match self.value(text)? {
-            Value::Array(a) => match a.buf() {
-                Buf::F64(x) => Ok(x.clone()),
-                _ => Err(format!("`{text}` has no Floats")),
-            },
-            Value::Float(x) => Ok(vec![x]),
-            _ => Err(format!("`{text}` is no array")),
+    fn call(&mut self, f: &Value, x: &Value) -> Result<Value, String> {
+        self.0.call(f, std::slice::from_ref(x)).map_err(|d| d.message.clone())
+    }
+
+    /// Calls `f`, or runs an entry that binds a name to the result of the same call.
+    fn once(&mut self, f: &Function, x: &Value) -> Result<Value, String> {
+        match &f.entry {
+            Some(entry) => {
+                self.entry(entry)?;
+                Ok(Value::Unit)
+            }
+            None => self.call(&f.value, x),
         }
-    }
-
-    fn call(&mut self, f: &Value, x: &Value) -> Result<(), String> {
-        self.0.call(f, std::slice::from_ref(x)).map(|_| ()).map_err(|d| d.message.clone())
     }
 }
 
-/// Measures a program in all styles, at `size` or at its default size.
-pub fn measure(program: &Program, size: Option<usize>, seconds: f64, row: &mut dyn FnMut(Row)) -> Result<(), String> {
-    let count = size.unwrap_or(program.size);
-    let given = Run::new(program, count)?.floats(program.given)?;
-    let hand = (program.by_hand)(given, count);
-    for (style, argument, primal, gradient) in program.styles {
-        let mut run = Run::new(program, count)?;
-        run.value(&format!("let i = {argument}"))?;
-        let wanted = run.value(program.wrt)?;
-        let (f, g) = (run.value(primal)?, run.value(gradient)?);
-        compare(
-            style,
-            &[run.floats(&format!("sum (ravel (({primal}) {}))", program.wrt))?[0]],
-            &[(hand.value)().iter().sum()],
-        )?;
-        let (made, held) = memory(|| run.floats(&format!("ravel (({gradient}) {})", program.wrt)));
-        compare(style, &made?, &(hand.gradient)())?;
-        let primal = time(seconds, || run.call(&f, &wanted))?;
-        let gradient = time(seconds, || run.call(&g, &wanted))?;
-        let by_hand = time_by_hand(&hand, seconds);
-        row(Row {
-            name: format!("{}: {style}", program.name),
-            size: count.to_string(),
-            primal: Some(primal),
-            gradient: Some(gradient),
-            by_hand: Some(by_hand),
-            memory: held,
-        });
+/// A function of a style, and the entry that calls it.
+struct Function {
+    value: Value,
+    entry: Option<String>,
+}
+
+impl Function {
+    fn new(run: &mut Run, style: &Style, text: &str, argument: &str) -> Result<Function, String> {
+        let entry = style.entry.then(|| format!("let r = ({text}) ({argument})"));
+        Ok(Function { value: run.value(text)?, entry })
+    }
+}
+
+/// The numbers and arrays of a value, in order.
+fn leaves(v: &Value, out: &mut Vec<Leaf>) -> Result<(), String> {
+    match v {
+        Value::Float(x) => out.push(Leaf::Floats(vec![*x])),
+        Value::Int(x) => out.push(Leaf::Ints(vec![*x])),
+        Value::Tuple(t) => t.0.iter().try_for_each(|v| leaves(v, out))?,
+        Value::Record(r) => r.vals.iter().try_for_each(|v| leaves(v, out))?,
+        Value::Array(a) => match a.buf() {
+            Buf::F64(x) => out.push(Leaf::Floats(x.clone())),
+            Buf::I64(x) => out.push(Leaf::Ints(x.clone())),
+            Buf::Tuple(columns) | Buf::Record(_, columns) => columns.iter().try_for_each(|v| leaves(v, out))?,
+            Buf::Unit => {}
+            _ => return Err("an array of neither Floats nor Ints".to_owned()),
+        },
+        Value::Unit => {}
+        _ => return Err(format!("{} is neither a number nor made of them", adl_interp::value::show::show(v))),
     }
     Ok(())
+}
+
+/// The Floats of a value, in order.
+fn floats(v: &Value) -> Result<Vec<f64>, String> {
+    let mut all = Vec::new();
+    leaves(v, &mut all)?;
+    Ok(all.into_iter().flat_map(|l| if let Leaf::Floats(x) = l { x } else { Vec::new() }).collect())
+}
+
+/// The results of a style: the value, if it has one, and the gradient in the order of the C++.
+struct Results {
+    value: Vec<f64>,
+    gradient: Vec<f64>,
+    /// Whether the derivative comes with the value.
+    both: bool,
+}
+
+impl Results {
+    /// Compares with the C++, if there is one.
+    fn check(&self, name: &str, hand: &Problem) -> Result<(), String> {
+        let (mut value, mut gradient) = (vec![f64::NAN; self.value.len()], vec![f64::NAN; self.gradient.len()]);
+        if !value.is_empty() {
+            hand.value(&mut value);
+            compare(&format!("{name}, value"), &self.value, &value)?;
+            value.fill(f64::NAN);
+        }
+        let with_value = if self.both { &mut value[..] } else { &mut [] };
+        hand.gradient(with_value, &mut gradient);
+        if self.both {
+            compare(&format!("{name}, value with gradient"), &self.value, &value)?;
+        }
+        compare(&format!("{name}, gradient"), &self.gradient, &gradient)
+    }
+
+    /// The times of the C++.
+    fn times_by_hand(&self, hand: &Problem, seconds: f64) -> (Option<Times>, Option<Times>) {
+        let (mut value, mut gradient) = (vec![0.0; self.value.len()], vec![0.0; self.gradient.len()]);
+        let run = |f: &mut dyn FnMut()| {
+            time::<()>(seconds, || {
+                f();
+                Ok(())
+            })
+            .ok()
+        };
+        let primal = if value.is_empty() { None } else { run(&mut || hand.value(&mut value)) };
+        let with_value = if self.both { &mut value[..] } else { &mut [] };
+        (primal, run(&mut || hand.gradient(with_value, &mut gradient)))
+    }
+}
+
+/// Checks and measures a program at a size, in one style or all, for `seconds` each.
+pub fn measure(
+    p: &Program,
+    (size, styles): (&str, &[Style]),
+    hand: Option<&ByHand>,
+    seconds: f64,
+    row: &mut dyn FnMut(Row),
+) -> Result<(), String> {
+    let mut given = Vec::new();
+    leaves(&Run::new(p, size).and_then(|mut r| r.value(p.given))?, &mut given)?;
+    let hand = hand.filter(|_| !p.cpp.is_empty()).map(|h| h.problem(p.cpp, given)).transpose()?;
+    for style in styles {
+        let name = if style.name.is_empty() { p.name.to_owned() } else { format!("{}: {}", p.name, style.name) };
+        row(measure_style(p, (size, style), hand.as_ref(), seconds, name)?);
+    }
+    Ok(())
+}
+
+fn measure_style(
+    p: &Program,
+    (size, style): (&str, &Style),
+    hand: Option<&Problem>,
+    seconds: f64,
+    name: String,
+) -> Result<Row, String> {
+    let mut run = Run::new(p, size)?;
+    let argument = if style.argument.is_empty() { p.argument } else { style.argument };
+    let x = run.value(argument)?;
+    let derived = match style.gradient {
+        Gradient::OfValue => format!("value_and_grad ({})", style.value),
+        Gradient::Both(text) | Gradient::Alone(text) => text.to_owned(),
+    };
+    let f = if style.value.is_empty() { None } else { Some(Function::new(&mut run, style, style.value, argument)?) };
+    let g = Function::new(&mut run, style, &derived, argument)?;
+    let value = f.as_ref().map_or(Ok(Vec::new()), |f| floats(&run.call(&f.value, &x)?))?;
+    let (made, held) = memory(|| run.call(&g.value, &x));
+    let both = !matches!(style.gradient, Gradient::Alone(_));
+    let mut gradient = match (made?, both) {
+        (Value::Tuple(t), true) => {
+            compare(&format!("{name}, value with gradient"), &floats(&t.0[0])?, &value)?;
+            t.0[1].clone()
+        }
+        (made, _) => made,
+    };
+    if !style.order.is_empty() {
+        let order = run.value(style.order)?;
+        gradient = run.call(&order, &gradient)?;
+    }
+    let results = Results { value, gradient: floats(&gradient)?, both };
+    hand.map_or(Ok(()), |h| results.check(&name, h))?;
+    let primal = f.map(|f| time(seconds, || run.once(&f, &x).map(drop))).transpose()?;
+    let gradient = time(seconds, || run.once(&g, &x).map(drop))?;
+    let by_hand = hand.map_or((None, None), |h| results.times_by_hand(h, seconds));
+    Ok(Row { name, size: size.to_owned(), primal, gradient: Some(gradient), by_hand, memory: held })
 }

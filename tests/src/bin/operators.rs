@@ -1,8 +1,7 @@
 //! Times of reductions, scans and histograms and their gradients, for each operator of *Reverse-Mode AD of Multi-Reduce
 //! and Scan in Futhark* (Fig. 9 and 10): `operators [--size N] [--threads N] [--device gpu] [--f32] [--bins N,N]
 //! [--seconds S] [--json] [OPERATOR...]`. Prints milliseconds of the function and of the gradient (which includes the
-//! function), and their ratio. If there is a hand-written gradient, it also prints its milliseconds in the same run, and
-//! the ratio to it. The two gradients must agree.
+//! function), and their ratio. `bench` compares with C++.
 //!
 //! On a GPU (`ADL_GPU` selects it), gradients are compared with the CPU's, and times include the completion of all GPU
 //! work. The last columns are the kernel counts of both calls, and the bytes of kernel operands per byte of input,
@@ -11,7 +10,6 @@
 use adl_interp::value::{Buf, Value};
 use adl_session::Session;
 use adl_syntax::diag::Diagnostic;
-use adl_tests::by_hand::operators::value_and_gradient;
 use adl_tests::timed_session;
 use std::time::Instant;
 
@@ -181,39 +179,6 @@ impl Bench {
         Ok(least * 1e3)
     }
 
-    /// The minimal time in milliseconds of a hand-written gradient, if there is one; it must agree with `gradient`.
-    fn by_hand(
-        &mut self,
-        construct: Construct,
-        operator: &Operator,
-        gradient: &Value,
-        input: &Value,
-    ) -> Result<Option<f64>, String> {
-        let keys = self.value("keys")?;
-        let (Value::Array(a), Value::Array(k)) = (input, &keys) else { return Ok(None) };
-        let (Buf::F64(xs), Buf::I64(keys)) = (a.buf(), k.buf()) else { return Ok(None) };
-        let (name, bins) = match construct {
-            Construct::Histogram(bins) => ("reduce_by_index", bins),
-            Construct::Reduce => ("reduce", 1),
-            Construct::Scan => ("scan", 1),
-        };
-        let run = || value_and_gradient(name, operator.name, xs, keys, bins);
-        let Some((_, wanted)) = run() else { return Ok(None) };
-        let made = self.session.call(gradient, std::slice::from_ref(input)).map_err(|d| self.text(&[*d]))?;
-        let same = matches!(&made, Value::Array(m) if matches!(m.buf(), Buf::F64(m) if m.len() == wanted.len() && m.iter().zip(&wanted).all(|(a, b)| (a - b).abs() <= 1e-6 * (1.0 + b.abs()))));
-        if !same {
-            return Err("the gradient is not the one that is written by hand".to_owned());
-        }
-        let (mut least, mut total, mut runs) = (f64::INFINITY, 0.0, 0);
-        while runs < 3 || total < self.seconds {
-            let start = Instant::now();
-            std::hint::black_box(run());
-            let t = start.elapsed().as_secs_f64();
-            (least, total, runs) = (least.min(t), total + t, runs + 1);
-        }
-        Ok(Some(least * 1e3))
-    }
-
     /// Whether a gradient equals the CPU's, up to the errors of reordered sums and products.
     fn agrees(&mut self, g: &Value, x: &Value) -> Result<(), String> {
         let there = floats(&self.called(g, x)?);
@@ -264,9 +229,7 @@ impl Bench {
                     format!("{:.1} + {:.1}", a.bytes as f64 / bytes, b.bytes as f64 / bytes),
                 )
             }
-            _ => self
-                .by_hand(construct, operator, &gradient, &input)?
-                .map_or((String::new(), String::new()), |h| (format!("{h:.3}"), format!("{:.1}", both / h))),
+            _ => (String::new(), String::new()),
         };
         if self.json {
             let (c, o) = (construct.name(), operator.name);
@@ -359,7 +322,7 @@ fn run() -> Result<bool, String> {
     let mut bench =
         Bench { session: timed_session().0, seconds: 0.3, device: "cpu".to_owned(), ty: "Float", json: false };
     let asked = asked(&mut bench)?;
-    let last = if bench.session.device_used().is_some() { ("kernels", "bytes/input") } else { ("by hand ms", "times") };
+    let last = if bench.session.device_used().is_some() { ("kernels", "bytes/input") } else { ("", "") };
     if !bench.json {
         println!(
             "{:22} {:26} {:>9} {:>11} {:>11} {:>7} {:>11} {:>11}",

@@ -2,11 +2,9 @@
 //! and its protocol.
 //!
 //! The problems are `tests/gradbench/*.adl`. Each has a type `Input`, optionally a function `prepare` (for work that is
-//! not timed), and the functions that messages name. [`Tool`] answers messages; [`compare`] checks answers;
-//! [`generate`] creates inputs of any size.
+//! not timed), and the functions that messages name. [`Tool`] answers messages; [`compare`] checks answers.
 
 pub mod compare;
-pub mod generate;
 mod tool;
 
 pub use tool::{Run, Tool};
