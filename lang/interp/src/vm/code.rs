@@ -176,8 +176,8 @@ pub struct Code {
     pub ty: String,
     /// The profile that decides when the code becomes native.
     pub profile: super::profile::Profile,
-    /// What its calls for elements of arrays have cost.
-    pub(crate) elements: super::policy::ElementProfile,
+    /// What its calls for elements of arrays have cost, and those of primitives that are applied to it, as `grad f`.
+    pub(crate) elements: [Rc<super::policy::ElementProfile>; 2],
     /// For the body of a comprehension: the entire comprehension as a function of its extents, with the same
     /// captured values. Only its origin is used.
     pub whole: Option<Rc<Code>>,
@@ -255,7 +255,7 @@ impl Code {
             name,
             ty,
             profile: super::profile::Profile::default(),
-            elements: super::policy::ElementProfile::default(),
+            elements: Default::default(),
             whole: None,
             part: false,
         }

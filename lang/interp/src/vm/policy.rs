@@ -50,19 +50,28 @@ pub(crate) struct ElementProfile {
     failures: Cell<u8>,
 }
 
-/// The code of a function that is applied to elements.
-pub(crate) fn code_of(func: &Value) -> Option<Rc<Code>> {
+/// The code of a function that is applied to elements, and whether a primitive such as `grad` is applied to it first.
+fn code_of(func: &Value) -> Option<(Rc<Code>, bool)> {
     let Value::Fun(fun) = func else { return None };
-    let mut fun = fun.clone();
+    let (mut fun, mut operand) = (fun.clone(), None);
     loop {
         let inner = match &*fun {
-            Fun::Closure(code, _) => return Some(code.clone()),
-            Fun::Member(group, index) => return group.codes.get(*index as usize).cloned(),
-            Fun::Partial(inner, _) => inner.clone(),
+            Fun::Closure(code, _) => return Some((code.clone(), false)),
+            Fun::Member(group, index) => return Some((group.codes.get(*index as usize)?.clone(), false)),
+            Fun::Partial(inner, args) => {
+                operand = args.iter().find(|a| matches!(a, Value::Fun(_))).cloned();
+                inner.clone()
+            }
+            Fun::Prim(..) => return code_of(&operand?).map(|(code, _)| (code, true)),
             _ => return None,
         };
         fun = inner;
     }
+}
+
+/// The profile of a function that is applied to elements.
+fn profile_of(func: &Value) -> Option<Rc<ElementProfile>> {
+    code_of(func).map(|(code, operand)| code.elements[usize::from(operand)].clone())
 }
 
 /// A function that is about to be applied to elements, and the same as one call.
@@ -111,12 +120,11 @@ impl Machine {
         call: &ElementCall<'_>,
         interpret: impl FnOnce(&mut Machine, &mut Watch<'_>) -> Res<Value>,
     ) -> Res<Value> {
-        let code = code_of(call.func);
-        let profile = code.as_ref().map(|code| &code.elements);
+        let profile = profile_of(call.func);
         let request = Request {
             count: call.count,
-            spent: profile.map_or(Duration::ZERO, |p| p.spent.get()),
-            failures: profile.map_or(0, |p| p.failures.get()),
+            spent: profile.as_ref().map_or(Duration::ZERO, |p| p.spent.get()),
+            failures: profile.as_ref().map_or(0, |p| p.failures.get()),
             compiles: (compile_plain::wanted(self) || call.count == 0 && self.ad.depth() == 0) && !self.check_nan,
         };
         let compiled = choose(request) == Tier::Compiled;
@@ -135,9 +143,9 @@ impl Machine {
     /// Runs compiled code for all elements. `None` if that failed; no effects have occurred in that case.
     fn compiled(&mut self, call: &ElementCall<'_>) -> Res<Option<Value>> {
         let out = compile_plain::call_native_or_interpreted(self, &call.all, &call.args)?;
-        if let Some(code) = code_of(call.func) {
-            let failures = code.elements.failures.get().saturating_add(1);
-            code.elements.failures.set(if out.is_some() { 0 } else { failures });
+        if let Some(profile) = profile_of(call.func) {
+            let failures = profile.failures.get().saturating_add(1);
+            profile.failures.set(if out.is_some() { 0 } else { failures });
         }
         Ok(out)
     }
