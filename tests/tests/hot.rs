@@ -43,6 +43,17 @@ print (minor (for i < 7, j < 7 -> sin (float (i * 7 + j))) 0 (iota 7))";
         "let rec even n = if n == 0 then true else odd (n - 1)\nand odd n = if n == 0 then false else even (n - 1)\nprint (even 100001)",
         &["even"],
     );
+    let polymorphic = "let f n =
+  let h = 20.0 / float n
+  let force x v = (1.0 - x * x) * v - x
+  let rec go i x v =
+    if i == 0 then x * x + v * v
+    else
+      let w = v + force x v
+      go (i - 1) (x + h * w) (v + h * force x w)
+  go n 1.0 0.0
+print (f 20000)";
+    check(polymorphic, &["go"]);
     check("let rec count n acc = if n == 0 then acc else count (n - 1) (acc + n)\nprint (count 200000 0)", &["count"]);
 }
 
