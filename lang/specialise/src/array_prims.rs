@@ -296,7 +296,7 @@ impl Spec<'_> {
     /// The arguments of a primitive that joins arrays of functions, with one layout: as data of the result's type.
     fn joined_as_data(&mut self, prim: ArrayFn, args: &[Val], array: &Ty) -> Res<Vec<Val>> {
         let element = |t: &Ty| if let Ty::Array(_, e) = t { Ty::clone(e) } else { t.clone() };
-        let replaced = match &args[..] {
+        let replaced = match args {
             [_, Val::Tuple(indices), _] => (0..indices.len()).fold(array.clone(), |t, _| element(&t)),
             _ => element(array),
         };

@@ -104,6 +104,14 @@ pub(crate) struct Specialized {
     result: Option<Val>,
 }
 
+/// Functions that were called before their bodies existed.
+#[derive(Default)]
+struct EarlyCalls {
+    called: HashSet<FnId>,
+    /// Those whose types did not tell the result, with its layout once it is known.
+    results: HashMap<FnId, Option<Layout>>,
+}
+
 /// The state of specialising one entry.
 pub(crate) struct Spec<'a> {
     world: &'a mut dyn World,
@@ -130,8 +138,7 @@ pub(crate) struct Spec<'a> {
     new: Vec<Key>,
     /// The number of effects emitted so far.
     effects: usize,
-    /// Functions that were called before their bodies existed.
-    called_early: HashSet<FnId>,
+    early: EarlyCalls,
     /// Functions represented as data.
     boxes: defunctionalise::FunctionData,
 }
@@ -161,7 +168,7 @@ impl<'a> Spec<'a> {
             local: false,
             new: Vec::new(),
             effects: 0,
-            called_early: HashSet::new(),
+            early: EarlyCalls::default(),
             boxes,
         }
     }
