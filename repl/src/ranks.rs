@@ -306,6 +306,15 @@ impl Host for RankedTerminal {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
         self.shared(&format!("reading {path}"), |t| t.read(path))
     }
+    fn read_at(&mut self, path: &str, from: u64, len: usize) -> Result<Vec<u8>, String> {
+        self.inner.read_at(path, from, len)
+    }
+    fn length(&mut self, path: &str) -> Result<u64, String> {
+        self.inner.length(path)
+    }
+    fn list(&mut self, path: &str) -> Option<Vec<String>> {
+        self.inner.list(path)
+    }
     fn size(&mut self, path: &str) -> usize {
         self.inner.size(path)
     }

@@ -7,6 +7,8 @@
 mod common;
 #[path = "ranks/compositions.rs"]
 mod compositions;
+#[path = "ranks/rows.rs"]
+mod rows;
 
 use common::{Dir, Run, text_of};
 use std::io::{Read, Write};

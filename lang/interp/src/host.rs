@@ -38,6 +38,20 @@ pub trait Host {
     fn read(&mut self, _path: &str) -> Result<Vec<u8>, String> {
         Err("there are no files here".into())
     }
+    /// Reads `len` bytes of a file from an offset, or fewer at its end. Each rank reads for itself.
+    fn read_at(&mut self, path: &str, from: u64, len: usize) -> Result<Vec<u8>, String> {
+        let all = self.read(path)?;
+        let from = usize::try_from(from).unwrap_or(all.len()).min(all.len());
+        Ok(all[from..all.len().min(from.saturating_add(len))].to_vec())
+    }
+    /// The number of bytes of a file, as this rank sees it.
+    fn length(&mut self, path: &str) -> Result<u64, String> {
+        self.read(path).map(|all| all.len() as u64)
+    }
+    /// The paths of the files in a directory, sorted; `None` if the path is not a directory.
+    fn list(&mut self, _path: &str) -> Option<Vec<String>> {
+        None
+    }
     /// The number of bytes that reading a file will allocate, as far as it is known.
     fn size(&mut self, _path: &str) -> usize {
         0

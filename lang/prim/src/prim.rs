@@ -13,6 +13,7 @@ use crate::table::linalg::LinalgFn;
 use crate::table::number::NumberFn;
 use crate::table::random::RandomFn;
 use crate::table::reduction::ReductionFn;
+use crate::table::rows::RowsFn;
 use crate::table::text::TextFn;
 use crate::table::unary::Un;
 use std::collections::HashMap;
@@ -91,6 +92,8 @@ families! {
     Io(IoFn) by row;
     /// A function of values on several ranks.
     Comm(CommFn) by row;
+    /// A function of tables in chunks.
+    Rows(RowsFn) by row;
     /// A derivative operator.
     Derivative(DerivativeFn) by row;
 }
@@ -118,6 +121,7 @@ from!(
     Text(TextFn),
     Io(IoFn),
     Comm(CommFn),
+    Rows(RowsFn),
     Derivative(DerivativeFn)
 );
 

@@ -51,6 +51,7 @@ mod matches;
 mod polymorphic_data;
 mod prims;
 mod reduce;
+mod rows;
 mod sparse;
 mod tangents;
 mod types;

@@ -3,7 +3,7 @@
 //! An `Each` is a record with one field, the part of this rank. Reading order: this file (values), `captured` (what the
 //! function of `comm.each` captures), `exchange` (numbers and arrays), `wire` (their bytes).
 
-mod captured;
+pub(crate) mod captured;
 mod exchange;
 mod rule;
 mod wire;
@@ -42,14 +42,16 @@ pub(super) fn apply(m: &mut Machine, p: CommFn, args: &mut [Value]) -> Res<Value
     if p == CommFn::Size {
         return Ok(Value::Int(place(m).1 as i64));
     }
-    outside_each(m, p.row().name.trim_start_matches("__comm_"))?;
+    outside_each(m, &p.title())?;
     let kind = match p {
+        CommFn::FoldChunks => return fold_chunks(m, &args[0].clone(), int(&args[1])),
+        CommFn::Block => return Ok(rank_block(m, int(&args[0]))),
         CommFn::Rank => return Ok(differing(Value::Int(place(m).0 as i64))),
         CommFn::Each => return each(m, &args[0].clone(), own(&args[1])?),
         CommFn::Zip => return Ok(differing(Value::Tuple(Rc::new(Tuple(vec![own(&args[0])?, own(&args[1])?]))))),
         CommFn::Blocks => return Ok(blocks(int(&args[0]), place(m).1)),
         CommFn::Lengths => return exchange::lengths(m, int(&args[0])),
-        CommFn::Spread => return captured::spread(m, &args[0]).map(differing),
+        CommFn::Spread => return captured::spread(m, &args[0], Collective::Spread, &Value::Unit).map(differing),
         p => match Collective::of(p) {
             Some(kind) => kind,
             None => return Ok(Value::Unit),
@@ -60,7 +62,7 @@ pub(super) fn apply(m: &mut Machine, p: CommFn, args: &mut [Value]) -> Res<Value
     let at = match kind {
         Collective::Mine | Collective::ScatterSum => blocks(len(&v) as i64, place(m).1),
         Collective::Gather | Collective::GatherEach => exchange::lengths(m, len(&v) as i64)?,
-        kind if kind.by_rank() => args[0].clone(),
+        kind if kind.by_rank() || kind.by_chunks() => args[0].clone(),
         _ => Value::Unit,
     };
     let made = whole(m, kind, &v, &at)?;
@@ -72,16 +74,40 @@ fn outside_each(m: &Machine, name: &str) -> Res<()> {
     if !m.effects.inside_each() {
         return Ok(());
     }
-    Err(Error::new(codes::INSIDE_EACH, format!("`comm.{name}` inside `comm.each`: its function is each rank's own"))
+    Err(Error::new(codes::INSIDE_EACH, format!("`{name}` inside `comm.each`: its function is each rank's own"))
         .hint("end `comm.each` first: other ranks see its result by `comm.total`, `comm.gather` or `comm.shift`"))
 }
 
 /// `comm.each f x` on the part of this rank.
 fn each(m: &mut Machine, f: &Value, part: Value) -> Res<Value> {
-    let f = captured::spread_captured(m, f)?;
+    let f = captured::spread_captured(m, f, Collective::Spread, &Value::Unit)?;
+    apart(m, &f, &[part])
+}
+
+/// A function of the block of `n` chunks of this rank.
+fn fold_chunks(m: &mut Machine, f: &Value, n: i64) -> Res<Value> {
+    let f = captured::spread_captured(m, f, Collective::SpreadRows, &Value::Int(n))?;
+    let (lo, hi) = chunks_of_rank(n, place(m));
+    apart(m, &f, &[Value::Int(lo), Value::Int(hi)])
+}
+
+fn rank_block(m: &mut Machine, n: i64) -> Value {
+    let (lo, hi) = chunks_of_rank(n, place(m));
+    array::ints(vec![lo, hi])
+}
+
+/// Both ends of the block of a rank. One without chunks takes one that another rank has, whose value is not used.
+fn chunks_of_rank(n: i64, (rank, size): (usize, usize)) -> (i64, i64) {
+    let (n, rank, size) = (i128::from(n.max(0)), rank as i128, size.max(1) as i128);
+    let (lo, hi) = (rank * n / size, (rank + 1) * n / size);
+    (lo as i64, hi.max(lo + 1).min(n) as i64)
+}
+
+/// A function of which this rank runs its own part.
+fn apart(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Value> {
     m.effects.enter_each();
     m.host.alone(true);
-    let made = m.call(&f, &[part]);
+    let made = m.call(f, args);
     m.effects.leave_each();
     m.host.alone(false);
     made.map(differing)
@@ -114,11 +140,20 @@ pub(crate) fn collective(
     at: &Value,
     site: Site,
 ) -> Res<Vec<Value>> {
-    let level = if site.everywhere && kind.sends() && place(m).1 > 1 {
-        m.ad.depth() as u16
-    } else {
-        leaves.iter().map(ad::level_of).max().unwrap_or(0)
-    };
+    let depth = m.ad.depth() as u16;
+    up_to(m, depth, kind, leaves, (at, site))
+}
+
+/// Applies a collective to values that are traced at a level and below, of which `level` is the highest that is open.
+fn up_to(
+    m: &mut Machine,
+    level: u16,
+    kind: Collective,
+    leaves: Vec<Value>,
+    (at, site): (&Value, Site),
+) -> Res<Vec<Value>> {
+    let everywhere = site.everywhere && kind.sends() && place(m).1 > 1;
+    let level = if everywhere { level } else { leaves.iter().map(ad::level_of).max().unwrap_or(0) };
     at_level(m, level, kind, leaves, (at, site))
 }
 
@@ -131,7 +166,7 @@ fn at_level(
 ) -> Res<Vec<Value>> {
     if level == 0 {
         if kind.sends() {
-            outside_each(m, kind.word())?;
+            outside_each(m, &format!("comm.{}", kind.word()))?;
         }
         return exchange::run(m, kind, leaves, at, site.at);
     }
@@ -141,9 +176,20 @@ fn at_level(
     let real: Vec<usize> =
         (0..outs.len()).filter(|k| matches!(outs[*k], Value::Zero) || vector_space::is_real(&outs[*k])).collect();
     let (parts, reals): (_, Vec<Value>) = real.iter().map(|k| (parts[*k].clone(), outs[*k].clone())).unzip();
-    let shapes = reals.iter().map(|v| seq::shape(v).cloned()).collect();
-    let rule = Rc::new(rule::CollectiveRule { kind, at: at.clone(), outs: shapes, site });
-    let recorded = ad::results(m, level, parts, reals, rule)?;
+    let recorded = if m.ad.tape(level).is_some() {
+        let shapes = reals.iter().map(|v| seq::shape(v).cloned()).collect();
+        let rule = Rc::new(rule::CollectiveRule { kind, at: at.clone(), outs: shapes, site });
+        ad::results(m, level, parts, reals, rule)?
+    } else {
+        // Their tangents are values of the levels below.
+        let tangent = |p: Option<ad::DerivativePart>| match p {
+            Some(ad::DerivativePart::Tangent(t)) => t,
+            _ => Value::Zero,
+        };
+        let tangents = up_to(m, level - 1, kind, parts.into_iter().map(tangent).collect(), (at, site))?;
+        let dual = |(primal, t)| Value::Dual(Rc::new(ad::Dual { level, primal, part: ad::DerivativePart::Tangent(t) }));
+        reals.into_iter().zip(tangents).map(dual).collect()
+    };
     real.into_iter().zip(recorded).for_each(|(k, v)| outs[k] = without_zero_primal(v));
     Ok(outs)
 }
@@ -173,7 +219,7 @@ fn collect(kind: Collective, v: &Value, out: &mut Vec<Value>) -> Res<()> {
         Value::Data(d) => all(&d.fields, out),
         Value::Array(a) => match a.kind() {
             Kind::Tuple | Kind::Record => all(a.values(), out),
-            Kind::Bool if kind == Collective::Total => Err(unsent(kind, "Bools that are added")),
+            Kind::Bool if kind.adds() => Err(unsent(kind, "Bools that are added")),
             Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool => {
                 out.push(v.clone());
                 Ok(())
@@ -184,7 +230,7 @@ fn collect(kind: Collective, v: &Value, out: &mut Vec<Value>) -> Res<()> {
             }
             Kind::Boxed | Kind::Unit => Err(unsent(kind, "arrays of texts or declared data")),
         },
-        Value::Bool(_) if kind == Collective::Total => Err(unsent(kind, "Bools that are added")),
+        Value::Bool(_) if kind.adds() => Err(unsent(kind, "Bools that are added")),
         Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::F32(_) => {
             out.push(v.clone());
             Ok(())
