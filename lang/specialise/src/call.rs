@@ -363,8 +363,11 @@ impl<'s> Spec<'s> {
             std::mem::take(&mut self.sparse),
             std::mem::take(&mut self.elems),
         );
-        let effects = self.effects;
+        let (effects, outputs) = (self.effects, self.outputs);
         let v = body(self, &vals)?;
+        if self.outputs > outputs {
+            self.cache.outputs.insert(id);
+        }
         if self.effects > effects {
             if self.early.called.contains(&id) {
                 return Err(self.no("output or input in a recursive function"));

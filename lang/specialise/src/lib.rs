@@ -93,6 +93,8 @@ pub struct Cache {
     host_calls: HashMap<(Prim, Rc<str>), Rc<HostCall>>,
     /// Functions that contain effects.
     effectful: HashSet<FnId>,
+    /// Those with effects besides messages between ranks.
+    outputs: HashSet<FnId>,
 }
 
 /// A specialised function, or one in progress.
@@ -139,6 +141,8 @@ pub(crate) struct Spec<'a> {
     new: Vec<Key>,
     /// The number of effects emitted so far.
     effects: usize,
+    /// The number of those that are not messages between ranks.
+    outputs: usize,
     early: EarlyCalls,
     /// Functions represented as data.
     boxes: defunctionalise::FunctionData,
@@ -169,6 +173,7 @@ impl<'a> Spec<'a> {
             local: false,
             new: Vec::new(),
             effects: 0,
+            outputs: 0,
             early: EarlyCalls::default(),
             boxes,
         }
