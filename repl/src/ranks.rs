@@ -36,6 +36,8 @@ pub struct Agreement {
     apart: Option<String>,
     /// Whether all ranks print.
     all_print: bool,
+    /// Whether the values of definitions are compared.
+    compares: bool,
     /// How many messages the program has sent, and the bytes that this rank has given.
     sent: (u64, u64),
 }
@@ -60,6 +62,7 @@ pub fn join(global: &Global) -> Result<Option<Group>, String> {
         at: String::new(),
         apart: None,
         all_print: global.all_ranks,
+        compares: global.check_ranks,
         sent: (0, 0),
     };
     Ok(Some(Rc::new(RefCell::new(agreement))))
@@ -234,6 +237,9 @@ impl Ranks for RankedGroup {
     }
     fn all_to_all(&mut self, parts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String> {
         self.0.borrow_mut().all_to_all(parts)
+    }
+    fn compares(&self) -> bool {
+        self.0.borrow().compares
     }
     fn count(&mut self, bytes: usize) {
         self.0.borrow_mut().count(bytes);

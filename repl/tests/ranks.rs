@@ -410,6 +410,28 @@ fn ranks_at_different_operations_are_an_error_with_both_places() {
     }
 }
 
+#[test]
+fn definitions_that_differ_are_found() {
+    let dir = Dir::new("check");
+    dir.file("a.adl", format!("{FIT}let e = comm.each (fun r -> float r) comm.rank\nlet f x = x\nlet t = (\"a\", Some [1, 2], {{x = (true, [\"b\"])}})\n"));
+    let Some(run) = on(&dir, 3, &["--check-ranks", "a.adl"]) else { return };
+    assert_eq!((run.code, run.err.as_str(), run.out.lines().count()), (0, "", 3));
+    let adl = env!("CARGO_BIN_EXE_adl");
+    for (a, b) in
+        [("1.0", "1.5"), ("[1, 2, 3]", "[1, 2, 4]"), ("(true, \"a\")", "(true, \"b\")"), ("[Some 1.0]", "[None]")]
+    {
+        let mut c = Command::new(wheel().unwrap());
+        let program = |value: &str| format!("let one = 1\nlet x = {value}\nprint one");
+        c.args(["-n", "1", adl, "--check-ranks", "-e", &program(a), ":"]);
+        c.args(["-n", "1", adl, "--check-ranks", "-e", &program(b)]);
+        let run = start(with_path(c, &dir), None).end();
+        assert_eq!((run.code, run.out.as_str()), (1, ""));
+        assert!(run.err.contains("error[E0726]: `x` differs on rank 1 from that on rank 0"), "{}", run.err);
+        assert!(run.err.contains("<1>:2:5"), "{}", run.err);
+    }
+    all_gone(&dir);
+}
+
 const ENDLESS: &str = "print \"begin\"\nlet e = comm.each (fun r -> if r == 1 then (loop i = 0 while i >= 0 do (i + 1) % 7) else 0) comm.rank\nprint (comm.total e)\n";
 
 /// Waits until the ranks have begun: rank 0 has printed.

@@ -25,6 +25,10 @@ pub trait Ranks {
     fn all_to_all(&mut self, parts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String>;
     /// Counts an operation to which this rank has given so many bytes of numbers.
     fn count(&mut self, bytes: usize);
+    /// Whether the values of definitions are compared between ranks.
+    fn compares(&self) -> bool {
+        false
+    }
 }
 
 /// The interface to the outside world, implemented by the command line, the kernel and tests. By default a host

@@ -32,6 +32,16 @@ macro_rules! families {
             }
         }
 
+        impl Prim {
+            /// The built-in of that name, also one that only derivatives and other built-ins contain.
+            pub fn by_word(name: &str) -> Option<Prim> {
+                let of_families = [
+                    $($family::ALL.iter().find(|p| p.$row().name == name).map(|p| Prim::$variant(*p)),)*
+                ];
+                Prim::by_name(name).or_else(|| of_families.into_iter().flatten().next())
+            }
+        }
+
         /// The number of names of the language.
         const NAMED: usize = {
             let mut n = 0;

@@ -374,13 +374,7 @@ impl<'s> Spec<'s> {
             }
             self.cache.effectful.insert(id);
         }
-        if self.early.results.get(&id).is_some_and(Option::is_none) {
-            if matches!(v, Val::Bottom) || v.has_fun() {
-                return Err(self.no("a recursive function whose result is not known"));
-            }
-            let layout = self.layout_of_val(&v)?;
-            self.early.results.insert(id, Some(layout));
-        }
+        self.note_result(id, &v)?;
         let v = self.as_promised(id, v, result)?;
         let b;
         (b, self.env, self.subst, self.globals, self.lits, self.sizes, self.sparse, self.elems) = {
@@ -392,6 +386,18 @@ impl<'s> Spec<'s> {
         let tys = f.tys(&leaves);
         self.p.set(id, f);
         Ok((v, tys))
+    }
+
+    /// Keeps the layout of a result that a recursive call has asked for in vain.
+    fn note_result(&mut self, id: FnId, v: &Val) -> Res<()> {
+        if self.early.results.get(&id).is_some_and(Option::is_none) {
+            if matches!(v, Val::Bottom) || v.has_fun() {
+                return Err(self.no("a recursive function whose result is not known"));
+            }
+            let layout = self.layout_of_val(v)?;
+            self.early.results.insert(id, Some(layout));
+        }
+        Ok(())
     }
 
     /// Converts a result to the layout of its type, which recursive calls rely on. Functions are converted only if such

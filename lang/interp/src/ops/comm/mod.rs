@@ -16,6 +16,7 @@ use crate::vm::Machine;
 use adl_ir::Collective;
 use adl_prim::CommFn;
 use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
 use adl_typing::ty;
 pub(crate) use exchange::{blocks, place};
 use std::rc::Rc;
@@ -120,6 +121,70 @@ fn whole(m: &mut Machine, kind: Collective, v: &Value, at: &Value) -> Res<Value>
     let site = Site { at: m.user_place(), everywhere: true };
     let made = collective(m, kind, leaves, at, site)?;
     Ok(rebuilt(v, &mut made.into_iter()))
+}
+
+/// Under `--check-ranks`: requires that a plain value is equal on all ranks, by a digest.
+pub(crate) fn equal_on_all(m: &mut Machine, name: Symbol, v: &Value) -> Res<()> {
+    let Some(ranks) = m.host.ranks().filter(|r| r.compares()) else { return Ok(()) };
+    let mut own = Digest(FNV_OFFSET);
+    own.value(v);
+    let own = own.0.to_le_bytes();
+    let all =
+        ranks.all_gather(&format!("the comparison of `{name}`"), &own).map_err(|e| Error::new(codes::RANKS, e))?;
+    match all.iter().position(|other| *other != all[0]) {
+        None => Ok(()),
+        Some(rank) => Err(Error::new(codes::RANKS, format!("`{name}` differs on rank {rank} from that on rank 0"))
+            .note("plain values are equal on all ranks: their numbers must not come from what a rank reads or measures by itself")),
+    }
+}
+
+/// Start and factor of the hash function FNV-1a of 64 bits, here of words.
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x100_0000_01b3;
+
+/// A hash of the plain parts of a value.
+struct Digest(u64);
+
+impl Digest {
+    fn word(&mut self, x: u64) {
+        self.0 = (self.0 ^ x).wrapping_mul(FNV_PRIME).rotate_left(23);
+    }
+
+    fn words(&mut self, all: impl Iterator<Item = u64>) {
+        all.for_each(|x| self.word(x));
+    }
+
+    /// Functions and parts of ranks are left out.
+    fn value(&mut self, v: &Value) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
+            v if part(v).is_some() => {}
+            Value::Bool(b) => self.word(u64::from(*b)),
+            Value::Int(n) => self.word(n.cast_unsigned()),
+            Value::Float(x) => self.word(x.to_bits()),
+            Value::F32(x) => self.word(u64::from(x.to_bits())),
+            Value::Str(s) => self.words(s.bytes().map(u64::from)),
+            Value::Tuple(t) => t.0.iter().for_each(|v| self.value(v)),
+            Value::Record(r) => r.vals.iter().for_each(|v| self.value(v)),
+            Value::Data(d) => {
+                self.word(u64::from(d.con.tag));
+                d.fields.iter().for_each(|v| self.value(v));
+            }
+            Value::Array(a) => self.array(a),
+            Value::Unit | Value::Fun(_) | Value::Rep(_) | Value::Rev { .. } | Value::Dual(_) | Value::Zero => {}
+        });
+    }
+
+    fn array(&mut self, a: &Array) {
+        self.words(a.shape.iter().map(|n| *n as u64));
+        match a.buf() {
+            Buf::F64(v) => self.words(v.iter().map(|x| x.to_bits())),
+            Buf::F32(v) => self.words(v.iter().map(|x| u64::from(x.to_bits()))),
+            Buf::I64(v) => self.words(v.iter().map(|n| n.cast_unsigned())),
+            Buf::Bool(v) => self.words(v.iter().map(|b| u64::from(*b))),
+            Buf::Boxed(v) | Buf::Tuple(v) | Buf::Record(_, v) => v.iter().for_each(|v| self.value(v)),
+            Buf::Unit => {}
+        }
+    }
 }
 
 /// Where a collective stands.
