@@ -89,7 +89,9 @@ fn chunk(m: &mut Machine, path: &str, k: i64) -> Res<(Rc<data::chunked::Table>, 
     let table = table(m, path)?;
     let k = usize::try_from(k).unwrap_or(usize::MAX);
     if m.tick.load(Ordering::Relaxed) {
-        m.report_progress_of(Some((k as u64, table.sizes.len() as u64)));
+        let (lo, hi) = comm::chunks_of_rank(table.sizes.len() as i64, comm::place(m));
+        let done = (k as u64).saturating_sub(lo.unsigned_abs());
+        m.report_progress_of(Some((done, lo.abs_diff(hi))));
     }
     Ok((table, k))
 }

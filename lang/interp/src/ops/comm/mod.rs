@@ -98,7 +98,7 @@ fn rank_block(m: &mut Machine, n: i64) -> Value {
 }
 
 /// Both ends of the block of a rank. One without chunks takes one that another rank has, whose value is not used.
-fn chunks_of_rank(n: i64, (rank, size): (usize, usize)) -> (i64, i64) {
+pub(crate) fn chunks_of_rank(n: i64, (rank, size): (usize, usize)) -> (i64, i64) {
     let (n, rank, size) = (i128::from(n.max(0)), rank as i128, size.max(1) as i128);
     let (lo, hi) = (rank * n / size, (rank + 1) * n / size);
     (lo as i64, hi.max(lo + 1).min(n) as i64)
