@@ -39,9 +39,6 @@ impl Host for Memory {
             None => std::fs::read(root().join(path)).map_err(|_| "there is no such file".to_owned()),
         }
     }
-    fn list(&mut self, path: &str) -> Option<Vec<String>> {
-        adl_files::list(root().join(path))
-    }
     fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), String> {
         self.files.borrow_mut().insert(path.to_owned(), bytes.to_vec());
         Ok(())
