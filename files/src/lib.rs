@@ -13,7 +13,7 @@ mod in_place;
 mod target;
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Result, Write};
+use std::io::{ErrorKind, Read, Result, Seek, SeekFrom, Write};
 use std::path::Path;
 use target::Target;
 
@@ -54,6 +54,32 @@ pub fn read_unless(path: impl AsRef<Path>, stop: &dyn Fn() -> bool) -> Result<Ve
             return Ok(bytes);
         }
     }
+}
+
+/// Reads `len` bytes of a file from an offset, or fewer at its end.
+pub fn read_part(path: impl AsRef<Path>, from: u64, len: usize) -> Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    // Lack of memory is an error here, not an abort.
+    bytes.try_reserve(len).map_err(|_| ErrorKind::OutOfMemory)?;
+    file.take(len as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The number of bytes of a file. A directory is an error.
+pub fn length(path: impl AsRef<Path>) -> Result<u64> {
+    let found = std::fs::metadata(path)?;
+    if found.is_dir() { Err(ErrorKind::IsADirectory.into()) } else { Ok(found.len()) }
+}
+
+/// The paths of the files in a directory, sorted; `None` if there is no such directory.
+pub fn list(path: impl AsRef<Path>) -> Option<Vec<String>> {
+    let entries = std::fs::read_dir(path).ok()?.flatten();
+    let files = entries.filter(|e| std::fs::metadata(e.path()).is_ok_and(|m| m.is_file()));
+    let mut all: Vec<String> = files.map(|e| e.path().to_string_lossy().into_owned()).collect();
+    all.sort();
+    Some(all)
 }
 
 fn stopped(stop: &dyn Fn() -> bool) -> Result<()> {

@@ -128,6 +128,15 @@ impl Host for CellHost {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
         self.world.read(path)
     }
+    fn read_at(&mut self, path: &str, from: u64, len: usize) -> Result<Vec<u8>, String> {
+        self.world.read_at(path, from, len)
+    }
+    fn length(&mut self, path: &str) -> Result<u64, String> {
+        self.world.length(path)
+    }
+    fn list(&mut self, path: &str) -> Option<Vec<String>> {
+        self.world.list(path)
+    }
     fn size(&mut self, path: &str) -> usize {
         self.world.size(path)
     }

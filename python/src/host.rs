@@ -48,6 +48,15 @@ impl Host for PythonHost {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
         self.0.read(path)
     }
+    fn read_at(&mut self, path: &str, from: u64, len: usize) -> Result<Vec<u8>, String> {
+        self.0.read_at(path, from, len)
+    }
+    fn length(&mut self, path: &str) -> Result<u64, String> {
+        self.0.length(path)
+    }
+    fn list(&mut self, path: &str) -> Option<Vec<String>> {
+        self.0.list(path)
+    }
     fn size(&mut self, path: &str) -> usize {
         self.0.size(path)
     }

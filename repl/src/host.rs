@@ -119,6 +119,15 @@ impl Host for Terminal {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
         adl_files::read_unless(path, &adl_interp::interrupted).map_err(|e| crate::commands::io_text(&e))
     }
+    fn read_at(&mut self, path: &str, from: u64, len: usize) -> Result<Vec<u8>, String> {
+        adl_files::read_part(path, from, len).map_err(|e| crate::commands::io_text(&e))
+    }
+    fn length(&mut self, path: &str) -> Result<u64, String> {
+        adl_files::length(path).map_err(|e| crate::commands::io_text(&e))
+    }
+    fn list(&mut self, path: &str) -> Option<Vec<String>> {
+        adl_files::list(path)
+    }
     fn size(&mut self, path: &str) -> usize {
         std::fs::metadata(path).map_or(0, |m| usize::try_from(m.len()).unwrap_or(usize::MAX))
     }

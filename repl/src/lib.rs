@@ -81,6 +81,9 @@ pub struct Global {
     /// All ranks print, with the rank before each line; otherwise rank 0 alone.
     #[arg(long, global = true)]
     all_ranks: bool,
+    /// Compare the value of each definition between the ranks, which is an error if it differs.
+    #[arg(long, global = true)]
+    check_ranks: bool,
     /// For screen readers and logs: no editor, no colours, no bars, values on one line.
     #[arg(long, global = true)]
     plain: bool,

@@ -36,6 +36,8 @@ pub struct Agreement {
     apart: Option<String>,
     /// Whether all ranks print.
     all_print: bool,
+    /// Whether the values of definitions are compared.
+    compares: bool,
     /// How many messages the program has sent, and the bytes that this rank has given.
     sent: (u64, u64),
 }
@@ -60,6 +62,7 @@ pub fn join(global: &Global) -> Result<Option<Group>, String> {
         at: String::new(),
         apart: None,
         all_print: global.all_ranks,
+        compares: global.check_ranks,
         sent: (0, 0),
     };
     Ok(Some(Rc::new(RefCell::new(agreement))))
@@ -235,6 +238,9 @@ impl Ranks for RankedGroup {
     fn all_to_all(&mut self, parts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String> {
         self.0.borrow_mut().all_to_all(parts)
     }
+    fn compares(&self) -> bool {
+        self.0.borrow().compares
+    }
     fn count(&mut self, bytes: usize) {
         self.0.borrow_mut().count(bytes);
     }
@@ -305,6 +311,15 @@ impl Host for RankedTerminal {
     }
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
         self.shared(&format!("reading {path}"), |t| t.read(path))
+    }
+    fn read_at(&mut self, path: &str, from: u64, len: usize) -> Result<Vec<u8>, String> {
+        self.inner.read_at(path, from, len)
+    }
+    fn length(&mut self, path: &str) -> Result<u64, String> {
+        self.inner.length(path)
+    }
+    fn list(&mut self, path: &str) -> Option<Vec<String>> {
+        self.inner.list(path)
     }
     fn size(&mut self, path: &str) -> usize {
         self.inner.size(path)

@@ -7,6 +7,8 @@
 mod common;
 #[path = "ranks/compositions.rs"]
 mod compositions;
+#[path = "ranks/rows.rs"]
+mod rows;
 
 use common::{Dir, Run, text_of};
 use std::io::{Read, Write};
@@ -251,6 +253,49 @@ fn gradients_agree_for_all_numbers_of_ranks() {
     }
 }
 
+/// Second derivatives, of a total and of a sum over rows.
+const SECOND: &str = "\
+let rows_of = for i < 7 -> {x = [float (i * 3) / 10.0, float (i * 3 + 1) / 10.0], y = float (i % 2)}
+let error w r = (sigmoid (dot r.x w + 0.1) - r.y) ^ 2
+let own = comm.mine rows_of
+let loss w = comm.total (comm.each (fun rs -> sum (map (error w) rs)) own)
+let table = rows.blocks 2 rows_of
+let over_rows w = rows.sum (error w) table
+let w = [0.3, -0.2]
+print (hessian loss w, hvp loss w [1.0, 0.5])
+print (grad (fun w -> dot (grad loss w) (grad loss w)) w)
+print (hessian over_rows w, hvp over_rows w [1.0, 0.5])
+print (grad (fun w -> dot (grad over_rows w) (grad over_rows w)) w)
+";
+
+#[test]
+fn second_derivatives_of_totals_are_compiled() {
+    let dir = Dir::new("second");
+    dir.file("a.adl", SECOND);
+    let alone = dir.adl(&["--derivation", "a.adl"]);
+    assert!(alone.code == 0 && !alone.err.contains("taped"), "{}", alone.err);
+    assert_eq!(alone.err.matches("compiled AD").count(), 6, "{}", alone.err);
+    let taped = dir.adl(&["--ad", "taped", "a.adl"]);
+    let close = |out: &str| {
+        let (have, want) = (numbers(out), numbers(&taped.out));
+        assert_eq!(have.len(), want.len());
+        assert!(have.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-12), "{out}{}", taped.out);
+    };
+    close(&alone.out);
+    for ranks in [2, 3, 4] {
+        let Some(run) = on(&dir, ranks, &["--derivation", "a.adl"]) else { return };
+        assert!(run.code == 0 && !run.err.contains("taped"), "{}", run.err);
+        close(&run.out);
+        // Those over rows are trees.
+        if ranks != 3 {
+            assert!(run.out.lines().skip(2).eq(alone.out.lines().skip(2)), "{}{}", run.out, alone.out);
+        }
+        // Other tiers send the same messages.
+        close(&on(&dir, ranks, &["--no-jit", "a.adl"]).unwrap().out);
+        close(&on(&dir, ranks, &["--ad", "taped", "a.adl"]).unwrap().out);
+    }
+}
+
 #[test]
 fn a_gradient_sends_two_messages() {
     let dir = Dir::new("messages");
@@ -363,6 +408,28 @@ fn ranks_at_different_operations_are_an_error_with_both_places() {
         assert_eq!(run.err.matches("error[E0726]").count(), 1, "{}", run.err);
         all_gone(&dir);
     }
+}
+
+#[test]
+fn definitions_that_differ_are_found() {
+    let dir = Dir::new("check");
+    dir.file("a.adl", format!("{FIT}let e = comm.each (fun r -> float r) comm.rank\nlet f x = x\nlet t = (\"a\", Some [1, 2], {{x = (true, [\"b\"])}})\n"));
+    let Some(run) = on(&dir, 3, &["--check-ranks", "a.adl"]) else { return };
+    assert_eq!((run.code, run.err.as_str(), run.out.lines().count()), (0, "", 3));
+    let adl = env!("CARGO_BIN_EXE_adl");
+    for (a, b) in
+        [("1.0", "1.5"), ("[1, 2, 3]", "[1, 2, 4]"), ("(true, \"a\")", "(true, \"b\")"), ("[Some 1.0]", "[None]")]
+    {
+        let mut c = Command::new(wheel().unwrap());
+        let program = |value: &str| format!("let one = 1\nlet x = {value}\nprint one");
+        c.args(["-n", "1", adl, "--check-ranks", "-e", &program(a), ":"]);
+        c.args(["-n", "1", adl, "--check-ranks", "-e", &program(b)]);
+        let run = start(with_path(c, &dir), None).end();
+        assert_eq!((run.code, run.out.as_str()), (1, ""));
+        assert!(run.err.contains("error[E0726]: `x` differs on rank 1 from that on rank 0"), "{}", run.err);
+        assert!(run.err.contains("<1>:2:5"), "{}", run.err);
+    }
+    all_gone(&dir);
 }
 
 const ENDLESS: &str = "print \"begin\"\nlet e = comm.each (fun r -> if r == 1 then (loop i = 0 while i >= 0 do (i + 1) % 7) else 0) comm.rank\nprint (comm.total e)\n";

@@ -426,6 +426,7 @@ fn reference(p: Prim) -> Reference {
         | P::Random(_)
         | P::Io(_)
         | P::Comm(_)
+        | P::Rows(_)
         | P::Text(_)
         | P::General(GeneralFn::Assert | GeneralFn::Error | GeneralFn::Zero) => Nothing,
         // Derivative operators.

@@ -6,7 +6,7 @@
 //! in all four nestings of forward and reverse, which also shows that it is symmetric.
 
 use adl_prim::{
-    ArrayFn, Bin, CommFn, DerivativeFn, GeneralFn, HigherOrderFn, LinalgFn, NumberFn, Prim, ReductionFn, Un,
+    ArrayFn, Bin, CommFn, DerivativeFn, GeneralFn, HigherOrderFn, LinalgFn, NumberFn, Prim, ReductionFn, RowsFn, Un,
 };
 use adl_tests::{echo_in, session};
 
@@ -123,7 +123,19 @@ fn check(p: Prim) -> Check {
         P::Comm(CommFn::From | CommFn::Place) => {
             At(&[("[n]Float", "let y = comm.from 0 (comm.place 0 x) in y * y", VECTORS)])
         }
-        P::Comm(CommFn::Rank | CommFn::Size | CommFn::Blocks | CommFn::Lengths) => Discrete,
+        P::Comm(CommFn::FoldChunks | CommFn::SumChunks) | P::Rows(RowsFn::Chunk | RowsFn::Fork | RowsFn::Sizes) => {
+            At(&[
+                ("[n]Float", "rows.sum (fun v -> v * v * x) (rows.blocks 2 [0.5, -1.5, 2.0, 0.3, 0.8])", VECTORS),
+                ("Float", "rows.fold_chunks max (fun vs -> sum vs * x) (rows.blocks 2 [0.5, -1.5, 2.0])", SMALL),
+                ("Float", "rows.reduce (fun a b -> a * b) 1.0 (fun v -> v + x) (rows.blocks 1 [0.5, 1.5, 2.0])", SMALL),
+            ])
+        }
+        P::Rows(RowsFn::Make) => At(&[
+            ("[n]Float", "rows.sum (fun v -> v * v) (rows.map (fun v -> sum x * v) (rows.blocks 2 x))", VECTORS),
+            ("Float", "rows.collect (rows.scan (+) 0.0 (fun v -> v * x) (rows.blocks 2 [0.5, -1.5, 2.0]))", SMALL),
+        ]),
+        P::Rows(RowsFn::Read | RowsFn::Column) => Discrete,
+        P::Comm(CommFn::Rank | CommFn::Size | CommFn::Block | CommFn::Blocks | CommFn::Lengths) => Discrete,
         P::Number(NumberFn::ToF32) => At(&[("F32", "to_f32 (to_float x * to_float x)", &["1.5f32"])]),
         P::HigherOrder(HigherOrderFn::Map) => At(&[
             ("[n]Float", "map (fun v -> v * v * v) x", VECTORS),

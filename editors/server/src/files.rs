@@ -29,6 +29,18 @@ impl Host for Files {
         }
     }
 
+    fn read_at(&mut self, path: &str, from: u64, len: usize) -> Result<Vec<u8>, String> {
+        adl_files::read_part(self.root.join(path), from, len).map_err(|e| reason(&e))
+    }
+
+    fn length(&mut self, path: &str) -> Result<u64, String> {
+        adl_files::length(self.root.join(path)).map_err(|e| reason(&e))
+    }
+
+    fn list(&mut self, path: &str) -> Option<Vec<String>> {
+        adl_files::list(self.root.join(path))
+    }
+
     fn identity(&mut self, path: &str) -> Option<String> {
         Some(plain(&self.root.join(path)).to_string_lossy().into_owned())
     }

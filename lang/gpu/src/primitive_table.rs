@@ -58,6 +58,7 @@ pub fn on_gpu(p: Prim) -> OnGpu {
         Prim::Text(_) => Cpu("texts are not on a GPU"),
         Prim::Io(_) => Cpu("a GPU has no input and output"),
         Prim::Comm(_) => Cpu("messages are sent by the CPU"),
+        Prim::Rows(_) => Cpu("a GPU has no files"),
         Prim::Derivative(DerivativeFn::StopGrad) => Number,
         Prim::Derivative(_) => Resolved,
     }

@@ -25,6 +25,10 @@ pub trait Ranks {
     fn all_to_all(&mut self, parts: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String>;
     /// Counts an operation to which this rank has given so many bytes of numbers.
     fn count(&mut self, bytes: usize);
+    /// Whether the values of definitions are compared between ranks.
+    fn compares(&self) -> bool {
+        false
+    }
 }
 
 /// The interface to the outside world, implemented by the command line, the kernel and tests. By default a host
@@ -37,6 +41,20 @@ pub trait Host {
     /// Reads an entire file. Relative paths are relative to the script or the working directory.
     fn read(&mut self, _path: &str) -> Result<Vec<u8>, String> {
         Err("there are no files here".into())
+    }
+    /// Reads `len` bytes of a file from an offset, or fewer at its end. Each rank reads for itself.
+    fn read_at(&mut self, path: &str, from: u64, len: usize) -> Result<Vec<u8>, String> {
+        let all = self.read(path)?;
+        let from = usize::try_from(from).unwrap_or(all.len()).min(all.len());
+        Ok(all[from..all.len().min(from.saturating_add(len))].to_vec())
+    }
+    /// The number of bytes of a file, as this rank sees it.
+    fn length(&mut self, path: &str) -> Result<u64, String> {
+        self.read(path).map(|all| all.len() as u64)
+    }
+    /// The paths of the files in a directory, sorted; `None` if the path is not a directory.
+    fn list(&mut self, _path: &str) -> Option<Vec<String>> {
+        None
     }
     /// The number of bytes that reading a file will allocate, as far as it is known.
     fn size(&mut self, _path: &str) -> usize {

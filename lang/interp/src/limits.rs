@@ -338,6 +338,12 @@ pub(crate) mod arrow {
     pub const COLUMNS: usize = 1 << 20;
 }
 
+/// Limits of `ops::data::chunked`.
+pub(crate) mod chunked {
+    /// Bytes of a chunk of formats that have none of their own. Results depend on it, so it is equal on all machines.
+    pub const BLOCK: usize = 1 << 22;
+}
+
 /// Limits of `ops::data::csv`.
 pub(crate) mod csv {
     /// Bytes of a part that a thread reads: a few milliseconds.

@@ -26,15 +26,25 @@ pub enum Collective {
     From,
     /// The plain value on rank `at`, zeros on the others. Sends nothing.
     Place,
+    /// The plain value, for the ranks that have some of `at` chunks. Sends nothing.
+    SpreadRows,
+    /// The sum over the ranks that have some of `at` chunks, by a balanced tree over the ranks.
+    TotalRows,
+    /// The plain value as it is, for one term of a sum. The cotangents of that term are summed by themselves. Sends
+    /// nothing.
+    Fork,
 }
 
-use Collective::{Exchange, From, Gather, GatherEach, Mine, Place, ScatterSum, Shift, Spread, Total};
+use Collective::{
+    Exchange, Fork, From, Gather, GatherEach, Mine, Place, ScatterSum, Shift, Spread, SpreadRows, Total, TotalRows,
+};
 use adl_prim::CommFn;
 
 impl Collective {
     /// Every kind.
-    pub const ALL: [Collective; 10] =
-        [Spread, Total, Mine, Gather, ScatterSum, GatherEach, Shift, Exchange, From, Place];
+    pub const ALL: [Collective; 13] = [
+        Spread, Total, Mine, Gather, ScatterSum, GatherEach, Shift, Exchange, From, Place, SpreadRows, TotalRows, Fork,
+    ];
 
     /// The kind that a function of module `comm` applies; `None` if it applies none.
     pub fn of(p: CommFn) -> Option<Collective> {
@@ -49,13 +59,21 @@ impl Collective {
             CommFn::Exchange => Exchange,
             CommFn::From => From,
             CommFn::Place => Place,
-            CommFn::Rank | CommFn::Size | CommFn::Each | CommFn::Zip | CommFn::Blocks | CommFn::Lengths => return None,
+            CommFn::SumChunks => TotalRows,
+            CommFn::Rank
+            | CommFn::Size
+            | CommFn::Each
+            | CommFn::Zip
+            | CommFn::FoldChunks
+            | CommFn::Block
+            | CommFn::Blocks
+            | CommFn::Lengths => return None,
         })
     }
 
     /// Whether its operand is a plain value, equal on all ranks.
     pub fn takes_plain(self) -> bool {
-        matches!(self, Spread | Mine | Place)
+        matches!(self, Spread | Mine | Place | SpreadRows | Fork)
     }
 
     /// Whether its result is a plain value.
@@ -76,6 +94,9 @@ impl Collective {
             Exchange => Exchange,
             From => Place,
             Place => From,
+            SpreadRows => TotalRows,
+            TotalRows => SpreadRows,
+            Fork => Fork,
         }
     }
 
@@ -92,6 +113,9 @@ impl Collective {
             Exchange => "exchange",
             From => "from",
             Place => "place",
+            SpreadRows => "spread_rows",
+            TotalRows => "total_rows",
+            Fork => "fork",
         }
     }
 
@@ -113,5 +137,15 @@ impl Collective {
     /// Whether `at` is a number of ranks, or of one.
     pub fn by_rank(self) -> bool {
         matches!(self, Shift | From | Place)
+    }
+
+    /// Whether `at` is a number of chunks.
+    pub fn by_chunks(self) -> bool {
+        matches!(self, SpreadRows | TotalRows)
+    }
+
+    /// Whether it adds numbers.
+    pub fn adds(self) -> bool {
+        matches!(self, Total | TotalRows)
     }
 }

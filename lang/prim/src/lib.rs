@@ -37,5 +37,6 @@ pub use table::linalg::LinalgFn;
 pub use table::number::NumberFn;
 pub use table::random::RandomFn;
 pub use table::reduction::ReductionFn;
+pub use table::rows::RowsFn;
 pub use table::text::TextFn;
 pub use table::unary::{Un, UnByWord};

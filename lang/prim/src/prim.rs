@@ -13,6 +13,7 @@ use crate::table::linalg::LinalgFn;
 use crate::table::number::NumberFn;
 use crate::table::random::RandomFn;
 use crate::table::reduction::ReductionFn;
+use crate::table::rows::RowsFn;
 use crate::table::text::TextFn;
 use crate::table::unary::Un;
 use std::collections::HashMap;
@@ -28,6 +29,16 @@ macro_rules! families {
             /// Its row in the table.
             pub const fn row(self) -> Row {
                 match self { $(Prim::$variant(p) => p.$row(),)* }
+            }
+        }
+
+        impl Prim {
+            /// The built-in of that name, also one that only derivatives and other built-ins contain.
+            pub fn by_word(name: &str) -> Option<Prim> {
+                let of_families = [
+                    $($family::ALL.iter().find(|p| p.$row().name == name).map(|p| Prim::$variant(*p)),)*
+                ];
+                Prim::by_name(name).or_else(|| of_families.into_iter().flatten().next())
             }
         }
 
@@ -91,6 +102,8 @@ families! {
     Io(IoFn) by row;
     /// A function of values on several ranks.
     Comm(CommFn) by row;
+    /// A function of tables in chunks.
+    Rows(RowsFn) by row;
     /// A derivative operator.
     Derivative(DerivativeFn) by row;
 }
@@ -118,6 +131,7 @@ from!(
     Text(TextFn),
     Io(IoFn),
     Comm(CommFn),
+    Rows(RowsFn),
     Derivative(DerivativeFn)
 );
 

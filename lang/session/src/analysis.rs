@@ -23,7 +23,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 /// Functions whose types depend on files: an item that names one is always checked.
-const READERS: [&str; 4] = ["read_csv", "read_parquet", "read_arrow", "read_npy"];
+const READERS: [&str; 5] = ["read_csv", "read_parquet", "read_arrow", "read_npy", "rows.open"];
 
 /// A checked text.
 pub struct Analysis {

@@ -163,6 +163,15 @@ impl Host for Muted {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
         self.0.borrow_mut().as_mut().map_or_else(|| Err(String::new()), |h| h.read(path))
     }
+    fn read_at(&mut self, path: &str, from: u64, len: usize) -> Result<Vec<u8>, String> {
+        self.0.borrow_mut().as_mut().map_or_else(|| Err(String::new()), |h| h.read_at(path, from, len))
+    }
+    fn length(&mut self, path: &str) -> Result<u64, String> {
+        self.0.borrow_mut().as_mut().map_or_else(|| Err(String::new()), |h| h.length(path))
+    }
+    fn list(&mut self, path: &str) -> Option<Vec<String>> {
+        self.ask(|h| h.list(path))
+    }
     fn size(&mut self, path: &str) -> usize {
         self.ask(|h| h.size(path))
     }

@@ -9,7 +9,7 @@ use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::{SourceMap, Span};
 use adl_typing::core::Item;
-use adl_typing::env::{CheckHost, Column, Env, NoHeader, Tables};
+use adl_typing::env::{CheckHost, Column, Env, NoHeader, RowType, Tables};
 use adl_typing::ty::Scheme;
 use adl_typing::{CheckedItem, Places, check_item, inspect_item};
 use std::collections::HashMap;
@@ -41,6 +41,11 @@ impl CheckHost for Adapter<'_> {
     fn npy_header(&mut self, path: &str) -> Result<Vec<(String, Column, Vec<u64>)>, NoHeader> {
         let bytes = self.bytes(path)?;
         data::npy::schema(path, &bytes).map_err(|e| (e.diag.code, e.diag.message))
+    }
+    fn row_type(&mut self, path: &str) -> Result<RowType, NoHeader> {
+        let host = &mut *self.machine.host;
+        let ty = data::chunked::open(host, path).and_then(|table| table.row_type(host));
+        ty.map_err(|e| (e.diag.code, e.diag.message))
     }
     fn std_module(&mut self, name: &str) -> Option<Rc<Env>> {
         self.std.get(name).cloned()

@@ -20,7 +20,7 @@ pub struct Probe {
 }
 
 /// Functions whose types depend on files, which would be read at every key press.
-const READERS: [&str; 4] = ["read_csv", "read_parquet", "read_arrow", "read_npy"];
+const READERS: [&str; 5] = ["read_csv", "read_parquet", "read_arrow", "read_npy", "rows.open"];
 
 impl Session {
     /// Checks an entry. Imports and data files that it names are not read.

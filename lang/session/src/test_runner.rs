@@ -85,6 +85,15 @@ impl Host for Capture {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
         self.inner.borrow_mut().read(path)
     }
+    fn read_at(&mut self, path: &str, from: u64, len: usize) -> Result<Vec<u8>, String> {
+        self.inner.borrow_mut().read_at(path, from, len)
+    }
+    fn length(&mut self, path: &str) -> Result<u64, String> {
+        self.inner.borrow_mut().length(path)
+    }
+    fn list(&mut self, path: &str) -> Option<Vec<String>> {
+        self.inner.borrow_mut().list(path)
+    }
     fn size(&mut self, path: &str) -> usize {
         self.inner.borrow_mut().size(path)
     }

@@ -137,12 +137,23 @@ impl<'s> Spec<'s> {
         let inputs: Vec<Val> = std::iter::once(Val::Fun(f)).chain(args).collect();
         let key = self.key(vec![KeyToken::What("call")], &inputs)?;
         let body: Body<'_, '_> = &mut |s, vals| s.closure_body(&vals[0], &vals[1..]);
-        let t = self.outline(key, &name, &inputs, ResultPromise::Ty(result), body)?;
+        let Some(promise) = self.promise_in_progress(&key, result) else { return Ok(Val::Bottom) };
+        let t = self.outline(key, &name, &inputs, promise, body)?;
         if self.has_effects(&t) {
             self.closure_body(&inputs[0], &inputs[1..])
         } else {
             self.emit_call(&t, &inputs, None, false)
         }
+    }
+
+    /// What a call may rely on of the result. A recursive call whose type is not known has no result at first, as if it
+    /// failed: what the function returns elsewhere tells the layout, and the function is made once more ([`Spec::outline`]).
+    fn promise_in_progress(&mut self, key: &Key, result: Ty) -> Option<ResultPromise> {
+        let id = match self.cache.made.get(key) {
+            Some(s) if s.result.is_none() && !closed(&result) => s.id,
+            _ => return Some(ResultPromise::Ty(result)),
+        };
+        self.early.results.entry(id).or_default().clone().map(ResultPromise::Layout)
     }
 
     /// Evaluates the body of a closure, within the limit of specialisations of one code in progress.
@@ -286,7 +297,14 @@ impl<'s> Spec<'s> {
         let id = self.p.reserve(name);
         self.cache.made.insert(key.clone(), Specialized { id, globals: globals.clone(), result: None });
         self.new.push(key.clone());
-        let (v, tys) = self.function(name, id, inputs, &globals, result, body)?;
+        let (made, effects) = (self.new.len(), self.effects);
+        let (mut v, mut tys) = self.function(name, id, inputs, &globals, result, body)?;
+        if let Some(Some(layout)) = self.early.results.get(&id).cloned() {
+            // What was made in the meantime may contain calls without a result.
+            self.new.drain(made..).for_each(|k| drop(self.cache.made.remove(&k)));
+            self.effects = effects;
+            (v, tys) = self.function(name, id, inputs, &globals, ResultPromise::Layout(layout), body)?;
+        }
         self.cache.made.insert(key, Specialized { id, globals: globals.clone(), result: Some(v.clone()) });
         Ok(IrTarget { id, globals, result: v, tys })
     }
@@ -310,7 +328,7 @@ impl<'s> Spec<'s> {
             }
         };
         let result = Self::build(&layout, &mut |_| Var(u32::MAX));
-        self.called_early.insert(specialized.id);
+        self.early.called.insert(specialized.id);
         Ok(IrTarget { id: specialized.id, globals: specialized.globals, result, tys: layout.leaves() })
     }
 
@@ -345,14 +363,18 @@ impl<'s> Spec<'s> {
             std::mem::take(&mut self.sparse),
             std::mem::take(&mut self.elems),
         );
-        let effects = self.effects;
+        let (effects, outputs) = (self.effects, self.outputs);
         let v = body(self, &vals)?;
+        if self.outputs > outputs {
+            self.cache.outputs.insert(id);
+        }
         if self.effects > effects {
-            if self.called_early.contains(&id) {
+            if self.early.called.contains(&id) {
                 return Err(self.no("output or input in a recursive function"));
             }
             self.cache.effectful.insert(id);
         }
+        self.note_result(id, &v)?;
         let v = self.as_promised(id, v, result)?;
         let b;
         (b, self.env, self.subst, self.globals, self.lits, self.sizes, self.sparse, self.elems) = {
@@ -364,6 +386,18 @@ impl<'s> Spec<'s> {
         let tys = f.tys(&leaves);
         self.p.set(id, f);
         Ok((v, tys))
+    }
+
+    /// Keeps the layout of a result that a recursive call has asked for in vain.
+    fn note_result(&mut self, id: FnId, v: &Val) -> Res<()> {
+        if self.early.results.get(&id).is_some_and(Option::is_none) {
+            if matches!(v, Val::Bottom) || v.has_fun() {
+                return Err(self.no("a recursive function whose result is not known"));
+            }
+            let layout = self.layout_of_val(v)?;
+            self.early.results.insert(id, Some(layout));
+        }
+        Ok(())
     }
 
     /// Converts a result to the layout of its type, which recursive calls rely on. Functions are converted only if such

@@ -6,7 +6,7 @@
 
 use crate::val::{Fun, Val};
 use crate::{Res, Spec};
-use adl_ir::{Collective, Op, Ty as IrTy, Var};
+use adl_ir::{Collective, Lit, Op, Ty as IrTy, Var};
 use adl_prim::CommFn;
 use adl_typing::ty;
 use std::collections::HashMap;
@@ -42,6 +42,7 @@ impl Spec<'_> {
                 return Ok(differing(Val::Leaf(self.b.one(Op::Prim(prim.into(), Vec::new()), IrTy::I64))));
             }
             CommFn::Each => return self.on_each_rank(&args[0], &args[1], here),
+            CommFn::FoldChunks => return self.fold_chunks(&args[0], &args[1]),
             CommFn::Zip => {
                 return Ok(differing(Val::Tuple(vec![self.part_of(&args[0])?, self.part_of(&args[1])?])));
             }
@@ -83,7 +84,7 @@ impl Spec<'_> {
         let mut args = Vec::new();
         for x in &leaves {
             let t = self.b.ty(*x);
-            let sent = t.scalar().is_flat() && (kind != Collective::Total || *t.scalar() != IrTy::Bool);
+            let sent = t.scalar().is_flat() && (!kind.adds() || *t.scalar() != IrTy::Bool);
             match kind {
                 // What has no tangent needs no transpose.
                 Collective::Spread if !self.has_tangent(*x) => {}
@@ -109,7 +110,7 @@ impl Spec<'_> {
     fn on_each_rank(&mut self, f: &Val, x: &Val, here: bool) -> Res<Val> {
         let part = self.part_of(x)?;
         let f = self.function_of(f)?;
-        let f = self.spread_captured(&f)?;
+        let f = self.spread_captured(&f, Collective::Spread, None)?;
         let outside = std::mem::replace(&mut self.local, true);
         let made = if here { self.apply_here(&f, vec![part], None) } else { self.call(&f, vec![part], None) };
         self.local = outside;
@@ -119,8 +120,25 @@ impl Spec<'_> {
         }
     }
 
-    /// The function with each plain number that it captures spread, in one operation.
-    fn spread_captured(&mut self, f: &Rc<Fun>) -> Res<Rc<Fun>> {
+    /// A function of the block of chunks of each rank.
+    fn fold_chunks(&mut self, f: &Val, n: &Val) -> Res<Val> {
+        let n = self.leaf(n)?;
+        let f = self.function_of(f)?;
+        let f = self.spread_captured(&f, Collective::SpreadRows, Some(n))?;
+        let block = Val::Leaf(self.b.prim(CommFn::Block, &[n], IrTy::shape()));
+        let ends = [0, 1].map(|k| self.lit(Lit::I64(k)));
+        let ends = ends.into_iter().map(|k| self.element(&block, &[k])).collect::<Res<Vec<_>>>()?;
+        let outside = std::mem::replace(&mut self.local, true);
+        let made = self.call(&f, ends, None);
+        self.local = outside;
+        match made? {
+            Val::Bottom => Ok(Val::Bottom),
+            v => Ok(differing(v)),
+        }
+    }
+
+    /// The function with each plain number that it captures passed through an operation of the kind.
+    pub(crate) fn spread_captured(&mut self, f: &Rc<Fun>, kind: Collective, at: Option<Var>) -> Res<Rc<Fun>> {
         let mut args: Vec<Var> = Vec::new();
         for x in f.plain_leaves() {
             if self.has_tangent(x) && !args.contains(&x) {
@@ -131,9 +149,8 @@ impl Spec<'_> {
             return Ok(f.clone());
         }
         let tys: Vec<IrTy> = args.iter().map(|x| self.b.ty(*x)).collect();
-        let op = Op::Collective { kind: Collective::Spread, args: args.clone(), at: None };
-        let (outs, _) = self.b.emit(op, &tys, &[]);
-        self.effects += 1;
+        let (outs, _) = self.b.emit(Op::Collective { kind, args: args.clone(), at }, &tys, &[]);
+        self.effects += usize::from(kind != Collective::Fork);
         let made: HashMap<Var, Var> = args.into_iter().zip(outs).collect();
         Ok(Rc::new(f.map_plain(&mut |x| made.get(&x).copied().unwrap_or(x))))
     }

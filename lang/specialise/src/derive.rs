@@ -94,7 +94,7 @@ impl Spec<'_> {
             let f = s.function_of(&vals[1])?;
             s.call(&f, vec![vals[0].clone()], None)
         })?;
-        let target = self.without_effects(target, "a function that is differentiated inside another")?;
+        let target = self.without_output(target, "a function that is differentiated inside another")?;
         self.freeze_function_data()?;
         self.bearable_result(&target)?;
         let mut before = 0;
@@ -138,7 +138,7 @@ impl Spec<'_> {
         let Linearized { primal, results, tangent, cotangent, active } =
             self.t.linearize(self.p, k.target.id, &k.wrt).map_err(|e| self.located(e))?;
         let args = self.arguments(&k.inputs, &k.target.globals)?;
-        let (outs, _) = self.b.call(self.p, primal, &args, &[]);
+        let outs = self.call_derivative(primal, &args);
         let y = k.target.result.with(&outs[..results]);
         Ok(Linear {
             tangent,
@@ -161,7 +161,7 @@ impl Spec<'_> {
                 args.extend(self.tangent_in(x)?);
             }
         }
-        let (outs, _) = self.b.call(self.p, f, &args, &[]);
+        let outs = self.call_derivative(f, &args);
         self.tangent_at(to, &|k| l.transposed || active(k), &outs)
     }
 
@@ -192,7 +192,7 @@ impl Spec<'_> {
         let mut args = self.arguments(&k.inputs, &k.target.globals)?;
         let n = k.target.tys.len();
         args.extend(self.tangents_in(v)?);
-        let (outs, _) = self.b.call(self.p, g, &args, &[]);
+        let outs = self.call_derivative(g, &args);
         let y = k.target.result.with(&outs[..n]);
         let t = self.tangent_at(&y, &|k| active.get(k).copied().unwrap_or(false), &outs[n..])?;
         Ok((y, t))

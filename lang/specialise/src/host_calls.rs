@@ -9,9 +9,10 @@
 
 use crate::call::IrTarget;
 use crate::{HostCall, Layout, Res, Spec, Val};
-use adl_ir::{Lit, Op, Ty as IrTy};
+use adl_ir::{FnId, Lit, Op, Ty as IrTy, Var, rewrite};
 use adl_prim::{ArrayFn, Prim, TextFn};
 use adl_typing::core::Expr;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 impl Spec<'_> {
@@ -32,6 +33,7 @@ impl Spec<'_> {
         self.cache.host_calls.insert((prim, key), Rc::new(call));
         if prim.has_effect() {
             self.effects += 1;
+            self.outputs += 1;
         }
         Ok(made)
     }
@@ -58,5 +60,26 @@ impl Spec<'_> {
     /// An error if a function has effects.
     pub(crate) fn without_effects(&self, t: IrTarget, what: &str) -> Res<IrTarget> {
         if self.has_effects(&t) { Err(self.no(format!("output or input in {what}"))) } else { Ok(t) }
+    }
+
+    /// An error if a function has effects besides messages between ranks, whose order the derivatives keep.
+    pub(crate) fn without_output(&self, t: IrTarget, what: &str) -> Res<IrTarget> {
+        if self.cache.outputs.contains(&t.id) { Err(self.no(format!("output or input in {what}"))) } else { Ok(t) }
+    }
+
+    /// Calls the derivative of a function. One that sends messages is inlined, so that all passes see them.
+    pub(crate) fn call_derivative(&mut self, f: FnId, args: &[Var]) -> Vec<Var> {
+        if !self.p.func(f).body.stmts.iter().any(rewrite::has_effect) {
+            return self.b.call(self.p, f, args, &[]).0;
+        }
+        self.effects += 1;
+        let callee = self.p.func(f).clone();
+        let at = self.b.func.vars.len() as u32;
+        self.b.func.vars.extend(callee.vars.iter().cloned());
+        let mut body = callee.body.clone();
+        let names: HashMap<Var, Var> = body.params.drain(..).zip(args.iter().copied()).collect();
+        rewrite::renumber(&mut body, &|v| *names.get(&v).unwrap_or(&Var(v.0 + at)));
+        body.stmts.into_iter().for_each(|s| self.b.push(s));
+        body.results
     }
 }

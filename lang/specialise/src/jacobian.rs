@@ -46,7 +46,7 @@ impl Spec<'_> {
         let from = self.leaf(if l.transposed { &l.y } else { &l.x })?;
         let mut args = l.residuals.clone();
         args.extend([n, self.identity(n, from)]);
-        let (outs, _) = self.b.call(self.p, wide, &args, &[]);
+        let outs = self.call_derivative(wide, &args);
         let [out] = outs[..] else { return Err(self.no("a Jacobian of something else than a vector")) };
         // Symbolic zeros are materialised.
         let zero = self.b.real(0.0, from);

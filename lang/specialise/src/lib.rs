@@ -51,6 +51,7 @@ mod matches;
 mod polymorphic_data;
 mod prims;
 mod reduce;
+mod rows;
 mod sparse;
 mod tangents;
 mod types;
@@ -92,6 +93,8 @@ pub struct Cache {
     host_calls: HashMap<(Prim, Rc<str>), Rc<HostCall>>,
     /// Functions that contain effects.
     effectful: HashSet<FnId>,
+    /// Those with effects besides messages between ranks.
+    outputs: HashSet<FnId>,
 }
 
 /// A specialised function, or one in progress.
@@ -102,6 +105,14 @@ pub(crate) struct Specialized {
     globals: Rc<[GlobalId]>,
     /// The result over the function's own variables; `None` while it is in progress.
     result: Option<Val>,
+}
+
+/// Functions that were called before their bodies existed.
+#[derive(Default)]
+struct EarlyCalls {
+    called: HashSet<FnId>,
+    /// Those whose types did not tell the result, with its layout once it is known.
+    results: HashMap<FnId, Option<Layout>>,
 }
 
 /// The state of specialising one entry.
@@ -130,8 +141,9 @@ pub(crate) struct Spec<'a> {
     new: Vec<Key>,
     /// The number of effects emitted so far.
     effects: usize,
-    /// Functions that were called before their bodies existed.
-    called_early: HashSet<FnId>,
+    /// The number of those that are not messages between ranks.
+    outputs: usize,
+    early: EarlyCalls,
     /// Functions represented as data.
     boxes: defunctionalise::FunctionData,
 }
@@ -161,7 +173,8 @@ impl<'a> Spec<'a> {
             local: false,
             new: Vec::new(),
             effects: 0,
-            called_early: HashSet::new(),
+            outputs: 0,
+            early: EarlyCalls::default(),
             boxes,
         }
     }

@@ -62,6 +62,7 @@ impl Spec<'_> {
             Prim::Io(p) => self.io_prim(p, &args),
             Prim::Derivative(p) => self.derivative_prim(p, reps, &args),
             Prim::Comm(p) => self.comm_prim(p, &args, here),
+            Prim::Rows(p) => self.rows_prim(p, &args, ty),
         }
     }
 
@@ -119,7 +120,8 @@ impl Spec<'_> {
             | IoFn::PlotWatch => crate::Layout::Unit,
             IoFn::Input | IoFn::ReadText => crate::Layout::Leaf(IrTy::Str),
             IoFn::Args => crate::Layout::Leaf(IrTy::Str.array(1)),
-            IoFn::ReadCsv
+            IoFn::OpenRows
+            | IoFn::ReadCsv
             | IoFn::ReadParquet
             | IoFn::ReadArrow
             | IoFn::ReadNpy

@@ -23,6 +23,7 @@ pub const MODULES: &[(&str, &str)] = &[
     ("plot", include_str!("../adl/plot.adl")),
     ("random", include_str!("../adl/random.adl")),
     ("roots", include_str!("../adl/roots.adl")),
+    ("rows", include_str!("../adl/rows.adl")),
     ("sets", include_str!("../adl/sets.adl")),
     ("stats", include_str!("../adl/stats.adl")),
     ("transforms", include_str!("../adl/transforms.adl")),

@@ -103,6 +103,15 @@ pub enum Column {
     Text,
 }
 
+/// The type of the rows of a data file.
+#[derive(Clone, PartialEq, Debug)]
+pub enum RowType {
+    /// A record of columns: their names, as identifiers, and element types.
+    Record(Vec<(String, Column)>),
+    /// A number, or an array of this shape.
+    Numbers(Column, Vec<u64>),
+}
+
 /// Why the type of a data file could not be determined: the error's code and text.
 pub type NoHeader = (&'static str, String);
 
@@ -112,6 +121,10 @@ pub trait CheckHost {
     fn table_header(&mut self, reader: IoFn, path: &str) -> Result<Vec<(String, Column)>, NoHeader>;
     /// Element type and shape of the arrays of an NPY or NPZ file; the name is empty for NPY.
     fn npy_header(&mut self, path: &str) -> Result<Vec<(String, Column, Vec<u64>)>, NoHeader>;
+    /// The type of the rows of a table that is read chunk by chunk.
+    fn row_type(&mut self, _path: &str) -> Result<RowType, NoHeader> {
+        Err(("E0801", "there are no files here".to_owned()))
+    }
     /// A standard module, loaded on first use.
     fn std_module(&mut self, name: &str) -> Option<Rc<Env>>;
     /// The 1-based line of a span as text (`line 3`), with the file's name if it differs from `near`'s.

@@ -71,6 +71,29 @@ pub fn each_field() -> Symbol {
     Symbol::new("Each")
 }
 
+/// The number of the type `Rows`, which no declaration has.
+const ROWS: u32 = u32::MAX - 2;
+
+/// `Rows a`: a table in chunks, which are read when they are needed. A value of it is a record with the fields
+/// [`rows_fields`].
+pub fn rows(a: Ty) -> Ty {
+    Ty::Data(DataId(ROWS, Symbol::new("Rows")), Rc::new([a]))
+}
+
+/// The `a` of `Rows a`.
+pub fn element_of_rows(t: &Ty) -> Option<&Ty> {
+    match t {
+        Ty::Data(DataId(ROWS, _), args) => args.first(),
+        _ => None,
+    }
+}
+
+/// The fields of the record that a `Rows` is at run time: the function from chunks to rows, and the numbers of rows.
+/// No program can write them.
+pub fn rows_fields() -> [Symbol; 2] {
+    [Symbol::new("Rows"), Symbol::new("Sizes")]
+}
+
 /// A record type: fields sorted by name, and optionally a row.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct RecordTy {

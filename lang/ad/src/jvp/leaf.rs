@@ -364,5 +364,8 @@ fn backwards(kind: Collective) -> &'static str {
         Collective::Exchange => "exchange: backwards one all-to-all",
         Collective::From => "from: backwards nothing is sent",
         Collective::Place => "place: backwards one broadcast",
+        Collective::SpreadRows => "rows: backwards one all-reduce of all cotangents",
+        Collective::TotalRows => "total of rows: backwards nothing is sent",
+        Collective::Fork => "fork: the cotangents of one part of the chunks are summed by themselves",
     }
 }

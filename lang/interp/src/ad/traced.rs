@@ -37,6 +37,7 @@ fn traced(m: &mut Machine, prim: Prim, reps: &[Value], args: &[Value]) -> Res<Va
         | Prim::Text(_)
         | Prim::Io(_)
         | Prim::Comm(_)
+        | Prim::Rows(_)
         | Prim::Derivative(_) => Err(not_here(prim)),
     }
 }

@@ -42,6 +42,7 @@ fn suits(p: Prim) -> bool {
         | Prim::Text(_)
         | Prim::Io(_)
         | Prim::Comm(_)
+        | Prim::Rows(_)
         | Prim::Derivative(_) => false,
     }
 }

@@ -5,13 +5,13 @@ use crate::error::{Error, Res, codes};
 use crate::ops;
 use crate::value::Value;
 use crate::vm::Machine;
-use adl_prim::{Prim, TextFn};
+use adl_prim::{Prim, RowsFn, TextFn};
 use smallvec::smallvec;
 use std::rc::Rc;
 
 /// Whether a primitive in the IR is a call of the host. Its operands are then a key and leaves.
 pub(super) fn is_host_call(p: Prim) -> bool {
-    matches!(p, Prim::Io(_) | Prim::Text(TextFn::Show))
+    matches!(p, Prim::Io(_) | Prim::Text(TextFn::Show) | Prim::Rows(RowsFn::Column))
 }
 
 /// Calls the host: puts the arguments together, and takes the result apart.

@@ -41,6 +41,7 @@ fn perform(machine: &mut Machine, p: IoFn, reps: &[Value], args: &mut [Value]) -
         IoFn::ReadArrow => {
             read_as(machine, string(&args[0]), reps, |_, path, bytes, rep| data::arrow::read(path, bytes, rep))
         }
+        IoFn::OpenRows => super::rows::open(machine, string(&args[0]), reps),
         IoFn::ReadNpy => {
             read_as(machine, string(&args[0]), reps, |_, path, bytes, rep| data::npy::read(path, bytes, rep))
         }

@@ -24,6 +24,7 @@ pub(crate) mod comprehensions;
 pub mod data;
 pub(crate) mod fused_chain;
 pub(crate) mod interrupt;
+pub(crate) mod rows;
 mod sorting;
 pub mod strip_mining;
 mod text;
@@ -69,6 +70,7 @@ fn sees_tracing(p: Prim) -> bool {
         | Prim::Text(_)
         | Prim::Io(_)
         | Prim::Comm(_)
+        | Prim::Rows(_)
         | Prim::Derivative(_) => false,
     }
 }
@@ -123,6 +125,7 @@ pub fn plain(machine: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value])
         Prim::Text(p) => text::apply(machine, p, args),
         Prim::Io(p) => io::apply(machine, p, reps, args),
         Prim::Comm(p) => comm::apply(machine, p, args),
+        Prim::Rows(p) => rows::apply(machine, p, args),
         Prim::Derivative(p) => ad::operators::apply(machine, p, reps, args),
     }
 }

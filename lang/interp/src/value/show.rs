@@ -169,6 +169,7 @@ fn one(value: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut St
             out.push_str("each ");
             todo.push(ShowItem::Val(part.clone(), true, ty.and_then(adl_typing::ty::part_of_each).cloned()));
         }
+        Value::Record(_) if let Some(text) = rows(value) => out.push_str(&text),
         Value::Record(r) => {
             let part =
                 |i: usize| (Some(format!("{} = ", r.names[i])), r.vals[i].clone(), field(ty, r.names[i]).cloned());
@@ -303,4 +304,20 @@ fn row(array: &Array, index: usize) -> Value {
         ),
         _ => super::array::elem(array, index),
     }
+}
+
+/// Rows as text, if the value is rows: how many there are.
+fn rows(v: &Value) -> Option<String> {
+    let Value::Record(r) = v else { return None };
+    if *r.names != adl_typing::ty::rows_fields() {
+        return None;
+    }
+    let Some(Value::Array(a)) = r.vals.get(1) else { return None };
+    let Buf::I64(sizes) = a.buf() else { return None };
+    let counted = |n: i64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let chunks = counted(sizes.len() as i64, "chunk");
+    Some(match sizes.iter().all(|n| *n >= 0) {
+        true => format!("<rows: {} in {chunks}>", counted(sizes.iter().sum(), "row")),
+        false => format!("<rows: {chunks}>"),
+    })
 }

@@ -1,5 +1,6 @@
 //! What a machine knows of the program: values, Core and declared types.
 
+use crate::ops::data;
 use crate::value::Value;
 use adl_typing::core::{Def, GlobalId};
 use adl_typing::ty::{DataDecl, DataId};
@@ -16,6 +17,8 @@ pub struct Definitions {
     /// Released definitions whose code addresses may still occur in caches.
     pub(super) buried: Vec<Rc<Def>>,
     pub(crate) globals: Vec<Option<Value>>,
+    /// The headers of tables that are read chunk by chunk, by path.
+    pub(crate) tables: HashMap<Rc<str>, Rc<data::chunked::Table>>,
 }
 
 impl Definitions {

@@ -275,6 +275,12 @@ impl Machine {
     /// Evaluates a definition.
     pub fn define(&mut self, def: &Def) -> Res<()> {
         let v = self.eval(&def.expr, def.name)?;
+        if let Some(name) = def.name.filter(|_| !self.library.contains(&def.span.file)) {
+            crate::ops::comm::equal_on_all(self, name, &v).map_err(|mut e| {
+                self.place(&mut e, def.span);
+                e
+            })?;
+        }
         self.set_global(def.global, v);
         self.definitions.core.insert(def.global, Rc::new(for_specialiser(def)));
         Ok(())

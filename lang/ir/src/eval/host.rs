@@ -109,6 +109,7 @@ fn of_one_rank(p: CommFn, args: &[Val]) -> Res {
     match p {
         CommFn::Rank => Ok(Val::I64(0)),
         CommFn::Size => Ok(Val::I64(1)),
+        CommFn::Block => Ok(Val::ints(&[0, int(arg(args, 0)?)?])),
         CommFn::Blocks | CommFn::Lengths => Ok(Val::ints(&[size(arg(args, 0)?)? as i64])),
         other => Err(format!("the reference evaluator does not know `{}`", other.row().name)),
     }

@@ -380,7 +380,9 @@ fn alone(kind: Collective, args: Vec<Val>, at: Option<&Val>) -> Result<Vec<Val>,
     let rows = |v: &Val| v.arr().map_or(0, |a| a.shape[0] as i64);
     let lengths = match at {
         Some(v) if kind.by_lengths() => Some(arrays::sizes(v)?),
-        Some(v) if kind != Collective::Shift && arrays::int(v)? != 0 => return Err("there is one rank".to_owned()),
+        Some(v) if matches!(kind, Collective::From | Collective::Place) && arrays::int(v)? != 0 => {
+            return Err("there is one rank".to_owned());
+        }
         _ => None,
     };
     let fits = |v: &&Val| match (&lengths, kind) {

@@ -117,7 +117,7 @@ impl Parser {
             "prim" => {
                 let place = self.at;
                 let name = self.name()?;
-                let Some(p) = Prim::by_name(&name) else {
+                let Some(p) = Prim::by_word(&name) else {
                     return self.error_at(place, format!("there is no built-in `{name}`"));
                 };
                 Op::Prim(p, self.many()?)

@@ -1,7 +1,7 @@
 //! What an operation may do besides computing its results: effects, errors, updates in place.
 
 use crate::rows::{Effect, Fails};
-use crate::{Conv, Function, Op, Stmt, Ty, Var};
+use crate::{Collective, Conv, Function, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, GeneralFn, Prim, Un};
 
 /// Whether an operation has no blocks and its results depend on its operands alone.
@@ -41,7 +41,7 @@ pub fn has_effect(s: &Stmt) -> bool {
 pub fn op_has_effect(op: &Op) -> bool {
     match op {
         Op::Prim(p, _) => p.has_effect() || matches!(p, Prim::General(GeneralFn::Assert | GeneralFn::Error)),
-        Op::Collective { .. } => true,
+        Op::Collective { kind, .. } => *kind != Collective::Fork,
         op => op.blocks().into_iter().any(|b| b.stmts.iter().any(has_effect)),
     }
 }

@@ -355,7 +355,7 @@ impl TypeChecker<'_> {
     fn collective(&self, kind: Collective, args: &[Var], at: Option<Var>) -> Res<ResultTypes> {
         let wanted = match kind {
             kind if kind.by_lengths() => Some(Ty::shape()),
-            kind if kind.by_rank() => Some(Ty::I64),
+            kind if kind.by_rank() || kind.by_chunks() => Some(Ty::I64),
             _ => None,
         };
         match (wanted, at) {
@@ -369,7 +369,7 @@ impl TypeChecker<'_> {
             need(*t.scalar() != Ty::Str && (t.rank() > 0 || !kind.on_rows()), || {
                 format!("`{}` does not send {}", kind.word(), print::ty(t))
             })?;
-            if kind == Collective::Total { self.additive(t) } else { Ok(()) }
+            if kind.adds() { self.additive(t) } else { Ok(()) }
         })?;
         Ok(ResultTypes::Tys(tys))
     }

@@ -43,12 +43,24 @@ family! {
         Place "__comm_place": scheme("Diff a => Int -> a -> Each a", 2, L::In(&[1])),
         "`comm.place r x`: x on rank r, 0 on the others. Its transpose is `comm.from r`.",
         [];
+        FoldChunks "__rows_fold_chunks": scheme("(Int -> Int -> b) -> Int -> Each b", 2, L::None),
+        "`f n`: the function at both ends of each rank's block of n chunks. A rank without chunks takes one that another has.",
+        [];
+        SumChunks "__rows_sum_chunks": scheme("Diff b => Int -> Each b -> b", 2, L::In(&[1])),
+        "`n x`: the sum of the parts of the ranks that have some of n chunks, by a balanced tree.",
+        [];
+        Block "__rows_block": hidden("Int -> [2]Int", 1), "Both ends of the own block of n chunks, which has one at least.", [];
         Blocks "__comm_blocks": hidden("Int -> [_]Int", 1), "The lengths of the blocks in which n elements are dealt out.", [];
         Lengths "__comm_lengths": hidden("Int -> [_]Int", 1), "The lengths of the parts of all ranks.", [];
     }
 }
 
 impl CommFn {
+    /// The name in error messages: `comm.total`.
+    pub fn title(self) -> String {
+        self.row().name.trim_start_matches('_').replacen('_', ".", 1)
+    }
+
     /// Whether it sends messages, so that every rank must run it equally often and in one order.
     pub const fn sends(self) -> bool {
         matches!(self, CommFn::Lengths)

@@ -32,6 +32,9 @@ family! {
         WriteArrow "write_arrow": scheme("Data a => String -> a -> ()", 2, L::None),
         "Writes a record of columns as an Arrow IPC file (Feather), uncompressed.",
         [];
+        OpenRows "__rows_open": special("Data a => String -> Rows a", 1, L::None),
+        "The rows of a Parquet, Arrow IPC, CSV or NPY file, or of a directory of them, which are read when they are needed.",
+        [];
         ReadNpy "read_npy": special("Data a => String -> a", 1, L::None), "An NPY array (or an NPZ archive as a record of arrays).",
         [];
         WriteNpy "write_npy": scheme("Data a => String -> a -> ()", 2, L::None),
@@ -53,6 +56,6 @@ family! {
 impl IoFn {
     /// Whether it reads a file whose type the file itself tells, so that a literal path needs no annotation.
     pub fn reads_typed(self) -> bool {
-        matches!(self, IoFn::ReadCsv | IoFn::ReadParquet | IoFn::ReadArrow | IoFn::ReadNpy)
+        matches!(self, IoFn::ReadCsv | IoFn::ReadParquet | IoFn::ReadArrow | IoFn::ReadNpy | IoFn::OpenRows)
     }
 }

@@ -16,6 +16,7 @@ pub mod linalg;
 pub mod number;
 pub mod random;
 pub mod reduction;
+pub mod rows;
 pub mod text;
 pub mod unary;
 

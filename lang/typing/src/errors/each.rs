@@ -6,7 +6,7 @@ use adl_syntax::span::Span;
 
 /// An operation on all ranks inside of the function of `comm.each`, at `each`.
 pub(crate) fn inside(name: &str, at: Span, each: Span) -> Diagnostic {
-    Diagnostic::error("E0216", at, format!("`comm.{name}` inside `comm.each`: its function is each rank's own"))
+    Diagnostic::error("E0216", at, format!("`{name}` inside `comm.each`: its function is each rank's own"))
         .also(each, "other ranks need not be at the same place in it")
         .hint("end `comm.each` first: other ranks see its result by `comm.total`, `comm.gather` or `comm.shift`")
 }

@@ -316,6 +316,10 @@ const OTHER: &[(&str, &str)] = &[
         "modules are imported with `import \"file.adl\" as M`; files are read with `read_csv`, `read_parquet`, `read_npy`, `read_json` and `read_text`",
     ),
     (
+        "scan_parquet scan_csv scan_ipc open_dataset",
+        "a table that may be larger than memory is `rows.open \"file\"`; `rows.sum f data` and the like read it chunk by chunk",
+    ),
+    (
         "load loadtxt genfromtxt readtable",
         "files are read with `read_csv path` and `read_npy path`; the REPL loads programs with `:load`",
     ),

@@ -167,11 +167,15 @@ impl PromiseBroken {
 /// A type that the program does not determine. `inside`: the operation in the function `op` whose result it is.
 pub(crate) fn unknown_result(span: Span, op: &str, inside: Option<(Span, &str)>) -> Diagnostic {
     let text = |op: &str| format!("the type of the result of `{op}` is not known");
+    let ty = |op: &str| if op == "rows.open" { "Rows {a : Float}" } else { "{a : [_]Float}" };
     match inside {
         Some((at, reads)) => Diagnostic::error("E0210", at, text(reads))
             .also(span, format!("`{op}` is used here, and nothing says what it gives"))
-            .hint(format!("annotate this use, `let x : {{a : [_]Float}} = {op} ...`, or `{reads}` in the function, `({reads} ... : {{a : [_]Float}})`")),
-        None => Diagnostic::error("E0210", span, text(op)).hint("annotate it: `let x : {a : [_]Float} = ...`"),
+            .hint(format!(
+                "annotate this use, `let x : {0} = {op} ...`, or `{reads}` in the function, `({reads} ... : {0})`",
+                ty(reads)
+            )),
+        None => Diagnostic::error("E0210", span, text(op)).hint(format!("annotate it: `let x : {} = ...`", ty(op))),
     }
 }
 

@@ -182,15 +182,16 @@ impl Infer<'_> {
             Some(TypeName::Data(d)) => self.arity_error(ty, text, d.params.len(), args.len()),
             Some(TypeName::Alias(a)) if a.params.len() == args.len() => self.expanded(&a, args),
             Some(TypeName::Alias(a)) => self.arity_error(ty, text, a.params.len(), args.len()),
-            None if module.is_none() && text == "Each" => match args.as_slice() {
-                [part] => crate::ty::each(part.clone()),
+            None if module.is_none() && matches!(text, "Each" | "Rows") => match args.as_slice() {
+                [part] if text == "Each" => crate::ty::each(part.clone()),
+                [part] => crate::ty::rows(part.clone()),
                 _ => self.arity_error(ty, text, 1, args.len()),
             },
             None => {
                 let near = self.nearest(text, |me| {
                     [
                         me.env.types.keys().map(|s| s.as_str()).collect(),
-                        vec!["Float", "F32", "Int", "Bool", "String", "List", "Option", "Each"],
+                        vec!["Float", "F32", "Int", "Bool", "String", "List", "Option", "Each", "Rows"],
                     ]
                 });
                 self.report(names::Unknown { what: Some("type"), name: text, span: name.span, near }.diagnostic());

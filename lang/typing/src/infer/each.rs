@@ -32,7 +32,7 @@ impl Infer<'_> {
         if let ExprKind::Prim(Prim::Comm(p), _) = &*e.kind
             && *p != CommFn::Size
         {
-            let d = each::inside(p.row().name.trim_start_matches("__comm_"), e.span, each);
+            let d = each::inside(&p.title(), e.span, each);
             if !self.diags.contains(&d) {
                 self.report(d);
             }

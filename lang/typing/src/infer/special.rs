@@ -3,10 +3,10 @@
 use super::ops::Head;
 use super::{Infer, array, fun, mk, pending};
 use crate::core::{self, ExprKind};
-use crate::env::{Column, NoHeader};
+use crate::env::{Column, NoHeader, RowType};
 use crate::errors::reason::Reason;
 use crate::errors::{mismatch, sizes};
-use crate::ty::{Class, RecordTy, Size, Ty};
+use crate::ty::{Class, RecordTy, Size, Ty, rows};
 use adl_prim::{ArrayFn, Bin, HigherOrderFn, IoFn, NumberFn, Prim, RandomFn, ReductionFn, Un};
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
@@ -326,8 +326,9 @@ impl Infer<'_> {
     /// `read_csv`, `read_parquet` and the like. If the path is a literal, the file's header determines the type.
     fn read(&mut self, prim: Prim, path: &ast::Expr, span: Span) -> core::Expr {
         let argument = self.arg(prim, 0, path, &Ty::Str);
-        let ty = self.meta();
-        self.require(Class::Data, &ty, span, prim.name());
+        let data = self.meta();
+        self.require(Class::Data, &data, span, spelled(prim));
+        let ty = if prim == Prim::Io(IoFn::OpenRows) { rows(data.clone()) } else { data.clone() };
         if let ast::ExprKind::Lit(ast::Lit::Str(file)) = &super::apply::strip(path).kind {
             match self.file_type(prim, file, path.span) {
                 Ok(known) => {
@@ -336,6 +337,8 @@ impl Infer<'_> {
                 Err((code, text)) => {
                     let d = Diagnostic::error(code, path.span, text);
                     self.report(match (code, prim) {
+                        (MISSING, Prim::Io(IoFn::OpenRows)) => d.hint(ROWS_FROM_THE_FILE),
+                        ("E0806" | "E0807", Prim::Io(IoFn::OpenRows)) => d.hint(NAMED_ROWS),
                         (MISSING, _) => d.hint(FROM_THE_FILE),
                         (_, Prim::Io(IoFn::ReadParquet | IoFn::ReadArrow)) => d.hint(NAMED_COLUMNS),
                         _ => d,
@@ -343,12 +346,15 @@ impl Infer<'_> {
                 }
             }
         }
-        self.call(prim, std::slice::from_ref(&ty), vec![argument], ty.clone(), span)
+        self.call(prim, &[data], vec![argument], ty, span)
     }
 
     /// The same with an annotated type. The file is used only to check that it can be read and, for
     /// NPY, its extents. A missing file may still be written before it is read.
     pub(super) fn read_as(&mut self, prim: Prim, path: &ast::Expr, ty: Ty, span: Span) -> core::Expr {
+        if prim == Prim::Io(IoFn::OpenRows) {
+            return self.rows_as(path, &ty, span);
+        }
         let argument = self.arg(prim, 0, path, &Ty::Str);
         self.require(Class::Data, &ty, span, prim.name());
         let mut made = ty.clone();
@@ -372,22 +378,36 @@ impl Infer<'_> {
         self.call(prim, &[made.clone()], vec![argument], made, span)
     }
 
+    /// `rows.open` with an annotated type. What the file lacks is found when it is opened.
+    fn rows_as(&mut self, path: &ast::Expr, ty: &Ty, span: Span) -> core::Expr {
+        let prim = Prim::Io(IoFn::OpenRows);
+        let argument = self.arg(prim, 0, path, &Ty::Str);
+        let data = self.meta();
+        self.expect(&rows(data.clone()), ty, span, &Reason::new("the table"));
+        self.require(Class::Data, &data, span, spelled(prim));
+        self.call(prim, &[data], vec![argument], ty.clone(), span)
+    }
+
     /// The type of what a file holds.
     fn file_type(&mut self, prim: Prim, file: &str, at: Span) -> Result<Ty, NoHeader> {
         match prim {
             Prim::Io(IoFn::ReadNpy) => self.npy_type(file, at),
+            Prim::Io(IoFn::OpenRows) => self.rows_type(file, at),
             Prim::Io(reader) => self.table_type(reader, file),
             _ => Ok(Ty::Unit),
         }
     }
 
+    fn rows_type(&mut self, file: &str, at: Span) -> Result<Ty, NoHeader> {
+        Ok(rows(match self.host.row_type(file)? {
+            RowType::Record(columns) => record(columns.iter().map(|(n, c)| (n.as_str(), column_type(*c)))),
+            RowType::Numbers(c, shape) => shape.iter().rev().fold(column_type(c), |t, n| array(Size::from(*n, at), t)),
+        }))
+    }
+
     fn table_type(&mut self, reader: IoFn, file: &str) -> Result<Ty, NoHeader> {
         let columns = self.host.table_header(reader, file)?;
-        let mut fields: Vec<(Symbol, Ty)> =
-            columns.into_iter().map(|(n, c)| (Symbol::new(&n), array(Size::Unknown, column_type(c)))).collect();
-        field_order::written(fields.iter().map(|(n, _)| *n));
-        fields.sort_by_key(|(n, _)| n.as_str());
-        Ok(Ty::Record(Rc::new(RecordTy { fields, tail: None })))
+        Ok(record(columns.iter().map(|(n, c)| (n.as_str(), array(Size::Unknown, column_type(*c))))))
     }
 
     fn npy_type(&mut self, file: &str, at: Span) -> Result<Ty, NoHeader> {
@@ -399,11 +419,16 @@ impl Infer<'_> {
         {
             return Ok(ty(*c, shape));
         }
-        let mut fields: Vec<(Symbol, Ty)> = arrays.iter().map(|(n, c, s)| (Symbol::new(n), ty(*c, s))).collect();
-        field_order::written(fields.iter().map(|(n, _)| *n));
-        fields.sort_by_key(|(n, _)| n.as_str());
-        Ok(Ty::Record(Rc::new(RecordTy { fields, tail: None })))
+        Ok(record(arrays.iter().map(|(n, c, s)| (n.as_str(), ty(*c, s)))))
     }
+}
+
+/// The record with these fields, which are shown in this order.
+fn record<'a>(fields: impl Iterator<Item = (&'a str, Ty)>) -> Ty {
+    let mut fields: Vec<(Symbol, Ty)> = fields.map(|(n, t)| (Symbol::new(n), t)).collect();
+    field_order::written(fields.iter().map(|(n, _)| *n));
+    fields.sort_by_key(|(n, _)| n.as_str());
+    Ty::Record(Rc::new(RecordTy { fields, tail: None }))
 }
 
 /// The code of the error for a missing file.
@@ -413,6 +438,11 @@ const FROM_THE_FILE: &str = "the file is looked at before anything runs, for its
 
 const NAMED_COLUMNS: &str =
     "with an annotation, as in `let t : {a : [_]Float} = ...`, only the columns that it names are read";
+
+const ROWS_FROM_THE_FILE: &str = "the file is looked at before anything runs, for its type; with an annotation, as in `let t : Rows {a : Float} = ...`, it may be written by the program";
+
+const NAMED_ROWS: &str =
+    "with an annotation, as in `let t : Rows {a : Float} = ...`, only the columns that it names are read";
 
 /// The type as which a file is read if another one is expected: whole numbers as Floats, Floats as F32.
 fn converted(known: &Ty, want: &Ty) -> Ty {
@@ -466,6 +496,7 @@ fn spelled(p: Prim) -> &'static str {
         Prim::Random(RandomFn::RandUniform) => "random.uniform",
         Prim::Random(RandomFn::RandNormal) => "random.normal",
         Prim::Random(RandomFn::RandInt) => "random.int",
+        Prim::Io(IoFn::OpenRows) => "rows.open",
         p => p.name(),
     }
 }

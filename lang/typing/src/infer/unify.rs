@@ -2,7 +2,7 @@
 
 use super::Infer;
 use super::unify_errors::UnifyError;
-use crate::ty::{Class, DataId, RecordTy, Size, Ty, implies, part_of_each};
+use crate::ty::{Class, DataId, RecordTy, Size, Ty, element_of_rows, implies, part_of_each};
 use adl_syntax::span::Span;
 use adl_syntax::stop;
 use adl_syntax::symbol::Symbol;
@@ -294,6 +294,9 @@ impl Infer<'_> {
         if let Some(part) = part_of_each(&ty) {
             // Each rank has a part of its own: only tangents are added without a function that says how.
             return if class == Class::Diff { self.class_of(class, &part.clone(), span, op, seen) } else { Err(ty) };
+        }
+        if element_of_rows(&ty).is_some() {
+            return if class == Class::Show { Ok(()) } else { Err(ty) };
         }
         match &ty {
             Ty::Meta(m) => {

@@ -6,7 +6,7 @@ use crate::errors::mismatch::Mismatch;
 use crate::errors::reason::{Evidence, Reason, Role};
 use crate::errors::records::{FieldsDiffer, NoField};
 use crate::errors::sizes::{KnownSize, SizeMismatch};
-use crate::ty::{Class, Origin, RecordTy, Size, Ty, part_of_each};
+use crate::ty::{Class, Origin, RecordTy, Size, Ty, element_of_rows, part_of_each};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -209,6 +209,10 @@ impl Infer<'_> {
             }
             (Class::Diff, Ty::Fun(..) | Ty::Lin(..)) => {
                 "a function has no tangent: return the data that it computes".into()
+            }
+            (Class::Diff, t) if element_of_rows(t).is_some() => {
+                "rows are read when they are needed: differentiate with respect to data that the function of a row reads"
+                    .into()
             }
             (Class::Diff, Ty::Data(..)) => "its declaration holds a function, which has no tangent".into(),
             (Class::Eq | Class::Ord, Ty::Fun(..) | Ty::Lin(..)) => {

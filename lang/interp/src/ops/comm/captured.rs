@@ -8,8 +8,8 @@ use crate::vm::{Fun, Group, Machine};
 use adl_ir::Collective;
 use std::rc::Rc;
 
-/// A plain value as the part of each rank: its traced numbers are recorded, in one operation.
-pub(super) fn spread(m: &mut Machine, v: &Value) -> Res<Value> {
+/// A plain value as the part of each rank: its traced numbers are recorded, in one operation of the kind.
+pub(crate) fn spread(m: &mut Machine, v: &Value, kind: Collective, at: &Value) -> Res<Value> {
     let mut found = Vec::new();
     map_traced(v, &mut |x| {
         found.push(x.clone());
@@ -19,13 +19,13 @@ pub(super) fn spread(m: &mut Machine, v: &Value) -> Res<Value> {
         return Ok(v.clone());
     }
     let site = Site { at: m.user_place(), everywhere: true };
-    let mut made = collective(m, Collective::Spread, found, &Value::Unit, site)?.into_iter();
+    let mut made = collective(m, kind, found, at, site)?.into_iter();
     Ok(map_traced(v, &mut |x| made.next().unwrap_or_else(|| x.clone())))
 }
 
 /// A function whose captured plain values are spread.
-pub(super) fn spread_captured(m: &mut Machine, f: &Value) -> Res<Value> {
-    if m.ad.depth() == 0 { Ok(f.clone()) } else { spread(m, f) }
+pub(crate) fn spread_captured(m: &mut Machine, f: &Value, kind: Collective, at: &Value) -> Res<Value> {
+    if m.ad.depth() == 0 { Ok(f.clone()) } else { spread(m, f, kind, at) }
 }
 
 /// Replaces each traced number or array, from left to right, except in parts of values that differ from rank to rank.

@@ -73,7 +73,7 @@ pub(super) fn run(m: &mut Machine, kind: Collective, leaves: Vec<Value>, at: &Va
         fitting_lengths(kind, &leaves, &sizes(at), (rank, size))?;
     }
     match kind {
-        Collective::Spread => return Ok(leaves),
+        Collective::Spread | Collective::SpreadRows | Collective::Fork => return Ok(leaves),
         Collective::Mine => {
             let rows = own_rows(at, rank);
             return leaves.iter().map(|v| own_part(v, rows)).collect();
@@ -91,13 +91,16 @@ pub(super) fn run(m: &mut Machine, kind: Collective, leaves: Vec<Value>, at: &Va
         count(m, own.iter().flatten().map(Leaf::bytes).sum());
         let what = name(m, kind, site);
         let made = match kind {
-            Collective::Total => total(m, &what, &own)?,
+            Collective::Total => total(m, &what, &own, &vec![true; size])?,
+            Collective::TotalRows => total(m, &what, &own, &ranks_with_chunks(at, size))?,
             Collective::Gather | Collective::GatherEach => gather(m, &what, &own, &sizes(at))?,
             Collective::ScatterSum => scatter_sum(m, &what, &own, &sizes(at))?,
             Collective::Shift => shift(m, &what, &own, by)?,
             Collective::Exchange => exchange(m, &what, &own)?,
             Collective::From => from(m, &what, &own, by)?,
-            Collective::Spread | Collective::Mine | Collective::Place => own,
+            Collective::Spread | Collective::SpreadRows | Collective::Fork | Collective::Mine | Collective::Place => {
+                own
+            }
         };
         Ok(made.into_iter().map(wire::value).collect())
     })
@@ -122,7 +125,7 @@ fn nothing(v: &Value) -> Res<Value> {
 
 /// The operand of a kind that is given a rank or a number of them; 0 for other kinds.
 fn rank_operand(kind: Collective, at: &Value, size: usize) -> Res<usize> {
-    let Value::Int(n) = at else { return Ok(0) };
+    let (Value::Int(n), true) = (at, kind.by_rank()) else { return Ok(0) };
     if kind == Collective::Shift {
         return Ok(n.rem_euclid(size as i64) as usize);
     }
@@ -198,25 +201,31 @@ fn agreed(heads: &[Vec<Option<wire::Head>>], k: usize, rows: usize, what: &str) 
     Ok(found.map(|f| f.1.clone()))
 }
 
-/// The sum over the ranks, in the order of the ranks.
-fn total(m: &mut Machine, what: &str, own: &[Option<Leaf>]) -> Res<Vec<Option<Leaf>>> {
+/// Which ranks have some of `n` chunks.
+fn ranks_with_chunks(n: &Value, size: usize) -> Vec<bool> {
+    let Value::Int(n) = n else { return vec![true; size] };
+    sizes(&blocks(*n, size)).into_iter().map(|own| own > 0).collect()
+}
+
+/// The sum over the ranks that are `present`, by a tree that halves the ranks. Those of 1, 2, 4, … ranks are trees over the
+/// same chunks, so that their sums have the same bits.
+fn total(m: &mut Machine, what: &str, own: &[Option<Leaf>], present: &[bool]) -> Res<Vec<Option<Leaf>>> {
     let small = own.iter().flatten().map(Leaf::bytes).sum::<usize>() <= INLINE;
     let all = gathered(m, what, &wire::message(own, small))?;
     let messages = all.iter().map(|b| wire::parse(b)).collect::<Res<Vec<_>>>()?;
     let heads: Vec<_> = messages.iter().map(|m| m.heads.clone()).collect();
     let shapes = (0..own.len()).map(|k| agreed(&heads, k, 0, what)).collect::<Res<Vec<_>>>()?;
     if messages.iter().all(|m| m.whole) {
-        let mut sums: Vec<Option<Numbers>> = vec![None; own.len()];
-        for message in &messages {
-            let mut rest = message.body;
-            for (sum, head) in sums.iter_mut().zip(&message.heads) {
-                let Some(head) = head else { continue };
-                add(sum, Numbers::read(head.kind, head.count(), &mut rest)?)?;
-            }
+        let mut rests: Vec<&[u8]> = messages.iter().map(|m| m.body).collect();
+        let mut out = Vec::new();
+        for (k, shape) in shapes.into_iter().enumerate() {
+            let n = shape.as_ref().map_or(0, wire::Head::count);
+            let sum = sum_of_ranks(&heads, (k, n), present, &mut rests)?;
+            out.push(shape.and_then(|h| Some(Leaf::new(h, sum?))));
         }
-        return Ok(shapes.into_iter().zip(sums).map(|(h, s)| Some(Leaf::new(h?, s?))).collect());
+        return Ok(out);
     }
-    sum_of_blocks(m, what, own, &heads, shapes)
+    sum_of_blocks(m, what, own, (&heads, present), shapes)
 }
 
 /// Sums long arrays: each rank adds one block of every leaf, and all gather the blocks.
@@ -224,7 +233,7 @@ fn sum_of_blocks(
     m: &mut Machine,
     what: &str,
     own: &[Option<Leaf>],
-    heads: &[Vec<Option<wire::Head>>],
+    (heads, present): (&[Vec<Option<wire::Head>>], &[bool]),
     shapes: Vec<Option<wire::Head>>,
 ) -> Res<Vec<Option<Leaf>>> {
     let (rank, size) = place(m);
@@ -241,13 +250,7 @@ fn sum_of_blocks(
     for (k, head) in shapes.iter().enumerate() {
         let Some(head) = head else { continue };
         let (lo, hi) = block(head.count(), rank);
-        let mut sum = None;
-        for (r, rest) in rests.iter_mut().enumerate() {
-            if heads[r][k].is_some() {
-                add(&mut sum, Numbers::read(head.kind, hi - lo, rest)?)?;
-            }
-        }
-        if let Some(sum) = sum {
+        if let Some(sum) = sum_of_ranks(heads, (k, hi - lo), present, &mut rests)? {
             sum.write((0, hi - lo), &mut bytes);
         }
     }
@@ -267,6 +270,40 @@ fn sum_of_blocks(
         out.push(Some(Leaf::new(head, numbers)));
     }
     Ok(out)
+}
+
+/// Reads `n` numbers of leaf `k` from the message of each rank that has it, and sums those of the ranks that are `present`.
+fn sum_of_ranks(
+    heads: &[Vec<Option<wire::Head>>],
+    (k, n): (usize, usize),
+    present: &[bool],
+    rests: &mut [&[u8]],
+) -> Res<Option<Numbers>> {
+    let mut parts = Vec::new();
+    for ((head, rest), present) in heads.iter().zip(rests).zip(present) {
+        let part = match &head[k] {
+            Some(head) => Some(Numbers::read(head.kind, n, rest)?),
+            None => None,
+        };
+        parts.push(part.filter(|_| *present));
+    }
+    tree(&mut parts)
+}
+
+/// The sum of the parts that there are.
+fn tree(parts: &mut [Option<Numbers>]) -> Res<Option<Numbers>> {
+    match parts {
+        [] => Ok(None),
+        [part] => Ok(part.take()),
+        _ => {
+            let (left, right) = parts.split_at_mut(parts.len() / 2);
+            let mut sum = tree(left)?;
+            if let Some(right) = tree(right)? {
+                add(&mut sum, right)?;
+            }
+            Ok(sum)
+        }
+    }
 }
 
 fn add(sum: &mut Option<Numbers>, x: Numbers) -> Res<()> {

@@ -3,7 +3,7 @@
 //! An `Each` is a record with one field, the part of this rank. Reading order: this file (values), `captured` (what the
 //! function of `comm.each` captures), `exchange` (numbers and arrays), `wire` (their bytes).
 
-mod captured;
+pub(crate) mod captured;
 mod exchange;
 mod rule;
 mod wire;
@@ -16,6 +16,7 @@ use crate::vm::Machine;
 use adl_ir::Collective;
 use adl_prim::CommFn;
 use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
 use adl_typing::ty;
 pub(crate) use exchange::{blocks, place};
 use std::rc::Rc;
@@ -47,14 +48,16 @@ pub(super) fn apply(m: &mut Machine, p: CommFn, args: &mut [Value]) -> Res<Value
     if p == CommFn::Size {
         return Ok(Value::Int(place(m).1 as i64));
     }
-    outside_each(m, p.row().name.trim_start_matches("__comm_"))?;
+    outside_each(m, &p.title())?;
     let kind = match p {
+        CommFn::FoldChunks => return fold_chunks(m, &args[0].clone(), int(&args[1])),
+        CommFn::Block => return Ok(rank_block(m, int(&args[0]))),
         CommFn::Rank => return Ok(differing(Value::Int(place(m).0 as i64))),
         CommFn::Each => return each(m, &args[0].clone(), own(&args[1])?),
         CommFn::Zip => return Ok(differing(Value::Tuple(Rc::new(Tuple(vec![own(&args[0])?, own(&args[1])?]))))),
         CommFn::Blocks => return Ok(blocks(int(&args[0]), place(m).1)),
         CommFn::Lengths => return exchange::lengths(m, int(&args[0])),
-        CommFn::Spread => return captured::spread(m, &args[0]).map(differing),
+        CommFn::Spread => return captured::spread(m, &args[0], Collective::Spread, &Value::Unit).map(differing),
         p => match Collective::of(p) {
             Some(kind) => kind,
             None => return Ok(Value::Unit),
@@ -65,7 +68,7 @@ pub(super) fn apply(m: &mut Machine, p: CommFn, args: &mut [Value]) -> Res<Value
     let at = match kind {
         Collective::Mine | Collective::ScatterSum => blocks(len(&v) as i64, place(m).1),
         Collective::Gather | Collective::GatherEach => exchange::lengths(m, len(&v) as i64)?,
-        kind if kind.by_rank() => args[0].clone(),
+        kind if kind.by_rank() || kind.by_chunks() => args[0].clone(),
         _ => Value::Unit,
     };
     let made = whole(m, kind, &v, &at)?;
@@ -77,16 +80,40 @@ fn outside_each(m: &Machine, name: &str) -> Res<()> {
     if !m.effects.inside_each() {
         return Ok(());
     }
-    Err(Error::new(codes::INSIDE_EACH, format!("`comm.{name}` inside `comm.each`: its function is each rank's own"))
+    Err(Error::new(codes::INSIDE_EACH, format!("`{name}` inside `comm.each`: its function is each rank's own"))
         .hint("end `comm.each` first: other ranks see its result by `comm.total`, `comm.gather` or `comm.shift`"))
 }
 
 /// `comm.each f x` on the part of this rank.
 fn each(m: &mut Machine, f: &Value, part: Value) -> Res<Value> {
-    let f = captured::spread_captured(m, f)?;
+    let f = captured::spread_captured(m, f, Collective::Spread, &Value::Unit)?;
+    apart(m, &f, &[part])
+}
+
+/// A function of the block of `n` chunks of this rank.
+fn fold_chunks(m: &mut Machine, f: &Value, n: i64) -> Res<Value> {
+    let f = captured::spread_captured(m, f, Collective::SpreadRows, &Value::Int(n))?;
+    let (lo, hi) = chunks_of_rank(n, place(m));
+    apart(m, &f, &[Value::Int(lo), Value::Int(hi)])
+}
+
+fn rank_block(m: &mut Machine, n: i64) -> Value {
+    let (lo, hi) = chunks_of_rank(n, place(m));
+    array::ints(vec![lo, hi])
+}
+
+/// Both ends of the block of a rank. One without chunks takes one that another rank has, whose value is not used.
+pub(crate) fn chunks_of_rank(n: i64, (rank, size): (usize, usize)) -> (i64, i64) {
+    let (n, rank, size) = (i128::from(n.max(0)), rank as i128, size.max(1) as i128);
+    let (lo, hi) = (rank * n / size, (rank + 1) * n / size);
+    (lo as i64, hi.max(lo + 1).min(n) as i64)
+}
+
+/// A function of which this rank runs its own part.
+fn apart(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Value> {
     m.effects.enter_each();
     m.host.alone(true);
-    let made = m.call(&f, &[part]);
+    let made = m.call(f, args);
     m.effects.leave_each();
     m.host.alone(false);
     made.map(differing)
@@ -99,6 +126,70 @@ fn whole(m: &mut Machine, kind: Collective, v: &Value, at: &Value) -> Res<Value>
     let site = Site { at: m.user_place(), everywhere: true };
     let made = collective(m, kind, leaves, at, site)?;
     Ok(rebuilt(v, &mut made.into_iter()))
+}
+
+/// Under `--check-ranks`: requires that a plain value is equal on all ranks, by a digest.
+pub(crate) fn equal_on_all(m: &mut Machine, name: Symbol, v: &Value) -> Res<()> {
+    let Some(ranks) = m.host.ranks().filter(|r| r.compares()) else { return Ok(()) };
+    let mut own = Digest(FNV_OFFSET);
+    own.value(v);
+    let own = own.0.to_le_bytes();
+    let all =
+        ranks.all_gather(&format!("the comparison of `{name}`"), &own).map_err(|e| Error::new(codes::RANKS, e))?;
+    match all.iter().position(|other| *other != all[0]) {
+        None => Ok(()),
+        Some(rank) => Err(Error::new(codes::RANKS, format!("`{name}` differs on rank {rank} from that on rank 0"))
+            .note("plain values are equal on all ranks: their numbers must not come from what a rank reads or measures by itself")),
+    }
+}
+
+/// Start and factor of the hash function FNV-1a of 64 bits, here of words.
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x100_0000_01b3;
+
+/// A hash of the plain parts of a value.
+struct Digest(u64);
+
+impl Digest {
+    fn word(&mut self, x: u64) {
+        self.0 = (self.0 ^ x).wrapping_mul(FNV_PRIME).rotate_left(23);
+    }
+
+    fn words(&mut self, all: impl Iterator<Item = u64>) {
+        all.for_each(|x| self.word(x));
+    }
+
+    /// Functions and parts of ranks are left out.
+    fn value(&mut self, v: &Value) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
+            v if part(v).is_some() => {}
+            Value::Bool(b) => self.word(u64::from(*b)),
+            Value::Int(n) => self.word(n.cast_unsigned()),
+            Value::Float(x) => self.word(x.to_bits()),
+            Value::F32(x) => self.word(u64::from(x.to_bits())),
+            Value::Str(s) => self.words(s.bytes().map(u64::from)),
+            Value::Tuple(t) => t.0.iter().for_each(|v| self.value(v)),
+            Value::Record(r) => r.vals.iter().for_each(|v| self.value(v)),
+            Value::Data(d) => {
+                self.word(u64::from(d.con.tag));
+                d.fields.iter().for_each(|v| self.value(v));
+            }
+            Value::Array(a) => self.array(a),
+            Value::Unit | Value::Fun(_) | Value::Rep(_) | Value::Rev { .. } | Value::Dual(_) | Value::Zero => {}
+        });
+    }
+
+    fn array(&mut self, a: &Array) {
+        self.words(a.shape.iter().map(|n| *n as u64));
+        match a.buf() {
+            Buf::F64(v) => self.words(v.iter().map(|x| x.to_bits())),
+            Buf::F32(v) => self.words(v.iter().map(|x| u64::from(x.to_bits()))),
+            Buf::I64(v) => self.words(v.iter().map(|n| n.cast_unsigned())),
+            Buf::Bool(v) => self.words(v.iter().map(|b| u64::from(*b))),
+            Buf::Boxed(v) | Buf::Tuple(v) | Buf::Record(_, v) => v.iter().for_each(|v| self.value(v)),
+            Buf::Unit => {}
+        }
+    }
 }
 
 /// Where a collective stands.
@@ -119,11 +210,20 @@ pub(crate) fn collective(
     at: &Value,
     site: Site,
 ) -> Res<Vec<Value>> {
-    let level = if site.everywhere && kind.sends() && place(m).1 > 1 {
-        m.ad.depth() as u16
-    } else {
-        leaves.iter().map(ad::level_of).max().unwrap_or(0)
-    };
+    let depth = m.ad.depth() as u16;
+    up_to(m, depth, kind, leaves, (at, site))
+}
+
+/// Applies a collective to values that are traced at a level and below, of which `level` is the highest that is open.
+fn up_to(
+    m: &mut Machine,
+    level: u16,
+    kind: Collective,
+    leaves: Vec<Value>,
+    (at, site): (&Value, Site),
+) -> Res<Vec<Value>> {
+    let everywhere = site.everywhere && kind.sends() && place(m).1 > 1;
+    let level = if everywhere { level } else { leaves.iter().map(ad::level_of).max().unwrap_or(0) };
     at_level(m, level, kind, leaves, (at, site))
 }
 
@@ -136,7 +236,7 @@ fn at_level(
 ) -> Res<Vec<Value>> {
     if level == 0 {
         if kind.sends() {
-            outside_each(m, kind.word())?;
+            outside_each(m, &format!("comm.{}", kind.word()))?;
         }
         return exchange::run(m, kind, leaves, at, site.at);
     }
@@ -146,9 +246,20 @@ fn at_level(
     let real: Vec<usize> =
         (0..outs.len()).filter(|k| matches!(outs[*k], Value::Zero) || vector_space::is_real(&outs[*k])).collect();
     let (parts, reals): (_, Vec<Value>) = real.iter().map(|k| (parts[*k].clone(), outs[*k].clone())).unzip();
-    let shapes = reals.iter().map(|v| seq::shape(v).cloned()).collect();
-    let rule = Rc::new(rule::CollectiveRule { kind, at: at.clone(), outs: shapes, site });
-    let recorded = ad::results(m, level, parts, reals, rule)?;
+    let recorded = if m.ad.tape(level).is_some() {
+        let shapes = reals.iter().map(|v| seq::shape(v).cloned()).collect();
+        let rule = Rc::new(rule::CollectiveRule { kind, at: at.clone(), outs: shapes, site });
+        ad::results(m, level, parts, reals, rule)?
+    } else {
+        // Their tangents are values of the levels below.
+        let tangent = |p: Option<ad::DerivativePart>| match p {
+            Some(ad::DerivativePart::Tangent(t)) => t,
+            _ => Value::Zero,
+        };
+        let tangents = up_to(m, level - 1, kind, parts.into_iter().map(tangent).collect(), (at, site))?;
+        let dual = |(primal, t)| Value::Dual(Rc::new(ad::Dual { level, primal, part: ad::DerivativePart::Tangent(t) }));
+        reals.into_iter().zip(tangents).map(dual).collect()
+    };
     real.into_iter().zip(recorded).for_each(|(k, v)| outs[k] = without_zero_primal(v));
     Ok(outs)
 }
@@ -178,7 +289,7 @@ fn collect(kind: Collective, v: &Value, out: &mut Vec<Value>) -> Res<()> {
         Value::Data(d) => all(&d.fields, out),
         Value::Array(a) => match a.kind() {
             Kind::Tuple | Kind::Record => all(a.values(), out),
-            Kind::Bool if kind == Collective::Total => Err(unsent(kind, "Bools that are added")),
+            Kind::Bool if kind.adds() => Err(unsent(kind, "Bools that are added")),
             Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool => {
                 out.push(v.clone());
                 Ok(())
@@ -189,7 +300,7 @@ fn collect(kind: Collective, v: &Value, out: &mut Vec<Value>) -> Res<()> {
             }
             Kind::Boxed | Kind::Unit => Err(unsent(kind, "arrays of texts or declared data")),
         },
-        Value::Bool(_) if kind == Collective::Total => Err(unsent(kind, "Bools that are added")),
+        Value::Bool(_) if kind.adds() => Err(unsent(kind, "Bools that are added")),
         Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::F32(_) => {
             out.push(v.clone());
             Ok(())

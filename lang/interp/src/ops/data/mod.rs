@@ -1,6 +1,7 @@
 //! Data formats: conversion between bytes and values, without IO.
 
 pub mod arrow;
+pub mod chunked;
 pub mod csv;
 pub mod json;
 pub mod npy;

@@ -11,18 +11,19 @@ use std::rc::Rc;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-fn bad(path: &str, text: impl std::fmt::Display) -> Box<Error> {
+pub(super) fn bad(path: &str, text: impl std::fmt::Display) -> Box<Error> {
     Error::new(codes::NPY, format!("{path}: {text}"))
 }
 
-struct Header {
-    descr: String,
-    fortran: bool,
-    shape: Shape,
-    data: usize,
+pub(super) struct Header {
+    pub descr: String,
+    pub fortran: bool,
+    pub shape: Shape,
+    /// The offset of the data.
+    pub data: usize,
 }
 
-fn header(path: &str, b: &[u8]) -> Res<Header> {
+pub(super) fn header(path: &str, b: &[u8]) -> Res<Header> {
     let cut = || bad(path, "the file ends in its header");
     if !b.starts_with(MAGIC) {
         return Err(bad(path, "this is not an NPY file"));
@@ -49,7 +50,7 @@ fn header(path: &str, b: &[u8]) -> Res<Header> {
     Ok(Header { descr, fortran, shape, data })
 }
 
-fn column(path: &str, descr: &str) -> Res<Column> {
+pub(super) fn column(path: &str, descr: &str) -> Res<Column> {
     match descr.get(1..) {
         Some("f8" | "f4" | "f2") => Ok(Column::Float),
         Some("i8" | "i4" | "i2" | "i1" | "u1" | "u2" | "u4" | "u8") => Ok(Column::Int),
@@ -177,10 +178,22 @@ fn one(path: &str, b: &[u8], floats: bool) -> Res<Value> {
     let head = header(path, b)?;
     let count = array::count(&head.shape)?;
     column(path, &head.descr)?;
-    let width = head.descr.get(2..).and_then(|w| w.parse::<usize>().ok()).unwrap_or(8);
-    let body =
-        b.get(head.data..head.data + count * width).ok_or_else(|| bad(path, "the file ends before its data does"))?;
-    let big = head.descr.starts_with('>');
+    let body = b.get(head.data..).unwrap_or_default();
+    let buf = elements(path, &head.descr, body, (count, floats))?;
+    shaped(head, count, buf)
+}
+
+/// Bytes of an element.
+pub(super) fn width(head: &Header) -> usize {
+    head.descr.get(2..).and_then(|w| w.parse().ok()).unwrap_or(8)
+}
+
+/// The first `count` elements of a type, as Floats if `floats`.
+pub(super) fn elements(path: &str, descr: &str, body: &[u8], (count, floats): (usize, bool)) -> Res<Buf> {
+    let width = descr.get(2..).and_then(|w| w.parse::<usize>().ok()).unwrap_or(8);
+    let size = count.checked_mul(width);
+    let body = size.and_then(|n| body.get(..n)).ok_or_else(|| bad(path, "the file ends before its data does"))?;
+    let big = descr.starts_with('>');
     macro_rules! numbers {
         ($t:ty, $to:expr) => {
             polling::collect(count, |i| {
@@ -190,7 +203,7 @@ fn one(path: &str, b: &[u8], floats: bool) -> Res<Value> {
             })?
         };
     }
-    let buf = match head.descr.get(1..) {
+    Ok(match descr.get(1..) {
         Some("f8") => Buf::F64(numbers!(f64, |x| x)),
         Some("f4") => Buf::F64(numbers!(f32, f64::from)),
         Some("f2") => Buf::F64(numbers!(u16, half)),
@@ -214,9 +227,8 @@ fn one(path: &str, b: &[u8], floats: bool) -> Res<Value> {
             Buf::I64(polling::collect(count, |i| all[i] as i64)?)
         }
         Some("b1") => Buf::Bool(numbers!(u8, |x| x != 0)),
-        _ => return Err(unsupported(path, &head.descr)),
-    };
-    shaped(head, count, buf)
+        _ => return Err(unsupported(path, descr)),
+    })
 }
 
 /// The array or number whose `count` elements are `buf`.

@@ -67,6 +67,8 @@ pub(super) struct WantedColumn {
     pub kind: ColumnType,
     /// The number of rows, if the type specifies it.
     pub rows: Option<usize>,
+    /// Whether the program writes the type of a cell, and not that of the column.
+    pub by_cell: bool,
 }
 
 /// Reads a file as a record of columns, an array of records or a matrix, according to the type.
@@ -85,7 +87,7 @@ pub(super) fn read(source: &mut dyn Source, rep: &Rep) -> Res<Value> {
         Some(FileForm::Rows(fields)) => {
             let wanted = fields
                 .iter()
-                .map(|(n, r)| Ok(WantedColumn { name: *n, kind: kind(origin, *n, r)?, rows: all }))
+                .map(|(n, r)| Ok(WantedColumn { name: *n, kind: kind(origin, *n, r)?, rows: all, by_cell: true }))
                 .collect::<Res<Vec<_>>>()?;
             let vals = checked(source, &wanted)?;
             let n = vals.first().map_or(0, crate::value::seq::len);
@@ -128,7 +130,9 @@ fn matrix(source: &mut dyn Source, element: &Rep, (rows, width): (Option<usize>,
     }
     let wanted = names
         .iter()
-        .map(|n| Ok(WantedColumn { name: Symbol::new(n), kind: kind(origin, Symbol::new(n), element)?, rows }))
+        .map(|n| {
+            Ok(WantedColumn { name: Symbol::new(n), kind: kind(origin, Symbol::new(n), element)?, rows, by_cell: true })
+        })
         .collect::<Res<Vec<_>>>()?;
     let columns = checked(source, &wanted)?;
     let parts: Vec<&Array> = columns
@@ -146,12 +150,12 @@ fn matrix(source: &mut dyn Source, element: &Rep, (rows, width): (Option<usize>,
 
 fn column(origin: Origin<'_>, name: Symbol, rep: &Rep) -> Res<WantedColumn> {
     match rep {
-        Rep::Array(rows, e) => Ok(WantedColumn { name, kind: kind(origin, name, e)?, rows: *rows }),
+        Rep::Array(rows, e) => Ok(WantedColumn { name, kind: kind(origin, name, e)?, rows: *rows, by_cell: false }),
         _ => Err(origin.error(format!("the field `{name}` must be an array: a column"))),
     }
 }
 
-fn kind(origin: Origin<'_>, name: Symbol, rep: &Rep) -> Res<ColumnType> {
+pub(super) fn kind(origin: Origin<'_>, name: Symbol, rep: &Rep) -> Res<ColumnType> {
     let refused = || {
         origin.error(format!(
             "the column `{name}` holds numbers, Bools or Strings, or an Option of one; its type wants something else"
@@ -219,6 +223,18 @@ pub(super) enum ColumnType {
 }
 
 impl ColumnType {
+    /// The type that a word names: the opposite of [`std::fmt::Display`].
+    pub fn named(word: &str) -> Option<ColumnType> {
+        Some(match word {
+            "Int" => ColumnType::Int,
+            "Float" => ColumnType::Float,
+            "F32" => ColumnType::F32,
+            "Bool" => ColumnType::Bool,
+            "String" => ColumnType::Text,
+            _ => ColumnType::Maybe(Box::new(ColumnType::named(word.strip_prefix("Option ")?)?)),
+        })
+    }
+
     /// Whether elements of a column of a file can be read as this type. Any number may be a Float.
     fn accepts(&self, found: Column) -> bool {
         match self {
@@ -344,8 +360,10 @@ pub(super) fn refused(
     at: &dyn Fn(&str, usize) -> Box<Error>,
 ) -> Box<Error> {
     match refusal {
-        Refusal::Missing(row) => at("a null", row)
-            .hint(format!("a missing value is read as an Option: `{} : [_](Option {})`", want.name, want.kind)),
+        Refusal::Missing(row) => {
+            let ty = if want.by_cell { format!("Option {}", want.kind) } else { format!("[_](Option {})", want.kind) };
+            at("a null", row).hint(format!("a missing value is read as an Option: `{} : {ty}`", want.name))
+        }
         Refusal::Large(row) => at("a number above the largest Int", row).hint("read the column as Floats: `[_]Float`"),
         Refusal::Type => origin.error(format!("the column `{}` changes its type", want.name)),
         Refusal::Stop(e) => e,

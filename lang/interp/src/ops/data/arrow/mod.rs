@@ -5,6 +5,7 @@
 //! adl.
 
 mod buffers;
+mod chunks;
 mod layout;
 mod write;
 
@@ -14,6 +15,7 @@ use crate::polling;
 use crate::value::{Rep, Value};
 use adl_typing::env::Column;
 use buffers::{Batch, take};
+pub(super) use chunks::Chunks;
 use layout::{Field, fields};
 use planus::ReadAsRoot;
 use polars_arrow_format::ipc::{BlockRef, FooterRef, MessageHeaderRef, MessageRef, MetadataVersion};
@@ -34,13 +36,7 @@ fn damaged(path: &str, text: impl std::fmt::Display) -> Box<Error> {
 
 /// The names and types of the columns, of which the file's end tells.
 pub fn schema(path: &str, bytes: &[u8]) -> Res<Vec<(String, Column)>> {
-    let file = File::open(path, bytes)?;
-    let names = file.names_of()?;
-    let typed = |(name, f): (String, &Field)| match f.kind.column() {
-        Some(column) => Ok((name, column)),
-        None => Err(table::unsupported(origin(path), &name, &f.kind.to_string())),
-    };
-    names.into_iter().zip(&file.fields).map(typed).collect()
+    File::open(path, bytes)?.footer.schema(path)
 }
 
 /// Reads a file as a record of columns, an array of records or a matrix, according to the type.
@@ -49,7 +45,7 @@ pub fn read(path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
 }
 
 /// A part of the file: a header and its body.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Block {
     offset: usize,
     header: usize,
@@ -60,9 +56,74 @@ struct Block {
 struct File<'a> {
     path: &'a str,
     bytes: &'a [u8],
+    footer: Footer,
+    /// The number of the first of these batches in the file.
+    first: usize,
+}
+
+/// What the end of a file tells.
+#[derive(Clone, Debug)]
+struct Footer {
     fields: Vec<Field>,
     batches: Vec<Block>,
     dictionaries: Vec<Block>,
+}
+
+/// The bytes at the end of a file: the size of the footer, and the word of the format.
+const END: usize = 4 + MAGIC.len();
+
+/// The size of the footer, of which the last bytes of a file tell.
+fn footer_size(path: &str, end: &[u8]) -> Res<usize> {
+    let not_here = || origin(path).error("this is not an Arrow IPC file");
+    let size = end.strip_suffix(MAGIC).and_then(|b| b.last_chunk::<4>()).ok_or_else(not_here)?;
+    usize::try_from(i32::from_le_bytes(*size)).map_err(|_| cut(path))
+}
+
+fn cut(path: &str) -> Box<Error> {
+    damaged(path, "its end does not parse")
+}
+
+impl Footer {
+    /// Of its bytes. `length`: the bytes of the file.
+    fn parse(path: &str, length: usize, footer: &[u8]) -> Res<Footer> {
+        Footer::parts(path, length, footer).map_err(|e| match e {
+            Fault::Format(e) => damaged(path, e),
+            Fault::Told(e) => e,
+        })
+    }
+
+    fn parts(path: &str, length: usize, footer: &[u8]) -> Result<Footer, Fault> {
+        let footer = FooterRef::read_as_root(footer)?;
+        if !matches!(footer.version()?, MetadataVersion::V4 | MetadataVersion::V5) {
+            return Err(Fault::Told(origin(path).error("the file has an old version of the format: write it again")));
+        }
+        let schema = footer.schema()?.ok_or_else(|| damaged(path, "it has no schema"))?;
+        let fields = fields(path, schema)?;
+        let blocks = |b: Option<planus::Vector<'_, BlockRef<'_>>>| -> Result<Vec<Block>, Fault> {
+            b.into_iter().flatten().map(|b| block(path, length, b)).collect()
+        };
+        let (batches, dictionaries) = (blocks(footer.record_batches()?)?, blocks(footer.dictionaries()?)?);
+        Ok(Footer { fields, batches, dictionaries })
+    }
+
+    fn names_of(&self, path: &str) -> Res<Vec<String>> {
+        table::identifiers(origin(path), self.fields.iter().map(|f| f.name.as_str()))
+    }
+
+    fn schema(&self, path: &str) -> Res<Vec<(String, Column)>> {
+        let typed = |(name, f): (String, &Field)| match f.kind.column() {
+            Some(column) => Ok((name, column)),
+            None => Err(table::unsupported(origin(path), &name, &f.kind.to_string())),
+        };
+        self.names_of(path)?.into_iter().zip(&self.fields).map(typed).collect()
+    }
+
+    /// The field of a wanted column, which must have the type.
+    fn field(&self, path: &str, want: &WantedColumn) -> Res<&Field> {
+        let f = &self.fields[table::position(origin(path), &self.names_of(path)?, want.name)?];
+        table::fits(origin(path), want, f.kind.column(), &f.kind.to_string())?;
+        Ok(f)
+    }
 }
 
 impl<'a> File<'a> {
@@ -73,32 +134,10 @@ impl<'a> File<'a> {
         }
         let inner = bytes.strip_prefix(MAGIC).and_then(|b| b.strip_suffix(MAGIC));
         let Some(inner) = inner else { return Err(origin(path).error("this is not an Arrow IPC file")) };
-        let cut = || damaged(path, "its end does not parse");
-        let (rest, size) = inner.split_last_chunk::<4>().ok_or_else(cut)?;
-        let size = usize::try_from(i32::from_le_bytes(*size)).map_err(|_| cut())?;
-        let footer = rest.len().checked_sub(size).and_then(|at| rest.get(at..)).ok_or_else(cut)?;
-        File::of_footer(path, bytes, footer).map_err(|e| match e {
-            Fault::Format(e) => damaged(path, e),
-            Fault::Told(e) => e,
-        })
-    }
-
-    fn of_footer(path: &'a str, bytes: &'a [u8], footer: &[u8]) -> Result<File<'a>, Fault> {
-        let footer = FooterRef::read_as_root(footer)?;
-        if !matches!(footer.version()?, MetadataVersion::V4 | MetadataVersion::V5) {
-            return Err(Fault::Told(origin(path).error("the file has an old version of the format: write it again")));
-        }
-        let schema = footer.schema()?.ok_or_else(|| damaged(path, "it has no schema"))?;
-        let fields = fields(path, schema)?;
-        let blocks = |b: Option<planus::Vector<'_, BlockRef<'_>>>| -> Result<Vec<Block>, Fault> {
-            b.into_iter().flatten().map(|b| block(path, bytes.len(), b)).collect()
-        };
-        let (batches, dictionaries) = (blocks(footer.record_batches()?)?, blocks(footer.dictionaries()?)?);
-        Ok(File { path, bytes, fields, batches, dictionaries })
-    }
-
-    fn names_of(&self) -> Res<Vec<String>> {
-        table::identifiers(origin(self.path), self.fields.iter().map(|f| f.name.as_str()))
+        let size = footer_size(path, bytes)?;
+        let at = inner.len().checked_sub(4 + size).ok_or_else(|| cut(path))?;
+        let footer = Footer::parse(path, bytes.len(), &inner[at..inner.len() - 4])?;
+        Ok(File { path, bytes, footer, first: 0 })
     }
 
     /// The header and body of a block.
@@ -116,7 +155,7 @@ impl<'a> File<'a> {
     fn dictionary(&self, wanted: &Field) -> Res<Option<Dictionary>> {
         let Some((id, _)) = wanted.dictionary else { return Ok(None) };
         let mut parts: HashMap<i64, Dictionary> = HashMap::new();
-        for b in &self.dictionaries {
+        for b in &self.footer.dictionaries {
             let (message, body) = self.message(*b)?;
             let found = self.told((|| {
                 let Some(MessageHeaderRef::DictionaryBatch(d)) = message.header()? else { return Ok(None) };
@@ -135,7 +174,7 @@ impl<'a> File<'a> {
         }
         match parts.remove(&id) {
             Some(d) => Ok(Some(d)),
-            None if self.batches.is_empty() => Ok(None),
+            None if self.footer.batches.is_empty() => Ok(None),
             None => Err(damaged(self.path, format!("the column `{}` has no dictionary", wanted.name))),
         }
     }
@@ -156,7 +195,7 @@ impl<'a> File<'a> {
         (want, to): (&WantedColumn, &mut Builder),
     ) -> Res<()> {
         polling::poll()?;
-        let (message, body) = self.message(self.batches[k])?;
+        let (message, body) = self.message(self.footer.batches[k])?;
         let (cells, valid) = self.told((|| {
             let Some(MessageHeaderRef::RecordBatch(data)) = message.header()? else {
                 return Err(Fault::Told(damaged(self.path, "a block is not a record batch")));
@@ -175,8 +214,11 @@ impl<'a> File<'a> {
 
     fn refused(&self, refusal: Refusal, batch: usize, want: &WantedColumn) -> Box<Error> {
         let at = |what: &str, row: usize| {
-            origin(self.path)
-                .error(format!("the column `{}` has {what} in row {row} of record batch {batch}", want.name))
+            origin(self.path).error(format!(
+                "the column `{}` has {what} in row {row} of record batch {}",
+                want.name,
+                self.first + batch
+            ))
         };
         table::refused(origin(self.path), refusal, want, &at)
     }
@@ -241,18 +283,16 @@ impl Source for File<'_> {
     }
 
     fn names(&mut self, _matrix: bool) -> Res<Vec<String>> {
-        self.names_of()
+        self.footer.names_of(self.path)
     }
 
     fn columns(&mut self, wanted: &[WantedColumn]) -> Res<Vec<Value>> {
-        let names = self.names_of()?;
         let mut out = Vec::with_capacity(wanted.len());
         for want in wanted {
-            let f = &self.fields[table::position(origin(self.path), &names, want.name)?];
-            table::fits(origin(self.path), want, f.kind.column(), &f.kind.to_string())?;
+            let f = self.footer.field(self.path, want)?;
             let dictionary = self.dictionary(f)?;
             let mut builder = Builder::new(&want.kind);
-            for k in 0..self.batches.len() {
+            for k in 0..self.footer.batches.len() {
                 self.append(k, f, dictionary.as_ref(), (want, &mut builder))?;
             }
             out.push(builder.finish());

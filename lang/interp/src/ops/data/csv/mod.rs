@@ -3,6 +3,7 @@
 //! A file is read in one pass if the types of its columns are known, otherwise in two. Plain files of numbers are read in parts by all
 //! threads.
 
+mod chunks;
 mod columns;
 mod parts;
 mod tokens;
@@ -13,6 +14,7 @@ use crate::value::{Rep, Value};
 use crate::{memory, polling};
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Column;
+pub(super) use chunks::Chunks;
 use columns::CellTypes;
 use tokens::Scanner;
 
@@ -95,7 +97,10 @@ fn body<'a>(
 
 /// Infers the names and types of the columns.
 pub fn schema(path: &str, bytes: &[u8]) -> Res<Vec<(String, Column)>> {
-    let (names, mut rows) = named(path, bytes, false)?;
+    schema_of(named(path, bytes, false)?)
+}
+
+fn schema_of((names, mut rows): (Vec<String>, Scanner<'_>)) -> Res<Vec<(String, Column)>> {
     let mut seen = vec![CellTypes::default(); names.len()];
     if let Some(found) = parts::types(&rows, names.len())? {
         return Ok(names.into_iter().zip(found.iter().map(CellTypes::column)).collect());

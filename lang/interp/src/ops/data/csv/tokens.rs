@@ -21,6 +21,8 @@ pub(super) struct Scanner<'a> {
     path: &'a str,
     text: &'a str,
     pos: usize,
+    /// Bytes of the byte order mark before the text.
+    mark: usize,
     line: usize,
     /// The character between cells.
     separator: u8,
@@ -93,12 +95,14 @@ pub(super) fn is_number(cell: &str) -> bool {
 impl<'a> Scanner<'a> {
     /// Starts at the beginning of a file, after its byte order mark.
     pub fn new(path: &'a str, bytes: &'a [u8]) -> Res<Scanner<'a>> {
+        let all = bytes.len();
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let mark = all - bytes.len();
         match std::str::from_utf8(bytes) {
             Ok(text) => {
                 let (separator, pos) = layout(text).map_err(|e| bad(path, (1, 1), e))?;
                 let line = 1 + text[..pos].matches('\n').count();
-                Ok(Scanner { path, text, pos, line, separator })
+                Ok(Scanner { path, text, pos, mark, line, separator })
             }
             Err(e) => {
                 let good = &bytes[..e.valid_up_to()];
@@ -112,6 +116,16 @@ impl<'a> Scanner<'a> {
     /// The text that is not read yet, and the character between its cells.
     pub fn rest(&self) -> (&'a str, u8) {
         (&self.text[self.pos..], self.separator)
+    }
+
+    /// The offset of the next row in the file.
+    pub fn position(&self) -> usize {
+        self.mark + self.pos
+    }
+
+    /// Counts lines from this number on: the text is a part of a file.
+    pub fn number_lines_from(&mut self, line: usize) {
+        self.line = line;
     }
 
     /// Line and column (in characters, from 1) of an offset.

@@ -3,6 +3,7 @@
 //!
 //! Columns are numbers, Bools and texts, one value in each row. Nested columns, times and decimal numbers have no type in adl.
 
+mod chunks;
 mod pages;
 mod write;
 
@@ -12,12 +13,14 @@ use crate::value::{Rep, Value};
 use crate::{fault, memory, polling};
 use adl_typing::env::Column;
 use bytes::Bytes;
+pub(super) use chunks::Chunks;
 use pages::{Chunk, levels};
 use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, DataType, FixedLenByteArray};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::schema::types::ColumnDescriptor;
+use std::rc::Rc;
 pub use write::write;
 
 fn origin(path: &str) -> Origin<'_> {
@@ -26,19 +29,12 @@ fn origin(path: &str) -> Origin<'_> {
 
 /// The names and types of the columns, of which the file's end tells.
 pub fn schema(path: &str, bytes: &[u8]) -> Res<Vec<(String, Column)>> {
-    let file = File::open(path, bytes)?;
-    let names = file.names_of()?;
-    let columns = file.meta.file_metadata().schema_descr().columns();
-    let typed = |(name, c): (String, &std::sync::Arc<ColumnDescriptor>)| match meaning(c) {
-        (Some(column), _) => Ok((name, column)),
-        (None, found) => Err(table::unsupported(origin(path), &name, &found)),
-    };
-    names.into_iter().zip(columns).map(typed).collect()
+    Whole::open(path, bytes)?.file.schema()
 }
 
 /// Reads a file as a record of columns, an array of records or a matrix, according to the type.
 pub fn read(path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
-    table::read(&mut File::open(path, bytes)?, rep)
+    table::read(&mut Whole::open(path, bytes)?, rep)
 }
 
 /// What a function of the crate returns, or an error that the file is damaged. It is meant for files that are well-formed, and may
@@ -61,19 +57,47 @@ fn reason(text: &str) -> String {
 /// A Parquet file.
 struct File<'a> {
     path: &'a str,
-    bytes: Bytes,
-    meta: ParquetMetaData,
+    length: u64,
+    meta: Rc<ParquetMetaData>,
 }
 
-impl<'a> File<'a> {
-    fn open(path: &'a str, bytes: &[u8]) -> Res<File<'a>> {
+/// Fetches bytes of a file from an offset.
+type Fetch<'f> = &'f mut dyn FnMut(u64, usize) -> Res<Bytes>;
+
+/// A file that is in memory.
+struct Whole<'a> {
+    file: File<'a>,
+    bytes: Bytes,
+}
+
+impl<'a> Whole<'a> {
+    fn open(path: &'a str, bytes: &[u8]) -> Res<Whole<'a>> {
         if !bytes.starts_with(b"PAR1") {
             return Err(origin(path).error("this is not a Parquet file"));
         }
         memory::check_available(bytes.len()).map_err(|s| s.error(&format!("the file {path}"), bytes.len()))?;
         let bytes = Bytes::copy_from_slice(bytes);
         let meta = decoded(path, || ParquetMetaDataReader::new().parse_and_finish(&bytes))?;
-        Ok(File { path, bytes, meta })
+        Ok(Whole { file: File { path, length: bytes.len() as u64, meta: Rc::new(meta) }, bytes })
+    }
+}
+
+impl File<'_> {
+    fn schema(&self) -> Res<Vec<(String, Column)>> {
+        let columns = self.meta.file_metadata().schema_descr().columns();
+        let typed = |(name, c): (String, &std::sync::Arc<ColumnDescriptor>)| match meaning(c) {
+            (Some(column), _) => Ok((name, column)),
+            (None, found) => Err(table::unsupported(origin(self.path), &name, &found)),
+        };
+        self.names_of()?.into_iter().zip(columns).map(typed).collect()
+    }
+
+    /// The position of a wanted column, which must have the type.
+    fn position(&self, want: &WantedColumn) -> Res<usize> {
+        let k = table::position(origin(self.path), &self.names_of()?, want.name)?;
+        let (column, found) = meaning(&self.meta.file_metadata().schema_descr().columns()[k]);
+        table::fits(origin(self.path), want, column, &found)?;
+        Ok(k)
     }
 
     /// The names of the columns as identifiers; of a nested column, all names on the way to it.
@@ -84,10 +108,16 @@ impl<'a> File<'a> {
     }
 
     /// Appends the rows of a row group.
-    fn append(&self, group: usize, column: usize, want: &WantedColumn, to: &mut Builder) -> Res<()> {
+    fn append(
+        &self,
+        (group, column): (usize, usize),
+        want: &WantedColumn,
+        fetch: Fetch<'_>,
+        to: &mut Builder,
+    ) -> Res<()> {
         polling::poll()?;
         let meta = self.meta.row_group(group);
-        let (rows, chunk) = self.chunk(meta, column)?;
+        let (rows, chunk) = self.chunk(meta, column, fetch)?;
         let d = meta.column(column).column_descr_ptr();
         let made = decoded(self.path, || {
             let mut reader = get_column_reader(d.clone(), chunk.reader(meta.column(column), rows)?);
@@ -101,19 +131,20 @@ impl<'a> File<'a> {
     }
 
     /// The number of rows of a row group, and the bytes of a column of it. The sizes that the file states are checked.
-    fn chunk(&self, meta: &RowGroupMetaData, column: usize) -> Res<(usize, Chunk)> {
+    fn chunk(&self, meta: &RowGroupMetaData, column: usize, fetch: Fetch<'_>) -> Res<(usize, Chunk)> {
         let c = meta.column(column);
         let damaged = || origin(self.path).error("the file is damaged: its sizes do not agree");
         let (start, len) = decoded(self.path, || Ok(c.byte_range()))?;
         let rows = usize::try_from(meta.num_rows()).map_err(|_| damaged())?;
-        let to = start.checked_add(len).filter(|to| *to <= self.bytes.len() as u64).ok_or_else(damaged)?;
+        start.checked_add(len).filter(|to| *to <= self.length).ok_or_else(damaged)?;
         if c.num_values() != meta.num_rows() || c.uncompressed_size() < 0 {
             return Err(damaged());
         }
         let plain = usize::try_from(c.uncompressed_size()).unwrap_or(usize::MAX);
         memory::check_available(plain).map_err(|s| s.error("a column", plain))?;
         memory::room::<[u8; 16]>(rows).map(drop)?;
-        Ok((rows, Chunk { from: start, bytes: self.bytes.slice(start as usize..to as usize), plain }))
+        let bytes = fetch(start, usize::try_from(len).map_err(|_| damaged())?)?;
+        Ok((rows, Chunk { from: start, bytes, plain }))
     }
 
     fn refused(&self, refusal: Refusal, group: usize, want: &WantedColumn) -> Box<Error> {
@@ -124,26 +155,23 @@ impl<'a> File<'a> {
     }
 }
 
-impl Source for File<'_> {
+impl Source for Whole<'_> {
     fn origin(&self) -> Origin<'_> {
-        origin(self.path)
+        origin(self.file.path)
     }
 
     fn names(&mut self, _matrix: bool) -> Res<Vec<String>> {
-        self.names_of()
+        self.file.names_of()
     }
 
     fn columns(&mut self, wanted: &[WantedColumn]) -> Res<Vec<Value>> {
-        let names = self.names_of()?;
-        let of_file = self.meta.file_metadata().schema_descr_ptr();
         let mut out = Vec::with_capacity(wanted.len());
         for want in wanted {
-            let k = table::position(origin(self.path), &names, want.name)?;
-            let (column, found) = meaning(&of_file.columns()[k]);
-            table::fits(origin(self.path), want, column, &found)?;
+            let k = self.file.position(want)?;
             let mut builder = Builder::new(&want.kind);
-            for group in 0..self.meta.num_row_groups() {
-                self.append(group, k, want, &mut builder)?;
+            let fetch = &mut |from: u64, len: usize| Ok(self.bytes.slice(from as usize..from as usize + len));
+            for group in 0..self.file.meta.num_row_groups() {
+                self.file.append((group, k), want, fetch, &mut builder)?;
             }
             out.push(builder.finish());
         }
