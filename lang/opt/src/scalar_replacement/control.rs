@@ -90,11 +90,20 @@ impl Scalars<'_> {
         if let Some(n) = self.trip_count_to_unroll(&stmt) {
             return self.unroll(stmt, n, out);
         }
+        // On a device such a loop starts with zeros, so that it is recognised as a recurrence.
+        let device = self.begin == LoopStart::Zeros;
+        if let Op::Loop(l) = &stmt.op
+            && device
+            && self.peeled(&stmt, l, out)
+        {
+            return;
+        }
         let Op::Loop(ir_loop) = &mut stmt.op else { return out.push(stmt) };
         self.elements_of(ir_loop);
         let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: stmt.span };
         self.fill(ir_loop, &stmt.outs, &like, out);
         if let Op::Loop(l) = &stmt.op
+            && !device
             && self.peeled(&stmt, l, out)
         {
             return;
