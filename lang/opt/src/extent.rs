@@ -70,9 +70,9 @@ impl Extents {
             Op::ArrayLit { elems, .. } if *func.ty(out) == Ty::shape() => _ = self.elems.insert(out, elems.clone()),
             Op::Replicate { n, .. } => _ = self.stated.insert((out, 0), *n),
             Op::Prim(Prim::Array(ArrayFn::Iota), args) => self.stated.extend(args.first().map(|n| ((out, 0), *n))),
-            Op::Reshape { to, .. } | Op::Broadcast { shape: to, .. } => {
-                let extents = self.elems.get(to).into_iter().flatten();
-                self.stated.extend(extents.enumerate().map(|(axis, n)| ((out, axis as u32), *n)));
+            // The sides of matrices stay those of the array, from which scalar replacement knows its elements.
+            Op::Reshape { to, .. } | Op::Broadcast { shape: to, .. } if func.ty(out).rank() == 1 => {
+                self.stated.extend(self.elems.get(to).and_then(|e| e.first()).map(|n| ((out, 0), *n)));
             }
             _ => {}
         }
