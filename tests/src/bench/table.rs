@@ -32,7 +32,7 @@ const PROGRAMS: &[Program] = &[
         style("dot", "P.whole"),
         style("map2", "P.maps"),
         style("indices", "P.indices"),
-        style("loop", "P.turns"),
+        style("loop", "P.looped"),
     ]),
     Program::new("sum of a matrix times a vector", "bench/sums.adl", "sum_mat_vec")
         .input("P.matrix_input n")
@@ -45,7 +45,7 @@ const PROGRAMS: &[Program] = &[
         .styles(&[
             style("zip of records", "P.zips"),
             style("indices of records", "P.indices"),
-            style("loop over records", "P.turns"),
+            style("loop over records", "P.looped"),
             style("short arrays", "P.arrays").of("i").ordered("P.records"),
         ]),
     Program::new("multiplication", "bench/multiplication.adl", "multiplication").sizes(&["1_000_000"], "11").styles(&[
@@ -84,7 +84,7 @@ const PROGRAMS: &[Program] = &[
         style("map of map", "P.maps"),
         style("indices, i != j", "P.indices"),
         style("indices, j < i", "P.triangle"),
-        style("loops", "P.turns"),
+        style("loops", "P.looped"),
     ]),
     Program::new("options", "bench/options.adl", "options")
         .input("P.columns n")

@@ -284,7 +284,7 @@ fn update(machine: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Value> {
     let (acc, v, shape, at) = match op {
         Op::IndexAdd { acc, at, v, shape } | Op::IndexSet { acc, at, v, shape } => (*acc, *v, *shape, at.len()),
         Op::SliceAdd { acc, v, shape, .. } | Op::GatherAdd { acc, v, shape, .. } => (*acc, *v, *shape, 0),
-        other => return Err(Error::new(codes::STRUCTURE, format!("{other:?} is no update"))),
+        other => return Err(Error::new(codes::STRUCTURE, format!("{other:?} does not update an array"))),
     };
     if let (Op::SliceAdd { lo, .. }, Some(s)) = (op, shape)
         && matches!(args[acc.0 as usize], Value::Zero)
@@ -302,7 +302,7 @@ fn update(machine: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Value> {
         Op::IndexSet { at, .. } => element_ops::put(acc, &args[1..=at.len()], &v),
         Op::SliceAdd { lo, .. } => element_ops::add_slice(machine, acc, &args[lo.0 as usize], v),
         Op::GatherAdd { at, .. } => element_ops::add_gather(machine, acc, &args[at.0 as usize], v, shape.is_some()),
-        other => Err(Error::new(codes::STRUCTURE, format!("{other:?} is no update"))),
+        other => Err(Error::new(codes::STRUCTURE, format!("{other:?} does not update an array"))),
     }
 }
 
