@@ -120,7 +120,7 @@ impl Scalars<'_> {
         let (carried, mut block) = (ir_loop.init.len(), Block::default());
         let one = self.one(Op::Lit(Lit::I64(1)), Ty::I64, stmt, &mut block.stmts);
         let last = self.one(Op::Bin(Bin::Sub, count, one), Ty::I64, stmt, &mut block.stmts);
-        let first = self.iteration(stmt, ir_loop, last, &mut block.stmts);
+        let mut first = self.iteration(stmt, ir_loop, last, &mut block.stmts);
         let sizes: Vec<Option<ArraySize>> = ir_loop
             .init
             .iter()
@@ -133,6 +133,7 @@ impl Scalars<'_> {
         if self.begin == LoopStart::Zeros {
             return Some((block, sizes));
         }
+        self.materialise_collected(&mut first, (ir_loop, &sizes), stmt, &mut block.stmts)?;
         let body = self.copy_all(&ir_loop.body);
         let rest = Loop { trip: Trip::Count(last), init: first[..carried].to_vec(), body, ..ir_loop.clone() };
         let outs: Vec<Var> = stmt.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
@@ -149,18 +150,44 @@ impl Scalars<'_> {
         Some((block, sizes))
     }
 
+    /// Materialises the symbolic zeros among the elements that the first iteration collects: those that it carries.
+    /// `None` if the size of one is not known.
+    fn materialise_collected(
+        &mut self,
+        first: &mut [Var],
+        (ir_loop, sizes): (&Loop, &[Option<ArraySize>]),
+        stmt: &Stmt,
+        out: &mut Vec<Stmt>,
+    ) -> Option<()> {
+        let body = &ir_loop.body;
+        let carried = &body.params[body.params.len() - ir_loop.init.len() - ir_loop.xs.len()..];
+        for (element, result) in first.iter_mut().zip(&body.results).skip(ir_loop.init.len()) {
+            if self.is_symbolic_zero(*element) {
+                let at = carried.iter().position(|p| p == result)?;
+                let size = sizes.get(at).and_then(Option::as_ref)?;
+                *element = self.zeros_of(size, *element, stmt, out);
+            }
+        }
+        Some(())
+    }
+
+    /// Zeros of this size, of the type of `like`.
+    fn zeros_of(&mut self, size: &ArraySize, like: Var, stmt: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        let zero = self.real(0.0, like, stmt, out);
+        let mut elems = vec![zero; if size.columns() > 0 { size.columns() } else { size.len }];
+        if size.columns() > 0 {
+            let row = self.stack_of(elems, self.f.ty(zero).array(1), stmt, out);
+            elems = vec![row; size.len / size.columns()];
+        }
+        self.stack_of(elems, self.f.ty(like).clone(), stmt, out)
+    }
+
     /// Emits the loop, starting with materialised zeros where sizes are known.
     fn from_zeros(&mut self, stmt: &Stmt, l: &Loop, sizes: &[Option<ArraySize>], out: &mut Vec<Stmt>) {
         let mut rewritten = l.clone();
         for (v, size) in rewritten.init.iter_mut().zip(sizes) {
             let Some(size) = size else { continue };
-            let zero = self.real(0.0, *v, stmt, out);
-            let mut elems = vec![zero; if size.columns() > 0 { size.columns() } else { size.len }];
-            if size.columns() > 0 {
-                let row = self.stack_of(elems, self.f.ty(zero).array(1), stmt, out);
-                elems = vec![row; size.len / size.columns()];
-            }
-            *v = self.stack_of(elems, self.f.ty(*v).clone(), stmt, out);
+            *v = self.zeros_of(size, *v, stmt, out);
         }
         self.stmts(vec![Stmt { op: Op::Loop(Box::new(rewritten)), ..stmt.clone() }], out);
     }
