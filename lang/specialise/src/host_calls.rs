@@ -69,7 +69,7 @@ impl Spec<'_> {
 
     /// Calls the derivative of a function. One that sends messages is inlined, so that all passes see them.
     pub(crate) fn call_derivative(&mut self, f: FnId, args: &[Var]) -> Vec<Var> {
-        if !self.p.func(f).body.stmts.iter().any(rewrite::has_effect) {
+        if !self.p.func(f).body.stmts.iter().any(|s| rewrite::op_has_output(&s.op)) {
             return self.b.call(self.p, f, args, &[]).0;
         }
         self.effects += 1;

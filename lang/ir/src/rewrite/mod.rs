@@ -8,5 +8,5 @@ pub mod purity;
 pub mod rename;
 
 pub use dce::remove_dead;
-pub use purity::{has_effect, is_pure, never_fails};
+pub use purity::{has_effect, is_pure, never_fails, op_has_output};
 pub use rename::{bound, copy, copy_all, free, renumber};

@@ -40,8 +40,17 @@ pub fn has_effect(s: &Stmt) -> bool {
 /// Whether an operation, or one inside it, is output, input or a message, or may fail on purpose. It must then run once.
 pub fn op_has_effect(op: &Op) -> bool {
     match op {
-        Op::Prim(p, _) => p.has_effect() || matches!(p, Prim::General(GeneralFn::Assert | GeneralFn::Error)),
-        Op::Collective { kind, .. } => *kind != Collective::Fork,
+        Op::Prim(Prim::General(GeneralFn::Assert | GeneralFn::Error), _) => true,
+        Op::Prim(..) | Op::Collective { .. } => op_has_output(op),
         op => op.blocks().into_iter().any(|b| b.stmts.iter().any(has_effect)),
+    }
+}
+
+/// Whether an operation, or one inside it, is output, input or a message.
+pub fn op_has_output(op: &Op) -> bool {
+    match op {
+        Op::Prim(p, _) => p.has_effect(),
+        Op::Collective { kind, .. } => *kind != Collective::Fork,
+        op => op.blocks().into_iter().any(|b| b.stmts.iter().any(|s| op_has_output(&s.op))),
     }
 }
