@@ -3,7 +3,7 @@
 use adl_tests::{echo_in, session};
 
 /// What each program was mended for, its entries, and an expression that is true.
-const PROGRAMS: [(&str, &[&str], &str); 11] = [
+const PROGRAMS: [(&str, &[&str], &str); 15] = [
     (
         "an element of a product with a symbolic zero, whose shapes were compared",
         &[
@@ -90,6 +90,37 @@ const PROGRAMS: [(&str, &[&str], &str); 11] = [
             "let g (n : Int) (x : Float) = sum (map (fun (Cell y) -> y * y) (cells n x ++ [Cell x]))",
         ],
         "grad (g 0) 3.0 == 6.0 && grad (g 2) 3.0 == 18.0",
+    ),
+    (
+        "the capture of a function that is not chosen, passed to the function that is",
+        &[
+            "let g ((a, x) : (Float, [_]Float)) : [_][_]Float = map (checkpoint (match (Nil : List Float) with | Nil -> (fun (_ : Float) -> [0.5, a]) | Cons _ _ -> (fun (_ : Float) -> [x[0], a]))) [1.0, 2.0]",
+        ],
+        "snd (jvp g (1.7, [0.1]) (1.5, [2.0])) == [[0.0, 1.5], [0.0, 1.5]]",
+    ),
+    (
+        "a copy without dead results of the transpose of a function that is not chosen",
+        &[
+            "type Layer = Layer (Float -> Float) | Scaled Float (Float -> Float)",
+            "type Net = End | More (Float -> Float) Net",
+            "let g (x : Float) : Float = match Layer (fun (_ : Float) -> x) with | Layer f -> f 0.5 | Scaled a f -> (jacobian (fun (y : [_]Float) -> (match More (fun (b : Float) -> dot ([[b, a, a]] @ [0.5, 0.5, 0.5]) (take 1 [a, f 0.5])) End with | End -> y | More _ _ -> y)) [0.5])[0][0]",
+        ],
+        "hvp g 1.1 1.8 == 0.0",
+    ),
+    (
+        "the cotangent that a loop starts with, collected by its first iteration",
+        &[
+            "let g (x : Float) : Float = dot [0.5, 0.5, 0.5] (foldr (fun (_ : Float) (y : [_]Float) -> x * y) (cumprod [0.5, 0.5, 0.5]) [0.5, 0.5])",
+        ],
+        "hvp g 2.0 3.0 == 2.625",
+    ),
+    (
+        "a test of sizes in a derivative inside a function in data, which is no output",
+        &[
+            "type Layer = Layer (Float -> Float) | Scaled Float (Float -> Float)",
+            "let g (x : Float) : Float = match Scaled x (fun (y : Float) -> sum (jacfwd (fun (z : [3]Float) -> [x * z[0] * y]) [0.5, 0.5, 0.5])[0]) with | Layer f -> f x | Scaled a f -> a * f a",
+        ],
+        "grad g 2.0 == 12.0",
     ),
 ];
 

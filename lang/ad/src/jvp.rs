@@ -37,7 +37,31 @@ impl Ad {
             self.zeros = true;
             self.jvp.jvps.clear();
         }
-        if self.zeros || self.symbolic_zero.contains(&f) { Zeros::Symbolic } else { Zeros::Materialized }
+        if self.zeros || self.may_hold_zeros(f) { Zeros::Symbolic } else { Zeros::Materialized }
+    }
+
+    /// Whether arrays of a function may be symbolic zeros because of what it is made of or called with.
+    pub(crate) fn may_hold_zeros(&self, f: FnId) -> bool {
+        self.symbolic_zero.contains(&f) || self.given.contains(&f)
+    }
+
+    /// Tells that functions are called with symbolic zeros.
+    pub fn given_zeros(&mut self, functions: impl IntoIterator<Item = FnId>) {
+        for f in functions {
+            if !self.may_hold_zeros(f) && self.given.insert(f) {
+                self.jvp.jvps.retain(|(of, ..), _| *of != f);
+            }
+        }
+    }
+
+    /// Tells that other passes made functions from others: the second function of each pair from the first. Where arrays
+    /// of the first may be symbolic zeros, those of the second may be as well.
+    pub fn copied(&mut self, pairs: impl IntoIterator<Item = (FnId, FnId)>) {
+        for (from, to) in pairs {
+            if self.may_hold_zeros(from) {
+                self.given.insert(to);
+            }
+        }
     }
 
     /// A function that is not differentiated, with its arrays of brackets pushed to their readers, and without sums
@@ -116,6 +140,9 @@ impl Ad {
         let src = self.prepared(program, id, arrays);
         let active = self.active_results(program, id, &key.1);
         let j = Jvp { func: program.reserve(&format!("jvp {}", src.name)), active };
+        if self.may_hold_zeros(id) {
+            self.given.insert(j.func);
+        }
         self.jvp.jvps.insert(key.clone(), j.clone());
         self.jvp.sources.insert(j.func, src.clone());
         let made = function(self, program, &src, &key, &j.active);

@@ -34,6 +34,9 @@ pub struct Ad {
     pub(crate) zeros: bool,
     /// Generated functions in which arrays may be symbolic zeros.
     pub(crate) symbolic_zero: HashSet<FnId>,
+    /// Other functions in which arrays may be symbolic zeros: copies and parts of such functions that other passes made,
+    /// and functions of the user's that are called with symbolic zeros.
+    pub(crate) given: HashSet<FnId>,
     recursive: HashMap<FnId, bool>,
     /// Functions whose bodies, and those of all their callees, exist.
     complete: HashSet<FnId>,

@@ -42,7 +42,7 @@ impl Ad {
         // Recursive callers need the signature before the body exists.
         let id = program.add(Function { body: Block { stmts: Vec::new(), ..src.body.clone() }, ..(*src).clone() });
         self.jvp.segments.insert((func_id, how), id);
-        let symbolic_zero = self.symbolic_zero.contains(&func_id);
+        let symbolic_zero = self.may_hold_zeros(func_id);
         let mut segmenter = Segmenter {
             ad: self,
             p: program,

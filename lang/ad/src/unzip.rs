@@ -184,7 +184,7 @@ impl Ad {
         let mut body = std::mem::take(&mut func.body);
         self.call_plain(program, &mut body, &called);
         func.body = body;
-        if self.symbolic_zero.contains(&func_id) || self.zeros {
+        if self.may_hold_zeros(func_id) || self.zeros {
             self.symbolic_zero.insert(id);
         }
         check::made("plain", program, &func);

@@ -32,9 +32,16 @@ impl Needs {
     }
 }
 
-/// Removes dead results and parameters from all functions that `root` calls, directly or not. Returns the function
-/// to use instead of `root`: `root` itself if nothing was dead.
-pub fn trim(program: &mut Program, root: FnId) -> FnId {
+/// What [`trim`] has done.
+pub struct Trimmed {
+    /// The function to use instead of the root: the root itself if nothing was dead.
+    pub root: FnId,
+    /// The function to use instead of each that was changed.
+    pub copies: BTreeMap<FnId, FnId>,
+}
+
+/// Removes dead results and parameters from all functions that `root` calls, directly or not.
+pub fn trim(program: &mut Program, root: FnId) -> Trimmed {
     let mut t = DeadAnalysis { p: program, needs: BTreeMap::new(), callers: BTreeMap::new(), todo: vec![root] };
     t.need_all(root);
     while let Some(f) = t.todo.pop() {
@@ -49,7 +56,7 @@ pub fn trim(program: &mut Program, root: FnId) -> FnId {
         program.add(f);
     }
     (first..program.funcs.len() as u32).for_each(|f| crate::check(program, program.func(FnId(f)), "ipo_dce"));
-    names.get(&root).copied().unwrap_or(root)
+    Trimmed { root: names.get(&root).copied().unwrap_or(root), copies: names }
 }
 
 struct DeadAnalysis<'a> {

@@ -14,13 +14,16 @@
 mod bounds;
 mod reductions;
 mod symbolic_zeros;
+mod zero_arguments;
 
 use crate::limits::shapes::DEEPEST;
 use adl_ir::shape_rule::Shapes;
-use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
+use adl_ir::{Block, FnId, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{GeneralFn, Prim};
 use bounds::IndexBounds;
 use std::collections::{HashMap, HashSet};
+
+pub use zero_arguments::receivers;
 
 /// Largest rank for which the shape of an array is written out element by element if it is also the shape of
 /// another array.
@@ -89,9 +92,23 @@ impl Extents {
 }
 
 fn analysis(f: &Function, zeros: Tracked) -> ShapeAnalysis<'_> {
+    analyse(f, zeros, &|_| (), None)
+}
+
+/// Whether a result of a function, at this position, may be a symbolic zero.
+type Returned<'a> = &'a dyn Fn(FnId, usize) -> bool;
+
+/// Analyses a function after `begin` has recorded what is known of its parameters.
+fn analyse<'a>(
+    f: &'a Function,
+    zeros: Tracked,
+    begin: &dyn Fn(&mut ShapeAnalysis<'a>),
+    returned: Option<Returned<'a>>,
+) -> ShapeAnalysis<'a> {
     let mut analysis = ShapeAnalysis {
         f,
         zeros,
+        returned,
         symbolic_zero: HashSet::new(),
         forms: HashMap::new(),
         level: HashMap::new(),
@@ -108,6 +125,7 @@ fn analysis(f: &Function, zeros: Tracked) -> ShapeAnalysis<'_> {
     for v in &f.body.params {
         analysis.own(*v);
     }
+    begin(&mut analysis);
     analysis.block(&f.body);
     analysis
 }
@@ -189,6 +207,8 @@ struct ShapeAnalysis<'a> {
     /// Which symbolic zeros are tracked, and which variables may be some.
     zeros: Tracked,
     symbolic_zero: HashSet<Var>,
+    /// Which results of calls may be symbolic zeros; if it is not known, all of them.
+    returned: Option<Returned<'a>>,
     /// The block depth at which each variable is bound.
     level: HashMap<Var, usize>,
     now: usize,

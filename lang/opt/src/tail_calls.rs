@@ -11,8 +11,9 @@ use adl_syntax::span::Span;
 use std::collections::HashSet;
 
 /// Eliminates tail calls in `root` and the functions that it calls. `seen` holds the functions that have been
-/// processed.
-pub fn as_loops(program: &mut Program, root: FnId, seen: &mut HashSet<FnId>) {
+/// processed. Returns the functions of which the second is a part.
+pub fn as_loops(program: &mut Program, root: FnId, seen: &mut HashSet<FnId>) -> Vec<(FnId, FnId)> {
+    let mut made = Vec::new();
     for me in program.callees(root, |_, _| true) {
         if !seen.insert(me) {
             continue;
@@ -25,7 +26,9 @@ pub fn as_loops(program: &mut Program, root: FnId, seen: &mut HashSet<FnId>) {
         program.set(me, looped(&f, me, ends, &fixed));
         crate::check(program, program.func(ends), "tail_calls");
         crate::check(program, program.func(me), "tail_calls");
+        made.push((me, ends));
     }
+    made
 }
 
 /// For a function that calls itself in tail position only: which parameters every such call passes on unchanged.

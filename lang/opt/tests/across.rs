@@ -22,7 +22,7 @@ fn what_is_read_is_made() {
     let mut p = adl_ir::parse::program(&read("ir")).unwrap_or_else(|e| panic!("{e}"));
     let mut out = String::new();
     for f in (0..p.funcs.len() as u32).map(FnId) {
-        let made = ipo_dce::trim(&mut p, f);
+        let made = ipo_dce::trim(&mut p, f).root;
         out += &format!("f{} is f{}\n", f.0, made.0);
     }
     verified(&p);
@@ -54,7 +54,7 @@ fn generated_programs_give_the_same_for_no_more_work() {
         let mut p = g.program.clone();
         for which in 0..p.func(g.main).body.results.len() {
             let root = reader(&mut p, g.main, which);
-            let made = ipo_dce::trim(&mut p, root);
+            let made = ipo_dce::trim(&mut p, root).root;
             verified(&p);
             changed += usize::from(made != root);
             let [plain, trimmed] =

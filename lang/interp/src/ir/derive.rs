@@ -435,8 +435,12 @@ impl CompiledAd {
         self.ad.begin();
         let entry = adl_specialise::specialise(&mut values, &mut self.ad, &mut self.program, cache, &tys);
         let entry = entry.map(|mut entry| {
-            entry.func = adl_opt::ipo_dce::trim(&mut self.program, entry.func);
-            adl_opt::tail_calls::as_loops(&mut self.program, entry.func, &mut self.turned);
+            let trimmed = adl_opt::ipo_dce::trim(&mut self.program, entry.func);
+            entry.func = trimmed.root;
+            self.ad.copied(trimmed.copies);
+            let parts = adl_opt::tail_calls::as_loops(&mut self.program, entry.func, &mut self.turned);
+            self.ad.copied(parts);
+            self.ad.given_zeros(adl_opt::shapes::receivers(&self.program, entry.func));
             let datas = Rc::new(DataTypes::new(&entry.datas));
             self.host_calls.extend(entry.host_calls.drain().map(|(key, call)| (key, (call, datas.clone()))));
             Rc::new(Specialized { origin: entry.func, entry, datas })

@@ -3,12 +3,18 @@
 use super::{Extent, Form, ResultForm, ShapeAnalysis, Tracked};
 use adl_ir::shape_rule::Shapes;
 use adl_ir::{Loop, Op, Stmt, Ty, Var};
+use adl_prim::Bin;
+use std::collections::BTreeSet;
 
 impl ShapeAnalysis<'_> {
     /// Records which results of a statement without nested blocks may be symbolic zeros.
     pub(super) fn note_symbolic_zeros(&mut self, s: &Stmt) {
-        if self.zeros != Tracked::No && self.makes_zero(&s.op) {
-            self.may_be_symbolic_zeros(&s.outs);
+        match (&s.op, self.returned) {
+            (Op::Call { f, .. }, Some(returned)) => {
+                self.may_be_symbolic_zeros(s.outs.iter().enumerate().filter(|(k, _)| returned(*f, *k)).map(|(_, v)| v));
+            }
+            (op, _) if self.zeros != Tracked::No && self.makes_zero(op, &s.outs) => self.may_be_symbolic_zeros(&s.outs),
+            _ => {}
         }
     }
 
@@ -19,6 +25,12 @@ impl ShapeAnalysis<'_> {
             let holds = |t: &Ty| t.rank() > 0 || matches!(t, Ty::Data(_));
             self.symbolic_zero.extend(vs.into_iter().filter(|v| holds(f.ty(**v))));
         }
+    }
+
+    /// Records that parameters at these positions may be symbolic zeros.
+    pub(super) fn may_hold(&mut self, params: &BTreeSet<usize>) {
+        let f = self.f;
+        self.may_be_symbolic_zeros(params.iter().filter_map(|k| f.body.params.get(*k)));
     }
 
     /// Records which results of a loop may be symbolic zeros, given the same of its carried values.
@@ -56,8 +68,16 @@ impl ShapeAnalysis<'_> {
         }
     }
 
-    fn makes_zero(&self, op: &Op) -> bool {
+    fn of_one_type(&self, vs: &[Var]) -> bool {
+        vs.iter().all(|v| self.f.ty(*v) == self.f.ty(vs[0]))
+    }
+
+    fn makes_zero(&self, op: &Op, outs: &[Var]) -> bool {
         match op {
+            // A sum with an array that is materialised is materialised.
+            Op::Bin(Bin::Add | Bin::Sub, a, b) if outs.first().is_some_and(|out| self.of_one_type(&[*a, *b, *out])) => {
+                self.symbolic_zero.contains(a) && self.symbolic_zero.contains(b)
+            }
             Op::Zero(_) | Op::Call { .. } => true,
             Op::Destruct { .. } | Op::Construct { .. } => self.zeros == Tracked::All || self.reads_symbolic_zero(op),
             Op::SliceAdd { acc, v, shape, .. }
