@@ -248,6 +248,13 @@ fn is_complete(code: &str) -> Json {
     }
 }
 
+/// Entries of a front end's Help menu: the papers whose systems adl builds. The book has no public address; `name?` and `:help`
+/// show its pages.
+const HELP_LINKS: [(&str, &str); 2] = [
+    ("You Only Linearize Once: Tangents Transpose to Gradients", "https://doi.org/10.1145/3571236"),
+    ("Efficient Dual-Numbers Reverse AD via Well-Known Program Transformations", "https://doi.org/10.1145/3571247"),
+];
+
 /// The content of `kernel_info_reply`.
 fn info() -> Json {
     let version = env!("CARGO_PKG_VERSION");
@@ -259,7 +266,7 @@ fn info() -> Json {
         "banner": format!("adl {version}: gradients are functions. `:help` lists the commands."),
         "debugger": true,
         "supported_features": ["debugger"],
-        "help_links": [],
+        "help_links": HELP_LINKS.map(|(text, url)| json!({"text": text, "url": url})),
         "language_info": crate::language_info(),
     })
 }

@@ -3,19 +3,42 @@
 #
 #     sh tests/bench/gpu.sh OUT [STEP...]        steps: tests kernels operators models peers
 #
-# BIN is the directory of the programs (default target/release); N and SIZE are the numbers of elements of kernels and operators.
-# LIMIT is the longest time of a step in seconds. Each step writes OUT/STEP.log; the end of each log is printed.
-# `tests` runs the test executables in BIN/tests, if there are any: the kernels' results on this adapter.
+# Each step writes OUT/STEP.log, whose end is printed. The exit code is 1 if a step failed, which a wrong result or the limit causes.
+#
+# BIN     the directory of the programs (default target/release, built here if cargo is there). BIN/tests may hold the test
+#         executables of `lang/gpu`; without them, cargo runs these tests.
+# N, SIZE elements for kernels and for operators (default 10^8 and 10^7; 10^5 and 4,000 on an adapter in software)
+# LIMIT   the longest time of a program in seconds (default 120; 600 in software)
+# PYTHON  the Python of the step peers (default python3), with jax or torch
 set -u
+cd "$(dirname "$0")/../.." || exit 1
+[ $# -gt 0 ] || { sed -n '2,5p' tests/bench/gpu.sh; exit 1; }
 out=$1
 shift
 steps=${*:-tests kernels operators models peers}
-bin=${BIN:-target/release}
-here=$(dirname "$0")
-limit=${LIMIT:-120}
-n=${N:-100000000}
-size=${SIZE:-10000000}
-mkdir -p "$out"
+python=${PYTHON:-python3}
+failed=
+mkdir -p "$out" || exit 1
+
+if [ -z "${BIN:-}" ]; then
+    bin=target/release
+    if command -v cargo >/dev/null; then
+        cargo build --release -p adl -p adl-tests --bins || exit 1
+    fi
+else
+    bin=$BIN
+fi
+adapter=$("$bin/gpu" --adapter) || exit 1
+echo "$adapter"
+case $adapter in
+software*)
+    n=${N:-100000} size=${SIZE:-4000} limit=${LIMIT:-600} small=small
+    export ADL_SMALL=1
+    ;;
+*)
+    n=${N:-100000000} size=${SIZE:-10000000} limit=${LIMIT:-120} small=
+    ;;
+esac
 
 step() {
     log=$1
@@ -23,16 +46,25 @@ step() {
     echo "== $log: $*"
     start=$(date +%s)
     timeout "$limit" "$@" >>"$out/$log.log" 2>&1
-    echo "   exit code $?, $(($(date +%s) - start)) s"
+    code=$?
+    echo "   exit code $code, $(($(date +%s) - start)) s"
+    [ $code -eq 0 ] || failed="$failed $log"
 }
 
 for s in $steps; do
-    : >"$out/$s.log"
+    echo "$adapter" >"$out/$s.log"
     case $s in
     tests)
-        for t in "$bin"/tests/*; do
-            [ -x "$t" ] && step tests "$t" --test-threads=8
-        done
+        if [ -d "$bin/tests" ]; then
+            for t in "$bin"/tests/*; do
+                [ -x "$t" ] && step tests "$t"
+            done
+        elif command -v cargo >/dev/null; then
+            limit=1800 step tests cargo test -p adl-gpu
+        else
+            echo "== tests: $bin/tests has no executables, and there is no cargo"
+            failed="$failed tests"
+        fi
         grep -E '^test result|FAILED' "$out/tests.log"
         ;;
     kernels)
@@ -46,13 +78,13 @@ for s in $steps; do
         cat "$out/operators.log"
         ;;
     models)
-        step models "$bin/adl" --device gpu bench "$here/models.adl"
+        step models "$bin/adl" --device gpu bench tests/bench/models.adl
         cat "$out/models.log"
         ;;
     peers)
-        step peers python3 "$here/gpu_peers.py" --n "$n" --operators "" --tools jax,torch
-        step peers python3 "$here/gpu_peers.py" --models --tools jax,torch
-        step peers python3 "$here/gpu_peers.py" --n 1000000 --operators "$size" --tools torch,jax
+        step peers "$python" tests/bench/gpu_peers.py --n "$n" --operators "" --tools jax,torch
+        step peers "$python" tests/bench/gpu_peers.py --models $small --tools jax,torch
+        step peers "$python" tests/bench/gpu_peers.py --n "$n" --operators "$size" --tools torch,jax
         cat "$out/peers.log"
         ;;
     *)
@@ -61,3 +93,4 @@ for s in $steps; do
         ;;
     esac
 done
+[ -z "$failed" ] || { echo "failed:$failed"; exit 1; }

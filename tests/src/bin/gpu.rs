@@ -1,4 +1,5 @@
-//! Measures the kernels of `lang/gpu` on an adapter (`ADL_GPU` selects one): `gpu [--n N] [--json]`. Each row shows the
+//! Measures the kernels of `lang/gpu` on an adapter (`ADL_GPU` selects one): `gpu [--n N] [--json]`, or says which one it
+//! is and whether it is implemented in software: `gpu --adapter`. Each row shows the
 //! minimal memory traffic in GB/s and compares it with a copy on the same device; for sorting it shows millions of
 //! elements per second, for products GFLOP/s. Times are medians of seven rounds after a warm-up, without transfers.
 //! Every result is compared with the CPU's, and a wrong one ends the run. `tests/bench/gpu_peers.py` prints the same
@@ -261,7 +262,7 @@ fn check(what: &str, got: &[f64], want: &[f64], most: impl Fn(usize) -> f64) -> 
 }
 
 fn run(n: usize, json: bool) -> Result<(), String> {
-    let gpu = Gpu::open(std::env::var("ADL_GPU").ok().as_deref()).map_err(words)?;
+    let gpu = opened()?;
     eprintln!("{}", gpu.caps.name);
     let mut bench = Bench { gpu, n, json, copy: 1.0 };
     let xs = numbers(n);
@@ -284,17 +285,35 @@ fn run(n: usize, json: bool) -> Result<(), String> {
 fn main() -> ExitCode {
     let (mut count, mut json, mut args) = (1_000_000, false, std::env::args().skip(1));
     while let Some(a) = args.next() {
+        if a == "--adapter" {
+            return shown(adapter());
+        }
         let number = if a == "--n" { args.next().and_then(|k| k.parse().ok()) } else { None };
         match (a.as_str(), number) {
             ("--json", _) => json = true,
             ("--n", Some(k)) if k > 0 => count = k,
             _ => {
-                eprintln!("gpu [--n N] [--json]");
+                eprintln!("gpu [--n N] [--json] | gpu --adapter");
                 return ExitCode::FAILURE;
             }
         }
     }
-    match run(count, json) {
+    shown(run(count, json))
+}
+
+fn opened() -> Result<Gpu, String> {
+    Gpu::open(std::env::var("ADL_GPU").ok().as_deref()).map_err(words)
+}
+
+/// Prints the adapter.
+fn adapter() -> Result<(), String> {
+    let caps = opened()?.caps;
+    println!("{}: {}", if caps.software { "software" } else { "card" }, caps.name);
+    Ok(())
+}
+
+fn shown(result: Result<(), String>) -> ExitCode {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("{why}");
