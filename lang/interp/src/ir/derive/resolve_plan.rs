@@ -52,8 +52,9 @@ pub(crate) fn study(
     }));
     machine.effects.rewind();
     let outs = match machine.call_lowered(&fun, leaves.to_vec(), made.results + made.counts.len() + 1) {
-        // A profile also runs dead code, which may ask for the shape of a symbolic zero.
-        Err(e) if e.diag.code == codes::STRUCTURE => {
+        // A profile also runs dead code, which may ask for the shape or an element of an array that does not exist. If the
+        // function itself fails, running it tells.
+        Err(e) if !e.stops() && e.diag.code != codes::ASSERT => {
             return Ok(Err(NotCompiled(Unsupported::new(
                 format!("an error: {}", e.diag.message),
                 e.diag.primary.span,
