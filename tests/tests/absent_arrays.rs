@@ -3,7 +3,7 @@
 use adl_tests::{echo_in, session};
 
 /// What each program was mended for, its entries, and an expression that is true.
-const PROGRAMS: [(&str, &[&str], &str); 15] = [
+const PROGRAMS: [(&str, &[&str], &str); 18] = [
     (
         "an element of a product with a symbolic zero, whose shapes were compared",
         &[
@@ -121,6 +121,28 @@ const PROGRAMS: [(&str, &[&str], &str); 15] = [
             "let g (x : Float) : Float = match Scaled x (fun (y : Float) -> sum (jacfwd (fun (z : [3]Float) -> [x * z[0] * y]) [0.5, 0.5, 0.5])[0]) with | Layer f -> f x | Scaled a f -> a * f a",
         ],
         "grad g 2.0 == 12.0",
+    ),
+    (
+        "the capture of a function that is not chosen, of which a derivative is inside of a derivative",
+        &[
+            "let g ((_, x) : (Float, [_]Float)) : Float = checkpoint (match (None : Option Float) with | None -> (fun (y : Float) -> y * x[1]) | Some _ -> (fun (_ : Float) -> x[0])) 0.5",
+        ],
+        "hvp g (-0.7, [-0.4, -1.6]) (-0.9, [-0.1, 1.1]) == (0.0, [0.0, 0.0])",
+    ),
+    (
+        "a symbolic zero that the segments of a loop receive",
+        &[
+            "type Shape = Ball Float | Poly [_]Float",
+            "let g (x : [_]Float) : Float = snd (linearize (fun (y : [_]Float) -> fold (fun (_ : Float) -> abs) 0.5 (match Ball 0.5 with | Ball _ -> [0.5, y[0]] | Poly z -> z)) x) x",
+        ],
+        "grad_with Sqrt g [1.6] == [1.0]",
+    ),
+    (
+        "dead code of a profile, which reads an array that does not exist",
+        &[
+            "let g (x : Float) : Float = jacfwd (fun (y : Float) -> (hessian (fun (z : [_]Float) -> prod [0.5, y, z[1]]) [0.5, 0.5])[1][0]) x",
+        ],
+        "engine.grad Linearize g 0.3 == 0.0",
     ),
 ];
 

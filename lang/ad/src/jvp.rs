@@ -113,6 +113,8 @@ impl Ad {
     /// J of a function. `wrt` selects the parameters that carry a tangent; selected parameters whose type has no
     /// tangent carry none.
     pub fn jvp(&mut self, p: &mut Program, f: FnId, wrt: &[bool]) -> Result<Jvp, Unsupported> {
+        // Functions inside `f` may be called with symbolic zeros, which must be known before they are prepared.
+        self.given_zeros(adl_opt::shapes::receivers(p, f));
         self.jvp_sharing(p, f, wrt, Vec::new())
     }
 

@@ -52,6 +52,8 @@ impl Ad {
             b: Builder::on((*src).clone()),
         };
         segmenter.like_source(id);
+        // Functions that run segments receive arrays of the source.
+        segmenter.symbolic_zero |= !adl_opt::shapes::own_symbolic_zeros(&src).is_empty();
         segmenter.b.adopt(&src.body.params, &[]);
         segmenter.stmts(&src.body);
         let out = segmenter.b.finish(src.body.results.clone(), Vec::new());
@@ -74,7 +76,7 @@ struct Segmenter<'a> {
     ad: &'a mut Ad,
     p: &'a mut Program,
     how: Segments,
-    /// Whether arrays of the source may be symbolic zeros.
+    /// Whether arrays that the functions made here receive may be symbolic zeros.
     symbolic_zero: bool,
     /// The constants of the source. A segment repeats those that it reads, because derivative rules look for them: for
     /// the neutral element of a reduction, say.
