@@ -61,6 +61,10 @@ fn close(t: &Ty, known: &mut Vec<SizeVar>) -> Ty {
             size_vars(a, known);
             Ty::Fun(a.clone(), std::rc::Rc::new(close(b, known)))
         }
+        Ty::Lin(a, b) => {
+            size_vars(a, known);
+            Ty::Lin(a.clone(), std::rc::Rc::new(close(b, known)))
+        }
         t => open_sizes(t, known),
     }
 }
