@@ -95,6 +95,8 @@ pub struct Cache {
     effectful: HashSet<FnId>,
     /// Those with effects besides messages between ranks.
     outputs: HashSet<FnId>,
+    /// Gradients of engines.
+    engines: HashSet<FnId>,
 }
 
 /// A specialised function, or one in progress.

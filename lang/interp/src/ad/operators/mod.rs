@@ -84,6 +84,7 @@ pub(crate) fn apply(machine: &mut Machine, prim: DerivativeFn, reps: &[Value], a
         DerivativeFn::Ravel => ravel::ravel(machine, &operands[0]),
         DerivativeFn::Unravel => ravel::unravel(machine, &operands[0], &operands[1]),
         DerivativeFn::Engine => crate::engine::apply(machine, &mut operands),
+        DerivativeFn::EngineGrad => crate::engine::strict_gradient(machine, &operands[0], &operands[1], &operands[2]),
     }
 }
 
