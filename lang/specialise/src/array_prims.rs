@@ -46,7 +46,7 @@ impl Spec<'_> {
         let rows: Vec<Vec<Var>> = vals.iter().map(Val::leaves).collect();
         let mut outs = Vec::new();
         for (k, x) in rows[0].iter().enumerate() {
-            let t = self.lift_ty(&self.b.ty(*x))?;
+            let t = self.b.ty(*x).array(1);
             let elems = rows.iter().map(|r| r[k]).collect();
             outs.push(self.b.one(Op::ArrayLit { elems, shape: None }, t));
         }
@@ -246,7 +246,7 @@ impl Spec<'_> {
         }
         let mut outs = Vec::new();
         for a in v.leaves() {
-            let t = self.lift_ty(&self.b.ty(a))?;
+            let t = self.b.ty(a).array(1);
             outs.push(self.b.one(Op::Replicate { n, a }, t));
         }
         Ok(Val::array_of(v.with(&outs)))

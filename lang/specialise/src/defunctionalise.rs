@@ -420,7 +420,7 @@ impl Spec<'_> {
         let rows: Vec<Vec<Var>> = vals.iter().map(Val::leaves).collect();
         let mut outs = Vec::new();
         for (k, x) in rows[0].iter().enumerate() {
-            let t = self.lift_ty(&self.b.ty(*x))?;
+            let t = self.b.ty(*x).array(1);
             outs.push(self.b.one(Op::ArrayLit { elems: rows.iter().map(|r| r[k]).collect(), shape: None }, t));
         }
         Ok(Val::array_of(vals[0].with(&outs)))

@@ -229,7 +229,7 @@ impl<'s> Spec<'s> {
             let mut made = Block::default();
             let elems = src.iter().map(|s| self.source(&mut made, ty, s)).collect();
             made.stmts.into_iter().for_each(|s| self.b.push(s));
-            let t = self.lift_ty(ty)?;
+            let t = ty.array(1);
             outs.push(self.b.one(Op::ArrayLit { elems, shape: None }, t));
         }
         Ok(Val::array_of(template.with(&outs)))
