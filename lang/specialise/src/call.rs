@@ -82,7 +82,10 @@ impl<'s> Spec<'s> {
         }
         if args.len() > arity {
             let rest = args.split_off(arity);
-            return match self.call_inner(fun, args, None, here)? {
+            let known = ty.clone().and_then(|t| {
+                rest.iter().rev().try_fold(t, |result, a| Some(Ty::Fun(Rc::new(self.ty_of_val(a)?), Rc::new(result))))
+            });
+            return match self.call_inner(fun, args, known, here)? {
                 Val::Fun(g) => self.call(&g, rest, ty),
                 Val::Bottom => Ok(Val::Bottom),
                 _ => Err(self.no("an application of something that is not a function")),

@@ -13,7 +13,7 @@
 //! ([`FunctionData::again`]).
 
 use crate::call::{IrTarget, ResultPromise};
-use crate::info::local_types;
+use crate::info::{local_types, tyvars};
 use crate::key::Key;
 use crate::limits::defunctionalise::MAX_CODES;
 use crate::types::{apply, closed};
@@ -22,7 +22,7 @@ use crate::{Layout, Res, Spec};
 use adl_ir::{Block, DataDecl, DataId, FnId, Function, Op, Out, Ty as IrTy, Var};
 use adl_typing::core::{GlobalId, Lambda};
 use adl_typing::ty::{self, Ty};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 /// The data type for functions of one type.
@@ -115,8 +115,11 @@ pub(crate) fn in_arrays(t: &Ty) -> bool {
 impl Spec<'_> {
     /// The data type for functions of a given type.
     pub(crate) fn function_data(&mut self, t: &Ty) -> Res<DataId> {
-        let ty = apply(&BTreeMap::new(), t);
-        let (Ty::Fun(arg, result), true) = (&ty, closed(&ty)) else { return Err(self.no("a function inside data")) };
+        // A type variable without an instance has no values, so that any type will do.
+        let mut vars = BTreeSet::new();
+        tyvars(t, &mut vars);
+        let ty = apply(&vars.into_iter().map(|v| (v, Ty::Int)).collect(), t);
+        let Ty::Fun(arg, result) = &ty else { return Err(self.no("a function inside data")) };
         if let Some(d) = self.boxes.by_type.get(&ty) {
             return Ok(*d);
         }
