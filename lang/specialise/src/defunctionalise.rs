@@ -148,6 +148,12 @@ impl Spec<'_> {
             .ok_or_else(|| crate::Unsupported::new("a function inside data", adl_syntax::span::Span::default()))
     }
 
+    /// The type of the functions that a data type represents.
+    pub(crate) fn function_ty(&mut self, d: DataId) -> Res<Ty> {
+        let kind = self.kind(d)?;
+        Ok(Ty::Fun(Rc::new(kind.arg.clone()), Rc::new(kind.result.clone())))
+    }
+
     /// Converts the functions in a value to data where a layout requires it.
     pub(crate) fn shaped(&mut self, v: Val, layout: &Layout) -> Res<Val> {
         if !v.has_fun() {
@@ -189,8 +195,7 @@ impl Spec<'_> {
             Fun::Tagged(tag, fs) => return self.boxed_choice(*tag, fs, 0, id),
             _ => f.clone(),
         };
-        let kind = self.kind(id)?;
-        let t = Ty::Fun(Rc::new(kind.arg.clone()), Rc::new(kind.result.clone()));
+        let t = self.function_ty(id)?;
         let Val::Fun(f) = self.instantiate(Val::Fun(f), &t) else { return Err(self.no("a function inside data")) };
         let f = self.with_data_captured(&f)?;
         let reached = self.globals_of(&[Val::Fun(f.clone())]);

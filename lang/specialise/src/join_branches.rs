@@ -61,7 +61,7 @@ impl<'s> Spec<'s> {
 
     /// `if c then yes else no`.
     pub(crate) fn branch_on(&mut self, c: Var, yes: Make<'_, 's>, no: Make<'_, 's>) -> Res<Val> {
-        match self.lits.get(&c) {
+        match self.known.literals.get(&c) {
             Some(Lit::Bool(true)) => return yes(self),
             Some(Lit::Bool(false)) => return no(self),
             _ => {}
