@@ -444,6 +444,7 @@ fn reference(p: Prim) -> Reference {
             | DerivativeFn::Hessian
             | DerivativeFn::Hvp
             | DerivativeFn::Engine
+            | DerivativeFn::EngineGrad
             | DerivativeFn::Gradcheck
             | DerivativeFn::GradWith
             | DerivativeFn::ValueAndGradWith

@@ -449,6 +449,7 @@ fn check(p: Prim) -> Check {
             | DerivativeFn::Hessian
             | DerivativeFn::Hvp
             | DerivativeFn::Engine
+            | DerivativeFn::EngineGrad
             | DerivativeFn::Gradcheck
             | DerivativeFn::GradWith
             | DerivativeFn::ValueAndGradWith

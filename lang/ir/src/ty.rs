@@ -31,7 +31,7 @@ impl Ty {
     pub fn array(&self, rank: u32) -> Ty {
         match (rank, self) {
             (0, _) => self.clone(),
-            (_, Ty::Array(e, r)) if e.is_flat() => Ty::Array(e.clone(), r + rank),
+            (_, Ty::Array(e, r)) if !matches!(**e, Ty::Array(..)) => Ty::Array(e.clone(), r + rank),
             _ => Ty::Array(Rc::new(self.clone()), rank),
         }
     }

@@ -155,7 +155,7 @@ impl Spec<'_> {
 
     fn power(&mut self, args: &[Val]) -> Res<Val> {
         let (x, n) = (self.leaf(&args[0])?, self.leaf(&args[1])?);
-        match self.lits.get(&n) {
+        match self.known.literals.get(&n) {
             Some(Lit::I64(k)) => match i32::try_from(*k) {
                 Ok(k) => Ok(Val::Leaf(self.b.un(Un::Powi(k), x))),
                 Err(_) => {

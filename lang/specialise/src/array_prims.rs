@@ -46,7 +46,7 @@ impl Spec<'_> {
         let rows: Vec<Vec<Var>> = vals.iter().map(Val::leaves).collect();
         let mut outs = Vec::new();
         for (k, x) in rows[0].iter().enumerate() {
-            let t = self.lift_ty(&self.b.ty(*x))?;
+            let t = self.b.ty(*x).array(1);
             let elems = rows.iter().map(|r| r[k]).collect();
             outs.push(self.b.one(Op::ArrayLit { elems, shape: None }, t));
         }
@@ -129,7 +129,8 @@ impl Spec<'_> {
 
     /// Array primitives that build arrays or rearrange elements, applied to all their arguments.
     pub(crate) fn array_prim(&mut self, prim: ArrayFn, args: &[Val], ty: Option<Ty>) -> Res<Val> {
-        if let (ArrayFn::Concat | ArrayFn::Append | ArrayFn::Put, Some(array)) = (prim, &ty)
+        use ArrayFn::{Append, Concat, Put, Scatter, ScatterWithin};
+        if let (Append | Concat | Put | Scatter | ScatterWithin, Some(array)) = (prim, &ty)
             && args.iter().any(Val::has_fun)
             && closed(array)
         {
@@ -246,7 +247,7 @@ impl Spec<'_> {
         }
         let mut outs = Vec::new();
         for a in v.leaves() {
-            let t = self.lift_ty(&self.b.ty(a))?;
+            let t = self.b.ty(a).array(1);
             outs.push(self.b.one(Op::Replicate { n, a }, t));
         }
         Ok(Val::array_of(v.with(&outs)))
@@ -299,8 +300,8 @@ impl Spec<'_> {
             [_, Val::Tuple(indices), _] => (0..indices.len()).fold(array.clone(), |t, _| element(&t)),
             _ => element(array),
         };
-        let tys = if prim == ArrayFn::Put { vec![array.clone(), Ty::Int, replaced] } else { vec![array.clone(); 2] };
-        args.iter().zip(&tys).map(|(v, t)| self.functions_as_data(v.clone(), t)).collect()
+        let last = if prim == ArrayFn::Put { &replaced } else { array };
+        args.iter().zip([array, array, last]).map(|(v, t)| self.functions_as_data(v.clone(), t)).collect()
     }
 
     /// `dest` with the element or row at an index, or at a tuple of indices, replaced.

@@ -82,7 +82,10 @@ impl<'s> Spec<'s> {
         }
         if args.len() > arity {
             let rest = args.split_off(arity);
-            return match self.call_inner(fun, args, None, here)? {
+            let known = ty.clone().and_then(|t| {
+                rest.iter().rev().try_fold(t, |result, a| Some(Ty::Fun(Rc::new(self.ty_of_val(a)?), Rc::new(result))))
+            });
+            return match self.call_inner(fun, args, known, here)? {
                 Val::Fun(g) => self.call(&g, rest, ty),
                 Val::Bottom => Ok(Val::Bottom),
                 _ => Err(self.no("an application of something that is not a function")),
@@ -358,7 +361,7 @@ impl<'s> Spec<'s> {
             std::mem::take(&mut self.env),
             self.subst.clone(),
             std::mem::replace(&mut self.globals, Rc::new(inner)),
-            std::mem::take(&mut self.lits),
+            std::mem::take(&mut self.known),
             std::mem::take(&mut self.sizes),
             std::mem::take(&mut self.sparse),
             std::mem::take(&mut self.elems),
@@ -377,9 +380,9 @@ impl<'s> Spec<'s> {
         self.note_result(id, &v)?;
         let v = self.as_promised(id, v, result)?;
         let b;
-        (b, self.env, self.subst, self.globals, self.lits, self.sizes, self.sparse, self.elems) = {
-            let (o, env, subst, globals, lits, sizes, sparse, elems) = outer;
-            (std::mem::replace(&mut self.b, o), env, subst, globals, lits, sizes, sparse, elems)
+        (b, self.env, self.subst, self.globals, self.known, self.sizes, self.sparse, self.elems) = {
+            let (o, env, subst, globals, known, sizes, sparse, elems) = outer;
+            (std::mem::replace(&mut self.b, o), env, subst, globals, known, sizes, sparse, elems)
         };
         let leaves = v.leaves();
         let f = b.finish(leaves.clone(), Vec::new());

@@ -115,7 +115,7 @@ impl<'s> Spec<'s> {
         let body = self.b.close(results, Vec::new());
         let mut tys = vec![IrTy::Data(id)];
         for t in &leaves {
-            tys.push(self.lift_ty(t)?);
+            tys.push(t.array(1));
         }
         tys.push(IrTy::I64);
         let ir_loop = adl_ir::Loop {

@@ -13,7 +13,7 @@
 //! ([`FunctionData::again`]).
 
 use crate::call::{IrTarget, ResultPromise};
-use crate::info::local_types;
+use crate::info::{local_types, tyvars};
 use crate::key::Key;
 use crate::limits::defunctionalise::MAX_CODES;
 use crate::types::{apply, closed};
@@ -22,7 +22,7 @@ use crate::{Layout, Res, Spec};
 use adl_ir::{Block, DataDecl, DataId, FnId, Function, Op, Out, Ty as IrTy, Var};
 use adl_typing::core::{GlobalId, Lambda};
 use adl_typing::ty::{self, Ty};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 /// The data type for functions of one type.
@@ -115,8 +115,11 @@ pub(crate) fn in_arrays(t: &Ty) -> bool {
 impl Spec<'_> {
     /// The data type for functions of a given type.
     pub(crate) fn function_data(&mut self, t: &Ty) -> Res<DataId> {
-        let ty = apply(&BTreeMap::new(), t);
-        let (Ty::Fun(arg, result), true) = (&ty, closed(&ty)) else { return Err(self.no("a function inside data")) };
+        // A type variable without an instance has no values, so that any type will do.
+        let mut vars = BTreeSet::new();
+        tyvars(t, &mut vars);
+        let ty = apply(&vars.into_iter().map(|v| (v, Ty::Int)).collect(), t);
+        let Ty::Fun(arg, result) = &ty else { return Err(self.no("a function inside data")) };
         if let Some(d) = self.boxes.by_type.get(&ty) {
             return Ok(*d);
         }
@@ -143,6 +146,12 @@ impl Spec<'_> {
             .kinds
             .get_mut(&d)
             .ok_or_else(|| crate::Unsupported::new("a function inside data", adl_syntax::span::Span::default()))
+    }
+
+    /// The type of the functions that a data type represents.
+    pub(crate) fn function_ty(&mut self, d: DataId) -> Res<Ty> {
+        let kind = self.kind(d)?;
+        Ok(Ty::Fun(Rc::new(kind.arg.clone()), Rc::new(kind.result.clone())))
     }
 
     /// Converts the functions in a value to data where a layout requires it.
@@ -186,8 +195,7 @@ impl Spec<'_> {
             Fun::Tagged(tag, fs) => return self.boxed_choice(*tag, fs, 0, id),
             _ => f.clone(),
         };
-        let kind = self.kind(id)?;
-        let t = Ty::Fun(Rc::new(kind.arg.clone()), Rc::new(kind.result.clone()));
+        let t = self.function_ty(id)?;
         let Val::Fun(f) = self.instantiate(Val::Fun(f), &t) else { return Err(self.no("a function inside data")) };
         let f = self.with_data_captured(&f)?;
         let reached = self.globals_of(&[Val::Fun(f.clone())]);
@@ -420,7 +428,7 @@ impl Spec<'_> {
         let rows: Vec<Vec<Var>> = vals.iter().map(Val::leaves).collect();
         let mut outs = Vec::new();
         for (k, x) in rows[0].iter().enumerate() {
-            let t = self.lift_ty(&self.b.ty(*x))?;
+            let t = self.b.ty(*x).array(1);
             outs.push(self.b.one(Op::ArrayLit { elems: rows.iter().map(|r| r[k]).collect(), shape: None }, t));
         }
         Ok(Val::array_of(vals[0].with(&outs)))

@@ -37,10 +37,7 @@ impl Spec<'_> {
                 Ok(Val::Tuple(vec![y, t]))
             }
             DerivativeFn::Hvp => {
-                let g = Val::fun(Fun::Partial(
-                    Rc::new(Fun::Prim(Prim::Derivative(DerivativeFn::Grad), reps)),
-                    vec![args[0].clone()],
-                ));
+                let g = gradient_of(&args[0], reps);
                 Ok(self.jvp(&g, &args[1], &args[2])?.1)
             }
             DerivativeFn::Linearize | DerivativeFn::Vjp => {
@@ -54,10 +51,8 @@ impl Spec<'_> {
                 self.jacobian(prim, &args[0], &args[1])
             }
             DerivativeFn::Hessian => {
-                let g = Val::fun(Fun::Partial(
-                    Rc::new(Fun::Prim(Prim::Derivative(DerivativeFn::Grad), reps)),
-                    vec![args[0].clone()],
-                ));
+                // The hidden argument here is the type of the numbers, not of the point.
+                let g = gradient_of(&args[0], Vec::new());
                 self.jacobian(DerivativeFn::Jacfwd, &g, &args[1])
             }
             DerivativeFn::StopGrad if args[0].has_fun() => Err(self.no("`stop_grad` of a function")),
@@ -73,7 +68,10 @@ impl Spec<'_> {
             })),
             DerivativeFn::Ravel => self.ravel(&args[0]),
             DerivativeFn::Unravel => self.unravel(&args[0], &args[1]),
-            DerivativeFn::Engine => Err(self.no("an engine of reverse mode, which is measured while it runs")),
+            DerivativeFn::EngineGrad => self.engine_gradient(&args[1], &args[2]),
+            DerivativeFn::Engine => {
+                Err(self.no("the cost of an engine of reverse mode, which is measured while it runs"))
+            }
             DerivativeFn::JacobianSparse
             | DerivativeFn::Gradcheck
             | DerivativeFn::ResidualsUnder
@@ -184,6 +182,19 @@ impl Spec<'_> {
         let one = Val::Leaf(self.b.real(1.0, y));
         let g = self.apply_linear(&l, &one)?;
         Ok((l.y, g))
+    }
+
+    /// The gradient by an engine, which is that of `grad`. It is a function of its own, so that code which runs engines
+    /// is known ([`crate::Entry::engines`]).
+    fn engine_gradient(&mut self, f: &Val, x: &Val) -> Res<Val> {
+        let inputs = [x.clone(), f.clone()];
+        let key = self.key(vec![KeyToken::What("engine")], &inputs)?;
+        let t = self.outline(key, "engine", &inputs, ResultPromise::Nothing, &mut |s, vals| {
+            Ok(s.value_and_grad(&vals[1], &vals[0])?.1)
+        })?;
+        let t = self.without_effects(t, "a function that an engine differentiates")?;
+        self.cache.engines.insert(t.id);
+        self.emit_call(&t, &inputs, None, false)
     }
 
     fn jvp(&mut self, f: &Val, x: &Val, v: &Val) -> Res<(Val, Val)> {
@@ -361,6 +372,12 @@ impl Spec<'_> {
         let to = self.b.shape(template);
         (self.b.one(Op::Reshape { a: part, to, from: None }, IrTy::F64.array(ty.rank())), next)
     }
+}
+
+/// The function `grad f`.
+fn gradient_of(f: &Val, reps: Vec<Val>) -> Val {
+    let grad = Fun::Prim(Prim::Derivative(DerivativeFn::Grad), reps);
+    Val::fun(Fun::Partial(Rc::new(grad), vec![f.clone()]))
 }
 
 /// Whether all values of a type have the same shape.

@@ -144,7 +144,7 @@ impl Spec<'_> {
     /// A variable with the value of a literal.
     pub(crate) fn lit(&mut self, l: IrLit) -> Var {
         let v = self.b.lit(l.clone());
-        self.lits.insert(v, l);
+        self.known.literals.insert(v, l);
         v
     }
 

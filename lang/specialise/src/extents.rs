@@ -78,7 +78,7 @@ impl KnownExtents {
 impl Spec<'_> {
     /// The extent that an Int is known to be.
     pub(crate) fn known_extent(&self, n: Var) -> Extent {
-        match (self.sizes.of.get(&n), self.lits.get(&n)) {
+        match (self.sizes.of.get(&n), self.known.literals.get(&n)) {
             (Some(e), _) => *e,
             (None, Some(Lit::I64(k))) => Extent::Const(*k),
             _ => Extent::Int(n),

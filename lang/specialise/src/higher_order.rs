@@ -199,7 +199,7 @@ impl<'s> Spec<'s> {
 
     fn reduce_numbers(&mut self, prim: Prim, initial: Var, array: Var) -> Res<Val> {
         let t = self.b.ty(initial);
-        let neutral = |s: &Self, n: f64| matches!(s.lits.get(&initial), Some(Lit::F64(k)) if *k == n);
+        let neutral = |s: &Self, n: f64| matches!(s.known.literals.get(&initial), Some(Lit::F64(k)) if *k == n);
         Ok(Val::Leaf(match prim {
             Prim::Bin(Bin::Add) => {
                 let total = self.b.one(Op::Sum { a: array, n: None }, t);
@@ -228,7 +228,7 @@ impl<'s> Spec<'s> {
     fn scan(&mut self, kind: SoacKind, f: &Rc<Fun>, e: &Val, xs: &Val, here: bool) -> Res<Val> {
         if let (Some(Prim::Bin(Bin::Add)), Val::Leaf(x), Val::Leaf(z), SoacKind::Scan) = (operator(f), xs, e, kind)
             && self.b.ty(*x).rank() == 1
-            && matches!(self.lits.get(z), Some(Lit::F64(k)) if *k == 0.0)
+            && matches!(self.known.literals.get(z), Some(Lit::F64(k)) if *k == 0.0)
         {
             let t = self.b.ty(*x);
             return Ok(Val::Leaf(self.b.one(Op::Cumsum { a: *x, reverse: false }, t)));

@@ -28,7 +28,8 @@ pub(crate) struct CodeInfo {
     _code: Rc<Lambda>,
 }
 
-fn tyvars(t: &Ty, out: &mut BTreeSet<TyVar>) {
+/// Collects the type variables of a type.
+pub(crate) fn tyvars(t: &Ty, out: &mut BTreeSet<TyVar>) {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || match t {
         Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Meta(_) => {}
         Ty::Var(v) => {

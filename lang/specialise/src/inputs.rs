@@ -58,6 +58,7 @@ impl Spec<'_> {
             result,
             datas: self.cache.layouts.clone(),
             effects: self.effects > 0,
+            engines: self.p.callees(func, |_, _| true).iter().any(|f| self.cache.engines.contains(f)),
             host_calls: self.cache.host_calls.clone(),
         })
     }

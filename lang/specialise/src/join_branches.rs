@@ -61,7 +61,7 @@ impl<'s> Spec<'s> {
 
     /// `if c then yes else no`.
     pub(crate) fn branch_on(&mut self, c: Var, yes: Make<'_, 's>, no: Make<'_, 's>) -> Res<Val> {
-        match self.lits.get(&c) {
+        match self.known.literals.get(&c) {
             Some(Lit::Bool(true)) => return yes(self),
             Some(Lit::Bool(false)) => return no(self),
             _ => {}
@@ -229,7 +229,7 @@ impl<'s> Spec<'s> {
             let mut made = Block::default();
             let elems = src.iter().map(|s| self.source(&mut made, ty, s)).collect();
             made.stmts.into_iter().for_each(|s| self.b.push(s));
-            let t = self.lift_ty(ty)?;
+            let t = ty.array(1);
             outs.push(self.b.one(Op::ArrayLit { elems, shape: None }, t));
         }
         Ok(Val::array_of(template.with(&outs)))

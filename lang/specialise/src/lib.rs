@@ -95,6 +95,8 @@ pub struct Cache {
     effectful: HashSet<FnId>,
     /// Those with effects besides messages between ranks.
     outputs: HashSet<FnId>,
+    /// Gradients of engines.
+    engines: HashSet<FnId>,
 }
 
 /// A specialised function, or one in progress.
@@ -105,6 +107,14 @@ pub(crate) struct Specialized {
     globals: Rc<[GlobalId]>,
     /// The result over the function's own variables; `None` while it is in progress.
     result: Option<Val>,
+}
+
+/// What is known of the values of variables.
+#[derive(Default)]
+struct KnownValues {
+    literals: HashMap<Var, Lit>,
+    /// Data that was built here: the constructor's tag and its fields, in which functions are still code.
+    built: HashMap<Var, (u32, Rc<[Val]>)>,
 }
 
 /// Functions that were called before their bodies existed.
@@ -125,8 +135,8 @@ pub(crate) struct Spec<'a> {
     env: HashMap<Local, Val>,
     subst: Subst,
     globals: Rc<BTreeMap<GlobalId, Val>>,
-    /// Literals by variable.
-    lits: HashMap<Var, Lit>,
+    /// Values of variables.
+    known: KnownValues,
     /// Facts about extents.
     sizes: extents::KnownExtents,
     /// Facts about zeros.
@@ -165,7 +175,7 @@ impl<'a> Spec<'a> {
             env: HashMap::new(),
             subst: Rc::new(BTreeMap::new()),
             globals: Rc::new(BTreeMap::new()),
-            lits: HashMap::new(),
+            known: KnownValues::default(),
             sizes: extents::KnownExtents::default(),
             sparse: sparse::KnownZeros::default(),
             elems: Vec::new(),

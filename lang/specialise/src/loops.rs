@@ -365,7 +365,7 @@ impl<'s> Spec<'s> {
         let mut open = false;
         for (x, out) in rows.iter().zip(outs) {
             let ty = self.b.ty(*out);
-            match extents.get(x).filter(|_| ty.scalar().is_flat()) {
+            match extents.get(x) {
                 _ if self.b.ty(*x).rank() == 0 => {}
                 Some(inner) => {
                     let mut elems = vec![count];
@@ -390,10 +390,10 @@ impl<'s> Spec<'s> {
         Ok(())
     }
 
-    fn out_ty(&mut self, x: Var, out: Out) -> Res<IrTy> {
+    fn out_ty(&self, x: Var, out: Out) -> Res<IrTy> {
         let t = self.b.ty(x);
         match out {
-            Out::Collect | Out::Boxed => self.lift_ty(&t),
+            Out::Collect | Out::Boxed => Ok(t.array(1)),
             Out::Sum if matches!(t.scalar(), IrTy::F64 | IrTy::F32 | IrTy::I64) => Ok(t),
             Out::Sum => Err(self.no("a sum of data that are not all numbers")),
         }

@@ -115,6 +115,16 @@ impl Spec<'_> {
         let Val::Data(data, d) = self.bound_local(on)? else {
             return Err(self.no("a constructor pattern on something that is no data"));
         };
+        if let Some((tag, vals)) = self.known.built.get(&data).cloned() {
+            return match (cases.iter().find(|c| c.0.tag == tag), default) {
+                (Some((_, fields, sub)), _) => {
+                    self.env.extend(fields.iter().copied().zip(vals.iter().cloned()));
+                    self.tree(sub, arms)
+                }
+                (None, Some(t)) => self.tree(t, arms),
+                (None, None) => Ok(self.fail("no arm of this `match` fits the value")),
+            };
+        }
         let layouts = self.constructors_of(d)?;
         if let ([(con, fields, sub)], 1) = (cases, layouts.len()) {
             let vals = self.fields(data, d, con.tag)?;
@@ -213,9 +223,16 @@ impl Spec<'_> {
     /// Builds data from its constructor and fields.
     pub(crate) fn con(&mut self, id: adl_ir::DataId, tag: u32, vals: &[Val]) -> Res<Val> {
         let layouts = self.constructors_of(id)?;
-        let mut shaped = Vec::new();
+        let (mut shaped, mut code) = (Vec::new(), Vec::new());
         for (l, v) in layouts[tag as usize].1.iter().zip(vals) {
             shaped.push(self.shaped(v.clone(), l)?);
+            code.push(match l {
+                Layout::Fun(d) => {
+                    let t = self.function_ty(*d)?;
+                    self.instantiate(v.clone(), &t)
+                }
+                _ => v.clone(),
+            });
         }
         let vals = shaped;
         for (l, v) in layouts[tag as usize].1.iter().zip(&vals) {
@@ -225,6 +242,7 @@ impl Spec<'_> {
         }
         let fields = vals.iter().flat_map(Val::leaves).collect();
         let x = self.b.one(Op::Construct { data: id, tag, fields }, IrTy::Data(id));
+        self.known.built.insert(x, (tag, code.into()));
         Ok(Val::Data(x, id))
     }
 

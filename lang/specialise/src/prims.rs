@@ -30,8 +30,9 @@ impl Spec<'_> {
             return Ok(if vals.is_empty() { Val::Fun(f) } else { Val::fun(Fun::Partial(f, vals)) });
         }
         let rest = vals.split_off(arity);
-        let known = rest.is_empty().then(|| ty.clone());
-        let v = self.prim_here(prim, reps, vals, known, here)?;
+        let after = args.iter().skip(arity).rev();
+        let known = after.fold(ty.clone(), |result, a| Ty::Fun(Rc::new(self.ty(&a.ty)), Rc::new(result)));
+        let v = self.prim_here(prim, reps, vals, Some(known), here)?;
         match v {
             v if rest.is_empty() => Ok(v),
             Val::Fun(f) => self.call(&f, rest, Some(ty)),

@@ -119,14 +119,9 @@ impl Spec<'_> {
                 r.fields.iter().map(|(n, t)| Ok((*n, self.layout(t)?))).collect::<Result<_, Unsupported>>()?,
             ),
             Ty::Array(_, e) => match self.layout(e)? {
-                Layout::Leaf(t) => Layout::Leaf(self.lift_ty(&t)?),
+                Layout::Leaf(t) => Layout::Leaf(t.array(1)),
                 Layout::Unit => return Err(self.no("an array of `()`")),
-                other => {
-                    for t in other.leaves() {
-                        self.lift_ty(&t)?;
-                    }
-                    Layout::Array(Rc::new(other))
-                }
+                other => Layout::Array(Rc::new(other)),
             },
             t if let Some(part) = ty::part_of_each(t) => Layout::Record(vec![(ty::each_field(), self.layout(part)?)]),
             Ty::Data(id, args) => Layout::Data(self.data(*id, args)?),
@@ -135,14 +130,6 @@ impl Spec<'_> {
             // them.
             Ty::Var(_) | Ty::Meta(_) => Layout::Leaf(IrTy::I64),
         })
-    }
-
-    /// The type with one more axis.
-    pub(crate) fn lift_ty(&self, t: &IrTy) -> Result<IrTy, Unsupported> {
-        match t {
-            IrTy::Array(e, _) if !e.is_flat() => Err(self.no("an array of arrays of texts or declared data")),
-            other => Ok(other.array(1)),
-        }
     }
 
     /// The IR data type of a declared type at its arguments.

@@ -171,6 +171,9 @@ pub struct Entry {
     pub datas: HashMap<DataId, Rc<Vec<(Symbol, Vec<Layout>)>>>,
     /// Whether it has effects.
     pub effects: bool,
+    /// Whether it contains gradients of engines, which are computed as by `grad`. Code that is not differentiated runs
+    /// the engines instead.
+    pub engines: bool,
     /// The calls of the host that the program may contain, by primitive and first operand.
     pub host_calls: HashMap<(Prim, Rc<str>), Rc<HostCall>>,
 }

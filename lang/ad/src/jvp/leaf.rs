@@ -235,10 +235,12 @@ impl J<'_> {
         }
     }
 
-    /// The tangent of a variable. An array without one gets a materialised zero, for operations that need its shape.
+    /// The tangent of a variable. An array without one gets a materialised zero, for operations that need its shape,
+    /// unless it is a symbolic zero itself and has none.
     fn full_tangent(&mut self, v: Var) -> Var {
         let ty = self.b.ty(v);
-        if self.has(v).is_some() || ty.rank() == 0 || !ty.scalar().is_real() {
+        let absent = self.symbolic_zeros.contains(&v);
+        if self.has(v).is_some() || absent || ty.rank() == 0 || !ty.scalar().is_real() {
             return self.tangent(v);
         }
         let shape = self.shape(v);

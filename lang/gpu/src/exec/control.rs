@@ -266,7 +266,7 @@ impl<'a> Exec<'a> {
         match out {
             Out::Sum => Ok(x.pop().unwrap_or_else(|| zero(ty))),
             Out::Boxed => Ok(self.boxed(x)),
-            Out::Collect if !ty.scalar().is_flat() => Ok(Value::Data(0, Rc::new(x))),
+            Out::Collect if !ty.scalar().is_flat() => boxes(x, ty),
             Out::Collect if x.is_empty() && ty.rank() == 1 => self.gpu.empty(kind(ty)?, vec![0]).map(Value::Array),
             Out::Collect if x.is_empty() && fr.f.linear(v) => Ok(Value::SymbolicZero),
             Out::Collect if x.is_empty() => unsupported("rows that no iteration makes"),
@@ -289,7 +289,7 @@ impl<'a> Exec<'a> {
     /// Values of one shape as an array.
     pub(super) fn stacked(&mut self, x: &[Value], ty: &adl_ir::Ty) -> Res<Value> {
         if !ty.scalar().is_flat() {
-            return Ok(Value::Data(0, Rc::new(x.to_vec())));
+            return boxes(x.to_vec(), ty);
         }
         let ints: Option<Vec<i64>> =
             x.iter().map(|v| if let Value::Number(Lit::I64(n)) = v { Some(*n) } else { None }).collect();
@@ -326,4 +326,9 @@ impl<'a> Exec<'a> {
             Value::Data(..) | Value::SymbolicZero => unsupported("data, or an absent zero, in an array"),
         }
     }
+}
+
+/// An array of boxes.
+fn boxes(x: Vec<Value>, ty: &adl_ir::Ty) -> Res<Value> {
+    if ty.rank() > 1 { unsupported("boxes in several axes") } else { Ok(Value::Data(0, Rc::new(x))) }
 }

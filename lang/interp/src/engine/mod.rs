@@ -37,6 +37,9 @@
 //! An engine is generic over its scalars ([`run_state::Field`]): floats, or values that outer derivatives trace, so
 //! that engines can be nested.
 //!
+//! Compiled AD does not run engines. The gradient of an engine in a function that is differentiated is compiled as that
+//! of `grad`, and costs stay on the tape.
+//!
 //! Costs. The primal counts one operation for each operation on traced numbers. The backward pass counts one
 //! for each addition and multiplication, for each number that is written or copied, and for each level of a
 //! balanced map that is traversed. Memory is the peak number of bytes of closures, staged calls and collected
@@ -126,6 +129,15 @@ pub(crate) fn apply(machine: &mut Machine, args: &mut [Value]) -> Res<Value> {
         [counts.primal, counts.backward, counts.calls, counts.peak].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
     let parts = vec![array::ints(counted.to_vec()), data_text(status), Value::Float(seconds), value, gradient];
     Ok(Value::Tuple(Rc::new(Tuple(parts))))
+}
+
+/// `__engine_grad engine func input`: the gradient. An engine that gives up is an error.
+pub(crate) fn strict_gradient(machine: &mut Machine, engine: &Value, func: &Value, input: &Value) -> Res<Value> {
+    let engine = Engine::at(engine);
+    match gradient(machine, engine, func, input, &mut Counts::default(), &mut Value::Zero) {
+        Ok((g, _)) => Ok(g),
+        Err(stop) => Err(stop.error(&format!("{engine:?}"))),
+    }
 }
 
 /// What remains of a gradient computation; its cost is counted after the clock has stopped.

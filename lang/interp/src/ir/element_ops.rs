@@ -151,8 +151,8 @@ fn add_ints(d: &mut [i64], s: &[i64]) -> Res<()> {
     Ok(())
 }
 
-/// Adds `value` to the elements of `acc` from offset `offset` on.
-fn add_run(machine: &mut Machine, acc: &mut Array, offset: usize, value: &Value) -> Res<()> {
+/// Adds `value` to the elements of `acc` from offset `offset` on, or to one element that is an array itself (`boxed`).
+fn add_run(machine: &mut Machine, acc: &mut Array, offset: usize, value: &Value, boxed: bool) -> Res<()> {
     match (acc.buf_mut(), value) {
         (Buf::F64(d), Value::Float(x)) => d[offset] += x,
         (Buf::F32(d), Value::F32(x)) => d[offset] += x,
@@ -172,7 +172,7 @@ fn add_run(machine: &mut Machine, acc: &mut Array, offset: usize, value: &Value)
             _ if a.is_empty() => {}
             _ => return Err(kind()),
         },
-        (Buf::Boxed(d), Value::Array(a)) => match a.buf() {
+        (Buf::Boxed(d), Value::Array(a)) if !boxed => match a.buf() {
             Buf::Boxed(s) => {
                 for (d, s) in d[offset..offset + s.len()].iter_mut().zip(s) {
                     *d = arith::bin(machine, Bin::Add, std::mem::take(d), s.clone())?;
@@ -194,13 +194,16 @@ pub(crate) fn add_at(m: &mut Machine, acc: Value, at: &[Value], v: Value) -> Res
     let mut acc = owned(acc)?;
     let (o, row) = offset(&acc, at)?;
     check_row(&acc, at.len(), row, &v)?;
-    add_run(m, &mut acc, o, &v)?;
+    let boxed = at.len() >= acc.shape.len();
+    add_run(m, &mut acc, o, &v, boxed)?;
     Ok(Value::Array(Rc::new(acc)))
 }
 
 fn check_row(acc: &Array, axes: usize, row: usize, v: &Value) -> Res<()> {
     match v {
-        Value::Array(a) if acc.kind() != Kind::Boxed && a.shape.iter().product::<usize>() != row => {
+        Value::Array(a)
+            if (acc.kind() != Kind::Boxed || axes < acc.shape.len()) && a.shape.iter().product::<usize>() != row =>
+        {
             Err(arith::shapes_differ(&acc.shape[axes.min(acc.shape.len())..], &a.shape))
         }
         _ => Ok(()),
@@ -230,7 +233,7 @@ pub(crate) fn add_slice(m: &mut Machine, acc: Value, lo: &Value, v: Value) -> Re
     let (n, k, lo) = (acc.len(), seq::len(&v), int(lo));
     let row: usize = acc.shape[1..].iter().product();
     match usize::try_from(lo) {
-        Ok(lo) if lo + k <= n => add_run(m, &mut acc, lo * row, &v)?,
+        Ok(lo) if lo + k <= n => add_run(m, &mut acc, lo * row, &v, false)?,
         _ => return Err(seq::out_of_bounds(lo, n)),
     }
     Ok(Value::Array(Rc::new(acc)))
@@ -340,10 +343,11 @@ pub(crate) fn add_gather(machine: &mut Machine, acc: Value, at: &Value, v: Value
             }
         }
         (Buf::Boxed(d), Buf::Boxed(s)) => {
-            for (i, s) in at.iter().zip(s) {
+            for (k, i) in at.iter().enumerate() {
                 let Some(i) = place(*i)? else { continue };
-                let d = &mut d[i];
-                *d = arith::bin(machine, Bin::Add, std::mem::take(d), s.clone())?;
+                for (d, s) in d[i * row..(i + 1) * row].iter_mut().zip(&s[k * row..(k + 1) * row]) {
+                    *d = arith::bin(machine, Bin::Add, std::mem::take(d), s.clone())?;
+                }
             }
         }
         _ if at.is_empty() => {}
@@ -375,6 +379,7 @@ pub(crate) fn put(updated: Value, at: &[Value], value: &Value) -> Res<Value> {
     match (array.buf_mut(), value) {
         (Buf::F64(d), Value::Zero) => d[start..start + row].fill(0.0),
         (Buf::F32(d), Value::Zero) => d[start..start + row].fill(0.0),
+        (Buf::Boxed(d), Value::Zero) => d[start..start + row].fill(Value::Zero),
         (Buf::F64(d), Value::Float(x)) => d[start] = *x,
         (Buf::F32(d), Value::F32(x)) => d[start] = *x,
         (Buf::I64(d), Value::Int(x)) => d[start] = *x,
@@ -399,11 +404,14 @@ pub(crate) fn sum(machine: &mut Machine, value: Value) -> Res<Value> {
             Buf::F32(_) => crate::value::Rep::F32,
             Buf::I64(_) => crate::value::Rep::Int,
             Buf::Boxed(parts) => {
-                let mut acc = Value::Zero;
-                for p in parts {
-                    acc = arith::bin(machine, Bin::Add, acc, p.clone())?;
+                let row = a.shape[1..].iter().product();
+                let mut sums = vec![Value::Zero; row];
+                for (k, p) in parts.iter().enumerate() {
+                    let sum = &mut sums[k % row];
+                    *sum = arith::bin(machine, Bin::Add, std::mem::take(sum), p.clone())?;
                 }
-                return Ok(acc);
+                let one = if a.shape.len() == 1 { sums.pop() } else { None };
+                return Ok(one.unwrap_or_else(|| array::make(a.shape[1..].into(), Buf::Boxed(sums))));
             }
             _ => crate::value::Rep::Float,
         },

@@ -4,6 +4,7 @@ use crate::limits::ir_world::MOST_FUNCTIONS;
 use crate::value::{Buf, Kind, Rep, Value, seq};
 use crate::vm::code::Code;
 use crate::vm::{Fun, Machine};
+use adl_prim::{DerivativeFn, Prim};
 use adl_specialise::world::{FunView, Root, ValueKind, ValuePath, World};
 use adl_typing::core::{Def, GlobalId};
 use adl_typing::ty::{DataDecl, DataId, RecordTy, Size, Ty, TyVar};
@@ -377,7 +378,22 @@ pub(crate) fn parameter(f: &Value, i: usize) -> Option<Ty> {
         Fun::Member(g, k) => code_parameter(g.codes.get(*k as usize)?, i),
         Fun::Partial(g, args) => parameter(&Value::Fun(g.clone()), i + args.len()),
         Fun::Custom(g, ..) | Fun::Checkpoint(g) => parameter(g, i),
-        Fun::Prim(..) | Fun::Linear(_) | Fun::Invertible(_) | Fun::Host(_) => None,
+        Fun::Prim(p, reps) => operator_parameter(*p, reps, i),
+        Fun::Linear(_) | Fun::Invertible(_) | Fun::Host(_) => None,
+    }
+}
+
+/// The type of the point or direction that a derivative operator takes: its first hidden argument.
+fn operator_parameter(p: Prim, reps: &[Value], i: usize) -> Option<Ty> {
+    use DerivativeFn::{Grad, GradWith, Hvp, Jvp, Linearize, ValueAndGrad, ValueAndGradWith, Vjp};
+    let first = match p {
+        Prim::Derivative(Grad | ValueAndGrad | Linearize | Vjp | Jvp | Hvp) => 1,
+        Prim::Derivative(GradWith | ValueAndGradWith) => 2,
+        _ => return None,
+    };
+    match reps.first() {
+        Some(Value::Rep(r)) if i >= first => rep_type(r),
+        _ => None,
     }
 }
 

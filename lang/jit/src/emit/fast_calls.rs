@@ -35,6 +35,7 @@ impl Emit<'_, '_, '_> {
             Op::Index { a, at, .. } if numbers(a) && at.len() == 1 && self.ty(*a).rank() > 1 => FastOp::Row,
             Op::Index { a, at, .. }
                 if at.len() == 1
+                    && self.ty(*a).rank() == 1
                     && !self.ty(*a).scalar().is_flat()
                     && stmt.outs.iter().chain(&stmt.lin_outs).all(|v| is_ref(self.ty(*v))) =>
             {
@@ -284,7 +285,7 @@ pub(super) fn reads_elements(f: &Function, s: &Stmt) -> bool {
 pub(super) fn row_way(array: &Ty, row: &Ty) -> Option<(FastOp, ValueForm)> {
     if floats(array) && array.rank() > 1 {
         Some((FastOp::Row, ValueForm::of(row)))
-    } else if !array.scalar().is_flat() && is_ref(row) {
+    } else if array.rank() == 1 && !array.scalar().is_flat() && is_ref(row) {
         Some((FastOp::Unbox(data_of(row)), ValueForm::of(row)))
     } else {
         None

@@ -87,6 +87,9 @@ family! {
         Engine "__engine": scheme("(Diff a, Real s) => Bool -> Int -> (a -> s) -> a -> ([4]Int, String, Float, s, a)", 4, L::None),
         "A gradient by an engine, with what it cost.",
         [];
+        EngineGrad "__engine_grad": scheme("(Diff a, Real s) => Int -> (a -> s) -> a -> a", 3, L::None),
+        "A gradient by an engine (`engine.grad` wraps it).",
+        [];
         Ravel "ravel": scheme("Diff a => a -> [_]Float", 1, L::In(&[0])), "The real leaves of any data as one vector.",
         ["ravel (1.0, [2.0, 3.0]) => [1.0, 2.0, 3.0] : [3]Float"];
         Unravel "unravel": scheme("Diff a => a -> [n]Float -> a", 2, L::In(&[1])),

@@ -66,7 +66,8 @@ pub(crate) fn apply(machine: &mut Machine, prim: DerivativeFn, reps: &[Value], a
         }
         DerivativeFn::JacobianSparse => sparse::jacobian_sparse(machine, &operands[0], &operands[1]),
         DerivativeFn::Hessian => {
-            let g = gradient_of(&operands[0], reps);
+            // The hidden argument here is the type of the numbers, not of the point.
+            let g = gradient_of(&operands[0], &[]);
             sparse::jacobian(machine, DerivativeFn::Jacrev, &g, &operands[1])
         }
         DerivativeFn::Hvp => {
@@ -84,6 +85,7 @@ pub(crate) fn apply(machine: &mut Machine, prim: DerivativeFn, reps: &[Value], a
         DerivativeFn::Ravel => ravel::ravel(machine, &operands[0]),
         DerivativeFn::Unravel => ravel::unravel(machine, &operands[0], &operands[1]),
         DerivativeFn::Engine => crate::engine::apply(machine, &mut operands),
+        DerivativeFn::EngineGrad => crate::engine::strict_gradient(machine, &operands[0], &operands[1], &operands[2]),
     }
 }
 

@@ -74,6 +74,9 @@ fn called(m: &mut Machine, f: &Value, args: &[Value], tier: WantedTier) -> Res<O
 
 fn attempt(machine: &mut Machine, func: &Value, args: &[Value], tier: WantedTier) -> Res<Result<Value, NotCompiled>> {
     let (e, leaves) = or_not_compiled!(entered(machine, func, args));
+    if e.entry.engines {
+        return Ok(Err(not("an engine of reverse mode, which adds in an order of its own")));
+    }
     let specialized = machine.compiled_ad.sized(&e, &leaves);
     let fun = or_not_compiled!(with(machine, |compiled_ad, _| {
         let f = compiled_ad.plain(specialized.entry.func);
