@@ -44,6 +44,10 @@ impl U<'_> {
     ) -> Result<(), Unsupported> {
         self.note_params(&ir_loop.body, stmt.span, "what a loop carries");
         let (index, elems) = (ir_loop.body.params[0], &ir_loop.body.params[1 + ir_loop.init.len()..]);
+        for (x, row) in ir_loop.xs.iter().zip(elems) {
+            let taken = if self.outside.contains(x) { Some(0) } else { self.rows.get(x).copied() };
+            self.rows.extend(taken.map(|n| (*row, n + 1)));
+        }
         let results = ir_loop.outs.iter().zip(&ir_loop.body.results[ir_loop.init.len()..]);
         let collected: Vec<Option<Var>> = results.map(|(o, v)| (*o == Out::Collect).then_some(*v)).collect();
         let mut halves = self.iteration(&ir_loop.body, &|v| collected.contains(&Some(v)) || elems.contains(&v))?;
