@@ -424,8 +424,12 @@ impl U<'_> {
     /// Whether an array is available anyway, and loops read more elements or rows of it than it has. `subscripts` is
     /// the number of subscripts that may vary between iterations.
     fn is_read_repeatedly(&self, a: Var, subscripts: usize) -> bool {
-        let taken = if self.outside.contains(&a) { Some(0) } else { self.rows.get(&a).copied() };
-        self.f.ty(a).scalar().is_flat() && taken.is_some_and(|taken| taken + subscripts < self.loops)
+        self.f.ty(a).scalar().is_flat() && self.rows_taken(a).is_some_and(|taken| taken + subscripts < self.loops)
+    }
+
+    /// The number of loops that took a row, if an array is from outside of all loops or a row of one.
+    fn rows_taken(&self, a: Var) -> Option<usize> {
+        if self.outside.contains(&a) { Some(0) } else { self.rows.get(&a).copied() }
     }
 
     /// Moves what the plan recomputes to the front of the linear half, and computes what that half still needs.
