@@ -58,6 +58,47 @@ print (f 20000)";
 }
 
 #[test]
+fn sums_of_sums_are_added_like_sums_of_arrays() {
+    check(
+        "let nested n m = sum for i < n -> (sum for j < m -> sin (float (i * 7 + j * 3)) / float (1 + j))
+let go ns =
+  let few = loop s = 0.0 for t < 4000 do s + nested (t % 40) (t % 11)
+  (few, for k < len ns -> nested ns[k] 3)
+print (go [0, 1, 7, 8, 9, 15, 16, 17, 31, 1023, 1024, 1025, 2047, 2048, 2049, 5000])",
+        &["go"],
+    );
+}
+
+#[test]
+fn conditions_on_indices_narrow_sums_and_keep_bits() {
+    check(
+        "let windows n w (x : [_]Float) =
+  for i < n // 128 + 2 -> (sum for j < n -> [| 128 * i - w <= j && j < 128 * i + w |] * x[j] ^ 2)
+let below n (x : [_]Float) = for i < n // 128 + 2 -> (sum for j < n -> [| j < 128 * i - 3 |] * sin x[j])
+let go ns (x : [_]Float) =
+  let few = loop s = 0.0 for t < 4000 do s + sum (windows (t % 30) 3 x) + sum (below (t % 20) x)
+  (few, for k < len ns -> (sum (windows ns[k] 9 x), sum (windows ns[k] 700 x), sum (below ns[k] x)))
+print (go [0, 1, 7, 130, 1000, 1023, 1024, 1025, 2050] (for i < 3000 -> sin (float (i * i))))",
+        &["windows", "below"],
+    );
+}
+
+/// An operation on large arrays that is not done at all once the function around it is specialised.
+#[test]
+fn functions_that_make_large_arrays_are_specialised() {
+    let text = "let f (x : [_]Float) : Float = trace (diag (x * x))
+let x = for i < 300 -> sin (float i)
+for t < 5 -> print (f x)
+print (f (for i < 3 -> 1.0))";
+    let (mut s, out) = session();
+    s.set_jit(true);
+    s.run_file("hot.adl", text.as_bytes());
+    let derivations = s.derivations();
+    assert!(derivations.iter().any(|r| r.starts_with("call f: specialised")), "{derivations:?}");
+    assert_eq!(out.borrow().clone(), run(text, false).0);
+}
+
+#[test]
 fn loops_of_what_prints_become_native() {
     let lcg = "loop s = 1 for i < 20000 do (s * 1103515245 + 12345) % 2147483648";
     check(&format!("print ({lcg})"), &["fun"]);

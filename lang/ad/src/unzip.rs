@@ -267,7 +267,9 @@ struct U<'a> {
     bools: HashMap<Var, bool>,
     /// Variables bound outside of all loops; and the number of loops around the current block.
     outside: HashSet<Var>,
-    loops: u32,
+    loops: usize,
+    /// Rows of arrays from outside that loops take, each with the number of loops that took a row.
+    rows: HashMap<Var, usize>,
 }
 
 /// Facts about a function besides its halves.
@@ -299,6 +301,7 @@ impl<'a> U<'a> {
             bools: bools(&src.body),
             outside: bound_at(&src.body).collect(),
             loops: 0,
+            rows: HashMap::new(),
         }
     }
 }
@@ -397,7 +400,7 @@ impl U<'_> {
                 Op::Convert(_, x) => self.loops > 0 && *self.f.ty(*x) == Ty::I64 && free(x),
                 Op::ArrayLit { elems, .. } => ints() && elems.iter().all(|v| *self.f.ty(*v) == Ty::I64),
                 Op::Index { a, at, .. } => {
-                    self.is_read_repeatedly(*a, at.len(), at.iter().filter(|i| !self.outside.contains(*i)).count())
+                    self.is_read_repeatedly(*a, at.iter().filter(|i| !self.outside.contains(*i)).count())
                         && at.iter().all(free)
                 }
                 Op::Slice { a, lo, hi, shape } => {
@@ -418,12 +421,15 @@ impl U<'_> {
         out
     }
 
-    /// Whether an array is available anyway, and loops read more elements or rows of it than it has. `indices` is
+    /// Whether an array is available anyway, and loops read more elements or rows of it than it has. `subscripts` is
     /// the number of subscripts that may vary between iterations.
-    fn is_read_repeatedly(&self, a: Var, axes: usize, indices: usize) -> bool {
-        let (ty, loops) = (self.f.ty(a), self.loops as usize);
-        let (rank, flat) = (ty.rank() as usize, ty.scalar().is_flat());
-        self.outside.contains(&a) && flat && if rank == axes { rank < loops } else { axes < rank && indices < loops }
+    fn is_read_repeatedly(&self, a: Var, subscripts: usize) -> bool {
+        self.f.ty(a).scalar().is_flat() && self.rows_taken(a).is_some_and(|taken| taken + subscripts < self.loops)
+    }
+
+    /// The number of loops that took a row, if an array is from outside of all loops or a row of one.
+    fn rows_taken(&self, a: Var) -> Option<usize> {
+        if self.outside.contains(&a) { Some(0) } else { self.rows.get(&a).copied() }
     }
 
     /// Moves what the plan recomputes to the front of the linear half, and computes what that half still needs.

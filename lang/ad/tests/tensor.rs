@@ -12,6 +12,7 @@ use adl_ir::eval::{Val, run};
 use adl_ir::print::{Style, function};
 use adl_ir::{FnId, Program};
 use common::check_at;
+use std::rc::Rc;
 
 fn program(text: &str) -> Program {
     adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{e}\n{text}"))
@@ -259,6 +260,26 @@ fn brackets() {
             );
         }
         let ratio = work(&text, 160) as f64 / work(&text, 40) as f64;
+        assert!((ratio / growth - 1.0).abs() < 0.3, "{predicate}: at four times the size {ratio} times the work");
+    }
+}
+
+/// Sums of functions that are not differentiated are narrowed too, with the same bits: to a window of whole partial sums.
+#[test]
+fn brackets_of_values() {
+    let window = "v7: i64 = add v6 v3\n      v8: bool = le v6 v4\n      v16: bool = if v8 {\n        v9: bool = lt v4 v7\n        return v9\n      } else {\n        v10: bool = false\n        return v10\n      }";
+    for (predicate, growth) in [(window, 4.0), ("v16: bool = le v6 v4", 16.0), ("v16: bool = le v4 v6", 16.0)] {
+        let p = program(&double("v1", predicate));
+        let mut narrowed = p.clone();
+        narrowed.funcs[last(&p).0 as usize] = Rc::new(Ad::undifferentiated(p.func(last(&p))).unwrap());
+        let value = |p: &Program, n: usize| {
+            let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
+            run(p, last(p), &[Val::floats(&x)], &[]).unwrap_or_else(|e| panic!("{e}"))
+        };
+        for n in (0..40).chain([1024, 1030]) {
+            assert_eq!(value(&p, n).results, value(&narrowed, n).results, "{predicate} at {n}");
+        }
+        let ratio = value(&narrowed, 640).counts.steps as f64 / value(&narrowed, 160).counts.steps as f64;
         assert!((ratio / growth - 1.0).abs() < 0.3, "{predicate}: at four times the size {ratio} times the work");
     }
 }

@@ -450,6 +450,8 @@ pub(crate) mod vm_profile {
     pub const THRESHOLD: u32 = 3000;
     /// Number of operations on large arrays after which a function is tried as a fused chain.
     pub const CHAIN: u8 = 2;
+    /// Minimum time of a call of a fused chain that is never repeated in the interpreter.
+    pub const CHAIN_LEAST: Duration = Duration::from_micros(20);
     /// Number of native calls after which their benefit is evaluated.
     pub const TRIAL: u32 = 200;
     /// Minimum average time of a native call that is never repeated: below it, entering native code costs more than

@@ -14,7 +14,6 @@
 //! - [`mod@interchange`]: reductions, scans and histograms of rows as those of columns.
 //! - [`mod@row_of_row`]: index pushdown for rows of rows.
 //! - [`mod@pointwise`]: arithmetic on entire vectors as loops. [`mod@device`]: the same for a device.
-//! - [`mod@row_element`]: index pushdown for elements of rows that are read in more loops than the array has axes.
 //! - [`mod@contract`]: recognition of contractions (sums of products).
 //! - [`mod@fuse_halves`]: both halves of a gradient as one function.
 //! - [`mod@index_splitting`]: index-set splitting: a loop without boundary tests for the interior.
@@ -50,7 +49,6 @@ mod limits;
 pub mod operators;
 pub mod pipelines;
 pub mod pointwise;
-pub mod row_element;
 pub mod row_of_row;
 pub mod scalar_replacement;
 pub mod shapes;

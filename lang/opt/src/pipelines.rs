@@ -16,8 +16,8 @@
 use crate::fuse::{self, For};
 use crate::scalar_replacement::{self, Sums};
 use crate::{
-    contract, device, flatten_rows, hoist, index_pushdown, index_splitting, inline, interchange, pointwise,
-    row_element, row_of_row, shapes, simplify, sum_order,
+    contract, device, flatten_rows, hoist, index_pushdown, index_splitting, inline, interchange, pointwise, row_of_row,
+    shapes, simplify, sum_order,
 };
 use adl_ir::rewrite::dce;
 use adl_ir::{Function, Program, Zeros};
@@ -64,7 +64,6 @@ passes! {
     PUSHDOWN "pushdown", "Index pushdown: elements of products and sums of arrays from elements of the operands.", |_, f, _| index_pushdown::elements(f, index_pushdown::Order::Free);
     PUSHDOWN_ORDERED "pushdown_ordered", "Index pushdown that keeps the order of sums.", |_, f, _| index_pushdown::elements(f, index_pushdown::Order::Kept);
     ROWS "rows", "Index pushdown for rows of rows.", |_, f, _| always!(row_of_row::rows(f));
-    ROW_ELEMENTS "row_elements", "Index pushdown for elements of rows that are read in more loops than the array has axes.", |_, f, _| always!(row_element::read_elements_directly(f));
     SCALARS "scalars", "Scalar replacement of small arrays; sums are kept.", |_, f, _| scalar_replacement::scalars(f, Sums::Kept);
     SCALARS_WRITTEN "scalars_written", "Scalar replacement of small arrays; sums are written out.", |_, f, _| scalar_replacement::scalars(f, Sums::Written);
     SCALARS_DEVICE "scalars_device", "Scalar replacement for a device.", |_, f, _| scalar_replacement::for_device(f);
@@ -111,7 +110,7 @@ static INLINING: &[Step] = &[Then(&[&INLINE], &[Run(&SIMPLIFY)])];
 
 /// Any function, whether it will be differentiated or not.
 pub static FUNCTION: &[Step] =
-    &[All(INLINING), Materialized(&PUSHDOWN), Run(&ROWS), All(CLEANUP), Then(&[&SCALARS], CLEANUP), Run(&ROW_ELEMENTS)];
+    &[All(INLINING), Materialized(&PUSHDOWN), Run(&ROWS), All(CLEANUP), Then(&[&SCALARS], CLEANUP)];
 
 /// A function that is not differentiated.
 pub static PLAIN: &[Step] =

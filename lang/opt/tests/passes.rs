@@ -35,7 +35,6 @@ const PIPELINES: &[(&str, &str, &[Step])] = &[
     ("terms", "", &[Run(&TERMS)]),
     ("contract", "", &[Run(&CONTRACT)]),
     ("rows", "", &[Run(&ROWS), Run(&DEAD)]),
-    ("direct", "", &[Run(&ROW_ELEMENTS)]),
     ("inline", "", &[Run(&INLINE)]),
     ("inline_all", "inline", &[Run(&INLINE_ALL)]),
     ("finish", "", &[All(INLINED), All(FINISH)]),

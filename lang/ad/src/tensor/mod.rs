@@ -16,7 +16,8 @@
 //! reads ([`lift`]).
 //!
 //! Before J, [`push`] replaces reads of arrays of brackets by the definition of their elements, and [`narrow`]
-//! solves the brackets of the function's own sums (without hiding overflow errors: [`overflow`]).
+//! solves the brackets of the function's own sums (without hiding overflow errors: [`overflow`]). Functions that are
+//! not differentiated are rewritten alike, as far as sums keep their bits ([`same_order`]).
 //!
 //! The adjoint (Fig. 16, rule 6.29) of such a contraction is `⊞ h Σ g s [p ∧ h = a(g, s)] c · ẏ[g]`. [`solve`]
 //! eliminates a sum by each equality and narrows the bounds of the remaining sums by inequalities; [`gather`] emits
@@ -37,4 +38,5 @@ mod overflow;
 mod path;
 mod predicate;
 pub(crate) mod push;
+mod same_order;
 mod solve;

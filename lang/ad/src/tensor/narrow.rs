@@ -20,8 +20,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 pub(crate) enum NarrowMode {
     /// All sums.
     All,
-    /// Sums of which at most one term is left: no additions are reordered.
-    OneTerm,
+    /// Sums of which at most one term is left, and others as far as no additions are reordered.
+    SameBits,
 }
 
 /// The function with narrowed sums; `None` if there are none to narrow.
@@ -31,7 +31,7 @@ pub(crate) fn narrowed(src: &Function, which: NarrowMode) -> Option<Function> {
     }
     let (choices, split);
     let src = match which {
-        NarrowMode::OneTerm => src,
+        NarrowMode::SameBits => src,
         NarrowMode::All => {
             choices = super::abs_as_max::as_choices(src);
             let src = choices.as_ref().unwrap_or(src);
@@ -67,7 +67,7 @@ pub(crate) fn narrowed(src: &Function, which: NarrowMode) -> Option<Function> {
 }
 
 /// The pattern `Σ i [p] e`.
-struct Bracket {
+pub(super) struct Bracket {
     /// The position of the branch in the body.
     at: usize,
     /// The index of the arm that computes `e`.
@@ -185,7 +185,9 @@ impl Narrow {
         self.atoms(*condition, bracket.arm == 0, &sum, &mut atoms, 0);
         let made = match SumBounds::of(atoms) {
             _ if !divided => None,
-            Some(bounds) if self.which == NarrowMode::OneTerm && bounds.one.is_none() => None,
+            Some(bounds) if self.which == NarrowMode::SameBits && bounds.one.is_none() => {
+                self.keeps_order(ir_loop, &bounds).then(|| self.same_order(ir_loop, &bracket, &bounds, trip))
+            }
             Some(bounds) => Some(self.bounded(ir_loop, &bracket, &bounds, trip)),
             None => self.guarded(ir_loop, &bracket, trip),
         };
@@ -298,7 +300,7 @@ impl Narrow {
     }
 
     /// Emits the body of a bracket. The predicate is omitted if `known`, else it is kept.
-    fn term(&mut self, ir_loop: &Loop, k: &Bracket, known: bool, index: Var) -> Vec<Var> {
+    pub(super) fn term(&mut self, ir_loop: &Loop, k: &Bracket, known: bool, index: Var) -> Vec<Var> {
         let mut body = ir_loop.body.clone();
         if known {
             let s = body.stmts.remove(k.at);
@@ -358,7 +360,7 @@ impl Narrow {
         self.under(&guards, ir_loop, &mut |n| {
             let term = n.term(ir_loop, bracket, known, at);
             // A sum adds to 0.0, so a single term -0.0 gives 0.0.
-            let exact = n.which == NarrowMode::OneTerm;
+            let exact = n.which == NarrowMode::SameBits;
             term.into_iter().map(|v| if exact && n.b.ty(v).is_real() { n.from_zero(v) } else { v }).collect()
         })
     }
@@ -405,7 +407,7 @@ impl Narrow {
     }
 
     /// The first index, and the end of the range, for bounds with known factors.
-    fn ends(&mut self, bounds: &SumBounds, trip: Var) -> (Option<Var>, Var) {
+    pub(super) fn ends(&mut self, bounds: &SumBounds, trip: Var) -> (Option<Var>, Var) {
         let (mut from, mut to): (Option<Var>, Option<Var>) = (None, None);
         for (bound, by) in &bounds.from {
             if bound.times(-1).is_some_and(|b| self.not_negative(&b)) {
@@ -430,7 +432,7 @@ impl Narrow {
         (from, to)
     }
 
-    fn choose(&mut self, c: Var, a: Var, b: Var) -> Var {
+    pub(super) fn choose(&mut self, c: Var, a: Var, b: Var) -> Var {
         self.b.one(Op::Select(c, a, b), Ty::I64)
     }
 
@@ -529,7 +531,7 @@ impl Narrow {
         self.b.un(Un::Neg, down)
     }
 
-    fn sum_loop(&mut self, ir_loop: &Loop, trip: Var, body: Block) -> Vec<Var> {
+    pub(super) fn sum_loop(&mut self, ir_loop: &Loop, trip: Var, body: Block) -> Vec<Var> {
         let mut tys: Vec<Ty> = body.results.iter().map(|r| self.b.ty(*r)).collect();
         tys.push(Ty::I64);
         let made = Loop {

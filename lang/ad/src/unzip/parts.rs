@@ -35,6 +35,13 @@ impl U<'_> {
         halves
     }
 
+    /// Records which elements of a loop's arrays are rows of arrays from outside.
+    fn note_rows(&mut self, arrays: &[Var], elems: &[Var]) {
+        for (x, row) in arrays.iter().zip(elems) {
+            self.rows.extend(self.rows_taken(*x).map(|n| (*row, n + 1)));
+        }
+    }
+
     fn loop_(
         &mut self,
         stmt: &Stmt,
@@ -44,6 +51,7 @@ impl U<'_> {
     ) -> Result<(), Unsupported> {
         self.note_params(&ir_loop.body, stmt.span, "what a loop carries");
         let (index, elems) = (ir_loop.body.params[0], &ir_loop.body.params[1 + ir_loop.init.len()..]);
+        self.note_rows(&ir_loop.xs, elems);
         let results = ir_loop.outs.iter().zip(&ir_loop.body.results[ir_loop.init.len()..]);
         let collected: Vec<Option<Var>> = results.map(|(o, v)| (*o == Out::Collect).then_some(*v)).collect();
         let mut halves = self.iteration(&ir_loop.body, &|v| collected.contains(&Some(v)) || elems.contains(&v))?;

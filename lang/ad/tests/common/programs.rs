@@ -31,6 +31,16 @@ pub const PROGRAMS: &[(&str, &str)] = &[
         v12: f64 = if v2 { v13: i64 = 3  v14: f64 = index v1 [v13]  v15: f64 = mul v14 v5 return v15 } else { return v6 }
         v16: f64 = mul v12 v6
         return v16 }"),
+    ("rows that are read again and again", "fn f0 f (v0: [][]f64, v1: [][]f64) -> (f64) {
+        v2: i64 = dim 0 v0  v3: i64 = dim 0 v1  v4: i64 = dim 1 v0
+        v5: f64, v6: i64 = loop for v2 over (v0) out (sum) (v7: i64, v8: []f64) {
+          v9: f64, v10: i64 = loop for v3 over (v1) out (sum) (v11: i64, v12: []f64) {
+            v13: f64, v14: i64 = loop for v4 out (sum) (v15: i64) {
+              v16: f64 = index v8 [v15]  v17: f64 = index v12 [v15]  v18: f64 = mul v16 v17
+              return v18 }
+            return v13 }
+          return v9 }
+        return v5 }"),
     ("loops", "fn f0 f (v0: []f64, v1: f64) -> (f64, []f64) {
         v2: i64 = 7  v3: f64 = 0.1
         v4: f64, v5: []f64, v6: f64, v7: i64 = loop for v2 carry (v1) out (collect, sum) (v8: i64, v9: f64) {

@@ -123,13 +123,18 @@ impl Machine {
             Some(v) => v,
             None => arith::bin(self, op, x, y)?,
         };
-        if let (Value::Array(a), Some(f)) = (&out, self.frames.last())
+        self.count_large(&out);
+        Ok(out)
+    }
+
+    /// Lets the profile of the running function count an operation that made a large array.
+    fn count_large(&self, out: &Value) {
+        if let (Value::Array(a), Some(f)) = (out, self.frames.last())
             && a.kind() == Kind::F64
             && a.shape.iter().product::<usize>() >= LARGE
         {
             f.code.profile.array();
         }
-        Ok(out)
     }
 
     #[inline(always)]
@@ -171,6 +176,9 @@ impl Machine {
         let mut args = self.range(base, first + hidden, n);
         fault::point(fault::Point::Interpreter);
         let v = ops::apply(self, p, &reps, &mut args)?;
+        if let Prim::Array(_) = p {
+            self.count_large(&v);
+        }
         self.set(base, d, v);
         Ok(())
     }

@@ -15,7 +15,7 @@ use super::code::{Code, I};
 use super::{Fun, Machine};
 use crate::error::Res;
 use crate::ir::derive::compile_plain;
-use crate::limits::vm_profile::{CHAIN, LEAST, SAMPLED, SHORT, SHORT_WITH_DATA, THRESHOLD, TRIAL};
+use crate::limits::vm_profile::{CHAIN, CHAIN_LEAST, LEAST, SAMPLED, SHORT, SHORT_WITH_DATA, THRESHOLD, TRIAL};
 use crate::value::Value;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -48,6 +48,9 @@ pub struct Profile {
     /// fused chains.
     arrays: Cell<u8>,
     chains: Cell<bool>,
+    /// Of calls of lowered code that take almost no time, how many are not repeated in the interpreter until the next one
+    /// is, and how many after that.
+    short: Cell<(u32, u32)>,
     /// The number of native calls, and their total time.
     runs: Cell<(u32, Duration)>,
     /// The number of consecutive calls that a device refused.
@@ -67,7 +70,7 @@ impl Profile {
             .iter()
             .any(|i| matches!(i, I::For(..) | I::Call(..) | I::TailCall(..) | I::CallSibling(..) | I::TailSibling(..)));
         let left = if loops || calls { THRESHOLD } else { 0 };
-        Profile { left: Cell::new(left), loops, calls, ..Profile::default() }
+        Profile { left: Cell::new(left), loops, calls, short: Cell::new((0, SAMPLED)), ..Profile::default() }
     }
 
     /// Counts a loop iteration. Returns whether the code becomes hot with it.
@@ -101,12 +104,25 @@ impl Profile {
         self.loops && self.left.get() > 0
     }
 
-    /// Records a call of lowered code. If it took almost no time, the arrays are small, and counting starts
-    /// again.
-    fn chained(&self, time: Duration) {
-        let large = time >= 4 * LEAST;
-        self.chains.set(large);
-        self.arrays.set(if large { DECIDED } else { 0 });
+    /// Whether a call of lowered code that took so long should be repeated in the interpreter: if it took almost no time,
+    /// either the arrays are small, or lowered code does without them. The more often lowered code was faster, the more
+    /// seldom.
+    fn samples_chain(&self, time: Duration) -> bool {
+        if time >= CHAIN_LEAST {
+            return false;
+        }
+        let (left, pause) = self.short.get();
+        self.short.set(if left == 0 { (pause, pause.saturating_mul(2)) } else { (left - 1, pause) });
+        left == 0
+    }
+
+    /// Records whether lowered code pays. If not, counting starts again.
+    fn chained(&self, pays: bool) {
+        self.chains.set(pays);
+        self.arrays.set(if pays { DECIDED } else { 0 });
+        if !pays {
+            self.short.set((0, SAMPLED));
+        }
     }
 
     /// Decides that the code stays interpreted.
@@ -254,9 +270,11 @@ impl Machine {
         };
         match &out {
             Ok(Some(_)) if chains => {
+                let pays = self.chain_pays(code, start.elapsed(), &callee, &rest);
                 code.profile.left.set(before.0);
                 code.profile.native.set(before.1);
-                code.profile.chained(start.elapsed());
+                code.profile.chained(*pays.as_ref().unwrap_or(&true));
+                pays?;
             }
             Ok(Some(v)) => {
                 let time = start.elapsed();
@@ -276,13 +294,26 @@ impl Machine {
         out
     }
 
-    /// Repeats a call in the interpreter; `native` is the time that it took as native code, `data`: it has declared data.
-    fn sample(&mut self, code: &Code, (native, data): (Duration, bool), f: &Value, args: &[Value]) -> Res<()> {
+    /// Whether lowered code that took so long is to be called again.
+    fn chain_pays(&mut self, code: &Code, lowered: Duration, f: &Value, args: &[Value]) -> Res<bool> {
+        if !code.profile.samples_chain(lowered) {
+            return Ok(true);
+        }
+        Ok(!compile_plain::has_effects(self, f, args) && lowered <= self.interpreted(f, args)?)
+    }
+
+    /// Repeats a call in the interpreter, and returns its time.
+    fn interpreted(&mut self, f: &Value, args: &[Value]) -> Res<Duration> {
         let explained = self.compiled_ad.explain.len();
         let start = Instant::now();
         self.call(f, args)?;
         self.compiled_ad.explain.truncate(explained);
-        let interpreted = start.elapsed();
+        Ok(start.elapsed())
+    }
+
+    /// Repeats a call in the interpreter and records which was faster; `native` is the time that it took as native code, `data`: it has declared data.
+    fn sample(&mut self, code: &Code, (native, data): (Duration, bool), f: &Value, args: &[Value]) -> Res<()> {
+        let interpreted = self.interpreted(f, args)?;
         if data {
             let (fast, slow) = code.profile.both.get();
             code.profile.both.set((fast + native, slow + interpreted));

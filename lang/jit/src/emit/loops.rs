@@ -1,6 +1,7 @@
 //! Sequential loops.
 
 use super::control::BELOW;
+use super::ordered_sum::OrderedSum;
 use super::rows_in_place::{RowSlot, Rows};
 use super::{Emit, Scope, inner, is_ref};
 use crate::handle::ValueForm;
@@ -18,6 +19,8 @@ use std::collections::HashSet;
 enum LoopOutput {
     Buffer(Value, WordKind),
     Sum(usize),
+    /// A sum in the order of sums of arrays, and the index of the sum of its last terms.
+    OrderedSum(OrderedSum, usize),
     /// A buffer for the rows of an inner loop.
     Rows(Rows),
     /// The row of an enclosing loop.
@@ -104,6 +107,10 @@ impl Emit<'_, '_, '_> {
                     LoopOutput::RowSlot(p)
                 } else if let Some(rows) = self.rows_of(ir_loop, out, v, count) {
                     LoopOutput::Rows(rows)
+                } else if let (Some(total), Some(n)) = (self.held.totals.remove(&name), count) {
+                    first.push(self.zero(&ty));
+                    sums += 1;
+                    LoopOutput::OrderedSum(self.start_sum(name, total, n), sums - 1)
                 } else if out == Out::Sum {
                     first.push(self.zero(&ty));
                     sums += 1;
@@ -265,6 +272,7 @@ impl Emit<'_, '_, '_> {
                     self.push(*h, *kind, at, WordKind::of(self.f.ty(*var)), value);
                 }
                 LoopOutput::Sum(i) => sums[*i] = self.add_up(sums[*i], *var, value),
+                LoopOutput::OrderedSum(s, i) => sums[*i] = self.add_term(s, loop_state.counter, sums[*i], value),
                 LoopOutput::Rows(_) => {}
                 LoopOutput::RowSlot(p) => self.add_to_row(*p, loop_state.counter, value),
             }
@@ -336,6 +344,10 @@ impl Emit<'_, '_, '_> {
                 }
                 LoopOutput::Sum(i) => loop_state.sums[*i],
                 LoopOutput::Rows(rows) => self.finish_rows(rows, loop_state.counter, *v),
+                LoopOutput::OrderedSum(s, i) => {
+                    self.end_sum(s, loop_state.sums[*i]);
+                    self.frame.ctx
+                }
                 LoopOutput::RowSlot(_) => self.frame.ctx,
             });
         }
@@ -346,7 +358,7 @@ impl Emit<'_, '_, '_> {
             .made
             .iter()
             .zip(&order)
-            .filter(|((_, m), _)| matches!(m, LoopOutput::RowSlot(_)))
+            .filter(|((_, m), _)| matches!(m, LoopOutput::RowSlot(_) | LoopOutput::OrderedSum(..)))
             .map(|(_, v)| *v)
             .collect();
         // This precedes the binding, so that no view of these rows is created.

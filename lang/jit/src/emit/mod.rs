@@ -8,7 +8,7 @@
 //! those that die in the loop after it.
 //!
 //! Reading order: this file (the state, calls into the runtime, ownership), `control` (branches, calls, ends of
-//! functions), `loops`, `rows_in_place`, `soacs`, `scalar`, `operators`, `data`, `element_access`, `virtual_rows`, `group`, `fast_paths`, `deferred`.
+//! functions), `loops`, `ordered_sum`, `rows_in_place`, `soacs`, `scalar`, `operators`, `data`, `element_access`, `virtual_rows`, `group`, `fast_paths`, `deferred`.
 
 mod cold_calls;
 mod control;
@@ -19,6 +19,7 @@ mod fast_calls;
 mod group;
 mod loops;
 mod operators;
+mod ordered_sum;
 mod rows_in_place;
 mod scalar;
 mod soacs;
@@ -592,10 +593,7 @@ impl Emit<'_, '_, '_> {
             }
             position = match self.group(block, position, sc) {
                 Some(next) => next,
-                None => {
-                    self.stmt(&block.stmts[position as usize], position, sc);
-                    position + 1
-                }
+                None => self.loop_and_sums(block, position, sc),
             };
         }
     }

@@ -38,6 +38,8 @@ pub(super) struct HeldValues {
     /// Rows whose elements are written directly to an enclosing loop's output buffer.
     pub places: HashMap<Var, RowSlot>,
     pub collected: CollectedRows,
+    /// Arrays that loops would collect and that are only summed, with their sums.
+    pub totals: HashMap<Var, Var>,
 }
 
 /// The loops around the code that is being emitted.

@@ -15,6 +15,8 @@ mod phases;
 mod plan;
 mod run;
 
+pub(super) use run::CHUNK;
+
 use super::Emit;
 use crate::handle::ValueForm;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};

@@ -13,7 +13,7 @@ use cranelift_codegen::ir::{self, InstBuilder, StackSlotData, StackSlotKind, Typ
 use std::collections::HashMap;
 
 /// The number of elements of one partial sum.
-pub(super) const CHUNK: i64 = 1024;
+pub(in crate::emit) const CHUNK: i64 = 1024;
 
 /// A contiguous range of elements.
 #[derive(Clone, Debug)]
@@ -236,7 +236,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Combines eight partial sums and the sum of the rest.
-    fn folded(&mut self, acc: &[Value], tail: Value) -> Value {
+    pub(in crate::emit) fn folded(&mut self, acc: &[Value], tail: Value) -> Value {
         let halves = [(acc[0], acc[2]), (acc[1], acc[3])].map(|(x, y)| {
             let s = self.b.ins().fadd(x, y);
             let (low, high) = (self.b.ins().extractlane(s, 0), self.b.ins().extractlane(s, 1));

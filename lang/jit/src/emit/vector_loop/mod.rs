@@ -66,8 +66,8 @@ impl Emit<'_, '_, '_> {
         self.goto(done, &fast);
         self.b.switch_to_block(slow);
         self.held.places = places;
-        self.stmt(stmt, at, sc);
-        for (i, _) in &whole.sums {
+        let rest = self.loop_and_sums(block, at, sc);
+        for (i, _) in whole.sums.iter().filter(|(i, _)| *i >= rest) {
             self.stmt(&block.stmts[*i as usize], *i, sc);
         }
         let other: Vec<Value> = results.iter().map(|v| self.val(*v)).collect();
