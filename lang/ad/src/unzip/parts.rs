@@ -35,9 +35,10 @@ impl U<'_> {
         halves
     }
 
-    /// Records which elements of a loop's arrays are rows of arrays from outside.
-    fn note_rows(&mut self, arrays: &[Var], elems: &[Var]) {
-        for (x, row) in arrays.iter().zip(elems) {
+    /// Records what the parameters of a loop's body are, and which of them are rows of arrays from outside.
+    fn note_body(&mut self, ir_loop: &Loop, span: Span) {
+        self.note_params(&ir_loop.body, span, "what a loop carries");
+        for (x, row) in ir_loop.xs.iter().zip(&ir_loop.body.params[1 + ir_loop.init.len()..]) {
             self.rows.extend(self.rows_taken(*x).map(|n| (*row, n + 1)));
         }
     }
@@ -49,9 +50,8 @@ impl U<'_> {
         primal: &mut Block,
         linear: &mut Vec<Stmt>,
     ) -> Result<(), Unsupported> {
-        self.note_params(&ir_loop.body, stmt.span, "what a loop carries");
+        self.note_body(ir_loop, stmt.span);
         let (index, elems) = (ir_loop.body.params[0], &ir_loop.body.params[1 + ir_loop.init.len()..]);
-        self.note_rows(&ir_loop.xs, elems);
         let results = ir_loop.outs.iter().zip(&ir_loop.body.results[ir_loop.init.len()..]);
         let collected: Vec<Option<Var>> = results.map(|(o, v)| (*o == Out::Collect).then_some(*v)).collect();
         let mut halves = self.iteration(&ir_loop.body, &|v| collected.contains(&Some(v)) || elems.contains(&v))?;
