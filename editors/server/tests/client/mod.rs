@@ -107,6 +107,16 @@ impl Client {
         }
     }
 
+    /// The next errors of a file that hold; those of earlier changes may still be under way.
+    pub fn published_if(&mut self, name: &str, holds: impl Fn(&[Json]) -> bool) -> Vec<Json> {
+        loop {
+            let found = self.published(name);
+            if holds(&found) {
+                return found;
+            }
+        }
+    }
+
     /// Writes a file on disk.
     pub fn file(&self, name: &str, text: &str) {
         std::fs::write(self.root.join(name), text).unwrap();
