@@ -5,7 +5,7 @@
 #
 # Each step writes OUT/STEP.log, whose end is printed. The exit code is 1 if a step failed, which a wrong result or the limit causes.
 #
-# BIN     the directory of the programs (default target/release, built here if cargo is there). BIN/tests may hold the test
+# BIN     the directory of the programs (default: that of cargo, built here if cargo is there). BIN/tests may hold the test
 #         executables of `lang/gpu`; without them, cargo runs these tests.
 # N, SIZE elements for kernels and for operators (default 10^8 and 10^7; 10^5 and 4,000 on an adapter in software)
 # LIMIT   the longest time of a program in seconds (default 120; 600 in software)
@@ -21,7 +21,7 @@ failed=
 mkdir -p "$out" || exit 1
 
 if [ -z "${BIN:-}" ]; then
-    bin=target/release
+    bin=${CARGO_TARGET_DIR:-target}/release
     if command -v cargo >/dev/null; then
         cargo build --release -p adl -p adl-tests --bins || exit 1
     fi

@@ -115,7 +115,7 @@ const PROGRAMS: [(&str, &[&str], &str); 18] = [
         "hvp g 2.0 3.0 == 2.625",
     ),
     (
-        "a test of sizes in a derivative inside a function in data, which is no output",
+        "a function in data, in which a derivative tests sizes but prints nothing",
         &[
             "type Layer = Layer (Float -> Float) | Scaled Float (Float -> Float)",
             "let g (x : Float) : Float = match Scaled x (fun (y : Float) -> sum (jacfwd (fun (z : [3]Float) -> [x * z[0] * y]) [0.5, 0.5, 0.5])[0]) with | Layer f -> f x | Scaled a f -> a * f a",
