@@ -11,14 +11,15 @@
 # LIMIT   the longest time of a program in seconds (default 120; 600 in software)
 # PYTHON  the Python of the step peers (default python3), with jax or torch
 set -u
-cd "$(dirname "$0")/../.." || exit 1
-[ $# -gt 0 ] || { sed -n '2,5p' tests/bench/gpu.sh; exit 1; }
-out=$1
+[ $# -gt 0 ] || { sed -n '2,5p' "$0"; exit 1; }
+mkdir -p "$1" || exit 1
+out=$(cd "$1" && pwd)
 shift
+[ -z "${BIN:-}" ] || BIN=$(cd "$BIN" && pwd) || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 steps=${*:-tests kernels operators models peers}
 python=${PYTHON:-python3}
 failed=
-mkdir -p "$out" || exit 1
 
 if [ -z "${BIN:-}" ]; then
     bin=${CARGO_TARGET_DIR:-target}/release
