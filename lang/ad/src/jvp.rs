@@ -42,13 +42,13 @@ impl Ad {
 
     /// Whether arrays of a function may be symbolic zeros because of what it is made of or called with.
     pub(crate) fn may_hold_zeros(&self, f: FnId) -> bool {
-        self.symbolic_zero.contains(&f) || self.given.contains(&f)
+        self.symbolic_zero.contains(&f) || self.receive_zeros.contains(&f)
     }
 
     /// Tells that functions are called with symbolic zeros.
     pub fn given_zeros(&mut self, functions: impl IntoIterator<Item = FnId>) {
         for f in functions {
-            if !self.may_hold_zeros(f) && self.given.insert(f) {
+            if !self.may_hold_zeros(f) && self.receive_zeros.insert(f) {
                 self.jvp.jvps.retain(|(of, ..), _| *of != f);
             }
         }
@@ -59,7 +59,7 @@ impl Ad {
     pub fn copied(&mut self, pairs: impl IntoIterator<Item = (FnId, FnId)>) {
         for (from, to) in pairs {
             if self.may_hold_zeros(from) {
-                self.given.insert(to);
+                self.receive_zeros.insert(to);
             }
         }
     }
@@ -143,7 +143,7 @@ impl Ad {
         let active = self.active_results(program, id, &key.1);
         let j = Jvp { func: program.reserve(&format!("jvp {}", src.name)), active };
         if self.may_hold_zeros(id) {
-            self.given.insert(j.func);
+            self.receive_zeros.insert(j.func);
         }
         self.jvp.jvps.insert(key.clone(), j.clone());
         self.jvp.sources.insert(j.func, src.clone());

@@ -90,14 +90,6 @@ pub(crate) mod tensor_push {
     pub const MOST: usize = 16;
 }
 
-/// The order of sums of arrays, which `ops::kernels` of the interpreter defines.
-pub(crate) mod tensor_same_order {
-    /// Number of partial sums of a chunk.
-    pub const PARTIAL: i64 = 8;
-    /// Number of terms of a chunk.
-    pub const CHUNK: i64 = 1024;
-}
-
 /// Limits of `transpose`.
 pub(crate) mod transpose {
     /// Limit of the transposed versions of a function, besides the one that takes all accumulators.

@@ -36,7 +36,7 @@ pub struct Ad {
     pub(crate) symbolic_zero: HashSet<FnId>,
     /// Other functions in which arrays may be symbolic zeros: copies and parts of such functions that other passes made,
     /// and functions of the user's that are called with symbolic zeros.
-    pub(crate) given: HashSet<FnId>,
+    pub(crate) receive_zeros: HashSet<FnId>,
     recursive: HashMap<FnId, bool>,
     /// Functions whose bodies, and those of all their callees, exist.
     complete: HashSet<FnId>,

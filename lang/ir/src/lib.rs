@@ -48,6 +48,7 @@ pub mod print;
 pub mod rewrite;
 pub mod rows;
 pub mod shape_rule;
+pub mod sum_order;
 pub mod ty;
 pub mod verify;
 

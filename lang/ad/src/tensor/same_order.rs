@@ -1,11 +1,10 @@
-//! Brackets in sums whose result must keep its bits. A sum of `n` terms has an order: term `i` belongs to chunk
-//! `i / 1024` and is added to partial sum `i % 8` of the chunk (`ops::kernels` of the interpreter). Terms that are 0 change
-//! no partial sum. So the terms outside of the bounds may be left out, if what remains begins at a multiple of 8, ends at
-//! one or at `n`, and lies in one chunk. Otherwise all terms are added.
+//! Brackets in sums whose result must keep its bits, that is, the order of additions ([`adl_ir::sum_order`]). Terms that
+//! are 0 change no partial sum. So the terms outside of the bounds may be left out, if what remains begins at a multiple of
+//! the number of partial sums, ends at one or at the end of the sum, and lies in one chunk. Otherwise all terms are added.
 
 use super::bounds::SumBounds;
 use super::narrow::{Bracket, Narrow};
-use crate::limits::tensor_same_order::{CHUNK, PARTIAL};
+use adl_ir::sum_order::{CHUNK, PARTIAL};
 use adl_ir::{Cmp, Loop, Ty, Var};
 use adl_prim::{Bin, Un};
 
@@ -30,7 +29,7 @@ impl Narrow {
     /// The first index, and the number of indices.
     fn window(&mut self, bounds: &SumBounds, trip: Var) -> (Var, Var) {
         let (from, to) = self.ends(bounds, trip);
-        let [zero, partial, chunk] = [0, PARTIAL, CHUNK].map(|n| self.b.int(n));
+        let [zero, partial, chunk] = [0, PARTIAL, CHUNK].map(|n| self.b.int(n as i64));
         let from = self.b.bin(Bin::Min, from.unwrap_or(zero), trip);
         let from = self.b.bin(Bin::Max, from, zero);
         let before = self.b.bin(Bin::Rem, from, partial);

@@ -8,10 +8,8 @@ pub use products::{Factor, contract_by, multiply};
 
 use super::parallel;
 use crate::limits::ops_kernels::FEW;
+pub(super) use adl_ir::sum_order::CHUNK;
 use adl_prim::{Bin, Un, elementary};
-
-/// Number of elements in a chunk; the sums of chunks are combined pairwise.
-pub(super) const CHUNK: usize = 1024;
 
 /// Combines eight partial sums.
 fn fold(acc: [f64; 8], tail: f64) -> f64 {

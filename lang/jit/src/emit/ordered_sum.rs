@@ -1,6 +1,4 @@
-//! Sums of what a loop collects, without the array of terms. Their order is that of `ops::kernels::sum`: term `i` of a
-//! chunk is added to partial sum `i % 8`, the terms after the last multiple of 8 are added one after the other, and the
-//! sums of chunks are combined pairwise.
+//! Sums of what a loop collects, without the array of terms, in the order of [`adl_ir::sum_order`].
 
 use super::group::CHUNK;
 use super::{Emit, LOOSE, Scope, TRUSTED};
@@ -12,7 +10,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, BlockArg, InstBuilder, StackSlotData, StackSlotKind, Value, types};
 
 /// The number of partial sums of a chunk.
-const PARTIAL: i64 = 8;
+const PARTIAL: i64 = adl_ir::sum_order::PARTIAL as i64;
 
 /// The pairs of partial sums.
 const PAIRS: std::ops::Range<i32> = 0..PARTIAL as i32 / 2;

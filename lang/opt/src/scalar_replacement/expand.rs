@@ -2,11 +2,9 @@
 
 use super::facts::{ElemSource, Extent};
 use super::{MOST, Scalars, Sums};
+use adl_ir::sum_order::PARTIAL;
 use adl_ir::{Cmp, Op, Stmt, Ty, Var};
 use adl_prim::Bin;
-
-/// Number of accumulators that a sum uses, as in `interp::ops::kernels`.
-pub(super) const LANES: usize = 8;
 
 impl Scalars<'_> {
     /// Expands a statement, or records the elements of its result. Returns whether the statement is replaced.
@@ -133,18 +131,18 @@ impl Scalars<'_> {
         }
     }
 
-    /// Emits the sum of numbers, from 0: `LANES` accumulators side by side, then these pairwise, then the remaining
+    /// Emits the sum of numbers, from 0: `PARTIAL` accumulators side by side, then these pairwise, then the remaining
     /// numbers.
     pub(super) fn added(&mut self, terms: &[Var], stmt: &Stmt, out: &mut Vec<Stmt>) -> Var {
-        let (whole, rest) = terms.split_at(terms.len() / LANES * LANES);
+        let (whole, rest) = terms.split_at(terms.len() / PARTIAL * PARTIAL);
         let mut sum = |p: Var, q: Var| self.like(Op::Bin(Bin::Add, p, q), p, stmt, out);
         let mut total = None;
         if !whole.is_empty() {
-            let mut lanes = whole[..LANES].to_vec();
-            for more in whole[LANES..].chunks_exact(LANES) {
+            let mut lanes = whole[..PARTIAL].to_vec();
+            for more in whole[PARTIAL..].chunks_exact(PARTIAL) {
                 lanes.iter_mut().zip(more).for_each(|(l, x)| *l = sum(*l, *x));
             }
-            let pairs: Vec<Var> = (0..LANES / 2).map(|k| sum(lanes[k], lanes[k + LANES / 2])).collect();
+            let pairs: Vec<Var> = (0..PARTIAL / 2).map(|k| sum(lanes[k], lanes[k + PARTIAL / 2])).collect();
             let (p, q) = (sum(pairs[0], pairs[1]), sum(pairs[2], pairs[3]));
             total = Some(sum(p, q));
         }

@@ -150,7 +150,7 @@ impl Scalars<'_> {
                     .then(|| self.inner_product(&x.elems, &y.elems, s, out))
             }
             Op::SumAll { a, .. } => {
-                let g = self.grid(*a).filter(|g| g.elems.len() < super::expand::LANES)?;
+                let g = self.grid(*a).filter(|g| g.elems.len() < adl_ir::sum_order::PARTIAL)?;
                 Some(self.added(&g.elems, s, out))
             }
             _ => None,

@@ -12,8 +12,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, StackSlotData, StackSlotKind, Type, Value, types};
 use std::collections::HashMap;
 
-/// The number of elements of one partial sum.
-pub(in crate::emit) const CHUNK: i64 = 1024;
+/// Number of terms of a chunk of a sum.
+pub(in crate::emit) const CHUNK: i64 = adl_ir::sum_order::CHUNK as i64;
 
 /// A contiguous range of elements.
 #[derive(Clone, Debug)]
