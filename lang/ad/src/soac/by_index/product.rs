@@ -35,22 +35,27 @@ fn products(ad: &mut Ad, program: &mut Program, elem: &Ty) -> Result<(FnId, FnId
     let args = [many.clone(), Ty::shape(), many.clone(), many].map(|t| b.param(t));
     let out = fast(&mut b, program, slow, args);
     let f = program.add(b.finish(out, Vec::new()));
-    let rule = rule(ad, program, slow, elem)?;
+    let rule = rule(ad, program, (f, slow), elem)?;
     ad.helpers.in_bins.insert(elem.clone(), (f, rule));
     Ok((f, rule))
 }
 
-/// J of the version by scans. The histogram (the last argument) is not differentiated, because it depends on the
-/// others.
-fn rule(ad: &mut Ad, p: &mut Program, slow: FnId, elem: &Ty) -> Result<FnId, Unsupported> {
+/// J of the version by scans, beside the values of the function itself. The histogram (the last argument) is not
+/// differentiated, because it depends on the others.
+fn rule(ad: &mut Ad, p: &mut Program, (f, slow): (FnId, FnId), elem: &Ty) -> Result<FnId, Unsupported> {
     let j = ad.jvp(p, slow, &[true, false, true])?;
     let forward = ad.erase(p, j.func);
+    let this = p.reserve("rule of products of the others in bins");
     let many = elem.array(1);
     let mut b = Builder::new("rule of products of the others in bins");
     let x = [many.clone(), Ty::shape(), many.clone(), many.clone()].map(|t| b.param(t));
-    let dx = [many.clone(), many.clone(), many].map(|t| b.param(t));
+    let dx = [many.clone(), many.clone(), many.clone()].map(|t| b.param(t));
+    let rule = Some(Rule { kind: RuleKind::Jvp, func: this });
+    let call = Op::Call { f, args: x.to_vec(), lin_args: Vec::new(), rule, checkpoint: false };
+    let (values, _) = b.emit(call, &[many.clone(), many], &[]);
     let (out, _) = b.call(p, forward, &[x[0], x[1], x[2], dx[0], dx[1]], &[]);
-    Ok(p.add(b.finish(out, Vec::new())))
+    p.set(this, b.finish([&values[..], &out[2..]].concat(), Vec::new()));
+    Ok(this)
 }
 
 fn by_scans(builder: &mut Builder, dest: Var, keys: Var, values: Var) -> (Var, Var) {
