@@ -349,8 +349,8 @@ impl Infer<'_> {
         self.call(prim, &[data], vec![argument], ty, span)
     }
 
-    /// The same with an annotated type. The file is used only to check that it can be read and, for
-    /// NPY, its extents. A missing file may still be written before it is read.
+    /// The same with an annotated type, so that the file is not read before it is needed. Only an NPY file is, for its
+    /// extents, if it is there: it may still be written before it is read.
     pub(super) fn read_as(&mut self, prim: Prim, path: &ast::Expr, ty: Ty, span: Span) -> core::Expr {
         if prim == Prim::Io(IoFn::OpenRows) {
             return self.rows_as(path, &ty, span);
@@ -358,20 +358,16 @@ impl Infer<'_> {
         let argument = self.arg(prim, 0, path, &Ty::Str);
         self.require(Class::Data, &ty, span, prim.name());
         let mut made = ty.clone();
-        if let ast::ExprKind::Lit(ast::Lit::Str(file)) = &super::apply::strip(path).kind {
-            match self.file_type(prim, file, path.span) {
-                Ok(known) if prim == Prim::Io(IoFn::ReadNpy) => {
+        if let (Prim::Io(IoFn::ReadNpy), ast::ExprKind::Lit(ast::Lit::Str(file))) =
+            (prim, &super::apply::strip(path).kind)
+        {
+            match self.npy_type(file, path.span) {
+                Ok(known) => {
                     let known = converted(&known, &ty);
                     self.expect(&ty, &known, span, &Reason::new("the file"));
                     made = known;
                 }
-                Ok(_) | Err((MISSING, _)) => {}
-                // A matrix needs no column names in the file.
-                Err(_)
-                    if prim == Prim::Io(IoFn::ReadCsv)
-                        && matches!(&ty, Ty::Array(_, e) if matches!(**e, Ty::Array(..))) => {}
-                // Columns that are not wanted may have types that adl lacks.
-                Err(_) if matches!(prim, Prim::Io(IoFn::ReadParquet | IoFn::ReadArrow)) => {}
+                Err((MISSING, _)) => {}
                 Err((code, text)) => self.report(Diagnostic::error(code, path.span, text)),
             }
         }

@@ -42,9 +42,53 @@ impl Default for CellTypes {
     }
 }
 
+/// The number of digits at the beginning, eight at a time.
+fn digits(text: &[u8]) -> usize {
+    let mut n = 0;
+    while let Some(eight) = text[n..].first_chunk::<8>() {
+        // Digits become 0 to 9. Others get the highest bit, or are behind one that has it.
+        let values = u64::from_le_bytes(*eight) ^ 0x3030_3030_3030_3030;
+        let others = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
+        if others != 0 {
+            return n + others.trailing_zeros() as usize / 8;
+        }
+        n += 8;
+    }
+    n + text[n..].iter().take_while(|c| c.is_ascii_digit()).count()
+}
+
+/// The length of a number at the beginning that is written as most are, and whether it is an Int. Its value is not
+/// computed.
+pub(super) fn ordinary_number(text: &[u8]) -> Option<(usize, bool)> {
+    let sign = usize::from(text.first() == Some(&b'-'));
+    let whole = digits(&text[sign..]);
+    let mut n = sign + whole;
+    if whole == 0 {
+        return None;
+    }
+    if text.get(n) != Some(&b'.') {
+        // An Int has at most 19 digits.
+        return (whole < 19).then_some((n, true));
+    }
+    n += 1;
+    n += digits(&text[n..]);
+    if let Some(b'e' | b'E') = text.get(n) {
+        n += 1 + usize::from(matches!(text.get(n + 1), Some(b'-' | b'+')));
+        let power = digits(&text[n..]);
+        n += power;
+        return (power > 0).then_some((n, false));
+    }
+    Some((n, false))
+}
+
 impl CellTypes {
     /// Adds a cell.
     pub fn add(&mut self, cell: &str) {
+        if let Some((n, int)) = ordinary_number(cell.as_bytes())
+            && n == cell.len()
+        {
+            return self.add_number(int);
+        }
         let cell = cell.trim();
         if missing(cell) {
             (self.int, self.bool) = (false, false);
@@ -54,6 +98,11 @@ impl CellTypes {
         self.int = self.int && cell.parse::<i64>().is_ok();
         self.float = self.float && (self.int || cell.parse::<f64>().is_ok());
         self.bool = self.bool && parse_bool(cell).is_some();
+    }
+
+    /// Adds a number, which may be an Int.
+    pub fn add_number(&mut self, int: bool) {
+        *self = CellTypes { int: self.int && int, bool: false, some: true, ..*self };
     }
 
     /// Adds the cells that `more` has seen.
@@ -124,4 +173,33 @@ fn cell(name: Symbol, v: &Value) -> Res<String> {
 pub(super) fn quoted(s: &str) -> String {
     let plain = !s.is_empty() && !s.contains([',', '"', '\n', '\r']) && s.trim_matches([' ', '\t']).len() == s.len();
     if plain { s.to_owned() } else { format!("\"{}\"", s.replace('"', "\"\"")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_numbers_are_numbers() {
+        let ints = ["0", "-12", "123456789", "123456789012345678"];
+        let floats = ["1.", "-0.5", "12345678.123456789", "1.5e10", "1.0E-300", "2.5e+3"];
+        let others = ["", "-", "1.5e", "1.5e+", ".5", "+1", "1234567890123456789"];
+        // The beginning is a number.
+        let more = ["1e5", "1.2.3", "12345678x", "1.5 ", "0x10", "1,2"];
+        let is = |c: &str| ordinary_number(c.as_bytes());
+        assert!(ints.iter().all(|c| is(c) == Some((c.len(), true)) && c.parse::<i64>().is_ok()));
+        assert!(floats.iter().all(|c| is(c) == Some((c.len(), false)) && c.parse::<f64>().is_ok()));
+        assert!(others.iter().all(|c| is(c).is_none()));
+        assert!(more.iter().all(|c| is(c).is_some_and(|(n, _)| n < c.len() && c[..n].parse::<f64>().is_ok())));
+    }
+
+    #[test]
+    fn digits_are_counted() {
+        for n in 0..20 {
+            for end in ["", ",", "x1234567", "\u{e9}12345678", "/", ":", "\u{0}9"] {
+                let text = "1234567890".repeat(2)[..n].to_owned() + end;
+                assert_eq!(digits(text.as_bytes()), n, "{text:?}");
+            }
+        }
+    }
 }

@@ -1,17 +1,17 @@
 //! Files of plain cells, in parts that all threads read: no quotes, lines that end with `\n` or `\r\n`, and columns of numbers and
 //! Bools. Whatever else there is, an error too, is left to the reader of the whole file, which knows lines and columns.
 
-use super::columns::{CellTypes, parse_bool, parse_float};
+use super::columns::{CellTypes, ordinary_number, parse_bool, parse_float};
 use super::tokens::Scanner;
 use crate::error::Res;
 use crate::limits::csv::PART;
 use crate::ops::data::table::{ColumnType, WantedColumn};
 use crate::ops::interrupt::InterruptFlag;
 use crate::ops::parallel;
-use crate::polling;
 use crate::value::{Buf, Shape, Value, array};
+use crate::{memory, polling};
 
-/// A column of numbers or Bools under construction.
+/// A column of numbers or Bools, with room for one in each line.
 enum Numbers {
     Int(Vec<i64>),
     Float(Vec<f64>),
@@ -19,36 +19,71 @@ enum Numbers {
     Bool(Vec<bool>),
 }
 
+/// The room of a part in a column.
+enum Room<'a> {
+    Int(&'a mut [i64]),
+    Float(&'a mut [f64]),
+    F32(&'a mut [f32]),
+    Bool(&'a mut [bool]),
+    /// The column is not wanted.
+    Skipped,
+}
+
+/// A column of this many default values.
+fn filled<T: Clone + Default>(n: usize) -> Res<Vec<T>> {
+    let mut v = memory::room(n)?;
+    v.resize(n, T::default());
+    Ok(v)
+}
+
 impl Numbers {
-    fn new(kind: &ColumnType) -> Option<Numbers> {
+    fn new(kind: &ColumnType, n: usize) -> Option<Res<Numbers>> {
         Some(match kind {
-            ColumnType::Int => Numbers::Int(Vec::new()),
-            ColumnType::Float => Numbers::Float(Vec::new()),
-            ColumnType::F32 => Numbers::F32(Vec::new()),
-            ColumnType::Bool => Numbers::Bool(Vec::new()),
+            ColumnType::Int => filled(n).map(Numbers::Int),
+            ColumnType::Float => filled(n).map(Numbers::Float),
+            ColumnType::F32 => filled(n).map(Numbers::F32),
+            ColumnType::Bool => filled(n).map(Numbers::Bool),
             ColumnType::Text | ColumnType::Maybe(_) => return None,
         })
     }
 
-    /// Appends a cell; `None` if it does not fit.
-    fn add(&mut self, cell: &str) -> Option<()> {
-        match self {
-            Numbers::Int(v) => v.push(cell.parse().ok()?),
-            Numbers::Float(v) => v.push(parse_float(cell)?),
-            Numbers::F32(v) => v.push(parse_float(cell)? as f32),
-            Numbers::Bool(v) => v.push(parse_bool(cell)?),
+    /// The room of parts with these numbers of lines.
+    fn rooms(&mut self, lines: &[usize]) -> Vec<Room<'_>> {
+        fn split<'a, T>(mut v: &'a mut [T], lines: &[usize], room: impl Fn(&'a mut [T]) -> Room<'a>) -> Vec<Room<'a>> {
+            lines
+                .iter()
+                .map(|n| {
+                    let (part, more) = std::mem::take(&mut v).split_at_mut(*n);
+                    v = more;
+                    room(part)
+                })
+                .collect()
         }
-        Some(())
+        match self {
+            Numbers::Int(v) => split(v, lines, Room::Int),
+            Numbers::Float(v) => split(v, lines, Room::Float),
+            Numbers::F32(v) => split(v, lines, Room::F32),
+            Numbers::Bool(v) => split(v, lines, Room::Bool),
+        }
     }
 
-    /// Appends another column of the same kind.
-    fn join(&mut self, more: Numbers) {
-        match (self, more) {
-            (Numbers::Int(a), Numbers::Int(b)) => a.extend(b),
-            (Numbers::Float(a), Numbers::Float(b)) => a.extend(b),
-            (Numbers::F32(a), Numbers::F32(b)) => a.extend(b),
-            (Numbers::Bool(a), Numbers::Bool(b)) => a.extend(b),
-            _ => {}
+    /// Closes the gaps that empty lines leave: a part has `lines` places, of which `rows` are filled.
+    fn close(&mut self, lines: &[usize], rows: &[usize]) {
+        fn close<T: Copy>(v: &mut Vec<T>, lines: &[usize], rows: &[usize]) {
+            let (mut from, mut to) = (0, 0);
+            for (n, k) in lines.iter().zip(rows) {
+                if from != to {
+                    v.copy_within(from..from + k, to);
+                }
+                (from, to) = (from + n, to + k);
+            }
+            v.truncate(to);
+        }
+        match self {
+            Numbers::Int(v) => close(v, lines, rows),
+            Numbers::Float(v) => close(v, lines, rows),
+            Numbers::F32(v) => close(v, lines, rows),
+            Numbers::Bool(v) => close(v, lines, rows),
         }
     }
 
@@ -62,27 +97,49 @@ impl Numbers {
     }
 }
 
+impl Room<'_> {
+    /// Sets the cell of a row; `None` if it does not fit.
+    fn set(&mut self, row: usize, cell: &str) -> Option<()> {
+        match self {
+            Room::Int(v) => *v.get_mut(row)? = cell.parse().ok()?,
+            Room::Float(v) => *v.get_mut(row)? = parse_float(cell)?,
+            Room::F32(v) => *v.get_mut(row)? = parse_float(cell)? as f32,
+            Room::Bool(v) => *v.get_mut(row)? = parse_bool(cell)?,
+            Room::Skipped => {}
+        }
+        Some(())
+    }
+}
+
+/// What is done with the cells of a part.
+trait Visit: Send {
+    /// Takes a cell from the beginning of the text, if its end can be seen without a search, and returns its length.
+    fn prefix(&mut self, _column: usize, _text: &[u8]) -> Option<usize> {
+        None
+    }
+
+    /// Takes a cell; `None` if it does not fit.
+    fn cell(&mut self, row: usize, column: usize, cell: &str) -> Option<()>;
+}
+
 /// A part of the rows, and what is made of it; `None` if that is left to the other reader.
 struct Part<'a, T> {
     text: &'a str,
     made: Option<T>,
 }
 
-/// Reads the rows behind the header in parts: `start` makes what a part begins with, `cell` adds a cell, whose column it gets.
-fn in_parts<'a, T: Send>(
-    rows: &Scanner<'a>,
-    width: usize,
-    start: impl Fn() -> T + Sync,
-    cell: impl Fn(&mut T, usize, &str) -> Option<()> + Sync + Send,
-) -> Res<Option<Vec<T>>> {
+/// The parts of the rows behind the header, and the separator; `None` if the other reader must read them.
+fn parts_of<'a>(rows: &Scanner<'a>) -> Option<(Vec<&'a str>, u8)> {
     let (text, separator) = rows.rest();
-    if separator == b' ' || text.contains('"') {
-        return Ok(None);
-    }
-    let mut parts: Vec<Part<'a, T>> = split(text).into_iter().map(|text| Part { text, made: Some(start()) }).collect();
-    let read = |(): &mut (), p: &mut Part<'a, T>| {
-        let done = p.made.as_mut().and_then(|made| cells(p.text, separator, width, &mut |k, c| cell(made, k, c)));
-        if done.is_none() {
+    (separator != b' ' && !text.contains('"')).then(|| (split(text), separator))
+}
+
+/// Visits the cells of all parts, each by its own visitor.
+fn in_parts<T: Visit>((parts, separator): (Vec<&str>, u8), width: usize, visitors: Vec<T>) -> Res<Option<Vec<T>>> {
+    let mut parts: Vec<Part<T>> =
+        parts.into_iter().zip(visitors).map(|(text, v)| Part { text, made: Some(v) }).collect();
+    let read = |(): &mut (), p: &mut Part<T>| {
+        if p.made.as_mut().and_then(|v| cells(p.text, separator, width, v)).is_none() {
             p.made = None;
         }
     };
@@ -104,71 +161,133 @@ fn split(text: &str) -> Vec<&str> {
     out
 }
 
-/// Calls `visit` for each cell; `None` if a row has another number of cells than `width`, or a cell does not fit.
-fn cells(text: &str, separator: u8, width: usize, visit: &mut dyn FnMut(usize, &str) -> Option<()>) -> Option<()> {
-    for line in text.lines() {
-        if line.bytes().all(|c| c == b' ' || c == b'\t' && separator != b'\t') {
-            continue;
-        }
-        let (bytes, mut from, mut k) = (line.as_bytes(), 0, 0);
+/// The number of lines of a part. Counts of blocks fit into a byte, so that the inner loop is vectorised.
+fn lines(text: &str) -> usize {
+    let in_block = |b: &[u8]| usize::from(b.iter().map(|c| u8::from(*c == b'\n')).sum::<u8>());
+    let ends: usize = text.as_bytes().chunks(128).map(in_block).sum();
+    ends + usize::from(!text.ends_with('\n') && !text.is_empty())
+}
+
+/// A cell without the blanks around it.
+fn trimmed(cell: &str) -> &str {
+    let outer = |c: Option<&u8>| c.is_some_and(|c| c.is_ascii_graphic());
+    let bytes = cell.as_bytes();
+    if outer(bytes.first()) && outer(bytes.last()) { cell } else { cell.trim() }
+}
+
+/// Whether a byte ends a cell.
+fn is_end(byte: u8, separator: u8) -> bool {
+    byte == separator || byte == b'\n' || byte == b'\r'
+}
+
+/// Visits each cell; `None` if a row has another number of cells than `width`, or a cell does not fit.
+fn cells(text: &str, separator: u8, width: usize, visit: &mut impl Visit) -> Option<()> {
+    let bytes = text.as_bytes();
+    let (mut at, mut row) = (0, 0);
+    while at < bytes.len() {
+        let mut k = 0;
         loop {
-            // `\r` ends a line for the other reader.
-            let end = bytes[from..].iter().position(|c| *c == separator || *c == b'\r');
-            let to = end.map_or(bytes.len(), |n| from + n);
-            if k == width || bytes.get(to) == Some(&b'\r') {
-                return None;
+            if k < width
+                && let Some(n) = visit.prefix(k, &bytes[at..])
+            {
+                at += n;
+            } else {
+                let n = bytes[at..].iter().position(|c| is_end(*c, separator)).unwrap_or(bytes.len() - at);
+                let cell = &text[at..at + n];
+                at += n;
+                if k == 0 && bytes.get(at) != Some(&separator) && cell.bytes().all(|c| c == b' ' || c == b'\t') {
+                    break;
+                }
+                if k == width {
+                    return None;
+                }
+                visit.cell(row, k, trimmed(cell))?;
             }
-            visit(k, line[from..to].trim())?;
             k += 1;
-            if to == bytes.len() {
+            if bytes.get(at) != Some(&separator) {
                 break;
             }
-            from = to + 1;
+            at += 1;
         }
-        if k < width {
-            return None;
+        // A line ends with `\n` or `\r\n`. `\r` alone ends one for the other reader.
+        at += match bytes.get(at) {
+            Some(b'\r') if bytes.get(at + 1) != Some(&b'\n') => return None,
+            Some(b'\r') => 2,
+            _ => 1,
+        };
+        match k {
+            0 => {}
+            k if k == width => row += 1,
+            _ => return None,
         }
     }
     Some(())
 }
 
+/// The number of rows so far, and the room in each column.
+struct Rows<'a> {
+    filled: usize,
+    columns: Vec<Room<'a>>,
+}
+
+impl Visit for Rows<'_> {
+    fn cell(&mut self, row: usize, column: usize, cell: &str) -> Option<()> {
+        self.filled = row + 1;
+        self.columns[column].set(row, cell)
+    }
+}
+
 /// The wanted columns; `None` if the other reader must read them. `at` has the position of each.
 pub(super) fn columns(rows: &Scanner, width: usize, wanted: &[WantedColumn], at: &[usize]) -> Res<Option<Vec<Value>>> {
-    if wanted.iter().any(|w| Numbers::new(&w.kind).is_none()) {
-        return Ok(None);
-    }
-    let start = || {
-        let mut out: Vec<Option<Numbers>> = (0..width).map(|_| None).collect();
-        for (w, k) in wanted.iter().zip(at) {
-            out[*k] = Numbers::new(&w.kind);
-        }
-        out
-    };
-    let add = |made: &mut Vec<Option<Numbers>>, k: usize, cell: &str| match &mut made[k] {
-        Some(column) => column.add(cell),
-        None => Some(()),
-    };
-    let Some(parts) = in_parts(rows, width, start, add)? else { return Ok(None) };
-    let mut all = start();
-    for part in parts {
-        for (column, more) in all.iter_mut().zip(part) {
-            if let (Some(column), Some(more)) = (column, more) {
-                column.join(more);
-            }
+    let numbers = |w: &WantedColumn| !matches!(w.kind, ColumnType::Text | ColumnType::Maybe(_));
+    let Some(parts) = parts_of(rows).filter(|_| wanted.iter().all(numbers)) else { return Ok(None) };
+    let counts = parallel::listed(parts.0.len(), PART, |i| lines(parts.0[i]));
+    let total = counts.iter().sum();
+    let made = parallel::listed(wanted.len(), total, |i| Numbers::new(&wanted[i].kind, total));
+    let Some(made) = made.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
+    let mut made = made.into_iter().collect::<Res<Vec<Numbers>>>()?;
+    let skipped = || Rows { filled: 0, columns: (0..width).map(|_| Room::Skipped).collect() };
+    let mut parts_of_columns: Vec<Rows> = counts.iter().map(|_| skipped()).collect();
+    for (column, k) in made.iter_mut().zip(at) {
+        for (room, part) in column.rooms(&counts).into_iter().zip(&mut parts_of_columns) {
+            part.columns[*k] = room;
         }
     }
-    Ok(at.iter().map(|k| all[*k].take().map(Numbers::finish)).collect())
+    let Some(done) = in_parts(parts, width, parts_of_columns)? else { return Ok(None) };
+    let filled: Vec<usize> = done.into_iter().map(|part| part.filled).collect();
+    made.iter_mut().for_each(|column| column.close(&counts, &filled));
+    Ok(Some(made.into_iter().map(Numbers::finish).collect()))
+}
+
+/// The types of the columns of a part.
+struct Types {
+    columns: Vec<CellTypes>,
+    separator: u8,
+}
+
+impl Visit for Types {
+    fn prefix(&mut self, column: usize, text: &[u8]) -> Option<usize> {
+        let (n, int) = ordinary_number(text)?;
+        if !is_end(*text.get(n)?, self.separator) {
+            return None;
+        }
+        self.columns[column].add_number(int);
+        Some(n)
+    }
+
+    fn cell(&mut self, _: usize, column: usize, cell: &str) -> Option<()> {
+        self.columns[column].add(cell);
+        Some(())
+    }
 }
 
 /// The types of the columns; `None` if the other reader must find them.
 pub(super) fn types(rows: &Scanner, width: usize) -> Res<Option<Vec<CellTypes>>> {
-    let start = || vec![CellTypes::default(); width];
-    let add = |seen: &mut Vec<CellTypes>, k: usize, cell: &str| {
-        seen[k].add(cell);
-        Some(())
-    };
-    let Some(parts) = in_parts(rows, width, start, add)? else { return Ok(None) };
-    Ok(parts.into_iter().reduce(|mut all, part| {
+    let Some(parts) = parts_of(rows) else { return Ok(None) };
+    let separator = parts.1;
+    let start = parts.0.iter().map(|_| Types { columns: vec![CellTypes::default(); width], separator }).collect();
+    let Some(parts) = in_parts(parts, width, start)? else { return Ok(None) };
+    Ok(parts.into_iter().map(|part| part.columns).reduce(|mut all, part| {
         all.iter_mut().zip(part).for_each(|(a, b)| a.join(&b));
         all
     }))
@@ -189,17 +308,29 @@ mod tests {
 
     #[test]
     fn rows_of_another_width_are_left_to_the_other_reader() {
-        let read = |text: &str| {
-            let mut out = Vec::new();
-            let done = cells(text, b',', 2, &mut |k, c| {
-                out.push((k, c.to_owned()));
+        struct Seen(Vec<(usize, String)>);
+        impl Visit for Seen {
+            fn cell(&mut self, _: usize, column: usize, cell: &str) -> Option<()> {
+                self.0.push((column, cell.to_owned()));
                 Some(())
-            });
-            done.map(|()| out)
+            }
+        }
+        let read = |text: &str| {
+            let mut seen = Seen(Vec::new());
+            cells(text, b',', 2, &mut seen).map(|()| seen.0)
         };
         let pair = |a: &str, b: &str| vec![(0, a.to_owned()), (1, b.to_owned())];
         assert_eq!(read("1, x\n\n  \n"), Some(pair("1", "x")));
         assert_eq!(read(",\n"), Some(pair("", "")));
         assert_eq!((read("1\n"), read("1,2,3\n"), read("1,2\r3,4\n")), (None, None, None));
+        assert_eq!((read("1,2\n3"), read("1,2,\n"), read("1,2\n3,4\r\n\r\n").map(|c| c.len())), (None, None, Some(4)));
+    }
+
+    #[test]
+    fn empty_lines_leave_no_gaps() {
+        let mut column = Numbers::Int(vec![1, 2, 0, 3, 0, 4]);
+        column.close(&[3, 2, 1], &[2, 1, 1]);
+        assert!(matches!(column, Numbers::Int(v) if v == [1, 2, 3, 4]));
+        assert_eq!((lines(""), lines("a"), lines("a\n"), lines(&"\n".repeat(1_000))), (0, 1, 1, 1_000));
     }
 }
