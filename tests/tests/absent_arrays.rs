@@ -3,7 +3,7 @@
 use adl_tests::{echo_in, session};
 
 /// What each program was mended for, its entries, and an expression that is true.
-const PROGRAMS: [(&str, &[&str], &str); 18] = [
+const PROGRAMS: [(&str, &[&str], &str); 20] = [
     (
         "an element of a product with a symbolic zero, whose shapes were compared",
         &[
@@ -143,6 +143,20 @@ const PROGRAMS: [(&str, &[&str], &str); 18] = [
             "let g (x : Float) : Float = jacfwd (fun (y : Float) -> (hessian (fun (z : [_]Float) -> prod [0.5, y, z[1]]) [0.5, 0.5])[1][0]) x",
         ],
         "engine.grad Linearize g 0.3 == 0.0",
+    ),
+    (
+        "rows of cotangents of functions, of which the first is a symbolic zero, beside an array that is carried",
+        &[
+            "let g ((x, v) : (Float, [_]Float)) : Float = fold (fun (a : Float) (fs : [_](Float -> Float)) -> v[1] - fs[0] 0.5) 0.5 [[sin, cos], [(fun (z : Float) -> x), sin]]",
+        ],
+        "hvp g (0.3, [1.0, 2.0]) (1.0, [1.0, 2.0]) == (0.0, [0.0, 0.0])",
+    ),
+    (
+        "rows of functions, of which one captures an array",
+        &[
+            "let g ((x, v) : (Float, [_]Float)) : Float = dot [0.5] (fst (loop (s : [_]Float, i : Int) = ([[0.5, 0.5]] @ (map (fun (fs : [_](Float -> Float)) -> (reduce (fun (y : Float) -> atan) 0.5 [0.5, v[0], x]) * fs[0] 0.5) [[(fun (y : Float) -> v[0]), abs], [cos, sigmoid]]), 0) while i < 0 && false do ([0.5], i + 1)))",
+        ],
+        "grad g (1.1, [-0.1, -1.1]) == (0.08796182826814171, [0.20824531666860793, 0.0])",
     ),
 ];
 

@@ -65,10 +65,14 @@ impl Spec<'_> {
         let mut outs = Vec::new();
         for t in tys {
             let zero = self.zero_of(t.scalar());
-            outs.push(if t.rank() == 1 {
-                self.b.one(Op::Replicate { n: extent, a: zero }, t)
-            } else {
+            // Only numbers are broadcast. Data are replicated along one axis after the other.
+            outs.push(if t.rank() > 1 && t.scalar().is_flat() {
                 self.spread(zero, vec![extent; t.rank() as usize])
+            } else {
+                (0..t.rank()).fold(zero, |a, _| {
+                    let more = self.b.ty(a).array(1);
+                    self.b.one(Op::Replicate { n: extent, a }, more)
+                })
             });
         }
         Ok(template.with(&outs))

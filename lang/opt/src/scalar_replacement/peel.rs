@@ -151,7 +151,7 @@ impl Scalars<'_> {
     }
 
     /// Materialises the symbolic zeros among the elements that the first iteration collects: those that it carries.
-    /// `None` if the size of one is not known.
+    /// `None` if the size of one is not known, or if it is not known whether one is a symbolic zero: arrays of data.
     fn materialise_collected(
         &mut self,
         first: &mut [Var],
@@ -162,6 +162,10 @@ impl Scalars<'_> {
         let body = &ir_loop.body;
         let carried = &body.params[body.params.len() - ir_loop.init.len() - ir_loop.xs.len()..];
         for (element, result) in first.iter_mut().zip(&body.results).skip(ir_loop.init.len()) {
+            let ty = self.f.ty(*element);
+            if ty.rank() > 0 && !ty.scalar().is_flat() {
+                return None;
+            }
             if self.is_symbolic_zero(*element) {
                 let at = carried.iter().position(|p| p == result)?;
                 let size = sizes.get(at).and_then(Option::as_ref)?;
