@@ -79,6 +79,10 @@ impl Reference {
         if ["min", "max"].contains(&f) && near(x.value(), y.value()) {
             return Err(NoAnswer::Fragile);
         }
+        // `atan2` has no derivative at the origin, and 0 times its slope depends on the direction of differentiation.
+        if f == "atan2" && x.value() == 0.0 && y.value() == 0.0 {
+            return Err(NoAnswer::Fragile);
+        }
         self.number(binary(f, x, y))
     }
 
