@@ -33,6 +33,7 @@ pub use polling::{PIECE, failure, interrupt_requested as interrupted};
 pub mod device;
 pub(crate) mod engine;
 pub mod error;
+pub mod evaluator;
 pub mod fault;
 pub mod host;
 pub mod ir;

@@ -5,6 +5,7 @@ use super::sweep;
 use super::tape::Tape;
 use super::{DerivativePart, Level, on_tape};
 use crate::error::{Error, Res, codes};
+use crate::evaluator::Evaluator;
 use crate::value::{Value, seq, show, vector_space};
 use crate::vm::{Fun, Machine};
 use std::rc::Rc;
@@ -150,14 +151,14 @@ fn record_at(m: &mut Machine, level: u16, f: &Value, x: &Value) -> Res<(Value, T
 }
 
 /// Makes each real leaf of `value` an input on the tape of a level.
-pub(crate) fn lift(m: &mut Machine, level: u16, value: &Value) -> Res<(Value, Traced)> {
+pub(crate) fn lift(m: &mut dyn Evaluator, level: u16, value: &Value) -> Res<(Value, Traced)> {
     let mut nodes = Vec::new();
     let lifted = vector_space::map_leaves(value, &mut |leaf| {
         if !vector_space::is_real(leaf) {
             return Ok(leaf.clone());
         }
         let shape = seq::shape(leaf).cloned();
-        let Some(tape) = m.ad.tape(level) else { return Ok(leaf.clone()) };
+        let Some(tape) = m.tape(level) else { return Ok(leaf.clone()) };
         let node = match shape {
             Some(s) => tape.array_input(s),
             None => tape.input(),

@@ -254,7 +254,7 @@ fn dot(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     if args.first().and_then(seq::shape).is_some_and(|s| s.len() > 1) {
         for v in args.iter_mut() {
             let n = seq::shape(v).map_or(0, |s| s.iter().product());
-            *v = crate::ad::rules::reshape(m, std::mem::take(v), Shape::from_slice(&[n]))?;
+            *v = ops::shapes::reshape(m, std::mem::take(v), Shape::from_slice(&[n]))?;
         }
     }
     prim(m, Prim::Reduction(ReductionFn::Dot), Ty::F64, args)
@@ -319,11 +319,11 @@ fn product(machine: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
     };
     let rest = &right[most - 1..];
     let flat: Shape = right[..most - 1].iter().copied().chain([rest.iter().product()]).collect();
-    args[1] = crate::ad::rules::reshape(machine, std::mem::take(&mut args[1]), flat)?;
+    args[1] = ops::shapes::reshape(machine, std::mem::take(&mut args[1]), flat)?;
     let made = prim(machine, p, Ty::F64, args)?;
     let kept = seq::shape(&made).map_or(0, |s| s.len().saturating_sub(1));
     let shape: Shape = seq::shape(&made).into_iter().flat_map(|s| s.iter().take(kept)).chain(rest).copied().collect();
-    crate::ad::rules::reshape(machine, made, shape)
+    ops::shapes::reshape(machine, made, shape)
 }
 
 /// The run-time type representation of an element type.

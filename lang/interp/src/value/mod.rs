@@ -9,6 +9,7 @@ pub mod compare;
 pub mod digits;
 mod drop;
 pub mod storage;
+pub mod traced;
 pub(crate) use drop::release;
 pub mod interactive;
 pub mod plot;
@@ -21,7 +22,6 @@ pub mod vector_space;
 use storage::Elements;
 pub use storage::{Kind, Remote};
 
-use crate::ad::Dual;
 use adl_syntax::symbol::Symbol;
 use smallvec::SmallVec;
 use std::rc::Rc;
@@ -98,6 +98,26 @@ pub enum Buf {
     Tuple(Vec<Value>),
     /// Records: one array for each field, sorted by name.
     Record(Rc<[Symbol]>, Vec<Value>),
+}
+
+/// A traced number or array of numbers.
+#[derive(Clone, Debug)]
+pub struct Dual {
+    /// The level of the derivative operator.
+    pub level: u16,
+    /// The primal: a number or an array of numbers, either untraced or of a lower level.
+    pub primal: Value,
+    /// The derivative part.
+    pub part: DerivativePart,
+}
+
+/// The derivative part of a traced value.
+#[derive(Clone, Debug)]
+pub enum DerivativePart {
+    /// Forward mode: a tangent with the primal's shape, or [`Value::Zero`].
+    Tangent(Value),
+    /// Reverse mode: a node of the level's tape.
+    Node(u32),
 }
 
 /// The components of a tuple.

@@ -10,6 +10,7 @@ mod code_list;
 mod compile;
 mod definitions;
 mod effects;
+mod evaluator;
 mod gc;
 mod instr;
 mod lowered;

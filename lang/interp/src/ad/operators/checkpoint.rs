@@ -3,11 +3,12 @@
 
 use super::custom::deepest;
 use super::{lift, pair};
-use crate::ad::linear::{self, LinearMap, Traced, leaves, rebuild};
+use crate::ad::linear::{self, LinearMap, Traced, leaves, linear_fun, rebuild};
 use crate::ad::rules::View;
 use crate::ad::tape::{Rule, Tape};
-use crate::ad::{Level, results, split};
+use crate::ad::{results, split};
 use crate::error::Res;
+use crate::evaluator::Evaluator;
 use crate::ir::world::holds_functions;
 use crate::value::{Tuple, Value, vector_space};
 use crate::vm::{Fun, Machine};
@@ -18,7 +19,7 @@ pub(crate) fn checkpointed(machine: &mut Machine, func: &Value, argument: Value)
     let inputs = pair(argument.clone(), captured_data(func));
     let level = deepest(&inputs);
     // A function among the arguments may have captured traced values, which cannot be replaced by primals.
-    if level == 0 || machine.ad.tape(level).is_none() || holds_functions(&argument) {
+    if level == 0 || machine.tape(level).is_none() || holds_functions(&argument) {
         return machine.call(func, &[argument]);
     }
     let mut parts = Vec::new();
@@ -104,18 +105,18 @@ struct CheckpointRule {
 
 impl CheckpointRule {
     /// Records the derivative at the input.
-    fn map(&self, machine: &mut Machine) -> Res<LinearMap> {
-        let level = machine.ad.open(Level::Reverse(Tape::default()))?;
+    fn map(&self, machine: &mut dyn Evaluator) -> Res<LinearMap> {
+        let level = machine.open_tape(Tape::default())?;
         let run = (|| -> Res<(Traced, Traced)> {
             let (lifted, input) = lift(machine, level, &self.input)?;
             let (x, captured) = (crate::vm::part(&lifted, 0)?, crate::vm::part(&lifted, 1)?);
             let f = with_captured(&self.f, &captured);
-            machine.effects.repeat(&self.effects);
+            machine.repeat_effects(&self.effects);
             let y = machine.call(&f, &[x])?;
             let (_, output) = linear::lower(&y, level)?;
             Ok((input, output))
         })();
-        let tape = machine.ad.close(level);
+        let tape = machine.close_tape(level);
         let (input, output) = run?;
         Ok(LinearMap { tape: Rc::new(tape), input, output, transposed: false, original: None, main: None })
     }
@@ -124,23 +125,23 @@ impl CheckpointRule {
 impl Rule for CheckpointRule {
     fn pull(
         &self,
-        m: &mut Machine,
+        m: &mut dyn Evaluator,
         cts: &[Value],
-        add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>,
+        add: &mut dyn FnMut(&mut dyn Evaluator, usize, Value) -> Res<()>,
     ) -> Res<()> {
         let map = LinearMap { transposed: true, ..self.map(m)? };
         let ct = rebuild(&self.output, cts.iter().cloned())?;
-        let back = linear::apply(m, &map, ct)?;
+        let back = m.call(&linear_fun(map), &[ct])?;
         for (k, v) in leaves(&back).into_iter().enumerate() {
             add(m, k, v)?;
         }
         Ok(())
     }
 
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
         let map = self.map(m)?;
         let t = rebuild(&self.input, tangents.iter().cloned())?;
-        let out = linear::apply(m, &map, t)?;
+        let out = m.call(&linear_fun(map), &[t])?;
         Ok(leaves(&out))
     }
     fn view(&self) -> View<'_> {

@@ -6,6 +6,7 @@ use crate::ad::rules::View;
 use crate::ad::tape::Rule;
 use crate::ad::{DerivativePart, level_of, results, split};
 use crate::error::{Error, Res, codes};
+use crate::evaluator::Evaluator;
 use crate::value::{Value, vector_space};
 use crate::vm::{Fun, HostFun, Machine};
 use std::rc::Rc;
@@ -122,9 +123,9 @@ struct CustomRule {
 impl Rule for CustomRule {
     fn pull(
         &self,
-        m: &mut Machine,
+        m: &mut dyn Evaluator,
         cts: &[Value],
-        add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>,
+        add: &mut dyn FnMut(&mut dyn Evaluator, usize, Value) -> Res<()>,
     ) -> Res<()> {
         let ct = rebuild(&self.output, cts.iter().cloned())?;
         let back = m.call(&self.backward, &[ct])?;
@@ -135,7 +136,7 @@ impl Rule for CustomRule {
         Ok(())
     }
 
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
         let t = rebuild(&self.input, tangents.iter().cloned())?;
         let out = m.call(&self.forward, &[t])?;
         linear::same_structure("the tangent from a custom derivative", &out, &self.output)?;

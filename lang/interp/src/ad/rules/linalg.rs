@@ -2,9 +2,9 @@
 
 use super::{Add, Rule, View};
 use crate::error::Res;
+use crate::evaluator::Evaluator;
 use crate::ops::{self, arith};
 use crate::value::{Value, seq};
-use crate::vm::Machine;
 use adl_prim::{ArrayFn, Bin, LinalgFn, Prim, ReductionFn};
 
 /// Products of matrices and vectors. `traced` says which operands get a cotangent.
@@ -14,16 +14,16 @@ pub(crate) struct MatMul {
     pub traced: [bool; 2],
 }
 
-fn mul(m: &mut Machine, a: Value, b: Value) -> Res<Value> {
+fn mul(m: &mut dyn Evaluator, a: Value, b: Value) -> Res<Value> {
     ops::call(m, Prim::Reduction(ReductionFn::MatMul), &[], vec![a, b])
 }
 
-fn transposed(m: &mut Machine, a: Value) -> Res<Value> {
+fn transposed(m: &mut dyn Evaluator, a: Value) -> Res<Value> {
     ops::call(m, Prim::Array(ArrayFn::TransposeArray), &[], vec![a])
 }
 
 impl Rule for MatMul {
-    fn pull(&self, machine: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, machine: &mut dyn Evaluator, cts: &[Value], add: Add) -> Res<()> {
         let rank = |v: &Value| seq::shape(v).map_or(0, smallvec::SmallVec::len);
         let vectors = (rank(&self.a) == 1, rank(&self.b) == 1);
         let cotangent = &cts[0];
@@ -50,7 +50,7 @@ impl Rule for MatMul {
         Ok(())
     }
 
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
         let mut sum = Value::Zero;
         if !matches!(tangents[0], Value::Zero) {
             sum = mul(m, tangents[0].clone(), self.b.clone())?;
@@ -73,7 +73,7 @@ pub(crate) struct Solve {
 }
 
 impl Rule for Solve {
-    fn pull(&self, machine: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, machine: &mut dyn Evaluator, cts: &[Value], add: Add) -> Res<()> {
         let at = transposed(machine, self.a.clone())?;
         let gb = ops::call(machine, Prim::Linalg(LinalgFn::LinSolve), &[], vec![at, cts[0].clone()])?;
         add(machine, 1, gb.clone())?;
@@ -87,7 +87,7 @@ impl Rule for Solve {
         add(machine, 0, ga)
     }
 
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
         let mut rhs = tangents[1].clone();
         if !matches!(tangents[0], Value::Zero) {
             let dax = mul(m, tangents[0].clone(), self.x.clone())?;

@@ -3,9 +3,9 @@
 use super::elementwise::masked_mul;
 use super::{Add, Rule, View};
 use crate::error::Res;
+use crate::evaluator::Evaluator;
 use crate::ops::{self, arith};
 use crate::value::Value;
-use crate::vm::Machine;
 use adl_prim::{ArrayFn, Bin, Prim, ReductionFn};
 
 /// The sum over the first axis.
@@ -14,11 +14,11 @@ pub(crate) struct SumRows {
 }
 
 impl Rule for SumRows {
-    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, m: &mut dyn Evaluator, cts: &[Value], add: Add) -> Res<()> {
         let g = ops::call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(self.n as i64), cts[0].clone()])?;
         add(m, 0, g)
     }
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
         if matches!(tangents[0], Value::Zero) {
             return Ok(vec![Value::Zero]);
         }
@@ -38,13 +38,13 @@ impl Rule for SumRows {
 pub(crate) struct Cumsum;
 
 impl Rule for Cumsum {
-    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, m: &mut dyn Evaluator, cts: &[Value], add: Add) -> Res<()> {
         let r = ops::call(m, Prim::Array(ArrayFn::Reverse), &[], vec![cts[0].clone()])?;
         let s = ops::call(m, Prim::Reduction(ReductionFn::Cumsum), &[], vec![r])?;
         let g = ops::call(m, Prim::Array(ArrayFn::Reverse), &[], vec![s])?;
         add(m, 0, g)
     }
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
         Ok(vec![if matches!(tangents[0], Value::Zero) {
             Value::Zero
         } else {
@@ -64,7 +64,7 @@ pub(crate) struct Dot {
 }
 
 impl Rule for Dot {
-    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, m: &mut dyn Evaluator, cts: &[Value], add: Add) -> Res<()> {
         for (k, other) in [&self.b, &self.a].into_iter().enumerate() {
             if self.traced[k] {
                 let g = masked_mul(m, cts[0].clone(), other.clone())?;
@@ -73,7 +73,7 @@ impl Rule for Dot {
         }
         Ok(())
     }
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
         let mut sum = Value::Zero;
         for (t, other) in tangents.iter().zip([&self.b, &self.a]) {
             if !matches!(t, Value::Zero) {

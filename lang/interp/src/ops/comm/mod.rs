@@ -11,11 +11,11 @@ mod wire;
 use super::{int, len};
 use crate::ad;
 use crate::error::{Error, Res, codes};
+pub(crate) use crate::evaluator::Site;
 use crate::value::{Array, Buf, Data, Kind, Record, Tuple, Value, array, seq, vector_space};
 use crate::vm::Machine;
 use adl_ir::Collective;
 use adl_prim::CommFn;
-use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use adl_typing::ty;
 pub(crate) use exchange::{blocks, place};
@@ -190,16 +190,6 @@ impl Digest {
             Buf::Unit => {}
         }
     }
-}
-
-/// Where a collective stands.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Site {
-    /// Its place in the program, which the ranks compare.
-    pub at: Span,
-    /// Whether it is recorded at every level of derivatives that is open, even if no operand of this rank has a derivative
-    /// there: those of another rank may have one, and each level sends messages of its own.
-    pub everywhere: bool,
 }
 
 /// Applies a collective to numbers and arrays, traced or not, in one message. `at` is the operand of the operation.
