@@ -11,6 +11,8 @@
 //! functions).
 
 pub(crate) mod linear;
+pub(crate) mod linear_map;
+mod maps;
 pub mod operators;
 pub(crate) mod rules;
 pub(crate) mod sweep;

@@ -3,7 +3,7 @@
 //! Node i is record i. A scalar record contains its parents and the partial derivatives as untraced floats.
 //! Larger records (array operations, partial derivatives that are themselves traced) are in a side table.
 
-use super::rules::View;
+use super::maps::View;
 use crate::error::Res;
 use crate::evaluator::Evaluator;
 use crate::value::{Shape, Value};

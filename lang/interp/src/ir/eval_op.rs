@@ -1,45 +1,21 @@
 //! Evaluates a single operation of lowered IR on values.
 
-use super::{buffer, element_ops, host_calls};
+use super::{buffer, host_calls};
 use crate::error::{Error, Res, codes};
 use crate::ops::comm::Site;
+use crate::ops::element_ops::{self, symbolic_zero};
 use crate::ops::interrupt::InterruptFlag;
 use crate::ops::{self, arith};
-use crate::value::{Buf, ConInfo, Data, Kind, Rep, Shape, Value, array, compare, seq};
+use crate::value::{Buf, Data, Kind, Rep, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
-use adl_ir::{Cmp, Collective, Contract, Conv, Op, Ty};
+pub use crate::vm::code::LoweredOp;
+use adl_ir::{Cmp, Contract, Conv, Op, Ty};
 use adl_prim::{ArrayFn, Bin, Prim, ReductionFn, Un};
-use adl_syntax::span::Span;
 use smallvec::{SmallVec, smallvec};
 use std::rc::Rc;
 
-/// An operation. Operands are positions in the list of arguments.
-#[derive(Debug)]
-pub enum LoweredOp {
-    /// An operation of the IR that is neither control flow nor one of those below.
-    Op(Op),
-    /// A collective of so many operands, behind which its operand `at` stands if it has one. All ranks know the place.
-    Collective(Collective, usize, Span),
-    /// A primitive with its run-time type representations.
-    Prim(Prim, Vec<Value>),
-    /// A constructor.
-    Con(Rc<ConInfo>),
-    /// An empty buffer for elements of the type, boxed if the flag is set. The argument is the expected number
-    /// of elements.
-    Buffer(Ty, bool),
-    /// Converts a buffer to an array, reversed if the flag is set.
-    Finish(bool),
-    /// An array with the element at an index replaced.
-    Put,
-}
-
 /// Results of an operation.
 pub type Outs = SmallVec<[Value; 2]>;
-
-/// The error if an operation needs the shape of a symbolic zero; the derivative is then computed by taped AD.
-pub(crate) fn symbolic_zero(operation: &str) -> Box<Error> {
-    Error::new(codes::STRUCTURE, format!("the shape of an absent array is not known here ({operation})"))
-}
 
 fn take(args: &mut [Value], v: adl_ir::Var) -> Value {
     std::mem::take(&mut args[v.0 as usize])

@@ -1,12 +1,12 @@
 //! Array primitives that create arrays or move elements, on untraced values.
 
+use super::element_ops;
 use super::elementwise::selected;
 use super::interrupt::InterruptFlag;
 use super::parallel::{self, made};
 use super::{int, len, lengths_differ, masks, rep_of, size, take};
 use crate::error::{Error, Res, codes};
 use crate::evaluator::Evaluator;
-use crate::ir::element_ops;
 use crate::polling;
 use crate::value::{Array, Buf, Kind, Rep, Shape, Tuple, Value, array, seq};
 use adl_prim::{ArrayFn, Bin};

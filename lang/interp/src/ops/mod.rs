@@ -4,8 +4,10 @@
 mod arguments;
 pub mod arith;
 mod arrays;
+pub(crate) mod chain;
 pub(crate) mod comm;
 mod cumulative;
+pub(crate) mod element_ops;
 mod elementwise;
 mod factorisations;
 pub mod higher_order;
@@ -18,7 +20,6 @@ mod numbers;
 pub mod parallel;
 mod random;
 pub(crate) mod reduce;
-pub(crate) use kernels::sum as sum_floats;
 pub(crate) use linalg::contract;
 mod comprehension_sums;
 pub(crate) mod comprehensions;

@@ -8,14 +8,17 @@ pub mod array;
 pub mod compare;
 pub mod digits;
 mod drop;
-pub mod storage;
-pub mod traced;
-pub(crate) use drop::release;
+pub(crate) mod each;
+pub mod fun;
 pub mod interactive;
+pub mod plan;
 pub mod plot;
 pub mod rep;
+pub mod report_tables;
 pub mod seq;
 pub mod show;
+pub mod storage;
+pub mod traced;
 pub mod tree;
 pub mod vector_space;
 
@@ -63,7 +66,7 @@ pub enum Value {
     /// A constructor with its fields.
     Data(Rc<Data>),
     /// A function of any kind.
-    Fun(Rc<crate::vm::Fun>),
+    Fun(Rc<fun::Fun>),
     /// A run-time type representation (in hidden arguments only).
     Rep(Rc<Rep>),
     /// A symbolic zero: a zero of unknown shape, the neutral element of `+` on any `Diff` data.

@@ -67,7 +67,7 @@ impl Machine {
             self.pack_results = false;
             return outs;
         }
-        if let Some(state) = &code.lowered.native {
+        if let Some(state) = ir::native::state_of(&code) {
             state.unpack(&mut args);
         }
         self.run_lowered(fun, args, results)

@@ -1,5 +1,6 @@
 //! Functions with custom derivative rules.
 
+use super::derivative;
 use super::transpose::transpose;
 use crate::ad::linear::{self, LinearMap, leaves, linear_fun, rebuild};
 use crate::ad::rules::View;
@@ -46,7 +47,7 @@ pub(crate) fn custom(machine: &mut Machine, f: &Value, rule: &Value, vjp: bool, 
 pub(crate) fn linear_at(machine: &mut Machine, map: &LinearMap, x: Value) -> Res<Value> {
     let level = deepest(&x);
     let (primal, parts) = untraced(&x, level)?;
-    let y = linear::apply(machine, map, primal.clone())?;
+    let y = derivative::apply(machine, map, primal.clone())?;
     let outs = leaves(&y);
     let backward = LinearMap { transposed: !map.transposed, ..map.clone() };
     let rule = CustomRule {

@@ -4,6 +4,7 @@
 
 mod checkpoint;
 pub(super) mod custom;
+pub(crate) mod derivative;
 mod ravel;
 mod sparse;
 mod transpose;
@@ -44,7 +45,7 @@ pub(crate) fn apply(machine: &mut Machine, prim: DerivativeFn, reps: &[Value], a
     match prim {
         DerivativeFn::Jvp => jvp(machine, &operands[0], &operands[1], &operands[2]).map(|(y, t)| pair(y, t)),
         DerivativeFn::Linearize | DerivativeFn::Vjp => {
-            let (y, map) = linear::record(machine, &operands[0], &operands[1])?;
+            let (y, map) = derivative::record(machine, &operands[0], &operands[1])?;
             Ok(pair(y, linear_fun(LinearMap { transposed: prim == DerivativeFn::Vjp, ..map })))
         }
         DerivativeFn::Grad => grad(machine, &operands[0], &operands[1], false).map(|(_, g)| g),
@@ -148,7 +149,7 @@ fn grad(machine: &mut Machine, func: &Value, input: &Value, value: bool) -> Res<
         Value::F32(_) => Value::F32(1.0),
         _ => Value::Float(1.0),
     };
-    let g = linear::apply(machine, &map, one)?;
+    let g = derivative::apply(machine, &map, one)?;
     derive::took(&map, start);
     if let Ok(tape) = Rc::try_unwrap(map.tape) {
         machine.ad.recycle(tape);

@@ -1,40 +1,17 @@
 //! Derivative rules of elementwise arithmetic with broadcasting.
 
-use super::{Add, Rule, View, total, zeros};
+use super::{Add, Elementwise, Operand, Partial, Rule, View, total, zeros};
 use crate::error::Res;
 use crate::evaluator::Evaluator;
 use crate::ops::arith;
-use crate::value::{Shape, Value, seq};
+use crate::value::{Value, seq};
 use adl_prim::Bin;
-
-/// The partial derivative with respect to an operand.
-pub(crate) enum Partial {
-    /// The operand is not traced at this level.
-    Constant,
-    /// The partial derivative is 1.
-    One,
-    /// The partial derivative is this value.
-    By(Value),
-}
-
-/// An operand of an elementwise operation.
-pub(crate) struct Operand {
-    pub partial: Partial,
-    /// Whether it is a scalar, which is broadcast if the result is an array.
-    pub scalar: bool,
-}
 
 impl Operand {
     /// Builds an operand from its value, the partial derivative, and whether it is traced.
     pub(crate) fn new(x: &Value, traced: bool, partial: Partial) -> Operand {
         Operand { partial: if traced { partial } else { Partial::Constant }, scalar: seq::shape(x).is_none() }
     }
-}
-
-/// An elementwise operation with broadcasting: `dz = Σ partial_k * dx_k`.
-pub(crate) struct Elementwise {
-    pub operands: Vec<Operand>,
-    pub out: Option<Shape>,
 }
 
 impl Rule for Elementwise {

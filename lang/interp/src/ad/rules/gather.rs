@@ -1,10 +1,9 @@
 //! Derivative rules of operations that move elements: gathers, and their transposes, scatter-adds.
 
-use super::{Add, Rule, View, reshape, zeros};
+use super::{Add, Gather, Rule, View, reshape, zeros};
 use crate::ad;
 use crate::error::{Error, Res, codes};
-use crate::evaluator::Evaluator;
-use crate::ops;
+use crate::evaluator::{Evaluator, call};
 use crate::value::{Buf, Shape, Value, array, seq};
 use adl_prim::{ArrayFn, Prim};
 
@@ -107,14 +106,6 @@ pub(super) fn take(machine: &mut dyn Evaluator, value: &Value, at: &[i64]) -> Re
     ad::result(machine, level, vec![part], out, std::rc::Rc::new(rule))
 }
 
-/// `out[k] = in[map[k]]`, or 0 where `map[k]` is negative. `map` indexes the concatenated elements of all
-/// inputs.
-pub(crate) struct Gather {
-    pub map: Vec<i64>,
-    pub ins: Vec<Option<Shape>>,
-    pub out: Option<Shape>,
-}
-
 fn size(s: &Option<Shape>) -> usize {
     s.as_ref().map_or(1, |s| s.iter().product())
 }
@@ -159,7 +150,7 @@ impl Rule for Gather {
             };
             flat = Some(match flat {
                 None => t,
-                Some(f) => ops::call(machine, Prim::Array(ArrayFn::Concat), &[], vec![f, t])?,
+                Some(f) => call(machine, Prim::Array(ArrayFn::Concat), &[], vec![f, t])?,
             });
         }
         let out = take(machine, &flat.unwrap_or_default(), &self.map)?;

@@ -1,25 +1,18 @@
 //! Derivative rules of matrix products and linear systems.
 
-use super::{Add, Rule, View};
+use super::{Add, MatMul, Rule, Solve, View};
 use crate::error::Res;
-use crate::evaluator::Evaluator;
-use crate::ops::{self, arith};
+use crate::evaluator::{Evaluator, call};
+use crate::ops::arith;
 use crate::value::{Value, seq};
 use adl_prim::{ArrayFn, Bin, LinalgFn, Prim, ReductionFn};
 
-/// Products of matrices and vectors. `traced` says which operands get a cotangent.
-pub(crate) struct MatMul {
-    pub a: Value,
-    pub b: Value,
-    pub traced: [bool; 2],
-}
-
 fn mul(m: &mut dyn Evaluator, a: Value, b: Value) -> Res<Value> {
-    ops::call(m, Prim::Reduction(ReductionFn::MatMul), &[], vec![a, b])
+    call(m, Prim::Reduction(ReductionFn::MatMul), &[], vec![a, b])
 }
 
 fn transposed(m: &mut dyn Evaluator, a: Value) -> Res<Value> {
-    ops::call(m, Prim::Array(ArrayFn::TransposeArray), &[], vec![a])
+    call(m, Prim::Array(ArrayFn::TransposeArray), &[], vec![a])
 }
 
 impl Rule for MatMul {
@@ -29,7 +22,7 @@ impl Rule for MatMul {
         let cotangent = &cts[0];
         if self.traced[0] {
             let g = if vectors.1 {
-                ops::call(machine, Prim::Reduction(ReductionFn::Outer), &[], vec![cotangent.clone(), self.b.clone()])?
+                call(machine, Prim::Reduction(ReductionFn::Outer), &[], vec![cotangent.clone(), self.b.clone()])?
             } else {
                 let bt = transposed(machine, self.b.clone())?;
                 mul(machine, cotangent.clone(), bt)?
@@ -38,7 +31,7 @@ impl Rule for MatMul {
         }
         if self.traced[1] {
             let g = if vectors.0 {
-                ops::call(machine, Prim::Reduction(ReductionFn::Outer), &[], vec![self.a.clone(), cotangent.clone()])?
+                call(machine, Prim::Reduction(ReductionFn::Outer), &[], vec![self.a.clone(), cotangent.clone()])?
             } else if vectors.1 {
                 mul(machine, cotangent.clone(), self.a.clone())?
             } else {
@@ -66,19 +59,13 @@ impl Rule for MatMul {
     }
 }
 
-/// `x = a⁻¹ b`: `dx = a⁻¹ (db - da x)`.
-pub(crate) struct Solve {
-    pub a: Value,
-    pub x: Value,
-}
-
 impl Rule for Solve {
     fn pull(&self, machine: &mut dyn Evaluator, cts: &[Value], add: Add) -> Res<()> {
         let at = transposed(machine, self.a.clone())?;
-        let gb = ops::call(machine, Prim::Linalg(LinalgFn::LinSolve), &[], vec![at, cts[0].clone()])?;
+        let gb = call(machine, Prim::Linalg(LinalgFn::LinSolve), &[], vec![at, cts[0].clone()])?;
         add(machine, 1, gb.clone())?;
         let ga = if seq::shape(&self.x).map_or(0, smallvec::SmallVec::len) == 1 {
-            ops::call(machine, Prim::Reduction(ReductionFn::Outer), &[], vec![gb, self.x.clone()])?
+            call(machine, Prim::Reduction(ReductionFn::Outer), &[], vec![gb, self.x.clone()])?
         } else {
             let xt = transposed(machine, self.x.clone())?;
             mul(machine, gb, xt)?
@@ -96,7 +83,7 @@ impl Rule for Solve {
         if matches!(rhs, Value::Zero) {
             return Ok(vec![Value::Zero]);
         }
-        Ok(vec![ops::call(m, Prim::Linalg(LinalgFn::LinSolve), &[], vec![self.a.clone(), rhs])?])
+        Ok(vec![call(m, Prim::Linalg(LinalgFn::LinSolve), &[], vec![self.a.clone(), rhs])?])
     }
     fn view(&self) -> View<'_> {
         View::Solve(self)

@@ -1,10 +1,10 @@
 //! Derivative rules of sums.
 
 use super::elementwise::masked_mul;
-use super::{Add, Rule, View};
+use super::{Add, Dot, Rule, View};
 use crate::error::Res;
-use crate::evaluator::Evaluator;
-use crate::ops::{self, arith};
+use crate::evaluator::{Evaluator, call};
+use crate::ops::arith;
 use crate::value::Value;
 use adl_prim::{ArrayFn, Bin, Prim, ReductionFn};
 
@@ -15,14 +15,14 @@ pub(crate) struct SumRows {
 
 impl Rule for SumRows {
     fn pull(&self, m: &mut dyn Evaluator, cts: &[Value], add: Add) -> Res<()> {
-        let g = ops::call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(self.n as i64), cts[0].clone()])?;
+        let g = call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(self.n as i64), cts[0].clone()])?;
         add(m, 0, g)
     }
     fn push(&self, m: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
         if matches!(tangents[0], Value::Zero) {
             return Ok(vec![Value::Zero]);
         }
-        Ok(vec![ops::call(
+        Ok(vec![call(
             m,
             Prim::Reduction(ReductionFn::Sum),
             &[Value::Rep(std::rc::Rc::new(crate::value::Rep::Float))],
@@ -39,28 +39,21 @@ pub(crate) struct Cumsum;
 
 impl Rule for Cumsum {
     fn pull(&self, m: &mut dyn Evaluator, cts: &[Value], add: Add) -> Res<()> {
-        let r = ops::call(m, Prim::Array(ArrayFn::Reverse), &[], vec![cts[0].clone()])?;
-        let s = ops::call(m, Prim::Reduction(ReductionFn::Cumsum), &[], vec![r])?;
-        let g = ops::call(m, Prim::Array(ArrayFn::Reverse), &[], vec![s])?;
+        let r = call(m, Prim::Array(ArrayFn::Reverse), &[], vec![cts[0].clone()])?;
+        let s = call(m, Prim::Reduction(ReductionFn::Cumsum), &[], vec![r])?;
+        let g = call(m, Prim::Array(ArrayFn::Reverse), &[], vec![s])?;
         add(m, 0, g)
     }
     fn push(&self, m: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
         Ok(vec![if matches!(tangents[0], Value::Zero) {
             Value::Zero
         } else {
-            ops::call(m, Prim::Reduction(ReductionFn::Cumsum), &[], vec![tangents[0].clone()])?
+            call(m, Prim::Reduction(ReductionFn::Cumsum), &[], vec![tangents[0].clone()])?
         }])
     }
     fn view(&self) -> View<'_> {
         View::Cumsum
     }
-}
-
-/// Inner products.
-pub(crate) struct Dot {
-    pub a: Value,
-    pub b: Value,
-    pub traced: [bool; 2],
 }
 
 impl Rule for Dot {
@@ -77,7 +70,7 @@ impl Rule for Dot {
         let mut sum = Value::Zero;
         for (t, other) in tangents.iter().zip([&self.b, &self.a]) {
             if !matches!(t, Value::Zero) {
-                let d = ops::call(m, Prim::Reduction(ReductionFn::Dot), &[], vec![t.clone(), other.clone()])?;
+                let d = call(m, Prim::Reduction(ReductionFn::Dot), &[], vec![t.clone(), other.clone()])?;
                 sum = arith::bin(m, Bin::Add, sum, d)?;
             }
         }

@@ -109,7 +109,7 @@ fn on_device(machine: &mut Machine, f: &Value, x: &Value) -> Res<DeviceRuns> {
     }
     let before = machine.device.open().map(|d| d.used()).unwrap_or_default();
     if let Some((y, map)) = super::record(machine, f, x)?
-        && let (Value::Float(_) | Value::F32(_), Some(main)) = (&y, map.main.clone())
+        && let (Value::Float(_) | Value::F32(_), Some(main)) = (&y, super::compiled(&map))
     {
         let one = if matches!(y, Value::F32(_)) { Value::F32(1.0) } else { Value::Float(1.0) };
         super::apply(machine, &LinearMap { transposed: true, ..map }, &main, &one)?;
@@ -178,7 +178,7 @@ fn passes(
 /// The differentiation rules of the reductions, scans, comprehensions and other constructs in a derivative, one
 /// line of text each.
 pub fn rules_of(m: &Machine, e: &super::DerivativeRecord) -> Vec<String> {
-    let line = |(l, d): (usize, Decision)| super::table::rule(d.construct, l, d.rule, &d.why);
+    let line = |(l, d): (usize, Decision)| crate::value::report_tables::rule(d.construct, l, d.rule, &d.why);
     e.func.map_or_else(Vec::new, |f| rules(m, f).into_iter().map(line).collect())
 }
 

@@ -1,8 +1,8 @@
 //! Measures a gradient: the bytes of the residuals that were stored and, by a second run with counters, the
 //! peak memory and the work.
 
+use super::ResolvedPlan;
 use super::cost::{Builtins, ones};
-use super::resolve_plan::ResolvedPlan;
 use super::{CompiledAd, NotCompiled, Specialized, not, with};
 use crate::error::Res;
 use crate::ir::evaluator_values::val;

@@ -2,13 +2,18 @@
 //! those occur only in taped AD.
 
 use crate::error::{Error, Res, codes};
-use crate::evaluator::Evaluator;
+use crate::evaluator::{Evaluator, call};
 use crate::ops::interrupt::InterruptFlag;
-use crate::ops::{self, arith, parallel};
+use crate::ops::{arith, parallel};
 use crate::polling;
 use crate::value::{Array, Buf, Kind, Shape, Value, array, seq};
 use adl_prim::{ArrayFn, Bin, Prim, ReductionFn};
 use std::rc::Rc;
+
+/// The error if an operation needs the shape of a symbolic zero; the derivative is then computed by taped AD.
+pub(crate) fn symbolic_zero(operation: &str) -> Box<Error> {
+    Error::new(codes::STRUCTURE, format!("the shape of an absent array is not known here ({operation})"))
+}
 
 fn kind() -> Box<Error> {
     Error::new(codes::STRUCTURE, "arrays of different elements")
@@ -17,7 +22,7 @@ fn kind() -> Box<Error> {
 fn arr(v: &Value) -> Res<&Rc<Array>> {
     match v {
         Value::Array(a) => Ok(a),
-        _ => Err(super::eval_op::symbolic_zero("elements")),
+        _ => Err(symbolic_zero("elements")),
     }
 }
 
@@ -107,7 +112,7 @@ pub(crate) fn extents(shape: &Value) -> Option<Shape> {
 
 /// A zero array of the given shape, to which `v` will be added at `at` leading indices.
 pub(crate) fn zeros(shape: &Value, v: &Value, at: usize) -> Res<Value> {
-    let shape = extents(shape).ok_or_else(|| super::eval_op::symbolic_zero("zeros of a shape"))?;
+    let shape = extents(shape).ok_or_else(|| symbolic_zero("zeros of a shape"))?;
     if shape.is_empty() {
         return Ok(Value::Zero);
     }
@@ -140,7 +145,7 @@ pub(crate) fn zero_like_elements(like: &Value, shape: Shape) -> Res<Value> {
 fn owned(v: Value) -> Res<Array> {
     match v {
         Value::Array(a) => Ok(Rc::try_unwrap(a).unwrap_or_else(|a| (*a).clone())),
-        _ => Err(super::eval_op::symbolic_zero("update")),
+        _ => Err(symbolic_zero("update")),
     }
 }
 
@@ -415,16 +420,16 @@ pub(crate) fn sum(machine: &mut dyn Evaluator, value: Value) -> Res<Value> {
             }
             _ => crate::value::Rep::Float,
         },
-        _ => return Err(super::eval_op::symbolic_zero("sum")),
+        _ => return Err(symbolic_zero("sum")),
     };
-    ops::call(machine, Prim::Reduction(ReductionFn::Sum), &[Value::Rep(Rc::new(rep))], vec![value])
+    call(machine, Prim::Reduction(ReductionFn::Sum), &[Value::Rep(Rc::new(rep))], vec![value])
 }
 
 /// The sum of all elements.
 pub(crate) fn total(v: &Value) -> Res<Value> {
     match v {
         Value::Array(a) => Ok(match a.buf() {
-            Buf::F64(x) => Value::Float(ops::sum_floats(x)),
+            Buf::F64(x) => Value::Float(crate::ops::kernels::sum(x)),
             Buf::F32(x) => Value::F32(x.iter().map(|v| f64::from(*v)).sum::<f64>() as f32),
             Buf::I64(x) => Value::Int(x.iter().try_fold(0i64, |a, b| arith::int_bin(Bin::Add, a, *b))?),
             _ => return Err(kind()),
@@ -435,9 +440,9 @@ pub(crate) fn total(v: &Value) -> Res<Value> {
 
 /// An array of the given shape, filled with one number.
 pub(crate) fn spread(m: &mut dyn Evaluator, a: &Value, shape: &Value) -> Res<Value> {
-    let shape = extents(shape).ok_or_else(|| super::eval_op::symbolic_zero("zeros of a shape"))?;
+    let shape = extents(shape).ok_or_else(|| symbolic_zero("zeros of a shape"))?;
     let n = array::count(&shape)?;
-    match ops::call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(n as i64), a.clone()])? {
+    match call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(n as i64), a.clone()])? {
         Value::Array(flat) => {
             let mut flat = Rc::try_unwrap(flat).unwrap_or_else(|a| (*a).clone());
             flat.shape = shape;
