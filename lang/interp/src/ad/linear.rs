@@ -6,7 +6,7 @@ use super::sweep;
 use super::tape::Tape;
 use super::{DerivativePart, on_tape};
 use crate::error::{Error, Res, codes};
-use crate::evaluator::Evaluator;
+use crate::upcalls::Upcalls;
 use crate::value::fun::Fun;
 use crate::value::{Value, seq, show, vector_space};
 use std::rc::Rc;
@@ -73,7 +73,7 @@ pub(crate) fn linear_fun(map: LinearMap) -> Value {
 }
 
 /// Applies a linear map that is on a tape.
-pub(crate) fn apply_taped(machine: &mut dyn Evaluator, map: &LinearMap, value: Value) -> Res<Value> {
+pub(crate) fn apply_taped(machine: &mut dyn Upcalls, map: &LinearMap, value: Value) -> Res<Value> {
     let (from, to) = map.ends();
     let mut seeds = Vec::new();
     if !matches!(value, Value::Zero) {
@@ -94,7 +94,7 @@ pub(crate) fn apply_taped(machine: &mut dyn Evaluator, map: &LinearMap, value: V
 }
 
 /// Evaluates `f x`, and its derivative at `x`, on a tape.
-pub(crate) fn taped(m: &mut dyn Evaluator, tape: Tape, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
+pub(crate) fn taped(m: &mut dyn Upcalls, tape: Tape, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
     let level = m.open_tape(tape)?;
     let out = record_at(m, level, f, x);
     let tape = m.close_tape(level);
@@ -103,7 +103,7 @@ pub(crate) fn taped(m: &mut dyn Evaluator, tape: Tape, f: &Value, x: &Value) -> 
     Ok((y, map))
 }
 
-fn record_at(m: &mut dyn Evaluator, level: u16, f: &Value, x: &Value) -> Res<(Value, Traced, Traced)> {
+fn record_at(m: &mut dyn Upcalls, level: u16, f: &Value, x: &Value) -> Res<(Value, Traced, Traced)> {
     let (lifted, input) = lift(m, level, x)?;
     let y = m.call(f, &[lifted])?;
     let (primal, output) = lower(&y, level)?;
@@ -111,7 +111,7 @@ fn record_at(m: &mut dyn Evaluator, level: u16, f: &Value, x: &Value) -> Res<(Va
 }
 
 /// Makes each real leaf of `value` an input on the tape of a level.
-pub(crate) fn lift(m: &mut dyn Evaluator, level: u16, value: &Value) -> Res<(Value, Traced)> {
+pub(crate) fn lift(m: &mut dyn Upcalls, level: u16, value: &Value) -> Res<(Value, Traced)> {
     let mut nodes = Vec::new();
     let lifted = vector_space::map_leaves(value, &mut |leaf| {
         if !vector_space::is_real(leaf) {

@@ -25,9 +25,9 @@ pub use crate::value::{DerivativePart, Dual};
 pub use traced::apply_traced;
 
 use crate::error::{Error, Res, codes};
-use crate::evaluator::Evaluator;
 use crate::limits::ad::SPARE;
 use crate::ops::arith;
+use crate::upcalls::Upcalls;
 use crate::value::{Kind, Value, seq};
 use adl_prim::{Bin, Ops, Un, scalar};
 use rules::{Operand, Partial};
@@ -120,7 +120,7 @@ impl State {
 
 /// Completes an operation at a level: records the results on its tape, or pushes the tangents through the rule.
 pub(crate) fn results(
-    machine: &mut dyn Evaluator,
+    machine: &mut dyn Upcalls,
     level: u16,
     parts: Vec<Option<DerivativePart>>,
     primals: Vec<Value>,
@@ -161,7 +161,7 @@ fn escaped() -> Box<Error> {
 
 /// Like [`results`], for a single result.
 pub(crate) fn result(
-    m: &mut dyn Evaluator,
+    m: &mut dyn Upcalls,
     level: u16,
     parts: Vec<Option<DerivativePart>>,
     primal: Value,
@@ -171,7 +171,7 @@ pub(crate) fn result(
 }
 
 /// Lets the derivative rules of the primitive table compute with values.
-struct Domain<'a>(&'a mut dyn Evaluator);
+struct Domain<'a>(&'a mut dyn Upcalls);
 
 impl Ops for Domain<'_> {
     type V = Value;
@@ -199,7 +199,7 @@ fn leaf(v: &Value) -> Value {
 }
 
 /// A unary operator on a traced value.
-pub fn arith_un(machine: &mut dyn Evaluator, op: Un, value: &Value) -> Res<Value> {
+pub fn arith_un(machine: &mut dyn Upcalls, op: Un, value: &Value) -> Res<Value> {
     if let Value::Rev { level, node, primal } = value {
         let y = op.eval(*primal);
         if op.is_flat() {
@@ -222,7 +222,7 @@ pub fn arith_un(machine: &mut dyn Evaluator, op: Un, value: &Value) -> Res<Value
 }
 
 /// A binary operator with a traced operand.
-pub fn arith_bin(machine: &mut dyn Evaluator, op: Bin, a: &Value, b: &Value) -> Res<Value> {
+pub fn arith_bin(machine: &mut dyn Upcalls, op: Bin, a: &Value, b: &Value) -> Res<Value> {
     if let Some(v) = scalar_bin(machine, op, a, b)? {
         return Ok(v);
     }
@@ -239,7 +239,7 @@ pub fn arith_bin(machine: &mut dyn Evaluator, op: Bin, a: &Value, b: &Value) -> 
 }
 
 /// Both partial derivatives of `z = x op y`; the second one only if `second`.
-fn partials(m: &mut dyn Evaluator, op: Bin, [x, y, z]: [&Value; 3], second: bool) -> Res<(Partial, Partial)> {
+fn partials(m: &mut dyn Upcalls, op: Bin, [x, y, z]: [&Value; 3], second: bool) -> Res<(Partial, Partial)> {
     Ok(match op {
         Bin::Add => (Partial::One, Partial::One),
         Bin::Sub => (Partial::One, Partial::By(Domain(m).constant(-1.0, y))),
@@ -257,7 +257,7 @@ fn partials(m: &mut dyn Evaluator, op: Bin, [x, y, z]: [&Value; 3], second: bool
 
 /// The frequent case: untraced floats on one tape.
 #[inline]
-pub(crate) fn scalar_bin(machine: &mut dyn Evaluator, op: Bin, a: &Value, b: &Value) -> Res<Option<Value>> {
+pub(crate) fn scalar_bin(machine: &mut dyn Upcalls, op: Bin, a: &Value, b: &Value) -> Res<Option<Value>> {
     let (level, na, left, nb, right) = match (a, b) {
         (Value::Rev { level: l, node: n, primal: x }, Value::Rev { level: k, node: o, primal: y }) if l == k => {
             (*l, *n, *x, *o, *y)
@@ -287,7 +287,7 @@ pub(crate) fn scalar_bin(machine: &mut dyn Evaluator, op: Bin, a: &Value, b: &Va
 }
 
 /// Element `index` of the first axis of a traced array.
-pub fn elem(machine: &mut dyn Evaluator, v: &Value, index: usize) -> Res<Value> {
+pub fn elem(machine: &mut dyn Upcalls, v: &Value, index: usize) -> Res<Value> {
     let Value::Dual(d) = v else { return seq::elem(machine, v, index) };
     let n = seq::len(v);
     if index >= n {
@@ -310,7 +310,7 @@ pub fn elem(machine: &mut dyn Evaluator, v: &Value, index: usize) -> Res<Value> 
 }
 
 /// An array of numbers or arrays, some of which are traced.
-pub fn pack(machine: &mut dyn Evaluator, vals: Vec<Value>) -> Res<Value> {
+pub fn pack(machine: &mut dyn Upcalls, vals: Vec<Value>) -> Res<Value> {
     let level = vals.iter().map(level_of).max().unwrap_or(0);
     let mut primals = Vec::with_capacity(vals.len());
     let mut parts = Vec::with_capacity(vals.len());

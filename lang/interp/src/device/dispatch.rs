@@ -194,14 +194,6 @@ impl Machine {
         }
     }
 
-    /// Runs `run` with all calls forced onto the CPU.
-    pub(crate) fn cpu_only<T>(&mut self, run: impl FnOnce(&mut Machine) -> T) -> T {
-        let before = std::mem::replace(&mut self.device.cpu_only, true);
-        let out = run(self);
-        self.device.cpu_only = before;
-        out
-    }
-
     /// Runs `run` with every supported call sent to the device. Also returns whether any call ran there and, if
     /// `wait` is set, whether the device finished without an error.
     pub(crate) fn device_only<T>(&mut self, wait: bool, run: impl FnOnce(&mut Machine) -> T) -> (T, bool) {

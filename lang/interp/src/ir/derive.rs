@@ -53,6 +53,7 @@ use super::tangents;
 use super::world;
 use crate::ad::linear::{self, LinearMap, Traced};
 use crate::error::{Error, Res, codes};
+use crate::upcalls::RunsLowered;
 use crate::value::Value;
 use crate::vm::Machine;
 use adl_specialise::world::Unsupported;

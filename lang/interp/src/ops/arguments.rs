@@ -1,7 +1,7 @@
 //! Arguments of primitives: numbers, lengths, texts, run-time type representations.
 
 use crate::error::{Error, Res, codes};
-use crate::value::{Rep, Value, seq};
+use crate::value::{ConInfo, Data, Rep, Value, seq};
 use std::rc::Rc;
 
 /// The error for arrays that must have equal lengths.
@@ -50,4 +50,16 @@ pub(crate) fn len(v: &Value) -> usize {
 /// A String value.
 pub(crate) fn data_text(s: &str) -> Value {
     Value::Str(Rc::new(s.into()))
+}
+
+/// A value of type `Option`, whose constructors are `None` (tag 0) and `Some` (tag 1).
+pub(crate) fn option(v: Option<Value>) -> Value {
+    let (name, tag) = if v.is_some() { ("Some", 1) } else { ("None", 0) };
+    let con = ConInfo {
+        name: adl_syntax::symbol::Symbol::new(name),
+        tag,
+        data: adl_typing::ty::DataId(0, adl_syntax::symbol::Symbol::new(name)),
+        arity: tag,
+    };
+    Value::Data(Rc::new(Data { con: Rc::new(con), fields: v.into_iter().collect() }))
 }

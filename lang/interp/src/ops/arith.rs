@@ -3,8 +3,8 @@
 use super::interrupt::InterruptFlag;
 use super::{elementwise, shapes, vector_arith};
 use crate::error::{Error, Res, codes};
-use crate::evaluator::{Evaluator, call};
 use crate::polling;
+use crate::upcalls::{Upcalls, call};
 use crate::value::{Array, Buf, Kind, Rep, Shape, Value, array, vector_space};
 use adl_prim::{ArrayFn, Bin, Prim, Un};
 
@@ -81,7 +81,7 @@ fn real_exponent(base: &Value, n: Value) -> Res<Value> {
 }
 
 /// Applies a unary operator.
-pub fn un(machine: &mut dyn Evaluator, op: Un, v: Value) -> Res<Value> {
+pub fn un(machine: &mut dyn Upcalls, op: Un, v: Value) -> Res<Value> {
     if let Some(v) = machine.unary_on_device(op, &v)? {
         return Ok(v);
     }
@@ -119,7 +119,7 @@ fn ints(v: &mut [i64], mut f: impl FnMut(i64) -> Res<i64>) -> Res<()> {
 }
 
 /// Applies a binary operator.
-pub fn bin(machine: &mut dyn Evaluator, op: Bin, a: Value, b: Value) -> Res<Value> {
+pub fn bin(machine: &mut dyn Upcalls, op: Bin, a: Value, b: Value) -> Res<Value> {
     let b = if op == Bin::Pow { real_exponent(&a, b)? } else { b };
     if let Some(v) = machine.binary_on_device(op, &a, &b)? {
         return Ok(v);
@@ -180,10 +180,10 @@ fn ranks_differ(a: &Value, b: &Value) -> bool {
 /// An elementwise operation on arrays of different ranks: the one of lower rank is broadcast along the leading
 /// axes of the other.
 pub(crate) fn broadcast_ranks(
-    m: &mut dyn Evaluator,
+    m: &mut dyn Upcalls,
     a: Value,
     b: Value,
-    f: &mut dyn FnMut(&mut dyn Evaluator, Value, Value) -> Res<Value>,
+    f: &mut dyn FnMut(&mut dyn Upcalls, Value, Value) -> Res<Value>,
 ) -> Res<Value> {
     let (s, t) = (shape_of(&a), shape_of(&b));
     if !s.ends_with(&t) && !t.ends_with(&s) {
@@ -198,7 +198,7 @@ fn shape_of(v: &Value) -> Shape {
 }
 
 /// Broadcasts an array along the leading axes of a shape; the trailing axes are its own.
-pub(crate) fn spread(m: &mut dyn Evaluator, v: Value, shape: &[usize]) -> Res<Value> {
+pub(crate) fn spread(m: &mut dyn Upcalls, v: Value, shape: &[usize]) -> Res<Value> {
     let lead = &shape[..shape.len() - shape_of(&v).len()];
     let n = array::count(lead)? as i64;
     let rows = call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(n), v])?;
@@ -206,7 +206,7 @@ pub(crate) fn spread(m: &mut dyn Evaluator, v: Value, shape: &[usize]) -> Res<Va
 }
 
 /// Traced operands. Data with traced leaves is processed leaf by leaf.
-fn traced(machine: &mut dyn Evaluator, op: Bin, left: Value, right: Value) -> Res<Value> {
+fn traced(machine: &mut dyn Upcalls, op: Bin, left: Value, right: Value) -> Res<Value> {
     let compound = |v: &Value| match v {
         Value::Tuple(_) | Value::Record(_) | Value::Data(_) => true,
         Value::Array(a) => !numeric(a),
@@ -244,7 +244,7 @@ fn traced(machine: &mut dyn Evaluator, op: Bin, left: Value, right: Value) -> Re
     }
 }
 
-fn zero_left(m: &mut dyn Evaluator, op: Bin, b: Value) -> Res<Value> {
+fn zero_left(m: &mut dyn Upcalls, op: Bin, b: Value) -> Res<Value> {
     match op {
         Bin::Add => Ok(b),
         Bin::Sub => un(m, Un::Neg, b),
@@ -261,7 +261,7 @@ fn scalar(v: &Value) -> bool {
     matches!(v, Value::Float(_) | Value::Int(_) | Value::F32(_))
 }
 
-fn data(m: &mut dyn Evaluator, op: Bin, a: Value, b: Value) -> Res<Value> {
+fn data(m: &mut dyn Upcalls, op: Bin, a: Value, b: Value) -> Res<Value> {
     let number =
         |v: &Value| matches!(v, Value::Float(_) | Value::Int(_) | Value::F32(_) | Value::Rev { .. } | Value::Dual(_));
     match op {

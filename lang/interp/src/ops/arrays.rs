@@ -6,8 +6,8 @@ use super::interrupt::InterruptFlag;
 use super::parallel::{self, made};
 use super::{int, len, lengths_differ, masks, rep_of, size, take};
 use crate::error::{Error, Res, codes};
-use crate::evaluator::Evaluator;
 use crate::polling;
+use crate::upcalls::Upcalls;
 use crate::value::{Array, Buf, Kind, Rep, Shape, Tuple, Value, array, seq};
 use adl_prim::{ArrayFn, Bin};
 use std::rc::Rc;
@@ -42,7 +42,7 @@ fn rows(v: &Value, at: &[usize]) -> Res<Value> {
     Ok(Value::Array(Rc::new(array::gather_rows(a, at, &[at.len()])?)))
 }
 
-pub(super) fn apply(machine: &mut dyn Evaluator, prim: ArrayFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(machine: &mut dyn Upcalls, prim: ArrayFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     match prim {
         ArrayFn::Iota | ArrayFn::Range | ArrayFn::Linspace | ArrayFn::Replicate | ArrayFn::Eye => {
             filled(machine, prim, args)
@@ -76,7 +76,7 @@ pub(super) fn apply(machine: &mut dyn Evaluator, prim: ArrayFn, reps: &[Value], 
             let x = Value::Float(if prim == ArrayFn::Ones { 1.0 } else { 0.0 });
             filled(machine, ArrayFn::Replicate, &mut [take(args, 0), x])
         }
-        ArrayFn::Full => machine.primitive(ArrayFn::Replicate.into(), reps, args),
+        ArrayFn::Full => machine.apply_primitive(ArrayFn::Replicate.into(), reps, args),
         ArrayFn::Compress => {
             let (mask, x) = (take(args, 0), take(args, 1));
             masks::compress(machine, &mask, x)
@@ -86,7 +86,7 @@ pub(super) fn apply(machine: &mut dyn Evaluator, prim: ArrayFn, reps: &[Value], 
 }
 
 /// Primitives that create arrays from numbers.
-fn filled(machine: &mut dyn Evaluator, p: ArrayFn, args: &mut [Value]) -> Res<Value> {
+fn filled(machine: &mut dyn Upcalls, p: ArrayFn, args: &mut [Value]) -> Res<Value> {
     match p {
         ArrayFn::Iota => {
             let n = size(&args[0], "the length of `iota`")?;
@@ -122,7 +122,7 @@ fn filled(machine: &mut dyn Evaluator, p: ArrayFn, args: &mut [Value]) -> Res<Va
 }
 
 /// Primitives that select elements or parts of an array by position.
-fn picked(machine: &mut dyn Evaluator, prim: ArrayFn, args: &[Value]) -> Res<Value> {
+fn picked(machine: &mut dyn Upcalls, prim: ArrayFn, args: &[Value]) -> Res<Value> {
     match prim {
         ArrayFn::Reverse => reverse(InterruptFlag(machine.interrupt()), &args[0]),
         ArrayFn::Rotate => {
@@ -174,7 +174,7 @@ fn reverse(interrupt: InterruptFlag, value: &Value) -> Res<Value> {
     Ok(array::make(a.shape.clone(), buf))
 }
 
-fn flatten(m: &mut dyn Evaluator, v: &Value) -> Res<Value> {
+fn flatten(m: &mut dyn Upcalls, v: &Value) -> Res<Value> {
     let a = arr(v)?;
     if a.shape.len() < 2 {
         return flatten_boxed(m, a);
@@ -206,7 +206,7 @@ fn unzip(v: &Value, width: usize) -> Res<Value> {
     }
 }
 
-fn replicate(machine: &mut dyn Evaluator, count: usize, x: Value) -> Res<Value> {
+fn replicate(machine: &mut dyn Upcalls, count: usize, x: Value) -> Res<Value> {
     let one = Shape::from_slice(&[count]);
     Ok(match x {
         Value::Float(x) => {
@@ -280,7 +280,7 @@ fn gather(interrupt: InterruptFlag, xs: &Value, at: &Value) -> Res<Value> {
     }
 }
 
-fn scatter(machine: &mut dyn Evaluator, prim: ArrayFn, args: &mut [Value]) -> Res<Value> {
+fn scatter(machine: &mut dyn Upcalls, prim: ArrayFn, args: &mut [Value]) -> Res<Value> {
     let at = polling::copy(indices(&args[1])?)?;
     if at.len() != len(&args[2]) {
         return Err(lengths_differ(prim.row().name, at.len(), len(&args[2])));
@@ -346,7 +346,7 @@ pub(crate) fn put_indices(at: &Value) -> Vec<Value> {
 }
 
 /// Replaces an element or row of an array, in place if it is not shared.
-pub(crate) fn put(machine: &mut dyn Evaluator, args: &mut [Value]) -> Res<Value> {
+pub(crate) fn put(machine: &mut dyn Upcalls, args: &mut [Value]) -> Res<Value> {
     let at = put_indices(&args[1]);
     let Value::Array(dest) = take(args, 0) else { return Err(Error::new(codes::STRUCTURE, "an array was expected")) };
     let below = dest.shape.get(at.len()..).unwrap_or(&[]);
@@ -406,7 +406,7 @@ fn append_lists(a: &Value, second: &Value) -> Res<Value> {
     }))
 }
 
-fn flatten_boxed(m: &mut dyn Evaluator, a: &Rc<Array>) -> Res<Value> {
+fn flatten_boxed(m: &mut dyn Upcalls, a: &Rc<Array>) -> Res<Value> {
     let parts: Vec<Value> = (0..a.len()).map(|i| array::elem(a, i)).collect();
     let mut all = Vec::new();
     for p in &parts {
@@ -441,7 +441,7 @@ fn reshape(shape: &Value, value: Value) -> Res<Value> {
     })
 }
 
-fn stack(machine: &mut dyn Evaluator, v: &Value) -> Res<Value> {
+fn stack(machine: &mut dyn Upcalls, v: &Value) -> Res<Value> {
     if let Value::Array(_) = v {
         return Ok(v.clone());
     }
@@ -461,7 +461,7 @@ fn stack(machine: &mut dyn Evaluator, v: &Value) -> Res<Value> {
 }
 
 /// Broadcasts the array arguments of lower rank along the leading axes of the others.
-fn spread_ranks(m: &mut dyn Evaluator, args: &mut [Value]) -> Res<()> {
+fn spread_ranks(m: &mut dyn Upcalls, args: &mut [Value]) -> Res<()> {
     let Some(most) = args.iter().filter_map(seq::shape).max_by_key(|s| s.len()).cloned() else { return Ok(()) };
     for a in args {
         let Some(s) = seq::shape(a).filter(|s| s.len() < most.len()).cloned() else { continue };
@@ -473,7 +473,7 @@ fn spread_ranks(m: &mut dyn Evaluator, args: &mut [Value]) -> Res<()> {
     Ok(())
 }
 
-fn where_(machine: &mut dyn Evaluator, args: &mut [Value]) -> Res<Value> {
+fn where_(machine: &mut dyn Upcalls, args: &mut [Value]) -> Res<Value> {
     spread_ranks(machine, args)?;
     let mask = match &args[0] {
         Value::Bool(c) => {
@@ -527,7 +527,7 @@ fn where_(machine: &mut dyn Evaluator, args: &mut [Value]) -> Res<Value> {
 }
 
 /// Broadcasts a number to a shape; an array is returned as it is.
-fn spread(m: &mut dyn Evaluator, v: &Value, shape: &Shape) -> Res<Value> {
+fn spread(m: &mut dyn Upcalls, v: &Value, shape: &Shape) -> Res<Value> {
     if seq::shape(v).is_some() {
         return Ok(v.clone());
     }
@@ -563,7 +563,7 @@ fn diag(v: &Value) -> Res<Value> {
     Ok(array::make(Shape::from_slice(&[len, len]), buf))
 }
 
-fn transpose(m: &dyn Evaluator, v: &Value) -> Res<Value> {
+fn transpose(m: &dyn Upcalls, v: &Value) -> Res<Value> {
     let array = arr(v)?;
     if array.shape.len() < 2 {
         return Ok(v.clone());

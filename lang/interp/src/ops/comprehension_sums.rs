@@ -4,7 +4,7 @@
 use super::arith;
 use super::kernels::Adder;
 use crate::error::Res;
-use crate::evaluator::Evaluator;
+use crate::upcalls::Upcalls;
 use crate::value::Value;
 use adl_prim::{Bin, ReductionFn};
 
@@ -36,13 +36,13 @@ impl Sums {
     }
 
     /// Adds one term.
-    pub(super) fn one(&mut self, m: &mut dyn Evaluator, v: Value) -> Res<()> {
+    pub(super) fn one(&mut self, m: &mut dyn Upcalls, v: Value) -> Res<()> {
         let depth = self.levels.len();
         self.add(m, depth, v)?;
         self.close(m)
     }
 
-    fn add(&mut self, machine: &mut dyn Evaluator, depth: usize, v: Value) -> Res<()> {
+    fn add(&mut self, machine: &mut dyn Upcalls, depth: usize, v: Value) -> Res<()> {
         let Some(level) = depth.checked_sub(1).and_then(|k| self.levels.get_mut(k)) else { return Ok(()) };
         level.count += 1;
         level.sum = match (std::mem::replace(&mut level.sum, Sum::None), v) {
@@ -63,7 +63,7 @@ impl Sums {
     }
 
     /// Adds completed inner sums to the sums around them.
-    fn close(&mut self, m: &mut dyn Evaluator) -> Res<()> {
+    fn close(&mut self, m: &mut dyn Upcalls) -> Res<()> {
         for k in (1..self.levels.len()).rev() {
             if self.levels[k].count < self.levels[k].extent {
                 break;
@@ -83,7 +83,7 @@ impl Sums {
 }
 
 /// The sum itself, or for `mean` the quotient by the number of terms.
-pub(super) fn mean(m: &mut dyn Evaluator, p: ReductionFn, sum: Value, n: usize) -> Res<Value> {
+pub(super) fn mean(m: &mut dyn Upcalls, p: ReductionFn, sum: Value, n: usize) -> Res<Value> {
     if p == ReductionFn::Mean { arith::bin(m, Bin::Div, sum, Value::Float(n as f64)) } else { Ok(sum) }
 }
 

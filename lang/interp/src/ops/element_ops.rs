@@ -2,10 +2,10 @@
 //! those occur only in taped AD.
 
 use crate::error::{Error, Res, codes};
-use crate::evaluator::{Evaluator, call};
 use crate::ops::interrupt::InterruptFlag;
 use crate::ops::{arith, parallel};
 use crate::polling;
+use crate::upcalls::{Upcalls, call};
 use crate::value::{Array, Buf, Kind, Shape, Value, array, seq};
 use adl_prim::{ArrayFn, Bin, Prim, ReductionFn};
 use std::rc::Rc;
@@ -157,7 +157,7 @@ fn add_ints(d: &mut [i64], s: &[i64]) -> Res<()> {
 }
 
 /// Adds `value` to the elements of `acc` from offset `offset` on, or to one element that is an array itself (`boxed`).
-fn add_run(machine: &mut dyn Evaluator, acc: &mut Array, offset: usize, value: &Value, boxed: bool) -> Res<()> {
+fn add_run(machine: &mut dyn Upcalls, acc: &mut Array, offset: usize, value: &Value, boxed: bool) -> Res<()> {
     match (acc.buf_mut(), value) {
         (Buf::F64(d), Value::Float(x)) => d[offset] += x,
         (Buf::F32(d), Value::F32(x)) => d[offset] += x,
@@ -192,7 +192,7 @@ fn add_run(machine: &mut dyn Evaluator, acc: &mut Array, offset: usize, value: &
 }
 
 /// `acc` with `v` added at the indices, in place if `acc` is not shared.
-pub(crate) fn add_at(m: &mut dyn Evaluator, acc: Value, at: &[Value], v: Value) -> Res<Value> {
+pub(crate) fn add_at(m: &mut dyn Upcalls, acc: Value, at: &[Value], v: Value) -> Res<Value> {
     if matches!(v, Value::Zero) {
         return Ok(acc);
     }
@@ -230,7 +230,7 @@ pub(crate) fn slice(a: &Value, lo: &Value, hi: &Value) -> Res<Value> {
 }
 
 /// `acc` with `v` added to its rows from `lo` on.
-pub(crate) fn add_slice(m: &mut dyn Evaluator, acc: Value, lo: &Value, v: Value) -> Res<Value> {
+pub(crate) fn add_slice(m: &mut dyn Upcalls, acc: Value, lo: &Value, v: Value) -> Res<Value> {
     if matches!(v, Value::Zero) {
         return Ok(acc);
     }
@@ -246,7 +246,7 @@ pub(crate) fn add_slice(m: &mut dyn Evaluator, acc: Value, lo: &Value, v: Value)
 
 /// An array of the given shape that is zero, except that its rows from `lo` on are `v`; each element is written
 /// once.
-pub(crate) fn within(m: &mut dyn Evaluator, shape: &Value, lo: &Value, v: &Value) -> Res<Value> {
+pub(crate) fn within(m: &mut dyn Upcalls, shape: &Value, lo: &Value, v: &Value) -> Res<Value> {
     let zero = || zeros(shape, v, 0);
     let (Value::Array(a), Some(shape)) = (v, extents(shape)) else { return add_slice(m, zero()?, lo, v.clone()) };
     if shape.is_empty() {
@@ -280,7 +280,7 @@ pub(crate) fn out_of_bounds(a: &Value, at: &Value) -> bool {
 }
 
 /// The elements at the indices; zeros for indices out of bounds.
-pub(crate) fn gather_or_zero(m: &dyn Evaluator, a: &Value, at: &Value) -> Res<Value> {
+pub(crate) fn gather_or_zero(m: &dyn Upcalls, a: &Value, at: &Value) -> Res<Value> {
     let (a, at) = (arr(a)?, arr(at)?);
     if let (Buf::F64(x), Buf::I64(at), 1) = (a.buf(), at.buf(), a.shape.len()) {
         // A negative index becomes a large unsigned number, which is out of bounds.
@@ -325,7 +325,7 @@ fn add_rows<T: Copy + std::ops::AddAssign>(
 }
 
 /// `acc` with the elements of `v` added at the indices. If `within`, indices out of bounds are ignored.
-pub(crate) fn add_gather(machine: &mut dyn Evaluator, acc: Value, at: &Value, v: Value, within: bool) -> Res<Value> {
+pub(crate) fn add_gather(machine: &mut dyn Upcalls, acc: Value, at: &Value, v: Value, within: bool) -> Res<Value> {
     if matches!(v, Value::Zero) {
         return Ok(acc);
     }
@@ -402,7 +402,7 @@ pub(crate) fn put(updated: Value, at: &[Value], value: &Value) -> Res<Value> {
 }
 
 /// The sum along the first axis.
-pub(crate) fn sum(machine: &mut dyn Evaluator, value: Value) -> Res<Value> {
+pub(crate) fn sum(machine: &mut dyn Upcalls, value: Value) -> Res<Value> {
     let rep = match &value {
         Value::Array(a) if a.shape.len() > 1 && a.is_empty() => return zero_like_elements(&value, a.shape[1..].into()),
         Value::Array(a) => match a.buf() {
@@ -439,7 +439,7 @@ pub(crate) fn total(v: &Value) -> Res<Value> {
 }
 
 /// An array of the given shape, filled with one number.
-pub(crate) fn spread(m: &mut dyn Evaluator, a: &Value, shape: &Value) -> Res<Value> {
+pub(crate) fn spread(m: &mut dyn Upcalls, a: &Value, shape: &Value) -> Res<Value> {
     let shape = extents(shape).ok_or_else(|| symbolic_zero("zeros of a shape"))?;
     let n = array::count(&shape)?;
     match call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(n as i64), a.clone()])? {

@@ -36,7 +36,7 @@ pub use io::bytes as file_bytes;
 
 use crate::ad;
 use crate::error::{Error, Res, codes};
-pub use crate::evaluator::call;
+pub use crate::upcalls::call;
 use crate::value::{Value, compare};
 use crate::vm::Machine;
 use adl_prim::{ArrayFn, Cmp, GeneralFn, NumberFn, Prim};

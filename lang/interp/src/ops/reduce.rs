@@ -4,9 +4,9 @@
 use super::interrupt::InterruptFlag;
 use super::{cumulative, kernels, len, lengths_differ, linalg, rep_of, sorting};
 use crate::error::Res;
-use crate::evaluator::Evaluator;
 use crate::ops::arith;
 use crate::polling;
+use crate::upcalls::Upcalls;
 use crate::value::{Array, Buf, Kind, Rep, Shape, Value, array, compare, seq};
 use adl_prim::scalar::norm_unit;
 use adl_prim::{ArrayFn, Bin, ReductionFn, Un};
@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 
 pub(super) fn apply(
-    machine: &mut dyn Evaluator,
+    machine: &mut dyn Upcalls,
     reduction: ReductionFn,
     reps: &[Value],
     args: &mut [Value],
@@ -62,7 +62,7 @@ pub(super) fn apply(
     }
 }
 
-fn variance(m: &mut dyn Evaluator, reps: &[Value], v: Value) -> Res<Value> {
+fn variance(m: &mut dyn Upcalls, reps: &[Value], v: Value) -> Res<Value> {
     let mean = super::call(m, ReductionFn::Mean, reps, vec![v.clone()])?;
     let n = len(&v) as i64;
     let spread = super::call(m, ArrayFn::Replicate, &[], vec![Value::Int(n), mean])?;
@@ -73,7 +73,7 @@ fn variance(m: &mut dyn Evaluator, reps: &[Value], v: Value) -> Res<Value> {
 
 /// sqrt (sum (x * x)), computed from scaled elements if squares overflow or underflow. The derivative at 0 is
 /// 0.
-pub(crate) fn norm(machine: &mut dyn Evaluator, value: Value) -> Res<Value> {
+pub(crate) fn norm(machine: &mut dyn Upcalls, value: Value) -> Res<Value> {
     let s = sum_of_squares(machine, value.clone())?;
     let (sum, single) = match compare::primal(&s) {
         Value::Float(x) => (x, false),
@@ -94,7 +94,7 @@ pub(crate) fn norm(machine: &mut dyn Evaluator, value: Value) -> Res<Value> {
     arith::bin(machine, Bin::Div, r, like(unit))
 }
 
-fn sum_of_squares(m: &mut dyn Evaluator, v: Value) -> Res<Value> {
+fn sum_of_squares(m: &mut dyn Upcalls, v: Value) -> Res<Value> {
     let squares = arith::bin(m, Bin::Mul, v.clone(), v)?;
     super::shapes::total(m, squares)
 }
@@ -126,7 +126,7 @@ fn unit(rep: &Rep, x: i64) -> Value {
     }
 }
 
-fn sum(machine: &mut dyn Evaluator, v: &Value, rep: &Rep) -> Res<Value> {
+fn sum(machine: &mut dyn Upcalls, v: &Value, rep: &Rep) -> Res<Value> {
     let Value::Array(array) = v else { return Ok(unit(rep, 0)) };
     let one = array.shape.len() == 1;
     match array.buf() {
@@ -157,7 +157,7 @@ fn sum(machine: &mut dyn Evaluator, v: &Value, rep: &Rep) -> Res<Value> {
     }
 }
 
-fn fold(m: &mut dyn Evaluator, op: Bin, a: &Array) -> Res<Value> {
+fn fold(m: &mut dyn Upcalls, op: Bin, a: &Array) -> Res<Value> {
     let mut acc = array::elem(a, 0);
     for i in 1..a.len() {
         if i % 4096 == 0 {
@@ -168,7 +168,7 @@ fn fold(m: &mut dyn Evaluator, op: Bin, a: &Array) -> Res<Value> {
     Ok(acc)
 }
 
-fn prod(machine: &mut dyn Evaluator, v: &Value, rep: &Rep) -> Res<Value> {
+fn prod(machine: &mut dyn Upcalls, v: &Value, rep: &Rep) -> Res<Value> {
     let Value::Array(a) = v else { return Ok(unit(rep, 1)) };
     match a.buf() {
         Buf::F64(x) if a.shape.len() == 1 => Ok(Value::Float(x.iter().product())),
@@ -183,7 +183,7 @@ fn prod(machine: &mut dyn Evaluator, v: &Value, rep: &Rep) -> Res<Value> {
     }
 }
 
-fn dot(m: &mut dyn Evaluator, x: &Value, y: &Value, rep: &Rep) -> Res<Value> {
+fn dot(m: &mut dyn Upcalls, x: &Value, y: &Value, rep: &Rep) -> Res<Value> {
     if len(x) != len(y) {
         return Err(lengths_differ("dot", len(x), len(y)));
     }
@@ -196,7 +196,7 @@ fn dot(m: &mut dyn Evaluator, x: &Value, y: &Value, rep: &Rep) -> Res<Value> {
     sum(m, &z, rep)
 }
 
-fn outer(machine: &mut dyn Evaluator, left: &Value, right: &Value) -> Res<Value> {
+fn outer(machine: &mut dyn Upcalls, left: &Value, right: &Value) -> Res<Value> {
     let (height, k) = (len(left), len(right));
     array::count(&[height, k])?;
     if let (Value::Array(a), Value::Array(b)) = (left, right)

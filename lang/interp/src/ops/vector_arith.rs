@@ -2,13 +2,13 @@
 
 use super::arith;
 use crate::error::Res;
-use crate::evaluator::{Evaluator, call};
+use crate::upcalls::{Upcalls, call};
 use crate::value::Value;
 use crate::value::vector_space::{is_real, map_leaves, narrow, zip_leaves};
 use adl_prim::{Bin, NumberFn, Prim};
 
 /// `a + b` or `a - b` on data.
-pub fn combine(machine: &mut dyn Evaluator, op: Bin, a: &Value, b: &Value) -> Res<Value> {
+pub fn combine(machine: &mut dyn Upcalls, op: Bin, a: &Value, b: &Value) -> Res<Value> {
     match (a, b) {
         (_, Value::Zero) => return Ok(a.clone()),
         (Value::Zero, _) if op == Bin::Add => return Ok(b.clone()),
@@ -27,21 +27,21 @@ pub fn combine(machine: &mut dyn Evaluator, op: Bin, a: &Value, b: &Value) -> Re
 }
 
 /// `s * v` on data.
-pub fn scale(m: &mut dyn Evaluator, s: &Value, v: &Value) -> Res<Value> {
+pub fn scale(m: &mut dyn Upcalls, s: &Value, v: &Value) -> Res<Value> {
     scaled(m, s, v, &mut |m, s, x| arith::bin(m, Bin::Mul, s, x))
 }
 
 /// `v / s` on data.
-pub fn divide(m: &mut dyn Evaluator, v: &Value, s: &Value) -> Res<Value> {
+pub fn divide(m: &mut dyn Upcalls, v: &Value, s: &Value) -> Res<Value> {
     scaled(m, s, v, &mut |m, s, x| arith::bin(m, Bin::Div, x, s))
 }
 
 /// Applies `f` to `s` and each real leaf.
 fn scaled(
-    machine: &mut dyn Evaluator,
+    machine: &mut dyn Upcalls,
     s: &Value,
     v: &Value,
-    f: &mut dyn FnMut(&mut dyn Evaluator, Value, Value) -> Res<Value>,
+    f: &mut dyn FnMut(&mut dyn Upcalls, Value, Value) -> Res<Value>,
 ) -> Res<Value> {
     map_leaves(v, &mut |x| {
         machine.poll()?;
@@ -54,7 +54,7 @@ fn scaled(
 }
 
 /// Converts a number to the precision of the leaf that it scales.
-pub fn like(m: &mut dyn Evaluator, s: &Value, leaf: &Value) -> Res<Value> {
+pub fn like(m: &mut dyn Upcalls, s: &Value, leaf: &Value) -> Res<Value> {
     match (narrow(s), narrow(leaf)) {
         (false, true) => call(m, Prim::Number(NumberFn::ToF32), &[], vec![s.clone()]),
         (true, false) => call(m, Prim::Number(NumberFn::F32ToFloat), &[], vec![s.clone()]),

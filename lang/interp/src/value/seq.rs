@@ -2,7 +2,7 @@
 
 use super::{Array, Buf, Record, Shape, Tuple, Value, array};
 use crate::error::{Error, Res, codes};
-use crate::evaluator::Evaluator;
+use crate::upcalls::Upcalls;
 use std::rc::Rc;
 
 /// The extents of an array. A traced array has the shape of its primal.
@@ -69,7 +69,7 @@ pub(crate) fn as_written(error: &mut Error, source: &str) {
 }
 
 /// Element `index` of the first axis.
-pub fn elem(machine: &mut dyn Evaluator, value: &Value, index: usize) -> Res<Value> {
+pub fn elem(machine: &mut dyn Upcalls, value: &Value, index: usize) -> Res<Value> {
     match value {
         Value::Array(array) => {
             if index >= array.len() {
@@ -108,7 +108,7 @@ pub fn has_traced(cols: &[Value]) -> bool {
 }
 
 /// An array of elements of any type.
-pub fn pack(machine: &mut dyn Evaluator, vals: Vec<Value>) -> Res<Value> {
+pub fn pack(machine: &mut dyn Upcalls, vals: Vec<Value>) -> Res<Value> {
     let len = vals.len();
     let Some(first) = vals.iter().find(|v| !matches!(v, Value::Zero)).cloned() else {
         return Ok(array::boxed(vals));
@@ -189,7 +189,7 @@ fn mixed(v: &Value) -> Box<Error> {
 }
 
 fn transpose(
-    machine: &mut dyn Evaluator,
+    machine: &mut dyn Upcalls,
     vals: &[Value],
     width: usize,
     parts: impl Fn(&Value) -> Option<&Vec<Value>>,
@@ -206,7 +206,7 @@ fn transpose(
 }
 
 /// Stacks arrays of equal shape as rows.
-fn pack_rows(machine: &mut dyn Evaluator, vals: &[Value]) -> Res<Value> {
+fn pack_rows(machine: &mut dyn Upcalls, vals: &[Value]) -> Res<Value> {
     let mut rows: Vec<&Rc<Array>> = array::room(vals.len())?;
     for v in vals {
         match v {

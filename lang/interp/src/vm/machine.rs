@@ -13,6 +13,7 @@ use crate::ir::native::Compiler;
 use crate::value::Value;
 use crate::value::fun::Fun;
 use adl_syntax::span::FileId;
+use adl_typing::core::{Def, GlobalId};
 use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -122,5 +123,28 @@ impl Machine {
     pub fn clear_interrupt(&self) {
         self.out_of_memory.clear();
         self.interrupt.store(false, Ordering::Relaxed);
+    }
+
+    /// The Core of a definition.
+    pub fn definition(&self, id: GlobalId) -> Option<Rc<Def>> {
+        self.definitions.core.get(&id).cloned()
+    }
+
+    /// The value of a definition.
+    pub fn global(&self, id: GlobalId) -> Option<&Value> {
+        self.definitions.value(id)
+    }
+
+    /// Sets the value of a global.
+    pub fn set_global(&mut self, id: GlobalId, v: Value) {
+        self.definitions.set(id, v);
+    }
+
+    /// Runs `run` with all calls forced onto the CPU.
+    pub(crate) fn cpu_only<T>(&mut self, run: impl FnOnce(&mut Machine) -> T) -> T {
+        let before = std::mem::replace(&mut self.device.cpu_only, true);
+        let out = run(self);
+        self.device.cpu_only = before;
+        out
     }
 }

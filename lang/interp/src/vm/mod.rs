@@ -1,7 +1,7 @@
 //! The virtual machine: compiles Core to register code and runs it.
 //!
 //! [`Machine`] owns everything that a run needs: registers, frames, globals, tapes, the host. Reading order:
-//! [`code`], `compile`, `run` (the interpreter loop), `instr` (instructions), `calls`.
+//! [`code`], `compile`, `machine` (its data), `run` (the interpreter loop), `instr` (instructions), `calls`.
 
 mod calls;
 mod check_nan;
@@ -11,7 +11,6 @@ mod compile;
 mod definitions;
 mod effects;
 mod errors;
-mod evaluator;
 mod gc;
 mod hot;
 mod instr;
@@ -24,6 +23,7 @@ pub mod profile;
 mod progress;
 mod recover;
 mod run;
+mod upcalls;
 
 pub use crate::value::fun::{Fun, Group, HostFun};
 pub(crate) use errors::nowhere;
@@ -55,21 +55,6 @@ impl Machine {
         self.set_global(def.global, v);
         self.definitions.core.insert(def.global, Rc::new(for_specialiser(def)));
         Ok(())
-    }
-
-    /// The Core of a definition.
-    pub fn definition(&self, id: adl_typing::core::GlobalId) -> Option<Rc<Def>> {
-        self.definitions.core.get(&id).cloned()
-    }
-
-    /// The value of a definition.
-    pub fn global(&self, id: adl_typing::core::GlobalId) -> Option<&Value> {
-        self.definitions.value(id)
-    }
-
-    /// Sets the value of a global.
-    pub fn set_global(&mut self, id: adl_typing::core::GlobalId, v: Value) {
-        self.definitions.set(id, v);
     }
 
     /// Evaluates an expression without free locals. Afterwards frames, registers and tapes are as they were

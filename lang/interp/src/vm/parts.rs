@@ -2,7 +2,7 @@
 
 use super::code::IndexKind;
 use crate::error::{Error, Res, codes};
-use crate::evaluator::Evaluator;
+use crate::upcalls::Upcalls;
 use crate::value::{Record, Rep, Value, compare, seq, show};
 use adl_prim::Cmp;
 use adl_typing::core::{self, Projection, SizeRep};
@@ -43,7 +43,7 @@ pub(super) fn index_width(k: &IndexKind) -> u32 {
     }
 }
 
-pub(super) fn element(m: &mut dyn Evaluator, a: &Value, i: i64) -> Res<Value> {
+pub(super) fn element(m: &mut dyn Upcalls, a: &Value, i: i64) -> Res<Value> {
     match usize::try_from(i) {
         Ok(k) => seq::elem(m, a, k),
         Err(_) => Err(seq::out_of_bounds(i, seq::len(a))),

@@ -8,8 +8,8 @@ use crate::ad::rules::View;
 use crate::ad::tape::{Rule, Tape};
 use crate::ad::{results, split};
 use crate::error::Res;
-use crate::evaluator::Evaluator;
 use crate::ir::world::holds_functions;
+use crate::upcalls::Upcalls;
 use crate::value::{Tuple, Value, vector_space};
 use crate::vm::{Fun, Machine};
 use std::rc::Rc;
@@ -20,7 +20,7 @@ pub(crate) fn checkpointed(machine: &mut Machine, func: &Value, argument: Value)
     let level = deepest(&inputs);
     // A function among the arguments may have captured traced values, which cannot be replaced by primals.
     if level == 0 || machine.tape(level).is_none() || holds_functions(&argument) {
-        return machine.call(func, &[argument]);
+        return Upcalls::call(machine, func, &[argument]);
     }
     let mut parts = Vec::new();
     let primal = vector_space::map_leaves(&inputs, &mut |v| {
@@ -33,7 +33,7 @@ pub(crate) fn checkpointed(machine: &mut Machine, func: &Value, argument: Value)
     let (x0, captured0) = (crate::vm::part(&primal, 0)?, crate::vm::part(&primal, 1)?);
     let f0 = with_captured(func, &captured0);
     machine.effects.begin();
-    let y = machine.call(&f0, &[x0]);
+    let y = Upcalls::call(machine, &f0, &[x0]);
     let effects = machine.effects.performed();
     machine.effects.end(true);
     let y = y?;
@@ -41,7 +41,7 @@ pub(crate) fn checkpointed(machine: &mut Machine, func: &Value, argument: Value)
         // Functions inside captured data contain traced values, and a function in the result would contain
         // untraced ones; so checkpointing is not possible.
         machine.effects.repeat(&effects);
-        return machine.call(func, &[argument]);
+        return Upcalls::call(machine, func, &[argument]);
     }
     let outs = leaves(&y);
     let rule = CheckpointRule { f: func.clone(), input: primal, output: y.clone(), effects };
@@ -105,14 +105,14 @@ struct CheckpointRule {
 
 impl CheckpointRule {
     /// Records the derivative at the input.
-    fn map(&self, machine: &mut dyn Evaluator) -> Res<LinearMap> {
+    fn map(&self, machine: &mut dyn Upcalls) -> Res<LinearMap> {
         let level = machine.open_tape(Tape::default())?;
         let run = (|| -> Res<(Traced, Traced)> {
             let (lifted, input) = lift(machine, level, &self.input)?;
             let (x, captured) = (crate::vm::part(&lifted, 0)?, crate::vm::part(&lifted, 1)?);
             let f = with_captured(&self.f, &captured);
             machine.repeat_effects(&self.effects);
-            let y = machine.call(&f, &[x])?;
+            let y = Upcalls::call(machine, &f, &[x])?;
             let (_, output) = linear::lower(&y, level)?;
             Ok((input, output))
         })();
@@ -125,23 +125,23 @@ impl CheckpointRule {
 impl Rule for CheckpointRule {
     fn pull(
         &self,
-        m: &mut dyn Evaluator,
+        m: &mut dyn Upcalls,
         cts: &[Value],
-        add: &mut dyn FnMut(&mut dyn Evaluator, usize, Value) -> Res<()>,
+        add: &mut dyn FnMut(&mut dyn Upcalls, usize, Value) -> Res<()>,
     ) -> Res<()> {
         let map = LinearMap { transposed: true, ..self.map(m)? };
         let ct = rebuild(&self.output, cts.iter().cloned())?;
-        let back = m.call(&linear_fun(map), &[ct])?;
+        let back = Upcalls::call(m, &linear_fun(map), &[ct])?;
         for (k, v) in leaves(&back).into_iter().enumerate() {
             add(m, k, v)?;
         }
         Ok(())
     }
 
-    fn push(&self, m: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         let map = self.map(m)?;
         let t = rebuild(&self.input, tangents.iter().cloned())?;
-        let out = m.call(&linear_fun(map), &[t])?;
+        let out = Upcalls::call(m, &linear_fun(map), &[t])?;
         Ok(leaves(&out))
     }
     fn view(&self) -> View<'_> {

@@ -17,6 +17,7 @@ use super::linear::{self, LinearMap, linear_fun};
 use super::{DerivativePart, Dual, Level, split};
 use crate::error::Res;
 use crate::ir::derive;
+use crate::upcalls::Upcalls;
 use crate::value::{Tuple, Value, compare, vector_space};
 use crate::vm::{Fun, Machine};
 use adl_prim::{DerivativeFn, Prim};
@@ -118,7 +119,7 @@ fn jvp_at(machine: &mut Machine, level: u16, func: &Value, x: &Value, v: &Value)
             Ok(Value::Dual(Rc::new(Dual { level, primal: x.clone(), part: DerivativePart::Tangent(t.clone()) })))
         })?
     };
-    let y = machine.call(func, &[lifted])?;
+    let y = Upcalls::call(machine, func, &[lifted])?;
     let primal = vector_space::map_leaves(&y, &mut |v| Ok(split(v, level).0))?;
     let tangent = vector_space::map_leaves(&y, &mut |v| {
         Ok(match split(v, level) {

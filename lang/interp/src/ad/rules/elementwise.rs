@@ -2,8 +2,8 @@
 
 use super::{Add, Elementwise, Operand, Partial, Rule, View, total, zeros};
 use crate::error::Res;
-use crate::evaluator::Evaluator;
 use crate::ops::arith;
+use crate::upcalls::Upcalls;
 use crate::value::{Value, seq};
 use adl_prim::Bin;
 
@@ -15,7 +15,7 @@ impl Operand {
 }
 
 impl Rule for Elementwise {
-    fn pull(&self, m: &mut dyn Evaluator, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, m: &mut dyn Upcalls, cts: &[Value], add: Add) -> Res<()> {
         for (k, o) in self.operands.iter().enumerate() {
             let g = match &o.partial {
                 Partial::Constant => continue,
@@ -28,7 +28,7 @@ impl Rule for Elementwise {
         Ok(())
     }
 
-    fn push(&self, machine: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, machine: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         let mut sum = Value::Zero;
         for (o, t) in self.operands.iter().zip(tangents) {
             if matches!(t, Value::Zero) {
@@ -54,7 +54,7 @@ impl Rule for Elementwise {
 
 /// `ct * partial`, which is 0 if either factor is 0. An element that was not selected has a zero cotangent, and
 /// its partial derivative may be infinite.
-pub(super) fn masked_mul(m: &mut dyn Evaluator, ct: Value, p: Value) -> Res<Value> {
+pub(super) fn masked_mul(m: &mut dyn Upcalls, ct: Value, p: Value) -> Res<Value> {
     if matches!(&ct, Value::Float(x) if *x == 0.0) && !matches!(p, Value::Array(_) | Value::Dual(_)) {
         return Ok(Value::Zero);
     }

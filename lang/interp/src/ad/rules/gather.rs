@@ -3,12 +3,12 @@
 use super::{Add, Gather, Rule, View, reshape, zeros};
 use crate::ad;
 use crate::error::{Error, Res, codes};
-use crate::evaluator::{Evaluator, call};
+use crate::upcalls::{Upcalls, call};
 use crate::value::{Buf, Shape, Value, array, seq};
 use adl_prim::{ArrayFn, Prim};
 
 /// Zeros of a shape, with values added at flat offsets.
-pub(crate) fn scatter_add(m: &mut dyn Evaluator, shape: &[usize], at: &[i64], vals: Vec<Value>) -> Res<Value> {
+pub(crate) fn scatter_add(m: &mut dyn Upcalls, shape: &[usize], at: &[i64], vals: Vec<Value>) -> Res<Value> {
     let n: usize = shape.iter().product();
     let vals = seq::pack(m, vals)?;
     let flat = spread(m, n, at, vals)?;
@@ -16,7 +16,7 @@ pub(crate) fn scatter_add(m: &mut dyn Evaluator, shape: &[usize], at: &[i64], va
 }
 
 /// A vector of `len` zeros with `vals[k]` added at `at[k]`; negative offsets are skipped.
-fn spread(machine: &mut dyn Evaluator, len: usize, at: &[i64], vals: Value) -> Res<Value> {
+fn spread(machine: &mut dyn Upcalls, len: usize, at: &[i64], vals: Value) -> Res<Value> {
     if let Value::Array(a) = &vals {
         match a.buf() {
             Buf::F64(v) => {
@@ -66,11 +66,11 @@ struct Spread {
 }
 
 impl Rule for Spread {
-    fn pull(&self, m: &mut dyn Evaluator, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, m: &mut dyn Upcalls, cts: &[Value], add: Add) -> Res<()> {
         let g = take(m, &cts[0], &self.at)?;
         add(m, 0, g)
     }
-    fn push(&self, m: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         if matches!(tangents[0], Value::Zero) {
             return Ok(vec![Value::Zero]);
         }
@@ -82,7 +82,7 @@ impl Rule for Spread {
 }
 
 /// Elements of a vector at offsets; 0 where the offset is negative.
-pub(super) fn take(machine: &mut dyn Evaluator, value: &Value, at: &[i64]) -> Res<Value> {
+pub(super) fn take(machine: &mut dyn Upcalls, value: &Value, at: &[i64]) -> Res<Value> {
     if let Value::Array(a) = value {
         match a.buf() {
             Buf::F64(x) => {
@@ -111,7 +111,7 @@ fn size(s: &Option<Shape>) -> usize {
 }
 
 impl Rule for Gather {
-    fn pull(&self, machine: &mut dyn Evaluator, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, machine: &mut dyn Upcalls, cts: &[Value], add: Add) -> Res<()> {
         let total: usize = self.ins.iter().map(size).sum();
         let ct = match (&self.out, &cts[0]) {
             (None, v) => seq::pack(machine, vec![v.clone()])?,
@@ -139,7 +139,7 @@ impl Rule for Gather {
         Ok(())
     }
 
-    fn push(&self, machine: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, machine: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         let Some(some) = tangents.iter().find(|t| !matches!(t, Value::Zero)) else { return Ok(vec![Value::Zero]) };
         let mut flat: Option<Value> = None;
         for (t, s) in tangents.iter().zip(&self.ins) {

@@ -2,21 +2,21 @@
 
 use super::{Add, MatMul, Rule, Solve, View};
 use crate::error::Res;
-use crate::evaluator::{Evaluator, call};
 use crate::ops::arith;
+use crate::upcalls::{Upcalls, call};
 use crate::value::{Value, seq};
 use adl_prim::{ArrayFn, Bin, LinalgFn, Prim, ReductionFn};
 
-fn mul(m: &mut dyn Evaluator, a: Value, b: Value) -> Res<Value> {
+fn mul(m: &mut dyn Upcalls, a: Value, b: Value) -> Res<Value> {
     call(m, Prim::Reduction(ReductionFn::MatMul), &[], vec![a, b])
 }
 
-fn transposed(m: &mut dyn Evaluator, a: Value) -> Res<Value> {
+fn transposed(m: &mut dyn Upcalls, a: Value) -> Res<Value> {
     call(m, Prim::Array(ArrayFn::TransposeArray), &[], vec![a])
 }
 
 impl Rule for MatMul {
-    fn pull(&self, machine: &mut dyn Evaluator, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, machine: &mut dyn Upcalls, cts: &[Value], add: Add) -> Res<()> {
         let rank = |v: &Value| seq::shape(v).map_or(0, smallvec::SmallVec::len);
         let vectors = (rank(&self.a) == 1, rank(&self.b) == 1);
         let cotangent = &cts[0];
@@ -43,7 +43,7 @@ impl Rule for MatMul {
         Ok(())
     }
 
-    fn push(&self, m: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         let mut sum = Value::Zero;
         if !matches!(tangents[0], Value::Zero) {
             sum = mul(m, tangents[0].clone(), self.b.clone())?;
@@ -60,7 +60,7 @@ impl Rule for MatMul {
 }
 
 impl Rule for Solve {
-    fn pull(&self, machine: &mut dyn Evaluator, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, machine: &mut dyn Upcalls, cts: &[Value], add: Add) -> Res<()> {
         let at = transposed(machine, self.a.clone())?;
         let gb = call(machine, Prim::Linalg(LinalgFn::LinSolve), &[], vec![at, cts[0].clone()])?;
         add(machine, 1, gb.clone())?;
@@ -74,7 +74,7 @@ impl Rule for Solve {
         add(machine, 0, ga)
     }
 
-    fn push(&self, m: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         let mut rhs = tangents[1].clone();
         if !matches!(tangents[0], Value::Zero) {
             let dax = mul(m, tangents[0].clone(), self.x.clone())?;

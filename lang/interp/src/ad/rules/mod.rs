@@ -14,10 +14,10 @@ pub(crate) use scatter::{put, scatter};
 
 use super::tape::Rule;
 use crate::error::Res;
-use crate::evaluator::Evaluator;
+use crate::upcalls::Upcalls;
 use crate::value::{Buf, Kind, Shape, Value, array, compare};
 
-type Add<'a> = &'a mut dyn FnMut(&mut dyn Evaluator, usize, Value) -> Res<()>;
+type Add<'a> = &'a mut dyn FnMut(&mut dyn Upcalls, usize, Value) -> Res<()>;
 
 /// Zeros of a shape, or a scalar zero, with the precision of `like`.
 fn zeros(shape: &Option<Shape>, like: &Value) -> Res<Value> {

@@ -3,8 +3,8 @@
 use super::elementwise::masked_mul;
 use super::{Add, Dot, Rule, View};
 use crate::error::Res;
-use crate::evaluator::{Evaluator, call};
 use crate::ops::arith;
+use crate::upcalls::{Upcalls, call};
 use crate::value::Value;
 use adl_prim::{ArrayFn, Bin, Prim, ReductionFn};
 
@@ -14,11 +14,11 @@ pub(crate) struct SumRows {
 }
 
 impl Rule for SumRows {
-    fn pull(&self, m: &mut dyn Evaluator, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, m: &mut dyn Upcalls, cts: &[Value], add: Add) -> Res<()> {
         let g = call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(self.n as i64), cts[0].clone()])?;
         add(m, 0, g)
     }
-    fn push(&self, m: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         if matches!(tangents[0], Value::Zero) {
             return Ok(vec![Value::Zero]);
         }
@@ -38,13 +38,13 @@ impl Rule for SumRows {
 pub(crate) struct Cumsum;
 
 impl Rule for Cumsum {
-    fn pull(&self, m: &mut dyn Evaluator, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, m: &mut dyn Upcalls, cts: &[Value], add: Add) -> Res<()> {
         let r = call(m, Prim::Array(ArrayFn::Reverse), &[], vec![cts[0].clone()])?;
         let s = call(m, Prim::Reduction(ReductionFn::Cumsum), &[], vec![r])?;
         let g = call(m, Prim::Array(ArrayFn::Reverse), &[], vec![s])?;
         add(m, 0, g)
     }
-    fn push(&self, m: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         Ok(vec![if matches!(tangents[0], Value::Zero) {
             Value::Zero
         } else {
@@ -57,7 +57,7 @@ impl Rule for Cumsum {
 }
 
 impl Rule for Dot {
-    fn pull(&self, m: &mut dyn Evaluator, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, m: &mut dyn Upcalls, cts: &[Value], add: Add) -> Res<()> {
         for (k, other) in [&self.b, &self.a].into_iter().enumerate() {
             if self.traced[k] {
                 let g = masked_mul(m, cts[0].clone(), other.clone())?;
@@ -66,7 +66,7 @@ impl Rule for Dot {
         }
         Ok(())
     }
-    fn push(&self, m: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         let mut sum = Value::Zero;
         for (t, other) in tangents.iter().zip([&self.b, &self.a]) {
             if !matches!(t, Value::Zero) {

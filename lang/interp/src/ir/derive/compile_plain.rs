@@ -8,6 +8,7 @@ use super::{CompiledAd, NotCompiled, entered, not, with};
 use crate::device::{CallTarget, CpuTimer};
 use crate::error::Res;
 use crate::ir::native::state_of;
+use crate::upcalls::RunsLowered;
 use crate::value::Value;
 use crate::vm::{Fun, Machine};
 use adl_ir::Zeros;

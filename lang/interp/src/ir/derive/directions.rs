@@ -8,6 +8,7 @@ use crate::ir::boxes;
 use crate::ir::evaluator_values::val;
 use crate::ir::tangents::unsigned_zeros;
 use crate::limits::ir_derive_directions::{FEWEST, LARGEST};
+use crate::upcalls::{RunsLowered, Upcalls};
 use crate::value::{Buf, Shape, Value, array, seq};
 use crate::vm::{Fun, Machine};
 use adl_ir::eval::{Deps, Evaluator};
@@ -65,7 +66,10 @@ pub(crate) fn images(
             let (column, step, first) = match &whole {
                 Some(all) => (all, width, j),
                 None => {
-                    one = numbers(&machine.call(&one_direction, &[matrix(&[from], narrow, &|i| seed(i, lo + j))])?, to);
+                    one = numbers(
+                        &Upcalls::call(machine, &one_direction, &[matrix(&[from], narrow, &|i| seed(i, lo + j))])?,
+                        to,
+                    );
                     (&one, 1, 0)
                 }
             };

@@ -19,6 +19,7 @@ use crate::error::Res;
 use crate::ir::native::{OnDevice, state_of};
 use crate::ir::{fuse_elementwise, tangents};
 use crate::limits::ir_derive_fused_gradient::{MANY, MOST, WORTH};
+use crate::upcalls::RunsLowered;
 use crate::value::{Kind, Value, seq};
 use crate::vm::{Fun, Machine};
 use adl_ir::{Block, Builder, FnId, Function, Lit, Op, Ty, Var};

@@ -7,6 +7,7 @@ use super::{CompiledAd, NotCompiled, Specialized, not, with};
 use crate::error::Res;
 use crate::ir::evaluator_values::val;
 use crate::limits::ir_derive_measure::FUEL;
+use crate::upcalls::RunsLowered;
 use crate::value::{Array, Buf, Kind, Value};
 use crate::vm::Machine;
 use adl_ad::segment::Segments;

@@ -4,6 +4,7 @@
 use super::{CompiledAd, NotCompiled, ResolvedPlan, Specialized, not, with};
 use crate::error::{Res, codes};
 use crate::limits::ir_derive_resolve_plan::{FREE, LONG, REMEMBERED, ROW_STEPS};
+use crate::upcalls::RunsLowered;
 use crate::value::plan::{Plan, bad};
 use crate::value::{Buf, Value};
 use crate::vm::Machine;

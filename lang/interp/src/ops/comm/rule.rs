@@ -3,8 +3,8 @@
 use super::Site;
 use crate::ad::tape::Rule;
 use crate::error::Res;
-use crate::evaluator::Evaluator;
 use crate::ops::arith;
+use crate::upcalls::Upcalls;
 use crate::value::{Buf, Shape, Value, array, seq};
 use adl_ir::Collective;
 use adl_prim::Bin;
@@ -18,7 +18,7 @@ pub(super) struct CollectiveRule {
 }
 
 /// The cotangent of an array may be a number, if all its elements are equal. Other ranks need its shape.
-fn with_shape(m: &mut dyn Evaluator, ct: &Value, shape: Option<&Shape>) -> Res<Value> {
+fn with_shape(m: &mut dyn Upcalls, ct: &Value, shape: Option<&Shape>) -> Res<Value> {
     match shape {
         Some(shape) if !matches!(ct, Value::Zero) && seq::shape(ct).is_none() => {
             let zeros = array::make(shape.clone(), Buf::F64(array::filled(0.0, array::count(shape)?)?));
@@ -31,9 +31,9 @@ fn with_shape(m: &mut dyn Evaluator, ct: &Value, shape: Option<&Shape>) -> Res<V
 impl Rule for CollectiveRule {
     fn pull(
         &self,
-        m: &mut dyn Evaluator,
+        m: &mut dyn Upcalls,
         cts: &[Value],
-        add: &mut dyn FnMut(&mut dyn Evaluator, usize, Value) -> Res<()>,
+        add: &mut dyn FnMut(&mut dyn Upcalls, usize, Value) -> Res<()>,
     ) -> Res<()> {
         let at = match (self.kind, &self.at) {
             (Collective::Shift, Value::Int(k)) => Value::Int(k.wrapping_neg()),
@@ -45,7 +45,7 @@ impl Rule for CollectiveRule {
         outs.into_iter().enumerate().try_for_each(|(k, v)| add(m, k, v))
     }
 
-    fn push(&self, m: &mut dyn Evaluator, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         m.collective(self.kind, tangents.to_vec(), &self.at, self.site)
     }
 

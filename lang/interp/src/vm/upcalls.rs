@@ -3,14 +3,16 @@
 use super::Machine;
 use crate::ad::{self, tape::Tape};
 use crate::error::Res;
-use crate::evaluator::{Evaluator, Site};
 use crate::ops;
+use crate::upcalls::{Site, Upcalls};
 use crate::value::Value;
 use adl_ir::Collective;
 use adl_prim::{Bin, Prim, Un};
+use adl_typing::ty::{DataDecl, DataId};
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
-impl Evaluator for Machine {
+impl Upcalls for Machine {
     fn interrupt(&self) -> &AtomicBool {
         &self.interrupt
     }
@@ -20,11 +22,14 @@ impl Evaluator for Machine {
     fn call(&mut self, f: &Value, args: &[Value]) -> Res<Value> {
         Machine::call(self, f, args)
     }
-    fn primitive(&mut self, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+    fn apply_primitive(&mut self, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
         ops::apply(self, p, reps, args)
     }
     fn untraced_primitive(&mut self, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
         ops::plain(self, p, reps, args)
+    }
+    fn declaration(&self, id: DataId) -> Option<Rc<DataDecl>> {
+        self.definitions.datas.get(&id).cloned()
     }
     fn tape(&mut self, level: u16) -> Option<&mut Tape> {
         self.ad.tape(level)
