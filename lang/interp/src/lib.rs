@@ -7,7 +7,7 @@
 //! 3. [`host`]: the interface to the outside world. `polling` polls for interrupts, [`memory`] checks
 //!    allocations.
 //! 4. [`ops`]: primitives on untraced values: arithmetic, arrays, linear algebra, random numbers, text and data
-//!    formats.
+//!    formats. [`upcalls`]: what they ask of the layers above them.
 //! 5. [`vm`]: Core → register code → results. Frames are on the heap.
 //! 6. [`ad`]: taped AD: dual numbers, the tape, linear maps, and the derivative operators.
 //! 7. [`ir`]: compiled AD: functions are specialised to IR, transformed and lowered to register code.
@@ -15,6 +15,7 @@
 //! 9. `engine`: engines of reverse mode for comparison, with the cost of each.
 //!
 //! Invariants
+//! - Modules form layers, and each uses its own and lower ones only (`docs/ARCHITECTURE.md`).
 //! - [`ops`] never sees a traced value: [`ops::apply`] sends a call with a traced argument to
 //!   [`ad::apply_traced`], which strips one level, calls [`ops::apply`] again, and records.
 //! - A traced value never outlives the derivative operator that made it, except inside the tape of a linear
@@ -38,5 +39,6 @@ pub mod host;
 pub mod ir;
 mod limits;
 pub mod ops;
+pub mod upcalls;
 pub mod value;
 pub mod vm;

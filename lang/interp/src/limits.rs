@@ -207,7 +207,7 @@ pub(crate) mod ir_derive_shape_variants {
 }
 
 /// Limits of `ir::derive::table`.
-pub(crate) mod ir_derive_table {
+pub(crate) mod value_report_tables {
     /// Maximum width of a displayed expression.
     pub const WIDE: usize = 36;
     /// Maximum number of displayed residuals; of more, the largest are shown.

@@ -130,6 +130,11 @@ impl Modules {
         Modules { uses }
     }
 
+    /// The modules, each with those that it uses.
+    pub(crate) fn uses(&self) -> &BTreeMap<ModulePath, BTreeSet<ModulePath>> {
+        &self.uses
+    }
+
     /// The sets of modules that reach each other, largest first.
     pub(crate) fn cycles(&self) -> Vec<Vec<ModulePath>> {
         let reached: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> =
@@ -157,7 +162,7 @@ impl Modules {
 }
 
 /// The name of a file's module.
-fn module_of(file: &Path) -> ModulePath {
+pub(crate) fn module_of(file: &Path) -> ModulePath {
     let mut names: ModulePath =
         file.with_extension("").components().map(|c| c.as_os_str().to_string_lossy().into_owned()).collect();
     names.pop_if(|last| ["mod", "lib", "main"].contains(&last.as_str()));

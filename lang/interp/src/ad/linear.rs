@@ -1,36 +1,15 @@
 //! Linear maps as function values: derivatives at a point, and transposes.
 
-use super::operators::custom::linear_at;
+pub use super::linear_map::LinearMap;
+pub(crate) use super::linear_map::Traced;
 use super::sweep;
 use super::tape::Tape;
-use super::{DerivativePart, Level, on_tape};
+use super::{DerivativePart, on_tape};
 use crate::error::{Error, Res, codes};
+use crate::upcalls::Upcalls;
+use crate::value::fun::Fun;
 use crate::value::{Value, seq, show, vector_space};
-use crate::vm::{Fun, Machine};
 use std::rc::Rc;
-
-/// A linear map represented by a tape, or by compiled AD: the derivative of what was recorded, or its
-/// transpose.
-#[derive(Clone)]
-pub struct LinearMap {
-    pub(crate) tape: Rc<Tape>,
-    /// The structure of the input, with its tape nodes.
-    pub(crate) input: Traced,
-    /// The structure of the output, with its tape nodes.
-    pub(crate) output: Traced,
-    pub(crate) transposed: bool,
-    /// If it is the transpose of a function that the user gave: that function.
-    pub(crate) original: Option<Value>,
-    /// The derivative by compiled AD; the tape is then empty.
-    pub(crate) main: Option<Rc<crate::ir::derive::Map>>,
-}
-
-/// Data, and the tape node of each real leaf in order (`NONE` for leaves that depend on no input).
-#[derive(Clone)]
-pub(crate) struct Traced {
-    pub like: Value,
-    pub nodes: Vec<u32>,
-}
 
 /// Replaces the real leaves of the data by the next values.
 pub(crate) fn rebuild(like: &Value, mut vals: impl Iterator<Item = Value>) -> Res<Value> {
@@ -89,27 +68,17 @@ pub(crate) fn same_structure(what: &str, value: &Value, like: &Value) -> Res<()>
 const TANGENT: &str = "a tangent has the constructors and shapes of the value that it belongs to";
 
 /// A linear map as a value.
-pub(super) fn linear_fun(map: LinearMap) -> Value {
+pub(crate) fn linear_fun(map: LinearMap) -> Value {
     Value::Fun(Rc::new(Fun::Linear(map)))
 }
 
-/// Applies a linear map.
-pub(crate) fn apply(machine: &mut Machine, map: &LinearMap, value: Value) -> Res<Value> {
-    let (from, to) = if map.transposed { (&map.output, &map.input) } else { (&map.input, &map.output) };
-    let parts = leaves(&value);
-    let zero = matches!(value, Value::Zero);
+/// Applies a linear map that is on a tape.
+pub(crate) fn apply_taped(machine: &mut dyn Upcalls, map: &LinearMap, value: Value) -> Res<Value> {
+    let (from, to) = map.ends();
     let mut seeds = Vec::new();
-    if !zero {
+    if !matches!(value, Value::Zero) {
         same_structure("the argument of a linear function", &value, &from.like)?;
-    }
-    if let Some(main) = &map.main {
-        if machine.ad.depth() > 0 && parts.iter().any(|p| super::level_of(p) > 0) {
-            return linear_at(machine, map, value);
-        }
-        return crate::ir::derive::apply(machine, map, main, &value);
-    }
-    if !zero {
-        for (node, x) in from.nodes.iter().zip(parts) {
+        for (node, x) in from.nodes.iter().zip(leaves(&value)) {
             if *node != super::tape::NONE {
                 seeds.push((*node, x));
             }
@@ -124,25 +93,17 @@ pub(crate) fn apply(machine: &mut Machine, map: &LinearMap, value: Value) -> Res
     rebuild(&to.like, out.into_iter())
 }
 
-/// Evaluates `f x`, and its derivative at `x`: by compiled AD if possible, otherwise on a new tape.
-pub(crate) fn record(m: &mut Machine, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
-    match crate::ir::derive::record(m, f, x)? {
-        Some(out) => Ok(out),
-        None => taped(m, Default::default(), f, x),
-    }
-}
-
-/// Like [`record`], but always by taped AD.
-pub(crate) fn taped(m: &mut Machine, tape: Tape, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
-    let level = m.ad.open(Level::Reverse(tape))?;
+/// Evaluates `f x`, and its derivative at `x`, on a tape.
+pub(crate) fn taped(m: &mut dyn Upcalls, tape: Tape, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
+    let level = m.open_tape(tape)?;
     let out = record_at(m, level, f, x);
-    let tape = m.ad.close(level);
+    let tape = m.close_tape(level);
     let (y, input, output) = out?;
     let map = LinearMap { tape: Rc::new(tape), input, output, transposed: false, original: None, main: None };
     Ok((y, map))
 }
 
-fn record_at(m: &mut Machine, level: u16, f: &Value, x: &Value) -> Res<(Value, Traced, Traced)> {
+fn record_at(m: &mut dyn Upcalls, level: u16, f: &Value, x: &Value) -> Res<(Value, Traced, Traced)> {
     let (lifted, input) = lift(m, level, x)?;
     let y = m.call(f, &[lifted])?;
     let (primal, output) = lower(&y, level)?;
@@ -150,14 +111,14 @@ fn record_at(m: &mut Machine, level: u16, f: &Value, x: &Value) -> Res<(Value, T
 }
 
 /// Makes each real leaf of `value` an input on the tape of a level.
-pub(crate) fn lift(m: &mut Machine, level: u16, value: &Value) -> Res<(Value, Traced)> {
+pub(crate) fn lift(m: &mut dyn Upcalls, level: u16, value: &Value) -> Res<(Value, Traced)> {
     let mut nodes = Vec::new();
     let lifted = vector_space::map_leaves(value, &mut |leaf| {
         if !vector_space::is_real(leaf) {
             return Ok(leaf.clone());
         }
         let shape = seq::shape(leaf).cloned();
-        let Some(tape) = m.ad.tape(level) else { return Ok(leaf.clone()) };
+        let Some(tape) = m.tape(level) else { return Ok(leaf.clone()) };
         let node = match shape {
             Some(s) => tape.array_input(s),
             None => tape.input(),

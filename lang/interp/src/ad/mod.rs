@@ -11,43 +11,28 @@
 //! functions).
 
 pub(crate) mod linear;
+pub(crate) mod linear_map;
+mod maps;
 pub mod operators;
 pub(crate) mod rules;
 pub(crate) mod sweep;
 pub mod tape;
 mod traced;
 
+pub use crate::value::traced::{deep_level, level_of};
+pub(crate) use crate::value::traced::{on_tape, split};
+pub use crate::value::{DerivativePart, Dual};
 pub use traced::apply_traced;
 
 use crate::error::{Error, Res, codes};
 use crate::limits::ad::SPARE;
 use crate::ops::arith;
+use crate::upcalls::Upcalls;
 use crate::value::{Kind, Value, seq};
-use crate::vm::Machine;
 use adl_prim::{Bin, Ops, Un, scalar};
 use rules::{Operand, Partial};
 use std::rc::Rc;
 use tape::{NONE, Rule, Tape};
-
-/// A traced number or array of numbers.
-#[derive(Clone, Debug)]
-pub struct Dual {
-    /// The level of the derivative operator.
-    pub level: u16,
-    /// The primal: a number or an array of numbers, either untraced or of a lower level.
-    pub primal: Value,
-    /// The derivative part.
-    pub part: DerivativePart,
-}
-
-/// The derivative part of a traced value.
-#[derive(Clone, Debug)]
-pub enum DerivativePart {
-    /// Forward mode: a tangent with the primal's shape, or [`Value::Zero`].
-    Tangent(Value),
-    /// Reverse mode: a node of the level's tape.
-    Node(u32),
-}
 
 /// The mode of a derivative operator that is being evaluated.
 pub(crate) enum Level {
@@ -133,53 +118,15 @@ impl State {
     }
 }
 
-/// The level of a traced leaf; 0 for untraced values.
-pub fn level_of(v: &Value) -> u16 {
-    match v {
-        Value::Rev { level, .. } => *level,
-        Value::Dual(d) => d.level,
-        _ => 0,
-    }
-}
-
-/// The highest level inside data. Functions are not traversed.
-pub fn deep_level(v: &Value) -> u16 {
-    match v {
-        Value::Array(a) => a.values().iter().map(deep_level).max().unwrap_or(0),
-        Value::Tuple(t) => t.0.iter().map(deep_level).max().unwrap_or(0),
-        Value::Record(r) => r.vals.iter().map(deep_level).max().unwrap_or(0),
-        v => level_of(v),
-    }
-}
-
-/// Splits a value at a level into its primal and its derivative part, if it has one.
-pub(crate) fn split(v: &Value, level: u16) -> (Value, Option<DerivativePart>) {
-    match v {
-        Value::Rev { level: l, node, primal } if *l == level => {
-            (Value::Float(*primal), Some(DerivativePart::Node(*node)))
-        }
-        Value::Dual(d) if d.level == level => (d.primal.clone(), Some(d.part.clone())),
-        other => (other.clone(), None),
-    }
-}
-
-/// A value with a node on the tape of a level.
-pub(crate) fn on_tape(level: u16, node: u32, primal: Value) -> Value {
-    match primal {
-        Value::Float(x) => Value::Rev { level, node, primal: x },
-        primal => Value::Dual(Rc::new(Dual { level, primal, part: DerivativePart::Node(node) })),
-    }
-}
-
 /// Completes an operation at a level: records the results on its tape, or pushes the tangents through the rule.
 pub(crate) fn results(
-    machine: &mut Machine,
+    machine: &mut dyn Upcalls,
     level: u16,
     parts: Vec<Option<DerivativePart>>,
     primals: Vec<Value>,
     rule: Rc<dyn Rule>,
 ) -> Res<Vec<Value>> {
-    let reverse = machine.ad.tape(level).is_some();
+    let reverse = machine.tape(level).is_some();
     if reverse {
         let parents = parts
             .iter()
@@ -189,7 +136,7 @@ pub(crate) fn results(
             })
             .collect();
         let shapes = primals.iter().map(|p| seq::shape(p).cloned()).collect();
-        let Some(tape) = machine.ad.tape(level) else { return Err(escaped()) };
+        let Some(tape) = machine.tape(level) else { return Err(escaped()) };
         let first = tape.record(parents, Some(rule), shapes);
         return Ok(primals.into_iter().enumerate().map(|(k, p)| on_tape(level, first + k as u32, p)).collect());
     }
@@ -214,7 +161,7 @@ fn escaped() -> Box<Error> {
 
 /// Like [`results`], for a single result.
 pub(crate) fn result(
-    m: &mut Machine,
+    m: &mut dyn Upcalls,
     level: u16,
     parts: Vec<Option<DerivativePart>>,
     primal: Value,
@@ -224,7 +171,7 @@ pub(crate) fn result(
 }
 
 /// Lets the derivative rules of the primitive table compute with values.
-struct Domain<'a>(&'a mut Machine);
+struct Domain<'a>(&'a mut dyn Upcalls);
 
 impl Ops for Domain<'_> {
     type V = Value;
@@ -252,14 +199,14 @@ fn leaf(v: &Value) -> Value {
 }
 
 /// A unary operator on a traced value.
-pub fn arith_un(machine: &mut Machine, op: Un, value: &Value) -> Res<Value> {
+pub fn arith_un(machine: &mut dyn Upcalls, op: Un, value: &Value) -> Res<Value> {
     if let Value::Rev { level, node, primal } = value {
         let y = op.eval(*primal);
         if op.is_flat() {
             return Ok(Value::Float(y));
         }
         let Ok(d) = scalar::d_un(&mut scalar::Plain, op, primal, &y);
-        let node = machine.ad.tape(*level).ok_or_else(escaped)?.push1(*node, d);
+        let node = machine.tape(*level).ok_or_else(escaped)?.push1(*node, d);
         return Ok(Value::Rev { level: *level, node, primal: y });
     }
     let level = level_of(value);
@@ -275,7 +222,7 @@ pub fn arith_un(machine: &mut Machine, op: Un, value: &Value) -> Res<Value> {
 }
 
 /// A binary operator with a traced operand.
-pub fn arith_bin(machine: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Value> {
+pub fn arith_bin(machine: &mut dyn Upcalls, op: Bin, a: &Value, b: &Value) -> Res<Value> {
     if let Some(v) = scalar_bin(machine, op, a, b)? {
         return Ok(v);
     }
@@ -292,7 +239,7 @@ pub fn arith_bin(machine: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Va
 }
 
 /// Both partial derivatives of `z = x op y`; the second one only if `second`.
-fn partials(m: &mut Machine, op: Bin, [x, y, z]: [&Value; 3], second: bool) -> Res<(Partial, Partial)> {
+fn partials(m: &mut dyn Upcalls, op: Bin, [x, y, z]: [&Value; 3], second: bool) -> Res<(Partial, Partial)> {
     Ok(match op {
         Bin::Add => (Partial::One, Partial::One),
         Bin::Sub => (Partial::One, Partial::By(Domain(m).constant(-1.0, y))),
@@ -310,7 +257,7 @@ fn partials(m: &mut Machine, op: Bin, [x, y, z]: [&Value; 3], second: bool) -> R
 
 /// The frequent case: untraced floats on one tape.
 #[inline]
-pub(crate) fn scalar_bin(machine: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Option<Value>> {
+pub(crate) fn scalar_bin(machine: &mut dyn Upcalls, op: Bin, a: &Value, b: &Value) -> Res<Option<Value>> {
     let (level, na, left, nb, right) = match (a, b) {
         (Value::Rev { level: l, node: n, primal: x }, Value::Rev { level: k, node: o, primal: y }) if l == k => {
             (*l, *n, *x, *o, *y)
@@ -330,7 +277,7 @@ pub(crate) fn scalar_bin(machine: &mut Machine, op: Bin, a: &Value, b: &Value) -
             d
         }
     };
-    let tape = machine.ad.tape(level).ok_or_else(escaped)?;
+    let tape = machine.tape(level).ok_or_else(escaped)?;
     let node = match (na, nb) {
         (NONE, b) => tape.push1(b, dy),
         (a, NONE) => tape.push1(a, dx),
@@ -340,7 +287,7 @@ pub(crate) fn scalar_bin(machine: &mut Machine, op: Bin, a: &Value, b: &Value) -
 }
 
 /// Element `index` of the first axis of a traced array.
-pub fn elem(machine: &mut Machine, v: &Value, index: usize) -> Res<Value> {
+pub fn elem(machine: &mut dyn Upcalls, v: &Value, index: usize) -> Res<Value> {
     let Value::Dual(d) = v else { return seq::elem(machine, v, index) };
     let n = seq::len(v);
     if index >= n {
@@ -349,7 +296,7 @@ pub fn elem(machine: &mut Machine, v: &Value, index: usize) -> Res<Value> {
     let dual = d.clone();
     let primal = seq::elem(machine, &dual.primal, index)?;
     if let (DerivativePart::Node(node), Value::Float(x)) = (&dual.part, &primal) {
-        let node = machine.ad.tape(dual.level).ok_or_else(escaped)?.push_elem(*node, index);
+        let node = machine.tape(dual.level).ok_or_else(escaped)?.push_elem(*node, index);
         return Ok(Value::Rev { level: dual.level, node, primal: *x });
     }
     if let DerivativePart::Tangent(t) = &dual.part {
@@ -363,7 +310,7 @@ pub fn elem(machine: &mut Machine, v: &Value, index: usize) -> Res<Value> {
 }
 
 /// An array of numbers or arrays, some of which are traced.
-pub fn pack(machine: &mut Machine, vals: Vec<Value>) -> Res<Value> {
+pub fn pack(machine: &mut dyn Upcalls, vals: Vec<Value>) -> Res<Value> {
     let level = vals.iter().map(level_of).max().unwrap_or(0);
     let mut primals = Vec::with_capacity(vals.len());
     let mut parts = Vec::with_capacity(vals.len());

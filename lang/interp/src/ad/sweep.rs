@@ -3,8 +3,8 @@
 use super::tape::{ELEM, NONE, OUT, Rec, SIDE, Tape};
 use crate::error::Res;
 use crate::ops::arith;
+use crate::upcalls::Upcalls;
 use crate::value::{Buf, Value, array, vector_space};
-use crate::vm::Machine;
 use adl_prim::Bin;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ struct Adjoints<'a> {
 }
 
 impl Adjoints<'_> {
-    fn add(&mut self, machine: &mut Machine, node: u32, v: Value) -> Res<()> {
+    fn add(&mut self, machine: &mut dyn Upcalls, node: u32, v: Value) -> Res<()> {
         if node == NONE {
             return Ok(());
         }
@@ -69,7 +69,7 @@ impl Adjoints<'_> {
     }
 
     /// Takes the complete cotangent of a node.
-    fn take(&mut self, m: &mut Machine, node: u32) -> Res<Value> {
+    fn take(&mut self, m: &mut dyn Upcalls, node: u32) -> Res<Value> {
         let x = self.flat[node as usize];
         let mut v = self.vals.remove(&node).unwrap_or(Value::Zero);
         if x != 0.0 {
@@ -86,7 +86,7 @@ impl Adjoints<'_> {
 
 /// The cotangents of the `wanted` nodes, from cotangents of outputs.
 pub(crate) fn backward(
-    machine: &mut Machine,
+    machine: &mut dyn Upcalls,
     tape: &Tape,
     seeds: Vec<(u32, Value)>,
     wanted: &[u32],
@@ -139,7 +139,7 @@ pub(crate) fn backward(
 }
 
 /// Adds a cotangent that is no plain number to the cotangents of a record's operands.
-fn propagate(machine: &mut Machine, adj: &mut Adjoints, rec: &Rec, cotangent: Value) -> Res<()> {
+fn propagate(machine: &mut dyn Upcalls, adj: &mut Adjoints, rec: &Rec, cotangent: Value) -> Res<()> {
     if rec.b == ELEM {
         adj.add_elem(rec.a, rec.da.to_bits() as usize, cotangent);
         return Ok(());
@@ -153,7 +153,7 @@ fn propagate(machine: &mut Machine, adj: &mut Adjoints, rec: &Rec, cotangent: Va
     Ok(())
 }
 
-fn side(m: &mut Machine, adj: &mut Adjoints, first: u32, at: u32) -> Res<()> {
+fn side(m: &mut dyn Upcalls, adj: &mut Adjoints, first: u32, at: u32) -> Res<()> {
     let tape = adj.tape;
     let side = &tape.side[at as usize];
     let Some(rule) = &side.rule else { return Ok(()) };
@@ -179,7 +179,12 @@ fn side(m: &mut Machine, adj: &mut Adjoints, first: u32, at: u32) -> Res<()> {
 }
 
 /// The tangents of the `wanted` nodes, from tangents of inputs.
-pub(crate) fn forward(machine: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, wanted: &[u32]) -> Res<Vec<Value>> {
+pub(crate) fn forward(
+    machine: &mut dyn Upcalls,
+    tape: &Tape,
+    seeds: Vec<(u32, Value)>,
+    wanted: &[u32],
+) -> Res<Vec<Value>> {
     let mut tans: Vec<Value> = vec![Value::Zero; tape.recs.len()];
     for (node, v) in seeds {
         tans[node as usize] = v;

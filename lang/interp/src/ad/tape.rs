@@ -3,10 +3,10 @@
 //! Node i is record i. A scalar record contains its parents and the partial derivatives as untraced floats.
 //! Larger records (array operations, partial derivatives that are themselves traced) are in a side table.
 
-use super::rules::View;
+use super::maps::View;
 use crate::error::Res;
+use crate::upcalls::Upcalls;
 use crate::value::{Shape, Value};
-use crate::vm::Machine;
 use crate::{memory, polling};
 use std::rc::Rc;
 
@@ -35,21 +35,21 @@ pub(crate) trait Rule {
     /// `add(position of the parent, cotangent)`.
     fn pull(
         &self,
-        m: &mut Machine,
+        m: &mut dyn Upcalls,
         cts: &[Value],
-        add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>,
+        add: &mut dyn FnMut(&mut dyn Upcalls, usize, Value) -> Res<()>,
     ) -> Res<()>;
     /// Like `pull`, but owns the cotangents, which may be reused for those of the parents.
     fn pull_taken(
         &self,
-        m: &mut Machine,
+        m: &mut dyn Upcalls,
         cts: Vec<Value>,
-        add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>,
+        add: &mut dyn FnMut(&mut dyn Upcalls, usize, Value) -> Res<()>,
     ) -> Res<()> {
         self.pull(m, &cts, add)
     }
     /// Maps tangents of the parents ([`Value::Zero`] if there is none) to tangents of the outputs.
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>>;
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>>;
     /// Whether it is run even if every cotangent or tangent is zero.
     fn always(&self) -> bool {
         false

@@ -3,25 +3,25 @@
 
 use super::{DerivativePart, deep_level, level_of, result, rules, split};
 use crate::error::{Error, Res, codes};
-use crate::ops::{self, arith, call, reduce};
+use crate::ops::{arith, call, lengths_differ, masks, put, reduce};
+use crate::upcalls::Upcalls;
 use crate::value::{Buf, Kind, Shape, Value, array, compare, seq};
-use crate::vm::Machine;
 use adl_prim::{ArrayFn, Bin, LinalgFn, NumberFn, Prim, ReductionFn};
 use std::rc::Rc;
 
 /// Applies a primitive to arguments of which some are traced. Arguments may be moved out, so that an unshared
 /// array is updated in place.
-pub fn apply_traced(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+pub fn apply_traced(m: &mut dyn Upcalls, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     let level = args.iter().map(level_of).max().unwrap_or(0);
     match p {
         Prim::Array(ArrayFn::Scatter | ArrayFn::ScatterWithin) if level > 0 => rules::scatter(m, level, p, args),
         Prim::Array(ArrayFn::Put) if level > 0 => rules::put(m, level, args),
-        Prim::Array(ArrayFn::Put) => ops::put(m, args),
+        Prim::Array(ArrayFn::Put) => put(m, args),
         _ => traced(m, p, reps, args),
     }
 }
 
-fn traced(m: &mut Machine, prim: Prim, reps: &[Value], args: &[Value]) -> Res<Value> {
+fn traced(m: &mut dyn Upcalls, prim: Prim, reps: &[Value], args: &[Value]) -> Res<Value> {
     match prim {
         Prim::Number(p) => number(m, p, args),
         Prim::CompareEach(_) => on_primals(m, prim, reps, args),
@@ -43,11 +43,11 @@ fn traced(m: &mut Machine, prim: Prim, reps: &[Value], args: &[Value]) -> Res<Va
 }
 
 /// Applies a primitive whose result has no tangent.
-fn on_primals(m: &mut Machine, p: impl Into<Prim>, reps: &[Value], args: &[Value]) -> Res<Value> {
+fn on_primals(m: &mut dyn Upcalls, p: impl Into<Prim>, reps: &[Value], args: &[Value]) -> Res<Value> {
     call(m, p, reps, args.iter().map(primal_of).collect())
 }
 
-fn number(machine: &mut Machine, prim: NumberFn, args: &[Value]) -> Res<Value> {
+fn number(machine: &mut dyn Upcalls, prim: NumberFn, args: &[Value]) -> Res<Value> {
     let a0 = || args[0].clone();
     match prim {
         NumberFn::Clamp => {
@@ -69,7 +69,7 @@ fn number(machine: &mut Machine, prim: NumberFn, args: &[Value]) -> Res<Value> {
     }
 }
 
-fn reduction(machine: &mut Machine, reduction: ReductionFn, reps: &[Value], args: &[Value]) -> Res<Value> {
+fn reduction(machine: &mut dyn Upcalls, reduction: ReductionFn, reps: &[Value], args: &[Value]) -> Res<Value> {
     let a0 = || args[0].clone();
     match reduction {
         ReductionFn::Sort => {
@@ -109,7 +109,7 @@ fn reduction(machine: &mut Machine, reduction: ReductionFn, reps: &[Value], args
         ReductionFn::Norm => reduce::norm(machine, args[0].clone()),
         ReductionFn::Dot => {
             if seq::len(&args[0]) != seq::len(&args[1]) {
-                return Err(ops::lengths_differ("dot", seq::len(&args[0]), seq::len(&args[1])));
+                return Err(lengths_differ("dot", seq::len(&args[0]), seq::len(&args[1])));
             }
             binary_rule(machine, reduction, &args[0], &args[1], |a, b, _, traced| Rc::new(rules::Dot { a, b, traced }))
         }
@@ -129,7 +129,7 @@ fn reduction(machine: &mut Machine, reduction: ReductionFn, reps: &[Value], args
     }
 }
 
-fn linear_algebra(m: &mut Machine, p: LinalgFn, args: &[Value]) -> Res<Value> {
+fn linear_algebra(m: &mut dyn Upcalls, p: LinalgFn, args: &[Value]) -> Res<Value> {
     match p {
         LinalgFn::LinSolve => binary_rule(m, p, &args[0], &args[1], |a, _, x, _| Rc::new(rules::Solve { a, x })),
         // Module `linalg` gives the others custom rules.
@@ -143,7 +143,7 @@ fn linear_algebra(m: &mut Machine, p: LinalgFn, args: &[Value]) -> Res<Value> {
     }
 }
 
-fn array_fn(machine: &mut Machine, prim: ArrayFn, reps: &[Value], args: &[Value]) -> Res<Value> {
+fn array_fn(machine: &mut dyn Upcalls, prim: ArrayFn, reps: &[Value], args: &[Value]) -> Res<Value> {
     let a0 = || args[0].clone();
     match prim {
         ArrayFn::Len | ArrayFn::Shape | ArrayFn::Rank => call(machine, prim, reps, vec![primal_of(&args[0])]),
@@ -163,7 +163,7 @@ fn array_fn(machine: &mut Machine, prim: ArrayFn, reps: &[Value], args: &[Value]
             arith::bin(machine, Bin::Add, along, a0())
         }
         ArrayFn::Where => choice(machine, args),
-        ArrayFn::Compress => ops::masks::compress(machine, &args[0], args[1].clone()),
+        ArrayFn::Compress => masks::compress(machine, &args[0], args[1].clone()),
         // They only move elements.
         ArrayFn::Scatter
         | ArrayFn::ScatterWithin
@@ -193,7 +193,7 @@ fn array_fn(machine: &mut Machine, prim: ArrayFn, reps: &[Value], args: &[Value]
 
 /// `where`. A tuple, record, data value or function is selected as it is; only numbers and arrays are
 /// broadcast.
-fn choice(m: &mut Machine, args: &[Value]) -> Res<Value> {
+fn choice(m: &mut dyn Upcalls, args: &[Value]) -> Res<Value> {
     if let Value::Bool(c) = args[0] {
         let chosen = &args[if c { 1 } else { 2 }];
         if !matches!(compare::primal(chosen), Value::Float(_) | Value::F32(_) | Value::Array(_)) {
@@ -232,7 +232,7 @@ pub(crate) fn primal_of(v: &Value) -> Value {
     }
 }
 
-fn unary_rule(m: &mut Machine, p: impl Into<Prim>, v: &Value, rule: Rc<dyn super::tape::Rule>) -> Res<Value> {
+fn unary_rule(m: &mut dyn Upcalls, p: impl Into<Prim>, v: &Value, rule: Rc<dyn super::tape::Rule>) -> Res<Value> {
     let level = level_of(v);
     let (x, part) = split(v, level);
     let y = call(m, p, &[], vec![x])?;
@@ -240,7 +240,7 @@ fn unary_rule(m: &mut Machine, p: impl Into<Prim>, v: &Value, rule: Rc<dyn super
 }
 
 fn binary_rule(
-    m: &mut Machine,
+    m: &mut dyn Upcalls,
     p: impl Into<Prim>,
     a: &Value,
     b: &Value,
@@ -253,7 +253,7 @@ fn binary_rule(
     result(m, level, vec![px, py], z, rule)
 }
 
-fn sum(machine: &mut Machine, reps: &[Value], value: Value) -> Res<Value> {
+fn sum(machine: &mut dyn Upcalls, reps: &[Value], value: Value) -> Res<Value> {
     let Value::Dual(dual) = &value else {
         if deep_level(&value) == 0 {
             return call(machine, ReductionFn::Sum, reps, vec![value]);
@@ -281,7 +281,7 @@ fn sum(machine: &mut Machine, reps: &[Value], value: Value) -> Res<Value> {
 }
 
 /// A left-to-right reduction by a scalar operator.
-fn fold(m: &mut Machine, op: Bin, v: &Value) -> Res<Value> {
+fn fold(m: &mut dyn Upcalls, op: Bin, v: &Value) -> Res<Value> {
     let n = seq::len(v);
     if n == 0 {
         return Ok(like(if op == Bin::Mul { 1.0 } else { 0.0 }, v));
@@ -294,7 +294,7 @@ fn fold(m: &mut Machine, op: Bin, v: &Value) -> Res<Value> {
     Ok(acc)
 }
 
-fn cumprod(m: &mut Machine, v: &Value) -> Res<Value> {
+fn cumprod(m: &mut dyn Upcalls, v: &Value) -> Res<Value> {
     let mut out = Vec::new();
     for i in 0..seq::len(v) {
         let x = seq::elem(m, v, i)?;
@@ -307,7 +307,7 @@ fn cumprod(m: &mut Machine, v: &Value) -> Res<Value> {
     if out.is_empty() { Ok(v.clone()) } else { seq::pack(m, out) }
 }
 
-fn outer(m: &mut Machine, a: &Value, b: &Value) -> Res<Value> {
+fn outer(m: &mut dyn Upcalls, a: &Value, b: &Value) -> Res<Value> {
     let (n, k) = (seq::len(a), seq::len(b));
     let rows: Vec<i64> = (0..n as i64).flat_map(|i| std::iter::repeat_n(i, k)).collect();
     let cols: Vec<i64> = (0..n).flat_map(|_| 0..k as i64).collect();
@@ -318,7 +318,7 @@ fn outer(m: &mut Machine, a: &Value, b: &Value) -> Res<Value> {
 }
 
 /// Conversion of precision is linear; tangents are converted as well.
-fn convert(machine: &mut Machine, prim: NumberFn, value: &Value) -> Res<Value> {
+fn convert(machine: &mut dyn Upcalls, prim: NumberFn, value: &Value) -> Res<Value> {
     struct Convert {
         to: NumberFn,
         back: NumberFn,
@@ -326,14 +326,14 @@ fn convert(machine: &mut Machine, prim: NumberFn, value: &Value) -> Res<Value> {
     impl super::tape::Rule for Convert {
         fn pull(
             &self,
-            m: &mut Machine,
+            m: &mut dyn Upcalls,
             cts: &[Value],
-            add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>,
+            add: &mut dyn FnMut(&mut dyn Upcalls, usize, Value) -> Res<()>,
         ) -> Res<()> {
             let g = call(m, self.back, &[], vec![cts[0].clone()])?;
             add(m, 0, g)
         }
-        fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+        fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
             Ok(vec![if matches!(tangents[0], Value::Zero) {
                 Value::Zero
             } else {
@@ -361,14 +361,14 @@ fn is_control(p: ArrayFn, argument: usize) -> bool {
 }
 
 /// Applies a structural primitive: to arrays of tuples column by column, to numbers through element numbers.
-fn structural_call(machine: &mut Machine, prim: ArrayFn, args: &[Value]) -> Res<Value> {
+fn structural_call(machine: &mut dyn Upcalls, prim: ArrayFn, args: &[Value]) -> Res<Value> {
     if let Some(v) = by_columns(machine, prim, args)? {
         return Ok(v);
     }
     let level = args.iter().map(level_of).max().unwrap_or(0);
     if prim == ArrayFn::Stack && level == 0 {
         // A list of traced rows.
-        return ops::plain(machine, prim.into(), &[], &mut args.to_vec());
+        return machine.untraced_primitive(prim.into(), &[], &mut args.to_vec());
     }
     if level == 0 {
         return Err(not_here(prim));
@@ -402,7 +402,7 @@ fn structural_call(machine: &mut Machine, prim: ArrayFn, args: &[Value]) -> Res<
             *v = arith::bin(machine, Bin::Add, v.clone(), Value::Int(1))?;
         }
     }
-    let order = ops::plain(machine, prim.into(), &[], &mut numbers)?;
+    let order = machine.untraced_primitive(prim.into(), &[], &mut numbers)?;
     let map: Vec<i64> = match &order {
         Value::Int(n) => vec![*n],
         Value::Array(a) => match a.buf() {
@@ -418,7 +418,7 @@ fn structural_call(machine: &mut Machine, prim: ArrayFn, args: &[Value]) -> Res<
 }
 
 /// Applies a primitive to each column of arrays of tuples or records, some of which are traced.
-fn by_columns(machine: &mut Machine, prim: ArrayFn, args: &[Value]) -> Res<Option<Value>> {
+fn by_columns(machine: &mut dyn Upcalls, prim: ArrayFn, args: &[Value]) -> Res<Option<Value>> {
     let columns = |v: &Value| match v {
         Value::Array(a) if !a.is_flat() => match a.buf() {
             Buf::Tuple(cols) | Buf::Record(_, cols) => Some((cols.clone(), a.buf().clone())),

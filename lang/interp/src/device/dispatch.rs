@@ -5,7 +5,7 @@ use super::{DeviceRuns, KernelLimits, Mode, Prepared, Refusal};
 use crate::error::{Error, Res, codes};
 use crate::fault;
 use crate::ir::cost_model::device_cost::Volume;
-use crate::ir::native::{CompileState, OnDevice};
+use crate::ir::native::{CompileState, OnDevice, state_of};
 use crate::limits::device_dispatch::{KERNELS, MANY, REFUSALS, STEP, WORTH};
 use crate::value::Value;
 use crate::vm::Machine;
@@ -39,10 +39,10 @@ impl Machine {
     /// Chooses the target of a call of a lowered function.
     #[inline]
     pub(crate) fn call_target(&mut self, code: &Code, args: &[Value]) -> CallTarget {
-        match &code.lowered.native {
-            Some(state) if self.device.is_on() && !self.check_nan => self.chosen_way(state, args),
-            _ => CallTarget::Cpu(None),
+        if !self.device.is_on() || self.check_nan {
+            return CallTarget::Cpu(None);
         }
+        state_of(code).map_or(CallTarget::Cpu(None), |state| self.chosen_way(state, args))
     }
 
     #[cold]
@@ -122,7 +122,7 @@ impl Machine {
             down: after.down - before.down,
             refused: None,
         };
-        let state = code.lowered.native.as_ref();
+        let state = state_of(code);
         let out = match out {
             Ok(outs) => {
                 if let Some(state) = state {
@@ -189,17 +189,9 @@ impl Machine {
 
     /// Records how long a call took on the CPU.
     pub(crate) fn timed(&mut self, code: &Code, t: Option<CpuTimer>) {
-        if let (Some(t), Some(state)) = (t, &code.lowered.native) {
+        if let (Some(t), Some(state)) = (t, state_of(code)) {
             state.times(|p| p.took(t.wide, false, t.start.elapsed()));
         }
-    }
-
-    /// Runs `run` with all calls forced onto the CPU.
-    pub(crate) fn cpu_only<T>(&mut self, run: impl FnOnce(&mut Machine) -> T) -> T {
-        let before = std::mem::replace(&mut self.device.cpu_only, true);
-        let out = run(self);
-        self.device.cpu_only = before;
-        out
     }
 
     /// Runs `run` with every supported call sent to the device. Also returns whether any call ran there and, if

@@ -186,7 +186,7 @@ pub struct DeviceSelection {
     least: Option<u64>,
     /// Whether calls are forced onto the CPU: an enclosing call was refused by the device, or is being timed on
     /// the CPU.
-    cpu_only: bool,
+    pub(crate) cpu_only: bool,
     /// Whether calls are forced onto the device without being timed: an enclosing call is being timed on the
     /// device.
     device_only: bool,

@@ -57,6 +57,7 @@ mod trace;
 mod tree;
 mod unf;
 
+use crate::ad::operators::derivative;
 use crate::ad::tape::NONE;
 use crate::ad::{linear, sweep};
 use crate::error::{Error, Res, codes};
@@ -184,9 +185,9 @@ fn gradient(
     value: &mut Value,
 ) -> EngineResult<(Value, Swept)> {
     if engine == Engine::Linearize {
-        let (y, mut map) = linear::record(machine, func, input)?;
+        let (y, mut map) = derivative::record(machine, func, input)?;
         map.transposed = true;
-        let g = linear::apply(machine, &map, trace::one(&y))?;
+        let g = derivative::apply(machine, &map, trace::one(&y))?;
         *value = y;
         return Ok((g, Swept::Map(map)));
     }

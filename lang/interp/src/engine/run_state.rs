@@ -3,8 +3,8 @@
 use crate::error::{Error, Res, codes};
 pub(super) use crate::limits::engine_run_state::{MAX_CALLS, MAX_NODES, MAX_OPERATIONS};
 use crate::ops::arith;
+use crate::upcalls::Upcalls;
 use crate::value::Value;
-use crate::vm::Machine;
 use adl_prim::Bin;
 use std::marker::PhantomData;
 
@@ -83,9 +83,9 @@ pub(super) trait Field: 'static {
     /// A scalar.
     type V: Clone + 'static;
     /// A partial derivative times a cotangent; 0 if the cotangent is 0, whatever the derivative is.
-    fn times(m: &mut Machine, partial: &Self::V, z: &Self::V) -> Res<Self::V>;
+    fn times(m: &mut dyn Upcalls, partial: &Self::V, z: &Self::V) -> Res<Self::V>;
     /// The sum.
-    fn plus(m: &mut Machine, a: &Self::V, b: &Self::V) -> Res<Self::V>;
+    fn plus(m: &mut dyn Upcalls, a: &Self::V, b: &Self::V) -> Res<Self::V>;
     /// A constant.
     fn constant(x: f64) -> Self::V;
     /// Converts a scalar to a value.
@@ -100,10 +100,10 @@ pub(super) struct Floats;
 
 impl Field for Floats {
     type V = f64;
-    fn times(_: &mut Machine, partial: &f64, z: &f64) -> Res<f64> {
+    fn times(_: &mut dyn Upcalls, partial: &f64, z: &f64) -> Res<f64> {
         Ok(if *z == 0.0 { 0.0 } else { partial * z })
     }
-    fn plus(_: &mut Machine, a: &f64, b: &f64) -> Res<f64> {
+    fn plus(_: &mut dyn Upcalls, a: &f64, b: &f64) -> Res<f64> {
         Ok(a + b)
     }
     fn constant(x: f64) -> f64 {
@@ -119,13 +119,13 @@ pub(super) struct Traced;
 
 impl Field for Traced {
     type V = Value;
-    fn times(m: &mut Machine, partial: &Value, z: &Value) -> Res<Value> {
+    fn times(m: &mut dyn Upcalls, partial: &Value, z: &Value) -> Res<Value> {
         match z {
             Value::Float(z) if *z == 0.0 => Ok(Value::Float(0.0)),
             z => arith::bin(m, Bin::Mul, partial.clone(), z.clone()),
         }
     }
-    fn plus(m: &mut Machine, a: &Value, b: &Value) -> Res<Value> {
+    fn plus(m: &mut dyn Upcalls, a: &Value, b: &Value) -> Res<Value> {
         arith::bin(m, Bin::Add, a.clone(), b.clone())
     }
     fn constant(x: f64) -> Value {
@@ -138,13 +138,13 @@ impl Field for Traced {
 
 /// The state of a running engine.
 pub(super) struct EngineRun<'m, F> {
-    machine: &'m mut Machine,
+    machine: &'m mut dyn Upcalls,
     pub counts: Counts,
     field: PhantomData<F>,
 }
 
 impl<'m, F: Field> EngineRun<'m, F> {
-    pub fn new(machine: &'m mut Machine, counts: Counts) -> EngineRun<'m, F> {
+    pub fn new(machine: &'m mut dyn Upcalls, counts: Counts) -> EngineRun<'m, F> {
         EngineRun { machine, counts, field: PhantomData }
     }
 

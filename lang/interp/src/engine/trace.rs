@@ -5,7 +5,7 @@ use crate::ad::rules::reshape;
 use crate::ad::tape::{NONE, Tape};
 use crate::ad::{Level, operators, sweep};
 use crate::error::Res;
-use crate::ops::call;
+use crate::upcalls::{Upcalls, call};
 use crate::value::{Buf, Value, array, compare, seq, vector_space};
 use crate::vm::Machine;
 use adl_prim::{NumberFn, Prim};
@@ -39,7 +39,7 @@ pub(super) fn trace(m: &mut Machine, f: &Value, x: &Value) -> Res<Trace> {
 
 fn run(m: &mut Machine, level: u16, f: &Value, x: &Value) -> Res<(Value, Traced, u32)> {
     let (lifted, input) = operators::lift(m, level, x)?;
-    let y = m.call(f, &[lifted])?;
+    let y = Upcalls::call(m, f, &[lifted])?;
     let (value, output) = linear::lower(&y, level)?;
     Ok((value, input, output.nodes.first().copied().unwrap_or(NONE)))
 }
@@ -53,7 +53,7 @@ pub(super) fn one(like: &Value) -> Value {
 }
 
 /// Data with the structure of `like` and the given numbers, in order.
-pub(super) fn assemble(machine: &mut Machine, like: &Value, numbers: Vec<Value>) -> Res<Value> {
+pub(super) fn assemble(machine: &mut dyn Upcalls, like: &Value, numbers: Vec<Value>) -> Res<Value> {
     let mut numbers = numbers.into_iter();
     vector_space::map_leaves(like, &mut |leaf| {
         if !vector_space::is_real(leaf) {
@@ -72,7 +72,7 @@ pub(super) fn assemble(machine: &mut Machine, like: &Value, numbers: Vec<Value>)
 }
 
 /// The elements of a number or an array, as Floats.
-pub(super) fn numbers(machine: &mut Machine, v: &Value) -> Res<Vec<Value>> {
+pub(super) fn numbers(machine: &mut dyn Upcalls, v: &Value) -> Res<Vec<Value>> {
     let value = if vector_space::narrow(v) {
         call(machine, Prim::Number(NumberFn::F32ToFloat), &[], vec![v.clone()])?
     } else {

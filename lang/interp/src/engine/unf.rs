@@ -15,8 +15,8 @@ use crate::ad::rules::{View, scatter_add};
 use crate::ad::tape::{ELEM, NONE, OUT, Rule, SIDE, Tape};
 use crate::error::Res;
 use crate::ops::arith;
+use crate::upcalls::Upcalls;
 use crate::value::{Buf, Shape, Value, array, seq};
-use crate::vm::Machine;
 use adl_prim::Bin;
 use std::rc::Rc;
 
@@ -33,7 +33,7 @@ enum UnfStep {
 }
 
 /// The gradient.
-pub(super) fn gradient(m: &mut Machine, trace: &Trace, counts: &mut Counts) -> EngineResult<Value> {
+pub(super) fn gradient(m: &mut dyn Upcalls, trace: &Trace, counts: &mut Counts) -> EngineResult<Value> {
     counts.primal = tape_cost::primal(&trace.tape);
     let line = NormalForm::normalise(&trace.tape, trace.output)?;
     counts.hold(line.steps.iter().map(UnfStep::bytes).sum());
@@ -163,7 +163,7 @@ struct Context<'a> {
 
 impl Context<'_> {
     /// Applies the transposed Jacobian of the last step: takes the last cotangent, and adds to those before it.
-    fn back(&mut self, machine: &mut Machine, step: &UnfStep) -> EngineResult<()> {
+    fn back(&mut self, machine: &mut dyn Upcalls, step: &UnfStep) -> EngineResult<()> {
         self.counts.calls += 1;
         if self.counts.calls & 0xffff == 0 {
             machine.poll()?;
@@ -202,7 +202,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    fn add(&mut self, machine: &mut Machine, place: u32, v: Value) -> Res<()> {
+    fn add(&mut self, machine: &mut dyn Upcalls, place: u32, v: Value) -> Res<()> {
         let at = place as usize;
         let n = self.shapes[at].as_ref().map_or(1, |s| s.iter().product());
         let value = match (v, &self.shapes[at]) {
@@ -221,7 +221,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    fn add_element(&mut self, machine: &mut Machine, place: u32, offset: usize, v: Value) -> Res<()> {
+    fn add_element(&mut self, machine: &mut dyn Upcalls, place: u32, offset: usize, v: Value) -> Res<()> {
         let at = place as usize;
         let shape = self.shapes[at].clone().unwrap_or_default();
         let Value::Float(number) = v else {

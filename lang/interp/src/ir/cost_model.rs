@@ -11,7 +11,7 @@ pub(crate) mod device_cost;
 mod known_sizes;
 
 use super::fuse_elementwise;
-use super::native::LoweredIr;
+use super::lowered_ir::LoweredIr;
 use crate::limits::ir_cost_model::{ELEMENTS, ITERATIONS, LEAST, MOST, RATIO};
 use crate::value::{Value, seq};
 use adl_ir::{Block, FnId, Function, Loop, Op, Stmt, Trip, Var};

@@ -1,45 +1,23 @@
 //! Evaluates a single operation of lowered IR on values.
 
-use super::{buffer, element_ops, host_calls};
+use super::op_site::rep;
+use super::{buffer, host_calls};
 use crate::error::{Error, Res, codes};
-use crate::ops::comm::Site;
+use crate::ops::element_ops::{self, symbolic_zero};
 use crate::ops::interrupt::InterruptFlag;
-use crate::ops::{self, arith};
-use crate::value::{Buf, ConInfo, Data, Kind, Rep, Shape, Value, array, compare, seq};
+use crate::ops::{arith, compared, contract as contracted, shapes, sums_from_the_end};
+use crate::upcalls::{Site, Upcalls};
+use crate::value::each::laid_out;
+use crate::value::{Buf, Data, Kind, Rep, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
-use adl_ir::{Cmp, Collective, Contract, Conv, Op, Ty};
+pub use crate::vm::code::LoweredOp;
+use adl_ir::{Cmp, Contract, Conv, Op, Ty};
 use adl_prim::{ArrayFn, Bin, Prim, ReductionFn, Un};
-use adl_syntax::span::Span;
 use smallvec::{SmallVec, smallvec};
 use std::rc::Rc;
 
-/// An operation. Operands are positions in the list of arguments.
-#[derive(Debug)]
-pub enum LoweredOp {
-    /// An operation of the IR that is neither control flow nor one of those below.
-    Op(Op),
-    /// A collective of so many operands, behind which its operand `at` stands if it has one. All ranks know the place.
-    Collective(Collective, usize, Span),
-    /// A primitive with its run-time type representations.
-    Prim(Prim, Vec<Value>),
-    /// A constructor.
-    Con(Rc<ConInfo>),
-    /// An empty buffer for elements of the type, boxed if the flag is set. The argument is the expected number
-    /// of elements.
-    Buffer(Ty, bool),
-    /// Converts a buffer to an array, reversed if the flag is set.
-    Finish(bool),
-    /// An array with the element at an index replaced.
-    Put,
-}
-
 /// Results of an operation.
 pub type Outs = SmallVec<[Value; 2]>;
-
-/// The error if an operation needs the shape of a symbolic zero; the derivative is then computed by taped AD.
-pub(crate) fn symbolic_zero(operation: &str) -> Box<Error> {
-    Error::new(codes::STRUCTURE, format!("the shape of an absent array is not known here ({operation})"))
-}
 
 fn take(args: &mut [Value], v: adl_ir::Var) -> Value {
     std::mem::take(&mut args[v.0 as usize])
@@ -63,7 +41,7 @@ pub fn run(machine: &mut Machine, what: &LoweredOp, args: &mut [Value], zeros: &
         }
         LoweredOp::Prim(p, _) if host_calls::is_host_call(*p) => host_calls::run(machine, *p, args),
         LoweredOp::Prim(p, reps) => {
-            let v = ops::apply(machine, *p, reps, args)?;
+            let v = machine.apply_primitive(*p, reps, args)?;
             Ok(match v {
                 Value::Tuple(t) if zeros.len() > 1 => t.0.iter().cloned().collect(),
                 // An array of tuples is stored by columns.
@@ -71,14 +49,14 @@ pub fn run(machine: &mut Machine, what: &LoweredOp, args: &mut [Value], zeros: &
                     Buf::Tuple(columns) => columns.iter().cloned().collect(),
                     _ => smallvec![Value::Array(a)],
                 },
-                v => smallvec![ops::comm::laid_out(v)],
+                v => smallvec![laid_out(v)],
             })
         }
         LoweredOp::Collective(kind, count, span) => {
             let mut all: Vec<Value> = args.iter_mut().map(std::mem::take).collect();
             let at = all.split_off(*count).pop().unwrap_or_default();
             let site = Site { at: *span, everywhere: false };
-            ops::comm::collective(machine, *kind, all, &at, site).map(Outs::from_vec)
+            machine.collective(*kind, all, &at, site).map(Outs::from_vec)
         }
         LoweredOp::Con(con) => {
             let fields = args.iter_mut().map(std::mem::take).collect();
@@ -254,7 +232,7 @@ fn dot(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     if args.first().and_then(seq::shape).is_some_and(|s| s.len() > 1) {
         for v in args.iter_mut() {
             let n = seq::shape(v).map_or(0, |s| s.iter().product());
-            *v = crate::ad::rules::reshape(m, std::mem::take(v), Shape::from_slice(&[n]))?;
+            *v = shapes::reshape(m, std::mem::take(v), Shape::from_slice(&[n]))?;
         }
     }
     prim(m, Prim::Reduction(ReductionFn::Dot), Ty::F64, args)
@@ -276,7 +254,7 @@ fn contract(machine: &mut Machine, contract: &Contract, args: &mut [Value]) -> R
         };
         return Ok(array::make(shape.clone(), Buf::F64(array::filled(0.0, array::count(&shape)?)?)));
     }
-    ops::contract(InterruptFlag(&machine.interrupt), contract, (a, b), size)
+    contracted(InterruptFlag(&machine.interrupt), contract, (a, b), size)
 }
 
 /// Additions to arrays and replacements of elements, in place if the array is not shared.
@@ -308,7 +286,7 @@ fn update(machine: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Value> {
 
 fn prim(m: &mut Machine, p: Prim, elem: Ty, args: &mut [Value]) -> Res<Value> {
     let rep = Value::Rep(Rc::new(rep(&elem)));
-    ops::apply(m, p, std::slice::from_ref(&rep), args)
+    m.apply_primitive(p, std::slice::from_ref(&rep), args)
 }
 
 /// A product; axes of the right operand beyond the usual rank are flattened to columns.
@@ -319,24 +297,11 @@ fn product(machine: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
     };
     let rest = &right[most - 1..];
     let flat: Shape = right[..most - 1].iter().copied().chain([rest.iter().product()]).collect();
-    args[1] = crate::ad::rules::reshape(machine, std::mem::take(&mut args[1]), flat)?;
+    args[1] = shapes::reshape(machine, std::mem::take(&mut args[1]), flat)?;
     let made = prim(machine, p, Ty::F64, args)?;
     let kept = seq::shape(&made).map_or(0, |s| s.len().saturating_sub(1));
     let shape: Shape = seq::shape(&made).into_iter().flat_map(|s| s.iter().take(kept)).chain(rest).copied().collect();
-    crate::ad::rules::reshape(machine, made, shape)
-}
-
-/// The run-time type representation of an element type.
-pub(crate) fn rep(t: &Ty) -> Rep {
-    match t {
-        Ty::F64 => Rep::Float,
-        Ty::F32 => Rep::F32,
-        Ty::I64 => Rep::Int,
-        Ty::Bool => Rep::Bool,
-        Ty::Str => Rep::Str,
-        Ty::Array(e, n) => (0..*n).fold(rep(e), |r, _| Rep::Array(None, Rc::new(r))),
-        Ty::Data(_) => Rep::Other,
-    }
+    shapes::reshape(machine, made, shape)
 }
 
 /// The array to add to: if it is a symbolic zero, a zero array of the given shape, unless the added value is a
@@ -360,7 +325,7 @@ fn comparison(m: &Machine, cmp: Cmp, left: &Value, right: &Value) -> Res<Value> 
         return Err(arith::shapes_differ(s, t));
     }
     let n: usize = shape.iter().product();
-    let out = match ops::compared(InterruptFlag(&m.interrupt), cmp, left, right, n) {
+    let out = match compared(InterruptFlag(&m.interrupt), cmp, left, right, n) {
         Some(out) => out?,
         None => {
             let mut out = array::room(n)?;
@@ -474,7 +439,7 @@ fn cumsum(machine: &mut Machine, args: &mut [Value], reverse: bool) -> Res<Value
     if let Value::Array(a) = &args[0]
         && let (Buf::F64(x), 1) = (a.buf(), a.shape.len())
     {
-        return Ok(array::floats(ops::sums_from_the_end(x)?));
+        return Ok(array::floats(sums_from_the_end(x)?));
     }
     let mut turned = [prim(machine, Prim::Array(ArrayFn::Reverse), Ty::F64, args)?];
     let mut sums = [prim(machine, Prim::Reduction(ReductionFn::Cumsum), Ty::F64, &mut turned)?];

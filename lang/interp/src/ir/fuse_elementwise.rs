@@ -13,7 +13,9 @@
 use crate::error::Res;
 pub(crate) use crate::limits::ir_fuse_elementwise::LARGE;
 use crate::limits::ir_fuse_elementwise::LONGEST;
-use crate::ops::fused_chain::{Chain, ChainInputs, ChainOp, ChainOperand, Total};
+pub use crate::ops::chain::FusedChain;
+use crate::ops::chain::{Chain, ChainOp, ChainOperand, Total};
+use crate::ops::fused_chain::ChainInputs;
 use crate::ops::interrupt::InterruptFlag;
 use crate::value::{Array, Buf, Value, array};
 use adl_ir::{Block, Function, Loop, Op, Stmt, Ty, Var};
@@ -21,15 +23,6 @@ use adl_prim::{ArrayFn, GeneralFn, Prim};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-
-/// A lowered chain of statements.
-#[derive(Debug)]
-pub struct FusedChain {
-    chain: Chain,
-    /// Number of operands that are arrays; they are followed by scalars, and by the lengths of filled arrays.
-    arrays: usize,
-    numbers: usize,
-}
 
 /// A chain that was found in a block.
 pub(super) struct FoundChain {

@@ -2,7 +2,7 @@
 
 use super::eval_op::Outs;
 use crate::error::{Error, Res, codes};
-use crate::ops;
+use crate::upcalls::Upcalls;
 use crate::value::Value;
 use crate::vm::Machine;
 use adl_prim::{Prim, RowsFn, TextFn};
@@ -21,11 +21,11 @@ pub(super) fn run(m: &mut Machine, p: Prim, operands: &mut [Value]) -> Res<Outs>
         _ => None,
     };
     // IR that was not made by the specialiser has plain operands.
-    let Some((call, datas)) = found else { return Ok(smallvec![ops::apply(m, p, &[], operands)?]) };
+    let Some((call, datas)) = found else { return Ok(smallvec![m.apply_primitive(p, &[], operands)?]) };
     let broken = || Error::new(codes::STRUCTURE, "a call of the host with data of another structure");
     let mut leaves = operands[1..].iter_mut().map(std::mem::take);
     let args: Option<Vec<Value>> = call.args.iter().map(|l| datas.from_leaves(l, &mut leaves)).collect();
-    let v = ops::apply(m, p, &[], &mut args.ok_or_else(broken)?)?;
+    let v = m.apply_primitive(p, &[], &mut args.ok_or_else(broken)?)?;
     let mut out = Vec::new();
     datas.to_leaves(&v, &call.result, &mut out).ok_or_else(broken)?;
     Ok(out.into())

@@ -5,7 +5,7 @@
 //!
 //! - [`lower`]: IR → register code. Before it, `vectorise` turns loops into operations on entire arrays, and
 //!   `fuse_elementwise` finds chains of those that run in one pass.
-//! - [`eval_op`], `element_ops`, `buffer`: what lowered operations do with values.
+//! - [`eval_op`], `buffer`: what lowered operations do with values.
 //! - `layout_leaves`, `tangents`: conversion between values of the language and leaves of a layout.
 //! - `world`: run-time values as the specialiser sees them.
 //! - [`mod@derive`]: the derivative operators by compiled AD, and when taped AD is used instead.
@@ -25,7 +25,6 @@ pub mod boxes;
 pub mod buffer;
 pub(crate) mod cost_model;
 pub mod derive;
-pub(crate) mod element_ops;
 pub mod eval_op;
 pub mod evaluator_values;
 pub(crate) mod fuse_elementwise;
@@ -33,11 +32,13 @@ pub(crate) mod host_calls;
 pub(crate) mod layout_leaves;
 pub mod live;
 pub mod lower;
+mod lowered_ir;
 pub mod native;
 pub mod op_site;
 pub(crate) mod shape_specialise;
 pub(crate) mod tangents;
 #[cfg(test)]
 mod tests;
+mod value_fact;
 mod vectorise;
 pub(crate) mod world;

@@ -9,6 +9,7 @@
 
 use super::cost_model::device_cost::{self, Volume};
 use super::derive::CompileClock;
+pub use super::lowered_ir::LoweredIr;
 use super::shape_specialise::{self, ShapeFact};
 use super::{boxes, cost_model};
 use crate::device::{DeviceTimes, Prepared};
@@ -16,78 +17,11 @@ use crate::error::Res;
 use crate::limits::ir_native::VARIANTS;
 use crate::value::Value;
 use crate::vm::Machine;
-use crate::vm::code::Code;
-use adl_ir::{DataDecl, FnId, Function, Program, Zeros};
-use adl_opt::pipelines;
+use crate::vm::code::{Code, RunState};
+use adl_ir::{FnId, Function, Program};
+use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::rc::Rc;
-
-/// The lowered functions of a program, as IR.
-#[derive(Default)]
-pub struct LoweredIr {
-    /// Functions, by their index in the lowered group.
-    pub funcs: Vec<Rc<Function>>,
-    /// The same functions before the target-specific final passes of the optimiser. Devices, and their cost
-    /// model, use these.
-    pub(super) inlined: Vec<Rc<Function>>,
-    /// Indices into `funcs`, by number in the program.
-    pub places: HashMap<FnId, u32>,
-    /// Declared data types, by number.
-    pub datas: Vec<Rc<DataDecl>>,
-}
-
-impl LoweredIr {
-    /// Optimises all functions of a program for native code.
-    pub fn of(program: &Program) -> LoweredIr {
-        let funcs = program.funcs.iter().map(|f| {
-            let mut f = (**f).clone();
-            for pipeline in [pipelines::INLINED, pipelines::FINISH, pipelines::NATIVE] {
-                adl_opt::run(pipeline, program, &mut f, Zeros::Symbolic);
-            }
-            super::vectorise::sums(&mut f);
-            Rc::new(f)
-        });
-        LoweredIr {
-            funcs: funcs.collect(),
-            inlined: Vec::new(),
-            places: (0..program.funcs.len() as u32).map(|k| (FnId(k), k)).collect(),
-            datas: program.datas.clone(),
-        }
-    }
-
-    /// The functions as a program with the original function numbers.
-    pub(super) fn program(&self) -> Program {
-        let mut funcs = vec![Rc::default(); self.places.keys().map(|f| f.0 as usize + 1).max().unwrap_or(0)];
-        for (f, at) in &self.places {
-            if let Some(found) = self.funcs.get(*at as usize) {
-                funcs[f.0 as usize] = found.clone();
-            }
-        }
-        Program { funcs, datas: self.datas.clone(), symbolic_zero: true }
-    }
-
-    /// The functions as a program, from before the target-specific passes, and the number of the function at
-    /// index `at`.
-    pub(crate) fn unlowered(&self, at: u32) -> Option<(Program, FnId)> {
-        let mut funcs = vec![Rc::default(); self.places.keys().map(|f| f.0 as usize + 1).max().unwrap_or(0)];
-        for (f, at) in &self.places {
-            funcs[f.0 as usize] = self.inlined.get(*at as usize)?.clone();
-        }
-        let id = self.places.iter().find(|(_, k)| **k == at)?.0;
-        Some((Program { funcs, datas: self.datas.clone(), symbolic_zero: true }, *id))
-    }
-
-    /// A function from before the target-specific passes.
-    pub(crate) fn inlined(&self, f: FnId) -> Option<Rc<Function>> {
-        self.inlined.get(*self.places.get(&f)? as usize).cloned()
-    }
-
-    /// The function with this number in the program.
-    pub fn func(&self, f: FnId) -> Option<&Rc<Function>> {
-        self.funcs.get(*self.places.get(&f)? as usize)
-    }
-}
 
 /// The form in which native code is listed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -156,6 +90,15 @@ impl std::fmt::Debug for CompileState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "f{} ({})", self.at, if self.is_native() { "native" } else { "interpreted" })
     }
+}
+
+impl RunState for CompileState {}
+
+/// The state of lowered code; `None` for code of a program.
+#[inline]
+pub(crate) fn state_of(code: &Code) -> Option<&CompileState> {
+    let state: &dyn Any = &**code.lowered.native.as_ref()?;
+    state.downcast_ref()
 }
 
 impl CompileState {
@@ -351,10 +294,8 @@ impl Machine {
         code: &Code,
         mut args: impl Iterator<Item = &'v Value>,
     ) -> Option<Rc<dyn Native>> {
-        match (&code.lowered.native, &self.compiler) {
-            (Some(state), Some(compiler)) => state.ready(compiler, &self.compiled_ad.clock, &mut args),
-            _ => None,
-        }
+        let compiler = self.compiler.as_ref()?;
+        state_of(code)?.ready(compiler, &self.compiled_ad.clock, &mut args)
     }
 
     /// Runs native code.

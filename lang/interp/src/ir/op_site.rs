@@ -1,9 +1,9 @@
 //! Translates an IR statement to an operation on values, which lowered and native code run if they have no
 //! faster implementation.
 
-use super::eval_op::{LoweredOp, rep};
 use super::lower::zero_of;
 use crate::value::{ConInfo, Rep, Value};
+use crate::vm::code::LoweredOp;
 use adl_ir::{DataDecl, Function, Op, Stmt, Ty, Var};
 use adl_prim::{ArrayFn, Prim};
 use adl_syntax::symbol::Symbol;
@@ -62,5 +62,18 @@ fn prim_rep(f: &Function, vars: &[Var], s: &Stmt) -> Rep {
         (_, Some(d)) => rep(f.ty(*d)),
         (Some(a), None) => rep(f.ty(*a)),
         (None, None) => Rep::Other,
+    }
+}
+
+/// The run-time type representation of an element type.
+pub(crate) fn rep(t: &Ty) -> Rep {
+    match t {
+        Ty::F64 => Rep::Float,
+        Ty::F32 => Rep::F32,
+        Ty::I64 => Rep::Int,
+        Ty::Bool => Rep::Bool,
+        Ty::Str => Rep::Str,
+        Ty::Array(e, n) => (0..*n).fold(rep(e), |r, _| Rep::Array(None, Rc::new(r))),
+        Ty::Data(_) => Rep::Other,
     }
 }

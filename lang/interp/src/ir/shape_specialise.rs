@@ -5,7 +5,7 @@
 //! A specialised function begins with assertions of the assumed extents, and is only called with arguments for
 //! which they hold.
 
-use super::native::LoweredIr;
+use super::lowered_ir::LoweredIr;
 use crate::limits::ir_shape_specialise::{ITERATIONS, SMALL};
 use crate::value::{Kind, Value};
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};

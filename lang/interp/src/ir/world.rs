@@ -1,5 +1,6 @@
 //! Run-time values as the specialiser sees them.
 
+pub(crate) use super::value_fact::ValueFact;
 use crate::limits::ir_world::MOST_FUNCTIONS;
 use crate::value::{Buf, Kind, Rep, Value, seq};
 use crate::vm::code::Code;
@@ -10,24 +11,6 @@ use adl_typing::core::{Def, GlobalId};
 use adl_typing::ty::{DataDecl, DataId, RecordTy, Size, Ty, TyVar};
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// What the specialiser learned about the value at a place. A specialisation is valid for other values for
-/// which the same facts hold.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) enum ValueFact {
-    /// A function, identified by the kind and the address of its code.
-    Fun(&'static str, usize),
-    /// A run-time type representation.
-    Rep(Rc<Rep>),
-    /// A data value; its type, if the specialiser asked for it.
-    Data(Option<Ty>),
-    /// An array with functions, and its length.
-    Array(usize),
-    /// Declared data with this constructor.
-    Con(DataId, u32),
-    /// A value without a representation in the IR.
-    Opaque,
-}
 
 /// A function and its arguments, with the facts that the specialiser learned about them.
 pub(crate) struct Values<'a> {

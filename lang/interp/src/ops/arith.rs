@@ -1,12 +1,11 @@
 //! Arithmetic on values: numbers, arrays (with broadcasting), and data leaf by leaf.
 
-use super::elementwise;
 use super::interrupt::InterruptFlag;
-use crate::ad;
+use super::{elementwise, shapes, vector_arith};
 use crate::error::{Error, Res, codes};
 use crate::polling;
+use crate::upcalls::{Upcalls, call};
 use crate::value::{Array, Buf, Kind, Rep, Shape, Value, array, vector_space};
-use crate::vm::Machine;
 use adl_prim::{ArrayFn, Bin, Prim, Un};
 
 fn overflow() -> Box<Error> {
@@ -82,7 +81,7 @@ fn real_exponent(base: &Value, n: Value) -> Res<Value> {
 }
 
 /// Applies a unary operator.
-pub fn un(machine: &mut Machine, op: Un, v: Value) -> Res<Value> {
+pub fn un(machine: &mut dyn Upcalls, op: Un, v: Value) -> Res<Value> {
     if let Some(v) = machine.unary_on_device(op, &v)? {
         return Ok(v);
     }
@@ -90,15 +89,15 @@ pub fn un(machine: &mut Machine, op: Un, v: Value) -> Res<Value> {
         Value::Float(x) => Value::Float(op.eval(x)),
         Value::Int(x) => Value::Int(int_un(op, x)?),
         Value::F32(x) => Value::F32(op.eval(f64::from(x)) as f32),
-        Value::Rev { .. } | Value::Dual(_) => return ad::arith_un(machine, op, &v),
+        Value::Rev { .. } | Value::Dual(_) => return machine.traced_unary(op, &v),
         Value::Zero if matches!(op, Un::Neg) => Value::Zero,
         Value::Zero => Value::Float(op.eval(0.0)),
         Value::Array(a) => match a.kind() {
-            Kind::F64 | Kind::F32 | Kind::I64 => elementwise::un(InterruptFlag(&machine.interrupt), op, a)?,
-            _ => vector_space::scale(machine, &Value::Float(-1.0), &Value::Array(a))?,
+            Kind::F64 | Kind::F32 | Kind::I64 => elementwise::un(InterruptFlag(machine.interrupt()), op, a)?,
+            _ => vector_arith::scale(machine, &Value::Float(-1.0), &Value::Array(a))?,
         },
         data @ (Value::Tuple(_) | Value::Record(_) | Value::Data(_)) => {
-            vector_space::scale(machine, &Value::Float(-1.0), &data)?
+            vector_arith::scale(machine, &Value::Float(-1.0), &data)?
         }
         other => return Err(not_a_number(&other)),
     })
@@ -120,7 +119,7 @@ fn ints(v: &mut [i64], mut f: impl FnMut(i64) -> Res<i64>) -> Res<()> {
 }
 
 /// Applies a binary operator.
-pub fn bin(machine: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
+pub fn bin(machine: &mut dyn Upcalls, op: Bin, a: Value, b: Value) -> Res<Value> {
     let b = if op == Bin::Pow { real_exponent(&a, b)? } else { b };
     if let Some(v) = machine.binary_on_device(op, &a, &b)? {
         return Ok(v);
@@ -151,14 +150,14 @@ pub fn bin(machine: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
             return broadcast_ranks(machine, Value::Array(x), Value::Array(y), &mut |m, x, y| bin(m, op, x, y));
         }
         (Value::Array(x), Value::Array(y)) => match x.kind() {
-            Kind::F64 | Kind::F32 | Kind::I64 => elementwise::arrays(InterruptFlag(&machine.interrupt), op, x, y)?,
+            Kind::F64 | Kind::F32 | Kind::I64 => elementwise::arrays(InterruptFlag(machine.interrupt()), op, x, y)?,
             _ => return data(machine, op, Value::Array(x), Value::Array(y)),
         },
         (Value::Array(x), y) if numeric(&x) && scalar(&y) => {
-            elementwise::spread(InterruptFlag(&machine.interrupt), op, x, &y, true)?
+            elementwise::spread(InterruptFlag(machine.interrupt()), op, x, &y, true)?
         }
         (x, Value::Array(y)) if numeric(&y) && scalar(&x) => {
-            elementwise::spread(InterruptFlag(&machine.interrupt), op, y, &x, false)?
+            elementwise::spread(InterruptFlag(machine.interrupt()), op, y, &x, false)?
         }
         (a, b) => return data(machine, op, a, b),
     })
@@ -181,10 +180,10 @@ fn ranks_differ(a: &Value, b: &Value) -> bool {
 /// An elementwise operation on arrays of different ranks: the one of lower rank is broadcast along the leading
 /// axes of the other.
 pub(crate) fn broadcast_ranks(
-    m: &mut Machine,
+    m: &mut dyn Upcalls,
     a: Value,
     b: Value,
-    f: &mut dyn FnMut(&mut Machine, Value, Value) -> Res<Value>,
+    f: &mut dyn FnMut(&mut dyn Upcalls, Value, Value) -> Res<Value>,
 ) -> Res<Value> {
     let (s, t) = (shape_of(&a), shape_of(&b));
     if !s.ends_with(&t) && !t.ends_with(&s) {
@@ -199,15 +198,15 @@ fn shape_of(v: &Value) -> Shape {
 }
 
 /// Broadcasts an array along the leading axes of a shape; the trailing axes are its own.
-pub(crate) fn spread(m: &mut Machine, v: Value, shape: &[usize]) -> Res<Value> {
+pub(crate) fn spread(m: &mut dyn Upcalls, v: Value, shape: &[usize]) -> Res<Value> {
     let lead = &shape[..shape.len() - shape_of(&v).len()];
     let n = array::count(lead)? as i64;
-    let rows = super::call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(n), v])?;
-    ad::rules::reshape(m, rows, Shape::from_slice(shape))
+    let rows = call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(n), v])?;
+    shapes::reshape(m, rows, Shape::from_slice(shape))
 }
 
 /// Traced operands. Data with traced leaves is processed leaf by leaf.
-fn traced(machine: &mut Machine, op: Bin, left: Value, right: Value) -> Res<Value> {
+fn traced(machine: &mut dyn Upcalls, op: Bin, left: Value, right: Value) -> Res<Value> {
     let compound = |v: &Value| match v {
         Value::Tuple(_) | Value::Record(_) | Value::Data(_) => true,
         Value::Array(a) => !numeric(a),
@@ -229,23 +228,23 @@ fn traced(machine: &mut Machine, op: Bin, left: Value, right: Value) -> Res<Valu
         _ if compound(&left) || compound(&right) => data(machine, op, left, right),
         _ if ranks_differ(&left, &right) => broadcast_ranks(machine, left, right, &mut |m, a, b| traced(m, op, a, b)),
         (Value::Rev { .. }, Value::Rev { .. } | Value::Float(_)) | (Value::Float(_), Value::Rev { .. }) => {
-            ad::arith_bin(machine, op, &left, &right)
+            machine.traced_binary(op, &left, &right)
         }
         _ => match (vector_space::narrow(&left), vector_space::narrow(&right)) {
             (true, false) => {
-                let b = vector_space::like(machine, &right, &left)?;
-                ad::arith_bin(machine, op, &left, &b)
+                let b = vector_arith::like(machine, &right, &left)?;
+                machine.traced_binary(op, &left, &b)
             }
             (false, true) => {
-                let a = vector_space::like(machine, &left, &right)?;
-                ad::arith_bin(machine, op, &a, &right)
+                let a = vector_arith::like(machine, &left, &right)?;
+                machine.traced_binary(op, &a, &right)
             }
-            _ => ad::arith_bin(machine, op, &left, &right),
+            _ => machine.traced_binary(op, &left, &right),
         },
     }
 }
 
-fn zero_left(m: &mut Machine, op: Bin, b: Value) -> Res<Value> {
+fn zero_left(m: &mut dyn Upcalls, op: Bin, b: Value) -> Res<Value> {
     match op {
         Bin::Add => Ok(b),
         Bin::Sub => un(m, Un::Neg, b),
@@ -262,14 +261,14 @@ fn scalar(v: &Value) -> bool {
     matches!(v, Value::Float(_) | Value::Int(_) | Value::F32(_))
 }
 
-fn data(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
+fn data(m: &mut dyn Upcalls, op: Bin, a: Value, b: Value) -> Res<Value> {
     let number =
         |v: &Value| matches!(v, Value::Float(_) | Value::Int(_) | Value::F32(_) | Value::Rev { .. } | Value::Dual(_));
     match op {
-        Bin::Add | Bin::Sub => vector_space::combine(m, op, &a, &b),
-        Bin::Mul if number(&a) => vector_space::scale(m, &a, &b),
-        Bin::Mul if number(&b) => vector_space::scale(m, &b, &a),
-        Bin::Div if number(&b) => vector_space::divide(m, &a, &b),
+        Bin::Add | Bin::Sub => vector_arith::combine(m, op, &a, &b),
+        Bin::Mul if number(&a) => vector_arith::scale(m, &a, &b),
+        Bin::Mul if number(&b) => vector_arith::scale(m, &b, &a),
+        Bin::Div if number(&b) => vector_arith::divide(m, &a, &b),
         _ => Err(not_a_number(&a)),
     }
 }

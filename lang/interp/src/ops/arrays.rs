@@ -1,14 +1,14 @@
 //! Array primitives that create arrays or move elements, on untraced values.
 
+use super::element_ops;
 use super::elementwise::selected;
 use super::interrupt::InterruptFlag;
 use super::parallel::{self, made};
 use super::{int, len, lengths_differ, masks, rep_of, size, take};
 use crate::error::{Error, Res, codes};
-use crate::ir::element_ops;
 use crate::polling;
+use crate::upcalls::Upcalls;
 use crate::value::{Array, Buf, Kind, Rep, Shape, Tuple, Value, array, seq};
-use crate::vm::Machine;
 use adl_prim::{ArrayFn, Bin};
 use std::rc::Rc;
 
@@ -42,7 +42,7 @@ fn rows(v: &Value, at: &[usize]) -> Res<Value> {
     Ok(Value::Array(Rc::new(array::gather_rows(a, at, &[at.len()])?)))
 }
 
-pub(super) fn apply(machine: &mut Machine, prim: ArrayFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(machine: &mut dyn Upcalls, prim: ArrayFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     match prim {
         ArrayFn::Iota | ArrayFn::Range | ArrayFn::Linspace | ArrayFn::Replicate | ArrayFn::Eye => {
             filled(machine, prim, args)
@@ -58,7 +58,7 @@ pub(super) fn apply(machine: &mut Machine, prim: ArrayFn, reps: &[Value], args: 
         ArrayFn::Unzip | ArrayFn::Unzip3 => unzip(&args[0], if prim == ArrayFn::Unzip { 2 } else { 3 }),
         ArrayFn::Len => Ok(Value::Int(len(&args[0]) as i64)),
         ArrayFn::Rank => Ok(Value::Int(seq::shape(&args[0]).map_or(0, |s| s.len() as i64))),
-        ArrayFn::Gather => gather(InterruptFlag(&machine.interrupt), &args[0], &args[1]),
+        ArrayFn::Gather => gather(InterruptFlag(machine.interrupt()), &args[0], &args[1]),
         ArrayFn::Scatter | ArrayFn::ScatterWithin => scatter(machine, prim, args),
         ArrayFn::Put => put(machine, args),
         ArrayFn::Concat | ArrayFn::Append => append(&args[0], &args[1]),
@@ -76,7 +76,7 @@ pub(super) fn apply(machine: &mut Machine, prim: ArrayFn, reps: &[Value], args: 
             let x = Value::Float(if prim == ArrayFn::Ones { 1.0 } else { 0.0 });
             filled(machine, ArrayFn::Replicate, &mut [take(args, 0), x])
         }
-        ArrayFn::Full => super::apply(machine, ArrayFn::Replicate.into(), reps, args),
+        ArrayFn::Full => machine.apply_primitive(ArrayFn::Replicate.into(), reps, args),
         ArrayFn::Compress => {
             let (mask, x) = (take(args, 0), take(args, 1));
             masks::compress(machine, &mask, x)
@@ -86,7 +86,7 @@ pub(super) fn apply(machine: &mut Machine, prim: ArrayFn, reps: &[Value], args: 
 }
 
 /// Primitives that create arrays from numbers.
-fn filled(machine: &mut Machine, p: ArrayFn, args: &mut [Value]) -> Res<Value> {
+fn filled(machine: &mut dyn Upcalls, p: ArrayFn, args: &mut [Value]) -> Res<Value> {
     match p {
         ArrayFn::Iota => {
             let n = size(&args[0], "the length of `iota`")?;
@@ -122,9 +122,9 @@ fn filled(machine: &mut Machine, p: ArrayFn, args: &mut [Value]) -> Res<Value> {
 }
 
 /// Primitives that select elements or parts of an array by position.
-fn picked(machine: &mut Machine, prim: ArrayFn, args: &[Value]) -> Res<Value> {
+fn picked(machine: &mut dyn Upcalls, prim: ArrayFn, args: &[Value]) -> Res<Value> {
     match prim {
-        ArrayFn::Reverse => reverse(InterruptFlag(&machine.interrupt), &args[0]),
+        ArrayFn::Reverse => reverse(InterruptFlag(machine.interrupt()), &args[0]),
         ArrayFn::Rotate => {
             let n = len(&args[1]);
             let k = if n == 0 { 0 } else { int(&args[0]).rem_euclid(n as i64) as usize };
@@ -174,7 +174,7 @@ fn reverse(interrupt: InterruptFlag, value: &Value) -> Res<Value> {
     Ok(array::make(a.shape.clone(), buf))
 }
 
-fn flatten(m: &mut Machine, v: &Value) -> Res<Value> {
+fn flatten(m: &mut dyn Upcalls, v: &Value) -> Res<Value> {
     let a = arr(v)?;
     if a.shape.len() < 2 {
         return flatten_boxed(m, a);
@@ -206,11 +206,11 @@ fn unzip(v: &Value, width: usize) -> Res<Value> {
     }
 }
 
-fn replicate(machine: &mut Machine, count: usize, x: Value) -> Res<Value> {
+fn replicate(machine: &mut dyn Upcalls, count: usize, x: Value) -> Res<Value> {
     let one = Shape::from_slice(&[count]);
     Ok(match x {
         Value::Float(x) => {
-            array::make(one, Buf::F64(made(InterruptFlag(&machine.interrupt), count, |_, out| out.fill(x))?))
+            array::make(one, Buf::F64(made(InterruptFlag(machine.interrupt()), count, |_, out| out.fill(x))?))
         }
         Value::F32(x) => array::make(one, Buf::F32(array::filled(x, count)?)),
         Value::Int(x) => array::make(one, Buf::I64(array::filled(x, count)?)),
@@ -280,7 +280,7 @@ fn gather(interrupt: InterruptFlag, xs: &Value, at: &Value) -> Res<Value> {
     }
 }
 
-fn scatter(machine: &mut Machine, prim: ArrayFn, args: &mut [Value]) -> Res<Value> {
+fn scatter(machine: &mut dyn Upcalls, prim: ArrayFn, args: &mut [Value]) -> Res<Value> {
     let at = polling::copy(indices(&args[1])?)?;
     if at.len() != len(&args[2]) {
         return Err(lengths_differ(prim.row().name, at.len(), len(&args[2])));
@@ -346,7 +346,7 @@ pub(crate) fn put_indices(at: &Value) -> Vec<Value> {
 }
 
 /// Replaces an element or row of an array, in place if it is not shared.
-pub(crate) fn put(machine: &mut Machine, args: &mut [Value]) -> Res<Value> {
+pub(crate) fn put(machine: &mut dyn Upcalls, args: &mut [Value]) -> Res<Value> {
     let at = put_indices(&args[1]);
     let Value::Array(dest) = take(args, 0) else { return Err(Error::new(codes::STRUCTURE, "an array was expected")) };
     let below = dest.shape.get(at.len()..).unwrap_or(&[]);
@@ -406,7 +406,7 @@ fn append_lists(a: &Value, second: &Value) -> Res<Value> {
     }))
 }
 
-fn flatten_boxed(m: &mut Machine, a: &Rc<Array>) -> Res<Value> {
+fn flatten_boxed(m: &mut dyn Upcalls, a: &Rc<Array>) -> Res<Value> {
     let parts: Vec<Value> = (0..a.len()).map(|i| array::elem(a, i)).collect();
     let mut all = Vec::new();
     for p in &parts {
@@ -441,7 +441,7 @@ fn reshape(shape: &Value, value: Value) -> Res<Value> {
     })
 }
 
-fn stack(machine: &mut Machine, v: &Value) -> Res<Value> {
+fn stack(machine: &mut dyn Upcalls, v: &Value) -> Res<Value> {
     if let Value::Array(_) = v {
         return Ok(v.clone());
     }
@@ -461,7 +461,7 @@ fn stack(machine: &mut Machine, v: &Value) -> Res<Value> {
 }
 
 /// Broadcasts the array arguments of lower rank along the leading axes of the others.
-fn spread_ranks(m: &mut Machine, args: &mut [Value]) -> Res<()> {
+fn spread_ranks(m: &mut dyn Upcalls, args: &mut [Value]) -> Res<()> {
     let Some(most) = args.iter().filter_map(seq::shape).max_by_key(|s| s.len()).cloned() else { return Ok(()) };
     for a in args {
         let Some(s) = seq::shape(a).filter(|s| s.len() < most.len()).cloned() else { continue };
@@ -473,7 +473,7 @@ fn spread_ranks(m: &mut Machine, args: &mut [Value]) -> Res<()> {
     Ok(())
 }
 
-fn where_(machine: &mut Machine, args: &mut [Value]) -> Res<Value> {
+fn where_(machine: &mut dyn Upcalls, args: &mut [Value]) -> Res<Value> {
     spread_ranks(machine, args)?;
     let mask = match &args[0] {
         Value::Bool(c) => {
@@ -491,7 +491,7 @@ fn where_(machine: &mut Machine, args: &mut [Value]) -> Res<Value> {
     let Buf::Bool(bits) = mask.buf() else { return Ok(take(args, 1)) };
     let fits = |v: &Value| seq::shape(v).is_none_or(|s| *s == mask.shape);
     if let (true, Some(buf)) =
-        (fits(&args[1]) && fits(&args[2]), selected(InterruptFlag(&machine.interrupt), bits, &args[1], &args[2]))
+        (fits(&args[1]) && fits(&args[2]), selected(InterruptFlag(machine.interrupt()), bits, &args[1], &args[2]))
     {
         return Ok(array::make(mask.shape.clone(), buf?));
     }
@@ -527,7 +527,7 @@ fn where_(machine: &mut Machine, args: &mut [Value]) -> Res<Value> {
 }
 
 /// Broadcasts a number to a shape; an array is returned as it is.
-fn spread(m: &mut Machine, v: &Value, shape: &Shape) -> Res<Value> {
+fn spread(m: &mut dyn Upcalls, v: &Value, shape: &Shape) -> Res<Value> {
     if seq::shape(v).is_some() {
         return Ok(v.clone());
     }
@@ -563,7 +563,7 @@ fn diag(v: &Value) -> Res<Value> {
     Ok(array::make(Shape::from_slice(&[len, len]), buf))
 }
 
-fn transpose(m: &Machine, v: &Value) -> Res<Value> {
+fn transpose(m: &dyn Upcalls, v: &Value) -> Res<Value> {
     let array = arr(v)?;
     if array.shape.len() < 2 {
         return Ok(v.clone());
@@ -573,7 +573,7 @@ fn transpose(m: &Machine, v: &Value) -> Res<Value> {
         let mut out = array::filled(0.0, height * width)?;
         // Each thread gets some rows, but not more than should be processed between two polls.
         let rows = width.div_ceil(parallel::threads().max(1)).min((1 << 22) / height.max(1)).max(1);
-        parallel::bands(InterruptFlag(&m.interrupt), &mut out, rows * height, height * width, |start, out| {
+        parallel::bands(InterruptFlag(m.interrupt()), &mut out, rows * height, height * width, |start, out| {
             iteration(v, (height, width), start / height, out);
         })?;
         return Ok(array::make(Shape::from_slice(&[width, height]), Buf::F64(out)));

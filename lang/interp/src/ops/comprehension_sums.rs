@@ -4,8 +4,8 @@
 use super::arith;
 use super::kernels::Adder;
 use crate::error::Res;
+use crate::upcalls::Upcalls;
 use crate::value::Value;
-use crate::vm::Machine;
 use adl_prim::{Bin, ReductionFn};
 
 /// Accumulates terms that are given one after the other; the last index varies fastest.
@@ -36,13 +36,13 @@ impl Sums {
     }
 
     /// Adds one term.
-    pub(super) fn one(&mut self, m: &mut Machine, v: Value) -> Res<()> {
+    pub(super) fn one(&mut self, m: &mut dyn Upcalls, v: Value) -> Res<()> {
         let depth = self.levels.len();
         self.add(m, depth, v)?;
         self.close(m)
     }
 
-    fn add(&mut self, machine: &mut Machine, depth: usize, v: Value) -> Res<()> {
+    fn add(&mut self, machine: &mut dyn Upcalls, depth: usize, v: Value) -> Res<()> {
         let Some(level) = depth.checked_sub(1).and_then(|k| self.levels.get_mut(k)) else { return Ok(()) };
         level.count += 1;
         level.sum = match (std::mem::replace(&mut level.sum, Sum::None), v) {
@@ -63,7 +63,7 @@ impl Sums {
     }
 
     /// Adds completed inner sums to the sums around them.
-    fn close(&mut self, m: &mut Machine) -> Res<()> {
+    fn close(&mut self, m: &mut dyn Upcalls) -> Res<()> {
         for k in (1..self.levels.len()).rev() {
             if self.levels[k].count < self.levels[k].extent {
                 break;
@@ -83,7 +83,7 @@ impl Sums {
 }
 
 /// The sum itself, or for `mean` the quotient by the number of terms.
-pub(super) fn mean(m: &mut Machine, p: ReductionFn, sum: Value, n: usize) -> Res<Value> {
+pub(super) fn mean(m: &mut dyn Upcalls, p: ReductionFn, sum: Value, n: usize) -> Res<Value> {
     if p == ReductionFn::Mean { arith::bin(m, Bin::Div, sum, Value::Float(n as f64)) } else { Ok(sum) }
 }
 

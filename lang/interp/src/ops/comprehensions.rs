@@ -115,7 +115,7 @@ fn build(machine: &mut Machine, each: &Each<'_>, rep: &Value, watch: &mut Watch<
         return Ok(flat);
     }
     let all: Shape = shape.iter().copied().chain(seq::shape(&flat).map_or(Shape::new(), |s| s[1..].into())).collect();
-    crate::ad::rules::reshape(machine, flat, all)
+    super::shapes::reshape(machine, flat, all)
 }
 
 /// An array without elements, whose element type is set if it is known.

@@ -4,12 +4,12 @@ use super::{kernels, len};
 use crate::error::Res;
 use crate::ops::arith;
 use crate::polling;
+use crate::upcalls::Upcalls;
 use crate::value::{Buf, Value, seq};
-use crate::vm::Machine;
 use adl_prim::Bin;
 use std::rc::Rc;
 
-pub(super) fn apply(machine: &mut Machine, op: Bin, value: Value) -> Res<Value> {
+pub(super) fn apply(machine: &mut dyn Upcalls, op: Bin, value: Value) -> Res<Value> {
     if let Value::Array(a) = &value
         && let (Buf::F64(x), 1) = (a.buf(), a.shape.len())
     {

@@ -5,6 +5,7 @@
 //! and inner products of strips are the chunks of [`kernels::sum`] and [`kernels::dot`]. So results have the
 //! same bits.
 
+pub(crate) use super::chain::{Chain, ChainOp, ChainOperand, Total};
 use super::elementwise::{self, Operand};
 use super::interrupt::InterruptFlag;
 use super::kernels::{self, CHUNK};
@@ -13,52 +14,7 @@ use crate::error::Res;
 use crate::limits::ops_fused_chain::{BAND, SHORT, STRIPS_PER_POLL};
 use crate::polling;
 use crate::value::array;
-use adl_prim::{Bin, Un};
 use std::borrow::Cow;
-
-/// The source of an operand.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ChainOperand {
-    /// An input array.
-    Input(usize),
-    /// A scalar, broadcast to all elements.
-    Number(usize),
-    /// The result of a previous member.
-    Slot(usize),
-}
-
-/// An operation of a chain.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum ChainOp {
-    /// A unary operator.
-    Un(Un, ChainOperand),
-    /// A binary operator.
-    Bin(Bin, ChainOperand, ChainOperand),
-    /// A constant.
-    Fill(ChainOperand),
-}
-
-/// A reduction over all elements.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Total {
-    /// The sum.
-    Sum(ChainOperand),
-    /// The inner product.
-    Dot(ChainOperand, ChainOperand),
-}
-
-/// A chain of operations.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Chain {
-    /// The operations, each with the slot for its result, which must differ from the slots of its operands.
-    pub members: Vec<(ChainOp, usize)>,
-    /// The number of slots.
-    pub slots: usize,
-    /// Slots that are stored as result arrays.
-    pub stored: Vec<usize>,
-    /// Reductions over all elements.
-    pub totals: Vec<Total>,
-}
 
 /// The inputs of a chain.
 #[derive(Clone, Copy)]

@@ -2,13 +2,13 @@
 
 use super::{call, int};
 use crate::error::Res;
+use crate::upcalls::Upcalls;
 use crate::value::{Buf, Value, array, seq};
-use crate::vm::Machine;
 use crate::vm::code::IndexKind;
 use adl_prim::{ArrayFn, Prim};
 
 /// Indexes an array, traced or not, by positions and slices.
-pub fn index(machine: &mut Machine, array: &Value, kinds: &[IndexKind], args: &[Value]) -> Res<Value> {
+pub fn index(machine: &mut dyn Upcalls, array: &Value, kinds: &[IndexKind], args: &[Value]) -> Res<Value> {
     if let Some(x) = number(array, args).filter(|_| kinds.iter().all(|k| matches!(k, IndexKind::At))) {
         return Ok(x);
     }
@@ -70,7 +70,7 @@ fn number(a: &Value, args: &[Value]) -> Option<Value> {
     }
 }
 
-fn slices(machine: &mut Machine, value: Value, ranges: &[(usize, usize, bool)]) -> Res<Value> {
+fn slices(machine: &mut dyn Upcalls, value: Value, ranges: &[(usize, usize, bool)]) -> Res<Value> {
     let Some((first, rest)) = ranges.split_first() else { return Ok(value) };
     if rest.is_empty() {
         return match first {

@@ -1,11 +1,12 @@
 //! Input and output primitives, all through the host.
 
+pub(crate) use super::arguments::option;
 use super::{data, string, text};
 use crate::error::{Error, Res, codes};
 use crate::host::Format;
 use crate::memory;
 use crate::value::compare::primal;
-use crate::value::{ConInfo, Data, Rep, Value, array, show};
+use crate::value::{Rep, Value, array, show};
 use crate::vm::Machine;
 use adl_prim::IoFn;
 use std::rc::Rc;
@@ -45,7 +46,9 @@ fn perform(machine: &mut Machine, p: IoFn, reps: &[Value], args: &mut [Value]) -
         IoFn::ReadNpy => {
             read_as(machine, string(&args[0]), reps, |_, path, bytes, rep| data::npy::read(path, bytes, rep))
         }
-        IoFn::ReadJson => read_as(machine, string(&args[0]), reps, data::json::read),
+        IoFn::ReadJson => {
+            read_as(machine, string(&args[0]), reps, |m, path, bytes, rep| data::json::read(m, path, bytes, rep))
+        }
         IoFn::WriteText => write(machine, string(&args[0]), string(&args[1]).as_bytes()),
         IoFn::WriteCsv => write(machine, string(&args[0]), &data::csv::write(&args[1])?),
         IoFn::WriteParquet => write(machine, string(&args[0]), &data::parquet::write(&args[1])?),
@@ -160,16 +163,4 @@ fn save(machine: &mut Machine, path: &str, value: &Value) -> Res<Value> {
     };
     let bytes = machine.host.render(&primal(value), format).map_err(|e| Error::new(codes::PICTURE, e))?;
     write(machine, path, &bytes)
-}
-
-/// A value of type `Option`, whose constructors are `None` (tag 0) and `Some` (tag 1).
-pub(crate) fn option(v: Option<Value>) -> Value {
-    let (name, tag) = if v.is_some() { ("Some", 1) } else { ("None", 0) };
-    let con = ConInfo {
-        name: adl_syntax::symbol::Symbol::new(name),
-        tag,
-        data: adl_typing::ty::DataId(0, adl_syntax::symbol::Symbol::new(name)),
-        arity: tag,
-    };
-    Value::Data(Rc::new(Data { con: Rc::new(con), fields: v.into_iter().collect() }))
 }

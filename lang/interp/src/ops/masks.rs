@@ -6,8 +6,8 @@ use super::interrupt::InterruptFlag;
 use super::{call, lengths_differ};
 use crate::error::{Error, Res, codes};
 use crate::polling;
+use crate::upcalls::Upcalls;
 use crate::value::{Array, Buf, Value, array, compare, seq};
-use crate::vm::Machine;
 use adl_prim::{ArrayFn, Cmp, Prim};
 
 fn bools(v: &Value) -> Res<(&Array, &[bool])> {
@@ -34,7 +34,7 @@ pub(super) fn negation(v: &Value) -> Res<Value> {
     Ok(array::make(a.shape.clone(), Buf::Bool(polling::collect(bits.len(), |i| !bits[i])?)))
 }
 
-pub(super) fn logic(m: &mut Machine, and: bool, a: Value, b: Value) -> Res<Value> {
+pub(super) fn logic(m: &mut dyn Upcalls, and: bool, a: Value, b: Value) -> Res<Value> {
     let (operand, constant) = match (a, b) {
         (Value::Bool(x), Value::Bool(y)) => return Ok(Value::Bool(if and { x && y } else { x || y })),
         (Value::Bool(c), v) | (v, Value::Bool(c)) => (v, c),
@@ -58,7 +58,7 @@ pub(super) fn logic(m: &mut Machine, and: bool, a: Value, b: Value) -> Res<Value
 }
 
 /// An elementwise comparison.
-pub(super) fn comparison(machine: &mut Machine, op: Cmp, left: Value, right: Value) -> Res<Value> {
+pub(super) fn comparison(machine: &mut dyn Upcalls, op: Cmp, left: Value, right: Value) -> Res<Value> {
     let shape = match (seq::shape(&left), seq::shape(&right)) {
         (None, None) => return Ok(Value::Bool(op.holds(compare::partial(&left, &right)?))),
         (Some(s), None) | (None, Some(s)) => s.clone(),
@@ -69,7 +69,7 @@ pub(super) fn comparison(machine: &mut Machine, op: Cmp, left: Value, right: Val
         (Some(s), Some(_)) => s.clone(),
     };
     let n = array::count(&shape)?;
-    let bits = match compared(InterruptFlag(&machine.interrupt), op, &left, &right, n) {
+    let bits = match compared(InterruptFlag(machine.interrupt()), op, &left, &right, n) {
         _ if n == 0 => Vec::new(),
         Some(bits) => bits?,
         None => {
@@ -102,7 +102,7 @@ fn number(v: &Value, i: usize) -> Res<Value> {
 }
 
 /// The elements where a mask is true. They may be traced.
-pub(crate) fn compress(m: &mut Machine, mask: &Value, xs: Value) -> Res<Value> {
+pub(crate) fn compress(m: &mut dyn Upcalls, mask: &Value, xs: Value) -> Res<Value> {
     let (_, bits) = bools(mask)?;
     if bits.len() != seq::len(&xs) {
         return Err(lengths_differ("compress", bits.len(), seq::len(&xs)));

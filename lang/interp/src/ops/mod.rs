@@ -1,10 +1,13 @@
 //! Primitives. [`apply`] is the only entry point: it dispatches traced arguments to [`crate::ad`] and all
 //! others to the implementations in this module.
 
+mod arguments;
 pub mod arith;
 mod arrays;
+pub(crate) mod chain;
 pub(crate) mod comm;
 mod cumulative;
+pub(crate) mod element_ops;
 mod elementwise;
 mod factorisations;
 pub mod higher_order;
@@ -17,7 +20,6 @@ mod numbers;
 pub mod parallel;
 mod random;
 pub(crate) mod reduce;
-pub(crate) use kernels::sum as sum_floats;
 pub(crate) use linalg::contract;
 mod comprehension_sums;
 pub(crate) mod comprehensions;
@@ -25,16 +27,22 @@ pub mod data;
 pub(crate) mod fused_chain;
 pub(crate) mod interrupt;
 pub(crate) mod rows;
+pub(crate) mod shapes;
 mod sorting;
 pub mod strip_mining;
 mod text;
+mod vector_arith;
 pub use io::bytes as file_bytes;
 
 use crate::ad;
 use crate::error::{Error, Res, codes};
-use crate::value::{Rep, Value, compare, seq};
+pub use crate::upcalls::call;
+use crate::value::{Value, compare};
 use crate::vm::Machine;
 use adl_prim::{ArrayFn, Cmp, GeneralFn, NumberFn, Prim};
+pub use arguments::lengths_differ;
+pub(crate) use arguments::{data_text, int};
+use arguments::{len, rep_of, size, string, take};
 pub(crate) use arrays::{put, put_indices};
 pub(crate) use cumulative::sums_from_the_end;
 pub(crate) use elementwise::compared;
@@ -47,11 +55,6 @@ pub fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         return ad::apply_traced(m, p, reps, args);
     }
     plain(m, p, reps, args)
-}
-
-/// Like [`apply`], with arguments that the caller owns.
-pub fn call(m: &mut Machine, p: impl Into<Prim>, reps: &[Value], mut args: Vec<Value>) -> Res<Value> {
-    apply(m, p.into(), reps, &mut args)
 }
 
 /// Whether traced arguments need the rules in `ad`. The other primitives are arithmetic (which checks for
@@ -73,22 +76,6 @@ fn sees_tracing(p: Prim) -> bool {
         | Prim::Rows(_)
         | Prim::Derivative(_) => false,
     }
-}
-
-/// The error for arrays that must have equal lengths.
-pub fn lengths_differ(what: &str, a: usize, b: usize) -> Box<Error> {
-    Error::new(codes::SIZE, format!("`{what}` needs arrays of one length, and these have {a} and {b}"))
-}
-
-fn rep_of(reps: &[Value]) -> Rep {
-    match reps.first() {
-        Some(Value::Rep(r)) => (**r).clone(),
-        _ => Rep::Other,
-    }
-}
-
-fn take(args: &mut [Value], i: usize) -> Value {
-    std::mem::take(&mut args[i])
 }
 
 /// Applies a primitive to untraced arguments.
@@ -142,36 +129,4 @@ fn general(p: GeneralFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
         },
         GeneralFn::Error => Err(Error::new(codes::USER, string(&args[0]))),
     }
-}
-
-/// The Int in an argument.
-pub(crate) fn int(v: &Value) -> i64 {
-    match v {
-        Value::Int(n) => *n,
-        _ => 0,
-    }
-}
-
-/// A length, position or count; an error if it is negative.
-fn size(v: &Value, what: &str) -> Res<usize> {
-    usize::try_from(int(v))
-        .map_err(|_| Error::new(codes::NEGATIVE, format!("{what} is {}, and must not be negative", int(v))))
-}
-
-/// The text of a String argument.
-fn string(v: &Value) -> &str {
-    match v {
-        Value::Str(s) => s,
-        _ => "",
-    }
-}
-
-/// The length of the first axis.
-fn len(v: &Value) -> usize {
-    seq::len(v)
-}
-
-/// A String value.
-pub(crate) fn data_text(s: &str) -> Value {
-    text::string(s.to_owned())
 }

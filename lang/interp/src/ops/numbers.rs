@@ -2,11 +2,11 @@
 
 use super::{arith, masks, rep_of, take};
 use crate::error::Res;
+use crate::upcalls::Upcalls;
 use crate::value::{Rep, Value, compare};
-use crate::vm::Machine;
 use adl_prim::{Bin, NumberFn, Un};
 
-pub(super) fn apply(machine: &mut Machine, prim: NumberFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(machine: &mut dyn Upcalls, prim: NumberFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     match prim {
         NumberFn::PowInt => match (take(args, 0), &args[1]) {
             (x, Value::Int(n)) => match i32::try_from(*n) {

@@ -6,14 +6,19 @@ use super::{cumulative, kernels, len, lengths_differ, linalg, rep_of, sorting};
 use crate::error::Res;
 use crate::ops::arith;
 use crate::polling;
+use crate::upcalls::Upcalls;
 use crate::value::{Array, Buf, Kind, Rep, Shape, Value, array, compare, seq};
-use crate::vm::Machine;
 use adl_prim::scalar::norm_unit;
 use adl_prim::{ArrayFn, Bin, ReductionFn, Un};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-pub(super) fn apply(machine: &mut Machine, reduction: ReductionFn, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(
+    machine: &mut dyn Upcalls,
+    reduction: ReductionFn,
+    reps: &[Value],
+    args: &mut [Value],
+) -> Res<Value> {
     let value = super::take(args, 0);
     let name = reduction.row().name;
     match reduction {
@@ -43,7 +48,7 @@ pub(super) fn apply(machine: &mut Machine, reduction: ReductionFn, reps: &[Value
             sum(machine, &d, &rep_of(reps))
         }
         ReductionFn::Sort | ReductionFn::Argsort => {
-            sorting::sort(InterruptFlag(&machine.interrupt), &value, reduction == ReductionFn::Argsort)
+            sorting::sort(InterruptFlag(machine.interrupt()), &value, reduction == ReductionFn::Argsort)
         }
         ReductionFn::Argmin | ReductionFn::Argmax => {
             let order = if reduction == ReductionFn::Argmin { Ordering::Less } else { Ordering::Greater };
@@ -52,12 +57,12 @@ pub(super) fn apply(machine: &mut Machine, reduction: ReductionFn, reps: &[Value
         ReductionFn::Cumsum => cumulative::apply(machine, Bin::Add, value),
         ReductionFn::Cumprod => cumulative::apply(machine, Bin::Mul, value),
         ReductionFn::MatMul | ReductionFn::Matmul => {
-            linalg::product(InterruptFlag(&machine.interrupt), &value, &args[1])
+            linalg::product(InterruptFlag(machine.interrupt()), &value, &args[1])
         }
     }
 }
 
-fn variance(m: &mut Machine, reps: &[Value], v: Value) -> Res<Value> {
+fn variance(m: &mut dyn Upcalls, reps: &[Value], v: Value) -> Res<Value> {
     let mean = super::call(m, ReductionFn::Mean, reps, vec![v.clone()])?;
     let n = len(&v) as i64;
     let spread = super::call(m, ArrayFn::Replicate, &[], vec![Value::Int(n), mean])?;
@@ -68,7 +73,7 @@ fn variance(m: &mut Machine, reps: &[Value], v: Value) -> Res<Value> {
 
 /// sqrt (sum (x * x)), computed from scaled elements if squares overflow or underflow. The derivative at 0 is
 /// 0.
-pub(crate) fn norm(machine: &mut Machine, value: Value) -> Res<Value> {
+pub(crate) fn norm(machine: &mut dyn Upcalls, value: Value) -> Res<Value> {
     let s = sum_of_squares(machine, value.clone())?;
     let (sum, single) = match compare::primal(&s) {
         Value::Float(x) => (x, false),
@@ -89,9 +94,9 @@ pub(crate) fn norm(machine: &mut Machine, value: Value) -> Res<Value> {
     arith::bin(machine, Bin::Div, r, like(unit))
 }
 
-fn sum_of_squares(m: &mut Machine, v: Value) -> Res<Value> {
+fn sum_of_squares(m: &mut dyn Upcalls, v: Value) -> Res<Value> {
     let squares = arith::bin(m, Bin::Mul, v.clone(), v)?;
-    crate::ad::rules::total(m, squares)
+    super::shapes::total(m, squares)
 }
 
 /// Whether any (if `any`) or all of some Bools are true.
@@ -121,7 +126,7 @@ fn unit(rep: &Rep, x: i64) -> Value {
     }
 }
 
-fn sum(machine: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
+fn sum(machine: &mut dyn Upcalls, v: &Value, rep: &Rep) -> Res<Value> {
     let Value::Array(array) = v else { return Ok(unit(rep, 0)) };
     let one = array.shape.len() == 1;
     match array.buf() {
@@ -152,7 +157,7 @@ fn sum(machine: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
     }
 }
 
-fn fold(m: &mut Machine, op: Bin, a: &Array) -> Res<Value> {
+fn fold(m: &mut dyn Upcalls, op: Bin, a: &Array) -> Res<Value> {
     let mut acc = array::elem(a, 0);
     for i in 1..a.len() {
         if i % 4096 == 0 {
@@ -163,7 +168,7 @@ fn fold(m: &mut Machine, op: Bin, a: &Array) -> Res<Value> {
     Ok(acc)
 }
 
-fn prod(machine: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
+fn prod(machine: &mut dyn Upcalls, v: &Value, rep: &Rep) -> Res<Value> {
     let Value::Array(a) = v else { return Ok(unit(rep, 1)) };
     match a.buf() {
         Buf::F64(x) if a.shape.len() == 1 => Ok(Value::Float(x.iter().product())),
@@ -178,7 +183,7 @@ fn prod(machine: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
     }
 }
 
-fn dot(m: &mut Machine, x: &Value, y: &Value, rep: &Rep) -> Res<Value> {
+fn dot(m: &mut dyn Upcalls, x: &Value, y: &Value, rep: &Rep) -> Res<Value> {
     if len(x) != len(y) {
         return Err(lengths_differ("dot", len(x), len(y)));
     }
@@ -191,7 +196,7 @@ fn dot(m: &mut Machine, x: &Value, y: &Value, rep: &Rep) -> Res<Value> {
     sum(m, &z, rep)
 }
 
-fn outer(machine: &mut Machine, left: &Value, right: &Value) -> Res<Value> {
+fn outer(machine: &mut dyn Upcalls, left: &Value, right: &Value) -> Res<Value> {
     let (height, k) = (len(left), len(right));
     array::count(&[height, k])?;
     if let (Value::Array(a), Value::Array(b)) = (left, right)

@@ -4,8 +4,8 @@ use super::{int, string as str_of};
 use crate::error::{Error, Res, codes};
 use crate::memory;
 use crate::polling;
+use crate::upcalls::Upcalls;
 use crate::value::{Buf, Value, array, show};
-use crate::vm::Machine;
 use adl_prim::TextFn;
 use std::rc::Rc;
 
@@ -65,7 +65,7 @@ fn replaced(text: &str, from: &str, to: &str) -> Res<Value> {
     Ok(string(out))
 }
 
-pub(super) fn apply(m: &mut Machine, p: TextFn, args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(m: &mut dyn Upcalls, p: TextFn, args: &mut [Value]) -> Res<Value> {
     let text_at = |i: usize| str_of(&args[i]);
     Ok(match p {
         TextFn::Show => {

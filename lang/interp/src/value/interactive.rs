@@ -1,8 +1,8 @@
 //! Values of type `Interactive`, as far as the core knows them: the controls of a function's parameters, and the
 //! function's value where they stand.
 
+use super::report_tables::{field, number, text};
 use super::{Buf, Data, Value, show};
-use crate::ir::derive::table::{field, number, text};
 use std::rc::Rc;
 
 /// A function whose parameters can be moved.

@@ -8,20 +8,23 @@ pub mod array;
 pub mod compare;
 pub mod digits;
 mod drop;
-pub mod storage;
-pub(crate) use drop::release;
+pub(crate) mod each;
+pub mod fun;
 pub mod interactive;
+pub mod plan;
 pub mod plot;
 pub mod rep;
+pub mod report_tables;
 pub mod seq;
 pub mod show;
+pub mod storage;
+pub mod traced;
 pub mod tree;
 pub mod vector_space;
 
 use storage::Elements;
 pub use storage::{Kind, Remote};
 
-use crate::ad::Dual;
 use adl_syntax::symbol::Symbol;
 use smallvec::SmallVec;
 use std::rc::Rc;
@@ -63,7 +66,7 @@ pub enum Value {
     /// A constructor with its fields.
     Data(Rc<Data>),
     /// A function of any kind.
-    Fun(Rc<crate::vm::Fun>),
+    Fun(Rc<fun::Fun>),
     /// A run-time type representation (in hidden arguments only).
     Rep(Rc<Rep>),
     /// A symbolic zero: a zero of unknown shape, the neutral element of `+` on any `Diff` data.
@@ -98,6 +101,26 @@ pub enum Buf {
     Tuple(Vec<Value>),
     /// Records: one array for each field, sorted by name.
     Record(Rc<[Symbol]>, Vec<Value>),
+}
+
+/// A traced number or array of numbers.
+#[derive(Clone, Debug)]
+pub struct Dual {
+    /// The level of the derivative operator.
+    pub level: u16,
+    /// The primal: a number or an array of numbers, either untraced or of a lower level.
+    pub primal: Value,
+    /// The derivative part.
+    pub part: DerivativePart,
+}
+
+/// The derivative part of a traced value.
+#[derive(Clone, Debug)]
+pub enum DerivativePart {
+    /// Forward mode: a tangent with the primal's shape, or [`Value::Zero`].
+    Tangent(Value),
+    /// Reverse mode: a node of the level's tape.
+    Node(u32),
 }
 
 /// The components of a tuple.

@@ -1,7 +1,7 @@
 //! Values of type `Plot`, as far as the core knows them: recognition, and a summary.
 
+use super::report_tables::field;
 use super::{Buf, Record, Value};
-use crate::ir::derive::table::field;
 
 /// The record inside a value of type `Plot`.
 pub fn inside(v: &Value) -> Option<&Value> {

@@ -1,9 +1,8 @@
 //! Arrays as sequences of elements, traced or not.
 
 use super::{Array, Buf, Record, Shape, Tuple, Value, array};
-use crate::ad;
 use crate::error::{Error, Res, codes};
-use crate::vm::Machine;
+use crate::upcalls::Upcalls;
 use std::rc::Rc;
 
 /// The extents of an array. A traced array has the shape of its primal.
@@ -70,7 +69,7 @@ pub(crate) fn as_written(error: &mut Error, source: &str) {
 }
 
 /// Element `index` of the first axis.
-pub fn elem(machine: &mut Machine, value: &Value, index: usize) -> Res<Value> {
+pub fn elem(machine: &mut dyn Upcalls, value: &Value, index: usize) -> Res<Value> {
     match value {
         Value::Array(array) => {
             if index >= array.len() {
@@ -89,7 +88,7 @@ pub fn elem(machine: &mut Machine, value: &Value, index: usize) -> Res<Value> {
                 _ => array::make(array.shape[1..].into(), Buf::Tuple(vals)),
             })
         }
-        Value::Dual(_) => ad::elem(machine, value, index),
+        Value::Dual(_) => machine.traced_element(value, index),
         other => {
             Err(Error::new(codes::STRUCTURE, format!("an array was expected here, not {}", super::show::show(other))))
         }
@@ -109,14 +108,14 @@ pub fn has_traced(cols: &[Value]) -> bool {
 }
 
 /// An array of elements of any type.
-pub fn pack(machine: &mut Machine, vals: Vec<Value>) -> Res<Value> {
+pub fn pack(machine: &mut dyn Upcalls, vals: Vec<Value>) -> Res<Value> {
     let len = vals.len();
     let Some(first) = vals.iter().find(|v| !matches!(v, Value::Zero)).cloned() else {
         return Ok(array::boxed(vals));
     };
     let vals = if vals.iter().any(|v| matches!(v, Value::Zero)) { fill_zeros(vals, &first) } else { vals };
     if vals.iter().any(|v| matches!(v, Value::Rev { .. } | Value::Dual(_))) {
-        return ad::pack(machine, vals);
+        return machine.traced_pack(vals);
     }
     macro_rules! scalars {
         ($kind:ident, $buf:ident) => {{
@@ -190,7 +189,7 @@ fn mixed(v: &Value) -> Box<Error> {
 }
 
 fn transpose(
-    machine: &mut Machine,
+    machine: &mut dyn Upcalls,
     vals: &[Value],
     width: usize,
     parts: impl Fn(&Value) -> Option<&Vec<Value>>,
@@ -207,7 +206,7 @@ fn transpose(
 }
 
 /// Stacks arrays of equal shape as rows.
-fn pack_rows(machine: &mut Machine, vals: &[Value]) -> Res<Value> {
+fn pack_rows(machine: &mut dyn Upcalls, vals: &[Value]) -> Res<Value> {
     let mut rows: Vec<&Rc<Array>> = array::room(vals.len())?;
     for v in vals {
         match v {

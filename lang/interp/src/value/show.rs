@@ -164,8 +164,8 @@ fn one(value: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut St
             ")",
             todo,
         ),
-        Value::Record(_) if let Some(text) = crate::ir::derive::table::cost(value) => out.push_str(&text),
-        Value::Record(_) if let Some(part) = crate::ops::comm::part(value) => {
+        Value::Record(_) if let Some(text) = super::report_tables::cost(value) => out.push_str(&text),
+        Value::Record(_) if let Some(part) = super::each::part(value) => {
             out.push_str("each ");
             todo.push(ShowItem::Val(part.clone(), true, ty.and_then(adl_typing::ty::part_of_each).cloned()));
         }
@@ -176,7 +176,7 @@ fn one(value: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut St
             let parts = field_order::shown(&r.names).into_iter().map(part).collect();
             list("{", parts, "}", todo);
         }
-        Value::Data(_) if let Some(text) = crate::ir::derive::table::residuals(value) => out.push_str(&text),
+        Value::Data(_) if let Some(text) = super::report_tables::residuals(value) => out.push_str(&text),
         Value::Data(_) if let Some(i) = super::interactive::inside(value) => {
             let line = i.line(&i.start());
             out.push_str(&line);

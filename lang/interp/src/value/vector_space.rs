@@ -2,9 +2,6 @@
 
 use super::{Array, Buf, Data, Kind, Record, Tuple, Value};
 use crate::error::{Error, Res, codes};
-use crate::ops::arith;
-use crate::vm::Machine;
-use adl_prim::{Bin, NumberFn, Prim};
 use std::rc::Rc;
 
 /// Rebuilds data with each leaf replaced. Leaves are numbers, arrays of numbers, texts, functions and traced
@@ -85,52 +82,6 @@ pub fn is_real(v: &Value) -> bool {
     }
 }
 
-/// `a + b` or `a - b` on data.
-pub fn combine(machine: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Value> {
-    match (a, b) {
-        (_, Value::Zero) => return Ok(a.clone()),
-        (Value::Zero, _) if op == Bin::Add => return Ok(b.clone()),
-        (Value::Zero, _) => return scale(machine, &Value::Float(-1.0), b),
-        _ => {}
-    }
-    zip_leaves(a, b, &mut |x, y| {
-        machine.poll()?;
-        match (x, y) {
-            (_, Value::Zero) => Ok(x.clone()),
-            (Value::Zero, _) => combine(machine, op, x, y),
-            _ if is_real(x) || is_real(y) => arith::bin(machine, op, x.clone(), y.clone()),
-            _ => Ok(x.clone()),
-        }
-    })
-}
-
-/// `s * v` on data.
-pub fn scale(m: &mut Machine, s: &Value, v: &Value) -> Res<Value> {
-    scaled(m, s, v, &mut |m, s, x| arith::bin(m, Bin::Mul, s, x))
-}
-
-/// `v / s` on data.
-pub fn divide(m: &mut Machine, v: &Value, s: &Value) -> Res<Value> {
-    scaled(m, s, v, &mut |m, s, x| arith::bin(m, Bin::Div, x, s))
-}
-
-/// Applies `f` to `s` and each real leaf.
-fn scaled(
-    machine: &mut Machine,
-    s: &Value,
-    v: &Value,
-    f: &mut dyn FnMut(&mut Machine, Value, Value) -> Res<Value>,
-) -> Res<Value> {
-    map_leaves(v, &mut |x| {
-        machine.poll()?;
-        if !is_real(x) {
-            return Ok(x.clone());
-        }
-        let s = like(machine, s, x)?;
-        f(machine, s, x.clone())
-    })
-}
-
 /// Whether a real leaf is single-precision (F32).
 pub fn narrow(leaf: &Value) -> bool {
     match leaf {
@@ -138,15 +89,6 @@ pub fn narrow(leaf: &Value) -> bool {
         Value::Array(a) => a.kind() == Kind::F32,
         Value::Dual(_) => narrow(&super::compare::primal(leaf)),
         _ => false,
-    }
-}
-
-/// Converts a number to the precision of the leaf that it scales.
-pub fn like(m: &mut Machine, s: &Value, leaf: &Value) -> Res<Value> {
-    match (narrow(s), narrow(leaf)) {
-        (false, true) => crate::ops::call(m, Prim::Number(NumberFn::ToF32), &[], vec![s.clone()]),
-        (true, false) => crate::ops::call(m, Prim::Number(NumberFn::F32ToFloat), &[], vec![s.clone()]),
-        _ => Ok(s.clone()),
     }
 }
 

@@ -116,7 +116,7 @@ impl Machine {
                 let all = first.iter().cloned().chain(args).collect();
                 self.call_fun(g.clone(), all)
             }
-            Fun::Linear(map) => ad::linear::apply(self, map, args.swap_remove(0)),
+            Fun::Linear(map) => ad::operators::derivative::apply(self, map, args.swap_remove(0)),
             Fun::Custom(g, rule, vjp) => ad::operators::custom(self, g, rule, *vjp, args.swap_remove(0)),
             Fun::Checkpoint(g) => ad::operators::checkpointed(self, g, args.swap_remove(0)),
             Fun::Invertible(r) => ops::higher_order::invertible(self, r, &args[0], &args[1]),

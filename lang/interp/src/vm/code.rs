@@ -1,11 +1,16 @@
 //! Register code: the instructions of the virtual machine, and the tables to which they refer.
 
-use super::CodeList;
+use super::code_list::CodeList;
+use super::profile::{ElementProfile, Profile};
+use crate::ops::chain::FusedChain;
 use crate::value::{ConInfo, Value};
+use adl_ir::{Collective, Op, Ty};
 use adl_prim::{Bin, Cmp, Prim, Un};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::{self, GlobalId, Rep};
+use std::any::Any;
+use std::fmt::Debug;
 use std::rc::Rc;
 
 /// A register number, relative to the frame.
@@ -112,11 +117,31 @@ pub struct Arg {
     pub last: bool,
 }
 
+/// An operation of lowered IR. Operands are positions in the list of arguments.
+#[derive(Debug)]
+pub enum LoweredOp {
+    /// An operation of the IR that is neither control flow nor one of those below.
+    Op(Op),
+    /// A collective of so many operands, behind which its operand `at` stands if it has one. All ranks know the place.
+    Collective(Collective, usize, Span),
+    /// A primitive with its run-time type representations.
+    Prim(Prim, Vec<Value>),
+    /// A constructor.
+    Con(Rc<ConInfo>),
+    /// An empty buffer for elements of the type, boxed if the flag is set. The argument is the expected number
+    /// of elements.
+    Buffer(Ty, bool),
+    /// Converts a buffer to an array, reversed if the flag is set.
+    Finish(bool),
+    /// An array with the element at an index replaced.
+    Put,
+}
+
 /// An operation of lowered IR on registers.
 #[derive(Debug)]
 pub struct LoweredStep {
     /// The operation; its operands are positions in `args`.
-    pub what: crate::ir::eval_op::LoweredOp,
+    pub what: LoweredOp,
     /// The operands.
     pub args: Box<[Arg]>,
     /// The result registers.
@@ -175,9 +200,9 @@ pub struct Code {
     /// The type as text, for `show`.
     pub ty: String,
     /// The profile that decides when the code becomes native.
-    pub profile: super::profile::Profile,
+    pub profile: Profile,
     /// What its calls for elements of arrays have cost, and those of primitives that are applied to it, as `grad f`.
-    pub(crate) elements: [Rc<super::policy::ElementProfile>; 2],
+    pub(crate) elements: [Rc<ElementProfile>; 2],
     /// For the body of a comprehension: the entire comprehension as a function of its extents, with the same
     /// captured values. Only its origin is used.
     pub whole: Option<Rc<Code>>,
@@ -205,19 +230,22 @@ pub struct CodeTables {
     pub kinds: Vec<core::ForKind>,
 }
 
+/// What the layer that chooses how lowered code runs keeps with it. Only that layer reads it.
+pub trait RunState: Any + Debug {}
+
 /// Tables of code that lowering of IR makes.
 #[derive(Debug, Default)]
 pub struct LoweredTables {
     /// Operations.
     pub steps: Vec<LoweredStep>,
     /// Chains of operations, with their operands and result registers.
-    pub strips: Vec<(crate::ir::fuse_elementwise::FusedChain, Box<[Arg]>, Box<[R]>)>,
+    pub strips: Vec<(FusedChain, Box<[Arg]>, Box<[R]>)>,
     /// Calls.
     pub calls: Vec<FnCall>,
     /// Lists of returned values.
     pub rets: Vec<Box<[Arg]>>,
     /// The state of native compilation.
-    pub native: Option<crate::ir::native::CompileState>,
+    pub native: Option<Rc<dyn RunState>>,
 }
 
 /// A member of a recursive group, as Core: the local to which it is bound, its hidden parameters, the function.
@@ -254,7 +282,7 @@ impl Code {
             origin: None,
             name,
             ty,
-            profile: super::profile::Profile::default(),
+            profile: Profile::default(),
             elements: Default::default(),
             whole: None,
             part: false,

@@ -363,10 +363,10 @@ impl Machine {
                     self.set_number(base, dest, x);
                     return Ok(());
                 }
-                _ => ir::element_ops::at(self.reg(base, a), &[Value::Int(*i)])?,
+                _ => crate::ops::element_ops::at(self.reg(base, a), &[Value::Int(*i)])?,
             },
             (Value::Zero, _) => zero.clone(),
-            (a, i) => ir::element_ops::at(a, std::slice::from_ref(i))?,
+            (a, i) => crate::ops::element_ops::at(a, std::slice::from_ref(i))?,
         };
         self.set(base, dest, value);
         Ok(())
@@ -381,9 +381,9 @@ impl Machine {
                 (Buf::F64(v), [n, m]) if (*i as usize) < *n && (*j as usize) < *m => {
                     Value::Float(v[*i as usize * m + *j as usize])
                 }
-                _ => ir::element_ops::at(self.reg(base, a), &[Value::Int(*i), Value::Int(*j)])?,
+                _ => crate::ops::element_ops::at(self.reg(base, a), &[Value::Int(*i), Value::Int(*j)])?,
             },
-            (a, i, j) => ir::element_ops::at(a, &[i.clone(), j.clone()])?,
+            (a, i, j) => crate::ops::element_ops::at(a, &[i.clone(), j.clone()])?,
         };
         self.set(base, dest, v);
         Ok(())

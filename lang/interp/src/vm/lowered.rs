@@ -8,6 +8,7 @@ use crate::fault;
 use crate::ir;
 use crate::ir::native::Native;
 use crate::ops::interrupt::InterruptFlag;
+use crate::upcalls::RunsLowered;
 use crate::value::{Tuple, Value};
 use adl_syntax::span::Span;
 use smallvec::SmallVec;
@@ -21,21 +22,12 @@ fn no_program() -> Box<Error> {
     Error::new(codes::STRUCTURE, "no lowered function here")
 }
 
-impl Machine {
-    /// Calls a lowered function. It must have `results` results, which are returned.
-    pub fn call_lowered(&mut self, f: &Rc<Fun>, args: Vec<Value>, results: usize) -> Res<Vec<Value>> {
+impl RunsLowered for Machine {
+    fn call_lowered(&mut self, f: &Rc<Fun>, args: Vec<Value>, results: usize) -> Res<Vec<Value>> {
         self.call_packed(f, args, results, false)
     }
 
-    /// Like [`Machine::call_lowered`], with arguments that may be packed ([`boxes`]); if `pack_results`, results may
-    /// be packed as well.
-    pub(crate) fn call_packed(
-        &mut self,
-        fun: &Rc<Fun>,
-        args: Vec<Value>,
-        results: usize,
-        pack_results: bool,
-    ) -> Res<Vec<Value>> {
+    fn call_packed(&mut self, fun: &Rc<Fun>, args: Vec<Value>, results: usize, pack_results: bool) -> Res<Vec<Value>> {
         if let Fun::Member(g, i) = &**fun {
             let code = g.codes[*i as usize].clone();
             let timed = match self.call_target(&code, &args) {
@@ -51,8 +43,10 @@ impl Machine {
         }
         self.run_lowered(fun, args, results)
     }
+}
 
-    /// Like [`Machine::call_packed`], on the CPU.
+impl Machine {
+    /// Like [`RunsLowered::call_packed`], on the CPU.
     pub(crate) fn call_on_cpu(
         &mut self,
         fun: &Rc<Fun>,
@@ -67,7 +61,7 @@ impl Machine {
             self.pack_results = false;
             return outs;
         }
-        if let Some(state) = &code.lowered.native {
+        if let Some(state) = ir::native::state_of(code) {
             state.unpack(&mut args);
         }
         self.run_lowered(fun, args, results)

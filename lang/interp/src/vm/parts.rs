@@ -1,8 +1,8 @@
 //! Access to parts of values: components, elements, comparisons, run-time type representations.
 
-use super::Machine;
 use super::code::IndexKind;
 use crate::error::{Error, Res, codes};
+use crate::upcalls::Upcalls;
 use crate::value::{Record, Rep, Value, compare, seq, show};
 use adl_prim::Cmp;
 use adl_typing::core::{self, Projection, SizeRep};
@@ -43,7 +43,7 @@ pub(super) fn index_width(k: &IndexKind) -> u32 {
     }
 }
 
-pub(super) fn element(m: &mut Machine, a: &Value, i: i64) -> Res<Value> {
+pub(super) fn element(m: &mut dyn Upcalls, a: &Value, i: i64) -> Res<Value> {
     match usize::try_from(i) {
         Ok(k) => seq::elem(m, a, k),
         Err(_) => Err(seq::out_of_bounds(i, seq::len(a))),
@@ -104,4 +104,9 @@ pub(super) fn update(old: Value, names: &[adl_syntax::symbol::Symbol], vals: Vec
         }
     }
     Ok(Value::Record(Rc::new(r)))
+}
+
+/// A component of a tuple.
+pub(crate) fn part(v: &Value, i: u32) -> Res<Value> {
+    step_into(v, Projection::Item(i))
 }

@@ -5,12 +5,12 @@
 //! Results have the same bits either way, so the choice is not observable in them.
 
 use super::code::Code;
+pub(crate) use super::profile::ElementProfile;
 use super::{Fun, Machine};
 use crate::error::Res;
 use crate::ir::derive::compile_plain;
 use crate::limits::vm_policy::{ATTEMPTS, COMPILATION, FEW, MANY};
 use crate::value::Value;
-use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -41,13 +41,6 @@ pub(crate) fn choose(request: Request) -> Tier {
     let Request { count, spent, failures, compiles } = request;
     let worth = count == 0 || count >= MANY || count >= FEW && spent >= COMPILATION;
     if compiles && failures < ATTEMPTS && worth { Tier::Compiled } else { Tier::Interpreter }
-}
-
-/// What the elements of a function have cost.
-#[derive(Debug, Default)]
-pub(crate) struct ElementProfile {
-    spent: Cell<Duration>,
-    failures: Cell<u8>,
 }
 
 /// The code of a function that is applied to elements, and whether a primitive such as `grad` is applied to it first.

@@ -5,6 +5,7 @@ use adl_interp::error::{Error, Res};
 use adl_interp::host::NullHost;
 use adl_interp::ir::lower::Linker;
 use adl_interp::ir::native::Native;
+use adl_interp::upcalls::RunsLowered;
 use adl_interp::value::{Buf, Value};
 use adl_interp::vm::Machine;
 use adl_ir::{FnId, Program};

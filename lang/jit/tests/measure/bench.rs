@@ -7,6 +7,7 @@ mod common;
 
 use adl_ad::Ad;
 use adl_interp::ir::lower::Linker;
+use adl_interp::upcalls::RunsLowered;
 use adl_interp::value::{Value, array};
 use adl_ir::{FnId, Program};
 use adl_specialise::world::Transforms;

@@ -3,12 +3,13 @@
 
 use super::custom::deepest;
 use super::{lift, pair};
-use crate::ad::linear::{self, LinearMap, Traced, leaves, rebuild};
+use crate::ad::linear::{self, LinearMap, Traced, leaves, linear_fun, rebuild};
 use crate::ad::rules::View;
 use crate::ad::tape::{Rule, Tape};
-use crate::ad::{Level, results, split};
+use crate::ad::{results, split};
 use crate::error::Res;
 use crate::ir::world::holds_functions;
+use crate::upcalls::Upcalls;
 use crate::value::{Tuple, Value, vector_space};
 use crate::vm::{Fun, Machine};
 use std::rc::Rc;
@@ -18,8 +19,8 @@ pub(crate) fn checkpointed(machine: &mut Machine, func: &Value, argument: Value)
     let inputs = pair(argument.clone(), captured_data(func));
     let level = deepest(&inputs);
     // A function among the arguments may have captured traced values, which cannot be replaced by primals.
-    if level == 0 || machine.ad.tape(level).is_none() || holds_functions(&argument) {
-        return machine.call(func, &[argument]);
+    if level == 0 || machine.tape(level).is_none() || holds_functions(&argument) {
+        return Upcalls::call(machine, func, &[argument]);
     }
     let mut parts = Vec::new();
     let primal = vector_space::map_leaves(&inputs, &mut |v| {
@@ -32,7 +33,7 @@ pub(crate) fn checkpointed(machine: &mut Machine, func: &Value, argument: Value)
     let (x0, captured0) = (crate::vm::part(&primal, 0)?, crate::vm::part(&primal, 1)?);
     let f0 = with_captured(func, &captured0);
     machine.effects.begin();
-    let y = machine.call(&f0, &[x0]);
+    let y = Upcalls::call(machine, &f0, &[x0]);
     let effects = machine.effects.performed();
     machine.effects.end(true);
     let y = y?;
@@ -40,7 +41,7 @@ pub(crate) fn checkpointed(machine: &mut Machine, func: &Value, argument: Value)
         // Functions inside captured data contain traced values, and a function in the result would contain
         // untraced ones; so checkpointing is not possible.
         machine.effects.repeat(&effects);
-        return machine.call(func, &[argument]);
+        return Upcalls::call(machine, func, &[argument]);
     }
     let outs = leaves(&y);
     let rule = CheckpointRule { f: func.clone(), input: primal, output: y.clone(), effects };
@@ -104,18 +105,18 @@ struct CheckpointRule {
 
 impl CheckpointRule {
     /// Records the derivative at the input.
-    fn map(&self, machine: &mut Machine) -> Res<LinearMap> {
-        let level = machine.ad.open(Level::Reverse(Tape::default()))?;
+    fn map(&self, machine: &mut dyn Upcalls) -> Res<LinearMap> {
+        let level = machine.open_tape(Tape::default())?;
         let run = (|| -> Res<(Traced, Traced)> {
             let (lifted, input) = lift(machine, level, &self.input)?;
             let (x, captured) = (crate::vm::part(&lifted, 0)?, crate::vm::part(&lifted, 1)?);
             let f = with_captured(&self.f, &captured);
-            machine.effects.repeat(&self.effects);
-            let y = machine.call(&f, &[x])?;
+            machine.repeat_effects(&self.effects);
+            let y = Upcalls::call(machine, &f, &[x])?;
             let (_, output) = linear::lower(&y, level)?;
             Ok((input, output))
         })();
-        let tape = machine.ad.close(level);
+        let tape = machine.close_tape(level);
         let (input, output) = run?;
         Ok(LinearMap { tape: Rc::new(tape), input, output, transposed: false, original: None, main: None })
     }
@@ -124,23 +125,23 @@ impl CheckpointRule {
 impl Rule for CheckpointRule {
     fn pull(
         &self,
-        m: &mut Machine,
+        m: &mut dyn Upcalls,
         cts: &[Value],
-        add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>,
+        add: &mut dyn FnMut(&mut dyn Upcalls, usize, Value) -> Res<()>,
     ) -> Res<()> {
         let map = LinearMap { transposed: true, ..self.map(m)? };
         let ct = rebuild(&self.output, cts.iter().cloned())?;
-        let back = linear::apply(m, &map, ct)?;
+        let back = Upcalls::call(m, &linear_fun(map), &[ct])?;
         for (k, v) in leaves(&back).into_iter().enumerate() {
             add(m, k, v)?;
         }
         Ok(())
     }
 
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         let map = self.map(m)?;
         let t = rebuild(&self.input, tangents.iter().cloned())?;
-        let out = linear::apply(m, &map, t)?;
+        let out = Upcalls::call(m, &linear_fun(map), &[t])?;
         Ok(leaves(&out))
     }
     fn view(&self) -> View<'_> {

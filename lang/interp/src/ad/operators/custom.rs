@@ -1,11 +1,13 @@
 //! Functions with custom derivative rules.
 
+use super::derivative;
 use super::transpose::transpose;
 use crate::ad::linear::{self, LinearMap, leaves, linear_fun, rebuild};
 use crate::ad::rules::View;
 use crate::ad::tape::Rule;
 use crate::ad::{DerivativePart, level_of, results, split};
 use crate::error::{Error, Res, codes};
+use crate::upcalls::Upcalls;
 use crate::value::{Value, vector_space};
 use crate::vm::{Fun, HostFun, Machine};
 use std::rc::Rc;
@@ -27,11 +29,11 @@ fn untraced(x: &Value, level: u16) -> Res<(Value, Vec<Option<DerivativePart>>)> 
 pub(crate) fn custom(machine: &mut Machine, f: &Value, rule: &Value, vjp: bool, x: Value) -> Res<Value> {
     let level = deepest(&x);
     if level == 0 {
-        return machine.call(f, &[x]);
+        return Upcalls::call(machine, f, &[x]);
     }
     captured_check(rule, level)?;
     let (primal, parts) = untraced(&x, level)?;
-    let out = machine.call(rule, std::slice::from_ref(&primal))?;
+    let out = Upcalls::call(machine, rule, std::slice::from_ref(&primal))?;
     let (y, map) = (crate::vm::part(&out, 0)?, crate::vm::part(&out, 1)?);
     let forward = if vjp { transpose(machine, &map, Some(&y), &[])? } else { map.clone() };
     let backward = if vjp { map } else { transpose(machine, &map, Some(&primal), &[])? };
@@ -45,7 +47,7 @@ pub(crate) fn custom(machine: &mut Machine, f: &Value, rule: &Value, vjp: bool, 
 pub(crate) fn linear_at(machine: &mut Machine, map: &LinearMap, x: Value) -> Res<Value> {
     let level = deepest(&x);
     let (primal, parts) = untraced(&x, level)?;
-    let y = linear::apply(machine, map, primal.clone())?;
+    let y = derivative::apply(machine, map, primal.clone())?;
     let outs = leaves(&y);
     let backward = LinearMap { transposed: !map.transposed, ..map.clone() };
     let rule = CustomRule {
@@ -122,12 +124,12 @@ struct CustomRule {
 impl Rule for CustomRule {
     fn pull(
         &self,
-        m: &mut Machine,
+        m: &mut dyn Upcalls,
         cts: &[Value],
-        add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>,
+        add: &mut dyn FnMut(&mut dyn Upcalls, usize, Value) -> Res<()>,
     ) -> Res<()> {
         let ct = rebuild(&self.output, cts.iter().cloned())?;
-        let back = m.call(&self.backward, &[ct])?;
+        let back = Upcalls::call(m, &self.backward, &[ct])?;
         linear::same_structure("the cotangent from a custom derivative", &back, &self.input)?;
         for (k, v) in leaves(&back).into_iter().enumerate() {
             add(m, k, v)?;
@@ -135,9 +137,9 @@ impl Rule for CustomRule {
         Ok(())
     }
 
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         let t = rebuild(&self.input, tangents.iter().cloned())?;
-        let out = m.call(&self.forward, &[t])?;
+        let out = Upcalls::call(m, &self.forward, &[t])?;
         linear::same_structure("the tangent from a custom derivative", &out, &self.output)?;
         Ok(leaves(&out))
     }

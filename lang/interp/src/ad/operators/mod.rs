@@ -4,6 +4,7 @@
 
 mod checkpoint;
 pub(super) mod custom;
+pub(crate) mod derivative;
 mod ravel;
 mod sparse;
 mod transpose;
@@ -16,6 +17,7 @@ use super::linear::{self, LinearMap, linear_fun};
 use super::{DerivativePart, Dual, Level, split};
 use crate::error::Res;
 use crate::ir::derive;
+use crate::upcalls::Upcalls;
 use crate::value::{Tuple, Value, compare, vector_space};
 use crate::vm::{Fun, Machine};
 use adl_prim::{DerivativeFn, Prim};
@@ -44,7 +46,7 @@ pub(crate) fn apply(machine: &mut Machine, prim: DerivativeFn, reps: &[Value], a
     match prim {
         DerivativeFn::Jvp => jvp(machine, &operands[0], &operands[1], &operands[2]).map(|(y, t)| pair(y, t)),
         DerivativeFn::Linearize | DerivativeFn::Vjp => {
-            let (y, map) = linear::record(machine, &operands[0], &operands[1])?;
+            let (y, map) = derivative::record(machine, &operands[0], &operands[1])?;
             Ok(pair(y, linear_fun(LinearMap { transposed: prim == DerivativeFn::Vjp, ..map })))
         }
         DerivativeFn::Grad => grad(machine, &operands[0], &operands[1], false).map(|(_, g)| g),
@@ -117,7 +119,7 @@ fn jvp_at(machine: &mut Machine, level: u16, func: &Value, x: &Value, v: &Value)
             Ok(Value::Dual(Rc::new(Dual { level, primal: x.clone(), part: DerivativePart::Tangent(t.clone()) })))
         })?
     };
-    let y = machine.call(func, &[lifted])?;
+    let y = Upcalls::call(machine, func, &[lifted])?;
     let primal = vector_space::map_leaves(&y, &mut |v| Ok(split(v, level).0))?;
     let tangent = vector_space::map_leaves(&y, &mut |v| {
         Ok(match split(v, level) {
@@ -148,7 +150,7 @@ fn grad(machine: &mut Machine, func: &Value, input: &Value, value: bool) -> Res<
         Value::F32(_) => Value::F32(1.0),
         _ => Value::Float(1.0),
     };
-    let g = linear::apply(machine, &map, one)?;
+    let g = derivative::apply(machine, &map, one)?;
     derive::took(&map, start);
     if let Ok(tape) = Rc::try_unwrap(map.tape) {
         machine.ad.recycle(tape);

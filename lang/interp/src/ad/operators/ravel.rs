@@ -5,6 +5,7 @@ use crate::ad::linear::leaves;
 use crate::ad::rules::reshape;
 use crate::error::{Error, Res, codes};
 use crate::ops::call;
+use crate::upcalls::Upcalls;
 use crate::value::{Buf, Shape, Value, array, compare, seq, vector_space};
 use crate::vm::Machine;
 use adl_prim::{ArrayFn, NumberFn, Prim};
@@ -99,7 +100,7 @@ pub(super) fn gradcheck(machine: &mut Machine, func: &Value, input: &Value) -> R
             let mut v = x0.clone();
             v[index] += d;
             let moved = unravel(machine, input, &array::floats(v))?;
-            let y = machine.call(func, &[moved])?;
+            let y = Upcalls::call(machine, func, &[moved])?;
             Ok(match compare::primal(&y) {
                 Value::Float(y) => y,
                 Value::F32(y) => f64::from(y),

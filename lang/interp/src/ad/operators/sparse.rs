@@ -1,6 +1,7 @@
 //! Jacobians: dense ones, and sparse ones that are compressed by graph colouring.
 
-use super::linear::{self, LinearMap};
+use super::derivative;
+use super::linear::LinearMap;
 use crate::ad::traced::primal_of;
 use crate::error::{Error, Res, codes};
 use crate::ir::derive::directions::{by_code, dependences, diagonal, images};
@@ -20,7 +21,7 @@ fn made(shape: [usize; 2], xs: Vec<f64>, narrow: bool) -> Value {
 /// The Jacobian matrix, in all directions at once: in forward mode from each input or in reverse mode from each
 /// output, whichever are fewer.
 pub(super) fn jacobian(machine: &mut Machine, p: DerivativeFn, f: &Value, x: &Value) -> Res<Value> {
-    let (y, map) = linear::record(machine, f, x)?;
+    let (y, map) = derivative::record(machine, f, x)?;
     let (inputs, outputs) = (seq::len(x), seq::len(&y));
     let narrow = vector_space::narrow(x);
     if inputs == 0 || outputs == 0 {
@@ -63,8 +64,9 @@ pub(super) fn jacobian(machine: &mut Machine, p: DerivativeFn, f: &Value, x: &Va
 
 /// Like [`jacobian`], inside another derivative, which traces the numbers: one direction at a time.
 fn one_by_one(m: &mut Machine, map: LinearMap, count: usize, narrow: bool) -> Res<Value> {
-    let rows =
-        (0..count).map(|i| linear::apply(m, &map, direction(count, narrow, &|j| i == j))).collect::<Res<Vec<_>>>()?;
+    let rows = (0..count)
+        .map(|i| derivative::apply(m, &map, direction(count, narrow, &|j| i == j)))
+        .collect::<Res<Vec<_>>>()?;
     let all = seq::pack(m, rows)?;
     if map.transposed { Ok(all) } else { crate::ops::call(m, Prim::Array(ArrayFn::TransposeArray), &[], vec![all]) }
 }
@@ -97,7 +99,7 @@ fn primal(v: &Value) -> Value {
 }
 
 fn primal_structure(m: &mut Machine, f: &Value, x: &Value) -> Option<Vec<Vec<u32>>> {
-    let (y, map) = linear::record(m, f, x).ok()?;
+    let (y, map) = derivative::record(m, f, x).ok()?;
     let rows = by_code(m, &map, (seq::len(x), seq::len(&y)), true, MOST_ENTRIES).ok()??;
     Some((*rows).clone())
 }
@@ -193,7 +195,7 @@ impl Compressed {
         let map = LinearMap { transposed: back, ..map };
         let (colour, from, to) = if back { (&self.by_row.0, k, n) } else { (&self.by_column.0, n, k) };
         let rows = (0..self.passes())
-            .map(|c| linear::apply(machine, &map, direction(from, narrow, &|i| colour[i] == c)))
+            .map(|c| derivative::apply(machine, &map, direction(from, narrow, &|i| colour[i] == c)))
             .collect::<Res<Vec<_>>>()?;
         if rows.is_empty() {
             return Ok(array::floats(Vec::new()));
@@ -259,7 +261,7 @@ fn transposed(rows: &[Vec<u32>], n: usize) -> Vec<Vec<u32>> {
 /// The entries of a Jacobian that may be non-zero. Columns without a common row are computed by one pass in
 /// forward mode, or rows without a common column by one pass in reverse mode.
 pub(super) fn jacobian_sparse(machine: &mut Machine, func: &Value, point: &Value) -> Res<Value> {
-    let (y, map) = linear::record(machine, func, point)?;
+    let (y, map) = derivative::record(machine, func, point)?;
     let (inputs, outputs) = (seq::len(point), seq::len(&y));
     if u32::try_from(inputs.max(outputs)).is_err() {
         return Err(Error::new(codes::DOMAIN, "a Jacobian of more than 4294967295 rows or columns"));

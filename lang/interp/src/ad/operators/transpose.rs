@@ -1,6 +1,7 @@
 //! The transpose of a linear function.
 
-use crate::ad::linear::{self, LinearMap, linear_fun};
+use super::derivative;
+use crate::ad::linear::{LinearMap, linear_fun};
 use crate::error::{Error, Res, codes};
 use crate::limits::ad_operators::CONSTRUCTORS;
 use crate::value::rep::field_rep;
@@ -34,7 +35,7 @@ pub(super) fn transpose(machine: &mut Machine, func: &Value, like: Option<&Value
             }
         },
     };
-    let (_, map) = linear::record(machine, func, &input)?;
+    let (_, map) = derivative::record(machine, func, &input)?;
     Ok(linear_fun(LinearMap { transposed: true, original: Some(func.clone()), ..map }))
 }
 

@@ -1,28 +1,11 @@
 //! Derivative rules of elementwise arithmetic with broadcasting.
 
-use super::{Add, Rule, View, total, zeros};
+use super::{Add, Elementwise, Operand, Partial, Rule, View, total, zeros};
 use crate::error::Res;
 use crate::ops::arith;
-use crate::value::{Shape, Value, seq};
-use crate::vm::Machine;
+use crate::upcalls::Upcalls;
+use crate::value::{Value, seq};
 use adl_prim::Bin;
-
-/// The partial derivative with respect to an operand.
-pub(crate) enum Partial {
-    /// The operand is not traced at this level.
-    Constant,
-    /// The partial derivative is 1.
-    One,
-    /// The partial derivative is this value.
-    By(Value),
-}
-
-/// An operand of an elementwise operation.
-pub(crate) struct Operand {
-    pub partial: Partial,
-    /// Whether it is a scalar, which is broadcast if the result is an array.
-    pub scalar: bool,
-}
 
 impl Operand {
     /// Builds an operand from its value, the partial derivative, and whether it is traced.
@@ -31,14 +14,8 @@ impl Operand {
     }
 }
 
-/// An elementwise operation with broadcasting: `dz = Σ partial_k * dx_k`.
-pub(crate) struct Elementwise {
-    pub operands: Vec<Operand>,
-    pub out: Option<Shape>,
-}
-
 impl Rule for Elementwise {
-    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, m: &mut dyn Upcalls, cts: &[Value], add: Add) -> Res<()> {
         for (k, o) in self.operands.iter().enumerate() {
             let g = match &o.partial {
                 Partial::Constant => continue,
@@ -51,7 +28,7 @@ impl Rule for Elementwise {
         Ok(())
     }
 
-    fn push(&self, machine: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, machine: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         let mut sum = Value::Zero;
         for (o, t) in self.operands.iter().zip(tangents) {
             if matches!(t, Value::Zero) {
@@ -77,7 +54,7 @@ impl Rule for Elementwise {
 
 /// `ct * partial`, which is 0 if either factor is 0. An element that was not selected has a zero cotangent, and
 /// its partial derivative may be infinite.
-pub(super) fn masked_mul(m: &mut Machine, ct: Value, p: Value) -> Res<Value> {
+pub(super) fn masked_mul(m: &mut dyn Upcalls, ct: Value, p: Value) -> Res<Value> {
     if matches!(&ct, Value::Float(x) if *x == 0.0) && !matches!(p, Value::Array(_) | Value::Dual(_)) {
         return Ok(Value::Zero);
     }

@@ -1,15 +1,14 @@
 //! Derivative rules of operations that move elements: gathers, and their transposes, scatter-adds.
 
-use super::{Add, Rule, View, reshape, zeros};
+use super::{Add, Gather, Rule, View, reshape, zeros};
 use crate::ad;
 use crate::error::{Error, Res, codes};
-use crate::ops;
+use crate::upcalls::{Upcalls, call};
 use crate::value::{Buf, Shape, Value, array, seq};
-use crate::vm::Machine;
 use adl_prim::{ArrayFn, Prim};
 
 /// Zeros of a shape, with values added at flat offsets.
-pub(crate) fn scatter_add(m: &mut Machine, shape: &[usize], at: &[i64], vals: Vec<Value>) -> Res<Value> {
+pub(crate) fn scatter_add(m: &mut dyn Upcalls, shape: &[usize], at: &[i64], vals: Vec<Value>) -> Res<Value> {
     let n: usize = shape.iter().product();
     let vals = seq::pack(m, vals)?;
     let flat = spread(m, n, at, vals)?;
@@ -17,7 +16,7 @@ pub(crate) fn scatter_add(m: &mut Machine, shape: &[usize], at: &[i64], vals: Ve
 }
 
 /// A vector of `len` zeros with `vals[k]` added at `at[k]`; negative offsets are skipped.
-fn spread(machine: &mut Machine, len: usize, at: &[i64], vals: Value) -> Res<Value> {
+fn spread(machine: &mut dyn Upcalls, len: usize, at: &[i64], vals: Value) -> Res<Value> {
     if let Value::Array(a) = &vals {
         match a.buf() {
             Buf::F64(v) => {
@@ -67,11 +66,11 @@ struct Spread {
 }
 
 impl Rule for Spread {
-    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, m: &mut dyn Upcalls, cts: &[Value], add: Add) -> Res<()> {
         let g = take(m, &cts[0], &self.at)?;
         add(m, 0, g)
     }
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         if matches!(tangents[0], Value::Zero) {
             return Ok(vec![Value::Zero]);
         }
@@ -83,7 +82,7 @@ impl Rule for Spread {
 }
 
 /// Elements of a vector at offsets; 0 where the offset is negative.
-pub(super) fn take(machine: &mut Machine, value: &Value, at: &[i64]) -> Res<Value> {
+pub(super) fn take(machine: &mut dyn Upcalls, value: &Value, at: &[i64]) -> Res<Value> {
     if let Value::Array(a) = value {
         match a.buf() {
             Buf::F64(x) => {
@@ -107,20 +106,12 @@ pub(super) fn take(machine: &mut Machine, value: &Value, at: &[i64]) -> Res<Valu
     ad::result(machine, level, vec![part], out, std::rc::Rc::new(rule))
 }
 
-/// `out[k] = in[map[k]]`, or 0 where `map[k]` is negative. `map` indexes the concatenated elements of all
-/// inputs.
-pub(crate) struct Gather {
-    pub map: Vec<i64>,
-    pub ins: Vec<Option<Shape>>,
-    pub out: Option<Shape>,
-}
-
 fn size(s: &Option<Shape>) -> usize {
     s.as_ref().map_or(1, |s| s.iter().product())
 }
 
 impl Rule for Gather {
-    fn pull(&self, machine: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, machine: &mut dyn Upcalls, cts: &[Value], add: Add) -> Res<()> {
         let total: usize = self.ins.iter().map(size).sum();
         let ct = match (&self.out, &cts[0]) {
             (None, v) => seq::pack(machine, vec![v.clone()])?,
@@ -148,7 +139,7 @@ impl Rule for Gather {
         Ok(())
     }
 
-    fn push(&self, machine: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, machine: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         let Some(some) = tangents.iter().find(|t| !matches!(t, Value::Zero)) else { return Ok(vec![Value::Zero]) };
         let mut flat: Option<Value> = None;
         for (t, s) in tangents.iter().zip(&self.ins) {
@@ -159,7 +150,7 @@ impl Rule for Gather {
             };
             flat = Some(match flat {
                 None => t,
-                Some(f) => ops::call(machine, Prim::Array(ArrayFn::Concat), &[], vec![f, t])?,
+                Some(f) => call(machine, Prim::Array(ArrayFn::Concat), &[], vec![f, t])?,
             });
         }
         let out = take(machine, &flat.unwrap_or_default(), &self.map)?;

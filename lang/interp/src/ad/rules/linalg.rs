@@ -1,35 +1,28 @@
 //! Derivative rules of matrix products and linear systems.
 
-use super::{Add, Rule, View};
+use super::{Add, MatMul, Rule, Solve, View};
 use crate::error::Res;
-use crate::ops::{self, arith};
+use crate::ops::arith;
+use crate::upcalls::{Upcalls, call};
 use crate::value::{Value, seq};
-use crate::vm::Machine;
 use adl_prim::{ArrayFn, Bin, LinalgFn, Prim, ReductionFn};
 
-/// Products of matrices and vectors. `traced` says which operands get a cotangent.
-pub(crate) struct MatMul {
-    pub a: Value,
-    pub b: Value,
-    pub traced: [bool; 2],
+fn mul(m: &mut dyn Upcalls, a: Value, b: Value) -> Res<Value> {
+    call(m, Prim::Reduction(ReductionFn::MatMul), &[], vec![a, b])
 }
 
-fn mul(m: &mut Machine, a: Value, b: Value) -> Res<Value> {
-    ops::call(m, Prim::Reduction(ReductionFn::MatMul), &[], vec![a, b])
-}
-
-fn transposed(m: &mut Machine, a: Value) -> Res<Value> {
-    ops::call(m, Prim::Array(ArrayFn::TransposeArray), &[], vec![a])
+fn transposed(m: &mut dyn Upcalls, a: Value) -> Res<Value> {
+    call(m, Prim::Array(ArrayFn::TransposeArray), &[], vec![a])
 }
 
 impl Rule for MatMul {
-    fn pull(&self, machine: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, machine: &mut dyn Upcalls, cts: &[Value], add: Add) -> Res<()> {
         let rank = |v: &Value| seq::shape(v).map_or(0, smallvec::SmallVec::len);
         let vectors = (rank(&self.a) == 1, rank(&self.b) == 1);
         let cotangent = &cts[0];
         if self.traced[0] {
             let g = if vectors.1 {
-                ops::call(machine, Prim::Reduction(ReductionFn::Outer), &[], vec![cotangent.clone(), self.b.clone()])?
+                call(machine, Prim::Reduction(ReductionFn::Outer), &[], vec![cotangent.clone(), self.b.clone()])?
             } else {
                 let bt = transposed(machine, self.b.clone())?;
                 mul(machine, cotangent.clone(), bt)?
@@ -38,7 +31,7 @@ impl Rule for MatMul {
         }
         if self.traced[1] {
             let g = if vectors.0 {
-                ops::call(machine, Prim::Reduction(ReductionFn::Outer), &[], vec![self.a.clone(), cotangent.clone()])?
+                call(machine, Prim::Reduction(ReductionFn::Outer), &[], vec![self.a.clone(), cotangent.clone()])?
             } else if vectors.1 {
                 mul(machine, cotangent.clone(), self.a.clone())?
             } else {
@@ -50,7 +43,7 @@ impl Rule for MatMul {
         Ok(())
     }
 
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         let mut sum = Value::Zero;
         if !matches!(tangents[0], Value::Zero) {
             sum = mul(m, tangents[0].clone(), self.b.clone())?;
@@ -66,19 +59,13 @@ impl Rule for MatMul {
     }
 }
 
-/// `x = a⁻¹ b`: `dx = a⁻¹ (db - da x)`.
-pub(crate) struct Solve {
-    pub a: Value,
-    pub x: Value,
-}
-
 impl Rule for Solve {
-    fn pull(&self, machine: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, machine: &mut dyn Upcalls, cts: &[Value], add: Add) -> Res<()> {
         let at = transposed(machine, self.a.clone())?;
-        let gb = ops::call(machine, Prim::Linalg(LinalgFn::LinSolve), &[], vec![at, cts[0].clone()])?;
+        let gb = call(machine, Prim::Linalg(LinalgFn::LinSolve), &[], vec![at, cts[0].clone()])?;
         add(machine, 1, gb.clone())?;
         let ga = if seq::shape(&self.x).map_or(0, smallvec::SmallVec::len) == 1 {
-            ops::call(machine, Prim::Reduction(ReductionFn::Outer), &[], vec![gb, self.x.clone()])?
+            call(machine, Prim::Reduction(ReductionFn::Outer), &[], vec![gb, self.x.clone()])?
         } else {
             let xt = transposed(machine, self.x.clone())?;
             mul(machine, gb, xt)?
@@ -87,7 +74,7 @@ impl Rule for Solve {
         add(machine, 0, ga)
     }
 
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         let mut rhs = tangents[1].clone();
         if !matches!(tangents[0], Value::Zero) {
             let dax = mul(m, tangents[0].clone(), self.x.clone())?;
@@ -96,7 +83,7 @@ impl Rule for Solve {
         if matches!(rhs, Value::Zero) {
             return Ok(vec![Value::Zero]);
         }
-        Ok(vec![ops::call(m, Prim::Linalg(LinalgFn::LinSolve), &[], vec![self.a.clone(), rhs])?])
+        Ok(vec![call(m, Prim::Linalg(LinalgFn::LinSolve), &[], vec![self.a.clone(), rhs])?])
     }
     fn view(&self) -> View<'_> {
         View::Solve(self)

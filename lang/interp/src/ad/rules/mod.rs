@@ -6,44 +6,18 @@ mod linalg;
 mod reductions;
 mod scatter;
 
-pub(crate) use elementwise::{Elementwise, Operand, Partial};
-pub(crate) use gather::{Gather, scatter_add};
-pub(crate) use linalg::{MatMul, Solve};
-pub(crate) use reductions::{Cumsum, Dot, SumRows};
+pub(crate) use super::maps::{Dot, Elementwise, Gather, MatMul, Operand, Partial, Solve, View};
+pub(crate) use crate::ops::shapes::{flat_elem, reshape, total};
+pub(crate) use gather::scatter_add;
+pub(crate) use reductions::{Cumsum, SumRows};
 pub(crate) use scatter::{put, scatter};
 
 use super::tape::Rule;
 use crate::error::Res;
-use crate::ops;
-use crate::value::{Buf, Kind, Shape, Value, array, compare, seq};
-use crate::vm::Machine;
-use adl_prim::{ArrayFn, Prim, ReductionFn};
+use crate::upcalls::Upcalls;
+use crate::value::{Buf, Kind, Shape, Value, array, compare};
 
-/// The linear map of a rule, on single scalars, for the engines that have no arrays.
-pub(crate) enum View<'a> {
-    /// Elementwise.
-    Elementwise(&'a Elementwise),
-    /// A gather.
-    Gather(&'a Gather),
-    /// A scatter-add into a vector of the given length; negative offsets are skipped.
-    Spread(&'a [i64], usize),
-    /// A product of matrices and vectors.
-    MatMul(&'a MatMul),
-    /// A linear system.
-    Solve(&'a Solve),
-    /// An inner product.
-    Dot(&'a Dot),
-    /// The sum of the given number of rows.
-    SumRows(usize),
-    /// Running sums over the first axis.
-    Cumsum,
-    /// A conversion of precision.
-    Convert,
-    /// Only known by running the rule; with one of its outputs, if the rule keeps one.
-    Opaque(Option<&'a Value>),
-}
-
-type Add<'a> = &'a mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>;
+type Add<'a> = &'a mut dyn FnMut(&mut dyn Upcalls, usize, Value) -> Res<()>;
 
 /// Zeros of a shape, or a scalar zero, with the precision of `like`.
 fn zeros(shape: &Option<Shape>, like: &Value) -> Res<Value> {
@@ -58,38 +32,4 @@ fn zeros(shape: &Option<Shape>, like: &Value) -> Res<Value> {
         (Some(s), true) => array::make(s.clone(), Buf::F32(array::filled(0.0, array::count(s)?)?)),
         (Some(s), false) => array::make(s.clone(), Buf::F64(array::filled(0.0, array::count(s)?)?)),
     })
-}
-
-/// The sum of all elements of an array of any rank.
-pub(crate) fn total(m: &mut Machine, v: Value) -> Res<Value> {
-    let mut value = v;
-    while let Some(shape) = seq::shape(&value) {
-        if shape.len() > 1 {
-            let n: usize = shape.iter().product();
-            value = reshape(m, value, Shape::from_slice(&[n]))?;
-        }
-        value = ops::call(
-            m,
-            Prim::Reduction(ReductionFn::Sum),
-            &[Value::Rep(std::rc::Rc::new(crate::value::Rep::Float))],
-            vec![value],
-        )?;
-    }
-    Ok(value)
-}
-
-/// The same elements in another shape.
-pub(crate) fn reshape(m: &mut Machine, v: Value, shape: Shape) -> Res<Value> {
-    if seq::shape(&v).is_none_or(|s| *s == shape) {
-        return Ok(v);
-    }
-    let extents = array::ints(shape.iter().map(|n| *n as i64).collect());
-    ops::call(m, Prim::Array(ArrayFn::Reshape), &[], vec![extents, v])
-}
-
-/// An element at a flat offset.
-pub(crate) fn flat_elem(m: &mut Machine, v: &Value, offset: usize) -> Res<Value> {
-    let n: usize = seq::shape(v).map_or(0, |s| s.iter().product());
-    let flat = reshape(m, v.clone(), Shape::from_slice(&[n]))?;
-    seq::elem(m, &flat, offset)
 }

@@ -1,11 +1,11 @@
 //! Derivative rules of sums.
 
 use super::elementwise::masked_mul;
-use super::{Add, Rule, View};
+use super::{Add, Dot, Rule, View};
 use crate::error::Res;
-use crate::ops::{self, arith};
+use crate::ops::arith;
+use crate::upcalls::{Upcalls, call};
 use crate::value::Value;
-use crate::vm::Machine;
 use adl_prim::{ArrayFn, Bin, Prim, ReductionFn};
 
 /// The sum over the first axis.
@@ -14,15 +14,15 @@ pub(crate) struct SumRows {
 }
 
 impl Rule for SumRows {
-    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
-        let g = ops::call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(self.n as i64), cts[0].clone()])?;
+    fn pull(&self, m: &mut dyn Upcalls, cts: &[Value], add: Add) -> Res<()> {
+        let g = call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(self.n as i64), cts[0].clone()])?;
         add(m, 0, g)
     }
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         if matches!(tangents[0], Value::Zero) {
             return Ok(vec![Value::Zero]);
         }
-        Ok(vec![ops::call(
+        Ok(vec![call(
             m,
             Prim::Reduction(ReductionFn::Sum),
             &[Value::Rep(std::rc::Rc::new(crate::value::Rep::Float))],
@@ -38,17 +38,17 @@ impl Rule for SumRows {
 pub(crate) struct Cumsum;
 
 impl Rule for Cumsum {
-    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
-        let r = ops::call(m, Prim::Array(ArrayFn::Reverse), &[], vec![cts[0].clone()])?;
-        let s = ops::call(m, Prim::Reduction(ReductionFn::Cumsum), &[], vec![r])?;
-        let g = ops::call(m, Prim::Array(ArrayFn::Reverse), &[], vec![s])?;
+    fn pull(&self, m: &mut dyn Upcalls, cts: &[Value], add: Add) -> Res<()> {
+        let r = call(m, Prim::Array(ArrayFn::Reverse), &[], vec![cts[0].clone()])?;
+        let s = call(m, Prim::Reduction(ReductionFn::Cumsum), &[], vec![r])?;
+        let g = call(m, Prim::Array(ArrayFn::Reverse), &[], vec![s])?;
         add(m, 0, g)
     }
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         Ok(vec![if matches!(tangents[0], Value::Zero) {
             Value::Zero
         } else {
-            ops::call(m, Prim::Reduction(ReductionFn::Cumsum), &[], vec![tangents[0].clone()])?
+            call(m, Prim::Reduction(ReductionFn::Cumsum), &[], vec![tangents[0].clone()])?
         }])
     }
     fn view(&self) -> View<'_> {
@@ -56,15 +56,8 @@ impl Rule for Cumsum {
     }
 }
 
-/// Inner products.
-pub(crate) struct Dot {
-    pub a: Value,
-    pub b: Value,
-    pub traced: [bool; 2],
-}
-
 impl Rule for Dot {
-    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, m: &mut dyn Upcalls, cts: &[Value], add: Add) -> Res<()> {
         for (k, other) in [&self.b, &self.a].into_iter().enumerate() {
             if self.traced[k] {
                 let g = masked_mul(m, cts[0].clone(), other.clone())?;
@@ -73,11 +66,11 @@ impl Rule for Dot {
         }
         Ok(())
     }
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         let mut sum = Value::Zero;
         for (t, other) in tangents.iter().zip([&self.b, &self.a]) {
             if !matches!(t, Value::Zero) {
-                let d = ops::call(m, Prim::Reduction(ReductionFn::Dot), &[], vec![t.clone(), other.clone()])?;
+                let d = call(m, Prim::Reduction(ReductionFn::Dot), &[], vec![t.clone(), other.clone()])?;
                 sum = arith::bin(m, Bin::Add, sum, d)?;
             }
         }

@@ -4,8 +4,8 @@ use super::{Add, Gather, Rule, View, zeros};
 use crate::ad::{self, DerivativePart, Dual};
 use crate::error::Res;
 use crate::ops::call;
+use crate::upcalls::Upcalls;
 use crate::value::{Array, Buf, Shape, Value, array, seq};
-use crate::vm::Machine;
 use adl_prim::{ArrayFn, Prim};
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -67,11 +67,11 @@ impl Replace {
 }
 
 impl Rule for Replace {
-    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+    fn pull(&self, m: &mut dyn Upcalls, cts: &[Value], add: Add) -> Res<()> {
         self.pull_taken(m, cts.to_vec(), add)
     }
 
-    fn pull_taken(&self, machine: &mut Machine, mut cts: Vec<Value>, add: Add) -> Res<()> {
+    fn pull_taken(&self, machine: &mut dyn Upcalls, mut cts: Vec<Value>, add: Add) -> Res<()> {
         let Some(Value::Array(ct)) =
             cts.pop_if(|v| matches!(v, Value::Array(a) if matches!(a.buf(), Buf::F64(_) | Buf::F32(_))))
         else {
@@ -87,7 +87,7 @@ impl Rule for Replace {
         add(machine, 1, array::make(self.values.clone(), values))
     }
 
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
         self.elements().push(m, tangents)
     }
 
@@ -98,7 +98,7 @@ impl Rule for Replace {
 
 /// `scatter` or `scatter_within` on traced numbers. The destination is moved out of `args`, so that it is
 /// updated in place if it is not shared.
-pub(crate) fn scatter(m: &mut Machine, level: u16, p: Prim, args: &mut [Value]) -> Res<Value> {
+pub(crate) fn scatter(m: &mut dyn Upcalls, level: u16, p: Prim, args: &mut [Value]) -> Res<Value> {
     let at = args[1].clone();
     let places = match &at {
         Value::Array(a) => match a.buf() {
@@ -107,17 +107,17 @@ pub(crate) fn scatter(m: &mut Machine, level: u16, p: Prim, args: &mut [Value]) 
         },
         _ => Vec::new(),
     };
-    let write = |m: &mut Machine, dest: Value, values: Value| call(m, p, &[], vec![dest, at.clone(), values]);
+    let write = |m: &mut dyn Upcalls, dest: Value, values: Value| call(m, p, &[], vec![dest, at.clone(), values]);
     replaced(m, level, [std::mem::take(&mut args[0]), args[2].clone()], &write, &|dest, values| {
         Replace::new(&places, dest, values)
     })
 }
 
 /// Replaces one element or row, as a scatter of an array of one.
-pub(crate) fn put(machine: &mut Machine, level: u16, args: &mut [Value]) -> Res<Value> {
+pub(crate) fn put(machine: &mut dyn Upcalls, level: u16, args: &mut [Value]) -> Res<Value> {
     let at = args[1].clone();
     let one = call(machine, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(1), args[2].clone()])?;
-    let write = |m: &mut Machine, dest: Value, values: Value| {
+    let write = |m: &mut dyn Upcalls, dest: Value, values: Value| {
         let value = seq::elem(m, &values, 0)?;
         call(m, Prim::Array(ArrayFn::Put), &[], vec![dest, at.clone(), value])
     };
@@ -133,17 +133,17 @@ pub(crate) fn put(machine: &mut Machine, level: u16, args: &mut [Value]) -> Res<
 
 /// Applies `write` to the destination and values at a level, and to their tangents.
 fn replaced(
-    machine: &mut Machine,
+    machine: &mut dyn Upcalls,
     level: u16,
     [dest, values]: [Value; 2],
-    write: &dyn Fn(&mut Machine, Value, Value) -> Res<Value>,
+    write: &dyn Fn(&mut dyn Upcalls, Value, Value) -> Res<Value>,
     rule: &dyn Fn(Shape, Shape) -> Replace,
 ) -> Res<Value> {
     let (dest, dest_part) = split_taken(dest, level);
     let (values, values_part) = ad::split(&values, level);
     let shape = seq::shape(&values).cloned().unwrap_or_default();
     let primal = write(machine, dest, values)?;
-    if machine.ad.tape(level).is_some() {
+    if machine.tape(level).is_some() {
         let rule = rule(seq::shape(&primal).cloned().unwrap_or_default(), shape);
         return ad::result(machine, level, vec![dest_part, values_part], primal, Rc::new(rule));
     }

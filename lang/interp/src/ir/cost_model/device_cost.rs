@@ -3,7 +3,7 @@
 //! here.
 
 use super::known_sizes::Sizes;
-use crate::ir::native::LoweredIr;
+use crate::ir::lowered_ir::LoweredIr;
 use crate::limits::ir_cost_model_device_cost::{DEPTH, ITERATIONS, KNOWN};
 use crate::value::{Value, seq};
 use adl_ir::{Block, FnId, Function, Loop, Op, Stmt, Trip, Ty, Var};

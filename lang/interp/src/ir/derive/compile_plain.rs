@@ -7,6 +7,8 @@
 use super::{CompiledAd, NotCompiled, entered, not, with};
 use crate::device::{CallTarget, CpuTimer};
 use crate::error::Res;
+use crate::ir::native::state_of;
+use crate::upcalls::RunsLowered;
 use crate::value::Value;
 use crate::vm::{Fun, Machine};
 use adl_ir::Zeros;
@@ -122,11 +124,7 @@ fn offered(m: &mut Machine, fun: &Fun, leaves: &[Value]) -> Res<(Option<Vec<Valu
 /// before.
 pub(super) fn compiled(m: &Machine, fun: &Fun, args: &[Value]) -> bool {
     let (Fun::Member(g, i), Some(compiler)) = (fun, &m.compiler) else { return false };
-    g.codes[*i as usize]
-        .lowered
-        .native
-        .as_ref()
-        .is_some_and(|s| s.compile_for(compiler, &m.compiled_ad.clock, args.iter()))
+    state_of(&g.codes[*i as usize]).is_some_and(|s| s.compile_for(compiler, &m.compiled_ad.clock, args.iter()))
 }
 
 impl CompiledAd {

@@ -9,10 +9,11 @@ use crate::device::DeviceRuns;
 use crate::error::{Error, Res, codes};
 use crate::ir::evaluator_values::{val, value};
 pub(super) use crate::limits::ir_derive_cost::FUEL;
-use crate::ops::comm::Site;
-use crate::ops::{self, data_text};
+use crate::ops::data_text;
 use crate::polling;
+use crate::upcalls::{Site, Upcalls};
 use crate::value::Value;
+use crate::value::each::laid_out;
 use crate::vm::Machine;
 use adl_ad::segment::Segments;
 use adl_ad::soac::Decision;
@@ -109,7 +110,7 @@ fn on_device(machine: &mut Machine, f: &Value, x: &Value) -> Res<DeviceRuns> {
     }
     let before = machine.device.open().map(|d| d.used()).unwrap_or_default();
     if let Some((y, map)) = super::record(machine, f, x)?
-        && let (Value::Float(_) | Value::F32(_), Some(main)) = (&y, map.main.clone())
+        && let (Value::Float(_) | Value::F32(_), Some(main)) = (&y, super::compiled(&map))
     {
         let one = if matches!(y, Value::F32(_)) { Value::F32(1.0) } else { Value::Float(1.0) };
         super::apply(machine, &LinearMap { transposed: true, ..map }, &main, &one)?;
@@ -178,7 +179,7 @@ fn passes(
 /// The differentiation rules of the reductions, scans, comprehensions and other constructs in a derivative, one
 /// line of text each.
 pub fn rules_of(m: &Machine, e: &super::DerivativeRecord) -> Vec<String> {
-    let line = |(l, d): (usize, Decision)| super::table::rule(d.construct, l, d.rule, &d.why);
+    let line = |(l, d): (usize, Decision)| crate::value::report_tables::rule(d.construct, l, d.rule, &d.why);
     e.func.map_or_else(Vec::new, |f| rules(m, f).into_iter().map(line).collect())
 }
 
@@ -373,7 +374,7 @@ impl Host for Builtins<'_> {
         let leaves = args.iter().map(value).collect();
         let at = at.map_or(Value::Unit, value);
         let site = Site { at: Span::default(), everywhere: false };
-        let outs = ops::comm::collective(self.0, kind, leaves, &at, site).map_err(|e| e.diag.message)?;
+        let outs = self.0.collective(kind, leaves, &at, site).map_err(|e| e.diag.message)?;
         outs.iter().map(|v| val(v).ok_or_else(|| format!("`comm.{}` is not counted", kind.word()))).collect()
     }
 
@@ -392,11 +393,11 @@ impl Host for Builtins<'_> {
             return Ok(v);
         }
         let mut vs: Vec<Value> = args.iter().map(value).collect();
-        let out = ops::apply(self.0, prim, &[], &mut vs).map_err(|e| e.diag.message)?;
+        let out = self.0.apply_primitive(prim, &[], &mut vs).map_err(|e| e.diag.message)?;
         let parts = match out {
             Value::Unit => Vec::new(),
             Value::Tuple(t) => t.0.clone(),
-            v => vec![ops::comm::laid_out(v)],
+            v => vec![laid_out(v)],
         };
         parts.iter().map(|v| val(v).ok_or_else(|| format!("`{}` is not counted", prim.name()))).collect()
     }

@@ -1,13 +1,14 @@
 //! Derivatives in many directions at once, and sparsity patterns of Jacobians.
 
 use super::cost::{Builtins, FUEL};
-use super::{CompiledAd, Linearized, NotCompiled, with};
-use crate::ad::linear::{self, LinearMap};
+use super::{CompiledAd, Linearized, NotCompiled, SparsityPattern, with};
+use crate::ad::linear::{LinearMap, linear_fun};
 use crate::error::{Res, codes};
 use crate::ir::boxes;
 use crate::ir::evaluator_values::val;
 use crate::ir::tangents::unsigned_zeros;
 use crate::limits::ir_derive_directions::{FEWEST, LARGEST};
+use crate::upcalls::{RunsLowered, Upcalls};
 use crate::value::{Buf, Shape, Value, array, seq};
 use crate::vm::{Fun, Machine};
 use adl_ir::eval::{Deps, Evaluator};
@@ -49,6 +50,7 @@ pub(crate) fn images(
     narrow: bool,
     seed: &dyn Fn(usize, usize) -> bool,
 ) -> Res<Vec<f64>> {
+    let one_direction = linear_fun(map.clone());
     let mut out = vec![0.0; to * directions];
     let part = (LARGEST / from.max(to).max(1)).max(FEWEST).min(directions);
     let mut lo = 0;
@@ -64,7 +66,10 @@ pub(crate) fn images(
             let (column, step, first) = match &whole {
                 Some(all) => (all, width, j),
                 None => {
-                    one = numbers(&linear::apply(machine, map, matrix(&[from], narrow, &|i| seed(i, lo + j)))?, to);
+                    one = numbers(
+                        &Upcalls::call(machine, &one_direction, &[matrix(&[from], narrow, &|i| seed(i, lo + j))])?,
+                        to,
+                    );
                     (&one, 1, 0)
                 }
             };
@@ -106,7 +111,7 @@ fn at_once(
     narrow: bool,
     seed: &dyn Fn(usize, usize) -> bool,
 ) -> Res<Option<Vec<f64>>> {
-    let Some(main) = map.main.clone() else { return Ok(None) };
+    let Some(main) = super::compiled(map) else { return Ok(None) };
     let Ok(f) = with(machine, |compiled_ad, _| compiled_ad.wide(&main.lined, map.transposed)) else { return Ok(None) };
     if !main.lined.active.first().is_some_and(|a| *a) {
         return Ok(Some(vec![0.0; to * width]));
@@ -129,7 +134,7 @@ fn at_once(
 
 /// Whether the code of the map shows that its matrix is diagonal at every point.
 pub(crate) fn diagonal(m: &mut Machine, map: &LinearMap) -> bool {
-    let Some(main) = map.main.clone() else { return false };
+    let Some(main) = super::compiled(map) else { return false };
     let active = main.lined.active.first().is_some_and(|a| *a);
     active
         && with(m, |compiled_ad, _| {
@@ -138,16 +143,6 @@ pub(crate) fn diagonal(m: &mut Machine, map: &LinearMap) -> bool {
                 .is_ok_and(|f| adl_ad::diagonal::is_diagonal(&compiled_ad.program, f)))
         })
         .unwrap_or(false)
-}
-
-/// A sparsity pattern that was derived from the code, with what it depends on; no pattern if the sets became
-/// too large.
-#[derive(Debug)]
-pub(super) struct SparsityPattern {
-    size: (usize, usize),
-    entries: u64,
-    residuals: Vec<Val>,
-    rows: Option<Rc<Vec<Vec<u32>>>>,
 }
 
 /// Derives the pattern of [`dependences`] from the code of the function. It holds for all points with the same
@@ -172,7 +167,7 @@ fn coded(
     exact: bool,
     entries: u64,
 ) -> Option<Rc<Vec<Vec<u32>>>> {
-    let main = map.main.clone().filter(|main| main.lined.active.first().is_some_and(|a| *a))?;
+    let main = super::compiled(map).filter(|main| main.lined.active.first().is_some_and(|a| *a))?;
     let structure = with(machine, |compiled_ad, _| {
         let f = compiled_ad.linear_half(&main.lined)?;
         compiled_ad
@@ -246,7 +241,7 @@ fn sets(
     most: usize,
     entries: u64,
 ) -> Option<Vec<Vec<u32>>> {
-    let main = map.main.clone()?;
+    let main = super::compiled(map)?;
     let kept = main.lined.kept.iter().map(boxes::boxes);
     let unpacked: Vec<Value> = main.residuals.iter().zip(kept).map(|(v, n)| boxes::unpack(v.clone(), n)).collect();
     let stored: usize = unpacked.iter().map(|v| seq::shape(v).map_or(1, |s| s.iter().product())).sum();

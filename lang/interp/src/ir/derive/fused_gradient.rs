@@ -11,37 +11,21 @@
 //!   does not.
 
 use super::{
-    CompiledAd, Linearized, NotCompiled, PreparedGradient, answer, attempt, gradient_target, readied, recorded_by,
-    wanted, with,
+    CompiledAd, FusedGradient, Linearized, NotCompiled, PreparedGradient, UnsignedZeros, answer, attempt,
+    gradient_target, readied, recorded_by, wanted, with,
 };
 use crate::ad::linear::LinearMap;
 use crate::error::Res;
-use crate::ir::native::OnDevice;
+use crate::ir::native::{OnDevice, state_of};
 use crate::ir::{fuse_elementwise, tangents};
 use crate::limits::ir_derive_fused_gradient::{MANY, MOST, WORTH};
+use crate::upcalls::RunsLowered;
 use crate::value::{Kind, Value, seq};
 use crate::vm::{Fun, Machine};
 use adl_ir::{Block, Builder, FnId, Function, Lit, Op, Ty, Var};
 use adl_prim::Bin;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-
-/// Both halves as one function.
-#[derive(Clone)]
-pub(super) struct FusedGradient {
-    fun: Rc<Fun>,
-    plain: UnsignedZeros,
-    /// Whether it also returns the value.
-    value: bool,
-}
-
-/// The gradients in which the function itself already replaces -0 by 0.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum UnsignedZeros {
-    None,
-    Vectors,
-    Arrays,
-}
 
 /// The result of differentiating a function at a point.
 pub(crate) enum Differentiated {
@@ -165,8 +149,7 @@ pub(super) fn fused_for_device(m: &mut Machine, l: &Linearized, value: bool) -> 
     }
     let whole = made.get()?.clone()?;
     let Fun::Member(g, i) = &*whole.fun else { return None };
-    let refused =
-        g.codes[*i as usize].lowered.native.as_ref().is_some_and(|s| matches!(s.on_device(), Some(OnDevice::Never(_))));
+    let refused = state_of(&g.codes[*i as usize]).is_some_and(|s| matches!(s.on_device(), Some(OnDevice::Never(_))));
     (!refused).then_some(whole)
 }
 
@@ -180,7 +163,7 @@ fn native(machine: &mut Machine, ready: &PreparedGradient, value: bool) -> Optio
     let whole = made(machine, l, value)?;
     let Fun::Member(g, i) = &*whole.fun else { return None };
     let code = g.codes[*i as usize].clone();
-    let ready = match (&code.lowered.native, l.profile.native.get()) {
+    let ready = match (state_of(&code), l.profile.native.get()) {
         (Some(state), true) => state.compile_for(&compiler, &machine.compiled_ad.clock, ready.leaves.iter()),
         _ => machine.native_code(&code, ready.leaves.iter()).is_some(),
     };
@@ -237,7 +220,7 @@ impl Linearized {
 
 /// Records the time of a gradient that began at `start`, after its derivative `map` was applied.
 pub(crate) fn took(map: &LinearMap, start: Instant) {
-    if let Some(main) = &map.main {
+    if let Some(main) = super::compiled(map) {
         main.lined.took(start.elapsed());
         if let Some(size) = main.cpu_only {
             gradient_target::took_here(&main.lined, size, start);

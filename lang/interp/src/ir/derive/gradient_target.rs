@@ -2,7 +2,8 @@
 //! faster for arguments of about that size. If both halves were timed separately, each would pay for
 //! transferring the data that the other one left on the other processor.
 
-use super::fused_gradient::{Differentiated, FusedGradient, fused_for_device, run};
+use super::FusedGradient;
+use super::fused_gradient::{Differentiated, fused_for_device, run};
 use super::{Linearized, NotCompiled, PreparedGradient};
 use crate::device::NextTarget;
 use crate::error::Res;

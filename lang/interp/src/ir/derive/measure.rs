@@ -1,12 +1,13 @@
 //! Measures a gradient: the bytes of the residuals that were stored and, by a second run with counters, the
 //! peak memory and the work.
 
+use super::ResolvedPlan;
 use super::cost::{Builtins, ones};
-use super::resolve_plan::ResolvedPlan;
 use super::{CompiledAd, NotCompiled, Specialized, not, with};
 use crate::error::Res;
 use crate::ir::evaluator_values::val;
 use crate::limits::ir_derive_measure::FUEL;
+use crate::upcalls::RunsLowered;
 use crate::value::{Array, Buf, Kind, Value};
 use crate::vm::Machine;
 use adl_ad::segment::Segments;

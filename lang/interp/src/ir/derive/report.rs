@@ -1,11 +1,13 @@
 //! `residuals f x` as data: the record inside the prelude's type `Residuals`.
 
+use super::ResolvedPlan;
 use super::measure::{self, Measured};
-use super::plan::Plan;
-use super::resolve_plan::{self, ProfiledFunction, ResolvedPlan};
+use super::resolve_plan::{self, ProfiledFunction};
 use super::{NotCompiled, Specialized, entered, not};
 use crate::error::Res;
 use crate::ops::data_text;
+use crate::value::plan::Plan;
+pub use crate::value::report_tables::{count, size};
 use crate::value::{Buf, Record, Shape, Value, array};
 use crate::vm::Machine;
 use adl_ad::profile::{Forecast, Row};
@@ -190,26 +192,6 @@ fn stored_part(row: &Row, now: &Forecast) -> Option<f64> {
 /// A number of operations, as text.
 fn operations(n: u64) -> String {
     format!("{} {}", count(n), if n == 1 { "operation" } else { "operations" })
-}
-
-/// A number of bytes with a unit, as text.
-pub fn size(n: u64) -> String {
-    match n {
-        0..1000 => format!("{n} B"),
-        1000..1_000_000 => format!("{:.1} kB", n as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", n as f64 / 1e6),
-        _ => format!("{:.1} GB", n as f64 / 1e9),
-    }
-}
-
-/// A count with a unit prefix, as text.
-pub fn count(n: u64) -> String {
-    match n {
-        0..100_000 => n.to_string(),
-        100_000..100_000_000 => format!("{:.1}k", n as f64 / 1e3),
-        100_000_000..100_000_000_000 => format!("{:.1}M", n as f64 / 1e6),
-        _ => format!("{:.1}G", n as f64 / 1e9),
-    }
 }
 
 /// The type of a residual, such as `Float` or `[100]Float`, and how often it is stored.

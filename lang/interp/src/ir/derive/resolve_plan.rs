@@ -1,10 +1,11 @@
 //! Resolution of checkpointing plans: translates a plan by name into parameters of the transformations, using a
 //! profile of what the function would store.
 
-use super::plan::{Plan, bad};
-use super::{CompiledAd, NotCompiled, Specialized, not, with};
+use super::{CompiledAd, NotCompiled, ResolvedPlan, Specialized, not, with};
 use crate::error::{Res, codes};
 use crate::limits::ir_derive_resolve_plan::{FREE, LONG, REMEMBERED, ROW_STEPS};
+use crate::upcalls::RunsLowered;
+use crate::value::plan::{Plan, bad};
 use crate::value::{Buf, Value};
 use crate::vm::Machine;
 use adl_ad::profile::{Counted, Forecast, Row};
@@ -14,23 +15,12 @@ use adl_ir::FnId;
 use adl_specialise::Unsupported;
 use std::collections::BTreeSet;
 
-/// Parameters of the transformations.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub(crate) struct ResolvedPlan {
-    pub segments: Segments,
-    pub plan: unzip::UnzipPlan,
-}
-
 /// A function (its forward-mode transform) and the counts of a profiling run.
 #[derive(Clone, Debug)]
 pub(crate) struct ProfiledFunction {
     pub j: FnId,
     pub counted: Counted,
 }
-
-/// A cache of decisions, by function, plan and argument sizes.
-#[derive(Default)]
-pub(crate) struct PlanCache(Vec<((FnId, Plan, Vec<i64>), ResolvedPlan)>);
 
 /// Numbers of stored states that `Budget` tries for binomial checkpointing, largest first.
 const STATES: [u32; 7] = [256, 64, 32, 16, 8, 4, 1];

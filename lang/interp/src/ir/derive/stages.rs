@@ -1,6 +1,6 @@
 //! The IR of a function after each compilation stage, as text.
 
-use super::{CompiledAd, NotCompiled, Plan, Specialized, not, passes, resolve_plan, with};
+use super::{CompiledAd, NotCompiled, Plan, Specialized, not, passes, with};
 use crate::ir::native::{Listing, LoweredIr};
 use crate::ir::world;
 use crate::value::Value;
@@ -113,7 +113,7 @@ impl CompiledAd {
         };
         let how = match self.plan {
             Plan::RecomputeAll => adl_ad::unzip::UnzipPlan::recompute_all(),
-            _ => resolve_plan::ResolvedPlan::default().plan,
+            _ => super::ResolvedPlan::default().plan,
         };
         let id = self.ad.segmented(&mut self.program, specialized.entry.func, segments);
         let j = self.ad.jvp(&mut self.program, id, &wrt)?.func;

@@ -65,7 +65,7 @@ impl Linker {
             if adl_ir::verify::is_on() {
                 verified(&func, verify::verify(&code));
             }
-            code.lowered.native = Some(self.keep(program, next, kept, inlined, chains));
+            code.lowered.native = Some(Rc::new(self.keep(program, next, kept, inlined, chains)));
             self.codes.push(Rc::new(code));
             self.group = None;
         }

@@ -34,7 +34,7 @@ fn same(value: &Value, w: &Val) -> bool {
             let n: usize = a.shape.iter().product();
             n == b.elems.len()
                 && (n == 0 || a.shape[..] == b.shape[..])
-                && (0..n).all(|i| same(&super::super::element_ops::flat(value, i), &b.elems[i]))
+                && (0..n).all(|i| same(&crate::ops::element_ops::flat(value, i), &b.elems[i]))
         }
         (Value::Array(_) | Value::Data(_), Val::SymbolicZero) => match value {
             Value::Array(a) => {

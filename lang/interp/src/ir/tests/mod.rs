@@ -2,6 +2,7 @@ mod against_eval;
 
 use super::lower::Linker;
 use crate::host::NullHost;
+use crate::upcalls::RunsLowered;
 use crate::value::{ConInfo, Data, Value, array, compare};
 use crate::vm::Machine;
 use adl_ir::{Builder, Cmp, DataDecl, FnId, Loop, Op, Out, Program, Soac, SoacKind, Trip, Ty};

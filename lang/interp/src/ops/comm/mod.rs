@@ -11,33 +11,16 @@ mod wire;
 use super::{int, len};
 use crate::ad;
 use crate::error::{Error, Res, codes};
+pub(crate) use crate::upcalls::Site;
+use crate::value::each::differing;
+pub(crate) use crate::value::each::part;
 use crate::value::{Array, Buf, Data, Kind, Record, Tuple, Value, array, seq, vector_space};
 use crate::vm::Machine;
 use adl_ir::Collective;
 use adl_prim::CommFn;
-use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
-use adl_typing::ty;
 pub(crate) use exchange::{blocks, place};
 use std::rc::Rc;
-
-/// The value whose part of this rank is `v`.
-fn differing(v: Value) -> Value {
-    Value::Record(Rc::new(Record { names: [ty::each_field()].into(), vals: vec![v] }))
-}
-
-/// The part of this rank, if the value is an `Each`.
-pub(crate) fn part(v: &Value) -> Option<&Value> {
-    match v {
-        Value::Record(r) if r.names.len() == 1 && r.names[0] == ty::each_field() => r.vals.first(),
-        _ => None,
-    }
-}
-
-/// A value as the IR has it, in which an `Each` is laid out as the part of this rank.
-pub(crate) fn laid_out(v: Value) -> Value {
-    part(&v).cloned().unwrap_or(v)
-}
 
 fn own(v: &Value) -> Res<Value> {
     part(v).cloned().ok_or_else(|| Error::new(codes::STRUCTURE, "a value of each rank was expected"))
@@ -190,16 +173,6 @@ impl Digest {
             Buf::Unit => {}
         }
     }
-}
-
-/// Where a collective stands.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Site {
-    /// Its place in the program, which the ranks compare.
-    pub at: Span,
-    /// Whether it is recorded at every level of derivatives that is open, even if no operand of this rank has a derivative
-    /// there: those of another rank may have one, and each level sends messages of its own.
-    pub everywhere: bool,
 }
 
 /// Applies a collective to numbers and arrays, traced or not, in one message. `at` is the operand of the operation.

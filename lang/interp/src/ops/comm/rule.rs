@@ -1,11 +1,11 @@
 //! The derivative of a collective on a tape: it is linear, and its transpose is another collective.
 
-use super::{Site, collective};
+use super::Site;
 use crate::ad::tape::Rule;
 use crate::error::Res;
 use crate::ops::arith;
+use crate::upcalls::Upcalls;
 use crate::value::{Buf, Shape, Value, array, seq};
-use crate::vm::Machine;
 use adl_ir::Collective;
 use adl_prim::Bin;
 
@@ -18,7 +18,7 @@ pub(super) struct CollectiveRule {
 }
 
 /// The cotangent of an array may be a number, if all its elements are equal. Other ranks need its shape.
-fn with_shape(m: &mut Machine, ct: &Value, shape: Option<&Shape>) -> Res<Value> {
+fn with_shape(m: &mut dyn Upcalls, ct: &Value, shape: Option<&Shape>) -> Res<Value> {
     match shape {
         Some(shape) if !matches!(ct, Value::Zero) && seq::shape(ct).is_none() => {
             let zeros = array::make(shape.clone(), Buf::F64(array::filled(0.0, array::count(shape)?)?));
@@ -31,9 +31,9 @@ fn with_shape(m: &mut Machine, ct: &Value, shape: Option<&Shape>) -> Res<Value> 
 impl Rule for CollectiveRule {
     fn pull(
         &self,
-        m: &mut Machine,
+        m: &mut dyn Upcalls,
         cts: &[Value],
-        add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>,
+        add: &mut dyn FnMut(&mut dyn Upcalls, usize, Value) -> Res<()>,
     ) -> Res<()> {
         let at = match (self.kind, &self.at) {
             (Collective::Shift, Value::Int(k)) => Value::Int(k.wrapping_neg()),
@@ -41,12 +41,12 @@ impl Rule for CollectiveRule {
         };
         let shaped = cts.iter().zip(&self.outs).map(|(ct, shape)| with_shape(m, ct, shape.as_ref()));
         let cts = shaped.collect::<Res<Vec<_>>>()?;
-        let outs = collective(m, self.kind.transposed(), cts, &at, self.site)?;
+        let outs = m.collective(self.kind.transposed(), cts, &at, self.site)?;
         outs.into_iter().enumerate().try_for_each(|(k, v)| add(m, k, v))
     }
 
-    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
-        collective(m, self.kind, tangents.to_vec(), &self.at, self.site)
+    fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {
+        m.collective(self.kind, tangents.to_vec(), &self.at, self.site)
     }
 
     /// Another rank may have a cotangent where this one has none.

@@ -388,7 +388,7 @@ pub fn contract_by(terms: Terms, x: Factor, y: Factor, (n, m, k): (usize, usize,
     }
     for (at, o) in out.iter_mut().enumerate() {
         let all: Vec<f64> = (0..k).map(|l| terms.eval(x.at(at / m, l), y.at(at % m, l))).collect();
-        *o = super::sum(&all);
+        *o = crate::ops::kernels::sum(&all);
     }
 }
 
@@ -565,7 +565,7 @@ mod tests {
                 contract(x, y, (rows, cols, depth), &mut out);
                 assert_eq!(
                     known(&out),
-                    known(&all(&|t| crate::ops::sum_floats(t))),
+                    known(&all(&|t| crate::ops::kernels::sum(t))),
                     "{rows} {depth} {cols} {left_shape} {right_shape}"
                 );
             }
@@ -624,7 +624,7 @@ mod tests {
             let (left, right) = (numbers(rows * depth, 7919), numbers(cols * depth, 7907));
             let sum = |i: usize, j: usize| {
                 let terms: Vec<f64> = (0..depth).map(|l| left[i * depth + l] * right[j * depth + l]).collect();
-                crate::ops::sum_floats(&terms)
+                crate::ops::kernels::sum(&terms)
             };
             let want: Vec<f64> =
                 (0..rows).flat_map(|i| (0..cols).map(move |j| (i, j))).map(|(i, j)| sum(i, j)).collect();

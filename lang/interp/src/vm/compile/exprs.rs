@@ -4,7 +4,6 @@ use super::{Compiler, free_locals};
 use crate::error::Res;
 use crate::value::{ConInfo, Value};
 use crate::vm::code::{Code, I, IndexKind, Member, Origin, R};
-use crate::vm::profile::Profile;
 use crate::vm::{CodeList, Fun};
 use adl_prim::{NumberFn, Prim, Un};
 use adl_syntax::symbol::Symbol;
@@ -271,7 +270,7 @@ impl Compiler {
             .enumerate()
             .map(|(i, (_, h, lam, ty))| {
                 let mut code = self.function(h, lam, ty, &captured, &siblings)?;
-                code.profile = Profile::of(&code.instrs);
+                code.profile = super::profile_of(&code.instrs);
                 code.origin = Some(Rc::new(Origin {
                     members: group.clone(),
                     group: true,

@@ -29,7 +29,7 @@ pub(super) fn top(e: &Expr, name: Option<Symbol>) -> Res<Code> {
     c.has_output = outline::has_output(e, false);
     c.tail(e)?;
     let mut code = c.finish(0, 0)?;
-    code.profile = Profile::of(&code.instrs);
+    code.profile = profile_of(&code.instrs);
     if code.profile.keeps() {
         let members = Rc::new([(Local(u32::MAX), Vec::new(), thunk(e.clone(), name))]);
         code.origin = Some(Rc::new(Origin { members, group: false, index: 0, captured: Vec::new() }));
@@ -180,7 +180,7 @@ impl Compiler {
         let mut code = self.function(hidden, lam, ty, &captured, &[])?;
         let members = Rc::new([(Local(u32::MAX), hidden.to_vec(), lam.clone())]);
         code.origin = Some(Rc::new(Origin { members, group: false, index: 0, captured: captured.clone() }));
-        code.profile = Profile::of(&code.instrs);
+        code.profile = profile_of(&code.instrs);
         self.code.codes.push(Rc::new(code));
         let k = self.code.codes.len() as u32 - 1;
         let first = self.capture(&captured)?;
@@ -220,4 +220,13 @@ fn empty_array(ty: &Ty) -> Value {
         _ => return array::boxed(Vec::new()),
     };
     array::make(shape, buf)
+}
+
+/// The initial profile of code.
+fn profile_of(instrs: &[I]) -> Profile {
+    let loops = instrs.iter().any(|i| matches!(i, I::LoopNext(..) | I::Back(_)));
+    let calls = instrs
+        .iter()
+        .any(|i| matches!(i, I::For(..) | I::Call(..) | I::TailCall(..) | I::CallSibling(..) | I::TailSibling(..)));
+    Profile::new(loops, calls)
 }

@@ -2,14 +2,14 @@
 
 use super::tokens::{Text, TokenKind};
 use crate::error::{Res, codes};
+use crate::upcalls::Upcalls;
 use crate::value::{ConInfo, Data, Record, Rep, Tuple, Value, seq};
-use crate::vm::Machine;
 use adl_syntax::symbol::Symbol;
 use adl_typing::ty::{ConDecl, DataDecl, Ty};
 use std::rc::Rc;
 
 /// Reads bytes as a type.
-pub fn read(m: &mut Machine, path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
+pub fn read(m: &mut dyn Upcalls, path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
     let mut r = Reader { m, text: Text::new(path, bytes)?, inside: Vec::new() };
     if *rep == Rep::Other {
         return Err(r
@@ -31,7 +31,7 @@ enum PathStep {
 }
 
 struct Reader<'a, 'b> {
-    m: &'a mut Machine,
+    m: &'a mut dyn Upcalls,
     text: Text<'b>,
     inside: Vec<PathStep>,
 }
@@ -254,7 +254,7 @@ impl Reader<'_, '_> {
 
     /// The run-time type representation of a field, for a declaration's type arguments.
     fn field(&self, t: &Ty, d: &DataDecl, args: &[Rc<Rep>]) -> Rc<Rep> {
-        crate::value::rep::field_rep(&|id| self.m.definitions.datas.get(&id).cloned(), t, d, args)
+        crate::value::rep::field_rep(&|id| self.m.declaration(id), t, d, args)
     }
 }
 

@@ -3,12 +3,17 @@
 
 use crate::error::{Error, Res, codes};
 use crate::ops::interrupt::InterruptFlag;
-use crate::ops::{self, arith, parallel};
+use crate::ops::{arith, parallel};
 use crate::polling;
+use crate::upcalls::{Upcalls, call};
 use crate::value::{Array, Buf, Kind, Shape, Value, array, seq};
-use crate::vm::Machine;
 use adl_prim::{ArrayFn, Bin, Prim, ReductionFn};
 use std::rc::Rc;
+
+/// The error if an operation needs the shape of a symbolic zero; the derivative is then computed by taped AD.
+pub(crate) fn symbolic_zero(operation: &str) -> Box<Error> {
+    Error::new(codes::STRUCTURE, format!("the shape of an absent array is not known here ({operation})"))
+}
 
 fn kind() -> Box<Error> {
     Error::new(codes::STRUCTURE, "arrays of different elements")
@@ -17,7 +22,7 @@ fn kind() -> Box<Error> {
 fn arr(v: &Value) -> Res<&Rc<Array>> {
     match v {
         Value::Array(a) => Ok(a),
-        _ => Err(super::eval_op::symbolic_zero("elements")),
+        _ => Err(symbolic_zero("elements")),
     }
 }
 
@@ -107,7 +112,7 @@ pub(crate) fn extents(shape: &Value) -> Option<Shape> {
 
 /// A zero array of the given shape, to which `v` will be added at `at` leading indices.
 pub(crate) fn zeros(shape: &Value, v: &Value, at: usize) -> Res<Value> {
-    let shape = extents(shape).ok_or_else(|| super::eval_op::symbolic_zero("zeros of a shape"))?;
+    let shape = extents(shape).ok_or_else(|| symbolic_zero("zeros of a shape"))?;
     if shape.is_empty() {
         return Ok(Value::Zero);
     }
@@ -140,7 +145,7 @@ pub(crate) fn zero_like_elements(like: &Value, shape: Shape) -> Res<Value> {
 fn owned(v: Value) -> Res<Array> {
     match v {
         Value::Array(a) => Ok(Rc::try_unwrap(a).unwrap_or_else(|a| (*a).clone())),
-        _ => Err(super::eval_op::symbolic_zero("update")),
+        _ => Err(symbolic_zero("update")),
     }
 }
 
@@ -152,7 +157,7 @@ fn add_ints(d: &mut [i64], s: &[i64]) -> Res<()> {
 }
 
 /// Adds `value` to the elements of `acc` from offset `offset` on, or to one element that is an array itself (`boxed`).
-fn add_run(machine: &mut Machine, acc: &mut Array, offset: usize, value: &Value, boxed: bool) -> Res<()> {
+fn add_run(machine: &mut dyn Upcalls, acc: &mut Array, offset: usize, value: &Value, boxed: bool) -> Res<()> {
     match (acc.buf_mut(), value) {
         (Buf::F64(d), Value::Float(x)) => d[offset] += x,
         (Buf::F32(d), Value::F32(x)) => d[offset] += x,
@@ -187,7 +192,7 @@ fn add_run(machine: &mut Machine, acc: &mut Array, offset: usize, value: &Value,
 }
 
 /// `acc` with `v` added at the indices, in place if `acc` is not shared.
-pub(crate) fn add_at(m: &mut Machine, acc: Value, at: &[Value], v: Value) -> Res<Value> {
+pub(crate) fn add_at(m: &mut dyn Upcalls, acc: Value, at: &[Value], v: Value) -> Res<Value> {
     if matches!(v, Value::Zero) {
         return Ok(acc);
     }
@@ -225,7 +230,7 @@ pub(crate) fn slice(a: &Value, lo: &Value, hi: &Value) -> Res<Value> {
 }
 
 /// `acc` with `v` added to its rows from `lo` on.
-pub(crate) fn add_slice(m: &mut Machine, acc: Value, lo: &Value, v: Value) -> Res<Value> {
+pub(crate) fn add_slice(m: &mut dyn Upcalls, acc: Value, lo: &Value, v: Value) -> Res<Value> {
     if matches!(v, Value::Zero) {
         return Ok(acc);
     }
@@ -241,7 +246,7 @@ pub(crate) fn add_slice(m: &mut Machine, acc: Value, lo: &Value, v: Value) -> Re
 
 /// An array of the given shape that is zero, except that its rows from `lo` on are `v`; each element is written
 /// once.
-pub(crate) fn within(m: &mut Machine, shape: &Value, lo: &Value, v: &Value) -> Res<Value> {
+pub(crate) fn within(m: &mut dyn Upcalls, shape: &Value, lo: &Value, v: &Value) -> Res<Value> {
     let zero = || zeros(shape, v, 0);
     let (Value::Array(a), Some(shape)) = (v, extents(shape)) else { return add_slice(m, zero()?, lo, v.clone()) };
     if shape.is_empty() {
@@ -275,14 +280,14 @@ pub(crate) fn out_of_bounds(a: &Value, at: &Value) -> bool {
 }
 
 /// The elements at the indices; zeros for indices out of bounds.
-pub(crate) fn gather_or_zero(m: &Machine, a: &Value, at: &Value) -> Res<Value> {
+pub(crate) fn gather_or_zero(m: &dyn Upcalls, a: &Value, at: &Value) -> Res<Value> {
     let (a, at) = (arr(a)?, arr(at)?);
     if let (Buf::F64(x), Buf::I64(at), 1) = (a.buf(), at.buf(), a.shape.len()) {
         // A negative index becomes a large unsigned number, which is out of bounds.
         let part = |start: usize, out: &mut [f64]| {
             out.iter_mut().zip(&at[start..]).for_each(|(o, i)| *o = x.get(*i as usize).copied().unwrap_or(0.0));
         };
-        return Ok(array::floats(parallel::made(InterruptFlag(&m.interrupt), at.len(), part)?));
+        return Ok(array::floats(parallel::made(InterruptFlag(m.interrupt()), at.len(), part)?));
     }
     let (rows, row): (usize, usize) = (a.len(), a.shape[1..].iter().product());
     // Indices out of bounds are redirected to an extra row of zeros at the end.
@@ -320,7 +325,7 @@ fn add_rows<T: Copy + std::ops::AddAssign>(
 }
 
 /// `acc` with the elements of `v` added at the indices. If `within`, indices out of bounds are ignored.
-pub(crate) fn add_gather(machine: &mut Machine, acc: Value, at: &Value, v: Value, within: bool) -> Res<Value> {
+pub(crate) fn add_gather(machine: &mut dyn Upcalls, acc: Value, at: &Value, v: Value, within: bool) -> Res<Value> {
     if matches!(v, Value::Zero) {
         return Ok(acc);
     }
@@ -397,7 +402,7 @@ pub(crate) fn put(updated: Value, at: &[Value], value: &Value) -> Res<Value> {
 }
 
 /// The sum along the first axis.
-pub(crate) fn sum(machine: &mut Machine, value: Value) -> Res<Value> {
+pub(crate) fn sum(machine: &mut dyn Upcalls, value: Value) -> Res<Value> {
     let rep = match &value {
         Value::Array(a) if a.shape.len() > 1 && a.is_empty() => return zero_like_elements(&value, a.shape[1..].into()),
         Value::Array(a) => match a.buf() {
@@ -415,16 +420,16 @@ pub(crate) fn sum(machine: &mut Machine, value: Value) -> Res<Value> {
             }
             _ => crate::value::Rep::Float,
         },
-        _ => return Err(super::eval_op::symbolic_zero("sum")),
+        _ => return Err(symbolic_zero("sum")),
     };
-    ops::call(machine, Prim::Reduction(ReductionFn::Sum), &[Value::Rep(Rc::new(rep))], vec![value])
+    call(machine, Prim::Reduction(ReductionFn::Sum), &[Value::Rep(Rc::new(rep))], vec![value])
 }
 
 /// The sum of all elements.
 pub(crate) fn total(v: &Value) -> Res<Value> {
     match v {
         Value::Array(a) => Ok(match a.buf() {
-            Buf::F64(x) => Value::Float(ops::sum_floats(x)),
+            Buf::F64(x) => Value::Float(crate::ops::kernels::sum(x)),
             Buf::F32(x) => Value::F32(x.iter().map(|v| f64::from(*v)).sum::<f64>() as f32),
             Buf::I64(x) => Value::Int(x.iter().try_fold(0i64, |a, b| arith::int_bin(Bin::Add, a, *b))?),
             _ => return Err(kind()),
@@ -434,10 +439,10 @@ pub(crate) fn total(v: &Value) -> Res<Value> {
 }
 
 /// An array of the given shape, filled with one number.
-pub(crate) fn spread(m: &mut Machine, a: &Value, shape: &Value) -> Res<Value> {
-    let shape = extents(shape).ok_or_else(|| super::eval_op::symbolic_zero("zeros of a shape"))?;
+pub(crate) fn spread(m: &mut dyn Upcalls, a: &Value, shape: &Value) -> Res<Value> {
+    let shape = extents(shape).ok_or_else(|| symbolic_zero("zeros of a shape"))?;
     let n = array::count(&shape)?;
-    match ops::call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(n as i64), a.clone()])? {
+    match call(m, Prim::Array(ArrayFn::Replicate), &[], vec![Value::Int(n as i64), a.clone()])? {
         Value::Array(flat) => {
             let mut flat = Rc::try_unwrap(flat).unwrap_or_else(|a| (*a).clone());
             flat.shape = shape;

@@ -1,7 +1,7 @@
 //! Residuals and costs as text tables.
 
-use super::report::{count, size};
-use crate::limits::ir_derive_table::{ROWS, WIDE};
+use super::plan::Plan;
+use crate::limits::value_report_tables::{ROWS, WIDE};
 use crate::value::{Buf, Kind, Record, Value, array, show};
 
 /// Width and height of the plot.
@@ -46,6 +46,26 @@ pub fn rows(v: &Value, name: &str) -> Vec<Value> {
             (0..a.shape.first().copied().unwrap_or(0)).map(|i| array::elem(a, i)).collect()
         }
         _ => Vec::new(),
+    }
+}
+
+/// A number of bytes with a unit, as text.
+pub fn size(n: u64) -> String {
+    match n {
+        0..1000 => format!("{n} B"),
+        1000..1_000_000 => format!("{:.1} kB", n as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", n as f64 / 1e6),
+        _ => format!("{:.1} GB", n as f64 / 1e9),
+    }
+}
+
+/// A count with a unit prefix, as text.
+pub fn count(n: u64) -> String {
+    match n {
+        0..100_000 => n.to_string(),
+        100_000..100_000_000 => format!("{:.1}k", n as f64 / 1e3),
+        100_000_000..100_000_000_000 => format!("{:.1}M", n as f64 / 1e6),
+        _ => format!("{:.1}G", n as f64 / 1e9),
     }
 }
 
@@ -99,7 +119,7 @@ pub fn residuals(v: &Value) -> Option<String> {
         shown.truncate(ROWS);
         shown.sort_by_key(|row| number(row, "id"));
     }
-    let plan = super::Plan::of(field(report, "plan")?).map_or_else(|_| "a plan".to_owned(), |p| p.to_string());
+    let plan = Plan::of(field(report, "plan")?).map_or_else(|_| "a plan".to_owned(), |p| p.to_string());
     let mut lines = vec![heads(&["id", "line", "expression", "shape", "bytes", "work", "decision", "reason"])];
     for row in shown {
         let line = number(row, "line");
@@ -204,7 +224,9 @@ pub fn measured(r: &Value) -> Option<u64> {
 /// An optional number.
 fn counted(r: &Value, name: &str) -> Option<u64> {
     match field(r, name) {
-        Some(Value::Data(d)) => d.fields.first().map(|n| u64::try_from(crate::ops::int(n)).unwrap_or(0)),
+        Some(Value::Data(d)) => {
+            d.fields.first().map(|n| if let Value::Int(n) = n { u64::try_from(*n).unwrap_or(0) } else { 0 })
+        }
         _ => None,
     }
 }
@@ -221,8 +243,8 @@ pub fn recomputed(r: &Value) -> Vec<u32> {
 }
 
 /// The plan of these residuals.
-pub fn plan(r: &Value) -> super::Plan {
-    field(r, "plan").and_then(|p| super::Plan::of(p).ok()).unwrap_or_default()
+pub fn plan(r: &Value) -> Plan {
+    field(r, "plan").and_then(|p| Plan::of(p).ok()).unwrap_or_default()
 }
 
 /// Whether a value is of type `Cost`.
@@ -300,7 +322,7 @@ fn messages(cost: &Value) -> Option<String> {
 }
 
 /// How a construct is differentiated, as one line of text.
-pub(super) fn rule(construct: &str, line: impl std::fmt::Display, rule: &str, why: &str) -> String {
+pub(crate) fn rule(construct: &str, line: impl std::fmt::Display, rule: &str, why: &str) -> String {
     let why = if why.is_empty() { String::new() } else { format!("; {why}") };
     format!("{construct} at line {line}: {rule}{why}")
 }
