@@ -54,6 +54,8 @@ pub(crate) mod emit_vector_loop {
 pub(crate) mod emit_vector_loop_kernel {
     /// The number of iterations of a strip.
     pub const STRIP: i64 = 1024;
+    /// The largest number of totals in registers: each takes four of sixteen.
+    pub const TOTALS: usize = 2;
 }
 
 /// Limits of `emit::vector_loop::libm_stages`.

@@ -8,6 +8,7 @@
 
 mod inner_loops;
 mod stage_calls;
+mod totals;
 
 use super::super::state::{EmitSite, FunctionFrame, HeldValues, LoopNest};
 use super::super::{Emit, LOOSE, TRUSTED, machine_type};
@@ -76,6 +77,10 @@ struct Kernel<'k, 'a, 'j, 'f> {
     at: Value,
     inner: Vec<Value>,
     mask: Option<LaneValue>,
+    /// The sums so far, if totals are in registers: of each total the partial sums in [`TOTAL_VECTORS`] vectors, then
+    /// the sums of the terms after the last multiple of 8.
+    partial: Vec<Value>,
+    rest: Vec<Value>,
 }
 
 /// Declares and emits the kernel function.
@@ -106,6 +111,8 @@ pub(super) fn define(outer: &mut Emit, kernel_job: &KernelJob) -> Option<FuncId>
         at: given[1],
         inner: vec![given[1]; kernel_job.p.inner.len()],
         mask: None,
+        partial: Vec::new(),
+        rest: Vec::new(),
     };
     kernel.whole();
     kernel.e.b.seal_all_blocks();
@@ -144,6 +151,7 @@ impl Kernel<'_, '_, '_, '_> {
             let x = self.e.b.ins().load(ty, TRUSTED, self.given[0], 8 * w as i32);
             self.words.insert(w, x);
         }
+        self.clear_totals();
         let loops = !self.k.stored.is_empty()
             || self.k.p.carry.iter().any(|c| *c != Carry::Same)
             || self.k.totals.iter().any(|t| matches!(t, Total::Out(_)));
@@ -168,7 +176,9 @@ impl Kernel<'_, '_, '_, '_> {
     /// stopped.
     fn trip(&mut self, k: Value, side: usize) -> Value {
         let lanes = (2 * side as i64).max(1);
-        let (header, vals) = self.e.header(&[k]);
+        let before = [&[k], &self.sums_of(side)[..]].concat();
+        let (header, vals) = self.e.header(&before);
+        self.set_sums(side, &vals[1..]);
         let (body, exit) = (self.e.fresh(), self.e.fresh());
         let last = self.e.b.ins().iadd_imm_s(self.given[2], -lanes);
         let more = self.e.b.ins().icmp(IntCC::SignedLessThanOrEqual, vals[0], last);
@@ -184,8 +194,10 @@ impl Kernel<'_, '_, '_, '_> {
         }
         self.iteration();
         let next = self.e.b.ins().iadd_imm_s(vals[0], lanes);
-        self.e.goto(header, &[next]);
+        let next = [&[next], &self.sums_of(side)[..]].concat();
+        self.e.goto(header, &next);
         self.e.b.switch_to_block(exit);
+        self.set_sums(side, &vals[1..]);
         vals[0]
     }
 
@@ -215,6 +227,9 @@ impl Kernel<'_, '_, '_, '_> {
             let at = self.e.b.ins().iadd(self.words[word], bytes);
             self.store(&x, at);
         }
+        if self.totals_in_registers() {
+            return self.add_to_totals();
+        }
         for (t, b) in self.k.totals.iter().zip(buffers(self.k.totals)) {
             if let Total::Out(out) = t {
                 let x = self.float(l.body.results[l.init.len() + out]);
@@ -229,6 +244,7 @@ impl Kernel<'_, '_, '_, '_> {
     fn total(&mut self, i: usize, t: &Total) -> Value {
         let len = self.given[2];
         match t {
+            Total::Out(_) if self.totals_in_registers() => self.total_in_registers(i),
             Total::Out(_) => {
                 let at = self.e.b.ins().iadd_imm_s(self.given[3], buffers(self.k.totals)[i]);
                 self.e.number_of(shims::total as *const u8, &[at, len])

@@ -617,7 +617,15 @@ impl LoopAnalysis<'_> {
         let add = ir_loop.outs.len() == 1 && !ir_loop.init.is_empty() && around.loops.is_empty();
         let rows = RowUse { sum: !ir_loop.reverse, add };
         let name = *stmt.outs.first()?;
-        self.p.inner.push(Inner { name, trip, outer: around.loops.last().copied(), to: None, summed: Vec::new(), longest: i64::MAX, rows });
+        self.p.inner.push(Inner {
+            name,
+            trip,
+            outer: around.loops.last().copied(),
+            to: None,
+            summed: Vec::new(),
+            longest: i64::MAX,
+            rows,
+        });
         let mut index = self.node(Int::Inner(position))?;
         if ir_loop.reverse {
             let (one, first) = (self.node(Int::Lit(1))?, self.node(Int::Sub(trip, index))?);
