@@ -326,8 +326,6 @@ pub(crate) mod ops_strip_mining {
     pub const SHORT: usize = 256;
     /// Number of strips that a thread takes at a time.
     pub const BAND: usize = 16;
-    /// Number of strips between two polls for interrupts.
-    pub const STRIPS_PER_POLL: usize = 64;
 }
 
 /// Limits of `ops::data::arrow`.

@@ -54,6 +54,8 @@ pub(crate) mod emit_vector_loop {
 pub(crate) mod emit_vector_loop_kernel {
     /// The number of iterations of a strip.
     pub const STRIP: i64 = 1024;
+    /// The largest number of totals in registers: each takes four of sixteen.
+    pub const TOTALS: usize = 2;
 }
 
 /// Limits of `emit::vector_loop::libm_stages`.
@@ -70,12 +72,17 @@ pub(crate) mod emit_vector_loop_plan {
     pub const ARMS: usize = 48;
     /// The cost in statements of one function evaluation in a strip.
     pub const FUNCTION: usize = 6;
+    /// The largest trip count of inner sums for which the outer loop is vectorised, if its iterations read elements that
+    /// lie apart.
+    pub const STRIDED: i64 = 64;
 }
 
 /// Limits of `emit::vector_loop::prologue`.
 pub(crate) mod emit_vector_loop_prologue {
     /// The least trip count for which a loop is vectorised.
     pub const FEWEST: i64 = 16;
+    /// The most iterations of nested inner loops, so that a strip takes some milliseconds: interrupts wait for its end.
+    pub const ITERATIONS: i64 = 1 << 14;
 }
 
 /// Limits of `fast_paths`.

@@ -275,3 +275,119 @@ fn sums_of_what_is_made_of_rows_are_the_interpreters() {
         check(text, &[Value::Int(3), vector(n, 3), vector(n, 5), Value::Float(0.3)]);
     }
 }
+
+/// Trip counts of inner sums: none, fewer than the partial sums, their multiples and neighbours, and more than a chunk.
+const TERMS: [usize; 10] = [0, 1, 5, 7, 8, 9, 33, 65, 1024, 1030];
+
+#[test]
+fn sums_in_loops_inside_are_the_interpreters() {
+    let text = "fn f0 f (v0: i64, v1: []f64, v2: []f64, v3: i64, v4: [][]f64) -> ([]f64, f64, []f64) {
+        v5: []f64, v6: f64, v7: []f64, v8: i64 = loop for v0 out (collect, sum, collect) (v10: i64) {
+          v11: f64, v12: i64 = loop for v3 over (v2) out (sum) (v13: i64, v14: f64) {
+            v15: i64 = add v10 v13
+            v16: f64 = index v1 [v15]
+            v17: f64 = mul v14 v16
+            return v17 }
+          v18: f64 = exp v11
+          v20: f64 = 0.5
+          v21: f64, v22: f64, v23: f64, v24: i64 = loop for v3 carry (v20) out (sum, sum) (v25: i64, v26: f64) {
+            v27: f64 = index v2 [v25]
+            v28: f64 = to_f64 v10
+            v29: f64 = mul v26 v27
+            v30: f64 = sub v28 v29
+            return v29, v30, v27 }
+          v31: f64 = add v18 v22
+          v32: f64 = sub v21 v23
+          return v11, v31, v32
+        }
+        v40: []f64, v41: i64 = loop for v0 over (v4) out (collect) (v42: i64, v43: []f64) {
+          v44: f64, v45: i64 = loop for v3 over (v43) out (sum) (v46: i64, v47: f64) {
+            v48: f64 = sin v47
+            v49: f64 = mul v48 v47
+            return v49 }
+          v50: f64 = sqrt v44
+          return v50 }
+        return v5, v6, v40 }";
+    for n in ITERATIONS.into_iter().filter(|n| *n < 3000) {
+        for m in TERMS {
+            let (n, k) = (n.min(2_000_000 / (m + 1)), m as i64);
+            let args = [Value::Int(n as i64), vector(n + m, 3), vector(m, 11), Value::Int(k), matrix(n, m, 7)];
+            check(text, &args);
+        }
+    }
+}
+
+#[test]
+fn sums_of_sums_in_loops_inside_are_the_interpreters() {
+    // A convolution of matrices, and a ragged sum in each iteration.
+    let text = "fn f0 f (v0: i64, v1: i64, v2: [][]f64, v3: [][]f64, v4: i64, v5: i64) -> ([][]f64, []f64, []f64) {
+        v6: [][]f64, v7: []f64, v8: i64 = loop for v0 out (collect, collect) (v10: i64) {
+          v11: []f64, v12: f64, v13: i64 = loop for v1 out (collect, sum) (v14: i64) {
+            v15: f64, v16: i64 = loop for v4 over (v2) out (sum) (v17: i64, v18: []f64) {
+              v19: f64, v20: i64 = loop for v5 over (v18) out (sum) (v21: i64, v22: f64) {
+                v23: i64 = add v10 v17
+                v24: i64 = add v14 v21
+                v25: f64 = index v3 [v23, v24]
+                v26: f64 = mul v22 v25
+                return v26 }
+              return v19 }
+            v27: f64 = mul v15 v15
+            return v15, v27 }
+          return v11, v12 }
+        v30: []f64, v31: i64 = loop for v1 out (collect) (v32: i64) {
+          v33: f64, v34: i64 = loop for v4 out (sum) (v35: i64) {
+            v36: f64, v37: i64 = loop for v35 out (sum) (v38: i64) {
+              v39: f64 = index v3 [v38, v32]
+              v40: f64 = log v39
+              return v40 }
+            return v36 }
+          return v33 }
+        return v6, v7, v30 }";
+    for n in [0, 1, 3, 20] {
+        for m in [0, 1, 15, 16, 17, 35, 1030] {
+            for (p, q) in [(0, 3), (1, 1), (3, 0), (3, 2), (5, 5), (9, 12), (20, 70)] {
+                let (p, q) = if m > 1000 { (p.min(3), q.min(3)) } else { (p, q) };
+                let ints = [n, m, p, q].map(|k| Value::Int(k as i64));
+                let [v0, v1, v4, v5] = ints;
+                check(text, &[v0, v1, matrix(p, q, 5), matrix(n + p, m + q, 7), v4, v5]);
+            }
+        }
+    }
+}
+
+#[test]
+fn bounds_of_loops_inside_are_the_interpreters() {
+    // A gradient of a convolution of matrices at one row v6: bounds depend on the row, and on the column v10.
+    let text = "fn f0 f (v0: i64, v1: [][]f64, v2: [][]f64, v3: i64, v4: i64, v5: i64, v6: i64) -> ([]f64) {
+        v7: i64 = 1
+        v8: i64 = 0
+        v9: []f64, v50: i64 = loop for v0 out (collect) (v10: i64) {
+          v11: i64 = add v6 v7
+          v12: i64 = min v11 v3
+          v13: i64 = add v6 v3
+          v14: i64 = sub v13 v5
+          v15: i64 = max v14 v8
+          v16: i64 = sub v12 v15
+          v17: i64 = max v16 v8
+          v18: f64, v19: i64 = loop for v17 out (sum) (v20: i64) {
+            v21: i64 = add v15 v20
+            v22: i64 = sub v6 v21
+            v30: f64, v31: i64 = loop for v4 out (sum) (v32: i64) {
+              v33: f64 = index v1 [v21, v32]
+              v34: i64 = add v10 v32
+              v35: f64 = index v2 [v22, v34]
+              v36: f64 = scale_tangent v33 v35
+              return v36 }
+            return v30 }
+          return v18 }
+        return v9 }";
+    for n in [0, 1, 16, 40, 1027] {
+        for (m, q, rows) in [(3, 5, 9), (1, 1, 1), (5, 9, 4), (12, 2, 20)] {
+            for row in 0..rows {
+                let (kernel, x) = (matrix(m, q, 5), matrix(rows, n + q, 7));
+                let [v0, v3, v4, v5, v6] = [n, m, q, rows, row].map(|k| Value::Int(k as i64));
+                let _ = both(&program(text).0, FnId(0), &[v0, kernel, x, v3, v4, v5, v6]);
+            }
+        }
+    }
+}

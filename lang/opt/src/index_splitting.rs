@@ -1,17 +1,23 @@
-//! Index-set splitting: a loop whose branches test where the index is, like the boundary tests in the gradient of a
-//! stencil, gets a copy without tests for the interior.
+//! Index-set splitting: a loop that tests where its index is, like the boundary tests in the gradient of a stencil, gets
+//! a copy without tests for the interior. A test is a branch, or the minimum or maximum of an affine function of the
+//! index and a loop-invariant number.
 //!
 //! ```text
 //! for n out (collect) { c = i - 1 >= 0;  d = n - i - 2 >= 0;  if c { if d { e } else { 0 } } else { 0 } }
 //! ⟼  lo = 1; hi = n - 1:  (for lo { … }) ++ (for hi - lo { i = k + lo; e }) ++ (for n - hi { i = k + hi; … })
+//!
+//! for n out (collect) { m = min (i + 1) k;  for m out (sum) { … } }
+//! ⟼  lo = k - 1; hi = n:  (for lo { … }) ++ (for n - lo { for k out (sum) { … } })
 //! ```
 //!
-//! The copy for the interior is straight-line code, which native code vectorises. Used only for long loops: `FEWEST`.
+//! A bound of an inner loop is loop-invariant in the interior; any other minimum or maximum is the function of the
+//! index there. So the copy for the interior is straight-line code, or has inner loops of one trip count, which native
+//! code vectorises. Used only for long loops: `FEWEST`, or `FEWEST_WITH_LOOPS`.
 //!
 //! Iterations are independent and each element is computed as before, so the results have the same bits. The loop
 //! is emitted three times, so the pass is for native code only.
 
-use crate::limits::index_splitting::{FEWEST, LONGEST};
+use crate::limits::index_splitting::{FEWEST, FEWEST_WITH_LOOPS, LONGEST};
 use adl_ir::rewrite::rename as copy;
 use adl_ir::rewrite::renumber;
 use adl_ir::{Block, Cmp, Conv, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
@@ -65,7 +71,7 @@ impl Affine {
     }
 }
 
-/// The conditions under which all branches take their first arm.
+/// The conditions under which all branches take their first arm, and minima and maxima are the operand in `chosen`.
 struct SplitConditions {
     /// Functions that must be at least 0.
     least: Vec<Affine>,
@@ -73,6 +79,8 @@ struct SplitConditions {
     conditions: Vec<Var>,
     /// The conditions of the branches.
     known: HashSet<Var>,
+    /// Minima and maxima, with the operand that they are in the interior.
+    chosen: HashMap<Var, Var>,
 }
 
 struct BranchAnalysis<'a> {
@@ -84,6 +92,8 @@ struct BranchAnalysis<'a> {
     compared: HashMap<Var, Affine>,
     /// Variables bound in the body.
     inside: HashSet<Var>,
+    /// Variables on which the trip counts of inner loops depend.
+    trips: HashSet<Var>,
     bounds: SplitConditions,
 }
 
@@ -101,6 +111,9 @@ impl BranchAnalysis<'_> {
 
     fn block(&mut self, b: &Block) {
         for s in &b.stmts {
+            if let Op::Loop(l) = &s.op {
+                self.block(&l.body);
+            }
             let [v] = s.outs[..] else { continue };
             match &s.op {
                 Op::Lit(Lit::I64(n)) => _ = self.ints.insert(v, Affine { number: *n, ..Affine::default() }),
@@ -108,6 +121,7 @@ impl BranchAnalysis<'_> {
                     let sum = self.affine(*x).zip(self.affine(*y)).and_then(|(x, y)| x.plus(&y, *op == Bin::Sub));
                     self.ints.extend(sum.map(|sum| (v, sum)));
                 }
+                Op::Bin(op @ (Bin::Min | Bin::Max), x, y) if *self.f.ty(v) == Ty::I64 => self.extremum(v, *op, *x, *y),
                 Op::Cmp(c, x, y) if *self.f.ty(*x) == Ty::I64 => {
                     if let Some(least) = self.compare(*c, *x, *y).filter(|a| a.index.abs() <= 1) {
                         self.compared.insert(v, least);
@@ -124,6 +138,23 @@ impl BranchAnalysis<'_> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Chooses the operand that a minimum or maximum is in the interior.
+    fn extremum(&mut self, v: Var, op: Bin, x: Var, y: Var) {
+        let Some((a, b)) = self.affine(x).zip(self.affine(y)) else { return };
+        let first = match (a.index, b.index) {
+            (1 | -1, 0) => !self.trips.contains(&v),
+            (0, 1 | -1) => self.trips.contains(&v),
+            _ => return,
+        };
+        let ((chosen, it), other) = if first { ((x, a), b) } else { ((y, b), a) };
+        let least = if op == Bin::Min { other.plus(&it, true) } else { it.plus(&other, true) };
+        if let Some(least) = least {
+            self.bounds.least.push(least);
+            self.bounds.chosen.insert(v, chosen);
+            self.ints.insert(v, it);
         }
     }
 
@@ -162,26 +193,50 @@ fn split_conditions(func: &Function, s: &Stmt) -> Option<SplitConditions> {
     }
     let mut inside = Vec::new();
     copy::bound(&ir_loop.body, &mut inside);
-    let bounds = SplitConditions { least: Vec::new(), conditions: Vec::new(), known: HashSet::new() };
+    let bounds =
+        SplitConditions { least: Vec::new(), conditions: Vec::new(), known: HashSet::new(), chosen: HashMap::new() };
     let mut search = BranchAnalysis {
         f: func,
         index: *ir_loop.body.params.first()?,
         ints: HashMap::new(),
         compared: HashMap::new(),
         inside: inside.into_iter().collect(),
+        trips: trips(&ir_loop.body),
         bounds,
     };
     search.block(&ir_loop.body);
     search.bounds.least.iter().any(|a| a.index != 0).then_some(search.bounds)
 }
 
-/// Whether a block contains no nested blocks other than branches.
+/// Whether a block contains no nested blocks other than branches and loops.
 fn simple(b: &Block) -> bool {
     b.stmts.iter().all(|s| match &s.op {
         Op::If(_, a, b) => simple(a) && simple(b),
-        Op::Switch(..) | Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } | Op::Call { .. } => false,
+        Op::Loop(l) => {
+            let linear = l.lin_init.len() + l.lin_xs.len() + s.lin_outs.len();
+            matches!(l.trip, Trip::Count(_)) && linear == 0 && simple(&l.body)
+        }
+        Op::Switch(..) | Op::Soac(_) | Op::ReduceByIndex { .. } | Op::Call { .. } => false,
         _ => s.lin_outs.is_empty(),
     })
+}
+
+/// The variables of a block on which the trip counts of loops in it depend.
+fn trips(b: &Block) -> HashSet<Var> {
+    let mut out = HashSet::new();
+    trips_of(b, &mut out);
+    out
+}
+
+fn trips_of(b: &Block, out: &mut HashSet<Var>) {
+    for s in b.stmts.iter().rev() {
+        s.op.blocks().into_iter().for_each(|inner| trips_of(inner, out));
+        match &s.op {
+            Op::Loop(l) => _ = if let Trip::Count(n) = l.trip { out.insert(n) } else { false },
+            op if s.outs.iter().any(|v| out.contains(v)) => op.each_operand(&mut |v| _ = out.insert(v)),
+            _ => {}
+        }
+    }
 }
 
 /// Emits statements.
@@ -275,18 +330,27 @@ impl SplitEmitter<'_> {
     }
 }
 
-/// A copy of a block in which all conditions in `known` hold.
-fn settled(block: &Block, known: &HashSet<Var>) -> Block {
+/// A copy of a block for the interior.
+fn settled(block: &Block, bounds: &SplitConditions) -> Block {
     let mut names: HashMap<Var, Var> = HashMap::new();
     let mut out = Block { params: block.params.clone(), ..Block::default() };
     for s in &block.stmts {
         match &s.op {
-            Op::If(c, yes, _) if known.contains(c) => {
-                let inner = settled(yes, known);
+            Op::Bin(..) if bounds.chosen.contains_key(&s.outs[0]) => {
+                names.insert(s.outs[0], bounds.chosen[&s.outs[0]]);
+            }
+            Op::If(c, yes, _) if bounds.known.contains(c) => {
+                let inner = settled(yes, bounds);
                 names.extend(s.outs.iter().copied().zip(inner.results));
                 out.stmts.extend(inner.stmts);
             }
-            _ => out.stmts.push(s.clone()),
+            op => {
+                let mut s = s.clone();
+                if let Op::Loop(l) = op {
+                    s.op = Op::Loop(Box::new(Loop { body: settled(&l.body, bounds), ..(**l).clone() }));
+                }
+                out.stmts.push(s);
+            }
         }
     }
     out.results = block.results.clone();
@@ -306,13 +370,14 @@ fn apart(func: &mut Function, stmt: Stmt, bounds: SplitConditions, out: &mut Vec
     let Op::Loop(ir_loop) = &stmt.op else { return out.push(stmt) };
     let Trip::Count(n) = ir_loop.trip else { return out.push(stmt.clone()) };
     let tys: Vec<Ty> = stmt.outs[..ir_loop.outs.len()].iter().map(|v| func.ty(*v).clone()).collect();
-    let fast = settled(&ir_loop.body, &bounds.known);
+    let fast = settled(&ir_loop.body, &bounds);
     let mut emitter = SplitEmitter { f: func, out: Vec::new(), span: stmt.span };
     let zero = emitter.int(0);
     let trips = emitter.bin(Bin::Max, n, zero);
     let (lo, hi) = emitter.middle(trips, &bounds);
     let count = emitter.bin(Bin::Sub, hi, lo);
-    let few = emitter.int(FEWEST);
+    let loops = ir_loop.body.stmts.iter().any(|s| matches!(s.op, Op::Loop(_)));
+    let few = emitter.int(if loops { FEWEST_WITH_LOOPS } else { FEWEST });
     let many = emitter.one(Op::Cmp(Cmp::Ge, count, few), Ty::Bool);
     out.append(&mut emitter.out);
     let first = emitter.emit_range(ir_loop, &ir_loop.body, (zero, lo), &tys);

@@ -48,6 +48,8 @@ pub(crate) mod index_pushdown {
 pub(crate) mod index_splitting {
     /// Trip count of the interior from which the split loop is used.
     pub const FEWEST: i64 = 48;
+    /// The same if the body has inner loops, which take longer than the copies of the results.
+    pub const FEWEST_WITH_LOOPS: i64 = 16;
     /// Largest number of statements of a body that is split.
     pub const LONGEST: usize = 90;
 }

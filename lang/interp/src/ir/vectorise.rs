@@ -20,7 +20,7 @@ use std::collections::HashMap;
 /// Vectorises all suitable loops of a function.
 pub(crate) fn loops(f: &mut Function) {
     let mut body = std::mem::take(&mut f.body);
-    block(f, &mut body, &|f, s, columns, to| columns.choice(f, s, to));
+    block(f, &mut body, true);
     f.body = body;
 }
 
@@ -28,65 +28,25 @@ pub(crate) fn loops(f: &mut Function) {
 /// the same operations, because the order of additions determines the result bits.
 pub(crate) fn sums(f: &mut Function) {
     let mut body = std::mem::take(&mut f.body);
-    block(f, &mut body, &|f, s, columns, to| collected(f, s, columns.n, to));
+    block(f, &mut body, false);
     f.body = body;
 }
 
-type Change = dyn Fn(&mut Function, Stmt, VectorisedBody, &mut Vec<Stmt>);
-
-fn block(f: &mut Function, b: &mut Block, change: &Change) {
+/// `whole`: whether straight-line loops become array operations.
+fn block(f: &mut Function, b: &mut Block, whole: bool) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         for mut s in std::mem::take(&mut b.stmts) {
-            s.op.blocks_mut().into_iter().for_each(|b| block(f, b, change));
+            s.op.blocks_mut().into_iter().for_each(|b| block(f, b, whole));
             let made = match &s.op {
-                Op::Loop(l) if adl_opt::straight(f, l) => VectorisedBody::of(f, l, s.span),
+                Op::Loop(l) if whole && adl_opt::straight(f, l) => VectorisedBody::of(f, l, s.span),
                 _ => None,
             };
             match made {
-                Some(c) => change(f, s, c, &mut b.stmts),
+                Some(c) => c.choice(f, s, &mut b.stmts),
                 None => sum_in_array_order(f, s, &mut b.stmts),
             }
         }
     });
-}
-
-/// Rewrites a loop with sums of reals: for large trip counts, the terms are collected and the arrays are
-/// summed.
-fn collected(func: &mut Function, stmt: Stmt, trip_count: Var, to: &mut Vec<Stmt>) {
-    let Op::Loop(l) = &stmt.op else { return to.push(stmt) };
-    let summed: Vec<bool> =
-        l.outs.iter().zip(&l.body.results).map(|(o, r)| *o == Out::Sum && func.ty(*r).is_real()).collect();
-    if !summed.contains(&true) {
-        return to.push(stmt);
-    }
-    let mut ir_loop = (**l).clone();
-    ir_loop.body = renamed(func, &ir_loop.body);
-    let (mut outs, mut results, mut sums) = (Vec::new(), Vec::new(), Vec::new());
-    for ((o, v), sum) in ir_loop.outs.iter_mut().zip(&stmt.outs).zip(summed) {
-        let ty = func.ty(*v).clone();
-        let part = func.fresh(if sum { ty.array(1) } else { ty.clone() }, false);
-        outs.push(part);
-        results.push(part);
-        if sum {
-            *o = Out::Collect;
-            let total = func.fresh(ty, false);
-            sums.push(Stmt {
-                outs: vec![total],
-                lin_outs: Vec::new(),
-                op: Op::Sum { a: part, n: Some(trip_count) },
-                span: stmt.span,
-            });
-            if let Some(r) = results.last_mut() {
-                *r = total;
-            }
-        }
-    }
-    let trip = func.fresh(Ty::I64, false);
-    outs.push(trip);
-    results.push(trip);
-    let mut stmts = vec![Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(ir_loop)), span: stmt.span }];
-    stmts.append(&mut sums);
-    short_or_vectorised(func, stmt, trip_count, Block { stmts, results, ..Block::default() }, to);
 }
 
 /// Sums the terms of any other loop in the order that [`loops`] uses for straight-line code. Whether a body is
@@ -143,22 +103,6 @@ fn sum_in_array_order(func: &mut Function, mut stmt: Stmt, to: &mut Vec<Stmt>) {
         };
         short_or_vectorised(func, few, trip_count, many, to);
     }
-}
-
-/// A copy of straight-line code with fresh variables.
-fn renamed(f: &mut Function, b: &Block) -> Block {
-    let mut names: HashMap<Var, Var> = HashMap::new();
-    let mut out = b.clone();
-    let bound = out.params.iter_mut().chain(out.stmts.iter_mut().flat_map(|s| &mut s.outs));
-    for v in bound {
-        let new = f.fresh(f.ty(*v).clone(), false);
-        names.insert(*v, new);
-        *v = new;
-    }
-    let name = |v: Var| names.get(&v).copied().unwrap_or(v);
-    out.stmts.iter_mut().for_each(|s| s.op.map_operands(&mut |v| name(v)));
-    out.results.iter_mut().for_each(|v| *v = name(*v));
-    out
 }
 
 /// Selects between the loop for small trip counts and `whole` for large ones.

@@ -6,7 +6,7 @@ use super::interrupt::InterruptFlag;
 use super::kernels::{CHUNK, pairwise};
 use super::parallel;
 use crate::error::Res;
-use crate::limits::ops_strip_mining::{BAND, SHORT, STRIPS_PER_POLL};
+use crate::limits::ops_strip_mining::{BAND, SHORT};
 use std::sync::atomic::AtomicBool;
 
 /// Number of iterations in a strip.
@@ -48,10 +48,9 @@ pub fn all(
     } else {
         let mut room = vec![0.0; room];
         for start in (0..len).step_by(strip) {
-            if start % (STRIPS_PER_POLL * CHUNK) == 0 {
-                interrupt.poll()?;
-                tell(start);
-            }
+            // Inner loops may make a strip long.
+            interrupt.poll()?;
+            tell(start);
             compute(start, strip.min(len - start), &mut room);
             parts.extend_from_slice(&room[..totals]);
         }
@@ -62,10 +61,8 @@ pub fn all(
 /// Runs iterations in sequence without totals, and iteration `alone` in a strip of its own.
 pub fn around(stop: &AtomicBool, n: usize, alone: usize, room: &mut [f64], f: Strip) -> Res<()> {
     for (from, to) in [(0, alone), (alone, alone + 1), (alone + 1, n)] {
-        for (k, start) in (from..to).step_by(CHUNK).enumerate() {
-            if k % STRIPS_PER_POLL == 0 {
-                InterruptFlag(stop).poll()?;
-            }
+        for start in (from..to).step_by(CHUNK) {
+            InterruptFlag(stop).poll()?;
             f(start, CHUNK.min(to - start), room);
         }
     }

@@ -6,7 +6,9 @@
 //! which is exact. Scratch memory starts with the totals, followed by buffers for the terms of sums and the buffers of
 //! the stages ([`super::libm_stages`]).
 
+mod inner_loops;
 mod stage_calls;
+mod totals;
 
 use super::super::state::{EmitSite, FunctionFrame, HeldValues, LoopNest};
 use super::super::{Emit, LOOSE, TRUSTED, machine_type};
@@ -17,9 +19,7 @@ use crate::scalar_math;
 use crate::shims;
 use adl_ir::{Block, Cmp, Conv, Lit, Loop, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{
-    self, AbiParam, BlockArg, InstBuilder, Signature, StackSlotData, StackSlotKind, Value, types,
-};
+use cranelift_codegen::ir::{self, AbiParam, InstBuilder, Signature, StackSlotData, StackSlotKind, Value, types};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::{FuncId, Linkage, Module};
 use smallvec::SmallVec;
@@ -77,6 +77,10 @@ struct Kernel<'k, 'a, 'j, 'f> {
     at: Value,
     inner: Vec<Value>,
     mask: Option<LaneValue>,
+    /// The sums so far, if totals are in registers: of each total the partial sums in [`TOTAL_VECTORS`] vectors, then
+    /// the sums of the terms after the last multiple of 8.
+    partial: Vec<Value>,
+    rest: Vec<Value>,
 }
 
 /// Declares and emits the kernel function.
@@ -107,6 +111,8 @@ pub(super) fn define(outer: &mut Emit, kernel_job: &KernelJob) -> Option<FuncId>
         at: given[1],
         inner: vec![given[1]; kernel_job.p.inner.len()],
         mask: None,
+        partial: Vec::new(),
+        rest: Vec::new(),
     };
     kernel.whole();
     kernel.e.b.seal_all_blocks();
@@ -145,6 +151,7 @@ impl Kernel<'_, '_, '_, '_> {
             let x = self.e.b.ins().load(ty, TRUSTED, self.given[0], 8 * w as i32);
             self.words.insert(w, x);
         }
+        self.clear_totals();
         let loops = !self.k.stored.is_empty()
             || self.k.p.carry.iter().any(|c| *c != Carry::Same)
             || self.k.totals.iter().any(|t| matches!(t, Total::Out(_)));
@@ -169,7 +176,9 @@ impl Kernel<'_, '_, '_, '_> {
     /// stopped.
     fn trip(&mut self, k: Value, side: usize) -> Value {
         let lanes = (2 * side as i64).max(1);
-        let (header, vals) = self.e.header(&[k]);
+        let before = [&[k], &self.sums_of(side)[..]].concat();
+        let (header, vals) = self.e.header(&before);
+        self.set_sums(side, &vals[1..]);
         let (body, exit) = (self.e.fresh(), self.e.fresh());
         let last = self.e.b.ins().iadd_imm_s(self.given[2], -lanes);
         let more = self.e.b.ins().icmp(IntCC::SignedLessThanOrEqual, vals[0], last);
@@ -185,8 +194,10 @@ impl Kernel<'_, '_, '_, '_> {
         }
         self.iteration();
         let next = self.e.b.ins().iadd_imm_s(vals[0], lanes);
-        self.e.goto(header, &[next]);
+        let next = [&[next], &self.sums_of(side)[..]].concat();
+        self.e.goto(header, &next);
         self.e.b.switch_to_block(exit);
+        self.set_sums(side, &vals[1..]);
         vals[0]
     }
 
@@ -216,6 +227,9 @@ impl Kernel<'_, '_, '_, '_> {
             let at = self.e.b.ins().iadd(self.words[word], bytes);
             self.store(&x, at);
         }
+        if self.totals_in_registers() {
+            return self.add_to_totals();
+        }
         for (t, b) in self.k.totals.iter().zip(buffers(self.k.totals)) {
             if let Total::Out(out) = t {
                 let x = self.float(l.body.results[l.init.len() + out]);
@@ -230,6 +244,7 @@ impl Kernel<'_, '_, '_, '_> {
     fn total(&mut self, i: usize, t: &Total) -> Value {
         let len = self.given[2];
         match t {
+            Total::Out(_) if self.totals_in_registers() => self.total_in_registers(i),
             Total::Out(_) => {
                 let at = self.e.b.ins().iadd_imm_s(self.given[3], buffers(self.k.totals)[i]);
                 self.e.number_of(shims::total as *const u8, &[at, len])
@@ -341,6 +356,14 @@ impl Kernel<'_, '_, '_, '_> {
             Int::Sub(a, b) => {
                 let ((x, s), (y, t)) = (self.int(a), self.int(b));
                 (self.e.b.ins().isub(x, y), self.steps(s, t, |p, q| p - q, |e, p, q| e.b.ins().isub(p, q)))
+            }
+            Int::Min(a, b) => {
+                let ((x, _), (y, _)) = (self.int(a), self.int(b));
+                (self.e.b.ins().smin(x, y), zero)
+            }
+            Int::Max(a, b) => {
+                let ((x, _), (y, _)) = (self.int(a), self.int(b));
+                (self.e.b.ins().smax(x, y), zero)
             }
             Int::Mul(a, b) => {
                 let ((x, s), (y, t)) = (self.int(a), self.int(b));
@@ -520,6 +543,8 @@ impl Kernel<'_, '_, '_, '_> {
                 }
                 _ => self.float(*a),
             },
+            // The row stands for its sum.
+            Op::Sum { a, .. } => self.float(*a),
             _ => LaneValue::One(self.e.b.ins().f64const(0.0)),
         }
     }
@@ -649,62 +674,6 @@ impl Kernel<'_, '_, '_, '_> {
         let Some(word) = self.k.w.folds.get(&k) else { return };
         let p = self.e.b.ins().iadd_imm_s(self.given[0], 8 * *word as i64);
         self.combine(p, &term, &mut |e, acc, x| if left { e.bin(*op, acc, x) } else { e.bin(*op, x, acc) });
-    }
-
-    /// Emits an inner loop.
-    fn inner(&mut self, stmt: &Stmt, ir_loop: &Loop) {
-        let Some(id) = self.k.p.inner.iter().position(|i| i.name == stmt.outs[0]) else { return };
-        let wanted: SmallVec<[Var; 4]> =
-            stmt.outs[..ir_loop.init.len()].iter().copied().filter(|v| self.wants(*v)).collect();
-        let ends = self.is_last() && libm_stages::loop_adds(self.k.p, stmt, ir_loop);
-        let known = wanted.iter().filter(|v| self.from_before(**v)).count();
-        if !ends && known == wanted.len() {
-            return;
-        }
-        let (n, _) = self.int(self.k.p.inner[id].trip);
-        let mut first = vec![self.e.int(0)];
-        ir_loop.init.iter().for_each(|v| self.carry(*v, &mut first));
-        let (header, vals) = self.e.header(&first);
-        let (body, exit) = (self.e.fresh(), self.e.fresh());
-        let more = self.e.b.ins().icmp(IntCC::SignedLessThan, vals[0], n);
-        self.e.stays(more, body, exit, &[]);
-        self.e.b.switch_to_block(body);
-        self.inner[id] = vals[0];
-        self.carried(&ir_loop.body.params[1..], &vals[1..], ir_loop.init.len());
-        self.elements(&ir_loop.body.params);
-        self.block(&ir_loop.body);
-        if let (Some(k), Some(row)) = (self.k.p.inner[id].to, ir_loop.body.results.get(ir_loop.init.len())) {
-            let x = self.float(*row);
-            let at: At = [self.node(ir_loop.body.params[0])].into_iter().collect();
-            self.add(self.k.w.sums[k], &at, x);
-        }
-        let mut next = vec![self.e.b.ins().iadd_imm_s(vals[0], 1)];
-        ir_loop.body.results[..ir_loop.init.len()].iter().for_each(|v| self.carry(*v, &mut next));
-        let args: Vec<BlockArg> = next.into_iter().map(BlockArg::Value).collect();
-        self.e.b.ins().jump(header, &args);
-        self.e.b.switch_to_block(exit);
-        self.carried(&stmt.outs, &vals[1..], ir_loop.init.len());
-        for v in wanted {
-            let x = self.float(v);
-            self.keep(v, &x);
-        }
-    }
-
-    /// Collects the values of a number that an inner loop carries.
-    fn carry(&mut self, v: Var, to: &mut Vec<Value>) {
-        match self.float(v) {
-            LaneValue::One(x) if self.side == 0 => to.push(x),
-            x => to.extend(self.many(&x)),
-        }
-    }
-
-    /// Binds the numbers that an inner loop carries.
-    fn carried(&mut self, vars: &[Var], vals: &[Value], n: usize) {
-        let w = self.side.max(1);
-        for (v, x) in vars[..n].iter().zip(vals.chunks(w)) {
-            let x = if self.side == 0 { LaneValue::One(x[0]) } else { LaneValue::Many(x.iter().copied().collect()) };
-            self.env.insert(*v, x);
-        }
     }
 }
 

@@ -233,7 +233,7 @@ impl<'a> StageBuilder<'a> {
                 // A loop that accumulates to arrays must not run in more than one stage.
                 Definition::Loop(s, l) if loop_adds(self.p, s, l) && stage < last => return None,
                 Definition::Loop(s, l) => {
-                    work.extend(s.outs[..l.init.len()].iter().chain(&l.init).chain(&l.body.results));
+                    work.extend(s.outs.iter().chain(&l.init).chain(&l.body.results));
                 }
             }
         }

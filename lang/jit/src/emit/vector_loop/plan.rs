@@ -1,9 +1,10 @@
 //! Analyses the body of a loop for vectorisation: loop-invariant variables, affine element accesses, and accumulations.
 
+use super::super::group::CHUNK;
 use super::super::group::is_plain;
 use super::libm_stages::MathFunction;
 use crate::handle::ValueForm;
-use crate::limits::emit_vector_loop_plan::{ARMS, FUNCTION, LONGEST};
+use crate::limits::emit_vector_loop_plan::{ARMS, FUNCTION, LONGEST, STRIDED};
 use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Cmp, GeneralFn, Prim};
 use smallvec::SmallVec;
@@ -33,6 +34,9 @@ pub(super) enum Int {
     Add(Node, Node),
     Sub(Node, Node),
     Mul(Node, Node),
+    /// The minimum and maximum of two that are the same in all iterations.
+    Min(Node, Node),
+    Max(Node, Node),
 }
 
 /// Facts about an Int expression.
@@ -57,7 +61,7 @@ pub(super) enum VarClass {
     Int(Node),
     /// An array bound outside, or the subarray at leading indices.
     Part(usize, At),
-    /// A row that an inner loop collects.
+    /// A row that an inner loop collects, to be summed or added to an array.
     Row(usize),
     /// An array that is accumulated to.
     Sum(usize),
@@ -93,8 +97,23 @@ pub(super) struct Inner {
     /// The variable of its first result.
     pub name: Var,
     pub trip: Node,
+    /// The inner loop that contains it.
+    pub outer: Option<usize>,
     /// The array to which its collected row is added.
     pub to: Option<usize>,
+    /// Collected rows that are only summed. In the kernel such a variable stands for the sum.
+    pub summed: Vec<Var>,
+    /// The largest trip count with which the outer loop is vectorised.
+    pub longest: i64,
+    /// What its rows may be used for.
+    rows: RowUse,
+}
+
+/// What the rows of an inner loop may be used for, besides nothing.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct RowUse {
+    sum: bool,
+    add: bool,
 }
 
 /// The plan of a vectorised loop.
@@ -125,6 +144,8 @@ pub(super) struct VectorPlan {
     pub size: usize,
     /// The number of Float statements in inner loops.
     pub inside: usize,
+    /// Whether inner loops contain inner loops.
+    pub nested: bool,
     /// Whether strips must run in order, because of an order-dependent accumulation.
     pub sequential: bool,
     /// The iteration in which two accumulations may collide.
@@ -155,6 +176,7 @@ pub(super) fn plan(func: &Function, ir_loop: &Loop) -> Option<VectorPlan> {
         calls_inside: false,
         size: 0,
         inside: 0,
+        nested: false,
         sequential: false,
         meets: None,
     };
@@ -182,6 +204,7 @@ pub(super) fn plan(func: &Function, ir_loop: &Loop) -> Option<VectorPlan> {
         return None;
     }
     analysis.p.sequential |= analysis.p.carry.contains(&Carry::Fold);
+    analysis.bound_rows()?;
     super::dependence::check(&mut analysis.p)?;
     Some(analysis.p)
 }
@@ -249,6 +272,12 @@ impl LoopAnalysis<'_> {
             }
             Int::Sub(a, b) => {
                 (info(a).step.zip(info(b).step).map(|(a, b)| a - b), info(a).bits.max(info(b).bits) + 1, both(a, b))
+            }
+            Int::Min(a, b) | Int::Max(a, b) => {
+                if [a, b].iter().any(|n| info(*n).step != Some(0)) {
+                    return None;
+                }
+                (Some(0), info(a).bits.max(info(b).bits), both(a, b))
             }
             Int::Mul(a, b) => {
                 let (p, q) = if info(a).step == Some(0) { (a, b) } else { (b, a) };
@@ -448,8 +477,22 @@ impl LoopAnalysis<'_> {
                 VarClass::Int(self.node(Int::Dim(a, at.len() + *axis as usize))?)
             }
             Op::IndexAdd { acc, at, v, shape } => self.add(*acc, (at, *v, *shape), out, around)?,
+            Op::Sum { a, .. } => self.summed(*a)?,
             _ => return None,
         })
+    }
+
+    /// A sum of the row that an inner loop collects.
+    fn summed(&mut self, row: Var) -> Option<VarClass> {
+        let VarClass::Row(i) = self.class(row)? else { return None };
+        let inner = &mut self.p.inner[i];
+        if !inner.rows.sum {
+            return None;
+        }
+        if !inner.summed.contains(&row) {
+            inner.summed.push(row);
+        }
+        Some(VarClass::Float)
     }
 
     /// A function that is not an instruction. In an arm, its cost must not depend on arguments that only occur if the
@@ -478,10 +521,15 @@ impl LoopAnalysis<'_> {
                 Bin::Add => self.node(Int::Add(a, b))?,
                 Bin::Sub => self.node(Int::Sub(a, b))?,
                 Bin::Mul => self.node(Int::Mul(a, b))?,
+                Bin::Min => self.node(Int::Min(a, b))?,
+                Bin::Max => self.node(Int::Max(a, b))?,
                 _ => return None,
             }),
             (VarClass::Sum(k), VarClass::Row(i))
-                if op == Bin::Add && self.p.sums[k].latest == a && self.f.ty(a).rank() == 1 =>
+                if op == Bin::Add
+                    && self.p.inner[i].rows.add
+                    && self.p.sums[k].latest == a
+                    && self.f.ty(a).rank() == 1 =>
             {
                 let sum = &mut self.p.sums[k];
                 if sum.row.is_some() || !sum.adds.is_empty() || self.p.inner[i].to.is_some() {
@@ -547,17 +595,14 @@ impl LoopAnalysis<'_> {
         ends.iter().all(|e| *e == before).then_some(())
     }
 
-    /// An inner loop with dependent iterations. (If its iterations are independent, vectorising the inner loop itself
-    /// is better.)
+    /// An inner loop that carries numbers or collects rows.
     fn inner(&mut self, stmt: &Stmt, ir_loop: &Loop, around: &Around) -> Option<()> {
         let Trip::Count(trip_count) = ir_loop.trip else { return None };
-        let numbers = ir_loop.init.iter().all(|v| *self.f.ty(*v) == Ty::F64) && !ir_loop.init.is_empty();
+        let numbers = ir_loop.init.iter().all(|v| *self.f.ty(*v) == Ty::F64);
         let plain = ir_loop.lin_init.is_empty() && ir_loop.lin_xs.is_empty() && ir_loop.lin_outs.is_empty();
         if around.arm
-            || !around.loops.is_empty()
             || !numbers
             || !plain
-            || ir_loop.outs.len() > 1
             || ir_loop.outs.iter().any(|o| *o != Out::Collect)
             || self.p.inner.len() > 40
         {
@@ -568,7 +613,19 @@ impl LoopAnalysis<'_> {
             return None;
         }
         let position = self.p.inner.len();
-        self.p.inner.push(Inner { name: *stmt.outs.first()?, trip, to: None });
+        self.p.nested |= !around.loops.is_empty();
+        let add = ir_loop.outs.len() == 1 && !ir_loop.init.is_empty() && around.loops.is_empty();
+        let rows = RowUse { sum: !ir_loop.reverse, add };
+        let name = *stmt.outs.first()?;
+        self.p.inner.push(Inner {
+            name,
+            trip,
+            outer: around.loops.last().copied(),
+            to: None,
+            summed: Vec::new(),
+            longest: i64::MAX,
+            rows,
+        });
         let mut index = self.node(Int::Inner(position))?;
         if ir_loop.reverse {
             let (one, first) = (self.node(Int::Lit(1))?, self.node(Int::Sub(trip, index))?);
@@ -584,16 +641,36 @@ impl LoopAnalysis<'_> {
             self.p.classes.insert(*v, VarClass::Float);
         }
         self.elements(elems, &ir_loop.xs, index)?;
-        self.block(&ir_loop.body, &Around { loops: vec![position], arm: false })?;
+        let loops = around.loops.iter().copied().chain([position]).collect();
+        self.block(&ir_loop.body, &Around { loops, arm: false })?;
         if !ir_loop.body.results.iter().all(|r| self.is_float(*r)) {
             return None;
         }
         let (numbers, rows) = stmt.outs.split_at(ir_loop.init.len());
-        let (rows, count) = rows.split_at(ir_loop.outs.len());
         numbers.iter().for_each(|v| _ = self.p.classes.insert(*v, VarClass::Float));
+        // So is the trip count as a result, which no Int operation accepts.
         rows.iter().for_each(|v| _ = self.p.classes.insert(*v, VarClass::Row(position)));
-        // The trip count as a result is unusable, because no Int operation accepts this class.
-        count.iter().for_each(|v| _ = self.p.classes.insert(*v, VarClass::Row(position)));
+        Some(())
+    }
+
+    /// Bounds the trip counts of inner loops that sum rows. Their iterations are independent, so the inner loop itself
+    /// could be vectorised instead. That is better for long loops, unless the elements of subsequent outer iterations
+    /// lie side by side. `None` if the outer loop should not be vectorised at all.
+    fn bound_rows(&mut self) -> Option<()> {
+        let step = |n: &Node| self.p.ints[*n].step;
+        let beside = |at: &At| {
+            let (last, rows) = at.split_last()?;
+            let row = matches!(step(last), Some(0 | 1)) && rows.iter().all(|n| step(n) == Some(0));
+            Some(row)
+        };
+        let in_loops = |at: &At| at.iter().any(|n| self.p.ints[*n].inner != 0);
+        let strided = self.p.reads.iter().any(|(_, at)| in_loops(at) && beside(at) != Some(true));
+        let sums = self.p.inner.iter().filter(|i| !i.summed.is_empty()).count();
+        if strided && sums > 0 && self.p.nested {
+            return None;
+        }
+        let longest = if strided { STRIDED } else { CHUNK };
+        self.p.inner.iter_mut().filter(|i| !i.summed.is_empty()).for_each(|i| i.longest = longest);
         Some(())
     }
 }

@@ -4,7 +4,7 @@ use super::super::{Emit, Scope, TRUSTED, inner, is_ref};
 use super::plan::{BITS, Carry, Int, Node, VectorPlan};
 use super::{VectorLoop, kernel};
 use crate::handle::{self, ValueForm};
-use crate::limits::emit_vector_loop_prologue::FEWEST;
+use crate::limits::emit_vector_loop_prologue::{FEWEST, ITERATIONS};
 use crate::shims;
 use crate::{runtime, strip_runner};
 use adl_ir::{Trip, Ty, Var};
@@ -104,6 +104,7 @@ impl Emit<'_, '_, '_> {
             let c = self.val(*v);
             outside.ok.push(c);
         }
+        self.check_inner(plan, outside);
         for (a, at) in &plan.reads {
             let dims = outside.arrays[*a].1.clone();
             self.inside(plan, outside, at, &dims);
@@ -115,6 +116,28 @@ impl Emit<'_, '_, '_> {
                 let c = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, end, room);
                 outside.ok.push(c);
             }
+        }
+    }
+
+    /// Records the conditions that inner loops are short enough.
+    fn check_inner(&mut self, plan: &VectorPlan, outside: &mut Outside) {
+        let mut iterations: Vec<Value> = Vec::new();
+        for inner in &plan.inner {
+            let (_, n) = self.range(plan, outside, inner.trip);
+            if inner.longest < MOST {
+                let c = self.b.ins().icmp_imm_s(IntCC::SignedLessThanOrEqual, n, inner.longest);
+                outside.ok.push(c);
+            }
+            iterations.push(match inner.outer {
+                None => n,
+                Some(outer) => {
+                    let (all, most) = (self.b.ins().imul(iterations[outer], n), self.int(MOST));
+                    let all = self.b.ins().smin(all, most);
+                    let c = self.b.ins().icmp_imm_s(IntCC::SignedLessThanOrEqual, all, ITERATIONS);
+                    outside.ok.push(c);
+                    all
+                }
+            });
         }
     }
 
@@ -177,6 +200,14 @@ impl Emit<'_, '_, '_> {
             Int::Sub(a, b) => {
                 let ((l, h), (m, g)) = (self.range(vector_plan, outside, a), self.range(vector_plan, outside, b));
                 (self.b.ins().isub(l, g), self.b.ins().isub(h, m))
+            }
+            Int::Min(a, b) => {
+                let ((l, h), (m, g)) = (self.range(vector_plan, outside, a), self.range(vector_plan, outside, b));
+                (self.b.ins().smin(l, m), self.b.ins().smin(h, g))
+            }
+            Int::Max(a, b) => {
+                let ((l, h), (m, g)) = (self.range(vector_plan, outside, a), self.range(vector_plan, outside, b));
+                (self.b.ins().smax(l, m), self.b.ins().smax(h, g))
             }
             Int::Mul(a, b) => {
                 let ((l, h), (m, g)) = (self.range(vector_plan, outside, a), self.range(vector_plan, outside, b));

@@ -1,0 +1,230 @@
+//! Inner loops of a kernel: each iteration of the kernel runs them for all its lanes.
+//!
+//! A row that is only summed is not stored. Its terms are added in the order of [`adl_ir::sum_order`], in each lane:
+//! eight partial sums in memory, as long as there are eight terms, and the sum of the rest in a register.
+
+use super::super::plan::{At, Inner};
+use super::{Kernel, LOOSE, LaneValue, libm_stages};
+use adl_ir::{Loop, Stmt, Var};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{BlockArg, InstBuilder, StackSlotData, StackSlotKind, Value, types};
+use smallvec::SmallVec;
+
+/// The number of partial sums.
+const PARTIAL: i64 = adl_ir::sum_order::PARTIAL as i64;
+
+/// The sums of an inner loop's rows.
+struct RowSums {
+    /// The rows, by index among the results of the body.
+    rows: SmallVec<[usize; 2]>,
+    /// The addresses of the partial sums of each row.
+    partial: SmallVec<[Value; 2]>,
+    /// How many iterations add to partial sums.
+    full: Value,
+}
+
+impl Kernel<'_, '_, '_, '_> {
+    /// The bytes of a number in all lanes.
+    fn width(&self) -> i64 {
+        if self.side == 0 { 8 } else { 16 * self.side as i64 }
+    }
+
+    /// The registers of a number in all lanes.
+    fn registers(&self) -> usize {
+        self.side.max(1)
+    }
+
+    /// Emits an inner loop.
+    pub(super) fn inner(&mut self, stmt: &Stmt, ir_loop: &Loop) {
+        let Some(id) = self.k.p.inner.iter().position(|i| i.name == stmt.outs[0]) else { return };
+        let inner = &self.k.p.inner[id];
+        let carried = ir_loop.init.len();
+        let numbers = stmt.outs[..carried].iter().chain(&inner.summed).copied();
+        let wanted: SmallVec<[Var; 4]> = numbers.filter(|v| self.wants(*v)).collect();
+        let ends = self.is_last() && libm_stages::loop_adds(self.k.p, stmt, ir_loop);
+        let known = wanted.iter().filter(|v| self.from_before(**v)).count();
+        if !ends && known == wanted.len() {
+            return;
+        }
+        let (n, _) = self.int(inner.trip);
+        let sums = self.start_sums(stmt, carried, inner, n);
+        let mut first = vec![self.e.int(0)];
+        ir_loop.init.iter().for_each(|v| self.carry(*v, &mut first));
+        let rests = first.len();
+        let zero = self.e.b.ins().f64const(0.0);
+        let zeros = self.registers_of(&LaneValue::One(zero));
+        sums.rows.iter().for_each(|_| first.extend_from_slice(&zeros));
+        let (header, vals) = self.e.header(&first);
+        let (body, exit) = (self.e.fresh(), self.e.fresh());
+        let more = self.e.b.ins().icmp(IntCC::SignedLessThan, vals[0], n);
+        self.e.stays(more, body, exit, &[]);
+        self.e.b.switch_to_block(body);
+        self.inner[id] = vals[0];
+        self.carried(&ir_loop.body.params[1..], &vals[1..], carried);
+        self.elements(&ir_loop.body.params);
+        self.block(&ir_loop.body);
+        self.add_row(inner, ir_loop);
+        let after = self.add_terms(ir_loop, &sums, vals[0], &vals[rests..]);
+        let mut next = vec![self.e.b.ins().iadd_imm_s(vals[0], 1)];
+        ir_loop.body.results[..carried].iter().for_each(|v| self.carry(*v, &mut next));
+        next.extend(after);
+        let args: Vec<BlockArg> = next.into_iter().map(BlockArg::Value).collect();
+        self.e.b.ins().jump(header, &args);
+        self.e.b.switch_to_block(exit);
+        self.carried(&stmt.outs, &vals[1..], carried);
+        self.end_sums(stmt, &sums, &vals[rests..]);
+        for v in wanted {
+            let x = self.float(v);
+            self.keep(v, &x);
+        }
+    }
+
+    /// Adds the number of an iteration that is an element of an accumulated row.
+    fn add_row(&mut self, inner: &Inner, ir_loop: &Loop) {
+        if let (Some(k), Some(row)) = (inner.to, ir_loop.body.results.get(ir_loop.init.len())) {
+            let x = self.float(*row);
+            let at: At = [self.node(ir_loop.body.params[0])].into_iter().collect();
+            self.add(self.k.w.sums[k], &at, x);
+        }
+    }
+
+    /// The registers of a number.
+    fn registers_of(&mut self, x: &LaneValue) -> SmallVec<[Value; 4]> {
+        match x {
+            LaneValue::One(x) if self.side == 0 => SmallVec::from_elem(*x, 1),
+            x => self.many(x),
+        }
+    }
+
+    /// A number from its registers.
+    fn of_registers(&self, x: &[Value]) -> LaneValue {
+        if self.side == 0 { LaneValue::One(x[0]) } else { LaneValue::Many(x.iter().copied().collect()) }
+    }
+
+    /// Collects the values of a number that an inner loop carries.
+    fn carry(&mut self, v: Var, to: &mut Vec<Value>) {
+        let x = self.float(v);
+        to.extend(self.registers_of(&x));
+    }
+
+    /// Binds the numbers that an inner loop carries.
+    fn carried(&mut self, vars: &[Var], vals: &[Value], n: usize) {
+        for (v, x) in vars[..n].iter().zip(vals.chunks(self.registers())) {
+            let x = self.of_registers(x);
+            self.env.insert(*v, x);
+        }
+    }
+
+    /// Emits what precedes an inner loop of `n` iterations: partial sums of zero.
+    fn start_sums(&mut self, stmt: &Stmt, carried: usize, inner: &Inner, n: Value) -> RowSums {
+        let rows: SmallVec<[usize; 2]> =
+            (carried..stmt.outs.len()).filter(|k| inner.summed.contains(&stmt.outs[*k])).collect();
+        let full = self.e.b.ins().band_imm_s(n, -PARTIAL);
+        if rows.is_empty() {
+            return RowSums { rows, partial: SmallVec::new(), full };
+        }
+        let (clear, ready) = (self.e.fresh(), self.e.fresh());
+        let size = (PARTIAL * self.width()) as u32;
+        let slots: SmallVec<[_; 2]> = rows
+            .iter()
+            .map(|_| self.e.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 4)))
+            .collect();
+        let partial: SmallVec<[Value; 2]> =
+            slots.iter().map(|s| self.e.b.ins().stack_addr(types::I64, *s, 0)).collect();
+        self.e.b.ins().brif(full, clear, &[], ready, &[]);
+        self.e.b.switch_to_block(clear);
+        let zero = self.e.b.ins().f64const(0.0);
+        let zero = self.e.b.ins().splat(types::F64X2, zero);
+        for at in &partial {
+            (0..size as i32 / 16).for_each(|k| _ = self.e.b.ins().store(LOOSE, zero, *at, 16 * k));
+        }
+        self.e.goto(ready, &[]);
+        self.e.b.switch_to_block(ready);
+        RowSums { rows, partial, full }
+    }
+
+    /// Adds the terms of iteration `i`. Returns the sums of the terms after the last multiple of 8.
+    fn add_terms(&mut self, ir_loop: &Loop, sums: &RowSums, i: Value, rests: &[Value]) -> Vec<Value> {
+        if sums.rows.is_empty() {
+            return Vec::new();
+        }
+        let terms: Vec<Value> = sums
+            .rows
+            .iter()
+            .flat_map(|k| {
+                let x = self.float(ir_loop.body.results[*k]);
+                self.registers_of(&x)
+            })
+            .collect();
+        let (part, single, next) = (self.e.fresh(), self.e.fresh(), self.e.fresh());
+        let after: Vec<Value> = rests
+            .iter()
+            .map(|x| {
+                let ty = self.e.b.func.dfg.value_type(*x);
+                self.e.b.append_block_param(next, ty)
+            })
+            .collect();
+        let whole = self.e.b.ins().icmp(IntCC::UnsignedLessThan, i, sums.full);
+        self.e.b.ins().brif(whole, part, &[], single, &[]);
+        self.e.b.switch_to_block(single);
+        let added: Vec<Value> = rests.iter().zip(&terms).map(|(x, y)| self.e.b.ins().fadd(*x, *y)).collect();
+        self.e.goto(next, &added);
+        self.e.b.switch_to_block(part);
+        let k = self.e.b.ins().band_imm_s(i, PARTIAL - 1);
+        let width = self.width();
+        let bytes = self.e.b.ins().imul_imm_s(k, width);
+        for (at, terms) in sums.partial.iter().zip(terms.chunks(self.registers())) {
+            let at = self.e.b.ins().iadd(*at, bytes);
+            for (u, x) in terms.iter().enumerate() {
+                let ty = self.e.b.func.dfg.value_type(*x);
+                let before = self.e.b.ins().load(ty, LOOSE, at, 16 * u as i32);
+                let sum = self.e.b.ins().fadd(before, *x);
+                self.e.b.ins().store(LOOSE, sum, at, 16 * u as i32);
+            }
+        }
+        self.e.goto(next, rests);
+        self.e.b.switch_to_block(next);
+        after
+    }
+
+    /// Emits what follows an inner loop, and binds the sums of its rows.
+    fn end_sums(&mut self, stmt: &Stmt, sums: &RowSums, rests: &[Value]) {
+        if sums.rows.is_empty() {
+            return;
+        }
+        let (some, done) = (self.e.fresh(), self.e.fresh());
+        let made: Vec<Value> = rests
+            .iter()
+            .map(|x| {
+                let ty = self.e.b.func.dfg.value_type(*x);
+                self.e.b.append_block_param(done, ty)
+            })
+            .collect();
+        let args: Vec<BlockArg> = rests.iter().map(|x| BlockArg::Value(*x)).collect();
+        self.e.b.ins().brif(sums.full, some, &[], done, &args);
+        self.e.b.switch_to_block(some);
+        let n = self.registers();
+        let all: Vec<Value> = rests
+            .iter()
+            .enumerate()
+            .map(|(k, rest)| self.combined(sums.partial[k / n], 16 * (k % n) as i32, *rest))
+            .collect();
+        self.e.goto(done, &all);
+        self.e.b.switch_to_block(done);
+        for (k, x) in sums.rows.iter().zip(made.chunks(n)) {
+            let x = self.of_registers(x);
+            self.env.insert(stmt.outs[*k], x);
+        }
+    }
+
+    /// The sum of a row, of which `rest` is the sum of the last terms.
+    fn combined(&mut self, partial: Value, offset: i32, rest: Value) -> Value {
+        let (ty, width) = (self.e.b.func.dfg.value_type(rest), self.width() as i32);
+        let acc: SmallVec<[Value; 8]> =
+            (0..PARTIAL as i32).map(|k| self.e.b.ins().load(ty, LOOSE, partial, width * k + offset)).collect();
+        let quarters: SmallVec<[Value; 4]> = (0..4).map(|k| self.e.b.ins().fadd(acc[k], acc[k + 4])).collect();
+        let halves = [0, 2].map(|k| self.e.b.ins().fadd(quarters[k], quarters[k + 1]));
+        let all = self.e.b.ins().fadd(halves[0], halves[1]);
+        self.e.b.ins().fadd(all, rest)
+    }
+}
