@@ -5,6 +5,7 @@ use crate::cell_sink::CellSink;
 use crate::control::{self, Control, Stage};
 use crate::interact_control::InteractControl;
 use crate::residuals_control::ResidualsControl;
+use crate::together::{self, Together};
 use crate::widgets::{self, Widgets};
 use crate::{ansi, mime_bundle};
 use adl_interp::fault::{self, Fault};
@@ -43,6 +44,8 @@ pub struct Setup {
     pub commands: MakeCommands,
     /// The names of the commands, for completion.
     pub names: Vec<crate::suggest::CommandName>,
+    /// The other ranks of a run on several.
+    pub together: Option<Rc<dyn Together>>,
 }
 
 /// The failure of a cell.
@@ -90,6 +93,7 @@ pub struct Cells {
     stage: Stage,
     widgets: Widgets,
     controls: Vec<Box<dyn Control>>,
+    together: Option<Rc<dyn Together>>,
     /// Models that were changed in a view, whose controls have not acted yet.
     touched: Vec<String>,
 }
@@ -113,6 +117,9 @@ impl Cells {
         tick: Arc<AtomicBool>,
     ) -> Cells {
         let sink = Rc::new(CellSink::new(audience));
+        if let Some(all) = &setup.together {
+            all.lead(&together::fresh().to_string());
+        }
         let (make, world, to) = (setup.session.clone(), setup.world, sink.clone());
         let fresh = move || {
             let mut s = make(Box::new(CellHost::new(world(), to.clone())));
@@ -122,7 +129,36 @@ impl Cells {
         let session = Rc::new(RefCell::new(fresh()));
         let commands = (setup.commands)(session.clone(), Box::new(fresh));
         let stage = Stage { session: session.clone(), sink };
-        Cells { session, commands, stage, widgets: Widgets::default(), controls: Vec::new(), touched: Vec::new() }
+        Cells {
+            session,
+            commands,
+            stage,
+            widgets: Widgets::default(),
+            controls: Vec::new(),
+            together: setup.together.clone(),
+            touched: Vec::new(),
+        }
+    }
+
+    /// Runs an entry on all ranks. If it fails on one alone, it fails.
+    fn on_all_ranks<T>(
+        &mut self,
+        entry: impl FnOnce() -> Json,
+        run: impl FnOnce(&mut Cells) -> Result<T, CellFailure>,
+    ) -> Result<T, CellFailure> {
+        let Some(all) = self.together.clone() else { return run(self) };
+        all.lead(&entry().to_string());
+        let ended = run(self);
+        let failure = ended.as_ref().err().map(together::sent);
+        match all.end(failure.as_deref()) {
+            Some(f) if failure.as_ref() != Some(&f.failure) => Err(together::of_rank(&f)),
+            _ => ended,
+        }
+    }
+
+    /// Whether controls may evaluate by themselves: other ranks would not.
+    fn has_controls(&self) -> bool {
+        self.stage.sink.watched() && self.together.is_none()
     }
 
     /// Clears interrupts of earlier cells. Must be called before the `busy` status is published, because a front end
@@ -140,8 +176,13 @@ impl Cells {
 
     /// Runs a cell; `name` is its name in messages. Results are published with the given execution number.
     pub fn run(&mut self, name: &str, code: &str, number: u64, silent: bool) -> Result<CellResult, CellFailure> {
-        self.stage.sink.begin_cell();
-        self.guarded(|c| c.run_parts(name, code, number, silent)).and_then(|ended| ended)
+        self.on_all_ranks(
+            || together::cell(name, code, number, silent),
+            |c| {
+                c.stage.sink.begin_cell();
+                c.guarded(|c| c.run_parts(name, code, number, silent)).and_then(|ended| ended)
+            },
+        )
     }
 
     fn run_parts(&mut self, name: &str, code: &str, number: u64, silent: bool) -> Result<CellResult, CellFailure> {
@@ -186,7 +227,7 @@ impl Cells {
     fn show(&mut self, echo: &Echo, number: Option<u64>, given: &mut CellResult) {
         let interactive = self.session.borrow_mut().interactive(echo).filter(|_| echo.name.is_none());
         if let Some(i) = &interactive {
-            if self.stage.sink.watched() {
+            if self.has_controls() {
                 let (id, control) = InteractControl::open(i.clone(), &mut self.widgets, &*self.stage.sink);
                 control::show(&id, &*self.stage.sink);
                 self.controls.push(Box::new(control));
@@ -215,7 +256,7 @@ impl Cells {
     /// Displays live controls of residuals if a front end may be connected. They are a separate output: the static
     /// table beside them is what a saved notebook displays without a kernel.
     fn residuals(&mut self, v: &Value) {
-        if !self.stage.sink.watched() || table::inside(v).is_none() {
+        if !self.has_controls() || table::inside(v).is_none() {
             return;
         }
         let (watch, stops) = {
@@ -315,17 +356,23 @@ impl Cells {
         Err(CellFailure { name, text, traceback: kept.complained })
     }
 
+    /// The value of an expression, and its type.
+    fn expression(&mut self, text: &str) -> Result<(Value, String), CellFailure> {
+        let found = self.guarded(|c| {
+            let mut s = c.session.borrow_mut();
+            let ty = s.type_of(text)?;
+            Ok((s.value_of(text)?, ty))
+        });
+        found.and_then(|f| f.map_err(|diags: Vec<Diagnostic>| self.stage.failure(&diags)))
+    }
+
     /// The results of `user_expressions`.
     pub fn expressions(&mut self, wanted: &Map<String, Json>) -> Map<String, Json> {
         let mut out = Map::new();
         for (key, text) in wanted {
+            let one = Map::from_iter([(key.clone(), text.clone())]);
             let text = text.as_str().unwrap_or("").to_owned();
-            let found = self.guarded(|c| {
-                let mut s = c.session.borrow_mut();
-                let ty = s.type_of(&text)?;
-                Ok((s.value_of(&text)?, ty))
-            });
-            let found = found.and_then(|f| f.map_err(|diags: Vec<Diagnostic>| self.stage.failure(&diags)));
+            let found = self.on_all_ranks(|| together::expressions(&one), |c| c.expression(&text));
             out.insert(
                 key.clone(),
                 match found {

@@ -20,8 +20,8 @@ const LOGOS: &[(&str, &[u8])] = &[
     ("logo-64x64.png", include_bytes!("../assets/logo-64x64.png")),
 ];
 
-/// The directory of the kernelspec.
-pub fn directory(place: &SpecLocation) -> Result<PathBuf, String> {
+/// The directory of the kernelspec for so many ranks.
+pub fn directory(place: &SpecLocation, ranks: u32) -> Result<PathBuf, String> {
     let data = match place {
         SpecLocation::User => match std::env::var_os("JUPYTER_DATA_DIR").filter(|d| !d.is_empty()) {
             Some(d) => PathBuf::from(d),
@@ -30,7 +30,8 @@ pub fn directory(place: &SpecLocation) -> Result<PathBuf, String> {
         SpecLocation::SysPrefix => sys_prefix()?.join("share/jupyter"),
         SpecLocation::Prefix(p) => p.join("share/jupyter"),
     };
-    Ok(data.join("kernels/adl"))
+    let name = if ranks > 1 { format!("adl-{ranks}-ranks") } else { "adl".to_owned() };
+    Ok(data.join("kernels").join(name))
 }
 
 /// `sys.prefix` of the Python that front ends use.
@@ -45,16 +46,19 @@ fn sys_prefix() -> Result<PathBuf, String> {
     if text.is_empty() { Err("python3 does not say what its prefix is".into()) } else { Ok(PathBuf::from(text)) }
 }
 
-/// Installs the kernelspec of the adl that a command starts.
-pub fn install(place: &SpecLocation, command: &[String]) -> Result<PathBuf, String> {
-    let dir = directory(place)?;
+/// Installs the kernelspec of the adl that a command starts, on so many ranks.
+pub fn install(place: &SpecLocation, command: &[String], ranks: u32) -> Result<PathBuf, String> {
+    let dir = directory(place, ranks)?;
     let said = |e: std::io::Error| format!("{}: {e}", dir.display());
     std::fs::create_dir_all(&dir).map_err(said)?;
+    let count = ranks.to_string();
+    let flag = if ranks > 1 { &["--ranks", count.as_str()][..] } else { &[] };
     let run = ["kernel", "run", "-f", "{connection_file}"];
-    let argv: Vec<&str> = command.iter().map(String::as_str).chain(run).collect();
+    let argv: Vec<&str> = command.iter().map(String::as_str).chain(flag.iter().copied()).chain(run).collect();
+    let title = if ranks > 1 { format!("adl ({ranks} ranks)") } else { "adl".to_owned() };
     let spec = json!({
         "argv": argv,
-        "display_name": "adl",
+        "display_name": title,
         "language": "adl",
         "interrupt_mode": "message",
         "metadata": {"debugger": true},
@@ -67,9 +71,9 @@ pub fn install(place: &SpecLocation, command: &[String]) -> Result<PathBuf, Stri
     Ok(dir)
 }
 
-/// Removes the kernelspec.
-pub fn uninstall(place: &SpecLocation) -> Result<PathBuf, String> {
-    let dir = directory(place)?;
+/// Removes the kernelspec for so many ranks.
+pub fn uninstall(place: &SpecLocation, ranks: u32) -> Result<PathBuf, String> {
+    let dir = directory(place, ranks)?;
     if !dir.join("kernel.json").is_file() {
         return Err(format!("{}: no kernelspec is installed there", dir.display()));
     }

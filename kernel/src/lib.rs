@@ -8,7 +8,7 @@
 //! Reading order: `wire` (messages), `outbox`, `channels`, `abort`, `responder` with `snapshot`, `suggest`, `history` and `variables`;
 //! `cell_host` and `cell_sink` (the host of a cell, and where its output goes), `cells`, `mime_bundle` and `html` (values in media types),
 //! `widgets` and `control` with `residuals_control` (the live table of residuals) and `interact_control` (functions with
-//! sliders), `server`; [`notebook`] runs a file; [`kernelspec`] installs.
+//! sliders), `server`; [`notebook`] runs a file; [`together`] runs the cells on several ranks; [`kernelspec`] installs.
 //!
 //! What is *not* here: the language, its `:commands`, and the command line, which the binary supplies as a [`Setup`].
 
@@ -35,6 +35,7 @@ mod responder;
 mod server;
 mod snapshot;
 pub mod suggest;
+pub mod together;
 mod variables;
 mod widgets;
 mod wire;

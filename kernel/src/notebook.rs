@@ -79,6 +79,9 @@ pub fn run(text: &str, parameters: &[Parameter], setup: &Setup) -> Result<Notebo
     let page = Rc::new(Page::default());
     let interrupt = Arc::new(AtomicBool::new(false));
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone());
+    if let Some(all) = &setup.together {
+        all.share_interrupts(&interrupt);
+    }
     let mut cells = Cells::new(setup, page.clone(), interrupt, Arc::new(AtomicBool::new(false)));
     let (mut changed, mut failed, mut number) = (Vec::new(), None, 0);
     for (position, cell) in

@@ -45,6 +45,9 @@ pub fn run(file: &Path, setup: &Setup) -> Result<(), String> {
         answers: answered,
         interrupt: interrupt.clone(),
     });
+    if let Some(all) = &setup.together {
+        all.share_interrupts(&interrupt);
+    }
     let cells = Cells::new(setup, front.clone(), interrupt, tick);
     Server { out, common, front, cells, count: 0, work, waiting: VecDeque::new(), failed: None }.serve();
     Ok(())
@@ -288,6 +291,7 @@ mod tests {
             session: Rc::new(Session::new),
             commands: Rc::new(|_, _| Box::new(Faulty)),
             names: Vec::new(),
+            together: None,
         };
         let flag = || Arc::new(AtomicBool::new(false));
         let front =

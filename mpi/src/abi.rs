@@ -4,6 +4,7 @@
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::ffi::{OsStr, c_char, c_int, c_void};
+use std::mem::ManuallyDrop;
 use std::path::Path;
 
 /// A handle of the standard ABI or of Open MPI.
@@ -19,7 +20,8 @@ struct Handles<H> {
     funneled: c_int,
 }
 
-/// The functions of a library whose handles are `H`. `_library` keeps it open.
+/// The functions of a library whose handles are `H`. `_library` keeps it open, to the end of the process: Open MPI leaves
+/// threads and exit handlers behind, which crash if their code is unloaded.
 struct OpenLibrary<H> {
     handles: Handles<H>,
     init: unsafe extern "C" fn(*mut c_int, *mut c_void, c_int, *mut c_int) -> c_int,
@@ -43,7 +45,7 @@ struct OpenLibrary<H> {
     error_string: unsafe extern "C" fn(c_int, *mut c_char, *mut c_int) -> c_int,
     abort: unsafe extern "C" fn(H, c_int) -> c_int,
     finalize: unsafe extern "C" fn() -> c_int,
-    _library: Library,
+    _library: ManuallyDrop<Library>,
 }
 
 /// An open MPI. Lengths are in bytes; buffers are as long as the functions say.
@@ -152,7 +154,7 @@ fn initialised<H: Copy + 'static>(library: Library, handles: Handles<H>) -> Resu
         error_string: function!("MPI_Error_string"),
         abort: function!("MPI_Abort"),
         finalize: function!("MPI_Finalize"),
-        _library: library,
+        _library: ManuallyDrop::new(library),
     };
     let mut provided = 0;
     // SAFETY: MPI allows null for both arguments; `provided` is writable. MPI is initialised once in a process,

@@ -11,6 +11,7 @@ mod input;
 mod interactive;
 mod memory;
 mod ranks;
+mod together;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::IsTerminal;
@@ -265,7 +266,11 @@ pub fn main(words: &[String], command: Option<Vec<String>>) -> u8 {
     let mut cli = cli;
     cli.global.rename_old_flags();
     let global = cli.global.clone();
-    if let Some(n) = global.ranks.filter(|n| *n > 1 && adl_mpi::launcher().is_none()) {
+    let installs = matches!(&cli.command, Some(Command::Kernel { command }) if !command.runs());
+    if let Some(n) = global.ranks.filter(|n| *n > 1 && !installs && adl_mpi::launcher().is_none()) {
+        if !ranks::runs_on_ranks(cli.command.as_ref(), cli.expr.is_some() || global.stdin) {
+            return commands::usage("`--ranks` is for programs, notebooks and kernels");
+        }
         return commands::usage(&ranks::launch(words, n));
     }
     commands::guarded(&global, || dispatch(cli))

@@ -7,7 +7,7 @@
 use crate::Global;
 use crate::host::Terminal;
 use adl_interp::host::{Format, Host, Ranks};
-use adl_interp::value::Value;
+use adl_interp::value::{Value, show};
 use adl_mpi::World;
 use adl_session::Session;
 use adl_syntax::diag::Diagnostic;
@@ -66,6 +66,17 @@ pub fn join(global: &Global) -> Result<Option<Group>, String> {
         sent: (0, 0),
     };
     Ok(Some(Rc::new(RefCell::new(agreement))))
+}
+
+/// Whether a command runs on several ranks: programs and notebooks do.
+pub fn runs_on_ranks(command: Option<&crate::Command>, program: bool) -> bool {
+    use crate::Command;
+    use crate::commands::kernel::KernelCommand;
+    match command {
+        None => program,
+        Some(Command::Kernel { command: KernelCommand::Run { .. } }) => true,
+        Some(command) => matches!(command, Command::Script(_) | Command::Run { .. } | Command::Notebook { .. }),
+    }
 }
 
 /// Starts this command again under `mpiexec`, without the flag `--ranks`. Returns only if that fails.
@@ -128,18 +139,49 @@ impl Agreement {
     }
 
     /// The first bytes of a message: the number and the name of the operation.
-    fn head(&self, what: &str) -> Vec<u8> {
+    fn head(step: u64, what: &str) -> Vec<u8> {
         let name = &what.as_bytes()[..what.len().min(usize::from(u8::MAX))];
-        [&self.step.to_le_bytes()[..], &[name.len() as u8], name].concat()
+        [&step.to_le_bytes()[..], &[name.len() as u8], name].concat()
+    }
+
+    /// This rank, and the number of ranks.
+    pub fn place(&self) -> (usize, usize) {
+        (self.rank, self.size)
+    }
+
+    /// Ends an entry of a notebook on all ranks, with the failure of this one. Ranks that are at an operation get an error
+    /// there, and come here. Returns the first rank that has failed by itself, with its failure.
+    pub fn end_entry(&mut self, failure: Option<&str>) -> Option<(usize, String)> {
+        let by_itself = failure.filter(|_| self.apart.is_none());
+        let head = Agreement::head(u64::MAX, "the end of the cell");
+        let own = [&head, &[u8::from(by_itself.is_some())][..], by_itself.unwrap_or("").as_bytes()].concat();
+        let all = loop {
+            // Without the other ranks the launcher ends this one.
+            let all = self.world.as_ref()?.all_gather(&own).ok()?;
+            if all.iter().all(|m| m.starts_with(&head)) {
+                break all;
+            }
+        };
+        (self.step, self.apart) = (0, None);
+        let failed = |m: &Vec<u8>| m.get(head.len()) == Some(&1);
+        let rank = all.iter().position(failed)?;
+        Some((rank, String::from_utf8_lossy(&all[rank][head.len() + 1..]).into_owned()))
+    }
+
+    /// Leaves the other ranks, at the end of the process.
+    pub fn leave(&mut self) {
+        if let Some(world) = self.world.take() {
+            world.finish();
+        }
     }
 
     /// Every rank's bytes, if all are at this operation.
-    fn meet(&mut self, what: &str, bytes: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+    pub fn meet(&mut self, what: &str, bytes: &[u8]) -> Result<Vec<Vec<u8>>, String> {
         if let Some(why) = &self.apart {
             return Err(why.clone());
         }
         let Some(world) = &self.world else { return Err("the ranks have parted".to_owned()) };
-        let head = self.head(what);
+        let head = Agreement::head(self.step, what);
         let all = world.all_gather(&[&head, bytes].concat()).map_err(|why| format!("`{what}`: {why}"))?;
         self.at = what.to_owned();
         self.step += 1;
@@ -164,7 +206,11 @@ impl Agreement {
     }
 
     /// What rank 0 finds, on all ranks.
-    fn from_first(&mut self, what: &str, find: impl FnOnce() -> Result<Vec<u8>, String>) -> Result<Vec<u8>, String> {
+    pub fn from_first(
+        &mut self,
+        what: &str,
+        find: impl FnOnce() -> Result<Vec<u8>, String>,
+    ) -> Result<Vec<u8>, String> {
         let own = match self.rank {
             0 => match find() {
                 Ok(bytes) => [&[1], bytes.as_slice()].concat(),
@@ -212,9 +258,9 @@ pub fn read_first(
     group.borrow_mut().from_first(&format!("reading {file}"), read)
 }
 
-/// The terminal of one rank of several.
-pub struct RankedTerminal {
-    inner: Terminal,
+/// The host of one rank of several.
+pub struct RankedHost {
+    inner: Box<dyn Host>,
     group: RankedGroup,
     /// Whether this rank reads and writes for itself.
     alone: bool,
@@ -246,12 +292,17 @@ impl Ranks for RankedGroup {
     }
 }
 
-impl RankedTerminal {
-    /// The terminal of this rank.
-    pub fn new(inner: Terminal, group: &Group) -> RankedTerminal {
-        let (rank, size) = (group.borrow().rank, group.borrow().size);
-        let inner = inner.still(rank > 0);
-        RankedTerminal { inner, group: RankedGroup(group.clone(), rank, size), alone: false, line_begins: true }
+impl RankedHost {
+    /// The host of this rank, on its terminal.
+    pub fn on_terminal(inner: Terminal, group: &Group) -> RankedHost {
+        let inner = inner.still(group.borrow().rank > 0);
+        RankedHost::new(Box::new(inner), group)
+    }
+
+    /// What this rank has by itself, as the host of one of several.
+    pub fn new(inner: Box<dyn Host>, group: &Group) -> RankedHost {
+        let (rank, size) = group.borrow().place();
+        RankedHost { inner, group: RankedGroup(group.clone(), rank, size), alone: false, line_begins: true }
     }
 
     fn speaks(&self) -> bool {
@@ -278,12 +329,12 @@ impl RankedTerminal {
     fn shared(
         &mut self,
         what: &str,
-        run: impl FnOnce(&mut Terminal) -> Result<Vec<u8>, String>,
+        run: impl FnOnce(&mut dyn Host) -> Result<Vec<u8>, String>,
     ) -> Result<Vec<u8>, String> {
         if self.alone {
-            return run(&mut self.inner);
+            return run(&mut *self.inner);
         }
-        let inner = &mut self.inner;
+        let inner = &mut *self.inner;
         self.group.0.borrow_mut().from_first(what, || run(inner))
     }
 }
@@ -297,7 +348,7 @@ fn unpacked(bytes: &[u8]) -> Option<String> {
     bytes.split_first().map(|(_, text)| String::from_utf8_lossy(text).into_owned())
 }
 
-impl Host for RankedTerminal {
+impl Host for RankedHost {
     fn print(&mut self, text: &str) {
         if self.speaks() {
             let text = self.numbered(text);
@@ -336,6 +387,13 @@ impl Host for RankedTerminal {
     fn warn(&mut self, text: &str) {
         if self.speaks() {
             self.inner.warn(text);
+        }
+    }
+    fn display(&mut self, value: &Value, slot: &str) {
+        if self.group.0.borrow().all_print {
+            self.print(&(show::show(value) + "\n"));
+        } else if self.group.1 == 0 {
+            self.inner.display(value, slot);
         }
     }
     fn args(&mut self) -> Vec<String> {
@@ -406,10 +464,7 @@ pub fn end(
         if rank == 0 {
             report(session, &diags);
         }
-        let world = group.borrow_mut().world.take();
-        if let Some(world) = world {
-            world.finish();
-        }
+        group.borrow_mut().leave();
         return code;
     }
     if rank > 0 {
@@ -430,10 +485,7 @@ pub fn end(
 /// Ends a run that has not begun, for a reason that all ranks know: rank 0 reports it. Returns the exit code.
 pub fn end_without(group: &Group, report: impl FnOnce() -> u8) -> u8 {
     let code = if group.borrow().is_first() { report() } else { 1 };
-    let world = group.borrow_mut().world.take();
-    if let Some(world) = world {
-        world.finish();
-    }
+    group.borrow_mut().leave();
     code
 }
 

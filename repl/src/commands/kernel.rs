@@ -1,11 +1,15 @@
 //! `adl kernel` and `adl notebook`.
 
-use super::{configured, io_text, usage};
+use super::{configured, group, io_text, usage};
 use crate::Global;
 use crate::host::{Terminal, say};
 use crate::interactive;
+use crate::ranks::{Group, RankedHost};
+use crate::together::NotebookRanks;
+use adl_interp::host::Host;
 use adl_kernel::kernelspec::{self, SpecLocation};
 use adl_kernel::parameters::Parameter;
+use adl_kernel::together::{self, Together};
 use adl_kernel::{Setup, notebook};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -50,6 +54,13 @@ pub enum KernelCommand {
     Uninstall(Where),
 }
 
+impl KernelCommand {
+    /// Whether it runs a kernel.
+    pub fn runs(&self) -> bool {
+        matches!(self, KernelCommand::Run { .. })
+    }
+}
+
 /// What is done with notebooks.
 #[derive(clap::Subcommand)]
 pub enum NotebookCommand {
@@ -66,7 +77,7 @@ pub enum NotebookCommand {
     },
 }
 
-fn world() -> Box<dyn adl_interp::host::Host> {
+fn world() -> Box<dyn Host> {
     Box::new(Terminal::new(Vec::new()))
 }
 
@@ -76,16 +87,62 @@ fn on_device(global: &Global, mut s: adl_session::Session) -> adl_session::Sessi
     s
 }
 
+/// The other ranks of a notebook or kernel, if a launcher has started this process.
+struct Others {
+    group: Group,
+    ranks: Rc<NotebookRanks>,
+}
+
+impl Others {
+    fn join(global: &Global) -> Result<Option<Others>, u8> {
+        let Some(group) = group(global)? else { return Ok(None) };
+        let ranks = NotebookRanks::connect(&group).map_err(|why| failed(&why))?;
+        Ok(Some(Others { group, ranks: Rc::new(ranks) }))
+    }
+
+    fn is_first(&self) -> bool {
+        self.group.borrow().is_first()
+    }
+}
+
+/// Runs what has a front end, or on another rank than rank 0 the same cells. Returns the exit code.
+fn on_ranks(global: &Global, run: impl FnOnce(&Setup) -> u8) -> u8 {
+    let others = match Others::join(global) {
+        Ok(others) => others,
+        Err(code) => return code,
+    };
+    let setup = setup(global, others.as_ref());
+    let Some(others) = &others else { return run(&setup) };
+    let code = match others.is_first() {
+        true => run(&setup),
+        false => {
+            together::follow(&setup);
+            0
+        }
+    };
+    others.ranks.end_all();
+    others.group.borrow_mut().leave();
+    code
+}
+
 /// The setup of a kernel whose cells behave like entries of the REPL.
-fn setup(global: &Global) -> Setup {
+fn setup(global: &Global, others: Option<&Others>) -> Setup {
     // Front ends display the messages, and support colours.
     let global = Global { color: "always".into(), json: false, ..global.clone() };
     let flags = global.clone();
+    let all = others.map(|o| o.group.clone());
+    let ranked = move |host: Box<dyn Host>| -> Box<dyn Host> {
+        match &all {
+            Some(group) => Box::new(RankedHost::new(host, group)),
+            None => host,
+        }
+    };
     Setup {
         world,
-        session: Rc::new(move |host| on_device(&flags, configured(&flags, host))),
+        session: Rc::new(move |host| on_device(&flags, configured(&flags, ranked(host)))),
         commands: Rc::new(move |s, fresh| interactive::commands(&global, s, fresh)),
         names: interactive::command_names(),
+        together: others.map(|o| -> Rc<dyn Together> { o.ranks.clone() }),
     }
 }
 
@@ -96,16 +153,19 @@ fn failed(text: &str) -> u8 {
 
 /// `adl kernel ...`.
 pub fn kernel(global: &Global, command: KernelCommand) -> u8 {
+    let ranks = global.ranks.unwrap_or(1);
     let done = match command {
         KernelCommand::Run { file } => {
-            return adl_kernel::run(&file, &setup(global)).map_or_else(|e| failed(&e), |()| 0);
+            return on_ranks(global, |setup| adl_kernel::run(&file, setup).map_or_else(|e| failed(&e), |()| 0));
         }
         KernelCommand::Install(place) => match crate::command() {
-            Ok(command) => kernelspec::install(&place.place(), &command).map(|d| format!("installed: {}", d.display())),
+            Ok(command) => {
+                kernelspec::install(&place.place(), &command, ranks).map(|d| format!("installed: {}", d.display()))
+            }
             Err(e) => Err(format!("where adl is cannot be found out: {e}")),
         },
         KernelCommand::Uninstall(place) => {
-            kernelspec::uninstall(&place.place()).map(|d| format!("removed: {}", d.display()))
+            kernelspec::uninstall(&place.place(), ranks).map(|d| format!("removed: {}", d.display()))
         }
     };
     match done {
@@ -121,20 +181,31 @@ pub fn kernel(global: &Global, command: KernelCommand) -> u8 {
 pub fn notebook(global: &Global, command: NotebookCommand) -> u8 {
     let NotebookCommand::Run { check, set, files } = command;
     let Ok(home) = std::env::current_dir() else { return usage("the working directory is gone") };
+    on_ranks(global, |setup| each(global, setup, (&home, &files), check, &set))
+}
+
+/// Runs notebooks, one after the other.
+fn each(global: &Global, setup: &Setup, (home, files): (&Path, &[PathBuf]), check: bool, set: &[Parameter]) -> u8 {
     let mut code = 0;
     for f in files {
         // Relative paths in a notebook are relative to it.
         let path = home.join(&f);
         let _ = path.parent().map(std::env::set_current_dir);
-        code =
-            code.max(one(global, &path, &f, check, &set).unwrap_or_else(|e| failed(&format!("{}: {e}", f.display()))));
+        let run = one(global, setup, (&path, f), check, set);
+        code = code.max(run.unwrap_or_else(|e| failed(&format!("{}: {e}", f.display()))));
     }
     code
 }
 
-fn one(global: &Global, path: &Path, shown: &Path, check: bool, set: &[Parameter]) -> Result<u8, String> {
+fn one(
+    global: &Global,
+    setup: &Setup,
+    (path, shown): (&Path, &Path),
+    check: bool,
+    set: &[Parameter],
+) -> Result<u8, String> {
     let text = std::fs::read_to_string(path).map_err(|e| io_text(&e))?;
-    let ran = notebook::run(&text, set, &setup(global))?;
+    let ran = notebook::run(&text, set, setup)?;
     if !check {
         super::write(path, &ran.text)?;
     }

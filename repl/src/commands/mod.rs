@@ -8,7 +8,7 @@ pub mod stored;
 
 use crate::Global;
 use crate::host::{Terminal, say};
-use crate::ranks::{self, Group, RankedTerminal};
+use crate::ranks::{self, Group, RankedHost};
 use adl_interp::fault;
 use adl_interp::host::Host;
 use adl_session::{Outcome, Session};
@@ -85,13 +85,13 @@ fn batch(global: &Global, args: Vec<String>) -> Session {
 fn batch_of(global: &Global, args: Vec<String>, group: Option<&Group>) -> Session {
     let terminal = Terminal::new(args).still(global.plain);
     match group {
-        Some(group) => batch_on(global, Box::new(RankedTerminal::new(terminal, group))),
+        Some(group) => batch_on(global, Box::new(RankedHost::on_terminal(terminal, group))),
         None => batch_on(global, Box::new(terminal)),
     }
 }
 
 /// The other ranks of this run, if a launcher has started it.
-fn group(global: &Global) -> Result<Option<Group>, u8> {
+pub fn group(global: &Global) -> Result<Option<Group>, u8> {
     ranks::join(global).map_err(|why| {
         let _ = writeln!(std::io::stderr(), "error[{}]: {why}", adl_interp::error::codes::RANKS);
         1

@@ -139,9 +139,18 @@ pub fn residuals(v: &Value) -> Option<String> {
     if all.len() > ROWS {
         out += &format!("and {} smaller ones\n", all.len() - ROWS);
     }
+    out += &sent(report).unwrap_or_default();
     out.push('\n');
     out += &plans(report, &plan);
     Some(out.trim_end().to_owned())
+}
+
+/// The messages of a function that is differentiated.
+fn sent(report: &Value) -> Option<String> {
+    match field(report, "messages")? {
+        Value::Data(d) => d.fields.first().map_or(Some("messages: not counted\n".to_owned()), messages),
+        _ => None,
+    }
 }
 
 /// The costs of the plans, numbered as in the plot.
@@ -302,7 +311,7 @@ pub fn cost(value: &Value) -> Option<String> {
             number(a, "ends")
         );
     }
-    out += &messages(value).unwrap_or_default();
+    out += &field(value, "messages").and_then(messages).unwrap_or_default();
     if let Some(g) = field(value, "gpu").filter(|g| number(g, "kernels") > 0) {
         out += &format!(
             "on the GPU: {} kernels for value and gradient; {} sent, {} fetched\n",
@@ -315,8 +324,8 @@ pub fn cost(value: &Value) -> Option<String> {
 }
 
 /// What is sent to other ranks, if anything is.
-fn messages(cost: &Value) -> Option<String> {
-    let sent = field(cost, "messages").filter(|s| number(s, "gradient") > 0)?;
+fn messages(sent: &Value) -> Option<String> {
+    let sent = Some(sent).filter(|s| number(s, "gradient") > 0)?;
     let (value, all) = (number(sent, "function"), number(sent, "gradient"));
     Some(format!("messages: {value} for the value, {all} with the gradient, of {}\n", size(number(sent, "bytes"))))
 }

@@ -78,7 +78,8 @@ family! {
         ["value_and_grad_with RecomputeAll (fun x -> x * x) 3.0 => (9.0, 6.0) : (Float, Float)"];
         ResidualsUnder "__residuals": scheme("(Diff a, Diff b) => (a -> b) -> a -> Plan -> {again : Int, bytes : Int, frontier : \
                 [_]{again : Int, bytes : Int, peak : Int, plan : String}, function : String, measured : Option Int, \
-                measured_again : Option Int, measured_peak : Option Int, peak : Int, plan : Plan, recomputed : \
+                measured_again : Option Int, measured_peak : Option Int, messages : Option {bytes : Int, function : Int, \
+                gradient : Int}, peak : Int, plan : Plan, recomputed : \
                 [_]Int, rows : [_]{bytes : Int, decision : String, expression : String, id : Int, line : Int, \
                 movable : Bool, reason : String, shape : String, work : Int}, work : Int}", 3, L::None),
         "What a plan stores of `f x` (`residuals` wraps it).",

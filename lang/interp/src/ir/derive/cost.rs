@@ -19,7 +19,7 @@ use adl_ad::segment::Segments;
 use adl_ad::soac::Decision;
 use adl_ad::unzip;
 use adl_ir::eval::{Arr, Counts, Evaluator, Host};
-use adl_ir::{Collective, FnId, Op, Program, Ty, Val, Var};
+use adl_ir::{Collective, FnId, Op, Program, Stmt, Ty, Val, Var};
 use adl_prim::Prim;
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
@@ -101,6 +101,33 @@ fn counted(machine: &mut Machine, func: &Value, input: &Value) -> Res<Result<Cos
         c.line(machine, r.residual.span).bytes += r.bytes;
     }
     Ok(Ok(c))
+}
+
+/// The messages of the value, those of the value with its gradient, and the bytes of the latter; `None` if they cannot be
+/// counted. Counting sends them.
+pub(super) fn messages(machine: &mut Machine, specialized: &Specialized, leaves: &[Value]) -> Res<Option<[u64; 3]>> {
+    if !sends(&machine.compiled_ad.program, specialized.entry.func) {
+        return Ok(Some([0; 3]));
+    }
+    let vals: Option<Vec<Val>> = leaves.iter().map(val).collect();
+    let Some(vals) = vals else { return Ok(None) };
+    let mut compiled_ad = std::mem::take(&mut machine.compiled_ad);
+    let out = passes(&mut compiled_ad, machine, specialized, &vals);
+    machine.compiled_ad = compiled_ad;
+    polling::poll()?;
+    Ok(out.ok().map(|c| c.messages))
+}
+
+/// Messages as a record.
+pub(super) fn messages_record([function, gradient, bytes]: [u64; 3]) -> Value {
+    record(vec![("bytes", int(bytes)), ("function", int(function)), ("gradient", int(gradient))])
+}
+
+/// Whether a function or one of its callees sends messages.
+fn sends(p: &Program, f: FnId) -> bool {
+    let mut found = false;
+    each_stmt(p, f, |s| found |= matches!(s.op, Op::Collective { .. }));
+    found
 }
 
 /// What a device does for a function and its gradient; empty if no device is used.
@@ -204,11 +231,20 @@ fn rules(m: &Machine, f: FnId) -> Vec<(usize, Decision)> {
 
 /// The spans of the statements of a function and its callees.
 fn places(p: &Program, f: FnId) -> HashSet<Span> {
-    let (mut seen, mut spans) = (HashSet::from([f]), HashSet::new());
+    let mut spans = HashSet::new();
+    each_stmt(p, f, |s| {
+        spans.insert(s.span);
+    });
+    spans
+}
+
+/// Visits the statements of a function and its callees.
+fn each_stmt(p: &Program, f: FnId, mut visit: impl FnMut(&Stmt)) {
+    let mut seen = HashSet::from([f]);
     let mut blocks = vec![&p.func(f).body];
     while let Some(b) = blocks.pop() {
         for s in &b.stmts {
-            spans.insert(s.span);
+            visit(s);
             if let Op::Call { f, .. } = &s.op
                 && seen.insert(*f)
             {
@@ -217,7 +253,6 @@ fn places(p: &Program, f: FnId) -> HashSet<Span> {
             blocks.extend(s.op.blocks());
         }
     }
-    spans
 }
 
 /// Work of the value and of the reverse pass, and bytes stored, for a gradient.
@@ -287,14 +322,7 @@ impl Cost {
                 ]),
             ),
             ("lines", self.lines_table()),
-            (
-                "messages",
-                record(vec![
-                    ("bytes", int(self.messages[2])),
-                    ("function", int(self.messages[0])),
-                    ("gradient", int(self.messages[1])),
-                ]),
-            ),
+            ("messages", messages_record(self.messages)),
             ("primal", int(self.primal)),
             ("ratio", Value::Float(part(self.primal + self.adjoint))),
             ("rules", self.rules_table()),

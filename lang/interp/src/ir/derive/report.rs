@@ -1,6 +1,7 @@
 //! `residuals f x` as data: the record inside the prelude's type `Residuals`.
 
 use super::ResolvedPlan;
+use super::cost;
 use super::measure::{self, Measured};
 use super::resolve_plan::{self, ProfiledFunction};
 use super::{NotCompiled, Specialized, entered, not};
@@ -35,6 +36,8 @@ struct Report {
     /// Other measurements of that run, if it could be counted.
     ran: Option<Measured>,
     frontier: Vec<(String, Forecast)>,
+    /// Messages to other ranks, as of [`cost::messages`].
+    messages: Option<[u64; 3]>,
 }
 
 /// A row, and what the plan does with it.
@@ -76,6 +79,7 @@ fn reported(machine: &mut Machine, func: &Value, x: &Value, plan: Value) -> Outc
         Some(_) => measure::ran(machine, &e, &leaves, &resolved)?,
         None => None,
     };
+    let messages = cost::messages(machine, &e, &leaves)?;
     Ok(filled(machine, &e, &leaves, &flat, &resolved)?.map(|(rows, forecast, frontier)| Report {
         function: super::name_of(func),
         plan,
@@ -84,6 +88,7 @@ fn reported(machine: &mut Machine, func: &Value, x: &Value, plan: Value) -> Outc
         measured,
         ran,
         frontier,
+        messages,
     }))
 }
 
@@ -262,6 +267,7 @@ impl Report {
             ("measured", crate::ops::io::option(self.measured.map(int))),
             ("measured_again", crate::ops::io::option(self.ran.map(|r| int(r.again)))),
             ("measured_peak", crate::ops::io::option(self.ran.map(|r| int(r.peak)))),
+            ("messages", crate::ops::io::option(self.messages.map(cost::messages_record))),
             ("peak", int(self.forecast.peak)),
             ("plan", self.plan.clone()),
             ("recomputed", ints(recomputed)),

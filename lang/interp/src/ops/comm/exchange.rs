@@ -187,9 +187,13 @@ fn rows_for_ranks(leaves: &[Value], size: usize) -> Res<()> {
 /// differ.
 fn agreed(heads: &[Vec<Option<wire::Head>>], k: usize, rows: usize, what: &str) -> Res<Option<wire::Head>> {
     let mut found: Option<(usize, &wire::Head)> = None;
+    // An array without rows may not know the type of its elements.
+    let unknown = |h: &wire::Head| rows == 1 && h.is_unknown();
     for (rank, head) in heads.iter().enumerate().filter_map(|(r, h)| Some((r, h.get(k)?.as_ref()?))) {
         match found {
             None => found = Some((rank, head)),
+            Some(_) if unknown(head) => {}
+            Some((_, other)) if unknown(other) => found = Some((rank, head)),
             Some((first, other)) if !other.fits(head, rows) => {
                 return Err(failed(format!(
                     "`{what}`: the parts differ in shape: rank {first} has {other}, rank {rank} has {head}"
@@ -204,11 +208,11 @@ fn agreed(heads: &[Vec<Option<wire::Head>>], k: usize, rows: usize, what: &str) 
 /// Which ranks have some of `n` chunks.
 fn ranks_with_chunks(n: &Value, size: usize) -> Vec<bool> {
     let Value::Int(n) = n else { return vec![true; size] };
-    sizes(&blocks(*n, size)).into_iter().map(|own| own > 0).collect()
+    (0..size).map(|r| super::subtree(*n, (r, size))).map(|(lo, hi)| hi > lo).collect()
 }
 
-/// The sum over the ranks that are `present`, by a tree that halves the ranks. Those of 1, 2, 4, … ranks are trees over the
-/// same chunks, so that their sums have the same bits.
+/// The sum over the ranks that are `present`, by a tree that halves the ranks as `subtree` does. So sums over chunks have
+/// the same bits on every number of ranks.
 fn total(m: &mut Machine, what: &str, own: &[Option<Leaf>], present: &[bool]) -> Res<Vec<Option<Leaf>>> {
     let small = own.iter().flatten().map(Leaf::bytes).sum::<usize>() <= INLINE;
     let all = gathered(m, what, &wire::message(own, small))?;

@@ -1,10 +1,12 @@
 //! Values that differ from rank to rank, and the messages that make them.
 //!
 //! An `Each` is a record with one field, the part of this rank. Reading order: this file (values), `captured` (what the
-//! function of `comm.each` captures), `exchange` (numbers and arrays), `wire` (their bytes).
+//! function of `comm.each` captures), `exchange` (numbers and arrays), `wire` (their bytes), `plain` (those of texts and
+//! declared data).
 
 pub(crate) mod captured;
 mod exchange;
+mod plain;
 mod rule;
 mod wire;
 
@@ -86,10 +88,24 @@ fn rank_block(m: &mut Machine, n: i64) -> Value {
 }
 
 /// Both ends of the block of a rank. One without chunks takes one that another rank has, whose value is not used.
-pub(crate) fn chunks_of_rank(n: i64, (rank, size): (usize, usize)) -> (i64, i64) {
-    let (n, rank, size) = (i128::from(n.max(0)), rank as i128, size.max(1) as i128);
-    let (lo, hi) = (rank * n / size, (rank + 1) * n / size);
-    (lo as i64, hi.max(lo + 1).min(n) as i64)
+pub(crate) fn chunks_of_rank(n: i64, place: (usize, usize)) -> (i64, i64) {
+    let (lo, hi) = subtree(n, place);
+    (lo, hi.max(lo + 1).min(n.max(0)))
+}
+
+/// Both ends of the chunks that a rank has. Chunks and ranks are halved together, so that each rank has a whole subtree
+/// of the tree over all chunks, and sums have the same bits on every number of ranks.
+fn subtree(n: i64, (rank, size): (usize, usize)) -> (i64, i64) {
+    let (mut chunks, mut ranks) = ((0, n.max(0)), (0, size.max(1)));
+    while ranks.1 - ranks.0 > 1 {
+        let middle = (chunks.0 + (chunks.1 - chunks.0) / 2, ranks.0 + (ranks.1 - ranks.0) / 2);
+        if rank < middle.1 {
+            (chunks.1, ranks.1) = middle;
+        } else {
+            (chunks.0, ranks.0) = middle;
+        }
+    }
+    chunks
 }
 
 /// A function of which this rank runs its own part.
@@ -108,7 +124,7 @@ fn whole(m: &mut Machine, kind: Collective, v: &Value, at: &Value) -> Res<Value>
     collect(kind, v, &mut leaves)?;
     let site = Site { at: m.user_place(), everywhere: true };
     let made = collective(m, kind, leaves, at, site)?;
-    Ok(rebuilt(v, &mut made.into_iter()))
+    Ok(rebuilt(kind, v, &mut made.into_iter()))
 }
 
 /// Under `--check-ranks`: requires that a plain value is equal on all ranks, by a digest.
@@ -252,53 +268,73 @@ fn without_zero_primal(v: Value) -> Value {
     }
 }
 
+/// Whether a value is sent as it is: it has no part with a tangent.
+fn is_untraced(v: &Value) -> bool {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
+        Value::Tuple(t) => t.0.iter().all(is_untraced),
+        Value::Record(r) => r.vals.iter().all(is_untraced),
+        Value::Data(d) => d.fields.iter().all(is_untraced),
+        Value::Array(a) if a.is_flat() => true,
+        Value::Array(a) => a.values().iter().all(is_untraced),
+        Value::Rev { .. } | Value::Dual(_) | Value::Zero | Value::Fun(_) | Value::Rep(_) => false,
+        Value::Unit | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::F32(_) | Value::Str(_) => true,
+    })
+}
+
+/// Whether a kind sends texts and declared data: it adds nothing, and needs no zeros.
+fn sends_plain(kind: Collective) -> bool {
+    !kind.adds() && !matches!(kind, Collective::ScatterSum | Collective::Place)
+}
+
 /// The numbers and arrays of a value.
 fn collect(kind: Collective, v: &Value, out: &mut Vec<Value>) -> Res<()> {
     let all = |vs: &[Value], out: &mut Vec<Value>| vs.iter().try_for_each(|v| collect(kind, v, out));
-    match v {
-        Value::Unit => Ok(()),
-        Value::Tuple(t) => all(&t.0, out),
-        Value::Record(r) => all(&r.vals, out),
-        Value::Data(d) => all(&d.fields, out),
+    let sent = match v {
+        Value::Unit => return Ok(()),
+        Value::Tuple(t) => return all(&t.0, out),
+        Value::Record(r) => return all(&r.vals, out),
+        Value::Data(_) if sends_plain(kind) && is_untraced(v) => v.clone(),
+        Value::Data(d) => return all(&d.fields, out),
         Value::Array(a) => match a.kind() {
-            Kind::Tuple | Kind::Record => all(a.values(), out),
-            Kind::Bool if kind.adds() => Err(unsent(kind, "Bools that are added")),
-            Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool => {
-                out.push(v.clone());
-                Ok(())
+            Kind::Tuple | Kind::Record => return all(a.values(), out),
+            Kind::Bool if kind.adds() => return Err(unsent(kind, "Bools that are added")),
+            Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool => v.clone(),
+            Kind::Boxed if a.shape.contains(&0) => array::floats(Vec::new()),
+            Kind::Boxed if sends_plain(kind) && is_untraced(v) => v.clone(),
+            Kind::Boxed if sends_plain(kind) => {
+                return Err(unsent(kind, "arrays of functions, or of data that is differentiated"));
             }
-            Kind::Boxed if a.shape.contains(&0) => {
-                out.push(array::floats(Vec::new()));
-                Ok(())
-            }
-            Kind::Boxed | Kind::Unit => Err(unsent(kind, "arrays of texts or declared data")),
+            Kind::Boxed | Kind::Unit => return Err(unsent(kind, "arrays of texts or declared data")),
         },
-        Value::Bool(_) if kind.adds() => Err(unsent(kind, "Bools that are added")),
-        Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::F32(_) => {
-            out.push(v.clone());
-            Ok(())
-        }
-        Value::Rev { .. } | Value::Dual(_) | Value::Zero => {
-            out.push(v.clone());
-            Ok(())
-        }
-        Value::Str(_) => Err(unsent(kind, "texts")),
-        Value::Fun(_) | Value::Rep(_) => Err(unsent(kind, "functions")),
-    }
+        Value::Bool(_) if kind.adds() => return Err(unsent(kind, "Bools that are added")),
+        Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::F32(_) => v.clone(),
+        Value::Rev { .. } | Value::Dual(_) | Value::Zero => v.clone(),
+        Value::Str(_) if sends_plain(kind) => v.clone(),
+        Value::Str(_) => return Err(unsent(kind, "texts")),
+        Value::Fun(_) | Value::Rep(_) => return Err(unsent(kind, "functions")),
+    };
+    out.push(sent);
+    Ok(())
 }
 
 fn unsent(kind: Collective, what: &str) -> Box<Error> {
-    Error::new(codes::RANKS, format!("`comm.{}` sends numbers, Bools and arrays of them, not {what}", kind.word()))
+    let sent = match kind {
+        kind if sends_plain(kind) => "sends data",
+        Collective::Place => "makes zeros of numbers, Bools and arrays of them",
+        _ => "adds numbers and arrays of them",
+    };
+    Error::new(codes::RANKS, format!("`comm.{}` {sent}, not {what}", kind.word()))
 }
 
 /// The value with other numbers and arrays, in the order of [`collect`].
-fn rebuilt(v: &Value, next: &mut dyn Iterator<Item = Value>) -> Value {
+fn rebuilt(kind: Collective, v: &Value, next: &mut dyn Iterator<Item = Value>) -> Value {
     let all = |vs: &[Value], next: &mut dyn Iterator<Item = Value>| -> Vec<Value> {
-        vs.iter().map(|v| rebuilt(v, next)).collect()
+        vs.iter().map(|v| rebuilt(kind, v, next)).collect()
     };
     match v {
         Value::Tuple(t) => Value::Tuple(Rc::new(Tuple(all(&t.0, next)))),
         Value::Record(r) => Value::Record(Rc::new(Record { names: r.names.clone(), vals: all(&r.vals, next) })),
+        Value::Data(_) if sends_plain(kind) && is_untraced(v) => next.next().unwrap_or_else(|| v.clone()),
         Value::Data(d) => Value::Data(Rc::new(Data { con: d.con.clone(), fields: all(&d.fields, next) })),
         Value::Array(a) if matches!(a.kind(), Kind::Tuple | Kind::Record) => {
             let columns = all(a.values(), next);

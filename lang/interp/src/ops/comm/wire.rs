@@ -1,5 +1,7 @@
-//! Numbers and arrays as bytes: for each leaf a head with its kind and shape, then the numbers of all leaves.
+//! Numbers and arrays as bytes: for each leaf a head with its kind and shape, then the numbers of all leaves. Texts and
+//! declared data are leaves, too.
 
+use super::plain;
 use crate::error::{Error, Res, codes};
 use crate::value::{Buf, Shape, Value, array};
 use std::fmt;
@@ -11,17 +13,20 @@ pub(super) enum NumberKind {
     F32,
     I64,
     Bool,
+    /// A text or declared data.
+    Plain,
 }
 
 impl NumberKind {
-    const ALL: [NumberKind; 4] = [NumberKind::F64, NumberKind::F32, NumberKind::I64, NumberKind::Bool];
+    const ALL: [NumberKind; 5] =
+        [NumberKind::F64, NumberKind::F32, NumberKind::I64, NumberKind::Bool, NumberKind::Plain];
 
-    /// Bytes of one number.
+    /// Bytes of one number; of a text or data those that it has at least.
     fn width(self) -> usize {
         match self {
             NumberKind::F64 | NumberKind::I64 => 8,
             NumberKind::F32 => 4,
-            NumberKind::Bool => 1,
+            NumberKind::Bool | NumberKind::Plain => 1,
         }
     }
 }
@@ -39,6 +44,11 @@ impl Head {
         self.shape.iter().product()
     }
 
+    /// Whether it is an array without rows, of which nothing else is known.
+    pub fn is_unknown(&self) -> bool {
+        self.kind == NumberKind::F64 && self.shape[..] == [0]
+    }
+
     /// Whether two leaves agree, except in the first `rows` axes.
     pub fn fits(&self, other: &Head, rows: usize) -> bool {
         self.kind == other.kind && self.shape.len() == other.shape.len() && self.shape[rows..] == other.shape[rows..]
@@ -53,6 +63,7 @@ impl fmt::Display for Head {
             NumberKind::F32 => "F32",
             NumberKind::I64 => "Int",
             NumberKind::Bool => "Bool",
+            NumberKind::Plain => "text or declared data",
         })
     }
 }
@@ -64,6 +75,7 @@ pub(super) enum Numbers {
     F32(Vec<f32>),
     I64(Vec<i64>),
     Bool(Vec<bool>),
+    Plain(Vec<Value>),
 }
 
 /// A number, or an array of them.
@@ -79,7 +91,10 @@ impl Leaf {
     }
 
     pub fn bytes(&self) -> usize {
-        self.numbers.len() * self.head.kind.width()
+        match &self.numbers {
+            Numbers::Plain(v) => v.iter().map(plain::size).sum(),
+            numbers => numbers.len() * self.head.kind.width(),
+        }
     }
 
     /// The numbers in one row.
@@ -97,7 +112,7 @@ fn append<T: Copy, const N: usize>(numbers: &[T], out: &mut Vec<u8>, bytes: fn(T
     }
 }
 
-fn broken() -> Box<Error> {
+pub(super) fn broken() -> Box<Error> {
     Error::new(codes::RANKS, "a message from another rank that is cut short")
 }
 
@@ -112,6 +127,7 @@ impl Numbers {
             NumberKind::F32 => Numbers::F32(vec![0.0; n]),
             NumberKind::I64 => Numbers::I64(vec![0; n]),
             NumberKind::Bool => Numbers::Bool(vec![false; n]),
+            NumberKind::Plain => Numbers::Plain(vec![Value::Unit; n]),
         }
     }
 
@@ -121,6 +137,7 @@ impl Numbers {
             Numbers::F32(v) => v.len(),
             Numbers::I64(v) => v.len(),
             Numbers::Bool(v) => v.len(),
+            Numbers::Plain(v) => v.len(),
         }
     }
 
@@ -131,11 +148,15 @@ impl Numbers {
             Numbers::F32(v) => append(&v[lo..hi], out, f32::to_le_bytes),
             Numbers::I64(v) => append(&v[lo..hi], out, i64::to_le_bytes),
             Numbers::Bool(v) => out.extend(v[lo..hi].iter().map(|b| u8::from(*b))),
+            Numbers::Plain(v) => v[lo..hi].iter().for_each(|v| plain::write(v, out)),
         }
     }
 
     /// Takes `n` numbers off the front of `bytes`.
     pub fn read(kind: NumberKind, n: usize, bytes: &mut &[u8]) -> Res<Numbers> {
+        if kind == NumberKind::Plain {
+            return (0..n).map(|_| plain::read(bytes)).collect::<Res<_>>().map(Numbers::Plain);
+        }
         let width = kind.width();
         let (own, rest) = n.checked_mul(width).and_then(|n| bytes.split_at_checked(n)).ok_or_else(broken)?;
         *bytes = rest;
@@ -147,6 +168,7 @@ impl Numbers {
             NumberKind::F32 => Numbers::F32(words(own, f32::from_le_bytes)),
             NumberKind::I64 => Numbers::I64(words(own, i64::from_le_bytes)),
             NumberKind::Bool => Numbers::Bool(own.iter().map(|b| *b != 0).collect()),
+            NumberKind::Plain => Numbers::none(kind),
         })
     }
 
@@ -156,6 +178,7 @@ impl Numbers {
             (Numbers::F32(v), Numbers::F32(w)) => v.extend(w),
             (Numbers::I64(v), Numbers::I64(w)) => v.extend(w),
             (Numbers::Bool(v), Numbers::Bool(w)) => v.extend(w),
+            (Numbers::Plain(v), Numbers::Plain(w)) => v.extend(w),
             _ => {}
         }
     }
@@ -187,12 +210,14 @@ pub(super) fn leaf(v: &Value) -> Res<Option<Leaf>> {
         Value::F32(x) => number(NumberKind::F32, Numbers::F32(vec![*x])),
         Value::Int(n) => number(NumberKind::I64, Numbers::I64(vec![*n])),
         Value::Bool(b) => number(NumberKind::Bool, Numbers::Bool(vec![*b])),
+        Value::Str(_) | Value::Data(_) => number(NumberKind::Plain, Numbers::Plain(vec![v.clone()])),
         Value::Array(a) => {
             let (kind, numbers) = match a.buf() {
                 Buf::F64(v) => (NumberKind::F64, Numbers::F64(v.clone())),
                 Buf::F32(v) => (NumberKind::F32, Numbers::F32(v.clone())),
                 Buf::I64(v) => (NumberKind::I64, Numbers::I64(v.clone())),
                 Buf::Bool(v) => (NumberKind::Bool, Numbers::Bool(v.clone())),
+                Buf::Boxed(v) => (NumberKind::Plain, Numbers::Plain(v.clone())),
                 _ => return Err(Error::new(codes::RANKS, "only numbers and Bools are sent to other ranks")),
             };
             Some(Leaf::new(Head { kind, shape: a.shape.clone() }, numbers))
@@ -209,6 +234,7 @@ pub(super) fn value(leaf: Option<Leaf>) -> Value {
             Numbers::F32(v) => Value::F32(v.first().copied().unwrap_or(0.0)),
             Numbers::I64(v) => Value::Int(v.first().copied().unwrap_or(0)),
             Numbers::Bool(v) => Value::Bool(v.first().copied().unwrap_or(false)),
+            Numbers::Plain(v) => v.into_iter().next().unwrap_or_default(),
         };
     }
     let buf = match numbers {
@@ -216,6 +242,7 @@ pub(super) fn value(leaf: Option<Leaf>) -> Value {
         Numbers::F32(v) => Buf::F32(v),
         Numbers::I64(v) => Buf::I64(v),
         Numbers::Bool(v) => Buf::Bool(v),
+        Numbers::Plain(v) => Buf::Boxed(v),
     };
     array::make(head.shape, buf)
 }
@@ -265,13 +292,13 @@ pub(super) fn parse(bytes: &[u8]) -> Res<Message<'_>> {
     Ok(Message { whole, heads, body: rest })
 }
 
-fn byte(bytes: &mut &[u8]) -> Res<u8> {
+pub(super) fn byte(bytes: &mut &[u8]) -> Res<u8> {
     let (first, rest) = bytes.split_first().ok_or_else(broken)?;
     *bytes = rest;
     Ok(*first)
 }
 
-fn take_word(bytes: &mut &[u8]) -> Res<u64> {
+pub(super) fn take_word(bytes: &mut &[u8]) -> Res<u64> {
     let (own, rest) = bytes.split_at_checked(8).ok_or_else(broken)?;
     *bytes = rest;
     Ok(word(own))

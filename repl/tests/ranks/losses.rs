@@ -1,0 +1,107 @@
+//! Functions of a loss on several ranks, and programs that other systems differentiate wrongly or not at all.
+
+use super::{Dir, numbers, on};
+
+/// Every optimiser, and Hamiltonian Monte Carlo, on a loss over ranks; then on the same loss of one rank.
+const USERS: &str = "\
+let xs = for i < 40 -> (float i / 10.0, 1.0 + sin (float i / 10.0 * 1.3) * 0.7)
+let one w (x, y) = (w.a + sin (x * w.f) * w.b - y) ^ 2
+let own = comm.mine xs
+let over_ranks w = comm.total (comm.each (fun v -> sum (map (one w) v)) own)
+let alone w = sum (map (one w) xs)
+let table = rows.blocks 7 xs
+let over_rows w = rows.sum (one w) table
+let start = {a = 0.8, b = 0.5, f = 1.2}
+let show w = (io.fixed 5 w.a, io.fixed 5 w.b, io.fixed 5 w.f)
+let fits loss =
+  let gd = optim.gradient_descent {optim.gd_defaults with rate = 0.005, steps = 60} loss start
+  let adam = optim.adam {optim.adam_defaults with rate = 0.05, steps = 80} loss start
+  let lbfgs = optim.lbfgs optim.lbfgs_defaults loss start
+  let newton = optim.newton {optim.newton_defaults with steps = 5} loss start
+  (show gd.params, show adam.params, show lbfgs.params, show newton.params)
+print (fits over_ranks)
+print (fits over_rows)
+print (fits alone)
+-- Ten steps of Hamiltonian Monte Carlo.
+let hmc loss =
+  let leap (q, p) = loop (q, p) = (q, p) for i < 8 do
+    let p = p - 0.01 * grad loss q
+    let q = q + 0.02 * p
+    (q, p - 0.01 * grad loss q)
+  let energy q p = loss q + 0.5 * (p.a * p.a + p.b * p.b + p.f * p.f)
+  loop q = start for i < 10 do
+    let k = random.fold_in (random.key 3) i
+    let n = random.normal (random.fold_in k 0) [3]
+    let p = {a = n[0], b = n[1], f = n[2]}
+    let (q1, p1) = leap (q, p)
+    if log (random.uniform (random.fold_in k 1) [1])[0] < energy q p - energy q1 p1 then q1 else q
+print (show (hmc over_ranks))
+print (show (hmc over_rows))
+print (show (hmc alone))
+";
+
+#[test]
+fn optimisers_and_a_sampler_know_nothing_of_ranks() {
+    let dir = Dir::new("losses");
+    dir.file("a.adl", USERS);
+    for ranks in [1, 2, 3, 4] {
+        let Some(run) = on(&dir, ranks, &["a.adl"]) else { return };
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{ranks}");
+        let lines: Vec<Vec<f64>> = run.out.lines().map(numbers).collect();
+        assert_eq!(lines.len(), 6, "{}", run.out);
+        for (k, alone) in [(0, 2), (1, 2), (3, 5), (4, 5)] {
+            assert_eq!(lines[k].len(), lines[alone].len());
+            assert!(lines[k].iter().zip(&lines[alone]).all(|(a, b)| (a - b).abs() < 1e-4), "{ranks}: {}", run.out);
+        }
+    }
+}
+
+/// JAX 3970: the gradient of a sum over devices comes out multiplied by their number. JAX 15982: that of an all-to-all
+/// crashes. jax-finufft 226: that of a replicated grid, read at points that are dealt out, lacks the sum over devices.
+const RIGHT: &str = "\
+let own = comm.mine [1.0, 2.0, 3.0, 4.0, 5.0]
+print (grad (fun w -> comm.total (comm.each (fun v -> sum (map (fun x -> w * w * x) v)) own)) 3.0)
+let rows_of x = comm.each (fun r -> for s < comm.size -> x * float (1 + r * comm.size + s)) comm.rank
+let back x = comm.total (comm.each (fun v -> sum (map (fun y -> y * y) v)) (comm.exchange (rows_of x)))
+let n = comm.size * comm.size
+print (grad back 0.5 == sum for k < n -> float ((k + 1) * (k + 1)))
+let points = comm.mine (for i < 23 -> float i * 0.27)
+let grid = for j < 5 -> cos (float j)
+let at c t = sum for j < 5 -> c[j] * cos (float j * t)
+let over_ranks c = comm.total (comm.each (fun ts -> sum (map (fun t -> (at c t - sin t) ^ 2) ts)) points)
+let alone c = sum for i < 23 -> (at c (float i * 0.27) - sin (float i * 0.27)) ^ 2
+print (norm (grad over_ranks grid - grad alone grid) < 1e-11)
+";
+
+#[test]
+fn what_other_systems_differentiate_wrongly() {
+    let dir = Dir::new("known");
+    dir.file("a.adl", RIGHT);
+    for ranks in [1, 2, 3, 4] {
+        for flags in [&["a.adl"][..], &["--ad", "taped", "a.adl"]] {
+            let Some(run) = on(&dir, ranks, flags) else { return };
+            run.is(0, "90.0\ntrue\ntrue\n", "");
+        }
+    }
+    // The sum inside of the function of each rank, as in JAX 3970, is refused before anything is sent.
+    dir.file("b.adl", "let own = comm.mine [1.0, 2.0]\nlet f w = comm.each (fun v -> grad (fun u -> comm.total (comm.each (fun x -> u * sum x) own)) w) own\n");
+    let Some(run) = on(&dir, 2, &["b.adl"]) else { return };
+    run.is(1, "", "error[E0216]");
+}
+
+#[test]
+fn residuals_count_messages() {
+    let dir = Dir::new("residuals-messages");
+    dir.file("a.adl", "let own = comm.mine [1.0, 2.0, 3.0]\nlet loss w = comm.total (comm.each (fun v -> sum (map (fun x -> sin (w * x)) v)) own)\nprint (residuals loss 2.0)\nlet t = match residuals loss 2.0 with | Residuals t _ -> t.messages\nprint t\nlet t = match residuals sin 2.0 with | Residuals t _ -> t.messages\nprint t\n");
+    for ranks in [1, 2, 3] {
+        let Some(run) = on(&dir, ranks, &["a.adl"]) else { return };
+        assert_eq!((run.code, run.err.as_str()), (0, ""));
+        for part in [
+            "messages: 1 for the value, 2 with the gradient, of 16 B",
+            "Some {bytes = 16, function = 1, gradient = 2}",
+            "Some {bytes = 0, function = 0, gradient = 0}",
+        ] {
+            assert!(run.out.contains(part), "{part}: {}", run.out);
+        }
+    }
+}
