@@ -1,11 +1,15 @@
-//! Plain values that the function of `comm.each` captures: its derivative sums their cotangents over the ranks.
+//! Collectives under derivatives: their rule on a tape, and the plain values that the function of `comm.each` captures, whose
+//! cotangents are summed over the ranks.
 
 use super::{Site, collective, part};
 use crate::ad::level_of;
+use crate::ad::tape::Rule;
 use crate::error::Res;
-use crate::value::{Array, Buf, Data, Record, Tuple, Value};
+use crate::ops::arith;
+use crate::value::{Array, Buf, Data, Record, Shape, Tuple, Value, array, seq};
 use crate::vm::{Fun, Group, Machine};
 use adl_ir::Collective;
+use adl_prim::Bin;
 use std::rc::Rc;
 
 /// A plain value as the part of each rank: its traced numbers are recorded, in one operation of the kind.
@@ -71,4 +75,51 @@ fn map_traced(v: &Value, f: &mut dyn FnMut(&Value) -> Value) -> Value {
             _ => v.clone(),
         }
     })
+}
+
+/// The derivative of a collective on a tape: it is linear, and its transpose is another collective.
+pub(super) struct CollectiveRule {
+    pub kind: Collective,
+    pub at: Value,
+    /// The shapes of the results; `None` for numbers.
+    pub outs: Vec<Option<Shape>>,
+    pub site: Site,
+}
+
+/// The cotangent of an array may be a number, if all its elements are equal. Other ranks need its shape.
+fn with_shape(m: &mut Machine, ct: &Value, shape: Option<&Shape>) -> Res<Value> {
+    match shape {
+        Some(shape) if !matches!(ct, Value::Zero) && seq::shape(ct).is_none() => {
+            let zeros = array::make(shape.clone(), Buf::F64(array::filled(0.0, array::count(shape)?)?));
+            arith::bin(m, Bin::Add, zeros, ct.clone())
+        }
+        _ => Ok(ct.clone()),
+    }
+}
+
+impl Rule for CollectiveRule {
+    fn pull(
+        &self,
+        m: &mut Machine,
+        cts: &[Value],
+        add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>,
+    ) -> Res<()> {
+        let at = match (self.kind, &self.at) {
+            (Collective::Shift, Value::Int(k)) => Value::Int(k.wrapping_neg()),
+            (_, at) => at.clone(),
+        };
+        let shaped = cts.iter().zip(&self.outs).map(|(ct, shape)| with_shape(m, ct, shape.as_ref()));
+        let cts = shaped.collect::<Res<Vec<_>>>()?;
+        let outs = collective(m, self.kind.transposed(), cts, &at, self.site)?;
+        outs.into_iter().enumerate().try_for_each(|(k, v)| add(m, k, v))
+    }
+
+    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+        collective(m, self.kind, tangents.to_vec(), &self.at, self.site)
+    }
+
+    /// Another rank may have a cotangent where this one has none.
+    fn always(&self) -> bool {
+        true
+    }
 }

@@ -1,13 +1,12 @@
 //! Values that differ from rank to rank, and the messages that make them.
 //!
-//! An `Each` is a record with one field, the part of this rank. Reading order: this file (values), `captured` (what the
-//! function of `comm.each` captures), `exchange` (numbers and arrays), `wire` (their bytes), `plain` (those of texts and
+//! An `Each` is a record with one field, the part of this rank. Reading order: this file (values), `captured` (under
+//! derivatives), `exchange` (numbers and arrays), `wire` (their bytes), `plain` (those of texts and
 //! declared data).
 
 pub(crate) mod captured;
 mod exchange;
 mod plain;
-mod rule;
 mod wire;
 
 use super::{int, len};
@@ -264,7 +263,7 @@ fn at_level(
     let (parts, reals): (_, Vec<Value>) = real.iter().map(|k| (parts[*k].clone(), outs[*k].clone())).unzip();
     let recorded = if m.ad.tape(level).is_some() {
         let shapes = reals.iter().map(|v| seq::shape(v).cloned()).collect();
-        let rule = Rc::new(rule::CollectiveRule { kind, at: at.clone(), outs: shapes, site });
+        let rule = Rc::new(captured::CollectiveRule { kind, at: at.clone(), outs: shapes, site });
         ad::results(m, level, parts, reals, rule)?
     } else {
         // Their tangents are values of the levels below.
