@@ -224,6 +224,16 @@ enum Command {
     Script(Vec<String>),
 }
 
+impl Command {
+    /// Whether it runs on several ranks: programs and notebooks do.
+    fn runs_on_ranks(&self) -> bool {
+        match self {
+            Command::Kernel { command } => command.runs(),
+            _ => matches!(self, Command::Script(_) | Command::Run { .. } | Command::Notebook { .. }),
+        }
+    }
+}
+
 fn plan(text: &str) -> Result<String, String> {
     match adl_interp::ir::derive::Plan::parse(text) {
         Some(_) => Ok(text.to_owned()),
@@ -268,7 +278,7 @@ pub fn main(words: &[String], command: Option<Vec<String>>) -> u8 {
     let global = cli.global.clone();
     let installs = matches!(&cli.command, Some(Command::Kernel { command }) if !command.runs());
     if let Some(n) = global.ranks.filter(|n| *n > 1 && !installs && adl_mpi::launcher().is_none()) {
-        if !ranks::runs_on_ranks(cli.command.as_ref(), cli.expr.is_some() || global.stdin) {
+        if !cli.command.as_ref().map_or(cli.expr.is_some() || global.stdin, Command::runs_on_ranks) {
             return commands::usage("`--ranks` is for programs, notebooks and kernels");
         }
         return commands::usage(&ranks::launch(words, n));

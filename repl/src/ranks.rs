@@ -68,17 +68,6 @@ pub fn join(global: &Global) -> Result<Option<Group>, String> {
     Ok(Some(Rc::new(RefCell::new(agreement))))
 }
 
-/// Whether a command runs on several ranks: programs and notebooks do.
-pub fn runs_on_ranks(command: Option<&crate::Command>, program: bool) -> bool {
-    use crate::Command;
-    use crate::commands::kernel::KernelCommand;
-    match command {
-        None => program,
-        Some(Command::Kernel { command: KernelCommand::Run { .. } }) => true,
-        Some(command) => matches!(command, Command::Script(_) | Command::Run { .. } | Command::Notebook { .. }),
-    }
-}
-
 /// Starts this command again under `mpiexec`, without the flag `--ranks`. Returns only if that fails.
 pub fn launch(words: &[String], ranks: u32) -> String {
     let Some(mpiexec) = adl_mpi::find::mpiexec() else {

@@ -189,7 +189,7 @@ fn each(global: &Global, setup: &Setup, (home, files): (&Path, &[PathBuf]), chec
     let mut code = 0;
     for f in files {
         // Relative paths in a notebook are relative to it.
-        let path = home.join(&f);
+        let path = home.join(f);
         let _ = path.parent().map(std::env::set_current_dir);
         let run = one(global, setup, (&path, f), check, set);
         code = code.max(run.unwrap_or_else(|e| failed(&format!("{}: {e}", f.display()))));

@@ -117,3 +117,21 @@ fn a_kernel_runs_over_ranks() {
     assert_eq!((run.code, run.out.trim()), (0, "all right"), "{}", run.err);
     all_gone(&dir);
 }
+
+#[test]
+fn a_kernel_for_ranks_is_installed_beside_the_other() {
+    let dir = Dir::new("kernelspec-ranks");
+    let adl = |args: &[&str]| {
+        let mut c = dir.command(args);
+        c.env("JUPYTER_DATA_DIR", dir.path().join("data"));
+        crate::common::finish(c)
+    };
+    assert_eq!(adl(&["kernel", "install", "--user"]).code, 0);
+    assert_eq!(adl(&["kernel", "install", "--ranks", "3", "--user"]).code, 0);
+    let spec: Json = serde_json::from_str(&dir.read("data/kernels/adl-3-ranks/kernel.json")).unwrap();
+    assert_eq!(spec["display_name"], "adl (3 ranks)");
+    assert_eq!(spec["argv"].as_array().unwrap()[1..4], ["--ranks", "3", "kernel"].map(Json::from));
+    assert_eq!(adl(&["kernel", "uninstall", "--ranks", "3", "--user"]).code, 0);
+    assert!(dir.path().join("data/kernels/adl/kernel.json").is_file());
+    assert!(!dir.path().join("data/kernels/adl-3-ranks").exists());
+}
