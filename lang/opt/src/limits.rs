@@ -97,8 +97,8 @@ pub(crate) mod scalar_replacement {
     pub const MOST: usize = 16;
     /// Largest number of elements of a small array on a device, which has no other implementation of operators on matrices.
     pub const MOST_ON_DEVICE: usize = 25;
-    /// Number of statements that a function may gain.
-    pub const GROWTH: usize = 1024;
+    /// Number of statements that a function may gain: the gradient of a Kalman filter with 4 states takes some 3,000.
+    pub const GROWTH: usize = 4096;
     /// Number of statements that a function for a device may gain.
     pub const GROWTH_ON_DEVICE: usize = 8192;
 }

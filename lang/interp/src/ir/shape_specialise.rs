@@ -8,7 +8,7 @@
 use super::lowered_ir::LoweredIr;
 use crate::limits::ir_shape_specialise::{ITERATIONS, SMALL};
 use crate::value::{Kind, Value};
-use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
+use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Trip, Ty, Var};
 use adl_prim::{GeneralFn, Prim};
 use std::collections::HashSet;
 
@@ -101,18 +101,32 @@ pub(super) fn variant(source: &LoweredIr, f: &Function, facts: &[ShapeFact]) -> 
     let mut made = f.clone();
     assert_facts(&mut made, facts)?;
     let gains = adl_opt::run(adl_opt::pipelines::SMALL, &source.program(), &mut made, adl_ir::Zeros::Symbolic)
-        && arrays(&made, &made.body) < arrays(f, &f.body);
+        && arrays(&made) < arrays(f);
     gains.then_some(made)
 }
 
-/// The number of statements that produce arrays of Floats, weighted by [`ITERATIONS`] in loops. Of two branches the
-/// larger number counts: the other one may handle a loop of zero iterations.
-fn arrays(f: &Function, b: &Block) -> usize {
+/// The number of statements that produce arrays of Floats, weighted by [`ITERATIONS`] in loops.
+fn arrays(f: &Function) -> usize {
+    let (mut zeros, mut todo) = (HashSet::new(), vec![&f.body]);
+    while let Some(b) = todo.pop() {
+        for s in &b.stmts {
+            if let Op::Lit(Lit::I64(0)) = s.op {
+                zeros.extend(&s.outs);
+            }
+            todo.extend(s.op.blocks());
+        }
+    }
+    arrays_in(f, &f.body, &zeros)
+}
+
+/// The same for a block. Of two branches the larger number counts. A loop whose count is among `zeros` never runs.
+fn arrays_in(f: &Function, b: &Block, zeros: &HashSet<Var>) -> usize {
     let array = |v: &Var| f.ty(*v).rank() > 0 && *f.ty(*v).scalar() == Ty::F64;
     let inside = |s: &Stmt| match &s.op {
-        Op::If(_, a, b) => arrays(f, a).max(arrays(f, b)),
-        Op::Loop(l) => arrays(f, &l.body).saturating_mul(ITERATIONS),
-        op => op.blocks().into_iter().map(|b| arrays(f, b)).fold(0, usize::saturating_add),
+        Op::If(_, a, b) => arrays_in(f, a, zeros).max(arrays_in(f, b, zeros)),
+        Op::Loop(l) if matches!(l.trip, Trip::Count(n) if zeros.contains(&n)) => 0,
+        Op::Loop(l) => arrays_in(f, &l.body, zeros).saturating_mul(ITERATIONS),
+        op => op.blocks().into_iter().map(|b| arrays_in(f, b, zeros)).fold(0, usize::saturating_add),
     };
     b.stmts
         .iter()

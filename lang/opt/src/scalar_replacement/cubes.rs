@@ -40,7 +40,7 @@ impl Scalars<'_> {
             // An array reshaped without `from` is not linear, and therefore materialised.
             Op::Reshape { to, from: None, .. } => {
                 let Some(list) = self.find(|l| l.lists.get(to).cloned()) else { return };
-                let size = |k: usize| list.get(k).and_then(|n| self.literal(*n)).and_then(super::small);
+                let size = |k: usize| list.get(k).and_then(|n| self.extent_of_some(*n)).and_then(super::small);
                 match (size(1), size(2)) {
                     (Some(n), None) if self.is_matrix(var) => {
                         self.note(|l| _ = l.extents.insert(Extent::RowLength(var), n));
@@ -62,6 +62,11 @@ impl Scalars<'_> {
             }
             _ => {}
         }
+    }
+
+    /// An extent that has this value in an array with elements: those of what a loop collects are 0 if it does not run.
+    fn extent_of_some(&self, v: Var) -> Option<i64> {
+        self.literal(v).or_else(|| self.find(|l| l.ints.unless_empty.get(&v).copied()))
     }
 
     /// Records the element sizes of arrays that all branches return. `known` are the layers of the arms.

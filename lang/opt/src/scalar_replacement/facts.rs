@@ -41,6 +41,8 @@ pub(super) struct IntFacts {
     pub asserted: HashMap<Var, Var>,
     /// Loop indices, with the loop's trip count.
     pub trips: HashMap<Var, i64>,
+    /// Ints that are this extent or 0: extents of what a loop collects, which are 0 if it does not run.
+    pub unless_empty: HashMap<Var, i64>,
     /// Comparisons for equality.
     pub equal: HashMap<Var, (Var, Var)>,
 }

@@ -446,6 +446,10 @@ impl Scalars<'_> {
                     self.note(|l| _ = l.ints.arrays.insert(*v, (0..n as i64).collect()));
                 }
             }
+            (Op::Select(_, some, none), [v]) if self.literal(*none) == Some(0) => {
+                let n = self.literal(*some);
+                self.note(|l| l.ints.unless_empty.extend(n.map(|n| (*v, n))));
+            }
             (Op::Dim(a, axis), [v]) => {
                 let extent = self.axis_extent(*a, *axis);
                 self.note(|l| l.ints.extent_of.extend(extent.map(|e| (*v, e))));

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! for n reverse carry (zero) { body }
-//! ⟼  if n > 0 { x = body at (n - 1, zero); for n - 1 reverse carry (x) { body } } else { for n … }
+//! ⟼  if n > 0 { x = body at (n - 1, zero); for n - 1 reverse carry (x) { body } } else { zero }
 //! ```
 //!
 //! Operations on symbolic zeros are simplified: a product with one is a symbolic zero, and a sum with one is the
@@ -104,14 +104,25 @@ impl Scalars<'_> {
         }
         let zero = self.int(0, stmt, out);
         let any = self.one(Op::Cmp(Cmp::Gt, count, zero), Ty::Bool, stmt, out);
-        let outs: Vec<Var> = stmt.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
-        let mut none =
-            Block { stmts: vec![Stmt { outs: outs.clone(), ..stmt.clone() }], results: outs, ..Block::default() };
+        let mut none = self.no_iterations(stmt, ir_loop, zero);
         // This arm is not processed further, so variables that it reads are renamed here.
         renumber(&mut none, &|v| self.name(v));
         out.push(Stmt { op: Op::If(any, Box::new(some), Box::new(none)), ..stmt.clone() });
         self.changed = true;
         true
+    }
+
+    /// The results of a loop without iterations. Only what it collects still needs the loop, for its extents.
+    fn no_iterations(&mut self, stmt: &Stmt, ir_loop: &Loop, zero: Var) -> Block {
+        let mut results = [&ir_loop.init[..], &[zero]].concat();
+        if ir_loop.outs.is_empty() {
+            return Block { results, ..Block::default() };
+        }
+        let outs: Vec<Var> = stmt.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
+        results.splice(ir_loop.init.len().., outs[ir_loop.init.len()..].iter().copied());
+        let never = Loop { trip: Trip::Count(zero), ..ir_loop.clone() };
+        let stmts = vec![Stmt { op: Op::Loop(Box::new(never)), outs, ..stmt.clone() }];
+        Block { stmts, results, ..Block::default() }
     }
 
     /// The peeled iteration and the remaining loop, if that iteration makes small arrays. Also returns the sizes of
