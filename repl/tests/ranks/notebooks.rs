@@ -114,7 +114,8 @@ fn a_kernel_runs_over_ranks() {
     }
     assert!(LIMIT > Duration::from_secs(60));
     let run = start(c, None).end();
-    assert_eq!((run.code, run.out.trim()), (0, "all right"), "{}", run.err);
+    // On a busy machine Jupyter kills a kernel that takes too long to end, and the launcher prints so.
+    assert_eq!((run.code, run.out.lines().last()), (0, Some("all right")), "{}", run.err);
     all_gone(&dir);
 }
 

@@ -170,7 +170,7 @@ fn lines(text: &str) -> usize {
 
 /// A cell without the blanks around it.
 fn trimmed(cell: &str) -> &str {
-    let outer = |c: Option<&u8>| c.is_some_and(|c| c.is_ascii_graphic());
+    let outer = |c: Option<&u8>| c.is_some_and(u8::is_ascii_graphic);
     let bytes = cell.as_bytes();
     if outer(bytes.first()) && outer(bytes.last()) { cell } else { cell.trim() }
 }
