@@ -1,11 +1,11 @@
 //! Runs cells: the items and `:commands` of a text in order, up to the first failure.
 
 use crate::cell_host::{CellHost, OutputSink};
+use crate::cell_ranks::{self, CellRanks};
 use crate::cell_sink::CellSink;
 use crate::control::{self, Control, Stage};
 use crate::interact_control::InteractControl;
 use crate::residuals_control::ResidualsControl;
-use crate::together::{self, Together};
 use crate::widgets::{self, Widgets};
 use crate::{ansi, mime_bundle};
 use adl_interp::fault::{self, Fault};
@@ -45,7 +45,7 @@ pub struct Setup {
     /// The names of the commands, for completion.
     pub names: Vec<crate::suggest::CommandName>,
     /// The other ranks of a run on several.
-    pub together: Option<Rc<dyn Together>>,
+    pub ranks: Option<Rc<dyn CellRanks>>,
 }
 
 /// The failure of a cell.
@@ -93,7 +93,7 @@ pub struct Cells {
     stage: Stage,
     widgets: Widgets,
     controls: Vec<Box<dyn Control>>,
-    together: Option<Rc<dyn Together>>,
+    ranks: Option<Rc<dyn CellRanks>>,
     /// Models that were changed in a view, whose controls have not acted yet.
     touched: Vec<String>,
 }
@@ -117,8 +117,8 @@ impl Cells {
         tick: Arc<AtomicBool>,
     ) -> Cells {
         let sink = Rc::new(CellSink::new(audience));
-        if let Some(all) = &setup.together {
-            all.lead(&together::fresh().to_string());
+        if let Some(all) = &setup.ranks {
+            all.broadcast(&cell_ranks::fresh().to_string());
         }
         let (make, world, to) = (setup.session.clone(), setup.world, sink.clone());
         let fresh = move || {
@@ -135,7 +135,7 @@ impl Cells {
             stage,
             widgets: Widgets::default(),
             controls: Vec::new(),
-            together: setup.together.clone(),
+            ranks: setup.ranks.clone(),
             touched: Vec::new(),
         }
     }
@@ -146,19 +146,19 @@ impl Cells {
         entry: impl FnOnce() -> Json,
         run: impl FnOnce(&mut Cells) -> Result<T, CellFailure>,
     ) -> Result<T, CellFailure> {
-        let Some(all) = self.together.clone() else { return run(self) };
-        all.lead(&entry().to_string());
+        let Some(all) = self.ranks.clone() else { return run(self) };
+        all.broadcast(&entry().to_string());
         let ended = run(self);
-        let failure = ended.as_ref().err().map(together::sent);
+        let failure = ended.as_ref().err().map(cell_ranks::sent);
         match all.end(failure.as_deref()) {
-            Some(f) if failure.as_ref() != Some(&f.failure) => Err(together::of_rank(&f)),
+            Some(f) if failure.as_ref() != Some(&f.failure) => Err(cell_ranks::of_rank(&f)),
             _ => ended,
         }
     }
 
     /// Whether controls may evaluate by themselves: other ranks would not.
     fn has_controls(&self) -> bool {
-        self.stage.sink.watched() && self.together.is_none()
+        self.stage.sink.watched() && self.ranks.is_none()
     }
 
     /// Clears interrupts of earlier cells. Must be called before the `busy` status is published, because a front end
@@ -177,7 +177,7 @@ impl Cells {
     /// Runs a cell; `name` is its name in messages. Results are published with the given execution number.
     pub fn run(&mut self, name: &str, code: &str, number: u64, silent: bool) -> Result<CellResult, CellFailure> {
         self.on_all_ranks(
-            || together::cell(name, code, number, silent),
+            || cell_ranks::cell(name, code, number, silent),
             |c| {
                 c.stage.sink.begin_cell();
                 c.guarded(|c| c.run_parts(name, code, number, silent)).and_then(|ended| ended)
@@ -372,7 +372,7 @@ impl Cells {
         for (key, text) in wanted {
             let one = Map::from_iter([(key.clone(), text.clone())]);
             let text = text.as_str().unwrap_or("").to_owned();
-            let found = self.on_all_ranks(|| together::expressions(&one), |c| c.expression(&text));
+            let found = self.on_all_ranks(|| cell_ranks::expressions(&one), |c| c.expression(&text));
             out.insert(
                 key.clone(),
                 match found {

@@ -8,13 +8,14 @@
 //! Reading order: `wire` (messages), `outbox`, `channels`, `abort`, `responder` with `snapshot`, `suggest`, `history` and `variables`;
 //! `cell_host` and `cell_sink` (the host of a cell, and where its output goes), `cells`, `mime_bundle` and `html` (values in media types),
 //! `widgets` and `control` with `residuals_control` (the live table of residuals) and `interact_control` (functions with
-//! sliders), `server`; [`notebook`] runs a file; [`together`] runs the cells on several ranks; [`kernelspec`] installs.
+//! sliders), `server`; [`notebook`] runs a file; [`cell_ranks`] runs the cells on several ranks; [`kernelspec`] installs.
 //!
 //! What is *not* here: the language, its `:commands`, and the command line, which the binary supplies as a [`Setup`].
 
 mod abort;
 pub mod ansi;
 mod cell_host;
+pub mod cell_ranks;
 mod cell_sink;
 mod cells;
 mod channels;
@@ -35,7 +36,6 @@ mod responder;
 mod server;
 mod snapshot;
 pub mod suggest;
-pub mod together;
 mod variables;
 mod widgets;
 mod wire;

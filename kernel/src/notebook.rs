@@ -79,7 +79,7 @@ pub fn run(text: &str, parameters: &[Parameter], setup: &Setup) -> Result<Notebo
     let page = Rc::new(Page::default());
     let interrupt = Arc::new(AtomicBool::new(false));
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone());
-    if let Some(all) = &setup.together {
+    if let Some(all) = &setup.ranks {
         all.share_interrupts(&interrupt);
     }
     let mut cells = Cells::new(setup, page.clone(), interrupt, Arc::new(AtomicBool::new(false)));

@@ -45,7 +45,7 @@ pub fn run(file: &Path, setup: &Setup) -> Result<(), String> {
         answers: answered,
         interrupt: interrupt.clone(),
     });
-    if let Some(all) = &setup.together {
+    if let Some(all) = &setup.ranks {
         all.share_interrupts(&interrupt);
     }
     let cells = Cells::new(setup, front.clone(), interrupt, tick);
@@ -291,7 +291,7 @@ mod tests {
             session: Rc::new(Session::new),
             commands: Rc::new(|_, _| Box::new(Faulty)),
             names: Vec::new(),
-            together: None,
+            ranks: None,
         };
         let flag = || Arc::new(AtomicBool::new(false));
         let front =

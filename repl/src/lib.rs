@@ -10,8 +10,8 @@ mod html;
 mod input;
 mod interactive;
 mod memory;
+mod notebook_ranks;
 mod ranks;
-mod together;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::IsTerminal;

@@ -4,12 +4,12 @@ use super::{configured, group, io_text, usage};
 use crate::Global;
 use crate::host::{Terminal, say};
 use crate::interactive;
+use crate::notebook_ranks::NotebookRanks;
 use crate::ranks::{Group, RankedHost};
-use crate::together::NotebookRanks;
 use adl_interp::host::Host;
+use adl_kernel::cell_ranks::{self, CellRanks};
 use adl_kernel::kernelspec::{self, SpecLocation};
 use adl_kernel::parameters::Parameter;
-use adl_kernel::together::{self, Together};
 use adl_kernel::{Setup, notebook};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -116,7 +116,7 @@ fn on_ranks(global: &Global, run: impl FnOnce(&Setup) -> u8) -> u8 {
     let code = match others.is_first() {
         true => run(&setup),
         false => {
-            together::follow(&setup);
+            cell_ranks::follow(&setup);
             0
         }
     };
@@ -142,7 +142,7 @@ fn setup(global: &Global, others: Option<&Others>) -> Setup {
         session: Rc::new(move |host| on_device(&flags, configured(&flags, ranked(host)))),
         commands: Rc::new(move |s, fresh| interactive::commands(&global, s, fresh)),
         names: interactive::command_names(),
-        together: others.map(|o| -> Rc<dyn Together> { o.ranks.clone() }),
+        ranks: others.map(|o| -> Rc<dyn CellRanks> { o.ranks.clone() }),
     }
 }
 

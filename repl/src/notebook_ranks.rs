@@ -3,7 +3,7 @@
 
 use crate::ranks::Group;
 use adl_interp::fault;
-use adl_kernel::together::{RankFailure, Together};
+use adl_kernel::cell_ranks::{CellRanks, RankFailure};
 use std::io::{Error, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long the ranks may take to find each other.
-const PATIENCE: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How often rank 0 looks for a connection, and for an interrupt.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Bytes of the word by which the ranks of a run know each other, half of it for each side.
-const WORD: usize = 32;
+/// Bytes of the secret by which the ranks of a run know each other, half of it for each side.
+const SECRET_BYTES: usize = 32;
 
 /// What rank 0 sends: a byte, and after [`ENTRY`] the length of a text and the text.
 const INTERRUPT: u8 = 0;
@@ -26,17 +26,17 @@ const ENTRY: u8 = 1;
 const END: u8 = 2;
 
 /// The other ranks, as one sees them.
-enum Line {
+enum Connection {
     /// On rank 0: the sockets of the others.
     First(Arc<Mutex<Vec<TcpStream>>>),
-    /// On another rank: the entries that have come, and the flag that an interrupt sets.
+    /// On another rank: the entries that have arrived, and the flag that an interrupt sets.
     Other(Receiver<String>, Arc<Mutex<Option<Arc<AtomicBool>>>>),
 }
 
 /// The ranks of a notebook.
 pub struct NotebookRanks {
     group: Group,
-    line: Line,
+    connection: Connection,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -57,10 +57,10 @@ fn on_one_machine(size: usize) -> bool {
     local.and_then(|n| n.parse().ok()) == Some(size)
 }
 
-fn random_word() -> Result<[u8; WORD], Error> {
-    let mut word = [0; WORD];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut word)?;
-    Ok(word)
+fn random_secret() -> Result<[u8; SECRET_BYTES], Error> {
+    let mut secret = [0; SECRET_BYTES];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut secret)?;
+    Ok(secret)
 }
 
 impl NotebookRanks {
@@ -71,23 +71,23 @@ impl NotebookRanks {
     pub fn connect(group: &Group) -> Result<NotebookRanks, String> {
         let (rank, size) = group.borrow().place();
         let mut listener = None;
-        let told = group.borrow_mut().from_first("the connection of the ranks", || {
+        let message = group.borrow_mut().from_first("the connection of the ranks", || {
             let local = on_one_machine(size);
             let at = if local { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
-            let opened = TcpListener::bind((at, 0)).and_then(|l| Ok((l.local_addr()?.port(), random_word()?, l)));
-            let (port, word, l) = opened.map_err(|e| format!("no port can be opened for the other ranks: {e}"))?;
+            let opened = TcpListener::bind((at, 0)).and_then(|l| Ok((l.local_addr()?.port(), random_secret()?, l)));
+            let (port, secret, l) = opened.map_err(|e| format!("no port can be opened for the other ranks: {e}"))?;
             listener = Some(l);
             let address = if local { None } else { own_address() };
-            Ok([&word[..], &port.to_le_bytes(), address.map_or(String::new(), |a| a.to_string()).as_bytes()].concat())
+            Ok([&secret[..], &port.to_le_bytes(), address.map_or(String::new(), |a| a.to_string()).as_bytes()].concat())
         })?;
         let opened = match listener {
-            Some(l) => accept(&l, &told, size - 1).map(|all| Line::First(Arc::new(Mutex::new(all)))),
-            None => call(&told).and_then(listen),
+            Some(l) => accept(&l, &message, size - 1).map(|all| Connection::First(Arc::new(Mutex::new(all)))),
+            None => call(&message).and_then(listen),
         };
         let failure = opened.as_ref().err().map_or(String::new(), |e| format!("rank {rank}: {e}"));
         let all = group.borrow_mut().meet("the connection of the ranks", failure.as_bytes())?;
         match (opened, all.iter().find(|f| !f.is_empty())) {
-            (Ok(line), None) => Ok(NotebookRanks { group: group.clone(), line }),
+            (Ok(connection), None) => Ok(NotebookRanks { group: group.clone(), connection }),
             (_, failed) => {
                 let why = failed.map_or_else(|| failure, |f| String::from_utf8_lossy(f).into_owned());
                 Err(format!("the ranks of the notebook do not reach each other: {why}"))
@@ -97,7 +97,7 @@ impl NotebookRanks {
 
     /// Sends the end of the run to the other ranks, from rank 0.
     pub fn end_all(&self) {
-        if let Line::First(sockets) = &self.line {
+        if let Connection::First(sockets) = &self.connection {
             send(&mut lock(sockets), &[END]);
         }
     }
@@ -108,26 +108,26 @@ fn send(sockets: &mut [TcpStream], bytes: &[u8]) {
     sockets.iter_mut().for_each(|s| drop(s.write_all(bytes)));
 }
 
-/// The connections of so many ranks, which know the word.
-fn accept(listener: &TcpListener, told: &[u8], others: usize) -> Result<Vec<TcpStream>, Error> {
-    let (ours, theirs) = told[..WORD].split_at(WORD / 2);
+/// The connections of so many ranks, which know the secret.
+fn accept(listener: &TcpListener, message: &[u8], others: usize) -> Result<Vec<TcpStream>, Error> {
+    let (ours, theirs) = message[..SECRET_BYTES].split_at(SECRET_BYTES / 2);
     listener.set_nonblocking(true)?;
     let (mut found, since) = (Vec::new(), Instant::now());
     while found.len() < others {
         let greeted = listener.accept().and_then(|(s, _)| greet(s, (ours, theirs)));
         match greeted {
             Ok(socket) => found.push(socket),
-            Err(_) if since.elapsed() < PATIENCE => std::thread::sleep(LOOK),
+            Err(_) if since.elapsed() < CONNECT_TIMEOUT => std::thread::sleep(POLL_INTERVAL),
             Err(e) => return Err(e),
         }
     }
     Ok(found)
 }
 
-/// Exchanges both halves of the word.
+/// Exchanges both halves of the secret.
 fn greet(mut socket: TcpStream, (ours, theirs): (&[u8], &[u8])) -> Result<TcpStream, Error> {
     socket.set_nonblocking(false)?;
-    socket.set_read_timeout(Some(PATIENCE / 4))?;
+    socket.set_read_timeout(Some(CONNECT_TIMEOUT / 4))?;
     socket.set_nodelay(true)?;
     socket.write_all(ours)?;
     let mut said = vec![0; theirs.len()];
@@ -140,16 +140,16 @@ fn greet(mut socket: TcpStream, (ours, theirs): (&[u8], &[u8])) -> Result<TcpStr
 }
 
 /// Connects to rank 0.
-fn call(told: &[u8]) -> Result<TcpStream, Error> {
+fn call(message: &[u8]) -> Result<TcpStream, Error> {
     let broken = || Error::other("rank 0 has sent no address");
-    let (word, rest) = told.split_at_checked(WORD).ok_or_else(broken)?;
+    let (secret, rest) = message.split_at_checked(SECRET_BYTES).ok_or_else(broken)?;
     let (port, address) = rest.split_first_chunk::<2>().ok_or_else(broken)?;
-    let (theirs, ours) = word.split_at(WORD / 2);
+    let (theirs, ours) = secret.split_at(SECRET_BYTES / 2);
     let named = std::str::from_utf8(address).ok().and_then(|a| a.parse::<IpAddr>().ok());
     let mut failed = broken();
     for ip in named.into_iter().chain([Ipv4Addr::LOCALHOST.into()]) {
         let at = (ip, u16::from_le_bytes(*port)).into();
-        match TcpStream::connect_timeout(&at, PATIENCE / 4).and_then(|s| greet(s, (ours, theirs))) {
+        match TcpStream::connect_timeout(&at, CONNECT_TIMEOUT / 4).and_then(|s| greet(s, (ours, theirs))) {
             Ok(socket) => return Ok(socket),
             Err(e) => failed = e,
         }
@@ -158,8 +158,8 @@ fn call(told: &[u8]) -> Result<TcpStream, Error> {
 }
 
 /// Starts the thread that hears rank 0.
-fn listen(mut socket: TcpStream) -> Result<Line, Error> {
-    let (entries, come) = channel();
+fn listen(mut socket: TcpStream) -> Result<Connection, Error> {
+    let (entries, received) = channel();
     let flag = Arc::new(Mutex::new(None));
     let own = flag.clone();
     std::thread::Builder::new().spawn(move || {
@@ -168,7 +168,7 @@ fn listen(mut socket: TcpStream) -> Result<Line, Error> {
             std::process::exit(1);
         }
     })?;
-    Ok(Line::Other(come, flag))
+    Ok(Connection::Other(received, flag))
 }
 
 /// Passes on what rank 0 sends, up to the end.
@@ -199,18 +199,18 @@ fn hear(socket: &mut TcpStream, entries: &Sender<String>, flag: &Mutex<Option<Ar
     }
 }
 
-impl Together for NotebookRanks {
-    fn lead(&self, entry: &str) {
-        if let Line::First(sockets) = &self.line {
+impl CellRanks for NotebookRanks {
+    fn broadcast(&self, entry: &str) {
+        if let Connection::First(sockets) = &self.connection {
             let length = (entry.len() as u64).to_le_bytes();
             send(&mut lock(sockets), &[&[ENTRY][..], &length, entry.as_bytes()].concat());
         }
     }
 
     fn next(&self) -> Option<String> {
-        match &self.line {
-            Line::First(_) => None,
-            Line::Other(entries, _) => entries.recv().ok(),
+        match &self.connection {
+            Connection::First(_) => None,
+            Connection::Other(entries, _) => entries.recv().ok(),
         }
     }
 
@@ -221,9 +221,9 @@ impl Together for NotebookRanks {
     }
 
     fn share_interrupts(&self, flag: &Arc<AtomicBool>) {
-        match &self.line {
-            Line::Other(_, own) => *lock(own) = Some(flag.clone()),
-            Line::First(sockets) => {
+        match &self.connection {
+            Connection::Other(_, own) => *lock(own) = Some(flag.clone()),
+            Connection::First(sockets) => {
                 let (sockets, flag) = (sockets.clone(), Arc::downgrade(flag));
                 let mut sent = false;
                 let step = move || {
@@ -235,7 +235,7 @@ impl Together for NotebookRanks {
                         send(&mut sockets, &[INTERRUPT]);
                     }
                     sent = now;
-                    Some(LOOK)
+                    Some(POLL_INTERVAL)
                 };
                 // Without a thread only rank 0 is interrupted.
                 let _ = fault::helper("adl-interrupts", step, || {});

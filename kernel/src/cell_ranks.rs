@@ -7,10 +7,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// How the ranks of a run stay together. All of them begin and end the same entries.
-pub trait Together {
+/// How the ranks of a run run the same entries. All of them begin and end the same entries.
+pub trait CellRanks {
     /// Sends an entry to the other ranks. It does nothing on other ranks than rank 0.
-    fn lead(&self, entry: &str);
+    fn broadcast(&self, entry: &str);
     /// The next entry, on another rank than rank 0; `None` at the end of the run.
     fn next(&self) -> Option<String>;
     /// Waits until all ranks have ended the entry, with the failure of this one. Returns that of the first rank that has
@@ -27,7 +27,7 @@ pub struct RankFailure {
     pub rank: usize,
     /// The number of ranks.
     pub size: usize,
-    /// What it has given to [`Together::end`].
+    /// What it has given to [`CellRanks::end`].
     pub failure: String,
 }
 
@@ -63,10 +63,10 @@ pub(crate) fn of_rank(f: &RankFailure) -> CellFailure {
     }
 }
 
-/// The audience of the cells of other ranks than rank 0.
-struct Nobody;
+/// Where the output of the cells of other ranks than rank 0 goes: it is dropped.
+struct NoFrontEnd;
 
-impl OutputSink for Nobody {
+impl OutputSink for NoFrontEnd {
     fn stream(&self, _: &'static str, _: &str) {}
     fn publish(&self, _: &str, _: Json, _: Json) {}
     fn ask(&self, _: &str) -> Result<Option<String>, String> {
@@ -79,7 +79,7 @@ impl OutputSink for Nobody {
 
 /// Runs the cells that rank 0 runs, until it ends.
 pub fn follow(setup: &Setup) {
-    let Some(all) = setup.together.clone() else { return };
+    let Some(all) = setup.ranks.clone() else { return };
     let interrupt = Arc::new(AtomicBool::new(false));
     all.share_interrupts(&interrupt);
     let mut cells = None;
@@ -88,16 +88,16 @@ pub fn follow(setup: &Setup) {
         if let Some(dir) = entry["fresh"].as_str() {
             // A directory that is not there is an error of what reads files in it.
             let _ = std::env::set_current_dir(dir);
-            cells = Some(Cells::new(setup, Rc::new(Nobody), interrupt.clone(), Arc::new(AtomicBool::new(false))));
+            cells = Some(Cells::new(setup, Rc::new(NoFrontEnd), interrupt.clone(), Arc::new(AtomicBool::new(false))));
         }
         if let Some(cells) = &mut cells {
-            again(cells, &entry);
+            rerun(cells, &entry);
         }
     }
 }
 
 /// Runs an entry of rank 0. Its result is shown there.
-fn again(cells: &mut Cells, entry: &Json) {
+fn rerun(cells: &mut Cells, entry: &Json) {
     if let Some(wanted) = entry["expressions"].as_object() {
         cells.expressions(wanted);
     } else if let (Some(name), Some(code)) = (entry["name"].as_str(), entry["code"].as_str()) {
