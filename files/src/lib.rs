@@ -78,7 +78,7 @@ pub fn list(path: impl AsRef<Path>) -> Option<Vec<String>> {
     let entries = std::fs::read_dir(path).ok()?.flatten();
     let files = entries.filter(|e| std::fs::metadata(e.path()).is_ok_and(|m| m.is_file()));
     let mut all: Vec<String> = files.map(|e| e.path().to_string_lossy().into_owned()).collect();
-    all.sort();
+    all.sort_unstable();
     Some(all)
 }
 

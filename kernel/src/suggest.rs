@@ -195,7 +195,7 @@ fn files(path: &str, end: usize) -> (usize, Vec<Completion>) {
         .filter(|(n, _)| n.starts_with(prefix) && (!n.starts_with('.') || prefix.starts_with('.')))
         .map(|(n, dir)| if dir { n + "/" } else { n })
         .collect();
-    names.sort();
+    names.sort_unstable();
     (end - prefix.len(), names.iter().map(|n| named(n, "")).collect())
 }
 

@@ -135,7 +135,7 @@ pub fn sources(root: &Path) -> Vec<PathBuf> {
             break;
         }
     }
-    out.sort();
+    out.sort_unstable();
     out
 }
 

@@ -167,7 +167,7 @@ impl Server {
         let open: Vec<PathBuf> = self.documents.buffers.borrow().keys().cloned().collect();
         let mut paths = files::sources(&self.documents.root);
         paths.extend(open);
-        paths.sort();
+        paths.sort_unstable();
         paths.dedup();
         paths.iter().filter_map(|p| self.source(p)).collect()
     }

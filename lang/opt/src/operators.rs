@@ -28,7 +28,7 @@ pub fn groups(func: &Function, op: &Block) -> Vec<Vec<usize>> {
     for h in home.iter().copied().collect::<BTreeSet<_>>() {
         out.push((0..width).filter(|k| home[*k] == h).collect());
     }
-    out.sort();
+    out.sort_unstable();
     out
 }
 

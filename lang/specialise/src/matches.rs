@@ -169,7 +169,7 @@ impl Spec<'_> {
         }
         let mut locals = Vec::new();
         reads(tree, arms.arms, &mut locals);
-        locals.sort();
+        locals.sort_unstable();
         locals.dedup();
         locals.retain(|l| self.env.contains_key(l));
         let inputs: Vec<Val> = locals.iter().map(|l| self.env[l].clone()).collect();

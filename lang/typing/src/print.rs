@@ -79,7 +79,7 @@ pub fn minimal(classes: &[Class]) -> Vec<Class> {
             c => !classes.iter().any(|d| d != c && implies(*d, *c)),
         })
         .collect();
-    out.sort();
+    out.sort_unstable();
     out.dedup();
     out
 }

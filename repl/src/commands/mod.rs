@@ -324,7 +324,7 @@ fn expand(global: &Global, files: &[String]) -> Result<Vec<String>, u8> {
         if let Err(e) = below(Path::new(f), &mut found) {
             return Err(unreadable(global, f, &io_text(&e), None));
         }
-        found.sort();
+        found.sort_unstable();
         out.extend(found.iter().map(|p| p.to_string_lossy().into_owned()));
     }
     Ok(out)

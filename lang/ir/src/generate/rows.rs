@@ -131,7 +131,7 @@ fn single(row: &str, mut op: Op, ty: Ty, pool: &[(Ty, Val)]) -> Case {
     let mut b = Builder::new("f");
     let mut read = Vec::new();
     op.each_operand(&mut |v| read.push(v));
-    read.sort();
+    read.sort_unstable();
     read.dedup();
     let args = read.iter().filter_map(|v| pool.get(v.0 as usize)).cloned();
     let (tys, args): (Vec<Ty>, Vec<Val>) = args.unzip();

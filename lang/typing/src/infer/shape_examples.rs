@@ -28,7 +28,7 @@ pub fn example_shapes(env: &Env, scheme: &Scheme, tables: &mut Tables, host: &mu
             found.push((greatest, text));
         }
     }
-    found.sort();
+    found.sort_unstable();
     found.into_iter().map(|(_, text)| text).collect()
 }
 
