@@ -24,8 +24,11 @@ pub(crate) struct NoInstance<'a> {
 impl NoInstance<'_> {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
-        let op = quoted(self.op);
+        // The library gives primitives of messages their names in programs.
+        let sent = self.op.strip_prefix("__comm_").map(|name| format!("comm.{name}"));
+        let op = quoted(sent.as_deref().unwrap_or(self.op));
         let (code, text) = match self.class {
+            Class::Diff if sent.is_some() => ("E0205", format!("{op} needs data that can be sent, found {}", self.ty)),
             Class::Diff => ("E0601", format!("{op} cannot differentiate this: {} has no derivative", self.ty)),
             // A literal.
             _ if self.op.starts_with("a ") => ("E0205", format!("expected {}, found {}", self.ty, self.op)),
@@ -38,6 +41,9 @@ impl NoInstance<'_> {
             d = d.also(self.place, format!("required by {op}"));
         }
         match self.hint {
+            Some(_) if sent.is_some() => {
+                d.hint("apply the function in `comm.each`, and send the data that it computes")
+            }
             Some(h) => d.hint(h),
             None => d,
         }

@@ -21,7 +21,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     (
         "E0216",
         "The function of `comm.each` runs on each rank by itself. A rank in it cannot wait for the others, which may take \
-        another branch, so no operation of module `comm` except `comm.size` stands there.\n\
+        another branch, so no function of the modules `comm` and `rows` stands there, except `comm.size`.\n\
         \n\
         \x20   let x = comm.mine [1.0, 2.0]\n\
         \x20   print (comm.total (comm.each (fun v -> v / comm.total (comm.each sum x)) x))   -- wrong\n\
