@@ -230,8 +230,11 @@ fn at_level(
         }
         return exchange::run(m, kind, leaves, at, site);
     }
+    if m.ad.hides(level) {
+        return up_to(m, level - 1, kind, leaves, (at, site));
+    }
     let (primals, parts): (Vec<_>, Vec<_>) = leaves.iter().map(|v| ad::split(v, level)).unzip();
-    let mut outs = at_level(m, level - 1, kind, primals, (at, site))?;
+    let mut outs = up_to(m, level - 1, kind, primals, (at, site))?;
     // Ints and Bools have no tangent.
     let real: Vec<usize> =
         (0..outs.len()).filter(|k| matches!(outs[*k], Value::Zero) || vector_space::is_real(&outs[*k])).collect();
