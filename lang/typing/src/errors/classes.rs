@@ -1,6 +1,7 @@
 //! E0205, E0601: operations on types that do not have them.
 
 use super::Explanation;
+use super::each::OF_EACH;
 use crate::ty::Class;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
@@ -119,6 +120,9 @@ pub(crate) fn no_real_part(span: Span, op: &str, ty: &str) -> Diagnostic {
 /// An arithmetic operator between compound data.
 pub(crate) fn not_elementwise(span: Span, op: &str, left: (Span, &str), right: (Span, &str)) -> Diagnostic {
     let d = Diagnostic::error("E0205", span, format!("{op} is not defined between {} and {}", left.1, right.1));
+    if [left.1, right.1].iter().any(|t| t.starts_with("Each ")) {
+        return d.hint(OF_EACH);
+    }
     if [left.1, right.1].iter().any(|t| t.starts_with("Option ")) {
         return d.hint("what an `Option` holds is taken out by `match o with | Some x -> ... | None -> ...`, or by `get_or default o`");
     }

@@ -4,6 +4,13 @@ use super::Explanation;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
+/// What to do with a value of each rank where a plain one is expected.
+pub(crate) const OF_EACH: &str =
+    "it may differ from rank to rank: use it inside `comm.each`, or its `comm.total` or `comm.gather`";
+
+/// What to do with a plain value where one of each rank is expected.
+pub(crate) const PLAIN: &str = "`comm.mine` deals an array out, and `comm.spread` makes a plain value one of each rank";
+
 /// An operation on all ranks inside of the function of `comm.each`, at `each`.
 pub(crate) fn inside(name: &str, at: Span, each: Span) -> Diagnostic {
     Diagnostic::error("E0216", at, format!("`{name}` inside `comm.each`: its function is each rank's own"))
