@@ -135,6 +135,41 @@ fn all_reduces_as_components_and_in_loops() {
     }
 }
 
+/// Rules of custom derivatives send messages, below levels of which their values know nothing.
+const CUSTOM: &str = "\
+let own = comm.mine [1.0, 2.0, 3.0]
+let sq = custom_vjp (fun x -> x * x) (fun x -> (x * x, lin c -> 2.0 * x * c))
+let f w = comm.total (comm.each (fun v -> sum (map (fun x -> sq (w * x)) v)) own)
+print (grad f 2.0)
+let g = custom_vjp (fun w -> f w) (fun w -> let d = grad f w in (f w, lin c -> d * c))
+print (grad (fun w -> g w * g w) 2.0)
+let h = custom_jvp (fun w -> f w) (fun w -> let d = grad f w in (f w, lin t -> d * t))
+print (grad (fun w -> h w * h w) 2.0, jvp h 2.0 1.0)
+print (grad (fun w -> w * grad g w) 2.0)
+";
+
+#[test]
+fn rules_of_custom_derivatives_send_messages() {
+    let dir = Dir::new("custom");
+    dir.file("a.adl", CUSTOM);
+    for ranks in [1, 2, 3] {
+        for flags in [&["a.adl"][..], &["--ad", "taped", "a.adl"]] {
+            let Some(run) = on(&dir, ranks, flags) else { return };
+            run.is(0, "56.0\n6272.0\n(6272.0, (56.0, 56.0))\n112.0\n", "");
+        }
+    }
+}
+
+#[test]
+fn engines_over_ranks_are_right_or_refuse() {
+    let dir = Dir::new("engines");
+    dir.file("a.adl", "let own = comm.mine (for i < 9 -> float i / 3.0)\nlet loss w = comm.total (comm.each (fun v -> sum (map (fun x -> (w[0] * x + w[1] * sin x - 1.0) ^ 2) v)) own)\nlet g = grad loss [0.3, 0.4]\nprint (map (fun e -> norm (engine.grad e loss [0.3, 0.4] - g) < 1e-12) [Linearize, Taped])\nprint (engine.compare loss [0.3, 0.4]).status\nprint (engine.grad Staged loss [0.3, 0.4])\n");
+    let no = ", \"unsupported\"".repeat(5);
+    let Some(run) = on(&dir, 2, &["a.adl"]) else { return };
+    let out = format!("[true, true]\n[\"ok\"{no}, \"ok\", \"unsupported\"]\n");
+    run.is(1, &out, "the engine `Staged` cannot differentiate this function: it sends messages to other ranks");
+}
+
 #[test]
 fn residuals_count_messages() {
     let dir = Dir::new("residuals-messages");
