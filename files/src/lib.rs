@@ -67,6 +67,17 @@ pub fn read_part(path: impl AsRef<Path>, from: u64, len: usize) -> Result<Vec<u8
     Ok(bytes)
 }
 
+/// Says that `len` bytes of a file from an offset are read soon: the system fetches them while the caller works. It is
+/// advice, so nothing fails.
+pub fn will_read(path: impl AsRef<Path>, from: u64, len: u64) {
+    #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+    if let Ok(file) = File::open(path) {
+        let _ = rustix::fs::fadvise(file, from, std::num::NonZeroU64::new(len), rustix::fs::Advice::WillNeed);
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+    let _ = (path, from, len);
+}
+
 /// The number of bytes of a file. A directory is an error.
 pub fn length(path: impl AsRef<Path>) -> Result<u64> {
     let found = std::fs::metadata(path)?;

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 pub struct Launcher {
     /// The variable that gave it away.
     pub variable: &'static str,
+    /// The number of this process, from 0.
+    pub rank: Option<usize>,
     /// The number of ranks, if the launcher says it.
     pub size: Option<usize>,
 }
@@ -31,7 +33,8 @@ fn launcher_in(env: &dyn Fn(&str) -> Option<String>) -> Option<Launcher> {
     // A shell inside of a Slurm job has a rank too, but it is not a step of several tasks.
     let started = |rank: &str| env(rank).is_some() && (rank != "SLURM_PROCID" || env("SLURM_STEP_ID").is_some());
     let (variable, size) = VARIABLES.into_iter().find(|(rank, _)| started(rank))?;
-    Some(Launcher { variable, size: env(size).and_then(|n| n.parse().ok()) })
+    let number = |name: &str| env(name).and_then(|n| n.parse().ok());
+    Some(Launcher { variable, rank: number(variable), size: number(size) })
 }
 
 /// The libraries to try, in order: `ADL_MPI` alone if it is set, otherwise each name where the system's loader looks,
@@ -68,7 +71,7 @@ mod tests {
         assert_eq!(with(&[]), None);
         assert_eq!(with(&[("SLURM_PROCID", "0")]), None);
         let hydra = with(&[("PMI_RANK", "1"), ("PMI_SIZE", "4")]).unwrap();
-        assert_eq!((hydra.variable, hydra.size), ("PMI_RANK", Some(4)));
+        assert_eq!((hydra.variable, hydra.rank, hydra.size), ("PMI_RANK", Some(1), Some(4)));
         let slurm = with(&[("SLURM_PROCID", "0"), ("SLURM_STEP_ID", "0"), ("SLURM_NTASKS", "3")]).unwrap();
         assert_eq!((slurm.variable, slurm.size), ("SLURM_PROCID", Some(3)));
         let open = with(&[("PMIX_RANK", "0"), ("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "2")]).unwrap();

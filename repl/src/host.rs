@@ -122,6 +122,9 @@ impl Host for Terminal {
     fn read_at(&mut self, path: &str, from: u64, len: usize) -> Result<Vec<u8>, String> {
         adl_files::read_part(path, from, len).map_err(|e| crate::commands::io_text(&e))
     }
+    fn will_read(&mut self, path: &str, from: u64, len: u64) {
+        adl_files::will_read(path, from, len);
+    }
     fn length(&mut self, path: &str) -> Result<u64, String> {
         adl_files::length(path).map_err(|e| crate::commands::io_text(&e))
     }

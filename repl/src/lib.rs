@@ -301,7 +301,10 @@ fn shape(words: &[String]) -> clap::Command {
 /// Prints help, the version, or the usage error; returns the exit code.
 fn not_run(e: &clap::Error) -> u8 {
     if e.use_stderr() {
-        let _ = e.print();
+        // All ranks have the same words: the first says what is wrong.
+        if adl_mpi::launcher().is_none_or(|l| l.rank.is_none_or(|r| r == 0)) {
+            let _ = e.print();
+        }
         return 2;
     }
     host::say(&if std::io::stdout().is_terminal() { e.render().ansi().to_string() } else { e.render().to_string() });

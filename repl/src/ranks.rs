@@ -11,6 +11,7 @@ use adl_interp::value::{Value, show};
 use adl_mpi::World;
 use adl_session::Session;
 use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
 use std::cell::RefCell;
 use std::process::Command;
 use std::rc::Rc;
@@ -238,6 +239,64 @@ impl Ranks for Agreement {
     }
 }
 
+/// What must be equal on all ranks, with its name: other builds, processors, plans and devices round differently.
+fn common(global: &Global, device: &str) -> [(&'static str, String); 5] {
+    [
+        ("the version of adl", env!("CARGO_PKG_VERSION").to_owned()),
+        ("the processor", processor()),
+        ("--ad", global.ad.clone()),
+        ("--plan", global.plan.clone()),
+        ("--device", device.to_owned()),
+    ]
+}
+
+/// The kind of processor, with the vector features by which decompositions choose their products.
+fn processor() -> String {
+    #[cfg(target_arch = "x86_64")]
+    let features = [
+        ("avx", std::arch::is_x86_feature_detected!("avx")),
+        ("avx2", std::arch::is_x86_feature_detected!("avx2")),
+        ("fma", std::arch::is_x86_feature_detected!("fma")),
+        ("avx512f", std::arch::is_x86_feature_detected!("avx512f")),
+    ];
+    #[cfg(not(target_arch = "x86_64"))]
+    let features: [(&str, bool); 0] = [];
+    let found = features.into_iter().filter(|f| f.1).map(|f| format!(" {}", f.0));
+    std::iter::once(std::env::consts::ARCH.to_owned()).chain(found).collect()
+}
+
+/// Requires that all ranks compute alike. `device`: the device of this rank.
+///
+/// # Errors
+/// What differs, and on which ranks.
+pub fn agree(group: &Group, global: &Global, device: &str) -> Result<(), Box<Diagnostic>> {
+    let failed = |why: String| Box::new(Diagnostic::error(adl_interp::error::codes::RANKS, Span::NOWHERE, why));
+    if global.device == "auto" && group.borrow().size > 1 {
+        let why = "`--device auto` lets each rank choose by what it measures, and a GPU rounds differently";
+        return Err(Box::new(failed(why.to_owned()).hint("write `--device cpu` or `--device gpu`")));
+    }
+    let own = common(global, device);
+    let text: Vec<&str> = own.iter().map(|(_, value)| value.as_str()).collect();
+    let all = group.borrow_mut().meet("the start of the program", text.join("\n").as_bytes()).map_err(failed)?;
+    match difference(&own.map(|(name, _)| name), &all) {
+        Some(why) => Err(Box::new(
+            failed(why)
+                .hint("results would differ in bits: start all ranks with the same flags, on processors of one kind"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The first line in which the texts of ranks differ.
+fn difference(names: &[&str], all: &[Vec<u8>]) -> Option<String> {
+    let texts: Vec<_> = all.iter().map(|m| String::from_utf8_lossy(m)).collect();
+    let line = |rank: usize, k: usize| texts[rank].lines().nth(k).unwrap_or_default();
+    names.iter().enumerate().find_map(|(k, name)| {
+        let other = (1..texts.len()).find(|r| line(*r, k) != line(0, k))?;
+        Some(format!("{name} differs between ranks: {} on rank 0, {} on rank {other}", line(0, k), line(other, k)))
+    })
+}
+
 /// A file that rank 0 reads for all.
 pub fn read_first(
     group: &Group,
@@ -355,6 +414,9 @@ impl Host for RankedHost {
     fn read_at(&mut self, path: &str, from: u64, len: usize) -> Result<Vec<u8>, String> {
         self.inner.read_at(path, from, len)
     }
+    fn will_read(&mut self, path: &str, from: u64, len: u64) {
+        self.inner.will_read(path, from, len);
+    }
     fn length(&mut self, path: &str) -> Result<u64, String> {
         self.inner.length(path)
     }
@@ -443,7 +505,7 @@ pub fn end(
     if code == 0 {
         let met = group.borrow_mut().meet("the end of the program", &[]);
         if let Err(why) = met {
-            diags.push(Diagnostic::error(adl_interp::error::codes::RANKS, Default::default(), why));
+            diags.push(Diagnostic::error(adl_interp::error::codes::RANKS, Span::NOWHERE, why));
             code = 1;
         }
     }
@@ -485,7 +547,19 @@ fn is_static(d: &Diagnostic) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::without_ranks;
+    use super::{difference, without_ranks};
+
+    #[test]
+    fn what_differs_between_ranks_is_named() {
+        let all = |texts: &[&str]| texts.iter().map(|t| t.as_bytes().to_vec()).collect::<Vec<_>>();
+        let names = ["the version of adl", "the processor"];
+        assert_eq!(difference(&names, &all(&["1\nx86_64 avx"; 3])), None);
+        assert_eq!(
+            difference(&names, &all(&["1\nx86_64 avx", "1\nx86_64 avx", "1\nx86_64"])).unwrap(),
+            "the processor differs between ranks: x86_64 avx on rank 0, x86_64 on rank 2"
+        );
+        assert!(difference(&names, &all(&["1\nx86_64", "2\nx86_64"])).unwrap().starts_with("the version of adl"));
+    }
 
     #[test]
     fn the_flag_is_taken_out() {

@@ -379,6 +379,38 @@ fn a_launcher_without_a_library_is_an_error() {
     common::finish(c).is(1, "", "/nowhere/libmpi.so");
 }
 
+/// Two ranks with flags of their own.
+fn with_flags(dir: &Dir, first: &[&str], second: &[&str]) -> Option<Run> {
+    let adl = env!("CARGO_BIN_EXE_adl");
+    let mut c = Command::new(wheel()?);
+    c.args(["-n", "1", adl])
+        .args(first)
+        .args(["-e", "print 1", ":", "-n", "1", adl])
+        .args(second)
+        .args(["-e", "print 1"]);
+    let run = start(with_path(c, dir), None).end();
+    all_gone(dir);
+    Some(run)
+}
+
+#[test]
+fn ranks_that_compute_otherwise_are_refused() {
+    let dir = Dir::new("otherwise");
+    for (flags, text) in [
+        (["--ad", "taped"], "--ad differs between ranks: compiled on rank 0, taped on rank 1"),
+        (["--plan", "sqrt"], "--plan differs between ranks: store_all on rank 0, sqrt on rank 1"),
+        (["--device", "auto"], "`--device auto` lets each rank choose"),
+    ] {
+        let Some(run) = with_flags(&dir, &[], &flags) else { return };
+        assert!(run.code != 0 && run.out.is_empty() && run.err.contains(text), "{}{}", run.out, run.err);
+    }
+    // Another tier has the same bits.
+    with_flags(&dir, &[], &["--no-jit"]).unwrap().is(0, "1\n", "");
+    // What is wrong with a command line is said once.
+    let run = on(&dir, 3, &["--none", "-e", "1"]).unwrap();
+    assert_eq!((run.code, run.err.matches("unexpected argument").count()), (2, 1), "{}", run.err);
+}
+
 #[test]
 fn a_rank_that_fails_ends_all_and_is_named() {
     let dir = Dir::new("fails");

@@ -290,10 +290,18 @@ impl T<'_> {
         if cts.is_empty() {
             return;
         }
-        let at = if kind == Collective::Shift { at.map(|k| self.b.un(Un::Neg, k)) } else { at };
+        let at = if kind == Collective::Shift { at.map(|k| self.to_other_side(k)) } else { at };
         let tys: Vec<Ty> = args.iter().map(|a| self.b.ty(*a)).collect();
         let (_, made) = self.b.emit(Op::Collective { kind: kind.transposed(), args: cts, at }, &[], &tys);
         args.into_iter().zip(made).for_each(|(a, ct)| self.add(a, ct));
+    }
+
+    /// The number of places of a shift back. That of a shift that is a transpose is the first one's again.
+    fn to_other_side(&mut self, places: Var) -> Var {
+        match self.b.definition(places).map(|s| &s.op) {
+            Some(Op::Un(Un::Neg, first)) => *first,
+            _ => self.b.un(Un::Neg, places),
+        }
     }
 
     fn call(&mut self, s: &Stmt, f: FnId, args: &[Var], lin_args: &[Var]) -> Result<(), Unsupported> {

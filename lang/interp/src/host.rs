@@ -48,6 +48,8 @@ pub trait Host {
         let from = usize::try_from(from).unwrap_or(all.len()).min(all.len());
         Ok(all[from..all.len().min(from.saturating_add(len))].to_vec())
     }
+    /// Says that `len` bytes of a file from an offset are read soon, so that they may be fetched in the meantime.
+    fn will_read(&mut self, _path: &str, _from: u64, _len: u64) {}
     /// The number of bytes of a file, as this rank sees it.
     fn length(&mut self, path: &str) -> Result<u64, String> {
         self.read(path).map(|all| all.len() as u64)

@@ -10,6 +10,15 @@ pub(crate) mod comm {
     /// Bytes of a sum over the ranks up to which every rank sends all its numbers to all others. Above, each rank adds one
     /// block: that takes two more messages, and sends less.
     pub const INLINE: usize = 4096;
+
+    /// Bytes of the names of constructors that the ranks compare; longer lists are cut, and end in a digest.
+    pub const CONSTRUCTORS: usize = 80;
+
+    /// Bytes of stack that are left when more is allocated for nested data.
+    pub const STACK_LEFT: usize = 64 << 10;
+
+    /// Bytes by which the stack grows.
+    pub const STACK: usize = 1 << 20;
 }
 
 /// Limits of `ad`.

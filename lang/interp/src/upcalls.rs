@@ -11,6 +11,7 @@ use crate::value::fun::Fun;
 use adl_ir::Collective;
 use adl_prim::{Bin, Prim, Un};
 use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
 use adl_typing::ty::{DataDecl, DataId};
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
@@ -68,6 +69,8 @@ pub trait RunsLowered {
 pub struct Site {
     /// Its place in the program, which the ranks compare.
     pub at: Span,
+    /// The constructors of declared data whose numbers are sent one by one, which the ranks compare as well.
+    pub of: Option<Symbol>,
     /// Whether it is recorded at every level of derivatives that is open, even if no operand of this rank has a derivative
     /// there: those of another rank may have one, and each level sends messages of its own.
     pub everywhere: bool,

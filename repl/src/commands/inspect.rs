@@ -12,7 +12,7 @@ use adl_session::Session;
 fn loaded(global: &Global, file: &str) -> Result<Session, u8> {
     let bytes = read(file).map_err(|e| unreadable(global, file, &super::io_text(&e), None))?;
     // Output of the file is not part of the result.
-    let mut s = super::batch_on(global, Box::new(crate::host::Terminal::new(Vec::new()).silent()));
+    let mut s = super::batch_on(global, Box::new(crate::host::Terminal::new(Vec::new()).silent()), None);
     let out = s.run_file(shown(file), &bytes);
     if out.ok() { Ok(s) } else { Err(finish(global, &mut s, &out, None)) }
 }

@@ -5,7 +5,7 @@ use crate::Global;
 use crate::host::{Terminal, say};
 use crate::interactive;
 use crate::notebook_ranks::NotebookRanks;
-use crate::ranks::{Group, RankedHost};
+use crate::ranks::{self, Group, RankedHost};
 use adl_interp::host::Host;
 use adl_kernel::cell_ranks::{self, CellRanks};
 use adl_kernel::kernelspec::{self, SpecLocation};
@@ -96,6 +96,9 @@ struct Others {
 impl Others {
     fn join(global: &Global) -> Result<Option<Others>, u8> {
         let Some(group) = group(global)? else { return Ok(None) };
+        if let Err(d) = ranks::agree(&group, global, &global.device) {
+            return Err(ranks::end_without(&group, || failed(&d.message)));
+        }
         let ranks = NotebookRanks::connect(&group).map_err(|why| failed(&why))?;
         Ok(Some(Others { group, ranks: Rc::new(ranks) }))
     }

@@ -78,16 +78,35 @@ pub fn session(global: &Global, args: Vec<String>) -> Session {
 
 /// Like `session`, for batch runs: a second interrupt ends the process immediately.
 fn batch(global: &Global, args: Vec<String>) -> Session {
-    batch_on(global, Box::new(Terminal::new(args).still(global.plain)))
+    batch_of(global, args, None)
 }
 
 /// The session of one rank, or of a run without ranks.
 fn batch_of(global: &Global, args: Vec<String>, group: Option<&Group>) -> Session {
     let terminal = Terminal::new(args).still(global.plain);
-    match group {
-        Some(group) => batch_on(global, Box::new(RankedHost::on_terminal(terminal, group))),
-        None => batch_on(global, Box::new(terminal)),
+    let host: Box<dyn Host> = match group {
+        Some(group) => Box::new(RankedHost::on_terminal(terminal, group)),
+        None => Box::new(terminal),
+    };
+    batch_on(global, host, group)
+}
+
+fn batch_on(global: &Global, host: Box<dyn Host>, group: Option<&Group>) -> Session {
+    let mut s = configured(global, host);
+    if let Err(d) = s.set_device(&global.device).and_then(|()| agree(global, &s, group)) {
+        let ended = Outcome { diags: vec![*d], ..Outcome::default() };
+        std::process::exit(i32::from(finish(global, &mut s, &ended, group)));
     }
+    let _ = signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, s.interrupt());
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
+    crate::host::watch(&s.tick(), &s.out_of_memory());
+    s
+}
+
+/// Requires that all ranks compute alike.
+fn agree(global: &Global, s: &Session, group: Option<&Group>) -> Result<(), Box<Diagnostic>> {
+    let device = s.device_lines().into_iter().next().unwrap_or_default();
+    group.map_or(Ok(()), |group| ranks::agree(group, global, &device))
 }
 
 /// The other ranks of this run, if a launcher has started it.
@@ -96,17 +115,6 @@ pub fn group(global: &Global) -> Result<Option<Group>, u8> {
         let _ = writeln!(std::io::stderr(), "error[{}]: {why}", adl_interp::error::codes::RANKS);
         1
     })
-}
-
-fn batch_on(global: &Global, host: Box<dyn Host>) -> Session {
-    let mut s = configured(global, host);
-    if !choose_device(global, &mut s) {
-        std::process::exit(1);
-    }
-    let _ = signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, s.interrupt());
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
-    crate::host::watch(&s.tick(), &s.out_of_memory());
-    s
 }
 
 /// Whether output to a stream is coloured. The command line has precedence, then `NO_COLOR`, `FORCE_COLOR`, `CLICOLOR_FORCE`,

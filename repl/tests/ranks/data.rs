@@ -100,3 +100,69 @@ fn texts_and_declared_data_are_sent() {
         dir.adl(&["-e", program]).is(1, "", text);
     }
 }
+
+/// A model of declared data, with a constructor without numbers, and one that nests.
+const MODEL: &str = "\
+type Layer = Dense {w : [2][2]Float, b : [2]Float} | Scale Float | Id
+let apply l x = match l with
+  | Dense d -> tanh (x @ d.w + d.b)
+  | Scale s -> s * x
+  | Id -> x
+let net ls x = fold (fun x l -> apply l x) x ls
+let table = for i < 5 -> ([float i, 1.0], float (i % 2))
+let data = comm.mine table
+let part ls rows = sum (map (fun (x, y) -> (sum (net ls x) - y) ^ 2) rows)
+let loss ls = comm.total (comm.each (fun rows -> part ls rows) data)
+let m = [Dense {w = [[0.1, 0.2], [0.3, 0.4]], b = [0.0, 0.1]}, Id, Scale 0.5]
+type Tree = Leaf Float | Node {l : Tree, r : Tree, w : [3]Float}
+let rec build n =
+  if n == 0 then Leaf 0.5 else Node {l = build (n - 1), r = build (n - 1), w = [0.1, 0.2, float n]}
+let rec eval t x = match t with
+  | Leaf a -> a * x
+  | Node n -> eval n.l (x * n.w[0]) + eval n.r (x * n.w[1]) * n.w[2]
+let each_of xs t = sum (map (fun x -> eval t x) xs)
+let over t = comm.total (comm.each (fun xs -> each_of xs t) (comm.mine (for i < 5 -> float i)))
+";
+
+#[test]
+fn gradients_of_declared_data_are_compiled_and_send_two_messages() {
+    let dir = Dir::new("declared");
+    let run = |ranks, rest: &str| {
+        dir.file("a.adl", format!("{MODEL}{rest}\n"));
+        let run = on(&dir, ranks, &["--derivation", "a.adl"])?;
+        assert!(run.code == 0 && !run.err.contains("taped"), "{}", run.err);
+        let line = run.err.lines().find(|l| l.starts_with("messages: ")).unwrap();
+        Some((line.split(' ').nth(1).unwrap().parse::<u32>().unwrap(), run.out.clone()))
+    };
+    // 127 nodes are more bytes than are sent at once.
+    let value = "print (part (grad loss m) table)\nprint (eval (grad over (build 7)) 1.0)";
+    let alone = "print (part (grad (fun ls -> part ls table) m) table)\nprint (eval (grad (each_of (for i < 5 -> float i)) (build 7)) 1.0)";
+    for ranks in [2, 3] {
+        let Some((none, _)) = run(ranks, "") else { return };
+        let (sent, have) = run(ranks, value).unwrap();
+        assert_eq!(sent, none + 4);
+        let (have, want) = (numbers(&have), numbers(&run(1, alone).unwrap().1));
+        assert!(have.len() == 2 && want.len() == 2, "{have:?} {want:?}");
+        assert!(have.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-12), "{have:?} {want:?}");
+    }
+}
+
+#[test]
+fn constructors_that_differ_are_an_error() {
+    let dir = Dir::new("constructors");
+    dir.file("a.adl", "type Shape = Circle Float | Square Float\nlet shape w r = if r == 0 then Circle w else Square (2.0 * w)\nlet f w = comm.total (comm.each (shape w) comm.rank)\nprint (f 1.0)\n");
+    dir.file("b.adl", "let f w = comm.from 1 (comm.each (fun r -> if r == 0 then None else Some w) comm.rank)\nprint (f 1.5)\nprint (grad (fun w -> match f w with | Some x -> x * x | None -> 0.0) 2.0)\n");
+    let Some(run) = on(&dir, 2, &["a.adl"]) else { return };
+    run.is(1, "", "rank 0 at comm.total of Circle (a.adl:3:11), rank 1 at comm.total of Square (a.adl:3:11)");
+    // As they are, declared data of any constructor are sent; with tangents their parts are.
+    let run = on(&dir, 2, &["b.adl"]).unwrap();
+    run.is(1, "Some 1.5\n", "rank 0 at comm.from (b.adl:1:11), rank 1 at comm.from of Some (b.adl:1:11)");
+}
+
+#[test]
+fn long_lists_are_sent() {
+    let dir = Dir::new("long-lists");
+    dir.file("a.adl", "type L = Nil | More Float L\nlet long = fold (fun l i -> More 1.0 l) Nil (iota 100000)\nlet length l = fst (loop (n, l) = (0, l) while (match l with | Nil -> false | _ -> true) do match l with | Nil -> (n, l) | More _ t -> (n + 1, t))\nprint (length (comm.total (comm.spread long)))\nprint (length (comm.from 0 (comm.shift 1 (comm.spread long))))\n");
+    let Some(run) = on(&dir, 2, &["a.adl"]) else { return };
+    run.is(0, "100000\n100000\n", "");
+}

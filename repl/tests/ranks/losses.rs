@@ -89,6 +89,87 @@ fn what_other_systems_differentiate_wrongly() {
     run.is(1, "", "error[E0216]");
 }
 
+/// mpi4jax 34: an all-reduce had no transpose. mpi4jax 72: derivatives of a function with several components that are
+/// all-reduces failed. Enzyme.jl 389: the derivative of a reduction to one rank crashes. Collectives also stand
+/// in loops and in parts that are recomputed, and where their results are not used.
+const COMPONENTS: &str = "\
+let own = comm.mine [1.0, 2.0, 3.0, 4.0, 5.0]
+let t = lin (e : Each Float) -> comm.total e
+print (comm.total (transpose_at (comm.spread 0.0) t 3.0) == 3.0 * float comm.size)
+let parts w =
+  let a = comm.total (comm.each (fun v -> sum (map (fun x -> sin (w[0] * x)) v)) own)
+  let b = comm.total (comm.each (fun v -> sum (map (fun x -> w[0] * w[1] * x) v)) own)
+  [a, b]
+let alone w = [sum (map (fun x -> sin (w[0] * x)) [1.0, 2.0, 3.0, 4.0, 5.0]), 15.0 * w[0] * w[1]]
+let w = [0.3, 0.7]
+let close a b = norm (a - b) < 1e-12
+print (all (map2 close (jacobian parts w) (jacobian alone w)))
+print (close (snd (jvp parts w [1.0, 0.5])) (snd (jvp alone w [1.0, 0.5])))
+let cotangents f c = snd (vjp (fun w -> let p = f w in (p[0], p[1])) w) c
+print (all (map (fun c -> close (cotangents parts c) (cotangents alone c)) [(1.0, 0.0), (0.0, 1.0), (0.0, 0.0)]))
+let at_first x = comm.place 0 (comm.total (comm.each sum x))
+let reduced x = comm.total (comm.each (fun (r, y) -> if r == 0 then y * y else 0.0) (comm.zip comm.rank (at_first x)))
+print (comm.gather (grad reduced own))
+let unused w =
+  let t = comm.total (comm.each (fun v -> w * sum v) own)
+  let (a, _) = (comm.gather (comm.each (map (fun x -> w * x)) own), t)
+  a[0] * a[0]
+print (grad unused 3.0)
+let step w = comm.total (comm.each (fun v -> sum (map (fun x -> sin (w * x)) v)) own)
+let alone_step w = sum (map (fun x -> sin (w * x)) [1.0, 2.0, 3.0, 4.0, 5.0])
+let steps f w = loop w = w for i < 6 do 0.2 * f w
+let g = grad (steps alone_step) 0.4
+let all_of = [grad (steps step) 0.4, grad (steps (checkpoint step)) 0.4, grad_with RecomputeAll (steps step) 0.4]
+print (all (map (fun x -> abs (x - g) < 1e-12 * (1.0 + abs g)) (all_of ++ [grad_with Sqrt (steps step) 0.4])))
+";
+
+#[test]
+fn all_reduces_as_components_and_in_loops() {
+    let dir = Dir::new("components");
+    dir.file("a.adl", COMPONENTS);
+    for ranks in [1, 2, 3, 4] {
+        for flags in [&["a.adl"][..], &["--ad", "taped", "a.adl"]] {
+            let Some(run) = on(&dir, ranks, flags) else { return };
+            run.is(0, "true\ntrue\ntrue\ntrue\n[30.0, 30.0, 30.0, 30.0, 30.0]\n6.0\ntrue\n", "");
+        }
+    }
+}
+
+/// Rules of custom derivatives send messages, below levels of which their values know nothing.
+const CUSTOM: &str = "\
+let own = comm.mine [1.0, 2.0, 3.0]
+let sq = custom_vjp (fun x -> x * x) (fun x -> (x * x, lin c -> 2.0 * x * c))
+let f w = comm.total (comm.each (fun v -> sum (map (fun x -> sq (w * x)) v)) own)
+print (grad f 2.0)
+let g = custom_vjp (fun w -> f w) (fun w -> let d = grad f w in (f w, lin c -> d * c))
+print (grad (fun w -> g w * g w) 2.0)
+let h = custom_jvp (fun w -> f w) (fun w -> let d = grad f w in (f w, lin t -> d * t))
+print (grad (fun w -> h w * h w) 2.0, jvp h 2.0 1.0)
+print (grad (fun w -> w * grad g w) 2.0)
+";
+
+#[test]
+fn rules_of_custom_derivatives_send_messages() {
+    let dir = Dir::new("custom");
+    dir.file("a.adl", CUSTOM);
+    for ranks in [1, 2, 3] {
+        for flags in [&["a.adl"][..], &["--ad", "taped", "a.adl"]] {
+            let Some(run) = on(&dir, ranks, flags) else { return };
+            run.is(0, "56.0\n6272.0\n(6272.0, (56.0, 56.0))\n112.0\n", "");
+        }
+    }
+}
+
+#[test]
+fn engines_over_ranks_are_right_or_refuse() {
+    let dir = Dir::new("engines");
+    dir.file("a.adl", "let own = comm.mine (for i < 9 -> float i / 3.0)\nlet loss w = comm.total (comm.each (fun v -> sum (map (fun x -> (w[0] * x + w[1] * sin x - 1.0) ^ 2) v)) own)\nlet g = grad loss [0.3, 0.4]\nprint (map (fun e -> norm (engine.grad e loss [0.3, 0.4] - g) < 1e-12) [Linearize, Taped])\nprint (engine.compare loss [0.3, 0.4]).status\nprint (engine.grad Staged loss [0.3, 0.4])\n");
+    let no = ", \"unsupported\"".repeat(5);
+    let Some(run) = on(&dir, 2, &["a.adl"]) else { return };
+    let out = format!("[true, true]\n[\"ok\"{no}, \"ok\", \"unsupported\"]\n");
+    run.is(1, &out, "the engine `Staged` cannot differentiate this function: it sends messages to other ranks");
+}
+
 #[test]
 fn residuals_count_messages() {
     let dir = Dir::new("residuals-messages");

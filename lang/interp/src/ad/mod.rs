@@ -46,6 +46,8 @@ pub struct State {
     pub(crate) levels: Vec<Level>,
     /// Counts of records on tapes that are complete.
     pub recorded: Recorded,
+    /// Levels that the rules of custom derivatives that are running do not see: the lowest and the highest.
+    hidden: Vec<(u16, u16)>,
     /// The allocation of a discarded tape, for reuse by the next one.
     spare: Tape,
 }
@@ -107,6 +109,22 @@ impl State {
         tape
     }
 
+    /// Runs the rule of a custom derivative at a level: the values of the rule have no part at it or above, so messages are
+    /// not recorded there. Levels that the rule opens are above those that are open now.
+    pub(crate) fn hide_from(&mut self, level: u16) {
+        self.hidden.push((level, self.levels.len() as u16));
+    }
+
+    /// Ends the last [`State::hide_from`].
+    pub(crate) fn show_again(&mut self) {
+        self.hidden.pop();
+    }
+
+    /// Whether a rule is running whose values have no part at a level.
+    pub(crate) fn hides(&self, level: u16) -> bool {
+        self.hidden.iter().any(|(lo, hi)| (*lo..=*hi).contains(&level))
+    }
+
     /// The number of open levels.
     pub fn depth(&self) -> usize {
         self.levels.len()
@@ -115,6 +133,7 @@ impl State {
     /// Closes the levels above a depth, after an error.
     pub fn reset_to(&mut self, depth: usize) {
         self.levels.truncate(depth);
+        self.hidden.retain(|h| usize::from(h.0) <= depth);
     }
 }
 

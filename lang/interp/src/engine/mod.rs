@@ -193,6 +193,9 @@ fn gradient(
     }
     let t = trace::trace(machine, func, input)?;
     *value = t.value.clone();
+    if engine != Engine::Taped && sends(machine, &t) {
+        return Err(EngineStop::Unsupported("it sends messages to other ranks".to_owned()));
+    }
     let gradient = match engine {
         Engine::Taped => return Ok((taped(machine, &t)?, Swept::Trace(t))),
         Engine::Unf => unf::gradient(machine, &t, counts)?,
@@ -207,6 +210,11 @@ fn gradient(
         }
     };
     Ok((gradient, Swept::Nothing))
+}
+
+/// Whether the cotangents of a trace go through other ranks, whose traces this one does not have.
+fn sends(machine: &mut Machine, t: &Trace) -> bool {
+    t.tape.always > 0 && machine.host.ranks().is_some_and(|r| r.size() > 1)
 }
 
 /// The gradient by dual numbers with backpropagators.

@@ -55,7 +55,7 @@ pub fn run(machine: &mut Machine, what: &LoweredOp, args: &mut [Value], zeros: &
         LoweredOp::Collective(kind, count, span) => {
             let mut all: Vec<Value> = args.iter_mut().map(std::mem::take).collect();
             let at = all.split_off(*count).pop().unwrap_or_default();
-            let site = Site { at: *span, everywhere: false };
+            let site = Site { at: *span, of: None, everywhere: false };
             machine.collective(*kind, all, &at, site).map(Outs::from_vec)
         }
         LoweredOp::Con(con) => {

@@ -1,6 +1,7 @@
 //! E0205, E0601: operations on types that do not have them.
 
 use super::Explanation;
+use super::each::OF_EACH;
 use crate::ty::Class;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
@@ -24,8 +25,11 @@ pub(crate) struct NoInstance<'a> {
 impl NoInstance<'_> {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
-        let op = quoted(self.op);
+        // The library gives primitives of messages their names in programs.
+        let sent = self.op.strip_prefix("__comm_").map(|name| format!("comm.{name}"));
+        let op = quoted(sent.as_deref().unwrap_or(self.op));
         let (code, text) = match self.class {
+            Class::Diff if sent.is_some() => ("E0205", format!("{op} needs data that can be sent, found {}", self.ty)),
             Class::Diff => ("E0601", format!("{op} cannot differentiate this: {} has no derivative", self.ty)),
             // A literal.
             _ if self.op.starts_with("a ") => ("E0205", format!("expected {}, found {}", self.ty, self.op)),
@@ -38,6 +42,9 @@ impl NoInstance<'_> {
             d = d.also(self.place, format!("required by {op}"));
         }
         match self.hint {
+            Some(_) if sent.is_some() => {
+                d.hint("apply the function in `comm.each`, and send the data that it computes")
+            }
             Some(h) => d.hint(h),
             None => d,
         }
@@ -113,6 +120,9 @@ pub(crate) fn no_real_part(span: Span, op: &str, ty: &str) -> Diagnostic {
 /// An arithmetic operator between compound data.
 pub(crate) fn not_elementwise(span: Span, op: &str, left: (Span, &str), right: (Span, &str)) -> Diagnostic {
     let d = Diagnostic::error("E0205", span, format!("{op} is not defined between {} and {}", left.1, right.1));
+    if [left.1, right.1].iter().any(|t| t.starts_with("Each ")) {
+        return d.hint(OF_EACH);
+    }
     if [left.1, right.1].iter().any(|t| t.starts_with("Option ")) {
         return d.hint("what an `Option` holds is taken out by `match o with | Some x -> ... | None -> ...`, or by `get_or default o`");
     }

@@ -4,6 +4,13 @@ use super::Explanation;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
+/// What to do with a value of each rank where a plain one is expected.
+pub(crate) const OF_EACH: &str =
+    "it may differ from rank to rank: use it inside `comm.each`, or its `comm.total` or `comm.gather`";
+
+/// What to do with a plain value where one of each rank is expected.
+pub(crate) const PLAIN: &str = "`comm.mine` deals an array out, and `comm.spread` makes a plain value one of each rank";
+
 /// An operation on all ranks inside of the function of `comm.each`, at `each`.
 pub(crate) fn inside(name: &str, at: Span, each: Span) -> Diagnostic {
     Diagnostic::error("E0216", at, format!("`{name}` inside `comm.each`: its function is each rank's own"))
@@ -21,7 +28,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     (
         "E0216",
         "The function of `comm.each` runs on each rank by itself. A rank in it cannot wait for the others, which may take \
-        another branch, so no operation of module `comm` except `comm.size` stands there.\n\
+        another branch, so no function of the modules `comm` and `rows` stands there, except `comm.size`.\n\
         \n\
         \x20   let x = comm.mine [1.0, 2.0]\n\
         \x20   print (comm.total (comm.each (fun v -> v / comm.total (comm.each sum x)) x))   -- wrong\n\

@@ -1,9 +1,9 @@
 //! Checks of values that differ from rank to rank, once the types of an item are known.
 
 use super::Infer;
-use crate::core::{Expr, ExprKind};
+use crate::core::{Expr, ExprKind, GlobalId};
 use crate::errors::each;
-use crate::ty::{Ty, part_of_each};
+use crate::ty::{Ty, element_of_rows, part_of_each};
 use crate::walk::{children, walk};
 use adl_prim::{CommFn, Prim};
 use adl_syntax::span::Span;
@@ -29,14 +29,26 @@ impl Infer<'_> {
     }
 
     fn check_inside(&mut self, e: &Expr, each: Span) {
-        if let ExprKind::Prim(Prim::Comm(p), _) = &*e.kind
-            && *p != CommFn::Size
-        {
-            let d = each::inside(&p.title(), e.span, each);
+        let name = match &*e.kind {
+            ExprKind::Prim(Prim::Comm(p), _) if *p != CommFn::Size => Some(p.title()),
+            ExprKind::Global(id) if mentions(&e.ty) || mentions_rows(&e.ty) => self.on_all_ranks(*id),
+            _ => None,
+        };
+        if let Some(name) = name {
+            let d = each::inside(&name, e.span, each);
             if !self.diags.contains(&d) {
                 self.report(d);
             }
         }
+    }
+
+    /// The name of a function of the modules whose functions act on all ranks.
+    fn on_all_ranks(&mut self, id: GlobalId) -> Option<String> {
+        ["comm", "rows"].into_iter().find_map(|module| {
+            let names = self.host.std_module(module)?;
+            let (name, _) = names.values.iter().find(|(_, g)| g.id == id)?;
+            Some(format!("{module}.{name}"))
+        })
     }
 }
 
@@ -64,12 +76,23 @@ fn doubled(t: &Ty) -> Option<Ty> {
 
 /// Whether a type has an `Each` in it.
 pub(super) fn mentions(t: &Ty) -> bool {
-    match t {
-        Ty::Fun(a, b) | Ty::Lin(a, b) => mentions(a) || mentions(b),
-        Ty::Tuple(parts) => parts.iter().any(mentions),
-        Ty::Record(r) => r.fields.iter().any(|f| mentions(&f.1)),
-        Ty::Array(_, e) => mentions(e),
-        Ty::Data(_, args) => part_of_each(t).is_some() || args.iter().any(mentions),
-        _ => false,
-    }
+    has(t, &|t| part_of_each(t).is_some())
+}
+
+/// Whether a type has `Rows` in it.
+fn mentions_rows(t: &Ty) -> bool {
+    has(t, &|t| element_of_rows(t).is_some())
+}
+
+/// Whether a type has a part with a property.
+fn has(t: &Ty, property: &dyn Fn(&Ty) -> bool) -> bool {
+    property(t)
+        || match t {
+            Ty::Fun(a, b) | Ty::Lin(a, b) => has(a, property) || has(b, property),
+            Ty::Tuple(parts) => parts.iter().any(|t| has(t, property)),
+            Ty::Record(r) => r.fields.iter().any(|f| has(&f.1, property)),
+            Ty::Array(_, e) => has(e, property),
+            Ty::Data(_, args) => args.iter().any(|t| has(t, property)),
+            _ => false,
+        }
 }

@@ -2,6 +2,7 @@
 
 use super::Infer;
 use crate::errors::classes::{NoInstance, quoted};
+use crate::errors::each::{OF_EACH, PLAIN};
 use crate::errors::mismatch::Mismatch;
 use crate::errors::reason::{Evidence, Reason, Role};
 use crate::errors::records::{FieldsDiffer, NoField};
@@ -232,6 +233,9 @@ impl Infer<'_> {
         if part_of_each(&found).is_some() && part_of_each(&wanted).is_none() {
             return Some(OF_EACH.to_owned());
         }
+        if part_of_each(&wanted).is_some() && part_of_each(&found).is_none() {
+            return Some(if matches!(what, Role::Right(_)) { OF_EACH } else { PLAIN }.to_owned());
+        }
         if let Some(hint) =
             self.foreign_convention_hint(&wanted, &found, what).or_else(|| self.data_hint(&wanted, &found, what))
         {
@@ -394,10 +398,6 @@ impl Infer<'_> {
             && self.show(a) == self.show(b)
     }
 }
-
-/// What to do with a value of each rank where a plain one is expected.
-const OF_EACH: &str =
-    "it may differ from rank to rank: use it inside `comm.each`, or its `comm.total` or `comm.gather`";
 
 fn is_numeric(class: Class) -> bool {
     matches!(class, Class::Num | Class::Real | Class::Nums | Class::Reals | Class::Space)

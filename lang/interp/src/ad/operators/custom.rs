@@ -33,7 +33,10 @@ pub(crate) fn custom(machine: &mut Machine, f: &Value, rule: &Value, vjp: bool, 
     }
     captured_check(rule, level)?;
     let (primal, parts) = untraced(&x, level)?;
-    let out = Upcalls::call(machine, rule, std::slice::from_ref(&primal))?;
+    machine.ad.hide_from(level);
+    let out = Upcalls::call(machine, rule, std::slice::from_ref(&primal));
+    machine.ad.show_again();
+    let out = out?;
     let (y, map) = (crate::vm::part(&out, 0)?, crate::vm::part(&out, 1)?);
     let forward = if vjp { transpose(machine, &map, Some(&y), &[])? } else { map.clone() };
     let backward = if vjp { map } else { transpose(machine, &map, Some(&primal), &[])? };

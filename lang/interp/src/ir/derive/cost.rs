@@ -401,7 +401,7 @@ impl Host for Builtins<'_> {
         }
         let leaves = args.iter().map(value).collect();
         let at = at.map_or(Value::Unit, value);
-        let site = Site { at: Span::default(), everywhere: false };
+        let site = Site { at: Span::default(), of: None, everywhere: false };
         let outs = self.0.collective(kind, leaves, &at, site).map_err(|e| e.diag.message)?;
         outs.iter().map(|v| val(v).ok_or_else(|| format!("`comm.{}` is not counted", kind.word()))).collect()
     }

@@ -18,7 +18,7 @@ pub(crate) fn spread(m: &mut Machine, v: &Value, kind: Collective, at: &Value) -
     if found.is_empty() {
         return Ok(v.clone());
     }
-    let site = Site { at: m.user_place(), everywhere: true };
+    let site = Site { at: m.user_place(), of: None, everywhere: true };
     let mut made = collective(m, kind, found, at, site)?.into_iter();
     Ok(map_traced(v, &mut |x| made.next().unwrap_or_else(|| x.clone())))
 }

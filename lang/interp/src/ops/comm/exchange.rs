@@ -1,6 +1,7 @@
 //! Collectives on untraced numbers and arrays. A symbolic zero takes part in every message, because other ranks may
 //! have numbers at its place.
 
+use super::Site;
 use super::wire::{self, Leaf, Numbers};
 use crate::error::{Error, Res, codes};
 use crate::limits::comm::INLINE;
@@ -66,7 +67,7 @@ pub(super) fn lengths(m: &mut Machine, own: i64) -> Res<Value> {
 }
 
 /// Applies a collective to the leaves of one value.
-pub(super) fn run(m: &mut Machine, kind: Collective, leaves: Vec<Value>, at: &Value, site: Span) -> Res<Vec<Value>> {
+pub(super) fn run(m: &mut Machine, kind: Collective, leaves: Vec<Value>, at: &Value, site: Site) -> Res<Vec<Value>> {
     let (rank, size) = place(m);
     let by = rank_operand(kind, at, size)?;
     if kind.by_lengths() {
@@ -107,13 +108,17 @@ pub(super) fn run(m: &mut Machine, kind: Collective, leaves: Vec<Value>, at: &Va
 }
 
 /// The collective with its place, which must be equal on all ranks.
-fn name(m: &Machine, kind: Collective, site: Span) -> String {
-    match m.sources.get(site.file).filter(|_| site != Span::default()) {
-        Some(file) => {
-            let (line, column) = file.line_col(site.lo);
-            format!("comm.{} ({}:{line}:{column})", kind.word(), file.name)
-        }
+fn name(m: &Machine, kind: Collective, site: Site) -> String {
+    let named = match site.of {
+        Some(of) => format!("comm.{} of {of}", kind.word()),
         None => format!("comm.{}", kind.word()),
+    };
+    match m.sources.get(site.at.file).filter(|_| site.at != Span::default()) {
+        Some(file) => {
+            let (line, column) = file.line_col(site.at.lo);
+            format!("{named} ({}:{line}:{column})", file.name)
+        }
+        None => named,
     }
 }
 

@@ -13,6 +13,7 @@ mod wire;
 use super::{int, len};
 use crate::ad;
 use crate::error::{Error, Res, codes};
+use crate::limits::comm::{CONSTRUCTORS, STACK, STACK_LEFT};
 pub(crate) use crate::upcalls::Site;
 use crate::value::each::differing;
 pub(crate) use crate::value::each::part;
@@ -122,7 +123,7 @@ fn apart(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Value> {
 fn whole(m: &mut Machine, kind: Collective, v: &Value, at: &Value) -> Res<Value> {
     let mut leaves = Vec::new();
     collect(kind, v, &mut leaves)?;
-    let site = Site { at: m.user_place(), everywhere: true };
+    let site = Site { at: m.user_place(), of: constructors(kind, v), everywhere: true };
     let made = collective(m, kind, leaves, at, site)?;
     Ok(rebuilt(kind, v, &mut made.into_iter()))
 }
@@ -160,7 +161,7 @@ impl Digest {
 
     /// Functions and parts of ranks are left out.
     fn value(&mut self, v: &Value) {
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
+        stacker::maybe_grow(STACK_LEFT, STACK, || match v {
             v if part(v).is_some() => {}
             Value::Bool(b) => self.word(u64::from(*b)),
             Value::Int(n) => self.word(n.cast_unsigned()),
@@ -227,10 +228,13 @@ fn at_level(
         if kind.sends() {
             outside_each(m, &format!("comm.{}", kind.word()))?;
         }
-        return exchange::run(m, kind, leaves, at, site.at);
+        return exchange::run(m, kind, leaves, at, site);
+    }
+    if m.ad.hides(level) {
+        return up_to(m, level - 1, kind, leaves, (at, site));
     }
     let (primals, parts): (Vec<_>, Vec<_>) = leaves.iter().map(|v| ad::split(v, level)).unzip();
-    let mut outs = at_level(m, level - 1, kind, primals, (at, site))?;
+    let mut outs = up_to(m, level - 1, kind, primals, (at, site))?;
     // Ints and Bools have no tangent.
     let real: Vec<usize> =
         (0..outs.len()).filter(|k| matches!(outs[*k], Value::Zero) || vector_space::is_real(&outs[*k])).collect();
@@ -270,7 +274,7 @@ fn without_zero_primal(v: Value) -> Value {
 
 /// Whether a value is sent as it is: it has no part with a tangent.
 fn is_untraced(v: &Value) -> bool {
-    stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
+    stacker::maybe_grow(STACK_LEFT, STACK, || match v {
         Value::Tuple(t) => t.0.iter().all(is_untraced),
         Value::Record(r) => r.vals.iter().all(is_untraced),
         Value::Data(d) => d.fields.iter().all(is_untraced),
@@ -286,9 +290,39 @@ fn sends_plain(kind: Collective) -> bool {
     !kind.adds() && !matches!(kind, Collective::ScatterSum | Collective::Place)
 }
 
+/// The constructors of declared data whose numbers are sent one by one: only equal ones have numbers that belong together.
+fn constructors(kind: Collective, v: &Value) -> Option<Symbol> {
+    let mut found = Vec::new();
+    add_constructors(kind, v, &mut found);
+    let mut text = found.iter().map(|c| c.as_str()).collect::<Vec<_>>().join(", ");
+    if text.len() > CONSTRUCTORS {
+        let mut digest = Digest(FNV_OFFSET);
+        digest.words(text.bytes().map(u64::from));
+        text.truncate(text.floor_char_boundary(CONSTRUCTORS));
+        text.push_str(&format!("... ({} constructors, digest {:x})", found.len(), digest.0));
+    }
+    (!found.is_empty()).then(|| Symbol::new(&text))
+}
+
+fn add_constructors(kind: Collective, v: &Value, out: &mut Vec<Symbol>) {
+    let parts = match v {
+        Value::Tuple(t) => &t.0,
+        Value::Record(r) => &r.vals,
+        Value::Data(_) if sends_plain(kind) && is_untraced(v) => return,
+        Value::Data(d) => {
+            out.push(d.con.name);
+            &d.fields
+        }
+        _ => return,
+    };
+    stacker::maybe_grow(STACK_LEFT, STACK, || parts.iter().for_each(|v| add_constructors(kind, v, out)));
+}
+
 /// The numbers and arrays of a value.
 fn collect(kind: Collective, v: &Value, out: &mut Vec<Value>) -> Res<()> {
-    let all = |vs: &[Value], out: &mut Vec<Value>| vs.iter().try_for_each(|v| collect(kind, v, out));
+    let all = |vs: &[Value], out: &mut Vec<Value>| {
+        stacker::maybe_grow(STACK_LEFT, STACK, || vs.iter().try_for_each(|v| collect(kind, v, out)))
+    };
     let sent = match v {
         Value::Unit => return Ok(()),
         Value::Tuple(t) => return all(&t.0, out),
@@ -297,7 +331,7 @@ fn collect(kind: Collective, v: &Value, out: &mut Vec<Value>) -> Res<()> {
         Value::Data(d) => return all(&d.fields, out),
         Value::Array(a) => match a.kind() {
             Kind::Tuple | Kind::Record => return all(a.values(), out),
-            Kind::Bool if kind.adds() => return Err(unsent(kind, "Bools that are added")),
+            Kind::Bool if kind.adds() => return Err(unsent(kind, "Bools")),
             Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool => v.clone(),
             Kind::Boxed if a.shape.contains(&0) => array::floats(Vec::new()),
             Kind::Boxed if sends_plain(kind) && is_untraced(v) => v.clone(),
@@ -306,7 +340,7 @@ fn collect(kind: Collective, v: &Value, out: &mut Vec<Value>) -> Res<()> {
             }
             Kind::Boxed | Kind::Unit => return Err(unsent(kind, "arrays of texts or declared data")),
         },
-        Value::Bool(_) if kind.adds() => return Err(unsent(kind, "Bools that are added")),
+        Value::Bool(_) if kind.adds() => return Err(unsent(kind, "Bools")),
         Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::F32(_) => v.clone(),
         Value::Rev { .. } | Value::Dual(_) | Value::Zero => v.clone(),
         Value::Str(_) if sends_plain(kind) => v.clone(),
@@ -329,7 +363,7 @@ fn unsent(kind: Collective, what: &str) -> Box<Error> {
 /// The value with other numbers and arrays, in the order of [`collect`].
 fn rebuilt(kind: Collective, v: &Value, next: &mut dyn Iterator<Item = Value>) -> Value {
     let all = |vs: &[Value], next: &mut dyn Iterator<Item = Value>| -> Vec<Value> {
-        vs.iter().map(|v| rebuilt(kind, v, next)).collect()
+        stacker::maybe_grow(STACK_LEFT, STACK, || vs.iter().map(|v| rebuilt(kind, v, next)).collect())
     };
     match v {
         Value::Tuple(t) => Value::Tuple(Rc::new(Tuple(all(&t.0, next)))),

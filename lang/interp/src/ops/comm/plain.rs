@@ -1,4 +1,4 @@
-//! Texts and declared data as bytes: a byte for what it is, then its parts. They have no tangents.
+//! Texts and declared data as bytes: a byte for what it is, then its parts. Cotangents may have symbolic zeros in them.
 
 use super::wire::{broken, byte, take_word};
 use crate::error::Res;
@@ -28,10 +28,11 @@ enum Mark {
     Boxed,
     Tuples,
     Records,
+    Zero,
 }
 
 impl Mark {
-    const ALL: [Mark; 17] = [
+    const ALL: [Mark; 18] = [
         Mark::Unit,
         Mark::Bool,
         Mark::Int,
@@ -49,6 +50,7 @@ impl Mark {
         Mark::Boxed,
         Mark::Tuples,
         Mark::Records,
+        Mark::Zero,
     ];
 }
 
@@ -112,7 +114,8 @@ pub(super) fn write(v: &Value, out: &mut Vec<u8>) {
             values(&d.fields, out);
         }
         Value::Array(a) => array(a, out),
-        Value::Unit | Value::Rev { .. } | Value::Dual(_) | Value::Fun(_) | Value::Rep(_) | Value::Zero => {
+        Value::Zero => out.push(Mark::Zero as u8),
+        Value::Unit | Value::Rev { .. } | Value::Dual(_) | Value::Fun(_) | Value::Rep(_) => {
             out.push(Mark::Unit as u8);
         }
     });
@@ -191,6 +194,7 @@ pub(super) fn read(bytes: &mut &[u8]) -> Res<Value> {
         let mark = *Mark::ALL.get(usize::from(byte(bytes)?)).ok_or_else(broken)?;
         Ok(match mark {
             Mark::Unit => Value::Unit,
+            Mark::Zero => Value::Zero,
             Mark::Bool => Value::Bool(byte(bytes)? != 0),
             Mark::Int => Value::Int(i64::from_le_bytes(fixed(bytes)?)),
             Mark::Float => Value::Float(f64::from_le_bytes(fixed(bytes)?)),
@@ -254,7 +258,7 @@ mod tests {
             vals: vec![pairs, Value::F32(0.25)],
         }));
         let some = Value::Data(Rc::new(Data { con: Rc::new(con), fields: vec![record] }));
-        Value::Tuple(Rc::new(Tuple(vec![some, flat, texts, Value::Bool(true), Value::Unit])))
+        Value::Tuple(Rc::new(Tuple(vec![some, flat, texts, Value::Bool(true), Value::Unit, Value::Zero])))
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::plain;
 use crate::error::{Error, Res, codes};
-use crate::value::{Buf, Shape, Value, array};
+use crate::value::{Buf, Shape, Value, array, vector_space};
 use std::fmt;
 
 /// The kind of a leaf's numbers.
@@ -195,9 +195,31 @@ impl Numbers {
                         .ok_or_else(|| Error::new(codes::OVERFLOW, "the sum over the ranks is too large for an Int"))?;
                 }
             }
+            (Numbers::Plain(v), Numbers::Plain(w)) => {
+                for (a, b) in v.iter_mut().zip(w) {
+                    *a = vector_space::zip_leaves(a, b, &mut sum_of_leaves)?;
+                }
+            }
             _ => return Err(broken()),
         }
         Ok(())
+    }
+}
+
+/// The sum of two leaves of declared data. What is no number is equal in both: cotangents keep it from their point.
+fn sum_of_leaves(a: &Value, b: &Value) -> Res<Value> {
+    if matches!(a, Value::Zero) {
+        return Ok(b.clone());
+    }
+    match (leaf(a), leaf(b)) {
+        (Ok(Some(x)), Ok(Some(y))) if vector_space::is_real(a) && x.head != y.head => {
+            Err(Error::new(codes::RANKS, format!("the parts differ in shape: {} and {}", x.head, y.head)))
+        }
+        (Ok(Some(mut x)), Ok(Some(y))) if vector_space::is_real(a) => {
+            x.numbers.add(&y.numbers)?;
+            Ok(value(Some(x)))
+        }
+        _ => Ok(a.clone()),
     }
 }
 

@@ -90,6 +90,11 @@ impl ChunkedFile for Chunks {
         wanted.of_records(self.origin())?.iter().try_for_each(|w| self.footer.field(&self.path, w).map(drop))
     }
 
+    fn places(&self, chunk: usize, _wanted: &[WantedColumn]) -> Vec<(u64, u64)> {
+        let whole = |b: &Block| (b.offset as u64, b.header.saturating_add(b.body) as u64);
+        self.footer.batches.get(chunk).map(whole).into_iter().collect()
+    }
+
     fn read(&self, file: &mut Reader, chunk: usize, wanted: &[WantedColumn]) -> Res<Vec<Value>> {
         let own = match self.footer.batches.get(chunk) {
             Some(b) => std::slice::from_ref(b),

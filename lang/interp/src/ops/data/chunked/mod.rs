@@ -24,6 +24,8 @@ pub(in crate::ops::data) trait ChunkedFile {
     fn row_type(&self, file: &mut Reader) -> Res<RowType>;
     /// An error if the file does not have these columns, as far as its header tells.
     fn check(&self, wanted: &WantedRows) -> Res<()>;
+    /// Where the bytes are that [`ChunkedFile::read`] reads of a chunk: offsets and lengths.
+    fn places(&self, chunk: usize, wanted: &[WantedColumn]) -> Vec<(u64, u64)>;
     /// The columns of a chunk, each an array.
     fn read(&self, file: &mut Reader, chunk: usize, wanted: &[WantedColumn]) -> Res<Vec<Value>>;
 }
@@ -123,15 +125,23 @@ impl Table {
         format!("{rows}{}, {}", table::counted(self.sizes.len(), "chunk"), table::counted(self.bytes as usize, "byte"))
     }
 
-    /// The columns of a chunk.
+    /// The file of a chunk, with its first chunk.
+    fn file_of(&self, chunk: usize) -> Option<(usize, &str, &dyn ChunkedFile)> {
+        let at = self.files.partition_point(|f| f.0 <= chunk).checked_sub(1)?;
+        let (first, path, file) = self.files.get(at).filter(|_| chunk < self.sizes.len())?;
+        Some((*first, path, &**file))
+    }
+
+    /// The columns of a chunk. Those of the next one are fetched while this one is used.
     fn columns(&self, host: &mut dyn Host, chunk: usize, wanted: &[WantedColumn]) -> Res<Vec<Value>> {
-        let at = self.files.partition_point(|f| f.0 <= chunk);
-        let found = at.checked_sub(1).map(|k| &self.files[k]).filter(|_| chunk < self.sizes.len());
-        let Some((first, path, file)) = found else {
+        let Some((first, path, file)) = self.file_of(chunk) else {
             let text = format!("there is no chunk {chunk}: the table has {}", self.sizes.len());
             return Err(Error::new(codes::BOUNDS, text));
         };
         let columns = file.read(&mut Reader::new(host, path)?, chunk - first, wanted)?;
+        if let Some((first, path, file)) = self.file_of(chunk + 1) {
+            file.places(chunk + 1 - first, wanted).into_iter().for_each(|(from, len)| host.will_read(path, from, len));
+        }
         let size = self.sizes[chunk];
         match columns.iter().find(|c| size >= 0 && crate::value::seq::len(c) as i64 != size) {
             Some(c) => {
@@ -226,4 +236,46 @@ pub fn value(chunk: Value, sizes: Value) -> Value {
 /// The sizes as an array.
 pub fn sizes(table: &Table) -> Value {
     array::ints(table.sizes.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::open;
+    use crate::host::Host;
+
+    /// One file, and what it is asked for.
+    #[derive(Default)]
+    struct OneFile {
+        bytes: Vec<u8>,
+        asked: Vec<String>,
+    }
+
+    impl Host for OneFile {
+        fn read(&mut self, _path: &str) -> Result<Vec<u8>, String> {
+            Ok(self.bytes.clone())
+        }
+        fn read_at(&mut self, _path: &str, from: u64, len: usize) -> Result<Vec<u8>, String> {
+            self.asked.push(format!("read {from}"));
+            let from = from as usize;
+            Ok(self.bytes[from..self.bytes.len().min(from + len)].to_vec())
+        }
+        fn will_read(&mut self, _path: &str, from: u64, len: u64) {
+            self.asked.push(format!("will read {from}, {len}"));
+        }
+    }
+
+    #[test]
+    fn the_next_chunk_is_fetched_while_one_is_used() {
+        let bytes = [b"x\n".as_slice(), &b"1.25\n".repeat(1 << 20)].concat();
+        let mut host = OneFile { bytes, ..OneFile::default() };
+        let table = open(&mut host, "t.csv").unwrap();
+        assert_eq!(table.sizes, [-1, -1]);
+        host.asked.clear();
+        table.column(&mut host, 0, ("x", "Float")).unwrap();
+        let next = (1 << 22) / 5 * 5 + 2;
+        assert_eq!(host.asked, ["read 2".to_owned(), format!("will read {next}, {}", host.bytes.len() - next)]);
+        host.asked.clear();
+        table.column(&mut host, 1, ("x", "Float")).unwrap();
+        assert_eq!(host.asked, [format!("read {next}")]);
+    }
 }

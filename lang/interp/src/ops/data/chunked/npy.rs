@@ -44,6 +44,12 @@ impl Chunks {
     fn all(&self) -> usize {
         self.header.shape.first().copied().unwrap_or(0)
     }
+
+    /// The first row of a chunk, and the number of its rows.
+    fn block(&self, chunk: usize) -> (usize, usize) {
+        let from = chunk * self.rows;
+        (from, self.all().saturating_sub(from).min(self.rows))
+    }
 }
 
 impl ChunkedFile for Chunks {
@@ -86,9 +92,13 @@ impl ChunkedFile for Chunks {
         }
     }
 
+    fn places(&self, chunk: usize, _wanted: &[WantedColumn]) -> Vec<(u64, u64)> {
+        let (from, n) = self.block(chunk);
+        vec![((self.header.data + from * self.row.0) as u64, (n * self.row.0) as u64)]
+    }
+
     fn read(&self, file: &mut Reader, chunk: usize, wanted: &[WantedColumn]) -> Res<Vec<Value>> {
-        let from = chunk * self.rows;
-        let n = self.all().saturating_sub(from).min(self.rows);
+        let (from, n) = self.block(chunk);
         let bytes = file.at((self.header.data + from * self.row.0) as u64, n * self.row.0)?;
         let floats = wanted.iter().any(|w| matches!(w.kind, ColumnType::Float | ColumnType::F32));
         let buf = elements(&self.path, &self.header.descr, &bytes, (n * self.row.1, floats))?;

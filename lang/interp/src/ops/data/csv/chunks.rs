@@ -123,6 +123,10 @@ impl ChunkedFile for Chunks {
         }
     }
 
+    fn places(&self, chunk: usize, _wanted: &[WantedColumn]) -> Vec<(u64, u64)> {
+        self.blocks.get(chunk).map(|b| (b.offset, b.bytes as u64)).into_iter().collect()
+    }
+
     fn read(&self, file: &mut Reader, chunk: usize, wanted: &[WantedColumn]) -> Res<Vec<Value>> {
         let (text, line) = self.text(file, chunk)?;
         columns(&self.path, self.rows(&text, line)?, wanted)

@@ -62,6 +62,12 @@ impl ChunkedFile for Chunks {
         wanted.of_records(self.origin())?.iter().try_for_each(|w| self.file().position(w).map(drop))
     }
 
+    fn places(&self, chunk: usize, wanted: &[WantedColumn]) -> Vec<(u64, u64)> {
+        let own = self.file();
+        let column = |w: &WantedColumn| own.place(chunk, own.position(w).ok()?);
+        wanted.iter().filter_map(column).collect()
+    }
+
     fn read(&self, file: &mut Reader, chunk: usize, wanted: &[WantedColumn]) -> Res<Vec<Value>> {
         let own = self.file();
         let column = |want: &WantedColumn| {

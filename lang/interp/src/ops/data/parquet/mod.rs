@@ -130,6 +130,12 @@ impl File<'_> {
         to.extend(cells, valid.as_deref()).map_err(|r| self.refused(r, group, want))
     }
 
+    /// Where the bytes of a column of a row group are: their offset and length.
+    fn place(&self, group: usize, column: usize) -> Option<(u64, u64)> {
+        let group = self.meta.row_groups().get(group)?;
+        decoded(self.path, || Ok(group.column(column).byte_range())).ok()
+    }
+
     /// The number of rows of a row group, and the bytes of a column of it. The sizes that the file states are checked.
     fn chunk(&self, meta: &RowGroupMetaData, column: usize, fetch: Fetch<'_>) -> Res<(usize, Chunk)> {
         let c = meta.column(column);
