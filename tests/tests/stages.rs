@@ -1,10 +1,20 @@
-//! Stages of functions: the text of every stage of every function of the examples and programs reads back as a program that holds.
+//! Stages of functions: the text of every stage of every function of the examples and programs reads back as a program that holds,
+//! and has the operations that `stages.txt` records. `UPDATE=1` rewrites it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+#[path = "../../lang/ad/tests/common/tally.rs"]
+mod tally;
+
+use adl_ir::print::{Style, function};
 use adl_ir::verify::verify_program;
+use adl_ir::{Program, Zeros};
+use adl_opt::Step::All;
+use adl_opt::pipelines::{FINISH, FOR_DEVICE, INLINED, NATIVE, POINTWISE, SMALL, VECTORS};
 use adl_tests::session;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use tally::Tally;
 
 /// Names that a text defines at top level.
 fn names(text: &str) -> Vec<String> {
@@ -30,10 +40,28 @@ fn files() -> Vec<PathBuf> {
     all
 }
 
+/// Tallies what machine code and kernels are made of: all functions of a stage after the last passes.
+fn last_passes(stage: &str, program: &Program, tallies: &mut BTreeMap<String, Tally>) {
+    let pipelines = [
+        ("native", vec![All(INLINED), All(FINISH), All(POINTWISE), All(NATIVE), All(SMALL)]),
+        ("device", vec![All(INLINED), All(FOR_DEVICE), All(VECTORS)]),
+    ];
+    let zeros = if stage == "spec" { Zeros::Materialized } else { Zeros::Symbolic };
+    for (name, steps) in pipelines {
+        for f in &program.funcs {
+            let mut made = (**f).clone();
+            adl_opt::run(&steps, program, &mut made, zeros);
+            let tally = tallies.entry(format!("{stage}, {name}")).or_default();
+            tally.count(&function(program, &made, Style::PLAIN));
+        }
+    }
+}
+
 #[test]
-fn the_text_of_every_stage_reads_back() {
-    let (mut texts, mut wrong) = (0, Vec::new());
+fn the_text_of_every_stage_reads_back_and_has_the_recorded_operations() {
+    let (mut texts, mut wrong, mut recorded) = (0, Vec::new(), String::new());
     for path in files() {
+        let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
         let text = std::fs::read_to_string(&path).unwrap();
         let (mut s, _) = session();
         s.run_file(&path.file_name().unwrap().to_string_lossy(), text.as_bytes());
@@ -42,15 +70,34 @@ fn the_text_of_every_stage_reads_back() {
                 // Values, and functions that are not specialised, have no IR.
                 let Ok(text) = s.ir(stage, &name, &[]) else { continue };
                 texts += 1;
+                tallies.entry(stage.to_owned()).or_default().count(&text);
                 let read = adl_ir::parse::program(&text)
                     .map_err(|e| e.to_string())
-                    .and_then(|p| verify_program(&p).map_err(|e| e.clone()));
+                    .and_then(|p| verify_program(&p).map_err(|e| e.clone()).map(|()| p));
+                if let (Ok(program), "spec" | "opt") = (&read, stage) {
+                    last_passes(stage, program, &mut tallies);
+                }
                 wrong.extend(read.err().map(|e| format!("{} of {name} in {}: {e}\n{text}", stage, path.display())));
             }
         }
+        let file = path.file_stem().unwrap().to_string_lossy().into_owned();
+        recorded.extend(tallies.iter().map(|(stage, tally)| format!("{file}, {stage}: {tally}\n")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(texts > 250, "{texts}");
+    compare(&recorded);
+}
+
+/// Compares the operations of all stages with those recorded.
+fn compare(have: &str) {
+    let path = adl_tests::root().join("tests/tests/stages.txt");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, have).unwrap();
+    }
+    let want = std::fs::read_to_string(&path).unwrap_or_default();
+    let wrong = have.lines().filter(|line| !want.lines().any(|l| l == *line));
+    let wrong: Vec<&str> = wrong.collect();
+    assert!(have == want, "{} differs: {}", path.display(), wrong.join("\n"));
 }
 
 /// The first line of a stage's text.

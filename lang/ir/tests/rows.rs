@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+#[path = "common/variants.rs"]
+mod variants;
+
 use adl_ir::eval::{self, Val};
 use adl_ir::generate::rows::{self, Case, ELSEWHERE};
 use adl_ir::print::{self, Style};
@@ -36,6 +39,17 @@ fn instances_have_the_properties_of_their_rows() {
     assert!(missing.iter().all(|name| ELSEWHERE.contains(name)) && missing.len() == ELSEWHERE.len(), "{missing:?}");
     let unsure: Vec<&str> = failed.iter().filter(|(_, failed)| !**failed).map(|(name, _)| name.as_str()).collect();
     assert_eq!(unsure, TAME);
+}
+
+/// What holds for each instance at other arguments, too.
+#[test]
+fn variants_of_instances_have_the_properties_of_their_rows() {
+    for scalar in [Ty::F64, Ty::F32, Ty::I64] {
+        for case in variants::instances(&scalar, |_| true) {
+            let case = Case { name: op(&case).name().to_owned(), ..case };
+            [types, shapes, errors].iter().for_each(|check| check(&case));
+        }
+    }
 }
 
 /// What holds for instances on Floats.

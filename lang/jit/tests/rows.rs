@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod common;
+#[path = "../../ir/tests/common/variants.rs"]
+mod variants;
 
 use adl_interp::ir::evaluator_values::value_at;
 use adl_interp::value::{Buf, Value};
@@ -11,6 +13,7 @@ use adl_ir::generate::rows::{self, Case};
 use adl_ir::{Op, Ty, Val};
 use adl_prim::{ArrayFn, Prim};
 use common::both;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Whether compiled code may contain an operation: specialisation replaces the built-in by `gather_add`.
 fn compiled(op: &Op) -> bool {
@@ -47,22 +50,47 @@ fn agrees(have: &Value, want: &Val) -> bool {
     }
 }
 
-/// Runs a case in all ways.
-fn check(case: &Case) {
-    match (both(&case.program, case.main, &args(case)), &case.results) {
-        (Ok(have), Ok(want)) => {
-            let same = have.len() == want.len() && have.iter().zip(want).all(|(x, y)| agrees(x, y));
-            assert!(same, "{have:?}\nagainst {want:?}\nin {}", case.text());
-        }
-        (Err(_), Err(_)) => {}
-        (have, want) => panic!("{have:?}\nagainst {want:?}\nin {}", case.text()),
-    }
+/// Runs a case in all ways. Returns how the results differ.
+fn fault(case: &Case) -> Option<String> {
+    let run = || both(&case.program, case.main, &args(case));
+    let Ok(have) = catch_unwind(AssertUnwindSafe(run)) else {
+        return Some(format!(
+            "{}: native code and the interpreter differ at {:?}\nin {}",
+            case.name,
+            case.args,
+            case.text()
+        ));
+    };
+    let want = &case.results;
+    let same = match (&have, want) {
+        (Ok(have), Ok(want)) => have.len() == want.len() && have.iter().zip(want).all(|(x, y)| agrees(x, y)),
+        (have, want) => have.is_err() && want.is_err(),
+    };
+    (!same).then(|| format!("{}: {have:?}\nagainst {want:?}\nat {:?}\nin {}", case.name, case.args, case.text()))
+}
+
+/// Runs cases in all ways.
+fn check(cases: impl Iterator<Item = Case>) {
+    let faults: Vec<String> = cases.filter_map(|case| fault(&case)).collect();
+    assert!(faults.is_empty(), "{}: {}", faults.len(), faults.join("\n"));
 }
 
 #[test]
 fn chains_have_the_values_of_the_reference_evaluator() {
     for scalar in [Ty::F64, Ty::F32, Ty::I64] {
-        (0..70).for_each(|seed| check(&rows::chain(seed, 4 + seed as usize % 9, &scalar, compiled)));
+        check((0..70).map(|seed| rows::chain(seed, 4 + seed as usize % 9, &scalar, compiled)));
+    }
+}
+
+/// Each application of an operation, also to empty arrays, single elements, and numbers that are not finite.
+#[test]
+fn instances_have_the_values_of_the_reference_evaluator() {
+    // The sizes of a contraction are operands, which compiled code trusts; nothing adds to slices of Bools.
+    let checked = |op: &Op| compiled(op) && !matches!(op, Op::Contract(_) | Op::SliceAdd { .. });
+    for scalar in [Ty::F64, Ty::F32, Ty::I64] {
+        let plain = rows::instances(&scalar).into_iter().filter(|case| case.op().is_some_and(checked));
+        let cases = plain.chain(variants::instances(&scalar, checked));
+        check(cases.filter(|case| case.results.is_ok()));
     }
 }
 
@@ -80,7 +108,7 @@ fn what_fails_in_the_reference_evaluator_fails_in_compiled_code() {
                 || why.contains("is no extent")
                 || why.contains("fit") && TRUSTED.contains(&case.name.as_str());
             if !trusted {
-                check(&case);
+                check(std::iter::once(case));
                 failed += 1;
             }
         }

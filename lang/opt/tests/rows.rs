@@ -4,27 +4,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+#[path = "common/steps.rs"]
+mod steps;
+#[path = "../../ir/tests/common/variants.rs"]
+mod variants;
+
 use adl_ir::eval::{Val, run};
 use adl_ir::generate::maps;
 use adl_ir::generate::rows::{self, Case};
-use adl_ir::{Ty, Zeros};
-use adl_opt::Step::{self, All, Run};
-use adl_opt::pipelines;
-
-/// Each pass, and the pipelines that run on whole functions. The result of the pass left out is for a device only.
-fn all() -> Vec<(String, Vec<Step>)> {
-    let passes = pipelines::PASSES.iter().copied().filter(|pass| pass.name != pipelines::DEVICE_VECTORS.name);
-    let single = passes.map(|pass| (pass.name.to_owned(), vec![Run(pass)]));
-    let pipelines = [
-        ("FUNCTION", vec![All(pipelines::FUNCTION)]),
-        ("PLAIN", vec![All(pipelines::PLAIN), All(pipelines::SUM_ORDER)]),
-        ("FINISH", vec![All(pipelines::INLINED), All(pipelines::FINISH)]),
-        ("NATIVE", vec![All(pipelines::FINISH), All(pipelines::POINTWISE), All(pipelines::NATIVE)]),
-        ("SMALL", vec![All(pipelines::FINISH), All(pipelines::SMALL)]),
-        ("FOR_DEVICE", vec![All(pipelines::INLINED), All(pipelines::FOR_DEVICE)]),
-    ];
-    single.chain(pipelines.map(|(name, steps)| (name.to_owned(), steps))).collect()
-}
+use adl_ir::{Op, Ty, Zeros};
+use adl_opt::Step;
 
 /// Whether values are equal, reals to rounding: some passes add in another order.
 fn same(have: &Val, want: &Val) -> bool {
@@ -41,12 +30,13 @@ fn same(have: &Val, want: &Val) -> bool {
     }
 }
 
-fn check(case: &Case) {
-    let want = case.results.as_ref().unwrap();
-    for (name, steps) in all() {
+/// Runs a case after each of some pipelines.
+fn check(case: &Case, all: &[(String, Vec<Step>)]) {
+    let Ok(want) = &case.results else { return };
+    for (name, steps) in all {
         for zeros in [Zeros::Materialized, Zeros::Symbolic] {
             let (mut program, mut made) = (case.program.clone(), (**case.program.func(case.main)).clone());
-            adl_opt::run(&steps, &program, &mut made, zeros);
+            adl_opt::run(steps, &program, &mut made, zeros);
             adl_ir::verify(&program, &made).unwrap_or_else(|e| panic!("{name}: {e:?}\n{}", case.text()));
             let after = program.add(made);
             let have = run(&program, after, &case.args, &[]).unwrap_or_else(|e| panic!("{name}: {e}\n{}", case.text()));
@@ -58,12 +48,25 @@ fn check(case: &Case) {
 
 #[test]
 fn passes_keep_the_results_of_chains() {
+    let all = steps::all();
     for scalar in [Ty::F64, Ty::I64] {
-        (0..150).for_each(|seed| check(&rows::chain(seed, 3 + seed as usize % 12, &scalar, |_| true)));
+        (0..150).for_each(|seed| check(&rows::chain(seed, 3 + seed as usize % 12, &scalar, |_| true), &all));
     }
 }
 
 #[test]
 fn passes_keep_the_results_of_maps() {
-    (0..400).for_each(|seed| check(&maps::program(seed, 3 + seed as usize % 8)));
+    let all = steps::all();
+    (0..400).for_each(|seed| check(&maps::program(seed, 3 + seed as usize % 8), &all));
+}
+
+/// Single operations meet few passes, so only entire pipelines are run.
+#[test]
+fn pipelines_keep_the_results_at_other_arguments() {
+    let all: Vec<_> = steps::all().into_iter().filter(|(name, _)| name.starts_with(char::is_uppercase)).collect();
+    for scalar in [Ty::F64, Ty::I64] {
+        // The sizes of a contraction are operands, which are trusted.
+        let cases = variants::instances(&scalar, |op| !matches!(op, Op::Contract(_)));
+        cases.iter().for_each(|case| check(case, &all));
+    }
 }

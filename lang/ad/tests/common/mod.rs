@@ -5,6 +5,7 @@ pub mod deep;
 pub mod nests;
 pub mod programs;
 pub mod rules;
+pub mod tally;
 
 use adl_ad::Ad;
 use adl_ad::segment::Segments;

@@ -1,4 +1,4 @@
-//! Random comprehensions that read arrays at affine indices, as text.
+//! Random comprehensions that read arrays at affine indices, and sums under random predicates of indices, as text.
 
 use adl_ir::generate::rng::Rng;
 use std::fmt::Write;
@@ -124,4 +124,100 @@ pub fn text(seed: u64) -> String {
             .around(sums[0], |nest| nest.around(sums[1], |nest| nest.around(sums[2], |nest| (nest.number(), "f64")))),
     };
     format!("fn f0 \"nest {seed}\" (v0: []f64, v1: [][]f64) -> ({ty}) {{\n{}return v{result}\n}}", nest.text)
+}
+
+/// What [`bracketed`] functions take as `v2` and `v3`.
+pub const OUTSIDE: [i64; 2] = [3, -2];
+
+/// Predicates of indices.
+impl Nest {
+    /// An Int of the indices, of the Ints outside, and of literals.
+    fn int(&mut self, depth: u32) -> u32 {
+        let any = if depth == 0 { 4 } else { 12 };
+        match self.rng.below(any) {
+            0..=2 => self.loops[self.rng.below(self.loops.len())].0,
+            3 if self.rng.once_in(2) => 2 + self.rng.below(2) as u32,
+            3 => {
+                let n = self.rng.below(9) as i64 - 3;
+                self.let_("i64", &n.to_string())
+            }
+            4..=7 => {
+                let op = ["add", "sub", "mul", "max", "min", "add", "sub"][self.rng.below(7)];
+                let (a, b) = (self.int(depth - 1), self.int(depth - 1));
+                self.let_("i64", &format!("{op} v{a} v{b}"))
+            }
+            8 => {
+                let a = self.int(depth - 1);
+                self.let_("i64", &format!("abs v{a}"))
+            }
+            _ => {
+                let a = self.int(depth - 1);
+                let by = if self.rng.once_in(3) {
+                    2
+                } else {
+                    let n = self.rng.between(1, 5);
+                    self.let_("i64", &n.to_string())
+                };
+                let op = ["rem", "int_div"][self.rng.below(2)];
+                self.let_("i64", &format!("{op} v{a} v{by}"))
+            }
+        }
+    }
+
+    /// A block that returns what `inside` makes.
+    fn block(&mut self, inside: impl FnOnce(&mut Nest) -> u32) -> String {
+        let outer = std::mem::take(&mut self.text);
+        let result = inside(self);
+        format!("{{\n{}return v{result} }}", std::mem::replace(&mut self.text, outer))
+    }
+
+    /// A Bool: comparisons, conjunctions, disjunctions and negations.
+    fn predicate(&mut self, depth: u32) -> u32 {
+        match self.rng.below(if depth == 0 { 4 } else { 8 }) {
+            0..=3 => {
+                let op = ["eq", "eq", "ne", "lt", "le", "gt", "ge"][self.rng.below(7)];
+                let (a, b) = (self.int(2), self.int(1));
+                self.let_("bool", &format!("{op} v{a} v{b}"))
+            }
+            choice @ 4..=6 => {
+                let first = self.predicate(depth - 1);
+                let other = self.block(|nest| nest.predicate(depth - 1));
+                let known = self.block(|nest| nest.let_("bool", if choice == 6 { "true" } else { "false" }));
+                let (yes, no) = if choice == 6 { (known, other) } else { (other, known) };
+                self.let_("bool", &format!("if v{first} {yes} else {no}"))
+            }
+            _ => {
+                let p = self.predicate(depth - 1);
+                self.let_("bool", &format!("not v{p}"))
+            }
+        }
+    }
+
+    /// A number if a predicate holds, or if it does not hold, else 0.
+    fn bracket(&mut self) -> u32 {
+        let p = self.predicate(2);
+        let loops = self.loops.clone();
+        let number = self.block(|nest| {
+            let reads: Vec<u32> = loops.iter().map(|(v, _)| nest.let_("f64", &format!("index v0 [v{v}]"))).collect();
+            reads.into_iter().reduce(|x, y| nest.let_("f64", &format!("mul v{x} v{y}"))).unwrap_or(0)
+        });
+        let zero = self.block(|nest| nest.let_("f64", "zero f64"));
+        let (yes, no) = if self.rng.once_in(4) { (zero, number) } else { (number, zero) };
+        self.let_("f64", &format!("if v{p} {yes} else {no}"))
+    }
+}
+
+/// Sums over one to three indices of products under a predicate. The function takes a vector and the two Ints of
+/// [`OUTSIDE`].
+pub fn bracketed(seed: u64) -> String {
+    let mut nest = Nest { rng: Rng::new(seed), text: String::new(), next: 4, loops: Vec::new() };
+    let deep = nest.rng.between(1, 3);
+    let collects = deep > 1 && nest.rng.once_in(3);
+    let (result, ty) = match deep {
+        1 => nest.around(true, |nest| (nest.bracket(), "f64")),
+        2 => nest.around(!collects, |nest| nest.around(true, |nest| (nest.bracket(), "f64"))),
+        _ => nest.around(!collects, |nest| nest.around(true, |nest| nest.around(true, |nest| (nest.bracket(), "f64")))),
+    };
+    let head = format!("fn f0 \"bracketed {seed}\" (v0: []f64, v1: [][]f64, v2: i64, v3: i64) -> ({ty})");
+    format!("{head} {{\n{}return v{result}\n}}", nest.text)
 }

@@ -430,7 +430,7 @@ pub(crate) fn total(v: &Value) -> Res<Value> {
     match v {
         Value::Array(a) => Ok(match a.buf() {
             Buf::F64(x) => Value::Float(crate::ops::kernels::sum(x)),
-            Buf::F32(x) => Value::F32(x.iter().map(|v| f64::from(*v)).sum::<f64>() as f32),
+            Buf::F32(x) => Value::F32(crate::ops::kernels::sum_of_singles(x)),
             Buf::I64(x) => Value::Int(x.iter().try_fold(0i64, |a, b| arith::int_bin(Bin::Add, a, *b))?),
             _ => return Err(kind()),
         }),

@@ -230,6 +230,11 @@ pub fn sum(x: &[f64]) -> f64 {
     })
 }
 
+/// The sum of F32 numbers, added in double precision and in order. A sum of none is 0, not -0.
+pub fn sum_of_singles(x: &[f32]) -> f32 {
+    x.iter().fold(0.0, |sum, x| sum + f64::from(*x)) as f32
+}
+
 #[inline(always)]
 fn add_up(x: &[f64]) -> f64 {
     let mut acc = [0.0; 8];

@@ -131,7 +131,7 @@ fn sum(machine: &mut dyn Upcalls, v: &Value, rep: &Rep) -> Res<Value> {
     let one = array.shape.len() == 1;
     match array.buf() {
         Buf::F64(x) if one => Ok(Value::Float(kernels::sum(x))),
-        Buf::F32(x) if one => Ok(Value::F32(x.iter().map(|v| f64::from(*v)).sum::<f64>() as f32)),
+        Buf::F32(x) if one => Ok(Value::F32(kernels::sum_of_singles(x))),
         Buf::I64(x) if one => x.iter().try_fold(0i64, |a, b| arith::int_bin(Bin::Add, a, *b)).map(Value::Int),
         Buf::F64(x) => {
             let row: usize = array.shape[1..].iter().product();
@@ -208,6 +208,11 @@ fn outer(machine: &mut dyn Upcalls, left: &Value, right: &Value) -> Res<Value> {
             out.extend(q.iter().map(|b| a * b));
         }
         return Ok(array::make(Shape::from_slice(&[height, k]), Buf::F64(out)));
+    }
+    if height == 0
+        && let Value::Array(b) = right
+    {
+        return Ok(Value::Array(Rc::new(array::gather_rows(b, &[], &[0, k])?)));
     }
     let mut rows = Vec::new();
     for i in 0..height {
