@@ -10,7 +10,7 @@ use adl_prim::{ArrayFn, Bin, DerivativeFn};
 impl Spec<'_> {
     /// The Jacobian of `f` at the vector `x`, by columns or by rows.
     pub(crate) fn jacobian(&mut self, p: DerivativeFn, f: &Val, x: &Val) -> Res<Val> {
-        let k = self.known(f, x)?;
+        let Some(k) = self.known(f, x)? else { return Ok(Val::Bottom) };
         let l = self.linear_of(&k)?;
         let (n, m) = (self.extent(x, 0)?, self.extent(&l.y, 0)?);
         let (forward, back) = (Linear { transposed: false, ..l.clone() }, Linear { transposed: true, ..l });

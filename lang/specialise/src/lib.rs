@@ -154,6 +154,10 @@ pub(crate) struct Spec<'a> {
     /// The number of those that are not messages between ranks.
     outputs: usize,
     early: EarlyCalls,
+    /// The number of derivatives of a function inside itself around the code that is specialised.
+    inside: u8,
+    /// Functions whose bodies, and those of all their callees, exist.
+    complete: HashSet<FnId>,
     /// Functions represented as data.
     boxes: defunctionalise::FunctionData,
 }
@@ -185,6 +189,8 @@ impl<'a> Spec<'a> {
             effects: 0,
             outputs: 0,
             early: EarlyCalls::default(),
+            inside: 0,
+            complete: HashSet::new(),
             boxes,
         }
     }
