@@ -9,7 +9,12 @@ const TYPES: [&str; 3] = [
 ];
 
 /// What each program has, its function, and an expression that is true.
-const PROGRAMS: [(&str, &str, &str); 25] = [
+const PROGRAMS: [(&str, &str, &str); 26] = [
+    (
+        "a Jacobian without rows",
+        "let g (x : Float) : Float = x * x + sum (jacrev (fun (y : Float) -> ([] : [_]Float)) x)",
+        "grad g 2.0 == 4.0",
+    ),
     (
         "a gradient of a function inside itself",
         "let rec g (x : Float) : Float = if x < 1.0 then x * x else 0.5 * grad (fun (y : Float) -> g (y - 1.0) * y) x",
