@@ -163,7 +163,7 @@ impl<'s> Spec<'s> {
     fn closure_body(&mut self, f: &Val, args: &[Val]) -> Res<Val> {
         let f = self.function_of(f)?;
         let Fun::Closure(c) = &*f else { return Err(self.no("code without a function")) };
-        let code = (Rc::as_ptr(&c.lam), self.inside);
+        let code = (Rc::as_ptr(&c.lam), self.early.inside);
         let times = self.boxes.making.entry(code).or_default();
         *times += 1;
         if *times > DEEPEST {

@@ -291,7 +291,7 @@ impl Spec<'_> {
 
     /// Applies a function that is represented as data.
     pub(crate) fn apply_function_data(&mut self, boxed: Var, data_id: DataId, arg: Val) -> Res<Val> {
-        let inside = self.inside;
+        let inside = self.early.inside;
         let kind = self.kind(data_id)?;
         let (arg_ty, result_ty) = (kind.arg.clone(), kind.result.clone());
         let known = kind.apply.get(&inside).map(|a| a.id);
@@ -324,14 +324,14 @@ impl Spec<'_> {
             };
             let next = self.boxes.kinds.iter().find_map(|(d, k)| open(k).map(|(inside, id)| (*d, inside, id)));
             let Some((d, inside, id)) = next else { return Ok(()) };
-            let outer = std::mem::replace(&mut self.inside, inside);
+            let outer = std::mem::replace(&mut self.early.inside, inside);
             self.write_apply(d, id)?;
-            self.inside = outer;
+            self.early.inside = outer;
         }
     }
 
     fn write_apply(&mut self, data_id: DataId, id: FnId) -> Res<()> {
-        let inside = self.inside;
+        let inside = self.early.inside;
         let kind = self.kind(data_id)?;
         let (arg, result, codes) = (kind.arg.clone(), kind.result.clone(), kind.codes.len());
         self.progress(data_id, Some(codes), true)?;
@@ -355,7 +355,7 @@ impl Spec<'_> {
 
     /// Records how far the body of the apply function is.
     fn progress(&mut self, data_id: DataId, written: Option<usize>, writing: bool) -> Res<()> {
-        let inside = self.inside;
+        let inside = self.early.inside;
         let apply = self.kind(data_id)?.apply.get_mut(&inside);
         apply.into_iter().for_each(|a| (a.written, a.writing) = (written, writing));
         Ok(())
@@ -436,7 +436,7 @@ impl Spec<'_> {
 
     /// Whether the same code is being specialised at least twice at the same time, for different captured functions.
     pub(crate) fn grows(&self, lam: &Rc<Lambda>) -> bool {
-        self.boxes.making.get(&(Rc::as_ptr(lam), self.inside)).is_some_and(|n| *n >= 2)
+        self.boxes.making.get(&(Rc::as_ptr(lam), self.early.inside)).is_some_and(|n| *n >= 2)
     }
 
     /// An array of functions as data.

@@ -88,16 +88,16 @@ impl Spec<'_> {
     /// made, as in a derivative of a function inside itself, everything that `f` reaches is made once more, for one more
     /// level of such derivatives. Below the last level is an error, after which the run is repeated with a tape.
     pub(crate) fn known(&mut self, f: &Val, point: &Val) -> Res<Option<DerivableFunction>> {
-        let outer = self.inside;
+        let outer = self.early.inside;
         let found = loop {
             match self.derivable(f, point) {
-                Ok(Some(made)) if self.p.is_complete(made.target.id, &mut self.complete) => break Ok(Some(made)),
-                Ok(_) if self.inside < MOST_INSIDE => self.inside += 1,
+                Ok(Some(made)) if self.p.is_complete(made.target.id, &mut self.early.complete) => break Ok(Some(made)),
+                Ok(_) if self.early.inside < MOST_INSIDE => self.early.inside += 1,
                 Ok(_) => break Ok(None),
                 Err(e) => break Err(e),
             }
         };
-        self.inside = outer;
+        self.early.inside = outer;
         if matches!(found, Ok(None)) {
             self.fail("a derivative of a function inside itself, deeper than is compiled");
         }

@@ -31,8 +31,8 @@ impl Spec<'_> {
     /// The key of some code applied to inputs of these layouts.
     pub(crate) fn key(&mut self, head: Vec<KeyToken>, inputs: &[Val]) -> Res<Key> {
         let mut out = head;
-        if self.inside > 0 {
-            out.push(KeyToken::Num(self.inside.into()));
+        if self.early.inside > 0 {
+            out.push(KeyToken::Num(self.early.inside.into()));
         }
         for v in inputs {
             self.key_val(v, &mut out);

@@ -117,12 +117,17 @@ struct KnownValues {
     built: HashMap<Var, (u32, Rc<[Val]>)>,
 }
 
-/// Functions that were called before their bodies existed.
+/// Functions that are used before their bodies exist.
 #[derive(Default)]
 struct EarlyCalls {
+    /// Those that were called.
     called: HashSet<FnId>,
     /// Those whose types did not tell the result, with its layout once it is known.
     results: HashMap<FnId, Option<Layout>>,
+    /// The number of derivatives of a function inside itself around the code that is specialised.
+    inside: u8,
+    /// Functions whose bodies, and those of all their callees, exist.
+    complete: HashSet<FnId>,
 }
 
 /// The state of specialising one entry.
@@ -154,10 +159,6 @@ pub(crate) struct Spec<'a> {
     /// The number of those that are not messages between ranks.
     outputs: usize,
     early: EarlyCalls,
-    /// The number of derivatives of a function inside itself around the code that is specialised.
-    inside: u8,
-    /// Functions whose bodies, and those of all their callees, exist.
-    complete: HashSet<FnId>,
     /// Functions represented as data.
     boxes: defunctionalise::FunctionData,
 }
@@ -189,8 +190,6 @@ impl<'a> Spec<'a> {
             effects: 0,
             outputs: 0,
             early: EarlyCalls::default(),
-            inside: 0,
-            complete: HashSet::new(),
             boxes,
         }
     }
