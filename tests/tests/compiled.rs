@@ -9,7 +9,32 @@ const TYPES: [&str; 3] = [
 ];
 
 /// What each program has, its function, and an expression that is true.
-const PROGRAMS: [(&str, &str, &str); 21] = [
+const PROGRAMS: [(&str, &str, &str); 26] = [
+    (
+        "a Jacobian without rows",
+        "let g (x : Float) : Float = x * x + sum (jacrev (fun (y : Float) -> ([] : [_]Float)) x)",
+        "grad g 2.0 == 4.0",
+    ),
+    (
+        "a gradient of a function inside itself",
+        "let rec g (x : Float) : Float = if x < 1.0 then x * x else 0.5 * grad (fun (y : Float) -> g (y - 1.0) * y) x",
+        "abs (grad g 2.5 - 6.25) < 1e-12 && abs (grad g 1.5 - 2.5) < 1e-12",
+    ),
+    (
+        "functions of a loop that differentiate those before",
+        "let g (x : Float) = (loop (s : [_](Float -> Float)) = [tanh, (fun y -> x * y), (fun y -> y * y)] for i < 2 do [(fun y -> jacfwd (fun z -> s[2] (0.7 * z)) (s[1] 0.7) + y), (fun y -> x - y), (fun y -> s[1] y - y)])[0] x",
+        "abs (grad g 0.3 - 1.7) < 1e-12",
+    ),
+    (
+        "functions in data that differentiate others",
+        "let g (x : Float) : Float = (let (Scaled _ f | Layer f) = Scaled 1.0 (fun (y : Float) -> y * y * x) in let h = (if x > 0.0 then Layer (fun (y : Float) -> grad f y * y) else Scaled 2.0 cos) in match h with | Layer k -> k x | Scaled a k -> a * k x)",
+        "abs (grad g 1.5 - 13.5) < 1e-12",
+    ),
+    (
+        "derivatives of a recursive function inside each other",
+        "let rec g (n : Int) (x : Float) : Float = if n == 0 then x * x else grad (fun (y : Float) -> g (n - 1) y * y) x",
+        "grad (g 1) 0.5 == 3.0 && grad (g 2) 0.5 == 9.0",
+    ),
     (
         "an engine in a function that is differentiated",
         "let g (x : [_]Float) : Float = sum (x * engine.grad Staged (fun (y : [_]Float) -> sum (y * y * y)) x)",

@@ -319,29 +319,18 @@ fn reference(p: Prim) -> Reference {
         P::Number(NumberFn::Clamp | NumberFn::PowInt)
         | P::Reduction(
             ReductionFn::MatMul
-            | ReductionFn::Matmul
-            | ReductionFn::Sort
             | ReductionFn::Sum
             | ReductionFn::Prod
             | ReductionFn::Mean
-            | ReductionFn::Variance
             | ReductionFn::Maximum
             | ReductionFn::Minimum
             | ReductionFn::Cumsum
             | ReductionFn::Cumprod
             | ReductionFn::Dot
             | ReductionFn::Outer
-            | ReductionFn::Norm
-            | ReductionFn::Trace,
+            | ReductionFn::Norm,
         )
-        | P::Array(
-            ArrayFn::Append
-            | ArrayFn::Concat
-            | ArrayFn::Scatter
-            | ArrayFn::ScatterWithin
-            | ArrayFn::Gather
-            | ArrayFn::Linspace,
-        )
+        | P::Array(ArrayFn::Append | ArrayFn::Scatter | ArrayFn::ScatterWithin | ArrayFn::Gather | ArrayFn::Linspace)
         | P::HigherOrder(
             HigherOrderFn::Reduce | HigherOrderFn::Scan | HigherOrderFn::ScanExclusive | HigherOrderFn::ReduceByIndex,
         )
@@ -372,8 +361,6 @@ fn reference(p: Prim) -> Reference {
             | ArrayFn::Split
             | ArrayFn::Take
             | ArrayFn::Drop
-            | ArrayFn::First
-            | ArrayFn::Last
             | ArrayFn::Where
             | ArrayFn::Diag
             | ArrayFn::TransposeArray,
@@ -387,7 +374,7 @@ fn reference(p: Prim) -> Reference {
             | DerivativeFn::CustomJvp
             | DerivativeFn::CustomVjp,
         )
-        | P::Number(NumberFn::ToFloat | NumberFn::ToF32 | NumberFn::F32ToFloat) => Nothing,
+        | P::Number(NumberFn::ToFloat | NumberFn::ToF32) => Nothing,
         // Only derivatives contain them.
         P::Un(Un::Step | Un::Sech2 | Un::Polygamma(_) | Un::Powi(_)) | P::Bin(Bin::LeIndicator | Bin::ScaleTangent) => {
             Nothing

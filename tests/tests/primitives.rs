@@ -60,7 +60,7 @@ fn check(p: Prim) -> Check {
             ("[n]Float", "x ^ 3", VECTORS),
             ("[n][m]Float", "x ^ 2", MATRICES),
         ]),
-        P::Reduction(ReductionFn::MatMul | ReductionFn::Matmul) => At(&[
+        P::Reduction(ReductionFn::MatMul) => At(&[
             ("[n][m]Float", "x @ x.T", MATRICES),
             ("([n][m]Float, [m]Float)", "fst x @ snd x", &["([[0.7, -1.3], [0.2, 0.9], [1.1, 0.4]], [0.3, -0.5])"]),
             ("([n]Float, [n][m]Float)", "fst x @ snd x", &["([0.3, -0.5], [[0.7, -1.3, 0.4], [0.2, 0.9, -0.6]])"]),
@@ -73,7 +73,7 @@ fn check(p: Prim) -> Check {
             ("[n]Float", "-x * x", VECTORS),
             ("(Float, [n]Float)", "let y = -x in (fst y * fst x, snd y)", &["(2.0, [3.0, 4.0])"]),
         ]),
-        P::Array(ArrayFn::Append | ArrayFn::Concat) => At(&[
+        P::Array(ArrayFn::Append) => At(&[
             ("[n]Float", "let y = x ++ [5.0] ++ x in y * y", VECTORS),
             ("([n]Float, [n]Float)", "let y = concat (fst x) (snd x * fst x) in y * y", PAIRS),
             ("[n][m]Float", "let y = concat x x in y * y", MATRICES),
@@ -93,7 +93,7 @@ fn check(p: Prim) -> Check {
                 &["(0.1, 1.0, 0.7)", "(0.5, 1.0, 0.2)", "(0.5, 1.0, 1.4)"],
             ),
         ]),
-        P::Number(NumberFn::ToFloat | NumberFn::F32ToFloat) => At(&[("Float", "float x * to_float x", SMALL)]),
+        P::Number(NumberFn::ToFloat) => At(&[("Float", "float x * to_float x", SMALL)]),
         P::Comm(CommFn::Spread | CommFn::Total | CommFn::Each) => At(&[
             ("[n]Float", "comm.total (comm.each (fun v -> v * v * x) (comm.spread x))", VECTORS),
             (
@@ -224,7 +224,8 @@ fn check(p: Prim) -> Check {
             At(&[("(Float, Float)", "let y = arange (fst x) 2.0 (snd x) in y * y", &["(0.3, 0.4)"])])
         }
         P::Array(ArrayFn::Gather) => At(&[
-            // The prelude's `sort_by`.
+            // The prelude's `sort` and `sort_by`.
+            ("[n]Float", "sort x * x", VECTORS),
             ("[n]Float", "sort_by (fun v -> -v) x * x", VECTORS),
             ("[n][m]Float", "sort_by (fun r -> r[0]) x * x", MATRICES),
             (
@@ -290,15 +291,6 @@ fn check(p: Prim) -> Check {
         P::Array(ArrayFn::Drop) => {
             At(&[("[n]Float", "drop 1 x * drop 1 x", FULL), ("[n][m]Float", "drop 1 x * drop 1 x", MATRICES)])
         }
-        P::Array(ArrayFn::First) => At(&[
-            ("[n]Float", "first x * first x", FULL),
-            ("[n][m]Float", "first x * first x", MATRICES),
-            ("[n](Float, Float)", "let (a, b) = first x in a * b", &["[(1.0, 2.0), (3.0, 4.0)]"]),
-        ]),
-        P::Array(ArrayFn::Last) => {
-            At(&[("[n]Float", "last x * last x", FULL), ("[n][m]Float", "last x * last x", MATRICES)])
-        }
-        P::Reduction(ReductionFn::Sort) => At(&[("[n]Float", "sort x * x", VECTORS)]),
         P::Reduction(ReductionFn::Sum) => At(&[
             ("[n]Float", "let s = sum x in s * s", VECTORS),
             ("[n][m]Float", "let s = sum x in s * s", MATRICES),
@@ -315,10 +307,11 @@ fn check(p: Prim) -> Check {
             ("[n]Float", "let s = mean x in s * s", FULL),
             ("[n][m]Float", "let s = mean x in s * s", MATRICES),
             ("[n]Float", "mean for i < n -> x[i] * x[i]", FULL),
+            // The prelude's `variance`.
+            ("[n]Float", "variance x", FULL),
+            ("[n]Float", "variance (x * x)", FULL),
+            ("[n][m]Float", "variance (x * x)", MATRICES),
         ]),
-        P::Reduction(ReductionFn::Variance) => {
-            At(&[("[n]Float", "variance x", FULL), ("[n]Float", "variance (x * x)", FULL)])
-        }
         P::Reduction(ReductionFn::Maximum) => At(&[
             ("[n]Float", "let s = maximum x in s * s", FULL),
             ("[n]Float", "maximum for i < n -> x[i] * x[i]", FULL),
@@ -355,10 +348,11 @@ fn check(p: Prim) -> Check {
         P::HigherOrder(HigherOrderFn::Foldr) => {
             At(&[("[n]Float", "foldr (fun v a -> sin (a * v) + v) 1.0 x", VECTORS)])
         }
-        P::Array(ArrayFn::Diag) => {
-            At(&[("[n]Float", "diag x @ diag x", FULL), ("[n][n]Float", "diag x * diag x", SQUARE)])
-        }
-        P::Reduction(ReductionFn::Trace) => At(&[("[n][n]Float", "trace x * trace (x @ x)", SQUARE)]),
+        P::Array(ArrayFn::Diag) => At(&[
+            ("[n]Float", "diag x @ diag x", FULL),
+            ("[n][n]Float", "diag x * diag x", SQUARE),
+            ("[n][n]Float", "trace x * trace (x @ x)", SQUARE),
+        ]),
         P::Array(ArrayFn::TransposeArray) => {
             At(&[("[n][m]Float", "x.T @ x", MATRICES), ("[n][m]Float", "x.T.T * x", MATRICES)])
         }

@@ -12,7 +12,7 @@ impl Ad {
             return *e;
         }
         let src = program.func(f).clone();
-        if !src.vars.iter().any(|v| v.linear) && crate::memo::callees(program, f).iter().all(|g| *g == f) {
+        if !src.vars.iter().any(|v| v.linear) && program.called_by(f).iter().all(|g| *g == f) {
             self.linear.erasures.insert(f, f);
             return f;
         }

@@ -3,7 +3,7 @@
 use crate::limits::memo::MAX_VARIABLES;
 use crate::results::{Decision, FunctionSites, Helpers, Jvp, Profile, Segments, Structure, Unzipped};
 use crate::unzip::UnzipPlan;
-use adl_ir::{DataId, FnId, Function, Op, Program};
+use adl_ir::{DataId, FnId, Function, Program};
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
@@ -118,17 +118,10 @@ impl Ad {
     /// An error if a function or one of its callees is still being built: its derivative would be that of an empty
     /// body.
     pub(crate) fn complete(&mut self, p: &Program, f: FnId) -> Result<(), Unsupported> {
-        let (mut work, mut seen) = (vec![f], HashSet::new());
-        while let Some(g) = work.pop() {
-            if !self.complete.contains(&g) && seen.insert(g) {
-                if p.func(g).is_reserved() {
-                    return Err(Unsupported::new("a derivative of a function inside itself", Span::default()));
-                }
-                work.extend(callees(p, g));
-            }
+        if p.is_complete(f, &mut self.complete) {
+            return Ok(());
         }
-        self.complete.extend(seen);
-        Ok(())
+        Err(Unsupported::new("a derivative of a function inside itself", Span::default()))
     }
 
     /// Whether a function is recursive, directly or through others. Computed for all its callees at once (Tarjan's
@@ -139,7 +132,7 @@ impl Ad {
         }
         let (mut order, mut low, mut open): (HashMap<FnId, usize>, HashMap<FnId, usize>, Vec<FnId>) =
             Default::default();
-        let mut path = vec![(id, callees(program, id))];
+        let mut path = vec![(id, program.called_by(id))];
         while let Some((g, rest)) = path.last_mut() {
             let (current, next) = (*g, order.len());
             if let std::collections::hash_map::Entry::Vacant(e) = order.entry(current) {
@@ -150,7 +143,7 @@ impl Ad {
             if let Some(h) = rest.pop() {
                 match order.get(&h) {
                     _ if self.recursive.contains_key(&h) => {}
-                    None => path.push((h, callees(program, h))),
+                    None => path.push((h, program.called_by(h))),
                     Some(at) => _ = low.entry(current).and_modify(|l| *l = (*l).min(*at)),
                 }
                 continue;
@@ -162,26 +155,10 @@ impl Ad {
             }
             if least == order[&current] {
                 let group = open.split_off(open.iter().rposition(|h| *h == current).unwrap_or(0));
-                let calls_itself = group.len() > 1 || callees(program, current).contains(&current);
+                let calls_itself = group.len() > 1 || program.called_by(current).contains(&current);
                 self.recursive.extend(group.into_iter().map(|h| (h, calls_itself)));
             }
         }
         self.recursive.get(&id).copied().unwrap_or(false)
     }
-}
-
-/// The functions that a function calls, custom derivative rules included.
-pub(crate) fn callees(p: &Program, f: FnId) -> Vec<FnId> {
-    let mut out = Vec::new();
-    let mut blocks = vec![&p.func(f).body];
-    while let Some(b) = blocks.pop() {
-        for s in &b.stmts {
-            if let Op::Call { f, rule, .. } = &s.op {
-                out.push(*f);
-                out.extend(rule.iter().map(|r| r.func));
-            }
-            blocks.extend(s.op.blocks());
-        }
-    }
-    out
 }

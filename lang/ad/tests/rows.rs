@@ -38,7 +38,7 @@ fn wrong(cases: impl Iterator<Item = Case>) -> Vec<String> {
         };
         catch_unwind(AssertUnwindSafe(run)).err().map(|e| {
             let why = e.downcast_ref::<String>().cloned().unwrap_or_default();
-            format!("{why}\n{}", case.text())
+            format!("{why}\n{}{:?}", case.text(), case.args)
         })
     };
     checked.filter_map(check).collect()

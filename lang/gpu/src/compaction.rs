@@ -64,23 +64,3 @@ pub fn range(gpu: &Gpu, lo: i64, hi: i64) -> Res<Array> {
     })?;
     Ok(out)
 }
-
-/// `n` equidistant numbers from `lo` to `hi`, both inclusive.
-pub fn linspace(gpu: &Gpu, lo: f64, hi: f64, n: usize) -> Res<Array> {
-    let out = gpu.empty(Scalar::F64, vec![n])?;
-    each(gpu, n, |e, i| {
-        let to = e.slot(&out, true)?;
-        let mut real = |x: f64| {
-            let (low, high) = (e.word(x.to_bits() as u32), e.word((x.to_bits() >> 32) as u32));
-            format!("d_of(u64({low}) | (u64({high}) << 32u))")
-        };
-        let (a, b, width, steps) = (real(lo), real(hi), real(hi - lo), real((n.max(2) - 1) as f64));
-        // If there is only one, it is `lo`.
-        let last = e.word(if n > 1 { n as u32 - 1 } else { u32::MAX });
-        e.line(&format!(
-            "a{to}[{i}] = select(select({a} + {width} * (f64({i}) / {steps}), {b}, {i} == {last}), {a}, {i} == 0u);"
-        ));
-        Ok(())
-    })?;
-    Ok(out)
-}

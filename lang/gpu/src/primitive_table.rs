@@ -1,7 +1,7 @@
 //! Which primitives run on a GPU, and how. The table is exhaustive, so that a primitive whose family does not decide must
 //! be added here. (The rows of scalar operators say how exact their functions are.)
 
-use adl_prim::{ArrayFn, DerivativeFn, GeneralFn, NumberFn, Prim, RandomFn};
+use adl_prim::{ArrayFn, DerivativeFn, GeneralFn, Prim, RandomFn};
 
 /// How a primitive runs on a GPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,24 +21,7 @@ pub fn on_gpu(p: Prim) -> OnGpu {
     use OnGpu::{Cpu, Kernels, Number, Resolved};
     match p {
         Prim::Un(_) | Prim::Bin(_) | Prim::Compare(_) => Number,
-        Prim::CompareEach(_) | Prim::HigherOrder(_) => Resolved,
-        Prim::Number(p) => match p {
-            NumberFn::Not
-            | NumberFn::Clamp
-            | NumberFn::IsNan
-            | NumberFn::IsInf
-            | NumberFn::ToFloat
-            | NumberFn::ToInt
-            | NumberFn::ToF32
-            | NumberFn::F32ToFloat => Number,
-            NumberFn::AndEach
-            | NumberFn::OrEach
-            | NumberFn::PowInt
-            | NumberFn::Pi
-            | NumberFn::E
-            | NumberFn::Inf
-            | NumberFn::Nan => Resolved,
-        },
+        Prim::CompareEach(_) | Prim::HigherOrder(_) | Prim::Number(_) => Resolved,
         Prim::General(p) => match p {
             GeneralFn::Assert | GeneralFn::Id => Number,
             GeneralFn::Fst | GeneralFn::Snd | GeneralFn::Zero => Resolved,
@@ -68,17 +51,12 @@ fn array_on_gpu(p: ArrayFn) -> OnGpu {
     use OnGpu::{Kernels, Resolved};
     match p {
         ArrayFn::Append
-        | ArrayFn::Concat
-        | ArrayFn::Diag
         | ArrayFn::Drop
         | ArrayFn::Eye
-        | ArrayFn::First
         | ArrayFn::Flatten
         | ArrayFn::Gather
         | ArrayFn::Iota
-        | ArrayFn::Last
         | ArrayFn::Len
-        | ArrayFn::Linspace
         | ArrayFn::Put
         | ArrayFn::Range
         | ArrayFn::Rank
@@ -96,7 +74,9 @@ fn array_on_gpu(p: ArrayFn) -> OnGpu {
         | ArrayFn::Where => Kernels,
         ArrayFn::Arange
         | ArrayFn::Compress
+        | ArrayFn::Diag
         | ArrayFn::Full
+        | ArrayFn::Linspace
         | ArrayFn::Ones
         | ArrayFn::Unzip
         | ArrayFn::Unzip3

@@ -76,13 +76,6 @@ pub(crate) fn argsort_rows(gpu: &Gpu, a: &Array) -> Res<Array> {
     Ok(out)
 }
 
-/// A vector in ascending order.
-pub fn sort(gpu: &Gpu, a: &Array) -> Res<Array> {
-    vector(a)?;
-    let (values, _) = sorted(gpu, a, &keys(gpu, a)?, (true, None))?;
-    values.map_or_else(|| unsupported("an order without values"), Ok)
-}
-
 fn vector(a: &Array) -> Res<()> {
     if a.shape.len() == 1 { Ok(()) } else { unsupported("the order of what is no vector") }
 }

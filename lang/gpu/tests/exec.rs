@@ -153,7 +153,7 @@ fn turns_have_their_own_index() {
 fn what_is_not_for_a_gpu_is_known_before() {
     let why = |text: &str| exec::fits(&common::program(text), FnId(0));
     let text = |prim: &str| format!("fn f0 t (v0: [][]f64, v1: []f64) -> ([]f64) {{ {prim} return v1 }}");
-    assert_eq!(why(&text("v2: []f64 = prim sort v1")), Ok(()));
+    assert_eq!(why(&text("v2: []i64 = prim argsort v1")), Ok(()));
     assert!(why(&text("v2: f64 = prim __det v0")).unwrap_err().contains("linear algebra"));
     let recursive = "fn f0 t (v0: f64) -> (f64) { v1: f64 = call f1(v0) return v1 }
         fn f1 deep (v0: f64) -> (f64) { v1: f64 = 1.0 v2: bool = lt v0 v1 v3: f64 = if v2 { return v0 } else { v4: f64 = sub v0 v1 v5: f64 = call f1(v4) return v5 } return v3 }";

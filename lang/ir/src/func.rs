@@ -3,7 +3,7 @@
 use crate::op::Op;
 use crate::ty::{DataId, Ty};
 use adl_syntax::span::Span;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 /// A variable, unique within its function.
@@ -186,6 +186,37 @@ impl Program {
             }
         }
         seen
+    }
+
+    /// The functions that a function calls itself, custom derivative rules included.
+    pub fn called_by(&self, f: FnId) -> Vec<FnId> {
+        let mut out = Vec::new();
+        let mut blocks = vec![&self.func(f).body];
+        while let Some(b) = blocks.pop() {
+            for s in &b.stmts {
+                if let Op::Call { f, rule, .. } = &s.op {
+                    out.push(*f);
+                    out.extend(rule.iter().map(|r| r.func));
+                }
+                blocks.extend(s.op.blocks());
+            }
+        }
+        out
+    }
+
+    /// Whether the bodies of a function and of all its callees exist. `known`: functions of which that is known.
+    pub fn is_complete(&self, f: FnId, known: &mut HashSet<FnId>) -> bool {
+        let (mut work, mut seen) = (vec![f], HashSet::new());
+        while let Some(g) = work.pop() {
+            if !known.contains(&g) && seen.insert(g) {
+                if self.func(g).is_reserved() {
+                    return false;
+                }
+                work.extend(self.called_by(g));
+            }
+        }
+        known.extend(seen);
+        true
     }
 
     /// Adds a data type (or a placeholder for a recursive one).

@@ -88,8 +88,7 @@ trait BuiltIn: Shapes {
         match p {
             Prim::Array(ArrayFn::Iota) => Some(vec![self.int(*args.first()?)]),
             Prim::Array(ArrayFn::Eye) => Some(vec![self.int(*args.first()?); 2]),
-            Prim::Array(ArrayFn::Linspace) => Some(vec![self.int(*args.get(2)?)]),
-            Prim::Reduction(ReductionFn::Sort | ReductionFn::Argsort) => self.shape(*args.first()?),
+            Prim::Reduction(ReductionFn::Argsort) => self.shape(*args.first()?),
             _ => None,
         }
     }

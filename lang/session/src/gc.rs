@@ -60,6 +60,7 @@ impl Session {
         let mut shown: Vec<Value> = self.memory.watches.iter().filter_map(Weak::upgrade).map(|w| w.value()).collect();
         shown.extend_from_slice(values);
         self.machine.release_unreachable(names.ids.into_iter(), &shown);
+        self.tables.release(|id| self.machine.global(id).is_some());
         self.memory.kept = self.definitions() as u32;
     }
 

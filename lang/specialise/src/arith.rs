@@ -147,7 +147,7 @@ impl Spec<'_> {
             NumberFn::E => Ok(self.constant(std::f64::consts::E, reps)),
             NumberFn::Inf => Ok(self.constant(f64::INFINITY, reps)),
             NumberFn::Nan => Ok(self.constant(f64::NAN, reps)),
-            NumberFn::ToFloat | NumberFn::F32ToFloat => self.convert(Conv::ToF64, &args[0]),
+            NumberFn::ToFloat => self.convert(Conv::ToF64, &args[0]),
             NumberFn::ToInt => self.convert(Conv::ToI64, &args[0]),
             NumberFn::ToF32 => self.convert(Conv::ToF32, &args[0]),
         }

@@ -133,8 +133,8 @@ impl Spec<'_> {
 
     /// Array primitives that build arrays or rearrange elements, applied to all their arguments.
     pub(crate) fn array_prim(&mut self, prim: ArrayFn, args: &[Val], ty: Option<Ty>) -> Res<Val> {
-        use ArrayFn::{Append, Concat, Put, Scatter, ScatterWithin};
-        if let (Append | Concat | Put | Scatter | ScatterWithin, Some(array)) = (prim, &ty)
+        use ArrayFn::{Append, Put, Scatter, ScatterWithin};
+        if let (Append | Put | Scatter | ScatterWithin, Some(array)) = (prim, &ty)
             && args.iter().any(Val::has_fun)
             && closed(array)
         {
@@ -162,15 +162,6 @@ impl Spec<'_> {
             }
             ArrayFn::Reverse => Ok(self.leafwise(&args[0], &mut |s, a, t| s.b.one(Op::Reverse(a), t))),
             ArrayFn::Take | ArrayFn::Drop | ArrayFn::Split => self.cut(prim, args),
-            ArrayFn::First => {
-                let i = self.int(0);
-                self.element(&args[0], &[i])
-            }
-            ArrayFn::Last => {
-                let (n, one) = (self.extent(&args[0], 0)?, self.int(1));
-                let i = self.b.bin(Bin::Sub, n, one);
-                self.element(&args[0], &[i])
-            }
             ArrayFn::Gather => {
                 let at = self.leaf(&args[1])?;
                 Ok(self.gather(&args[0], at))
@@ -178,7 +169,6 @@ impl Spec<'_> {
             ArrayFn::Compress => self.compress(&args[0], &args[1]),
             ArrayFn::Scatter | ArrayFn::ScatterWithin => self.scatter(prim, &args[0], &args[1], &args[2]),
             ArrayFn::Put => self.put(&args[0], &args[1], &args[2]),
-            ArrayFn::Concat => self.concat(&args[0], &args[1]),
             ArrayFn::Flatten => self.flatten(&args[0]),
             ArrayFn::Reshape => self.reshape(&args[0], &args[1], ty),
             ArrayFn::TransposeArray => self.transpose(&args[0]),

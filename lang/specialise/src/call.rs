@@ -163,13 +163,14 @@ impl<'s> Spec<'s> {
     fn closure_body(&mut self, f: &Val, args: &[Val]) -> Res<Val> {
         let f = self.function_of(f)?;
         let Fun::Closure(c) = &*f else { return Err(self.no("code without a function")) };
-        let times = self.boxes.making.entry(Rc::as_ptr(&c.lam)).or_default();
+        let code = (Rc::as_ptr(&c.lam), self.early.inside);
+        let times = self.boxes.making.entry(code).or_default();
         *times += 1;
         if *times > DEEPEST {
             return Err(self.no("functions that are specialised without end"));
         }
         let out = self.enter(c, args);
-        self.boxes.making.entry(Rc::as_ptr(&c.lam)).and_modify(|n| *n -= 1);
+        self.boxes.making.entry(code).and_modify(|n| *n -= 1);
         out
     }
 

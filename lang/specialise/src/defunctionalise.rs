@@ -29,15 +29,20 @@ use std::rc::Rc;
 struct FunctionDataType {
     arg: Ty,
     result: Ty,
-    /// The function that applies such values, if one is needed.
-    apply: Option<FnId>,
+    /// The functions that apply such values, one for each number of derivatives of a function inside itself around.
+    apply: BTreeMap<u8, ApplyFunction>,
     codes: Vec<CodeCase>,
-    /// The number of codes that the body of `apply` covers; `None` if it has no body yet.
-    written: Option<usize>,
-    /// Whether that body is being generated.
-    writing: bool,
     /// Whether a derivative depends on the set of codes, so that it must not grow.
     sealed: bool,
+}
+
+/// A function that applies functions that are data.
+struct ApplyFunction {
+    id: FnId,
+    /// The number of codes that its body covers; `None` if it has no body yet.
+    written: Option<usize>,
+    /// Whether the body is being generated.
+    writing: bool,
 }
 
 /// A code with its captured values. Their variables are placeholders; only layouts matter.
@@ -58,8 +63,8 @@ pub(crate) struct FunctionData {
     pub(crate) declared: Vec<(ty::DataId, Vec<Ty>)>,
     /// Recursive functions whose result layout was used before the function was complete.
     pub(crate) promised: HashSet<FnId>,
-    /// The number of specialisations in progress, by code.
-    pub(crate) making: HashMap<*const Lambda, usize>,
+    /// The number of specialisations in progress, by code and by the derivatives of a function inside itself around.
+    pub(crate) making: HashMap<(*const Lambda, u8), usize>,
     /// Whether a code was added after a derivative that depends on the set of codes.
     pub(crate) late: bool,
 }
@@ -73,7 +78,7 @@ impl FunctionData {
     /// The same codes, for specialising the entry again: nothing is written or sealed.
     pub(crate) fn again(mut self) -> FunctionData {
         for kind in self.kinds.values_mut() {
-            (kind.apply, kind.written, kind.writing, kind.sealed) = (None, None, false, false);
+            (kind.apply, kind.sealed) = (BTreeMap::new(), false);
         }
         FunctionData { promised: HashSet::new(), making: HashMap::new(), late: false, ..self }
     }
@@ -127,10 +132,8 @@ impl Spec<'_> {
         let kind = FunctionDataType {
             arg: (**arg).clone(),
             result: (**result).clone(),
-            apply: None,
+            apply: BTreeMap::new(),
             codes: Vec::new(),
-            written: None,
-            writing: false,
             sealed: false,
         };
         self.boxes.kinds.insert(id, kind);
@@ -288,13 +291,16 @@ impl Spec<'_> {
 
     /// Applies a function that is represented as data.
     pub(crate) fn apply_function_data(&mut self, boxed: Var, data_id: DataId, arg: Val) -> Res<Val> {
+        let inside = self.early.inside;
         let kind = self.kind(data_id)?;
         let (arg_ty, result_ty) = (kind.arg.clone(), kind.result.clone());
-        let id = match kind.apply {
+        let known = kind.apply.get(&inside).map(|a| a.id);
+        let id = match known {
             Some(id) => id,
             None => {
                 let id = self.p.reserve("apply");
-                self.kind(data_id)?.apply = Some(id);
+                let apply = ApplyFunction { id, written: None, writing: false };
+                self.kind(data_id)?.apply.insert(inside, apply);
                 id
             }
         };
@@ -312,19 +318,23 @@ impl Spec<'_> {
     /// skipped: the outer generation would overwrite the result without the newest codes.
     pub(crate) fn write_apply_functions(&mut self) -> Res<()> {
         loop {
-            let open = |k: &FunctionDataType| k.apply.is_some() && !k.writing && k.written != Some(k.codes.len());
-            let next = self.boxes.kinds.iter().find(|(_, k)| open(k)).map(|(d, _)| *d);
-            let Some(d) = next else { return Ok(()) };
-            self.write_apply(d)?;
+            let open = |k: &FunctionDataType| {
+                let mut all = k.apply.iter();
+                all.find(|(_, a)| !a.writing && a.written != Some(k.codes.len())).map(|(inside, a)| (*inside, a.id))
+            };
+            let next = self.boxes.kinds.iter().find_map(|(d, k)| open(k).map(|(inside, id)| (*d, inside, id)));
+            let Some((d, inside, id)) = next else { return Ok(()) };
+            let outer = std::mem::replace(&mut self.early.inside, inside);
+            self.write_apply(d, id)?;
+            self.early.inside = outer;
         }
     }
 
-    fn write_apply(&mut self, data_id: DataId) -> Res<()> {
+    fn write_apply(&mut self, data_id: DataId, id: FnId) -> Res<()> {
+        let inside = self.early.inside;
         let kind = self.kind(data_id)?;
-        kind.written = Some(kind.codes.len());
-        kind.writing = true;
-        let (id, arg, result) = (kind.apply, kind.arg.clone(), kind.result.clone());
-        let Some(id) = id else { return Ok(()) };
+        let (arg, result, codes) = (kind.arg.clone(), kind.result.clone(), kind.codes.len());
+        self.progress(data_id, Some(codes), true)?;
         // Nothing may use the body before it covers all codes: a derivative of it inside one of the codes is rejected.
         self.p.set(id, Function { name: "apply".to_owned(), ..Function::default() });
         let (from, to) = (self.layout(&arg)?, self.layout(&result)?);
@@ -339,7 +349,15 @@ impl Spec<'_> {
         if self.cache.effectful.contains(&id) {
             return Err(self.no("output or input in a function inside data"));
         }
-        self.kind(data_id)?.writing = false;
+        let covered = self.kind(data_id)?.apply.get(&inside).and_then(|a| a.written);
+        self.progress(data_id, covered, false)
+    }
+
+    /// Records how far the body of the apply function is.
+    fn progress(&mut self, data_id: DataId, written: Option<usize>, writing: bool) -> Res<()> {
+        let inside = self.early.inside;
+        let apply = self.kind(data_id)?.apply.get_mut(&inside);
+        apply.into_iter().for_each(|a| (a.written, a.writing) = (written, writing));
         Ok(())
     }
 
@@ -365,7 +383,7 @@ impl Spec<'_> {
             params.push(ps);
         }
         self.globals = outer;
-        self.kind(id)?.written = Some(branches.len());
+        self.progress(id, Some(branches.len()), true)?;
         self.switch(boxed, branches, params)
     }
 
@@ -418,7 +436,7 @@ impl Spec<'_> {
 
     /// Whether the same code is being specialised at least twice at the same time, for different captured functions.
     pub(crate) fn grows(&self, lam: &Rc<Lambda>) -> bool {
-        self.boxes.making.get(&Rc::as_ptr(lam)).is_some_and(|n| *n >= 2)
+        self.boxes.making.get(&(Rc::as_ptr(lam), self.early.inside)).is_some_and(|n| *n >= 2)
     }
 
     /// An array of functions as data.

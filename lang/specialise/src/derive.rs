@@ -3,6 +3,7 @@
 use crate::Linearized;
 use crate::call::ResultPromise;
 use crate::key::KeyToken;
+use crate::limits::derive::MOST_INSIDE;
 use crate::val::{Fun, Linear, Rep, Val};
 use crate::{Res, Spec, Unsupported};
 use adl_ir::{Conv, Lit, Op, Rule, RuleKind, Ty as IrTy, Var};
@@ -30,18 +31,18 @@ impl Spec<'_> {
             DerivativeFn::ValueAndGrad | DerivativeFn::ValueAndGradWith => {
                 let k = usize::from(prim == DerivativeFn::ValueAndGradWith);
                 let (y, g) = self.value_and_grad(&args[k], &args[k + 1])?;
-                Ok(Val::Tuple(vec![y, g]))
+                Ok(pair(y, g))
             }
             DerivativeFn::Jvp => {
                 let (y, t) = self.jvp(&args[0], &args[1], &args[2])?;
-                Ok(Val::Tuple(vec![y, t]))
+                Ok(pair(y, t))
             }
             DerivativeFn::Hvp => {
                 let g = gradient_of(&args[0], reps);
                 Ok(self.jvp(&g, &args[1], &args[2])?.1)
             }
             DerivativeFn::Linearize | DerivativeFn::Vjp => {
-                let mut l = self.linear_at(&args[0], &args[1])?;
+                let Some(mut l) = self.linear_at(&args[0], &args[1])? else { return Ok(Val::Bottom) };
                 l.transposed = prim == DerivativeFn::Vjp;
                 Ok(Val::Tuple(vec![l.y.clone(), Val::fun(Fun::Linear(l))]))
             }
@@ -81,19 +82,47 @@ impl Spec<'_> {
         }
     }
 
-    /// `f` as an IR function of the leaves of `point` and of its captured values.
-    pub(crate) fn known(&mut self, f: &Val, point: &Val) -> Res<DerivableFunction> {
+    /// `f` as an IR function of the leaves of `point` and of its captured values, or `None` after code that fails.
+    ///
+    /// A derivative needs the whole body of what it differentiates. If `f` reaches a function whose body is still being
+    /// made, as in a derivative of a function inside itself, everything that `f` reaches is made once more, for one more
+    /// level of such derivatives. Below the last level is an error, after which the run is repeated with a tape.
+    pub(crate) fn known(&mut self, f: &Val, point: &Val) -> Res<Option<DerivableFunction>> {
+        let outer = self.early.inside;
+        let found = loop {
+            match self.derivable(f, point) {
+                Ok(Some(made)) if self.p.is_complete(made.target.id, &mut self.early.complete) => break Ok(Some(made)),
+                Ok(_) if self.early.inside < MOST_INSIDE => self.early.inside += 1,
+                Ok(_) => break Ok(None),
+                Err(e) => break Err(e),
+            }
+        };
+        self.early.inside = outer;
+        if matches!(found, Ok(None)) {
+            self.fail("a derivative of a function inside itself, deeper than is compiled");
+        }
+        found
+    }
+
+    /// The same, or `None` if that function is being made already, or always fails.
+    fn derivable(&mut self, f: &Val, point: &Val) -> Res<Option<DerivableFunction>> {
         if point.has_fun() {
             return Err(self.no("a derivative with respect to a function"));
         }
         let inputs = [point.clone(), f.clone()];
         let key = self.key(vec![KeyToken::What("at")], &inputs)?;
+        if self.cache.made.get(&key).is_some_and(|made| made.result.is_none()) {
+            return Ok(None);
+        }
         let target = self.outline(key, "fun", &inputs, ResultPromise::Nothing, &mut |s, vals| {
             let f = s.function_of(&vals[1])?;
             s.call(&f, vec![vals[0].clone()], None)
         })?;
         let target = self.without_output(target, "a function that is differentiated inside another")?;
         self.freeze_function_data()?;
+        if matches!(target.result, Val::Bottom) {
+            return Ok(None);
+        }
         self.bearable_result(&target)?;
         let mut before = 0;
         for g in target.globals.iter() {
@@ -101,7 +130,7 @@ impl Spec<'_> {
         }
         let own = before..before + point.leaves().len();
         let wrt = (0..self.p.func(target.id).body.params.len()).map(|k| own.contains(&k)).collect();
-        Ok(DerivableFunction { target, inputs, wrt })
+        Ok(Some(DerivableFunction { target, inputs, wrt }))
     }
 
     /// Adds the place of the derivative to a failure of a transformation that has no place.
@@ -127,9 +156,8 @@ impl Spec<'_> {
     }
 
     /// The value and the derivative at a point.
-    fn linear_at(&mut self, f: &Val, x: &Val) -> Res<Linear> {
-        let k = self.known(f, x)?;
-        self.linear_of(&k)
+    fn linear_at(&mut self, f: &Val, x: &Val) -> Res<Option<Linear>> {
+        self.known(f, x)?.map(|k| self.linear_of(&k)).transpose()
     }
 
     pub(crate) fn linear_of(&mut self, k: &DerivableFunction) -> Res<Linear> {
@@ -176,7 +204,7 @@ impl Spec<'_> {
     }
 
     fn value_and_grad(&mut self, f: &Val, x: &Val) -> Res<(Val, Val)> {
-        let mut l = self.linear_at(f, x)?;
+        let Some(mut l) = self.linear_at(f, x)? else { return Ok((Val::Bottom, Val::Bottom)) };
         l.transposed = true;
         let y = self.leaf(&l.y)?;
         let one = Val::Leaf(self.b.real(1.0, y));
@@ -198,7 +226,7 @@ impl Spec<'_> {
     }
 
     fn jvp(&mut self, f: &Val, x: &Val, v: &Val) -> Res<(Val, Val)> {
-        let k = self.known(f, x)?;
+        let Some(k) = self.known(f, x)? else { return Ok((Val::Bottom, Val::Bottom)) };
         let (g, active) = self.t.jvp(self.p, k.target.id, &k.wrt).map_err(|e| self.located(e))?;
         let mut args = self.arguments(&k.inputs, &k.target.globals)?;
         let n = k.target.tys.len();
@@ -222,7 +250,7 @@ impl Spec<'_> {
             (None, Some(Val::Rep(r))) if known_shape(r) => self.zero(&Rep::clone(r))?,
             _ => return Err(self.no("`transpose` of a linear function whose input's shape is not known")),
         };
-        let l = self.linear_at(function, &input)?;
+        let Some(l) = self.linear_at(function, &input)? else { return Ok(Val::Bottom) };
         Ok(Val::fun(Fun::Linear(Linear { transposed: true, ..l })))
     }
 
@@ -390,4 +418,9 @@ fn known_shape(r: &Rep) -> bool {
         Rep::Record(fs) => fs.iter().all(|f| known_shape(&f.1)),
         Rep::Other => false,
     }
+}
+
+/// A pair of results, if there are any.
+fn pair(a: Val, b: Val) -> Val {
+    if matches!(a, Val::Bottom) { a } else { Val::Tuple(vec![a, b]) }
 }

@@ -10,7 +10,7 @@ use adl_prim::{ArrayFn, Bin, DerivativeFn};
 impl Spec<'_> {
     /// The Jacobian of `f` at the vector `x`, by columns or by rows.
     pub(crate) fn jacobian(&mut self, p: DerivativeFn, f: &Val, x: &Val) -> Res<Val> {
-        let k = self.known(f, x)?;
+        let Some(k) = self.known(f, x)? else { return Ok(Val::Bottom) };
         let l = self.linear_of(&k)?;
         let (n, m) = (self.extent(x, 0)?, self.extent(&l.y, 0)?);
         let (forward, back) = (Linear { transposed: false, ..l.clone() }, Linear { transposed: true, ..l });
@@ -29,14 +29,14 @@ impl Spec<'_> {
         if let Some(all) = self.all_directions(k, l, n, m)? {
             return Ok(all);
         }
-        let all = self.images(l, n)?;
+        let all = self.images(l, n, m)?;
         self.transpose(&all)
     }
 
     fn rows(&mut self, k: &DerivableFunction, l: &Linear, m: Var, n: Var) -> Res<Val> {
         match self.all_directions(k, l, m, n)? {
             Some(all) => self.transpose(&all),
-            None => self.images(l, m),
+            None => self.images(l, m, n),
         }
     }
 
@@ -72,15 +72,17 @@ impl Spec<'_> {
         self.b.one(Op::Select(here, one, zero), t)
     }
 
-    /// Applies a linear map to each of `n` basis vectors.
-    fn images(&mut self, l: &Linear, n: Var) -> Res<Val> {
+    /// Applies a linear map to each of `n` basis vectors. The images have so many components, also if there is none.
+    fn images(&mut self, l: &Linear, n: Var, components: Var) -> Res<Val> {
         let from = self.leaf(if l.transposed { &l.y } else { &l.x })?;
         let (one, zero) = (self.b.real(1.0, from), self.b.real(0.0, from));
         let t = self.b.ty(from);
         self.each(n, &[], Out::Collect, &mut |s, i, _| {
             let zeros = s.b.one(Op::Replicate { n, a: zero }, t.clone());
             let basis = s.b.one(Op::IndexSet { acc: zeros, at: vec![i], v: one, shape: None }, t.clone());
-            s.apply_linear(l, &Val::Leaf(basis))
+            let image = s.apply_linear(l, &Val::Leaf(basis))?;
+            s.learn_length(&image, components);
+            Ok(image)
         })
     }
 }

@@ -31,6 +31,9 @@ impl Spec<'_> {
     /// The key of some code applied to inputs of these layouts.
     pub(crate) fn key(&mut self, head: Vec<KeyToken>, inputs: &[Val]) -> Res<Key> {
         let mut out = head;
+        if self.early.inside > 0 {
+            out.push(KeyToken::Num(self.early.inside.into()));
+        }
         for v in inputs {
             self.key_val(v, &mut out);
         }

@@ -117,12 +117,17 @@ struct KnownValues {
     built: HashMap<Var, (u32, Rc<[Val]>)>,
 }
 
-/// Functions that were called before their bodies existed.
+/// Functions that are used before their bodies exist.
 #[derive(Default)]
 struct EarlyCalls {
+    /// Those that were called.
     called: HashSet<FnId>,
     /// Those whose types did not tell the result, with its layout once it is known.
     results: HashMap<FnId, Option<Layout>>,
+    /// The number of derivatives of a function inside itself around the code that is specialised.
+    inside: u8,
+    /// Functions whose bodies, and those of all their callees, exist.
+    complete: HashSet<FnId>,
 }
 
 /// The state of specialising one entry.

@@ -29,17 +29,12 @@ impl Spec<'_> {
                 let (s, n) = (self.sum(val)?, self.extent(val, 0)?);
                 self.divide_by_count(&s, n)
             }
-            ReductionFn::Variance => self.variance(val),
             ReductionFn::Prod => self.prod(val),
             ReductionFn::Maximum | ReductionFn::Minimum => self.largest_or_smallest(reduction, args),
             ReductionFn::Argmax | ReductionFn::Argmin => {
                 self.extreme(reduction == ReductionFn::Argmax, val).map(Val::Leaf)
             }
             ReductionFn::Argsort => self.sorted(val).map(Val::Leaf),
-            ReductionFn::Sort => {
-                let at = self.sorted(val)?;
-                Ok(self.gather(val, at))
-            }
             ReductionFn::Any | ReductionFn::All => self.leaf_prim(reduction, args, IrTy::Bool),
             ReductionFn::Cumsum => {
                 let x = self.leaf(val)?;
@@ -60,17 +55,13 @@ impl Spec<'_> {
                 let t = self.b.ty(x).scalar().array(2);
                 Ok(Val::Leaf(self.b.one(Op::Outer(x, y), t)))
             }
-            ReductionFn::MatMul | ReductionFn::Matmul => {
+            ReductionFn::MatMul => {
                 let (x, y) = (self.leaf(val)?, self.leaf(&args[1])?);
                 let (tx, ty) = (self.b.ty(x), self.b.ty(y));
                 let rank = (tx.rank() + ty.rank()).saturating_sub(2);
                 Ok(Val::Leaf(self.b.one(Op::MatMul(x, y), tx.scalar().array(rank))))
             }
             ReductionFn::Norm => self.norm(val),
-            ReductionFn::Trace => {
-                let d = self.diag(val)?;
-                self.sum(&d)
-            }
         }
     }
 
@@ -81,17 +72,6 @@ impl Spec<'_> {
             return Err(self.no("a sum of data that are not all numbers"));
         }
         Ok(self.leafwise(&elem, &mut |s, a, t| s.b.one(Op::Sum { a, n: None }, t.elem())))
-    }
-
-    fn variance(&mut self, v: &Val) -> Res<Val> {
-        let (s, n) = (self.sum(v)?, self.extent(v, 0)?);
-        let mean = self.divide_by_count(&s, n)?;
-        let scalar = matches!(&mean, Val::Leaf(x) if self.b.ty(*x).rank() == 0);
-        let mean = if scalar { mean } else { self.replicate(n, &mean)? };
-        let d = self.bin(Bin::Sub, v, &mean)?;
-        let sq = self.bin(Bin::Mul, &d, &d)?;
-        let s = self.sum(&sq)?;
-        self.divide_by_count(&s, n)
     }
 
     fn prod(&mut self, val: &Val) -> Res<Val> {

@@ -39,13 +39,18 @@ impl Expr {
         std::mem::replace(&mut *self.kind, ExprKind::Lit(Lit::Unit))
     }
 
+    /// The function if this is a function literal, also under hidden parameters.
+    pub fn lambda(&self) -> Option<&Rc<Lambda>> {
+        match &*self.kind {
+            ExprKind::Abs(_, e) => e.lambda(),
+            ExprKind::Lam(lam) => Some(lam),
+            _ => None,
+        }
+    }
+
     /// The number of parameters if this is a function literal (also under hidden parameters); 0 otherwise.
     pub fn arity(&self) -> usize {
-        match &*self.kind {
-            ExprKind::Abs(_, e) => e.arity(),
-            ExprKind::Lam(lam) => lam.params.len(),
-            _ => 0,
-        }
+        self.lambda().map_or(0, |lam| lam.params.len())
     }
 
     /// Splits an application into its callee, the callee's hidden arguments and the arguments.

@@ -187,6 +187,8 @@ pub struct Tables {
     pub(crate) computed: HashMap<Symbol, Computed>,
     /// How often something else was tried where arguments do not fit.
     pub tried: usize,
+    /// The definitions that are functions.
+    pub(crate) functions: crate::linear::Definitions,
     /// Names that the current text defines, each with the spans of the name and of its definition.
     pub defined: HashMap<Symbol, Vec<(Span, Span)>>,
 }
@@ -202,6 +204,11 @@ impl Tables {
     pub fn var(&mut self) -> TyVar {
         self.vars += 1;
         TyVar(self.vars - 1)
+    }
+
+    /// Releases the functions of definitions that are not kept.
+    pub fn release(&mut self, kept: impl Fn(GlobalId) -> bool) {
+        self.functions.retain(|id, _| kept(*id));
     }
 
     /// Adds a declared type, or completes it.

@@ -61,3 +61,11 @@ pub(crate) mod patterns {
     /// Base limit of the rows visited by all nodes together; each part of a pattern adds to it.
     pub const MAX_ROWS: usize = 1_000_000;
 }
+
+/// Limits of `linear`.
+pub(crate) mod linear {
+    /// The nesting limit of calls whose bodies are checked.
+    pub const MAX_NESTED: usize = 60;
+    /// The number of bodies that are checked for one `lin`. A tree of calls of functions by functions doubles at each level.
+    pub const MAX_BODIES: usize = 20_000;
+}

@@ -46,6 +46,9 @@ pub struct Failure {
     pub program: Program,
 }
 
+/// The number of programs that are named for each reason to tape.
+const SEEDS: usize = 20;
+
 /// The results of a run.
 #[derive(Default)]
 pub struct Summary {
@@ -55,8 +58,8 @@ pub struct Summary {
     pub skipped: HashMap<&'static str, usize>,
     /// The features of the compared programs.
     pub counts: Counts,
-    /// The reasons why derivatives were taped: the number of programs, and the seed of the first.
-    pub taped: BTreeMap<String, (usize, u64)>,
+    /// The reasons why derivatives were taped: the seeds of the programs.
+    pub taped: BTreeMap<String, Vec<u64>>,
     /// Failures, one for each kind and mode, with the number of programs that have it.
     pub failures: Vec<(Failure, usize)>,
 }
@@ -107,8 +110,9 @@ impl Summary {
             self.skipped,
             self.counts.table()
         );
-        for (why, (programs, seed)) in &self.taped {
-            let _ = writeln!(out, "taped in {programs} programs (first seed {seed}): {why}");
+        for (why, seeds) in &self.taped {
+            let first: Vec<String> = seeds.iter().take(SEEDS).map(u64::to_string).collect();
+            let _ = writeln!(out, "taped in {} programs (seeds {}): {why}", seeds.len(), first.join(", "));
         }
         for (f, n) in &self.failures {
             let _ = write!(out, "\n{n} times:\n{}", f.text());
@@ -123,9 +127,8 @@ impl Summary {
             *self.skipped.entry(why).or_insert(0) += n;
         }
         self.counts.join(&other.counts);
-        for (why, (programs, seed)) in other.taped {
-            let entry = self.taped.entry(why).or_insert((0, seed));
-            *entry = (entry.0 + programs, entry.1.min(seed));
+        for (why, seeds) in other.taped {
+            self.taped.entry(why).or_default().extend(seeds);
         }
         self.failures.extend(other.failures);
     }
@@ -193,7 +196,7 @@ pub fn programs(plan: &FuzzPlan, seeds: impl Iterator<Item = u64>) -> std::io::R
             Verdict::Fine { active, taped } => {
                 out.compared += 1;
                 for why in taped {
-                    out.taped.entry(why).or_insert((0, seed)).0 += 1;
+                    out.taped.entry(why).or_default().push(seed);
                 }
                 out.counts.program(&candidate);
                 if active {

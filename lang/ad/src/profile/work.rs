@@ -71,7 +71,7 @@ fn prim(builder: &mut Builder, p: Prim, args: &[Var], outs: &[Var]) -> Var {
     let each = builder.bin(Bin::Max, each, one);
     let times = match p {
         Prim::Derivative(DerivativeFn::StopGrad) | Prim::General(GeneralFn::Id) => builder.int(0),
-        Prim::Reduction(ReductionFn::Sort | ReductionFn::Argsort) => {
+        Prim::Reduction(ReductionFn::Argsort) => {
             // The number of binary digits.
             let (x, two) =
                 (builder.convert(Conv::ToF64, each), builder.lit(Lit::F64(std::f64::consts::LN_2 * (1.0 - 1e-12))));

@@ -19,11 +19,10 @@ pub const PROGRAMS: &[(&str, &str)] = &[
         v24: []f64 = gather v22 v23  v25: f64 = dot v24 v24  v26: [][]f64 = replicate v9 v24  v27: [][]f64 = array v24 v24
         v28: []f64 = sum v27  v29: f64 = index v19 [v8, v9]  v30: f64 = mul v29 v25
         return v30, v26, v28 }"),
-    ("built-ins", "fn f0 f (v0: []f64) -> (f64, f64, f64, f64, f64, f64, []f64, []f64) {
-        v1: f64 = prim maximum v0  v2: f64 = prim minimum v0  v3: f64 = prim prod v0  v4: f64 = prim mean v0
-        v5: f64 = prim variance v0  v6: f64 = prim norm v0  v7: []f64 = prim sort v0  v8: []f64 = prim cumprod v0
-        v9: []f64 = mul v8 v7
-        return v1, v2, v3, v4, v5, v6, v9, v8 }"),
+    ("built-ins", "fn f0 f (v0: []f64) -> (f64, f64, f64, []f64, []f64) {
+        v1: f64 = prim maximum v0  v2: f64 = prim minimum v0  v3: f64 = prim prod v0  v4: []i64 = prim argsort v0
+        v5: []f64 = gather v0 v4  v6: []f64 = prim cumprod v0  v7: []f64 = mul v6 v5
+        return v1, v2, v3, v7, v6 }"),
     ("branches", "fn f0 f (v0: f64, v1: []f64, v2: bool) -> (f64) {
         v3: f64 = 0.5  v4: bool = lt v3 v0
         v5: f64, v6: f64 = if v4 { v7: f64 = sin v0  v8: f64 = mul v7 v7 return v8, v7 }
@@ -77,7 +76,7 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("a loop that begins with what it reads", "fn f0 f (v0: [][]f64) -> (f64) {
         v1: i64 = 9
         v2: [][]f64, v3: i64 = loop for v1 carry (v0) (v4: i64, v5: [][]f64) { v6: [][]f64 = matmul v0 v5  v7: [][]f64 = tanh v6 return v7 }
-        v8: [][]f64 = matmul v2 v0  v9: f64 = prim trace v8
+        v8: [][]f64 = matmul v2 v0  v9: f64 = sum_all v8
         return v9 }"),
     ("nested independent loops", "fn f0 f (v0: [][]f64, v1: []f64) -> ([][]f64, f64) {
         v2: i64 = dim 0 v0

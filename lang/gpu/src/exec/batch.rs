@@ -9,7 +9,7 @@ use crate::pointwise::{self, InIterations, is_pointwise};
 use crate::primitive_table::{OnGpu, on_gpu};
 use crate::{data_movement, gemm, index, soac, sort};
 use adl_ir::{Function, Lit, Op, Program, Soac, SoacKind, Stmt, Var};
-use adl_prim::{ArrayFn, Bin, DerivativeFn, GeneralFn, Prim, ReductionFn};
+use adl_prim::{Bin, DerivativeFn, GeneralFn, Prim, ReductionFn};
 use std::collections::HashMap;
 
 /// Whether an operation can be computed elementwise.
@@ -342,68 +342,11 @@ impl<'a> Exec<'a> {
             Prim::Reduction(ReductionFn::Argmin | ReductionFn::Argmax) => {
                 batched_ops::extreme(gpu, &array, prim == Prim::Reduction(ReductionFn::Argmin))?[1].clone()
             }
-            Prim::Reduction(ReductionFn::Sum) => batched_ops::sum(gpu, &array)?,
             Prim::Reduction(ReductionFn::Prod) => batched_ops::along(gpu, &array, Bin::Mul)?,
-            Prim::Reduction(ReductionFn::Cumsum | ReductionFn::Cumprod) => batched_ops::running(
-                gpu,
-                &array,
-                if prim == Prim::Reduction(ReductionFn::Cumsum) { Bin::Add } else { Bin::Mul },
-                false,
-            )?,
+            Prim::Reduction(ReductionFn::Cumprod) => batched_ops::running(gpu, &array, Bin::Mul, false)?,
             Prim::Reduction(ReductionFn::Argsort) if vector => sort::argsort_rows(gpu, &array)?,
-            Prim::Reduction(ReductionFn::Sort) if vector => {
-                let places = BatchedOperand { array: sort::argsort_rows(gpu, &array)?, each: true };
-                batched_ops::gather(gpu, batch.n, &BatchedOperand { array, each: true }, &places, false)?
-            }
-            Prim::Reduction(ReductionFn::Norm) if vector => self.norms(array, batch.n)?,
-            Prim::Reduction(ReductionFn::Mean) => {
-                let (n, sum) = (array.shape[1], batched_ops::sum(gpu, &array)?);
-                let n = if array.scalar == Scalar::F32 { Lit::F32(n as f32) } else { Lit::F64(n as f64) };
-                let n = BatchedOperand { array: self.device_number(&n)?, each: false };
-                let scalar = sum.scalar;
-                self.applied(
-                    batch.n,
-                    |v| Op::Bin(Bin::Div, v[0], v[1]),
-                    &[BatchedOperand { array: sum, each: true }, n],
-                    scalar,
-                )?
-            }
-            Prim::Array(ArrayFn::Diag) if vector => self.diagonals(array, batch.n)?,
             _ => return unsupported(format!("`{}` in iterations of a loop", prim.name())),
         })])
-    }
-
-    /// The diagonal matrix of each iteration's vector.
-    fn diagonals(&self, a: Array, trip: usize) -> Res<Array> {
-        let g = self.gpu;
-        let (n, scalar) = (a.shape[1], a.scalar);
-        let a = BatchedOperand { array: a, each: true };
-        let made = batched_ops::moved(g, trip, &a, &[n, n], |e, q| {
-            let n = e.word(n as u32);
-            format!("{q} / {n}")
-        })?;
-        // All elements off the diagonal are zero.
-        let zeros = self.zeros(scalar, vec![n, n])?;
-        let ones = data_movement::diag(g, &self.spread(&self.device_number(&Lit::Bool(true))?, vec![n])?)?;
-        self.applied(
-            trip,
-            |v| Op::Select(v[0], v[1], v[2]),
-            &[
-                BatchedOperand { array: ones, each: false },
-                BatchedOperand { array: made, each: true },
-                BatchedOperand { array: zeros, each: false },
-            ],
-            scalar,
-        )
-    }
-
-    /// The norm of each iteration's vector.
-    fn norms(&self, a: Array, n: usize) -> Res<Array> {
-        let (k, all) = (a.shape[1], BatchedOperand { array: a, each: true });
-        let one = || Factor { of: &all, rows: 0, terms: 1 };
-        let squares = batched_ops::products(self.gpu, n, (one(), one()), [1, 1, k], Bin::Mul)?.reshaped(vec![n])?;
-        let scalar = squares.scalar;
-        self.applied(n, |v| Op::Un(adl_prim::Un::Sqrt, v[0]), &[BatchedOperand { array: squares, each: true }], scalar)
     }
 
     /// A reduction or scan of each iteration's vectors.

@@ -2,10 +2,10 @@
 
 use super::numbers::{lit, val};
 use super::{Exec, ExecFrame, Value};
-use crate::array::{Array, Scalar};
+use crate::array::Array;
 use crate::error::{Check, Error, Fault, Res, unsupported};
 use crate::limits::exec_primitives::KEYS;
-use crate::{compaction, data_movement, gemm, index, pointwise, random, soac, sort};
+use crate::{compaction, data_movement, index, pointwise, random, soac, sort};
 use adl_ir::{Lit, Op, Stmt, Val, Var};
 use adl_prim::{ArrayFn, Bin, DerivativeFn, GeneralFn, Prim, RandomFn, ReductionFn};
 use std::rc::Rc;
@@ -31,14 +31,10 @@ impl<'a> Exec<'a> {
             (Prim::Array(ArrayFn::Range), [lo, hi]) => {
                 one(compaction::range(gpu, self.int(fr, *lo)?, self.int(fr, *hi)?))
             }
-            (Prim::Array(ArrayFn::Linspace), [lo, hi, n]) => {
-                one(compaction::linspace(gpu, self.float(fr, *lo)?, self.float(fr, *hi)?, self.size(fr, *n)?))
-            }
             (Prim::Array(ArrayFn::Eye), [n]) => {
                 let ones = self.spread(&self.device_number(&Lit::F64(1.0))?, vec![self.size(fr, *n)?])?;
                 one(data_movement::diag(gpu, &ones))
             }
-            (Prim::Reduction(ReductionFn::Sort), [a]) => one(sort::sort(gpu, &self.array(fr, *a)?)),
             (Prim::Reduction(ReductionFn::Argsort), [a]) => one(sort::argsort(gpu, &self.array(fr, *a)?)),
             (Prim::Array(ArrayFn::ScatterWithin), [d, at, v]) => {
                 one(index::scatter(gpu, &self.array(fr, *d)?, &self.array(fr, *at)?, &self.array(fr, *v)?))
@@ -70,13 +66,6 @@ impl<'a> Exec<'a> {
         match adl_ir::eval::host::simple(p, &numbers) {
             Ok(v) => Ok(vec![Value::Number(lit(&v)?)]),
             Err(_) => unsupported(format!("`{}`", p.name())),
-        }
-    }
-
-    fn float(&self, fr: &ExecFrame<'a>, v: Var) -> Res<f64> {
-        match self.number(fr, v)? {
-            Lit::F64(x) => Ok(x),
-            _ => unsupported("no Float in the place of one"),
         }
     }
 
@@ -148,7 +137,6 @@ impl Exec<'_> {
     /// Runs a primitive of one array.
     fn of_array(&mut self, prim: Prim, array: &Array) -> Res<Value> {
         let gpu = self.gpu;
-        let count = array.shape.first().copied().unwrap_or(0);
         match prim {
             Prim::Reduction(ReductionFn::Minimum | ReductionFn::Maximum) => {
                 soac::extreme(gpu, array, prim == Prim::Reduction(ReductionFn::Minimum)).map(|[x, _]| Value::Array(x))
@@ -156,34 +144,11 @@ impl Exec<'_> {
             Prim::Reduction(ReductionFn::Argmin | ReductionFn::Argmax) => {
                 soac::extreme(gpu, array, prim == Prim::Reduction(ReductionFn::Argmin)).map(|[_, i]| Value::Array(i))
             }
-            Prim::Array(ArrayFn::Diag) => data_movement::diag(gpu, array).map(Value::Array),
-            Prim::Reduction(ReductionFn::Trace) => soac::sum(gpu, &data_movement::diag(gpu, array)?).map(Value::Array),
             Prim::Reduction(ReductionFn::Any | ReductionFn::All) => {
                 soac::any(gpu, array, prim == Prim::Reduction(ReductionFn::All)).map(Value::Array)
             }
-            Prim::Reduction(ReductionFn::Sum) => soac::sum(gpu, array).map(Value::Array),
             Prim::Reduction(ReductionFn::Prod) => soac::along(gpu, array, Bin::Mul).map(Value::Array),
-            Prim::Reduction(ReductionFn::Cumsum) => soac::running(gpu, array, Bin::Add, false).map(Value::Array),
             Prim::Reduction(ReductionFn::Cumprod) => soac::running(gpu, array, Bin::Mul, false).map(Value::Array),
-            Prim::Reduction(ReductionFn::Mean) => {
-                let sum = Value::Array(soac::sum(gpu, array)?);
-                let n = if array.scalar == Scalar::F32 { Lit::F32(count as f32) } else { Lit::F64(count as f64) };
-                self.pair(Bin::Div, sum, Value::Number(n))
-            }
-            Prim::Reduction(ReductionFn::Variance) if array.shape.len() == 1 => {
-                let mean = self.of_array(Prim::Reduction(ReductionFn::Mean), array)?;
-                let Value::Array(d) = self.pair(Bin::Sub, Value::Array(array.clone()), mean)? else {
-                    return unsupported("no array in the place of one");
-                };
-                let Value::Array(squares) = self.pair(Bin::Mul, Value::Array(d.clone()), Value::Array(d))? else {
-                    return unsupported("no array in the place of one");
-                };
-                self.of_array(Prim::Reduction(ReductionFn::Mean), &squares)
-            }
-            Prim::Reduction(ReductionFn::Norm) => {
-                let square = Value::Array(gemm::dot(gpu, array, array)?);
-                self.made_of(&[square], |vs| Op::Un(adl_prim::Un::Sqrt, vs[0]))
-            }
             _ => unsupported(format!("`{}`", prim.name())),
         }
     }

@@ -9,7 +9,7 @@ use crate::array::Scalar;
 use crate::error::{Check, Res, unsupported};
 use crate::primitive_table::{OnGpu, on_gpu};
 use adl_ir::{Cmp, Conv, Lit, Op};
-use adl_prim::{Bin, DerivativeFn, GeneralFn, NumberFn, Prim, Un};
+use adl_prim::{Bin, DerivativeFn, GeneralFn, Prim, Un};
 
 /// A literal, except a Float zero (see [`Emit::literal`]).
 fn literal(l: &Lit) -> Res<(Scalar, String)> {
@@ -204,7 +204,6 @@ impl Emit<'_> {
                 one(*s, t)
             }
             (Prim::Compare(c), [(s, x), (_, y)]) => one(Scalar::Bool, compare(c, *s, x, y)),
-            (Prim::Number(p), _) => self.number_prim(p, args),
             (Prim::Derivative(DerivativeFn::StopGrad) | Prim::General(GeneralFn::Id), _) => Ok(args.to_vec()),
             (Prim::General(GeneralFn::Assert), [(Scalar::Bool, x), ..]) => {
                 let check = self.check(Check::Assertion);
@@ -212,24 +211,6 @@ impl Emit<'_> {
                 Ok(Vec::new())
             }
             _ => unsupported(format!("`{}` inside of a kernel", prim.name())),
-        }
-    }
-
-    fn number_prim(&mut self, prim: NumberFn, args: &[(Scalar, String)]) -> Res<Vec<(Scalar, String)>> {
-        let one = |s, t| Ok(vec![(s, t)]);
-        match (prim, args) {
-            (NumberFn::Not, [(_, x)]) => one(Scalar::Bool, format!("(!{x})")),
-            (NumberFn::Clamp, [(s, lo), (_, hi), (_, x)]) => {
-                let low = self.bin(Bin::Max, *s, x, lo)?;
-                let t = self.bin(Bin::Min, *s, &low, hi)?;
-                one(*s, t)
-            }
-            (NumberFn::IsNan, [(s, x)]) => one(Scalar::Bool, is_nan(*s, x)),
-            (NumberFn::IsInf, [(s, x)]) => one(Scalar::Bool, is_nan(*s, x).replacen("_is_nan", "_is_inf", 1)),
-            (NumberFn::ToFloat | NumberFn::F32ToFloat, [(s, x)]) => self.convert(Conv::ToF64, *s, x).map(|t| vec![t]),
-            (NumberFn::ToInt, [(s, x)]) => self.convert(Conv::ToI64, *s, x).map(|t| vec![t]),
-            (NumberFn::ToF32, [(s, x)]) => self.convert(Conv::ToF32, *s, x).map(|t| vec![t]),
-            _ => unsupported(format!("`{}` inside of a kernel", prim.row().name)),
         }
     }
 }

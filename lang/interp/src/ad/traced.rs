@@ -54,7 +54,7 @@ fn number(machine: &mut dyn Upcalls, prim: NumberFn, args: &[Value]) -> Res<Valu
             let low = arith::bin(machine, Bin::Max, args[2].clone(), a0())?;
             arith::bin(machine, Bin::Min, low, args[1].clone())
         }
-        NumberFn::ToFloat | NumberFn::F32ToFloat | NumberFn::ToF32 => convert(machine, prim, &args[0]),
+        NumberFn::ToFloat | NumberFn::ToF32 => convert(machine, prim, &args[0]),
         NumberFn::IsNan
         | NumberFn::IsInf
         | NumberFn::ToInt
@@ -72,10 +72,6 @@ fn number(machine: &mut dyn Upcalls, prim: NumberFn, args: &[Value]) -> Res<Valu
 fn reduction(machine: &mut dyn Upcalls, reduction: ReductionFn, reps: &[Value], args: &[Value]) -> Res<Value> {
     let a0 = || args[0].clone();
     match reduction {
-        ReductionFn::Sort => {
-            let order = call(machine, ReductionFn::Argsort, &[], vec![primal_of(&args[0])])?;
-            call(machine, ArrayFn::Gather, &[], vec![a0(), order])
-        }
         ReductionFn::Maximum | ReductionFn::Minimum => {
             if seq::len(&args[0]) == 0 {
                 return call(machine, reduction, reps, vec![primal_of(&args[0])]);
@@ -95,14 +91,6 @@ fn reduction(machine: &mut dyn Upcalls, reduction: ReductionFn, reps: &[Value], 
             let n = like(seq::len(&args[0]) as f64, &args[0]);
             arith::bin(machine, Bin::Div, s, n)
         }
-        ReductionFn::Variance => {
-            let mean = call(machine, ReductionFn::Mean, reps, vec![a0()])?;
-            let n = seq::len(&args[0]);
-            let spread = call(machine, ArrayFn::Replicate, &[], vec![Value::Int(n as i64), mean])?;
-            let d = arith::bin(machine, Bin::Sub, a0(), spread)?;
-            let sq = arith::bin(machine, Bin::Mul, d.clone(), d)?;
-            call(machine, ReductionFn::Mean, reps, vec![sq])
-        }
         ReductionFn::Prod => fold(machine, Bin::Mul, &args[0]),
         ReductionFn::Cumprod => cumprod(machine, &args[0]),
         ReductionFn::Cumsum => unary_rule(machine, reduction, &args[0], Rc::new(rules::Cumsum)),
@@ -114,15 +102,9 @@ fn reduction(machine: &mut dyn Upcalls, reduction: ReductionFn, reps: &[Value], 
             binary_rule(machine, reduction, &args[0], &args[1], |a, b, _, traced| Rc::new(rules::Dot { a, b, traced }))
         }
         ReductionFn::Outer => outer(machine, &args[0], &args[1]),
-        ReductionFn::MatMul | ReductionFn::Matmul => {
-            binary_rule(machine, ReductionFn::MatMul, &args[0], &args[1], |a, b, _, traced| {
-                Rc::new(rules::MatMul { a, b, traced })
-            })
-        }
-        ReductionFn::Trace => {
-            let d = call(machine, ArrayFn::Diag, &[], vec![a0()])?;
-            sum(machine, &[float_rep()], d)
-        }
+        ReductionFn::MatMul => binary_rule(machine, ReductionFn::MatMul, &args[0], &args[1], |a, b, _, traced| {
+            Rc::new(rules::MatMul { a, b, traced })
+        }),
         ReductionFn::Argsort | ReductionFn::Argmin | ReductionFn::Argmax | ReductionFn::Any | ReductionFn::All => {
             on_primals(machine, reduction, reps, args)
         }
@@ -171,14 +153,11 @@ fn array_fn(machine: &mut dyn Upcalls, prim: ArrayFn, reps: &[Value], args: &[Va
         | ArrayFn::Replicate
         | ArrayFn::Rotate
         | ArrayFn::Reverse
-        | ArrayFn::Concat
         | ArrayFn::Append
         | ArrayFn::Flatten
         | ArrayFn::Reshape
         | ArrayFn::Take
         | ArrayFn::Drop
-        | ArrayFn::First
-        | ArrayFn::Last
         | ArrayFn::Diag
         | ArrayFn::TransposeArray
         | ArrayFn::Stack => structural_call(machine, prim, args),
@@ -206,10 +185,6 @@ fn choice(m: &mut dyn Upcalls, args: &[Value]) -> Res<Value> {
 fn not_here(p: impl Into<Prim>) -> Box<Error> {
     let p = p.into();
     Error::new(codes::DOMAIN, format!("`{}` cannot be differentiated here", p.name()))
-}
-
-fn float_rep() -> Value {
-    Value::Rep(Rc::new(crate::value::Rep::Float))
 }
 
 /// A number with the precision of `v`.
@@ -474,7 +449,7 @@ fn by_columns(machine: &mut dyn Upcalls, prim: ArrayFn, args: &[Value]) -> Res<O
             .map_or(Shape::new(), |s| s[outer..].into());
         if prim == ArrayFn::Reshape {
             let more = array::ints(inner.iter().map(|n| *n as i64).collect());
-            part[0] = call(machine, ArrayFn::Concat, &[], vec![part[0].clone(), more])?;
+            part[0] = call(machine, ArrayFn::Append, &[], vec![part[0].clone(), more])?;
         }
         let out = call(machine, prim, &[], part)?;
         result = seq::shape(&out).map_or(Shape::new(), |s| s[..s.len() - inner.len()].into());

@@ -24,7 +24,6 @@ fn suits(p: Prim) -> bool {
                 | ArrayFn::Compress
                 | ArrayFn::Rotate
                 | ArrayFn::Reverse
-                | ArrayFn::Concat
                 | ArrayFn::Flatten
                 | ArrayFn::Reshape
                 | ArrayFn::Take

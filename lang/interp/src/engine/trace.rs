@@ -74,7 +74,7 @@ pub(super) fn assemble(machine: &mut dyn Upcalls, like: &Value, numbers: Vec<Val
 /// The elements of a number or an array, as Floats.
 pub(super) fn numbers(machine: &mut dyn Upcalls, v: &Value) -> Res<Vec<Value>> {
     let value = if vector_space::narrow(v) {
-        call(machine, Prim::Number(NumberFn::F32ToFloat), &[], vec![v.clone()])?
+        call(machine, Prim::Number(NumberFn::ToFloat), &[], vec![v.clone()])?
     } else {
         v.clone()
     };

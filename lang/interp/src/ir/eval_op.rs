@@ -429,7 +429,7 @@ fn concat(
         extents[0] = if gap == 0 { n } else { extents[0].saturating_sub(n) };
         args[gap] = element_ops::zero_like_elements(&args[1 - gap], extents)?;
     }
-    prim(machine, Prim::Array(ArrayFn::Concat), Ty::F64, &mut args[..2])
+    prim(machine, Prim::Array(ArrayFn::Append), Ty::F64, &mut args[..2])
 }
 
 fn cumsum(machine: &mut Machine, args: &mut [Value], reverse: bool) -> Res<Value> {

@@ -47,13 +47,9 @@ pub(super) fn apply(machine: &mut dyn Upcalls, prim: ArrayFn, reps: &[Value], ar
         ArrayFn::Iota | ArrayFn::Range | ArrayFn::Linspace | ArrayFn::Replicate | ArrayFn::Eye => {
             filled(machine, prim, args)
         }
-        ArrayFn::Reverse
-        | ArrayFn::Rotate
-        | ArrayFn::Take
-        | ArrayFn::Drop
-        | ArrayFn::Split
-        | ArrayFn::First
-        | ArrayFn::Last => picked(machine, prim, args),
+        ArrayFn::Reverse | ArrayFn::Rotate | ArrayFn::Take | ArrayFn::Drop | ArrayFn::Split => {
+            picked(machine, prim, args)
+        }
         ArrayFn::Zip | ArrayFn::Zip3 => zip(args),
         ArrayFn::Unzip | ArrayFn::Unzip3 => unzip(&args[0], if prim == ArrayFn::Unzip { 2 } else { 3 }),
         ArrayFn::Len => Ok(Value::Int(len(&args[0]) as i64)),
@@ -61,7 +57,7 @@ pub(super) fn apply(machine: &mut dyn Upcalls, prim: ArrayFn, reps: &[Value], ar
         ArrayFn::Gather => gather(InterruptFlag(machine.interrupt()), &args[0], &args[1]),
         ArrayFn::Scatter | ArrayFn::ScatterWithin => scatter(machine, prim, args),
         ArrayFn::Put => put(machine, args),
-        ArrayFn::Concat | ArrayFn::Append => append(&args[0], &args[1]),
+        ArrayFn::Append => append(&args[0], &args[1]),
         ArrayFn::Flatten => flatten(machine, &args[0]),
         ArrayFn::Reshape => {
             let x = take(args, 1);
@@ -137,18 +133,11 @@ fn picked(machine: &mut dyn Upcalls, prim: ArrayFn, args: &[Value]) -> Res<Value
             let (lo, hi) = if prim == ArrayFn::Take { (0, k) } else { (k, n) };
             if hi - lo == n { Ok(args[1].clone()) } else { part(&args[1], lo, hi) }
         }
-        ArrayFn::Split => {
+        _ => {
             let n = len(&args[1]);
             let k = cut(&args[0], n, "split")?;
             let (x, y) = (part(&args[1], 0, k)?, part(&args[1], k, n)?);
             Ok(Value::Tuple(Rc::new(Tuple(vec![x, y]))))
-        }
-        _ => {
-            let n = len(&args[0]);
-            if n == 0 {
-                return Err(Error::new(codes::EMPTY, format!("`{}` of an empty array", prim.row().name)));
-            }
-            seq::elem(machine, &args[0], if prim == ArrayFn::First { 0 } else { n - 1 })
         }
     }
 }

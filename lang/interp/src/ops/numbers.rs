@@ -31,7 +31,7 @@ pub(super) fn apply(machine: &mut dyn Upcalls, prim: NumberFn, reps: &[Value], a
         NumberFn::E => Ok(constant(reps, std::f64::consts::E)),
         NumberFn::Inf => Ok(constant(reps, f64::INFINITY)),
         NumberFn::Nan => Ok(constant(reps, f64::NAN)),
-        NumberFn::ToFloat | NumberFn::F32ToFloat => arith::convert(&args[0], Rep::Float),
+        NumberFn::ToFloat => arith::convert(&args[0], Rep::Float),
         NumberFn::ToInt => arith::convert(&compare::primal(&args[0]), Rep::Int),
         NumberFn::ToF32 => arith::convert(&args[0], Rep::F32),
     }

@@ -9,7 +9,7 @@ use crate::polling;
 use crate::upcalls::Upcalls;
 use crate::value::{Array, Buf, Kind, Rep, Shape, Value, array, compare, seq};
 use adl_prim::scalar::norm_unit;
-use adl_prim::{ArrayFn, Bin, ReductionFn, Un};
+use adl_prim::{Bin, ReductionFn, Un};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -29,7 +29,6 @@ pub(super) fn apply(
             let n = number_like(len(&value) as f64, &s);
             arith::bin(machine, Bin::Div, s, n)
         }
-        ReductionFn::Variance => variance(machine, reps, value),
         ReductionFn::Maximum | ReductionFn::Minimum => {
             let i = sorting::extreme(
                 name,
@@ -43,32 +42,15 @@ pub(super) fn apply(
         ReductionFn::Norm if len(&value) == 0 => Ok(unit(&rep_of(reps), 0)),
         ReductionFn::Norm => norm(machine, value),
         ReductionFn::Any | ReductionFn::All => Ok(Value::Bool(quantified(reduction == ReductionFn::Any, &value))),
-        ReductionFn::Trace => {
-            let d = super::call(machine, ArrayFn::Diag, &[], vec![value])?;
-            sum(machine, &d, &rep_of(reps))
-        }
-        ReductionFn::Sort | ReductionFn::Argsort => {
-            sorting::sort(InterruptFlag(machine.interrupt()), &value, reduction == ReductionFn::Argsort)
-        }
+        ReductionFn::Argsort => sorting::argsort(InterruptFlag(machine.interrupt()), &value),
         ReductionFn::Argmin | ReductionFn::Argmax => {
             let order = if reduction == ReductionFn::Argmin { Ordering::Less } else { Ordering::Greater };
             sorting::extreme(name, &value, order).map(|i| Value::Int(i as i64))
         }
         ReductionFn::Cumsum => cumulative::apply(machine, Bin::Add, value),
         ReductionFn::Cumprod => cumulative::apply(machine, Bin::Mul, value),
-        ReductionFn::MatMul | ReductionFn::Matmul => {
-            linalg::product(InterruptFlag(machine.interrupt()), &value, &args[1])
-        }
+        ReductionFn::MatMul => linalg::product(InterruptFlag(machine.interrupt()), &value, &args[1]),
     }
-}
-
-fn variance(m: &mut dyn Upcalls, reps: &[Value], v: Value) -> Res<Value> {
-    let mean = super::call(m, ReductionFn::Mean, reps, vec![v.clone()])?;
-    let n = len(&v) as i64;
-    let spread = super::call(m, ArrayFn::Replicate, &[], vec![Value::Int(n), mean])?;
-    let d = arith::bin(m, Bin::Sub, v, spread)?;
-    let sq = arith::bin(m, Bin::Mul, d.clone(), d)?;
-    super::call(m, ReductionFn::Mean, reps, vec![sq])
 }
 
 /// sqrt (sum (x * x)), computed from scaled elements if squares overflow or underflow. The derivative at 0 is

@@ -6,7 +6,6 @@ use crate::error::{Error, Res, codes};
 use crate::polling;
 use crate::value::{Array, Buf, Value, array, compare};
 use std::cmp::Ordering;
-use std::rc::Rc;
 
 /// The permutation that sorts an array.
 fn order(w: InterruptFlag, v: &Value) -> Res<Vec<usize>> {
@@ -185,13 +184,9 @@ fn by_comparison(interrupt: InterruptFlag, n: usize, order: &dyn Fn(usize, usize
     Ok(at)
 }
 
-/// The sorted elements, or the permutation that sorts them.
-pub(super) fn sort(w: InterruptFlag, v: &Value, positions: bool) -> Res<Value> {
-    let at = order(w, v)?;
-    match v {
-        Value::Array(a) if !positions => Ok(Value::Array(Rc::new(array::gather_rows(a, &at, &[at.len()])?))),
-        _ => Ok(array::ints(at.into_iter().map(|i| i as i64).collect())),
-    }
+/// The indices that sort an array.
+pub(super) fn argsort(w: InterruptFlag, v: &Value) -> Res<Value> {
+    Ok(array::ints(order(w, v)?.into_iter().map(|i| i as i64).collect()))
 }
 
 /// The index of the first extremum; a `nan` counts as more extreme than any number, so that it is not lost.
@@ -262,7 +257,7 @@ mod tests {
         want.sort_by(|i, j| compare::total(&array::elem(&a, *i), &array::elem(&a, *j)));
         let keys: Vec<u64> = elements.first().and_then(Column::keys).unwrap().collect();
         assert_eq!(by_first(InterruptFlag(&off), &keys, &elements).unwrap(), want);
-        assert_eq!(order(InterruptFlag(&off), &Value::Array(Rc::new(a))).unwrap(), want);
+        assert_eq!(order(InterruptFlag(&off), &Value::Array(std::rc::Rc::new(a))).unwrap(), want);
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn scaled(
 pub fn like(m: &mut dyn Upcalls, s: &Value, leaf: &Value) -> Res<Value> {
     match (narrow(s), narrow(leaf)) {
         (false, true) => call(m, Prim::Number(NumberFn::ToF32), &[], vec![s.clone()]),
-        (true, false) => call(m, Prim::Number(NumberFn::F32ToFloat), &[], vec![s.clone()]),
+        (true, false) => call(m, Prim::Number(NumberFn::ToFloat), &[], vec![s.clone()]),
         _ => Ok(s.clone()),
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn arithmetic(op: &Op, linear: bool, work: u64) -> u64 {
         Op::Bin(Bin::Sub, ..) if linear => work.div_ceil(2),
         Op::Bin(f, ..) => work * f.operations(),
         Op::Prim(
-            Prim::Reduction(ReductionFn::Sort | ReductionFn::Argsort)
+            Prim::Reduction(ReductionFn::Argsort)
             | Prim::General(GeneralFn::Id)
             | Prim::Derivative(DerivativeFn::StopGrad),
             _,
@@ -263,7 +263,7 @@ fn prim(p: Prim, args: &[&Val], made: u64) -> u64 {
     let each = read.max(made).max(1);
     match p {
         Prim::Derivative(DerivativeFn::StopGrad) | Prim::General(GeneralFn::Id) => 0,
-        Prim::Reduction(ReductionFn::Sort | ReductionFn::Argsort) => each * u64::from(64 - each.leading_zeros()),
+        Prim::Reduction(ReductionFn::Argsort) => each * u64::from(64 - each.leading_zeros()),
         Prim::Linalg(_) => {
             let longest = args.iter().filter_map(|v| v.arr()).flat_map(|a| a.shape.iter()).max();
             each * longest.map_or(1, |n| *n as u64).max(1)

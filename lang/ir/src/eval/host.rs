@@ -4,9 +4,8 @@ use super::arrays::{self, array, int, size};
 use super::scalar;
 use super::value::Val;
 use crate::collective::Collective;
-use crate::op::{Cmp, Conv};
 use crate::ty::Ty;
-use adl_prim::{ArrayFn, Bin, CommFn, DerivativeFn, GeneralFn, NumberFn, Prim, ReductionFn, TextFn, Un};
+use adl_prim::{ArrayFn, Bin, CommFn, DerivativeFn, GeneralFn, NumberFn, Prim, ReductionFn, TextFn};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -76,21 +75,8 @@ pub fn simple(p: Prim, args: &[Val]) -> Res {
     match p {
         Prim::Array(ArrayFn::Iota) => counting(0, size(first)? as i64),
         Prim::Array(ArrayFn::Range) => counting(int(first)?, int(arg(args, 1)?)?),
-        Prim::Array(ArrayFn::Linspace) => linspace(first, arg(args, 1)?, size(arg(args, 2)?)?),
         Prim::Array(ArrayFn::Eye) => diagonal(&ones(size(first)?)?),
-        Prim::Array(ArrayFn::Diag) => diag(first),
-        Prim::Number(NumberFn::Not) => scalar::not(first),
         Prim::Number(NumberFn::PowInt) => scalar::bin(Bin::Pow, first, arg(args, 1)?),
-        Prim::Number(NumberFn::Clamp) => {
-            scalar::bin(Bin::Min, &scalar::bin(Bin::Max, arg(args, 2)?, first)?, arg(args, 1)?)
-        }
-        Prim::Number(NumberFn::IsNan) => scalar::cmp(Cmp::Ne, first, first),
-        Prim::Number(NumberFn::IsInf) => {
-            scalar::cmp(Cmp::Eq, &scalar::un(Un::Abs, first)?, &same(first, f64::INFINITY))
-        }
-        Prim::Number(NumberFn::ToFloat | NumberFn::F32ToFloat) => scalar::convert(Conv::ToF64, first),
-        Prim::Number(NumberFn::ToInt) => scalar::convert(Conv::ToI64, first),
-        Prim::Number(NumberFn::ToF32) => scalar::convert(Conv::ToF32, first),
         Prim::Array(ArrayFn::ScatterWithin) => scatter(first, arg(args, 1)?, arg(args, 2)?),
         Prim::Text(TextFn::StrLen) => match first {
             Val::Str(s) => Ok(Val::I64(s.chars().count() as i64)),
@@ -118,11 +104,6 @@ fn of_one_rank(p: CommFn, args: &[Val]) -> Res {
 /// Functions of one array: sorting, extremes, sums.
 fn of_array(prim: Prim, input: &Val) -> Res {
     match prim {
-        Prim::Reduction(ReductionFn::Trace) => diag(input).and_then(|d| total(&d)),
-        Prim::Reduction(ReductionFn::Sort) => {
-            let order = order(input)?;
-            arrays::permute(input, |i, _| order[i])
-        }
         Prim::Reduction(ReductionFn::Argsort) => {
             Ok(Val::ints(&order(input)?.iter().map(|i| *i as i64).collect::<Vec<_>>()))
         }
@@ -130,18 +111,10 @@ fn of_array(prim: Prim, input: &Val) -> Res {
         Prim::Reduction(ReductionFn::Minimum | ReductionFn::Maximum) => {
             Ok(arrays::row(array(input)?, extreme(prim, input)?))
         }
-        Prim::Reduction(ReductionFn::Sum) => arrays::sum(input, &scalar_ty(input)),
         Prim::Reduction(ReductionFn::Prod) => {
             array(input)?.elems.iter().try_fold(same(input, 1.0), |acc, x| scalar::bin(Bin::Mul, &acc, x))
         }
         Prim::Reduction(ReductionFn::Cumprod) => running(input, Bin::Mul),
-        Prim::Reduction(ReductionFn::Cumsum) => running(input, Bin::Add),
-        Prim::Reduction(ReductionFn::Mean) => mean(input),
-        Prim::Reduction(ReductionFn::Variance) => {
-            let d = scalar::bin(Bin::Sub, input, &mean(input)?)?;
-            mean(&scalar::bin(Bin::Mul, &d, &d)?)
-        }
-        Prim::Reduction(ReductionFn::Norm) => scalar::un(Un::Sqrt, &total(&scalar::bin(Bin::Mul, input, input)?)?),
         Prim::Reduction(ReductionFn::Any) => Ok(Val::Bool(array(input)?.elems.contains(&Val::Bool(true)))),
         Prim::Reduction(ReductionFn::All) => Ok(Val::Bool(!array(input)?.elems.contains(&Val::Bool(false)))),
         other => Err(format!("the reference evaluator does not know `{}`", other.name())),
@@ -173,27 +146,9 @@ fn same(a: &Val, x: f64) -> Val {
     }
 }
 
-fn total(a: &Val) -> Res {
-    arrays::total(a, &scalar_ty(a))
-}
-
-fn mean(a: &Val) -> Res {
-    let n = arrays::rows(array(a)?).0 as f64;
-    scalar::bin(Bin::Div, &arrays::sum(a, &scalar_ty(a))?, &same(a, n))
-}
-
 fn counting(lo: i64, hi: i64) -> Res {
     arrays::volume(&[usize::try_from(hi.saturating_sub(lo)).unwrap_or(0)])?;
     Ok(Val::ints(&(lo..hi.max(lo)).collect::<Vec<_>>()))
-}
-
-fn linspace(a: &Val, b: &Val, n: usize) -> Res {
-    let (Some(a), Some(b)) = (a.float(), b.float()) else { return Err("`linspace` needs Floats".to_owned()) };
-    arrays::volume(&[n])?;
-    let at = |i: usize| {
-        if i + 1 == n && n > 1 { b } else { a + Bin::ScaleTangent.eval(b - a, i as f64 / (n.max(2) - 1) as f64) }
-    };
-    Ok(Val::floats(&(0..n).map(at).collect::<Vec<_>>()))
 }
 
 /// A square matrix with these elements on its diagonal.
@@ -203,18 +158,6 @@ fn diagonal(xs: &[Val]) -> Res {
     let zero = xs.first().map_or(Val::F64(0.0), |x| same(x, 0.0));
     let elems = (0..n * n).map(|k| if k / n == k % n { xs[k / n].clone() } else { zero.clone() }).collect();
     Ok(Val::array(vec![n, n], elems))
-}
-
-fn diag(a: &Val) -> Res {
-    let a = array(a)?;
-    match a.shape.as_slice() {
-        [_] => diagonal(&a.elems),
-        [n, m] => {
-            let d: Vec<Val> = (0..*n.min(m)).map(|i| a.elems[i * m + i].clone()).collect();
-            Ok(Val::array(vec![d.len()], d))
-        }
-        other => Err(format!("no diagonal of an array of shape {other:?}")),
-    }
 }
 
 fn running(a: &Val, op: Bin) -> Res {

@@ -44,6 +44,9 @@ pub(super) fn agree(fr: &CallFrame<'_>, s: &Stmt, outs: &[Val]) -> bool {
     // The element of an array of boxes has axes of its own.
     let mut boxes = false;
     s.op.each_operand(&mut |v| boxes |= matches!(fr.f.ty(v).scalar(), Ty::Array(..)));
-    boxes && shape.len() != fr.f.ty(*var).rank() as usize
+    // Operands without elements may have other extents.
+    let empty = out.elems.is_empty() && shape.contains(&0) && shape.len() == out.shape.len();
+    empty
+        || boxes && shape.len() != fr.f.ty(*var).rank() as usize
         || shape.iter().copied().eq(out.shape.iter().map(|n| *n as i64))
 }

@@ -3,7 +3,7 @@
 use super::{Generator, LARGEST, ScopedVar, VarKind};
 use crate::func::Var;
 use crate::op::{Lit, Op};
-use adl_prim::{ArrayFn, Prim, ReductionFn};
+use adl_prim::ReductionFn;
 
 impl Generator {
     /// A literal array of Ints.
@@ -188,24 +188,16 @@ impl Generator {
     /// Built-ins that are not IR operations of their own.
     fn built_in(&mut self, scoped: &ScopedVar, shape: &[usize]) {
         let scalar = || VarKind::Real(vec![]);
-        let call = |prim: Prim| Op::Prim(prim, vec![scoped.v]);
-        let reduction = |prim: ReductionFn| call(Prim::Reduction(prim));
-        let diagonal = || call(Prim::Array(ArrayFn::Diag));
+        let reduction = |prim: ReductionFn| Op::Prim(prim.into(), vec![scoped.v]);
         let (bound, power) = (scoped.bound, |n: usize| scoped.bound.max(1.0).powi(n as i32));
         let (op, kind, bound, damped) = match shape {
-            [extent] => match self.rng.below(9) {
-                0 => (reduction(ReductionFn::Mean), scalar(), bound, false),
-                1 => (reduction(ReductionFn::Variance), scalar(), bound * bound, true),
-                2 => (reduction(ReductionFn::Prod), scalar(), power(*extent), true),
-                3 => (reduction(ReductionFn::Cumprod), scoped.kind.clone(), power(*extent), true),
-                5 | 6 => return self.ordered(scoped),
-                7 => (reduction(ReductionFn::Maximum), scalar(), bound, false),
-                8 => (reduction(ReductionFn::Minimum), scalar(), bound, false),
-                _ if *extent <= 4 => (diagonal(), VarKind::Real(vec![*extent, *extent]), bound, false),
-                _ => return,
+            [extent] => match self.rng.below(6) {
+                0 => (reduction(ReductionFn::Prod), scalar(), power(*extent), true),
+                1 => (reduction(ReductionFn::Cumprod), scoped.kind.clone(), power(*extent), true),
+                2 => (reduction(ReductionFn::Maximum), scalar(), bound, false),
+                3 => (reduction(ReductionFn::Minimum), scalar(), bound, false),
+                _ => return self.ordered(scoped),
             },
-            [n, m] if n == m => (reduction(ReductionFn::Trace), scalar(), bound * *n as f64, true),
-            [n, m] => (diagonal(), VarKind::Real(vec![*n.min(m)]), bound, false),
             _ => return,
         };
         if damped {
@@ -221,7 +213,8 @@ impl Generator {
         let (at, k) = self.indices(shape[0]);
         let row = VarKind::Real(vec![k]);
         let some = self.one(Op::Gather { a: x.v, at, shape: None }, row.clone(), x.bound);
-        self.one(Op::Prim(Prim::Reduction(ReductionFn::Sort), vec![some]), row, x.bound);
+        let order = self.b.prim(ReductionFn::Argsort, &[some], crate::ty::Ty::shape());
+        self.one(Op::Gather { a: some, at: order, shape: None }, row, x.bound);
     }
 
     /// Operations that make arrays larger.

@@ -69,8 +69,6 @@ family! {
         ["reverse [1, 2] => [2, 1] : [2]Int"];
         Append "++": special("[n]a -> [m]a -> [_]a", 2, L::Joint), "Joins arrays, texts or lists.",
         ["[1] ++ [2, 3] => [1, 2, 3] : [3]Int", "\"a\" ++ \"b\" => \"ab\" : String"];
-        Concat "concat": special("[n]a -> [m]a -> [_]a", 2, L::Joint), "One array after the other (also `++`).",
-        ["concat [1] [2] => [1, 2] : [2]Int"];
         Flatten "flatten": special("[n][m]a -> [_]a", 1, L::In(&[0])), "The rows of a matrix, one after the other.",
         ["flatten [[1, 2], [3, 4]] => [1, 2, 3, 4] : [4]Int"];
         Reshape "reshape": special("[r]Int -> [n]a -> [_]a", 2, L::In(&[1])),
@@ -84,8 +82,6 @@ family! {
         ["take 2 [1, 2, 3] => [1, 2] : [2]Int"];
         Drop "drop": special("Int -> [n]a -> [_]a", 2, L::In(&[1])), "All but the first k elements.",
         ["drop 2 [1, 2, 3] => [3] : [1]Int"];
-        First "first": scheme("[n]a -> a", 1, L::In(&[0])), "The first element.", ["first [1, 2] => 1 : Int"];
-        Last "last": scheme("[n]a -> a", 1, L::In(&[0])), "The last element.", ["last [1, 2] => 2 : Int"];
         Len "len": scheme("[n]a -> Int", 1, L::None), "Number of elements (rows, of a matrix).", ["len [5, 6] => 2 : Int"];
         Shape "shape": special("[n]a -> [_]Int", 1, L::None), "The extents of all axes.",
         ["shape [[1, 2, 3]] => [1, 3] : [2]Int"];

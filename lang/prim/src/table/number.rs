@@ -26,6 +26,5 @@ family! {
         "The whole part, towards zero. A number that no Int holds is an error.",
         ["int (-1.5) => -1 : Int"];
         ToF32 "to_f32": elementwise("Nums a => a -> F32", 1), "Rounded to 32 bits.", ["to_f32 0.5 => 0.5 : F32"];
-        F32ToFloat "to_float": elementwise("Nums a => a -> Float", 1), "Any number as a Float.", ["to_float 1.5f32 => 1.5 : Float"];
     }
 }

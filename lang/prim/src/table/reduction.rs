@@ -10,8 +10,6 @@ family! {
         Prod "prod": special("Num a => [n]a -> a", 1, L::None), "The product of the elements.", ["prod [2, 3] => 6 : Int"];
         Mean "mean": special("Real a => [n]a -> a", 1, L::In(&[0])), "The mean of the elements; of a matrix, of its rows.",
         ["mean [1.0, 3.0] => 2.0 : Float"];
-        Variance "variance": special("Real a => [n]a -> a", 1, L::None), "Population variance.",
-        ["variance [1.0, 3.0] => 1.0 : Float"];
         Maximum "maximum": special("Ord a => [n]a -> a", 1, L::None),
         "The largest element; the derivative goes to the first of several.",
         ["maximum [1, 3, 2] => 3 : Int"];
@@ -22,8 +20,6 @@ family! {
         ["argmin [3, 1, 1] => 1 : Int"];
         Argmax "argmax": scheme("Ord a => [n]a -> Int", 1, L::None), "Index of the largest element (the first of several).",
         ["argmax [1, 3, 3] => 1 : Int"];
-        Sort "sort": scheme("Ord a => [n]a -> [n]a", 1, L::None), "In ascending order; stable, `nan` last.",
-        ["sort [3, 1, 2] => [1, 2, 3] : [3]Int"];
         Argsort "argsort": scheme("Ord a => [n]a -> [n]Int", 1, L::None), "The indices that sort an array; stable.",
         ["argsort [30, 10, 20] => [1, 2, 0] : [3]Int"];
         Cumsum "cumsum": scheme("Num a => [n]a -> [n]a", 1, L::In(&[0])), "Running sums.",
@@ -37,14 +33,10 @@ family! {
         MatMul "@": special("Num a => [n][m]a -> [m][k]a -> [n][k]a", 2, L::Bilinear),
         "Matrix product: matrix and matrix, matrix and vector, vector and matrix.",
         ["[[1.0, 2.0], [3.0, 4.0]] @ [1.0, 1.0] => [3.0, 7.0] : [2]Float"];
-        Matmul "matmul": special("Num a => [n][m]a -> [m][k]a -> [n][k]a", 2, L::Bilinear), "Matrix product (also `@`).",
-        ["matmul [[1, 2]] [[3], [4]] => [[11]] : [1][1]Int"];
         Norm "norm": special("Real a => [n]a -> a", 1, L::None),
         "Euclidean norm (of a matrix, over all elements). The derivative at 0 is 0.",
         ["norm [3.0, 4.0] => 5.0 : Float"];
         Any "any": scheme("[n]Bool -> Bool", 1, L::None), "Whether one is true.", ["any [false, true] => true : Bool"];
         All "all": scheme("[n]Bool -> Bool", 1, L::None), "Whether all are true.", ["all [false, true] => false : Bool"];
-        Trace "trace": scheme("Num a => [n][n]a -> a", 1, L::In(&[0])), "The sum of the diagonal.",
-        ["trace [[1, 2], [3, 4]] => 5 : Int"];
     }
 }

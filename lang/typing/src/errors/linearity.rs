@@ -54,6 +54,11 @@ pub(crate) enum Fault<'a> {
     TooDeep,
 }
 
+/// A hint for a fault in the body of a function that is applied.
+pub(crate) fn inside(fault: Fault<'_>, function: &str, vars: &Variables) -> String {
+    format!("in `{function}`: {}", diagnostic(fault, Span::default(), vars).message)
+}
+
 /// The message for a fault.
 pub(crate) fn diagnostic(fault: Fault<'_>, span: Span, vars: &Variables) -> Diagnostic {
     let (described, short) = (vars.described(), vars.short());

@@ -83,12 +83,8 @@ impl<'i> Infer<'i> {
     /// A reduction that adds rows as it adds numbers. On an array of rows it needs no vectors along the axis.
     fn reduces_rows(&self, f: &ast::Expr) -> Option<Prim> {
         let ast::ExprKind::Var(name) = super::apply::strip(f).kind else { return None };
-        self.prim_named(name).filter(|p| {
-            matches!(
-                p,
-                Prim::Reduction(ReductionFn::Sum | ReductionFn::Prod | ReductionFn::Mean | ReductionFn::Variance)
-            )
-        })
+        self.prim_named(name)
+            .filter(|p| matches!(p, Prim::Reduction(ReductionFn::Sum | ReductionFn::Prod | ReductionFn::Mean)))
     }
 
     /// Uses a function inside lambdas. If evaluating it costs work, it is bound outside of them first.

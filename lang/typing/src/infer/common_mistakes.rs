@@ -1,13 +1,13 @@
 //! Mistakes in calls and operands that are recognised by the source text around them.
 
 use super::Infer;
-use super::apply::{reduces, strip};
+use super::apply::strip;
 use super::op_constraints::OpConstraint;
 use crate::core;
 use crate::errors::classes::{self, quoted};
 use crate::errors::{calls, mismatch};
 use crate::ty::Ty;
-use adl_prim::{ArrayFn, Bin, Prim, ReductionFn};
+use adl_prim::{ArrayFn, Bin, Prim};
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
@@ -94,7 +94,11 @@ impl Infer<'_> {
         if let Some(p) = self.prim_named(symbol) {
             return self.too_many_for_prim(p, args, takes);
         }
-        let d = calls::too_many(args[takes].span, name, takes, args.len());
+        let mut d = calls::too_many(args[takes].span, name, takes, args.len());
+        let scheme = self.env.value(symbol).map(|g| &g.scheme.ty);
+        if self.lookup(symbol).is_none() && matches!(scheme, Some(Ty::Fun(p, _)) if matches!(**p, Ty::Array(..))) {
+            d = along_an_axis(d, symbol.as_str(), args, takes);
+        }
         match self.env.values.get(&symbol).filter(|g| g.span.file == args[0].span.file && self.lookup(symbol).is_none())
         {
             Some(g) => d.also(g.span, "it is defined here"),
@@ -105,22 +109,10 @@ impl Infer<'_> {
     /// A primitive applied to too many arguments.
     pub(super) fn too_many_for_prim(&self, prim: Prim, args: &[&ast::Expr], arity: usize) -> Diagnostic {
         let diagnostic = calls::too_many(args[arity].span, &quoted(prim.name()), arity, args.len());
-        let axis = (reduces(prim)
-            || matches!(
-                prim,
-                Prim::Reduction(
-                    ReductionFn::Argmax
-                        | ReductionFn::Argmin
-                        | ReductionFn::Sort
-                        | ReductionFn::Cumsum
-                        | ReductionFn::Cumprod
-                )
-            ))
-            && args[..2].iter().any(|a| super::along::literal(a).is_some());
         let texts: Vec<&str> = args.iter().map(|a| self.host.text(a.span)).collect();
         let extents = texts.join(", ");
         match prim {
-            _ if axis => diagnostic.hint(format!("along an axis: `along 1 {} m`", prim.name())),
+            Prim::Reduction(_) => along_an_axis(diagnostic, prim.name(), args, arity),
             Prim::Array(ArrayFn::Zeros | ArrayFn::Ones) if extents.len() < 40 => diagnostic
                 .hint(format!("a shape is written with brackets: `{} [{extents}]`", prim.name()))
                 .fix(args[0].span.to(args[args.len() - 1].span), format!("[{extents}]")),
@@ -204,4 +196,10 @@ impl Infer<'_> {
             self.diags.push(mismatch::nonlinear(d, fault, literal.then_some(keyword), self.host.text(a.span)));
         }
     }
+}
+
+/// Adds the hint for a function of one array that is given an axis too.
+fn along_an_axis(d: Diagnostic, name: &str, args: &[&ast::Expr], takes: usize) -> Diagnostic {
+    let axis = args.iter().take(2).any(|a| super::along::literal(a).is_some());
+    if takes == 1 && axis { d.hint(format!("along an axis: `along 1 {name} m`")) } else { d }
 }

@@ -7,6 +7,7 @@ use crate::core::{self, Def, Expr, ExprKind, Item};
 use crate::env::{CheckHost, Env, Global, Tables};
 use crate::errors::mismatch;
 use crate::errors::reason::Reason;
+use crate::linear::Definition;
 use crate::ty::{Class, Constraint, Scheme, Ty};
 use adl_prim::Typing;
 use adl_syntax::ast;
@@ -291,7 +292,12 @@ impl Infer<'_> {
 
     fn zonk_def(&mut self, d: Def) -> Def {
         let scheme = self.final_scheme(d.scheme);
-        Def { scheme, expr: self.checked(d.expr), ..d }
+        let expr = self.checked(d.expr);
+        if let Some(lambda) = expr.lambda() {
+            let lambda = lambda.clone();
+            self.tables.functions.insert(d.global, Definition { lambda, internal: self.internal });
+        }
+        Def { scheme, expr, ..d }
     }
 
     fn checked(&mut self, e: Expr) -> Expr {

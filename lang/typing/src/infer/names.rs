@@ -256,9 +256,7 @@ impl Infer<'_> {
     fn reduction_value(&mut self, prim: Prim, span: Span) -> Option<core::Expr> {
         if !matches!(
             prim,
-            Prim::Reduction(
-                ReductionFn::Sum | ReductionFn::Prod | ReductionFn::Mean | ReductionFn::Variance | ReductionFn::Norm
-            )
+            Prim::Reduction(ReductionFn::Sum | ReductionFn::Prod | ReductionFn::Mean | ReductionFn::Norm)
         ) {
             return None;
         }

@@ -191,7 +191,7 @@ impl Infer<'_> {
         match prim {
             Prim::Number(NumberFn::IsNan | NumberFn::IsInf) => Ty::Bool,
             p if is_logic(p) || matches!(p, Prim::CompareEach(_)) => Ty::Bool,
-            Prim::Number(NumberFn::ToFloat | NumberFn::F32ToFloat) => Ty::Float,
+            Prim::Number(NumberFn::ToFloat) => Ty::Float,
             Prim::Number(NumberFn::ToInt) => Ty::Int,
             Prim::Number(NumberFn::ToF32) => Ty::F32,
             _ => t.clone(),

@@ -109,12 +109,7 @@ impl Infer<'_> {
                 self.call(prim, &reps, vec![x], ty, span)
             }
             Prim::Reduction(
-                ReductionFn::Sum
-                | ReductionFn::Prod
-                | ReductionFn::Mean
-                | ReductionFn::Variance
-                | ReductionFn::Maximum
-                | ReductionFn::Minimum,
+                ReductionFn::Sum | ReductionFn::Prod | ReductionFn::Mean | ReductionFn::Maximum | ReductionFn::Minimum,
             ) => {
                 let (x, _, t) = self.array_arg(prim, 0, args[0]);
                 let (x, t) = self.counted(prim, x, t);
@@ -126,14 +121,6 @@ impl Infer<'_> {
                 let s = self.number(Class::Real, span, "`norm`");
                 self.operate_to(prim, vec![(x.ty.clone(), args[0].span)], s.clone(), span);
                 self.call(prim, &[], vec![x], s, span)
-            }
-            Prim::Reduction(ReductionFn::Matmul) => {
-                let cs = args.iter().map(|a| self.infer(a, None)).collect();
-                self.arith(Prim::Reduction(ReductionFn::MatMul), cs, span)
-            }
-            Prim::Array(ArrayFn::Concat) => {
-                let cs = args.iter().map(|a| self.infer(a, None)).collect();
-                self.arith(Prim::Array(ArrayFn::Append), cs, span)
             }
             Prim::HigherOrder(HigherOrderFn::Along) => self.along(args, span),
             Prim::Array(ArrayFn::Where) => {
@@ -178,7 +165,6 @@ impl Infer<'_> {
             Prim::Reduction(ReductionFn::Any | ReductionFn::All) => return Ty::Bool,
             Prim::Reduction(ReductionFn::Maximum | ReductionFn::Minimum) => Class::Ord,
             Prim::Reduction(ReductionFn::Prod) => Class::Nums,
-            Prim::Reduction(ReductionFn::Variance) => Class::Reals,
             Prim::Reduction(ReductionFn::Mean) if head != Head::Compound => Class::Reals,
             _ => Class::Space,
         };

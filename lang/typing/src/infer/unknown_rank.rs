@@ -141,14 +141,7 @@ impl Infer<'_> {
     pub(super) fn converts(prim: Prim) -> bool {
         matches!(
             prim,
-            Prim::Number(
-                NumberFn::IsNan
-                    | NumberFn::IsInf
-                    | NumberFn::ToFloat
-                    | NumberFn::F32ToFloat
-                    | NumberFn::ToInt
-                    | NumberFn::ToF32
-            )
+            Prim::Number(NumberFn::IsNan | NumberFn::IsInf | NumberFn::ToFloat | NumberFn::ToInt | NumberFn::ToF32)
         )
     }
 

@@ -256,7 +256,7 @@ impl Infer<'_> {
             (ExprKind::Prim(Prim::Bin(Bin::Min), _), Some(Ty::Array(..))) => {
                 Some("the smallest element of an array is `minimum xs`")
             }
-            (ExprKind::Prim(Prim::Array(ArrayFn::Concat), _), Some(Ty::Array(_, row)))
+            (ExprKind::Prim(Prim::Array(ArrayFn::Append), _), Some(Ty::Array(_, row)))
                 if matches!(**row, Ty::Array(..)) =>
             {
                 Some("the rows of an array, one after the other, are `flatten xs`")
@@ -294,7 +294,7 @@ impl Infer<'_> {
         let out = Lambda { params, body, linear: l.linear, name: l.name };
         if l.linear {
             let line = self.host.line(span, span);
-            if let Err(d) = crate::linear::check(&out, line) {
+            if let Err(d) = crate::linear::check(&out, &self.tables.functions, line) {
                 self.report(*d);
             }
         }

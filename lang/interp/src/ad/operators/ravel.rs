@@ -26,16 +26,16 @@ pub(super) fn ravel(machine: &mut Machine, v: &Value) -> Res<Value> {
             Some(s) => {
                 if !run.is_empty() {
                     let scalars = seq::pack(machine, std::mem::take(&mut run))?;
-                    all = call(machine, Prim::Array(ArrayFn::Concat), &[], vec![all, scalars])?;
+                    all = call(machine, Prim::Array(ArrayFn::Append), &[], vec![all, scalars])?;
                 }
                 let flat = reshape(machine, leaf, Shape::from_slice(&[s.iter().product()]))?;
-                all = call(machine, Prim::Array(ArrayFn::Concat), &[], vec![all, flat])?;
+                all = call(machine, Prim::Array(ArrayFn::Append), &[], vec![all, flat])?;
             }
         }
     }
     if !run.is_empty() {
         let scalars = seq::pack(machine, run)?;
-        all = call(machine, Prim::Array(ArrayFn::Concat), &[], vec![all, scalars])?;
+        all = call(machine, Prim::Array(ArrayFn::Append), &[], vec![all, scalars])?;
     }
     Ok(all)
 }

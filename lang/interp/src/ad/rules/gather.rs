@@ -150,7 +150,7 @@ impl Rule for Gather {
             };
             flat = Some(match flat {
                 None => t,
-                Some(f) => call(machine, Prim::Array(ArrayFn::Concat), &[], vec![f, t])?,
+                Some(f) => call(machine, Prim::Array(ArrayFn::Append), &[], vec![f, t])?,
             });
         }
         let out = take(machine, &flat.unwrap_or_default(), &self.map)?;

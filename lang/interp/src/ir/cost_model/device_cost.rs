@@ -157,7 +157,7 @@ impl Estimate<'_> {
             (Op::Dim(..) | Op::Shape(_) | Op::Reshape { .. } | Op::Drop(_) | Op::Dup(_), _) | (_, None) => {
                 Volume::default()
             }
-            (Op::Prim(Prim::Reduction(ReductionFn::MatMul | ReductionFn::Matmul), args), Some(n)) => Volume::step(
+            (Op::Prim(Prim::Reduction(ReductionFn::MatMul), args), Some(n)) => Volume::step(
                 n.saturating_mul(args.get(1).and_then(|b| self.sizes.len(*b)).map_or(1, |k| k.max(1) as u64)),
             ),
             (Op::Contract { .. }, Some(n)) => Volume::step(n.saturating_mul(8)),

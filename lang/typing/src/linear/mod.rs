@@ -1,18 +1,23 @@
 //! Decides whether the body of `lin x -> e` is linear in `x`, and reports the place where it is not.
 //!
 //! Every expression is *free* (independent of the linear variables) or *linear* (jointly linear in the linear variables
-//! it mentions).
+//! it mentions). The bodies of functions are checked where these are applied, those of earlier definitions too: so a
+//! definition needs no `lin` to be applied to linear variables, of any of its parameters.
 
-use crate::core::{Expr, ExprKind, Extent, ForKind, IndexArg, Lambda, Lit, Local, LoopKind, Tree};
+mod calls;
+
+use crate::core::{Expr, ExprKind, Extent, ForKind, GlobalId, IndexArg, Lambda, Lit, Local, LoopKind, Tree};
 use crate::errors::linearity::{self, Fault, Variables};
+use crate::limits::linear::{MAX_BODIES, MAX_NESTED};
 use crate::ty::Ty;
-use adl_prim::{ArrayFn, Bin, Fold, GeneralFn, Linearity, NumberFn, Prim, ReductionFn, Un};
+use adl_prim::{ArrayFn, Bin, GeneralFn, Prim, ReductionFn, Un};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
+use calls::Callee;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Dependence {
     Free,
     Linear,
@@ -21,23 +26,68 @@ use Dependence::{Free, Linear};
 
 type Out<T> = Result<T, Box<Diagnostic>>;
 
-struct Checker {
+/// A definition that is a function.
+#[derive(Clone)]
+pub(crate) struct Definition {
+    /// The function.
+    pub lambda: Rc<Lambda>,
+    /// Whether it is of the standard library, so that messages do not speak of its body.
+    pub internal: bool,
+}
+
+/// The definitions that are functions.
+pub(crate) type Definitions = HashMap<GlobalId, Definition>;
+
+/// What is known about the locals of an item.
+#[derive(Default)]
+struct Frame {
     kinds: HashMap<Local, Dependence>,
     /// Local functions; their bodies are checked where they are applied.
-    functions: HashMap<Local, Rc<Lambda>>,
+    functions: HashMap<Local, Callee>,
     /// Locals that are zero.
     zeros: HashSet<Local>,
+    /// For the body of a definition, the call of it that is checked.
+    call: Option<Call>,
+}
+
+/// A call of a definition in the body of the `lin`.
+#[derive(Clone)]
+struct Call {
+    name: String,
+    span: Span,
+    internal: bool,
+}
+
+struct Checker<'a> {
+    definitions: &'a Definitions,
+    /// The item of the `lin`, and the definitions whose bodies are being checked, each called by the one before.
+    frames: Vec<Frame>,
+    /// Whose locals the checked expression mentions.
+    current: usize,
+    /// The definitions whose bodies are being checked.
+    open: Vec<GlobalId>,
+    /// What calls of definitions have resulted in, by the kinds of their arguments.
+    known: HashMap<(GlobalId, Vec<Dependence>), Dependence>,
     /// The linear variables by their source names, for messages.
     vars: Variables,
     depth: usize,
+    bodies: usize,
 }
 
 /// Checks the body of a `lin`; `line` is its place for messages.
-pub(crate) fn check(lam: &Lambda, line: String) -> Result<(), Box<Diagnostic>> {
-    let vars = Variables { names: names(lam), span: None, line };
-    let mut c = Checker { kinds: HashMap::new(), functions: HashMap::new(), zeros: HashSet::new(), vars, depth: 0 };
+pub(crate) fn check(lam: &Lambda, definitions: &Definitions, line: String) -> Result<(), Box<Diagnostic>> {
+    let mut c = Checker {
+        definitions,
+        frames: vec![Frame::default()],
+        current: 0,
+        open: Vec::new(),
+        known: HashMap::new(),
+        vars: Variables { names: names(lam), span: None, line },
+        depth: 0,
+        bodies: 0,
+    };
     for p in &lam.params {
-        c.kinds.insert(p.local, Linear);
+        c.bind(p.local, Linear);
     }
     let kind = c.expr(&lam.body)?;
     c.result(kind, &lam.body)
@@ -75,7 +125,15 @@ fn discrete(t: &Ty) -> bool {
     }
 }
 
-impl Checker {
+impl Checker<'_> {
+    fn frame(&self) -> &Frame {
+        &self.frames[self.current]
+    }
+
+    fn frame_mut(&mut self) -> &mut Frame {
+        &mut self.frames[self.current]
+    }
+
     /// Whether an expression is zero, or data whose numbers are all zero.
     fn is_zero(&self, expr: &Expr) -> bool {
         match &*expr.kind {
@@ -84,7 +142,7 @@ impl Checker {
             ExprKind::Lit(Lit::Int(0)) | ExprKind::IntAt(0, _) => true,
             ExprKind::FloatAt(x, _) => *x == 0.0,
             ExprKind::Prim(Prim::General(GeneralFn::Zero), _) => true,
-            ExprKind::Local(l) if self.zeros.contains(l) => true,
+            ExprKind::Local(l) if self.frame().zeros.contains(l) => true,
             ExprKind::App(f, args) => match &*f.kind {
                 ExprKind::Prim(Prim::Array(ArrayFn::Replicate), _) => args.len() == 2 && self.is_zero(&args[1]),
                 ExprKind::Prim(Prim::Bin(Bin::Mul), _) => args.iter().any(|a| self.is_zero(a)),
@@ -102,8 +160,15 @@ impl Checker {
         }
     }
 
+    /// A message. If the fault is in the body of a definition, it is about the call of that.
     fn fault(&self, fault: Fault<'_>, span: Span) -> Box<Diagnostic> {
-        Box::new(linearity::diagnostic(fault, span, &self.vars))
+        Box::new(match &self.frame().call {
+            None => linearity::diagnostic(fault, span, &self.vars),
+            Some(call) => {
+                let message = linearity::diagnostic(Fault::NotLinear(&call.name), call.span, &self.vars);
+                if call.internal { message } else { message.hint(linearity::inside(fault, &call.name, &self.vars)) }
+            }
+        })
     }
 
     fn result(&self, kind: Dependence, e: &Expr) -> Out<()> {
@@ -136,7 +201,7 @@ impl Checker {
     }
 
     fn bind(&mut self, l: Local, k: Dependence) {
-        self.kinds.insert(l, k);
+        self.frame_mut().kinds.insert(l, k);
     }
 
     fn expr(&mut self, e: &Expr) -> Out<Dependence> {
@@ -152,19 +217,15 @@ impl Checker {
             | ExprKind::Global(_)
             | ExprKind::Prim(..) => Ok(Free),
             ExprKind::Local(l) => {
+                if let Some(Callee::Lambda(function, frame)) = self.frame().functions.get(l).cloned() {
+                    return self.value(&function, frame, expr.span);
+                }
                 // Numbers of the input that have no tangent (sizes, indices) count as free.
-                let k = self.kinds.get(l).copied().unwrap_or(Free);
+                let k = self.frame().kinds.get(l).copied().unwrap_or(Free);
                 Ok(if discrete(&expr.ty) { Free } else { k })
             }
             ExprKind::Abs(_, e) | ExprKind::Inst(e, _) => self.expr(e),
-            ExprKind::Lam(l) => {
-                // A function is checked where it is applied. A returned function must not capture linear variables.
-                let inner = self.lambda(l, &vec![Free; l.params.len()])?;
-                if inner == Linear {
-                    return Err(self.fault(Fault::Captured, expr.span));
-                }
-                Ok(Free)
-            }
+            ExprKind::Lam(l) => self.value(l, self.current, expr.span),
             ExprKind::App(f, args) => self.apply(f, args, expr),
             ExprKind::Con(_, args) | ExprKind::Tuple(args) | ExprKind::Array(args) => {
                 self.joint(&args.iter().collect::<Vec<_>>(), "this")
@@ -179,12 +240,13 @@ impl Checker {
             }
             ExprKind::Let(l, _, a, b) => {
                 if let ExprKind::Lam(lam) = &*a.kind {
-                    self.functions.insert(*l, lam.clone());
+                    let function = Callee::Lambda(lam.clone(), self.current);
+                    self.frame_mut().functions.insert(*l, function);
                 } else {
                     let k = self.expr(a)?;
                     self.bind(*l, k);
                     if self.is_zero(a) {
-                        self.zeros.insert(*l);
+                        self.frame_mut().zeros.insert(*l);
                     }
                 }
                 self.expr(b)
@@ -333,211 +395,26 @@ impl Checker {
         self.fault(Fault::NotLinear(what), span)
     }
 
-    fn lambda(&mut self, l: &Lambda, kinds: &[Dependence]) -> Out<Dependence> {
-        self.depth += 1;
-        if self.depth > 60 {
+    /// A function is checked where it is applied. As a value it must not capture linear variables.
+    fn value(&mut self, l: &Lambda, frame: usize, span: Span) -> Out<Dependence> {
+        match self.lambda(l, frame, &vec![Free; l.params.len()])? {
+            Linear => Err(self.fault(Fault::Captured, span)),
+            Free => Ok(Free),
+        }
+    }
+
+    /// The kind of the body of a function whose locals belong to a frame.
+    fn lambda(&mut self, l: &Lambda, frame: usize, kinds: &[Dependence]) -> Out<Dependence> {
+        (self.depth, self.bodies) = (self.depth + 1, self.bodies + 1);
+        if self.depth > MAX_NESTED || self.bodies > MAX_BODIES {
             return Err(self.fault(Fault::TooDeep, l.body.span));
         }
+        let caller = std::mem::replace(&mut self.current, frame);
         for (p, k) in l.params.iter().zip(kinds) {
             self.bind(p.local, *k);
         }
         let out = self.expr(&l.body);
-        self.depth -= 1;
+        (self.current, self.depth) = (caller, self.depth - 1);
         out
-    }
-
-    /// The lambda that an expression is, or that it refers to by name.
-    fn as_lambda(&self, f: &Expr) -> Option<Rc<Lambda>> {
-        match &*f.kind {
-            ExprKind::Lam(l) => Some(l.clone()),
-            ExprKind::Local(l) => self.functions.get(l).cloned(),
-            ExprKind::Inst(f, _) | ExprKind::Abs(_, f) => self.as_lambda(f),
-            _ => None,
-        }
-    }
-
-    fn apply(&mut self, expr: &Expr, args: &[Expr], whole: &Expr) -> Out<Dependence> {
-        if let ExprKind::Prim(p, _) = &*expr.kind {
-            return self.primitive(*p, args, whole);
-        }
-        if let Some(l) = self.as_lambda(expr)
-            && l.params.len() == args.len()
-        {
-            let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Dependence>>>()?;
-            return self.lambda(&l, &kinds);
-        }
-        let callee = self.expr(expr)?;
-        let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Dependence>>>()?;
-        if callee == Free && kinds.iter().all(|k| *k == Free) {
-            return Ok(Free);
-        }
-        // In `h a x` only the arrow of the linear argument must be `-o`.
-        let mut t = &expr.ty;
-        for k in &kinds {
-            match t {
-                Ty::Lin(_, r) => t = r,
-                Ty::Fun(_, r) => {
-                    if *k == Linear {
-                        return Err(self.fault(Fault::PlainFunction, expr.span));
-                    }
-                    t = r;
-                }
-                _ => break,
-            }
-        }
-        Ok(if discrete(&whole.ty) { Free } else { Linear })
-    }
-
-    fn primitive(&mut self, prim: Prim, args: &[Expr], whole: &Expr) -> Out<Dependence> {
-        let row = prim.row();
-        let op = spelled(prim);
-        match row.linearity {
-            Linearity::Mapped => return self.mapped(args),
-            Linearity::Folded(f) => return self.folded(f, op, args, whole),
-            _ => {}
-        }
-        let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Dependence>>>()?;
-        if kinds.iter().all(|k| *k == Free) {
-            return Ok(Free);
-        }
-        if matches!(prim, Prim::Array(ArrayFn::Len | ArrayFn::Shape | ArrayFn::Rank)) {
-            return Ok(Free);
-        }
-        match row.linearity {
-            Linearity::None | Linearity::Mapped | Linearity::Folded(_) => Err(self.not_linear(op, whole.span)),
-            Linearity::Joint => {
-                for (a, k) in args.iter().zip(&kinds) {
-                    if *k == Free && !self.is_zero(a) {
-                        return Err(self.fault(Fault::Constant(&format!("`{op}`")), a.span));
-                    }
-                }
-                Ok(Linear)
-            }
-            Linearity::In(places) => {
-                let mut linear_zero = Ok(());
-                for (i, k) in kinds.iter().enumerate() {
-                    let here = places.contains(&(i as u8));
-                    if *k == Linear && !here {
-                        return Err(self.not_linear(op, args[i].span));
-                    }
-                    if *k == Free && here && places.len() > 1 && !self.is_zero(&args[i]) {
-                        linear_zero = Err(self.fault(Fault::Constant(&format!("`{op}`")), args[i].span));
-                    }
-                }
-                linear_zero.map(|()| Linear)
-            }
-            Linearity::Bilinear => {
-                if kinds.iter().filter(|k| **k == Linear).count() > 1 {
-                    return Err(self.fault(Fault::BothSides(op), whole.span));
-                }
-                Ok(Linear)
-            }
-        }
-    }
-
-    /// `map f xs ...`.
-    fn mapped(&mut self, args: &[Expr]) -> Out<Dependence> {
-        let [f, data @ ..] = args else { return Ok(Free) };
-        let kinds = data.iter().map(|a| self.expr(a)).collect::<Out<Vec<Dependence>>>()?;
-        self.applied(f, &kinds)
-    }
-
-    /// The kind of the result of a function applied to elements of these kinds.
-    fn applied(&mut self, expr: &Expr, kinds: &[Dependence]) -> Out<Dependence> {
-        if let Some(l) = self.as_lambda(expr)
-            && l.params.len() == kinds.len()
-        {
-            return self.lambda(&l, kinds);
-        }
-        if kinds.iter().all(|k| *k == Free) {
-            return self.expr(expr);
-        }
-        let linear = kinds.iter().filter(|k| **k == Linear).count();
-        if let ExprKind::Prim(p, _) = &*expr.kind {
-            let fits = match p.row().linearity {
-                Linearity::Joint => linear == kinds.len(),
-                Linearity::Bilinear => linear == 1,
-                // All arguments except the one in the linear position must be free.
-                Linearity::In([at]) => linear == 1 && kinds.get(*at as usize) == Some(&Linear),
-                Linearity::In(_) | Linearity::None | Linearity::Mapped | Linearity::Folded(_) => false,
-            };
-            return if fits { Ok(Linear) } else { Err(self.not_linear(spelled(*p), expr.span)) };
-        }
-        // A function of several arguments is only known to be linear in each `-o` argument while the others are free.
-        let arrow = kinds.iter().position(|k| *k == Linear).unwrap_or_default();
-        let mut t = &expr.ty;
-        for _ in 0..arrow {
-            if let Ty::Fun(_, r) | Ty::Lin(_, r) = t {
-                t = r;
-            }
-        }
-        match t {
-            Ty::Lin(..) if linear == 1 => Ok(Linear),
-            _ => Err(self.fault(Fault::PlainMapped, expr.span)),
-        }
-    }
-
-    /// The kinds of a fold's arguments except the function. Only states and elements may be linear.
-    fn fold_kinds(&mut self, fold: Fold, op: &str, args: &[Expr]) -> Out<Vec<Dependence>> {
-        let mut kinds = vec![Free; args.len()];
-        for (i, a) in args.iter().enumerate().filter(|(i, _)| *i != fold.function as usize) {
-            kinds[i] = self.expr(a)?;
-            if kinds[i] == Linear && i != fold.elements as usize && !fold.states.contains(&(i as u8)) {
-                return Err(self.not_linear(op, a.span));
-            }
-        }
-        Ok(kinds)
-    }
-
-    /// A fold is linear, like a loop, if an initial state or a step is. Free initial states must then be zero.
-    fn folded(&mut self, fold: Fold, op: &str, args: &[Expr], whole: &Expr) -> Out<Dependence> {
-        let at = |i: u8| args.get(i as usize);
-        let (Some(function), Some(elements)) = (at(fold.function), at(fold.elements)) else {
-            // A partial application: the arguments must be free.
-            args.iter()
-                .try_for_each(|a| self.free(a, "an argument of a function that is not applied to all of them"))?;
-            return Ok(Free);
-        };
-        let kinds = self.fold_kinds(fold, op, args)?;
-        let of = |i: u8| kinds.get(i as usize).copied().unwrap_or(Free);
-        let element = if discrete(&elements.ty) { Free } else { of(fold.elements) };
-        let mut state = if fold.states.iter().any(|i| of(*i) == Linear) { Linear } else { Free };
-        let step = |me: &mut Self, state| {
-            me.applied(function, &if fold.element_first { [element, state] } else { [state, element] })
-        };
-        let mut next = step(self, state);
-        // An initial state of zero counts as linear.
-        let zero = |me: &Self, i: &u8| of(*i) == Linear || at(*i).is_none_or(|e| me.is_zero(e));
-        if state == Free && !next.as_ref().is_ok_and(|n| *n == Free) {
-            let again = step(self, Linear);
-            if next.is_ok() || again.is_ok() {
-                (state, next) = (Linear, again);
-            }
-        }
-        let next = next?;
-        if state == Free {
-            return Ok(Free);
-        }
-        if let Some(part) = fold.states.iter().find(|i| !zero(self, i)).and_then(|i| at(*i)) {
-            return Err(self.fault(Fault::Constant(&format!("`{op}`")), part.span));
-        }
-        match next {
-            Linear => Ok(Linear),
-            // A step that ignores the state and is free must return zero.
-            Free => match self.as_lambda(function) {
-                Some(l) if self.is_zero(&l.body) => Ok(Linear),
-                _ => Err(self.not_linear(op, whole.span)),
-            },
-        }
-    }
-}
-
-/// The name of a primitive in source programs.
-fn spelled(p: Prim) -> &'static str {
-    match p {
-        Prim::Number(NumberFn::PowInt) => "^",
-        Prim::Un(Un::Neg) => "-",
-        Prim::Array(ArrayFn::Put) => "{x with [i] = v}",
-        p => p.row().name,
     }
 }
