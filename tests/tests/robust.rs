@@ -84,7 +84,8 @@ fn errors_of_the_run() {
     assert_eq!(code("9223372036854775807 + 1"), "E0703");
     assert_eq!(code("int 1e300"), "E0703");
     assert_eq!(code("1 // 0"), "E0704");
-    assert_eq!(code("first (filter (fun x -> x > 1) [1])"), "E0709");
+    assert_eq!(code("first (filter (fun x -> x > 1) [1])"), "E0701");
+    assert_eq!(code("maximum (filter (fun x -> x > 1) [1])"), "E0709");
     assert_eq!(code("(1.0 :: Nil) + (1.0 :: 2.0 :: Nil)"), "E0711");
     assert_eq!(code("map (fun n -> iota n) [1, 2]"), "E0712");
     assert_eq!(code("inv [[1.0, 1.0], [1.0, 1.0]]"), "E0714");
