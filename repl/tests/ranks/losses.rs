@@ -2,6 +2,16 @@
 
 use super::{Dir, numbers, on};
 
+/// `a.adl` prints this on 1 to 4 ranks, by compiled and by taped AD.
+fn prints_everywhere(dir: &Dir, expected: &str) {
+    for ranks in [1, 2, 3, 4] {
+        for flags in [&["a.adl"][..], &["--ad", "taped", "a.adl"]] {
+            let Some(run) = on(dir, ranks, flags) else { return };
+            run.is(0, expected, "");
+        }
+    }
+}
+
 /// Every optimiser, and Hamiltonian Monte Carlo, on a loss over ranks; then on the same loss of one rank.
 const USERS: &str = "\
 let xs = for i < 40 -> (float i / 10.0, 1.0 + sin (float i / 10.0 * 1.3) * 0.7)
@@ -77,12 +87,7 @@ print (norm (grad over_ranks grid - grad alone grid) < 1e-11)
 fn what_other_systems_differentiate_wrongly() {
     let dir = Dir::new("known");
     dir.file("a.adl", RIGHT);
-    for ranks in [1, 2, 3, 4] {
-        for flags in [&["a.adl"][..], &["--ad", "taped", "a.adl"]] {
-            let Some(run) = on(&dir, ranks, flags) else { return };
-            run.is(0, "90.0\ntrue\ntrue\n", "");
-        }
-    }
+    prints_everywhere(&dir, "90.0\ntrue\ntrue\n");
     // The sum inside of the function of each rank, as in JAX 3970, is refused before anything is sent.
     dir.file("b.adl", "let own = comm.mine [1.0, 2.0]\nlet f w = comm.each (fun v -> grad (fun u -> comm.total (comm.each (fun x -> u * sum x) own)) w) own\n");
     let Some(run) = on(&dir, 2, &["b.adl"]) else { return };
@@ -127,12 +132,7 @@ print (all (map (fun x -> abs (x - g) < 1e-12 * (1.0 + abs g)) (all_of ++ [grad_
 fn all_reduces_as_components_and_in_loops() {
     let dir = Dir::new("components");
     dir.file("a.adl", COMPONENTS);
-    for ranks in [1, 2, 3, 4] {
-        for flags in [&["a.adl"][..], &["--ad", "taped", "a.adl"]] {
-            let Some(run) = on(&dir, ranks, flags) else { return };
-            run.is(0, "true\ntrue\ntrue\ntrue\n[30.0, 30.0, 30.0, 30.0, 30.0]\n6.0\ntrue\n", "");
-        }
-    }
+    prints_everywhere(&dir, "true\ntrue\ntrue\ntrue\n[30.0, 30.0, 30.0, 30.0, 30.0]\n6.0\ntrue\n");
 }
 
 /// Rules of custom derivatives send messages, below levels of which their values know nothing.

@@ -50,7 +50,7 @@ fn reals(val: &Val, k: &mut usize, f: &dyn Fn(usize, f64) -> f64) -> Val {
     }
 }
 
-/// An array with other extents, all of whose elements it had, or a value that is no such array.
+/// An array with other extents, all of whose elements it had. Other values stay as they are.
 fn rows_of(val: &Val, rows: impl Fn(usize) -> usize, others: impl Fn(usize) -> usize) -> Val {
     let Val::Array(a) = val else { return val.clone() };
     // Lists of Ints may be shapes.

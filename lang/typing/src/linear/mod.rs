@@ -6,13 +6,14 @@
 
 mod calls;
 
-use crate::core::{Expr, ExprKind, Extent, ForKind, GlobalId, IndexArg, Lambda, Lit, Local, LoopKind, Tree};
+use crate::core::{Arm, Expr, ExprKind, Extent, ForKind, GlobalId, IndexArg, Lambda, Lit, Local, LoopKind, Tree};
 use crate::errors::linearity::{self, Fault, Variables};
 use crate::limits::linear::{MAX_BODIES, MAX_NESTED};
 use crate::ty::Ty;
 use adl_prim::{ArrayFn, Bin, GeneralFn, Prim, ReductionFn, Un};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
 use calls::Callee;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -262,48 +263,13 @@ impl Checker<'_> {
                 self.free(c, "the condition of `if`")?;
                 self.joint(&[a, b], "this `if`")
             }
-            ExprKind::Match(s, root, tree, arms) => {
-                let k = self.expr(s)?;
-                self.bind(*root, k);
-                self.tree(tree, k, s)?;
-                for arm in arms {
-                    for (l, _, _) in &arm.vars {
-                        self.bind(*l, k);
-                    }
-                    if let Some(g) = &arm.guard {
-                        self.free(g, "a guard")?;
-                    }
-                }
-                let bodies: Vec<&Expr> = arms.iter().map(|a| &a.body).collect();
-                self.joint(&bodies, "this `match`")
-            }
+            ExprKind::Match(s, root, tree, arms) => self.match_arms(s, *root, tree, arms),
             ExprKind::Index(a, args) => {
-                for i in args {
-                    let parts: Vec<&Expr> = match i {
-                        IndexArg::At(e) => vec![e],
-                        IndexArg::Slice(lo, hi) => lo.iter().chain(hi).collect(),
-                    };
-                    for p in parts {
-                        self.free(p, "an index")?;
-                    }
-                }
+                self.indices(args)?;
                 let k = self.expr(a)?;
                 Ok(if discrete(&expr.ty) { Free } else { k })
             }
-            ExprKind::For(kind, vars, body, _) => {
-                for (l, _, extent) in vars {
-                    if let Extent::Bound(n) = extent {
-                        self.free(n, "the bound of an index")?;
-                    }
-                    self.bind(*l, Free);
-                }
-                let k = self.expr(body)?;
-                match kind {
-                    ForKind::Build | ForKind::Reduce(ReductionFn::Sum | ReductionFn::Mean) => Ok(k),
-                    ForKind::Reduce(p) if k == Linear => Err(self.not_linear(p.row().name, expr.span)),
-                    ForKind::Reduce(_) => Ok(Free),
-                }
-            }
+            ExprKind::For(kind, vars, body, _) => self.comprehension(kind, vars, body, expr.span),
             ExprKind::Guard(c, b, _) => {
                 self.free(c, "the condition of `[| |]`")?;
                 self.expr(b)
@@ -315,6 +281,59 @@ impl Checker<'_> {
                 }
                 Ok(Free)
             }
+        }
+    }
+
+    /// A match depends on the variable as its bodies do; what chooses an arm must not.
+    fn match_arms(&mut self, scrutinee: &Expr, root: Local, tree: &Tree, arms: &[Arm]) -> Out<Dependence> {
+        let k = self.expr(scrutinee)?;
+        self.bind(root, k);
+        self.tree(tree, k, scrutinee)?;
+        for arm in arms {
+            for (l, _, _) in &arm.vars {
+                self.bind(*l, k);
+            }
+            if let Some(guard) = &arm.guard {
+                self.free(guard, "a guard")?;
+            }
+        }
+        let bodies: Vec<&Expr> = arms.iter().map(|a| &a.body).collect();
+        self.joint(&bodies, "this `match`")
+    }
+
+    /// Indices choose elements, so that none may depend on the variable.
+    fn indices(&mut self, args: &[IndexArg]) -> Out<()> {
+        for i in args {
+            let parts: Vec<&Expr> = match i {
+                IndexArg::At(e) => vec![e],
+                IndexArg::Slice(lo, hi) => lo.iter().chain(hi).collect(),
+            };
+            for p in parts {
+                self.free(p, "an index")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Comprehensions, sums and means are linear in their bodies; other reductions are not.
+    fn comprehension(
+        &mut self,
+        kind: &ForKind,
+        vars: &[(Local, Symbol, Extent)],
+        body: &Expr,
+        span: Span,
+    ) -> Out<Dependence> {
+        for (l, _, extent) in vars {
+            if let Extent::Bound(n) = extent {
+                self.free(n, "the bound of an index")?;
+            }
+            self.bind(*l, Free);
+        }
+        let k = self.expr(body)?;
+        match kind {
+            ForKind::Build | ForKind::Reduce(ReductionFn::Sum | ReductionFn::Mean) => Ok(k),
+            ForKind::Reduce(p) if k == Linear => Err(self.not_linear(p.row().name, span)),
+            ForKind::Reduce(_) => Ok(Free),
         }
     }
 

@@ -206,7 +206,7 @@ impl Numbers {
     }
 }
 
-/// The sum of two leaves of declared data. What is no number is equal in both: cotangents keep it from their point.
+/// The sum of two leaves of declared data. Discrete leaves are equal in both: cotangents keep them from their point.
 fn sum_of_leaves(a: &Value, b: &Value) -> Res<Value> {
     if matches!(a, Value::Zero) {
         return Ok(b.clone());
