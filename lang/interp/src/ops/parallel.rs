@@ -12,6 +12,7 @@ use crate::limits::ops_parallel::{BLOCK, BLOCKS, BLOCKS_PER_POLL};
 use crate::{memory, polling};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -81,7 +82,7 @@ pub(crate) fn made<T: Copy + Default + Send>(
         interrupt.poll()?;
         let some = out.len()..blocks.min(out.len() + BLOCKS_PER_POLL);
         match &pool {
-            Some(p) => p.install(|| out.par_extend(some.into_par_iter().with_min_len(BLOCKS).map(block))),
+            Some(p) => extended_by_blocks(p, &mut out, some, &block),
             None => out.extend(some.map(block)),
         }
     }
@@ -108,15 +109,15 @@ pub(crate) fn bands<T: Send>(
     f: impl Fn(usize, &mut [T]) + Sync,
 ) -> Res<()> {
     let part = part.max(1);
-    let each = |(i, c): (usize, &mut [T])| {
+    let each = |i: usize, c: &mut [T]| {
         if !interrupt.is_set() {
             fault::point(fault::Point::Worker);
             f(i * part, c);
         }
     };
     match pool(work).filter(|_| values.len() > part) {
-        Some(p) => p.install(|| values.par_chunks_mut(part).enumerate().for_each(each)),
-        None => values.chunks_mut(part).enumerate().for_each(each),
+        Some(p) => for_each_part(&p, values, part, &each),
+        None => values.chunks_mut(part).enumerate().for_each(|(i, c)| each(i, c)),
     }
     interrupt.poll()
 }
@@ -124,7 +125,7 @@ pub(crate) fn bands<T: Send>(
 /// Applies `f` to parts of a vector, without polling for interrupts; for short work.
 pub(crate) fn parts<T: Send>(v: &mut [T], f: impl Fn(&mut [T]) + Sync + Send) {
     match pool(v.len()) {
-        Some(p) => p.install(|| v.par_chunks_mut(STRIDE).for_each(f)),
+        Some(p) => for_each_part(&p, v, STRIDE, &|_, part| f(part)),
         None => f(v),
     }
 }
@@ -158,7 +159,7 @@ pub(crate) fn each<P: Send, S>(
 pub(crate) fn extended<S, const N: usize>(
     to: &mut Vec<[f64; N]>,
     also: &mut [f64],
-    some: std::ops::Range<usize>,
+    some: Range<usize>,
     room: impl Fn() -> S + Sync + Send,
     fill: impl for<'a> Fn(&'a mut S, usize, &mut [f64]) -> &'a [f64; N] + Sync + Send,
 ) {
@@ -189,9 +190,29 @@ pub fn run_jobs<J: Send, T: Send>(jobs: Vec<J>, elements: usize, f: impl Fn(J) -
 /// The results of `f` for each of `n` indices, in order; `each` is the work per index, in element operations.
 pub(crate) fn listed<T: Send>(n: usize, each: usize, f: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     match pool(n.saturating_mul(each)) {
-        Some(p) => p.install(|| (0..n).into_par_iter().map(f).collect()),
+        Some(p) => listed_on(&p, n, &f),
         None => (0..n).map(f).collect(),
     }
+}
+
+// What follows calls rayon with functions behind pointers: its code, a tenth of this crate's, is compiled once for a
+// type of elements instead of once for each operation.
+
+fn extended_by_blocks<T: Copy + Send>(
+    pool: &ThreadPool,
+    to: &mut Vec<[T; BLOCK]>,
+    some: Range<usize>,
+    block: &(dyn Fn(usize) -> [T; BLOCK] + Sync),
+) {
+    pool.install(|| to.par_extend(some.into_par_iter().with_min_len(BLOCKS).map(block)));
+}
+
+fn for_each_part<T: Send>(pool: &ThreadPool, values: &mut [T], part: usize, f: &(dyn Fn(usize, &mut [T]) + Sync)) {
+    pool.install(|| values.par_chunks_mut(part).enumerate().for_each(|(i, c)| f(i, c)));
+}
+
+fn listed_on<T: Send>(pool: &ThreadPool, n: usize, f: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
+    pool.install(|| (0..n).into_par_iter().map(f).collect())
 }
 
 #[cfg(test)]
