@@ -64,7 +64,7 @@ class Client:
             out.append(m)
         raise TimeoutError("the cell is not idle")
 
-    def reply(self, msg_id, timeout=20):
+    def reply(self, msg_id, timeout=60):
         while True:
             m = self.kc.get_shell_msg(timeout=timeout)
             if m["parent_header"].get("msg_id") == msg_id:
