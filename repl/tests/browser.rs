@@ -1,8 +1,6 @@
 //! The live table of residuals, the protocol and the colours in `JupyterLab`, in a headless browser.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod jupyter;
+use crate::jupyter;
 
 use jupyter::{gist, jupyter, program, root, run};
 use std::io::{BufRead, BufReader, Read};

@@ -1,8 +1,6 @@
 //! The command line, tested by runs of the binary.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use common::{Dir, finish, text_of};
 use std::io::Read;

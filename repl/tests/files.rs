@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 #![cfg(unix)]
 
-mod common;
+use crate::common;
 
 use common::{Dir, Run, finish, text_of};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

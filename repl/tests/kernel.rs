@@ -1,8 +1,6 @@
 //! The kernel under Jupyter: Jupyter's own tests for kernels, behaviour that users rely on, and installation.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod jupyter;
+use crate::jupyter;
 
 use jupyter::{jupyter, run};
 use std::path::Path;

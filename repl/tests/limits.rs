@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 #![cfg(target_os = "linux")]
 
-mod common;
+use crate::common;
 
 use common::{Dir, Run, finish};
 use std::process::{Command, Stdio};

@@ -1,9 +1,6 @@
 //! `adl lsp` as an editor sees it: a process that is spoken to over its standard input and output.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-#[path = "../../editors/server/tests/client/mod.rs"]
-mod client;
+use crate::client;
 
 use client::Client;
 use lsp_server::Message;

@@ -1,7 +1,5 @@
 //! The notebooks produce the outputs that are stored in them.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

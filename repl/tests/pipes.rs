@@ -1,8 +1,6 @@
 //! Standard streams that are closed or full, and sessions on a pipe that stays open.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use common::{Dir, Run, finish};
 use std::io::{BufRead, BufReader, Write};

@@ -2,14 +2,11 @@
 //! where they are installed. What is missing is said in one line. Every run has a limit of time.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 #[path = "ranks/compositions.rs"]
 mod compositions;
 #[path = "ranks/data.rs"]
 mod data;
-mod jupyter;
 #[path = "ranks/losses.rs"]
 mod losses;
 #[path = "ranks/notebooks.rs"]

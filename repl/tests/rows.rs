@@ -1,8 +1,6 @@
 //! Tables that are read chunk by chunk: in less memory than they take, from directories, and from files that are damaged or change.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use common::Dir;
 

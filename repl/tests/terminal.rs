@@ -1,7 +1,5 @@
 //! The REPL on a pseudo-terminal: keys, menus, display while typing, pagers, colours.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use std::process::Command;
 
 #[test]

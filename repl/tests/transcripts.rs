@@ -4,9 +4,7 @@
 //! output. Each transcript runs in its own directory. `# file NAME` followed by indented lines writes a file before the
 //! following input. Blocks `console` of the book are transcripts, too.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use common::Dir;
 use std::path::Path;

@@ -1,8 +1,6 @@
 //! Arrays change in place where they have one owner, and no other name may see it: random programs that keep arrays under many names, in
 //! tuples, matrices and functions, and update them, against the same on vectors that are never shared.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_ir::generate::rng::Rng;
 use adl_tests::session;
 

@@ -1,8 +1,6 @@
 //! The benchmarks' C++ compiles and agrees with adl: values and gradients of every program in every style, at small
 //! sizes. Nothing is asserted about times.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_tests::bench::compare;
 use adl_tests::bench::native::{ByHand, sources};
 use adl_tests::bench::programs::measure;

@@ -1,7 +1,5 @@
 //! Sums under random predicates of indices against plain loops: the value and the gradient have every term once, and no other.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_tests::{echo_in, session};
 
 /// A small generator of numbers.

@@ -1,7 +1,5 @@
 //! Both derivations give the same results: every program, with derivatives by transformed code and on the tape.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_tests::{echo_in, session};
 use std::path::PathBuf;
 

@@ -4,8 +4,6 @@
 //!
 //! Blocks `console` are replayed in the binary, by `repl/tests/transcripts.rs`.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_session::Session;
 use adl_tests::Memory;
 use std::ops::Range;

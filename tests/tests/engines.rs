@@ -1,7 +1,5 @@
 //! The engines of reverse mode: one gradient by all of them, and the costs that the paper proves.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_session::Session;
 use adl_tests::functions::{FUNCTIONS, unary};
 use adl_tests::{echo_in, session};

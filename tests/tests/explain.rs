@@ -1,7 +1,5 @@
 //! `adl check --explain CODE` knows every code that is used anywhere.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use std::collections::BTreeSet;
 use std::path::Path;
 

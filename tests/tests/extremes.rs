@@ -3,8 +3,6 @@
 //!
 //! Each is evaluated at once on all points and one by one, as native code and interpreted, on transformed code and on tapes.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_prim::{ArrayFn, Bin, DerivativeFn, GeneralFn, HigherOrderFn, NumberFn, Prim, ReductionFn, Un};
 use adl_tests::precise::{Real, erf, erfc, erfinv, log_gamma};
 use adl_tests::session;

@@ -1,7 +1,5 @@
 //! Long sessions: definitions that nothing leads to are released, all others go on working.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_session::Session;
 
 /// An entry as a front end runs it: what it answers, or its error.

@@ -1,8 +1,6 @@
 //! The quick part of fuzzing: random programs against the reference evaluator, and broken texts, files and entries. The long part is
 //! `cargo run --release -p adl-tests --bin fuzz -- --minutes 60`.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_tests::fuzz::report::{FuzzPlan, front, programs};
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
 //! Programs on a GPU: Mesa's software one, which is installed where there is no other. What they print is what the CPU gives, but for the last digits of sums.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 #[path = "../../lang/gpu/tests/common/mod.rs"]
 mod common;
 

@@ -1,7 +1,5 @@
 //! `GradBench`'s problems against its own answers.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_tests::gradbench::{Tool, compare, golden, problems, recorded};
 use serde_json::{Value, json};
 use std::io::Write;

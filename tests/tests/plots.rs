@@ -1,7 +1,5 @@
 //! Module `plot` from the program to the file: what is in it, and what is refused.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_interp::value::Value;
 use adl_plotting::{Figure, Theme, picture};
 use adl_tests::{echo, session};

@@ -1,7 +1,5 @@
 //! Scripts with what they print, and wrong scripts with their errors. `UPDATE=1` rewrites the expectations.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use std::path::Path;
 
 fn expect(path: &Path, have: &str) -> Result<(), String> {

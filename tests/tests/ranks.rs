@@ -1,7 +1,5 @@
 //! Ranks are decided at each call: what that means is checked on generated programs, and printed schemes are read again.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_tests::ranks::{make, write};
 
 /// What the last of some entries answers, or the code of the first error.

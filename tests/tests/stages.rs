@@ -1,8 +1,6 @@
 //! Stages of functions: the text of every stage of every function of the examples and programs reads back as a program that holds,
 //! and has the operations that `stages.txt` records. `UPDATE=1` rewrites it.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 #[path = "../../lang/ad/tests/common/tally.rs"]
 mod tally;
 

@@ -1,7 +1,5 @@
 //! Sizes and words of the source, and the order of its crates.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 #[path = "tidy/layers.rs"]
 mod layers;
 #[path = "tidy/modules.rs"]

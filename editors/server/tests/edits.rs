@@ -1,9 +1,7 @@
 //! Random edits of real files, each followed by requests that are all answered. At the end the server knows what one
 //! that is started afresh knows.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod client;
+use crate::client;
 
 use client::{Client, repository};
 use serde_json::{Value as Json, json};

@@ -1,6 +1,6 @@
 //! Every request of an editor, with expected answers.
 
-mod client;
+use crate::client;
 
 #[test]
 fn an_editor_is_answered() {

@@ -1,7 +1,5 @@
 //! The tree-sitter grammar and the parser of adl make the same of every program of the repository.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_syntax::ast::{Binding, ExprKind, Item, ItemKind, LetGroup, Program, Stmt};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::names::each_expr;

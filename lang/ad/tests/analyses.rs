@@ -1,9 +1,7 @@
 //! What is derived from the code of linear functions, against their matrices: sparsity patterns, and whether a function
 //! is diagonal. The functions are the derivatives of each row of the table of operations, and of random loops.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_ad::Ad;
 use adl_ad::diagonal::is_diagonal;

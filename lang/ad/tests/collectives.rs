@@ -1,7 +1,5 @@
 //! Transposes of collectives, as text of the IR.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_ad::Ad;
 use adl_ir::print::{self, Style};
 use adl_ir::{Collective, FnId, Function, Program, Zeros};

@@ -1,8 +1,6 @@
 //! All passes in sequence on small hand-written functions: every pass runs the verifier internally, and the text
 //! must be as expected.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_ad::Ad;
 use adl_ir::print::{Style, function};
 use adl_ir::{Block, Builder, Lit, Loop, Op, Out, Program, Trip, Ty};

@@ -1,8 +1,6 @@
 //! A function vectorised over directions must agree with one direction at a time.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_ad::Ad;
 use adl_ad::unzip::UnzipPlan;

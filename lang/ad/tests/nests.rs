@@ -1,9 +1,7 @@
 //! Random comprehensions over one and two indices that read arrays at affine indices, some behind tests of bounds and
 //! some the wrong way round: their derivatives agree with differences, and both modes with each other.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_ad::segment::Segments;
 use adl_ad::unzip::UnzipPlan;

@@ -1,9 +1,7 @@
 //! Derivatives as numbers: every transformation against central differences, against each other, and nested, with
 //! the reference evaluator, at points away from kinks. Gradients must have the same bits under every plan.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_ad::segment::Segments;
 use adl_ad::unzip::UnzipPlan;

@@ -1,9 +1,7 @@
 //! Profiles must predict what happens: the exact bytes of residuals and the repeated work. Gradients must have the
 //! same bits.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_ad::Ad;
 use adl_ad::profile::{Count, Forecast};

@@ -2,9 +2,7 @@
 //! differences, both modes, the transpose, the transpose of the transpose, and second derivatives. The same on random
 //! chains of operations.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_ad::segment::Segments;
 use adl_ad::unzip::UnzipPlan;

@@ -1,9 +1,7 @@
 //! What J, U and T make, as text: of the small programs of these tests, and of random comprehensions. `UPDATE=1` rewrites
 //! the files in `tests/snapshots`. A rule that makes more than it did, or stores more, shows here first.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_ad::Ad;
 use adl_ad::unzip::UnzipPlan;

@@ -1,9 +1,7 @@
 //! The rules of reductions, scans and histograms, compared with the equivalent loop, with differences and with each
 //! other, for first and second derivatives; which rule is chosen; and the cost of the rules.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_ad::Ad;
 use adl_ad::segment::Segments;

@@ -2,9 +2,7 @@
 //! the claims about work of *Reverse-Mode AD of Multi-Reduce and Scan in Futhark*. A pass is the cost of the
 //! primal.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_ad::Ad;
 use adl_ad::unzip::UnzipPlan;

@@ -2,9 +2,7 @@
 //! ones, and all rows of the table of operations. `UPDATE=1` rewrites `tests/snapshots/tallies.txt`. A rule that makes
 //! more than it did, or stores more, shows here; the other snapshots show how.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_ad::Ad;
 use adl_ad::segment::Segments;

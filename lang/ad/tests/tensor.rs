@@ -1,9 +1,7 @@
 //! Comprehensions: their adjoints are comprehensions, are correct, and cost at most a constant factor more than the
 //! function.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_ad::Ad;
 use adl_ad::segment::Segments;

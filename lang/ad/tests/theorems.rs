@@ -5,9 +5,7 @@
 //!
 //! `ADL_PROGRAMS=10000` makes the run longer, `ADL_SEED=7` runs one seed; a failing program is shrunk and printed.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_ad::Ad;
 use adl_ad::segment::Segments;

@@ -1,8 +1,6 @@
 //! Compares kernels on whole arrays with plain Rust at all sizes; each runs twice and must give the same bits.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_gpu::index::{self, ByIndex};
 use adl_gpu::{Array, Check, Data, Error, Gpu, Res, data_movement, gemm, soac, sort};

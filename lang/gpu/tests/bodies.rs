@@ -1,9 +1,7 @@
 //! Loop bodies that create arrays: deferred, in scratch memory, or as rows of results. Compared with the reference
 //! evaluator.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_gpu::{Check, Data, Error, Gpu, Operand};
 use adl_ir::{FnId, Lit, Program, Val};

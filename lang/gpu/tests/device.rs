@@ -1,8 +1,6 @@
 //! Memory, batches, faults and loss of a device.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_gpu::{Array, Bound, Check, Data, Error, Fault, Gpu, Kernel};
 

@@ -1,9 +1,7 @@
 //! Whole programs and their gradients, on the device and in the reference evaluator. `ADL_PROGRAMS=1000` tests more
 //! programs.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_ad::Ad;
 use adl_gpu::exec::{self, Value};

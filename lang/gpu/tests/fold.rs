@@ -1,9 +1,7 @@
 //! Compares maps, reductions and scans with the reference evaluator or plain Rust at all sizes; each runs twice and
 //! must give the same bits.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_gpu::{Check, Data, Error, Gpu, Operand};
 use adl_ir::Program;

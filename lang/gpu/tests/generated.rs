@@ -1,9 +1,7 @@
 //! Statements of random programs, on the device and in the reference evaluator. `ADL_PROGRAMS=1000` tests more
 //! programs.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_gpu::{Array, Data, Error, Gpu, Operand, Res, Scalar, index, nest, pointwise, soac};
 use adl_ir::generate::{maps, rows};

@@ -1,9 +1,7 @@
 //! Compares contractions, positions, ranges and random numbers with the reference evaluator, and with numbers drawn on
 //! the CPU.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_gpu::exec::{self, Value};
 use adl_gpu::{Data, Error, Gpu, Scalar, random};

@@ -1,8 +1,6 @@
 //! Compares this crate's math functions with the CPU's, within their stated bounds.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_gpu::{Data, Gpu};
 use adl_prim::scalar::Gpu as OnGpu;

@@ -3,9 +3,7 @@
 //!
 //! `programs/*.ir` are the output of `adl ir --stage spec` for short functions.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_ad::Ad;
 use adl_gpu::exec::{Prepared, Value};

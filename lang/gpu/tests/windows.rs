@@ -1,8 +1,6 @@
 //! Arrays larger than one binding give the same bits as arrays in one binding.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_gpu::index::{self, ByIndex};
 use adl_gpu::{Array, Data, Error, Gpu, Res, data_movement, gemm, soac, sort};

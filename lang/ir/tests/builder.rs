@@ -1,7 +1,5 @@
 //! Functions built with [`adl_ir::Builder`]: printed and verified.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_ir::print::{self, Style};
 use adl_ir::{Block, Builder, Function, Loop, Op, Out, Program, Trip, Ty, verify, verify_linear_b};
 use adl_prim::{Bin, Un};

@@ -1,8 +1,6 @@
 //! The cost model: each linear operation beside its transpose, written by hand. The paper's Theorem 7.1,
 //! `work(T e) + inputs <= work(e) + outputs`, must hold with equality; and the dot products must agree.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_ir::eval::{self, Outcome, Val};
 use adl_ir::{FnId, parse, verify};
 

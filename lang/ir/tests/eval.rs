@@ -1,7 +1,5 @@
 //! Text programs in the reference evaluator: results computed by hand, and counted work.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_ir::eval::{self, Evaluator, Simple, Val};
 use adl_ir::{FnId, Program, parse, verify};
 

@@ -1,7 +1,5 @@
 //! Random programs: verified, printed and parsed, evaluated.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_ir::eval::{Evaluator, Simple};
 use adl_ir::generate::{self, Generated};
 use adl_ir::print::{self, Style};

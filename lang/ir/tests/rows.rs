@@ -1,10 +1,7 @@
 //! Properties of the rows of the table of operations, each on all ways to apply the operation to a small pool of
 //! numbers and arrays: type, shape rule, text form, errors, linearity, and whether tangents pass.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-#[path = "common/variants.rs"]
-mod variants;
+use crate::variants;
 
 use adl_ir::eval::{self, Val};
 use adl_ir::generate::rows::{self, Case, ELSEWHERE};

@@ -1,7 +1,5 @@
 //! The text form: literals and names, comments in the plain style, syntax errors, and invalid texts.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_ir::generate::{self, rng::Rng};
 use adl_ir::print::{self, Style};
 use adl_ir::{DataDecl, Lit, Op, Program, Ty, parse};

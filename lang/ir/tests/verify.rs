@@ -1,7 +1,5 @@
 //! For each invariant, programs that violate it, and valid programs beside them.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_ir::{Block, Builder, Function, Op, Program, Stmt, Ty, Var, parse, verify, verify_linear_b};
 use adl_prim::Bin;
 

@@ -1,8 +1,6 @@
 //! Tests of native code beyond results: errors, interrupts, recursion depth, in-place updates, memory.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_interp::error::codes;
 use adl_interp::ir::lower::Linker;

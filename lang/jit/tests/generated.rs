@@ -3,9 +3,7 @@
 //!
 //! `ADL_PROGRAMS=10000` makes the run longer; a failing seed is shrunk and printed.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_ad::Ad;
 use adl_interp::ir::evaluator_values::value_at as value;

@@ -1,8 +1,6 @@
 //! Tests of elementwise fusion: functions, rows that are read and updated, and rows that loops collect.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_interp::value::{Value, array};
 use adl_ir::{FnId, Program};

@@ -1,11 +1,8 @@
 //! Each row of the table of operations in native code, in the interpreter, and in the reference evaluator: random chains
 //! of operations, and applications that fail.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
-#[path = "../../ir/tests/common/variants.rs"]
-mod variants;
+use crate::common;
+use crate::variants;
 
 use adl_interp::ir::evaluator_values::value_at;
 use adl_interp::value::{Buf, Value};

@@ -1,9 +1,7 @@
 //! Vectorised loops give the interpreter's bits: random straight-line code, accumulations to arrays, carried numbers,
 //! inner loops, and various trip counts.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_interp::value::{Buf, Shape, Value, array};
 use adl_ir::generate::rng::Rng;

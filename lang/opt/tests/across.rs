@@ -1,7 +1,5 @@
 //! Elimination of dead results: as text, and on generated programs of which one result is read.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_ir::eval::run;
 use adl_ir::print::{self, Style};
 use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Var, VarInfo, verify};

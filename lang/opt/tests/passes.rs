@@ -1,7 +1,5 @@
 //! Golden tests of single passes, as text.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_ir::Zeros;
 use adl_ir::print::{self, Style};
 use adl_opt::Step::{self, All, Run};

@@ -1,8 +1,6 @@
 //! Random loops with affine recurrences, before and after the pass for devices: results must agree up to the last
 //! digits, and no loop with state may remain.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_ir::eval::{Arr, Val, run};
 use adl_ir::{Block, FnId, Op, Program};
 use std::fmt::Write;

@@ -2,12 +2,8 @@
 //! stays valid, and its results are the same. Chains apply every operation to results of others, so that a pass meets
 //! pairs that no program of `tests/passes` has.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-#[path = "common/steps.rs"]
-mod steps;
-#[path = "../../ir/tests/common/variants.rs"]
-mod variants;
+use crate::steps;
+use crate::variants;
 
 use adl_ir::eval::{Val, run};
 use adl_ir::generate::maps;

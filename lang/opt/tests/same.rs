@@ -1,9 +1,6 @@
 //! The optimiser between J and U changes no value and no derivative, and does not add residuals.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-#[path = "../../ad/tests/common/mod.rs"]
-mod common;
+use crate::common;
 
 use adl_ad::Ad;
 use adl_ad::segment::Segments;

@@ -1,7 +1,5 @@
 //! Tail calls as loops: as text, and with the results of before.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_ir::eval::{Val, run};
 use adl_ir::print::{self, Style};
 use adl_ir::{FnId, Op, Program, Ty};

@@ -2,12 +2,8 @@
 //! ones, and derivatives. `UPDATE=1` rewrites `tests/passes/tallies.txt`. A pass that does less than it did, or more,
 //! shows here; its own programs in `tests/passes` show how.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-#[path = "../../ad/tests/common/mod.rs"]
-mod common;
-#[path = "common/steps.rs"]
-mod steps;
+use crate::common;
+use crate::steps;
 
 use adl_ad::Ad;
 use adl_ad::unzip::UnzipPlan;

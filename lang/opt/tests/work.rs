@@ -1,8 +1,6 @@
 //! Passes on generated programs and their derivatives: results have the same bits, and the reference evaluator
 //! never counts more work.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_ad::Ad;
 use adl_ad::unzip::UnzipPlan;
 use adl_ir::Zeros;

@@ -1,9 +1,7 @@
 //! Gradients of functions of a vector. Every method of computing them, specialised and transformed, is compared to
 //! taped gradients.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 /// Functions of `x : [3]Float`.
 const FUNCTIONS: &[&str] = &[

@@ -1,8 +1,6 @@
 //! Programs for which a naive specialiser would not terminate, or would generate too much code.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use common::{check, made, made_as, signature};
 use std::time::Instant;

@@ -1,8 +1,6 @@
 //! The examples of the standard modules, specialised.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 /// The reasons why some examples are not specialised, and how many they are.
 const REFUSED: &[&str] = &[

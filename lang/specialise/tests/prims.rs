@@ -1,8 +1,6 @@
 //! The examples of every built-in, specialised.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_prim::{DerivativeFn, Prim, TextFn};
 

@@ -1,8 +1,6 @@
 //! Programs with every construct: specialised code and the interpreter agree.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use common::check;
 

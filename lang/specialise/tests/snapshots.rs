@@ -1,8 +1,6 @@
 //! The IR of small programs, as text. `UPDATE=1` rewrites `tests/ir/*.ir`.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_specialise::Root;
 

@@ -3,8 +3,6 @@
 //! A file is a list of cases `=== name`, the program, `---`, the outcome. `UPDATE=1` rewrites the
 //! outcomes.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::SourceMap;
 use std::fmt::Write;

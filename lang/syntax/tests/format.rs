@@ -1,9 +1,7 @@
 //! `adl fmt`: snapshots in `tests/formatting/*.txt` (source, `---`, canonical text; `UPDATE=1` rewrites), and its
 //! guarantees for every available program.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_syntax::format::{WIDTH, format, format_counting};
 use adl_syntax::span::FileId;

@@ -1,8 +1,6 @@
 //! Parsing is total: no text makes it panic, hang, or build a tree that is too deep.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_syntax::span::FileId;
 use common::Random;

@@ -1,8 +1,6 @@
 //! The repository's own programs parse.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_syntax::span::FileId;
 

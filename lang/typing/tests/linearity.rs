@@ -1,8 +1,6 @@
 //! Which functions `lin` accepts.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use common::Checker;
 

@@ -1,8 +1,6 @@
 //! Large programs. If checking them took quadratic time or worse, these tests would not finish.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 #[path = "../../../tests/src/bench/large.rs"]
 mod large;
 

@@ -1,8 +1,6 @@
 //! Sizes named by the parameters of functions inside expressions.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use common::Checker;
 

@@ -1,8 +1,6 @@
 //! Checking is total: randomly mutated declarations and programs give errors but never a panic.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use common::Checker;
 

@@ -1,6 +1,6 @@
 //! Runs the built binary in a temporary directory.
 
-#![allow(dead_code, reason = "each test binary uses some of it")]
+#![allow(dead_code, reason = "each test program uses some of it")]
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

@@ -1,0 +1,8 @@
+//! The tests of the language server, one program: each would take as long to link as to compile.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+mod client;
+mod edits;
+mod requests;
+mod tree_sitter;

@@ -1,0 +1,13 @@
+//! The tests of the IR, one program: each would take as long to link as to compile.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+mod builder;
+mod cost;
+mod eval;
+mod property;
+mod rows;
+mod text;
+#[path = "common/variants.rs"]
+mod variants;
+mod verify;

@@ -1,0 +1,12 @@
+//! The tests of native code, one program: each would take as long to link as to compile.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+mod behaviour;
+mod common;
+mod generated;
+mod groups;
+mod rows;
+#[path = "../../ir/tests/common/variants.rs"]
+mod variants;
+mod vector_loops;

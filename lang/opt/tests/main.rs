@@ -1,0 +1,18 @@
+//! The tests of the passes, one program: each would take as long to link as to compile.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+mod across;
+#[path = "../../ad/tests/common/mod.rs"]
+mod common;
+mod passes;
+mod recurrences;
+mod rows;
+mod same;
+#[path = "common/steps.rs"]
+mod steps;
+mod tails;
+mod tallies;
+#[path = "../../ir/tests/common/variants.rs"]
+mod variants;
+mod work;

@@ -1,0 +1,44 @@
+//! The tests of the language, one program: each would take as long to link as to compile.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+mod absent_arrays;
+mod aliases;
+mod bench;
+mod bounds;
+mod brackets;
+mod broadcasting;
+mod compiled;
+mod data;
+mod derivations;
+mod docs;
+mod effects;
+mod elements;
+mod engines;
+mod examples;
+mod explain;
+mod extremes;
+mod forget;
+mod fuzz;
+mod gpu;
+mod gradbench;
+mod gradients;
+mod hot;
+mod interrupts;
+mod late_functions;
+mod lints;
+mod operators;
+mod plans;
+mod plots;
+mod primitives;
+mod programs;
+mod ranks;
+mod ratios;
+mod robust;
+mod session;
+mod small_matrices;
+mod stages;
+mod strips;
+mod tables;
+mod tidy;
+mod types;
