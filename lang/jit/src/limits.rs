@@ -85,6 +85,14 @@ pub(crate) mod emit_vector_loop_prologue {
     pub const ITERATIONS: i64 = 1 << 14;
 }
 
+/// Limits of `emit::vector_loop::rows`.
+pub(crate) mod emit_vector_loop_rows {
+    /// The largest number of inner loops of a vectorised loop.
+    pub const INNER_LOOPS: usize = 40;
+    /// The largest length of a row whose elements are read: eight iterations' rows then take 16 KiB of the L1 cache.
+    pub const LONGEST: i64 = 256;
+}
+
 /// Limits of `fast_paths`.
 pub(crate) mod fast_paths {
     /// The number of multiplications above which the interpreter computes a product, on all threads.

@@ -389,3 +389,65 @@ fn bounds_of_loops_inside_are_the_interpreters() {
         }
     }
 }
+
+/// Lengths of rows: fewer elements than partial sums, more, the most that are stored, and more.
+const LENGTHS: [usize; 8] = [1, 2, 5, 8, 33, 100, 256, 257];
+
+#[test]
+fn rows_that_are_read_again_are_the_interpreters() {
+    // Some elements of v13 are NaN. The bound of v60 is the length of a row.
+    let text = "fn f0 f (v0: i64, v1: []f64, v2: []f64, v3: i64, v4: [][]f64) -> ([]f64, []f64, []f64, []f64, f64) {
+        v5: []f64, v6: []f64, v7: []f64, v8: []f64, v9: i64 = loop for v0 over (v1, v4) out (collect, collect, collect, collect) (v10: i64, v11: f64, v12: []f64) {
+          v13: []f64, v14: []f64, v15: i64 = loop for v3 over (v2, v12) out (collect, collect) (v16: i64, v17: f64, v18: f64) {
+            v19: f64 = sub v17 v11
+            v20: f64 = log v19
+            v21: f64 = exp v18
+            v22: f64 = mul v21 v11
+            return v20, v22 }
+          v23: i64 = prim argmax v13
+          v24: f64 = index v13 [v23]
+          v25: f64 = index v12 [v23]
+          v26: f64 = index v2 [v23]
+          v27: f64 = prim minimum v12
+          v28: i64 = prim argmin v14
+          v29: f64 = index v13 [v28]
+          v30: f64 = prim maximum v14
+          v31: bool = gt v25 v29
+          v32: f64, v33: f64 = if v31 {
+            v34: []f64, v35: i64 = loop for v3 over (v14) out (collect) (v36: i64, v37: f64) {
+              v38: bool = eq v36 v28
+              v39: f64 = if v38 { return v11 } else {
+                v40: f64 = sub v37 v27
+                v41: f64 = exp v40
+                return v41 }
+              return v39 }
+            v42: f64 = sum v34
+            v43: f64 = log1p v42
+            return v43, v42 } else { return v24, v26 }
+          v44: f64, v45: []f64, v46: f64, v47: i64 = loop for v3 reverse carry (v11) over (v14, v13) out (collect, sum) (v48: i64, v49: f64, v50: f64, v51: f64) {
+            v52: f64 = mul v49 v50
+            v53: f64 = max v51 v49
+            v54: f64 = sub v52 v53
+            return v52, v54, v50 }
+          v59: i64 = dim 0 v14
+          v60: f64, v61: i64 = loop for v59 carry (v46) over (v45) (v62: i64, v63: f64, v64: f64) {
+            v65: f64 = index v14 [v62]
+            v66: f64 = mul v65 v64
+            v67: f64 = add v63 v66
+            return v67 }
+          v68: bool = lt v23 v28
+          v69: f64 = to_f64 v23
+          v70: f64 = select v68 v69 v30
+          return v32, v33, v60, v70 }
+        v80: f64 = sum v5
+        return v5, v6, v7, v8, v80 }";
+    for n in ITERATIONS.into_iter().filter(|n| *n < 3000) {
+        for m in LENGTHS {
+            let (n, k) = (n.min(200_000 / m), m as i64);
+            check(text, &[Value::Int(n as i64), vector(n, 3), vector(m, 11), Value::Int(k), matrix(n, m, 7)]);
+        }
+        let (p, f) = program(text);
+        let none = [Value::Int(n as i64), vector(n, 3), vector(0, 11), Value::Int(0), matrix(n, 0, 7)];
+        assert_eq!(both(&p, f, &none).is_err(), n > 0);
+    }
+}

@@ -3,18 +3,22 @@
 //!
 //! A loop-invariant number is a scalar; other numbers are vectors of two lanes, several of which are processed side by
 //! side. Branches are if-converted: both arms are computed, and results are selected. An arm that is not taken adds -0,
-//! which is exact. Scratch memory starts with the totals, followed by buffers for the terms of sums and the buffers of
-//! the stages ([`super::libm_stages`]).
+//! which is exact. Scratch memory starts with the totals, followed by buffers for the terms of sums, the buffers of the
+//! stages ([`super::libm_stages`]), rows ([`super::rows`]), and hoisted functions ([`hoisted`]).
 
+mod hoisted;
 mod inner_loops;
 mod stage_calls;
+mod stored_rows;
 mod totals;
 
 use super::super::state::{EmitSite, FunctionFrame, HeldValues, LoopNest};
 use super::super::{Emit, LOOSE, TRUSTED, machine_type};
 use super::libm_stages::{self, MathFunction, Stages};
 use super::plan::{At, Carry, Int, Node, VarClass, VectorPlan};
+use super::rows::Element;
 pub(super) use crate::limits::emit_vector_loop_kernel::STRIP;
+use crate::limits::emit_vector_loop_rows as rows;
 use crate::scalar_math;
 use crate::shims;
 use adl_ir::{Block, Cmp, Conv, Lit, Loop, Op, Stmt, Ty, Var};
@@ -152,6 +156,7 @@ impl Kernel<'_, '_, '_, '_> {
             self.words.insert(w, x);
         }
         self.clear_totals();
+        self.hoist();
         let loops = !self.k.stored.is_empty()
             || self.k.p.carry.iter().any(|c| *c != Carry::Same)
             || self.k.totals.iter().any(|t| matches!(t, Total::Out(_)));
@@ -337,6 +342,10 @@ impl Kernel<'_, '_, '_, '_> {
                 let x = self.load(*a, at);
                 self.env.insert(*v, x);
             }
+            if let Some((row, at)) = self.k.p.rows.elements.get(v) {
+                let x = self.row_element(&Element::Row(*row, *at));
+                self.env.insert(*v, x);
+            }
         }
     }
 
@@ -478,8 +487,9 @@ impl Kernel<'_, '_, '_, '_> {
         }
         let [out] = stmt.outs[..] else { return };
         self.elements(&[out]);
-        if !matches!(self.k.p.classes.get(&out), Some(VarClass::Float | VarClass::Bool))
+        if !matches!(self.k.p.classes.get(&out), Some(VarClass::Float | VarClass::Bool | VarClass::Position(_)))
             || self.k.p.elements.contains_key(&out)
+            || self.k.p.rows.elements.contains_key(&out)
         {
             return;
         }
@@ -516,7 +526,7 @@ impl Kernel<'_, '_, '_, '_> {
         match &s.op {
             Op::Lit(Lit::F64(x)) => LaneValue::One(self.e.b.ins().f64const(*x)),
             Op::Lit(Lit::Bool(x)) => LaneValue::One(self.e.b.ins().iconst(machine_type(&Ty::Bool), i64::from(*x))),
-            op if MathFunction::of(op).is_some() => self.function(op),
+            op if MathFunction::of(op).is_some() => self.function_or_hoisted(s.outs[0], op),
             Op::Un(op, a) => {
                 let a = self.float(*a);
                 self.each(&[&a], &mut |k, x| k.e.un(*op, x[0]))
@@ -543,6 +553,7 @@ impl Kernel<'_, '_, '_, '_> {
                 }
                 _ => self.float(*a),
             },
+            Op::Prim(..) | Op::Index { .. } => self.found_in_row(s.outs[0]),
             // The row stands for its sum.
             Op::Sum { a, .. } => self.float(*a),
             _ => LaneValue::One(self.e.b.ins().f64const(0.0)),
@@ -695,5 +706,6 @@ fn of_totals(totals: &[Total]) -> i64 {
 
 /// The scratch size of a kernel, in Floats.
 pub(super) fn room(x: &super::VectorLoop) -> i64 {
-    of_totals(&x.totals) + STRIP * x.stages.buffers as i64
+    let rows = rows::LONGEST * (2 * x.side() * x.p.rows.stored.len() + x.p.rows.hoisted.len()) as i64;
+    of_totals(&x.totals) + STRIP * x.stages.buffers as i64 + rows
 }

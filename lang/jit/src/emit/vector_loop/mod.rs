@@ -5,7 +5,7 @@
 //! straight-line Float code, branches, array elements at sums and products of indices, and inner loops whose trip count
 //! is the same in all iterations ([`plan`]). Order-dependent accumulations keep their order ([`dependence`]). Sums of loop
 //! outputs are computed per strip, without materialising the terms. Functions such as `exp` are called on whole strips
-//! ([`libm_stages`]).
+//! ([`libm_stages`]). Rows that an iteration reads again lie in scratch memory ([`rows`]).
 //!
 //! This path runs if all arrays are materialised, all accesses are in bounds, and the trip count is large enough.
 //! Otherwise the loop runs sequentially.
@@ -16,6 +16,7 @@ mod libm_stages;
 mod params;
 mod plan;
 mod prologue;
+mod rows;
 
 use super::{Emit, EmitSite, Scope, is_ref};
 use crate::limits::emit_vector_loop::SHORT;
@@ -42,6 +43,20 @@ struct VectorLoop<'b> {
     /// The statements after the loop that sum outputs, and their results.
     sums: Vec<(u32, Var)>,
     falls: bool,
+}
+
+impl VectorLoop<'_> {
+    /// The number of vectors side by side.
+    fn side(&self) -> usize {
+        match (self.p.inner.is_empty(), self.stages.size().unwrap_or(self.p.size)) {
+            _ if self.p.calls_inside => 4,
+            // Most work is in inner loops, whose values stay in registers if there are few.
+            (false, _) if self.p.inside <= SHORT => 4,
+            (false, ..12) => 4,
+            (_, ..28) => 2,
+            _ => 1,
+        }
+    }
 }
 
 impl Emit<'_, '_, '_> {
@@ -84,14 +99,6 @@ impl Emit<'_, '_, '_> {
     fn define_trip(&mut self, vector_loop: &VectorLoop) -> Option<FuncId> {
         let stored: Vec<(usize, usize)> =
             vector_loop.stored.iter().copied().zip(vector_loop.w.outs.iter().copied()).collect();
-        let side = match (vector_loop.p.inner.is_empty(), vector_loop.stages.size().unwrap_or(vector_loop.p.size)) {
-            _ if vector_loop.p.calls_inside => 4,
-            // Most work is in inner loops, whose values stay in registers if there are few.
-            (false, _) if vector_loop.p.inside <= SHORT => 4,
-            (false, ..12) => 4,
-            (_, ..28) => 2,
-            _ => 1,
-        };
         kernel::define(
             self,
             &kernel::KernelJob {
@@ -102,7 +109,7 @@ impl Emit<'_, '_, '_> {
                 stored: &stored,
                 totals: &vector_loop.totals,
                 falls: vector_loop.falls,
-                side,
+                side: vector_loop.side(),
             },
         )
     }

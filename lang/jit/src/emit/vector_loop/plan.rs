@@ -3,12 +3,14 @@
 use super::super::group::CHUNK;
 use super::super::group::is_plain;
 use super::libm_stages::MathFunction;
+use super::rows::RowReads;
 use crate::handle::ValueForm;
 use crate::limits::emit_vector_loop_plan::{ARMS, FUNCTION, LONGEST, STRIDED};
+use crate::limits::emit_vector_loop_rows as rows;
 use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Cmp, GeneralFn, Prim};
 use smallvec::SmallVec;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The bound on bits of Ints from outside in a vectorised loop. It is checked at run time.
 pub(super) const BITS: u32 = 29;
@@ -61,8 +63,10 @@ pub(super) enum VarClass {
     Int(Node),
     /// An array bound outside, or the subarray at leading indices.
     Part(usize, At),
-    /// A row that an inner loop collects, to be summed or added to an array.
+    /// A row that an inner loop collects.
     Row(usize),
+    /// An Int below a bound that differs from iteration to iteration. In the kernel it is a Float.
+    Position(Node),
     /// An array that is accumulated to.
     Sum(usize),
 }
@@ -106,14 +110,24 @@ pub(super) struct Inner {
     /// The largest trip count with which the outer loop is vectorised.
     pub longest: i64,
     /// What its rows may be used for.
-    rows: RowUse,
+    pub rows: RowUse,
 }
 
-/// What the rows of an inner loop may be used for, besides nothing.
+/// What the rows of an inner loop may be used for, besides their elements.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct RowUse {
-    sum: bool,
-    add: bool,
+pub(super) struct RowUse {
+    pub sum: bool,
+    pub add: bool,
+}
+
+/// Assertions of the body, which are checked before the loop.
+#[derive(Default)]
+pub(super) struct Checks {
+    /// Bools bound outside that must be true.
+    pub bools: Vec<Var>,
+    /// Loop-invariant Int comparisons, and those that must be true.
+    compared: HashMap<Var, (Cmp, Node, Node)>,
+    pub ints: Vec<(Cmp, Node, Node)>,
 }
 
 /// The plan of a vectorised loop.
@@ -128,14 +142,12 @@ pub(super) struct VectorPlan {
     pub numbers: Vec<Var>,
     /// Accesses that must be in bounds.
     pub reads: Vec<(usize, At)>,
-    /// Bools bound outside that must be true.
-    pub holds: Vec<Var>,
-    /// Loop-invariant Int comparisons, and those that must be true.
-    compared: HashMap<Var, (Cmp, Node, Node)>,
-    pub hold: Vec<(Cmp, Node, Node)>,
+    pub checks: Checks,
     pub sums: Vec<LoopSum>,
     pub carry: Vec<Carry>,
     pub inner: Vec<Inner>,
+    /// The rows whose elements are read.
+    pub rows: RowReads,
     /// Results of functions that are called on a strip of iterations.
     pub calls: Vec<Var>,
     /// Whether inner loops call functions.
@@ -166,12 +178,11 @@ pub(super) fn plan(func: &Function, ir_loop: &Loop) -> Option<VectorPlan> {
         arrays: Vec::new(),
         numbers: Vec::new(),
         reads: Vec::new(),
-        holds: Vec::new(),
-        compared: HashMap::new(),
-        hold: Vec::new(),
+        checks: Checks::default(),
         sums: Vec::new(),
         carry: Vec::new(),
         inner: Vec::new(),
+        rows: RowReads::default(),
         calls: Vec::new(),
         calls_inside: false,
         size: 0,
@@ -180,7 +191,7 @@ pub(super) fn plan(func: &Function, ir_loop: &Loop) -> Option<VectorPlan> {
         sequential: false,
         meets: None,
     };
-    let mut analysis = LoopAnalysis { f: func, p: plan, literals: None };
+    let mut analysis = LoopAnalysis { f: func, p: plan, literals: None, invariant: HashSet::new() };
     let iteration = analysis.node(Int::Iteration)?;
     let (index, rest) = body.params.split_first()?;
     analysis.p.classes.insert(*index, VarClass::Int(iteration));
@@ -204,6 +215,7 @@ pub(super) fn plan(func: &Function, ir_loop: &Loop) -> Option<VectorPlan> {
         return None;
     }
     analysis.p.sequential |= analysis.p.carry.contains(&Carry::Fold);
+    analysis.end_rows();
     analysis.bound_rows()?;
     super::dependence::check(&mut analysis.p)?;
     Some(analysis.p)
@@ -211,16 +223,18 @@ pub(super) fn plan(func: &Function, ir_loop: &Loop) -> Option<VectorPlan> {
 
 /// The enclosing loops and branch arms of a block.
 #[derive(Clone)]
-struct Around {
-    loops: Vec<usize>,
+pub(super) struct Around {
+    pub loops: Vec<usize>,
     arm: bool,
 }
 
-struct LoopAnalysis<'a> {
-    f: &'a Function,
-    p: VectorPlan,
+pub(super) struct LoopAnalysis<'a> {
+    pub f: &'a Function,
+    pub p: VectorPlan,
     /// The Int literals of the function, computed on first use.
     literals: Option<HashMap<Var, i64>>,
+    /// Numbers and Bools of the body that are the same in all iterations.
+    invariant: HashSet<Var>,
 }
 
 /// Collects the Int literals of a block and its nested blocks.
@@ -250,13 +264,17 @@ fn uses(b: &Block, v: Var) -> usize {
 
 /// The cost of evaluating the statements of an arm.
 fn weight(b: &Block) -> usize {
-    let of = |s: &Stmt| if MathFunction::of(&s.op).is_some_and(|f| f.0.is_quick()) { FUNCTION } else { 1 };
+    let of = |s: &Stmt| {
+        let inside =
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || s.op.blocks().into_iter().map(weight).sum::<usize>());
+        inside + if MathFunction::of(&s.op).is_some_and(|f| f.0.is_quick()) { FUNCTION } else { 1 }
+    };
     b.stmts.iter().map(of).sum()
 }
 
 impl LoopAnalysis<'_> {
     /// The node of an Int expression. `None` if it may become too large.
-    fn node(&mut self, op: Int) -> Option<Node> {
+    pub(super) fn node(&mut self, op: Int) -> Option<Node> {
         if let Some(k) = self.p.ints.iter().position(|i| i.op == op) {
             return Some(k);
         }
@@ -311,7 +329,7 @@ impl LoopAnalysis<'_> {
     }
 
     /// Classifies a variable.
-    fn class(&mut self, var: Var) -> Option<VarClass> {
+    pub(super) fn class(&mut self, var: Var) -> Option<VarClass> {
         if let Some(c) = self.p.classes.get(&var) {
             return Some(c.clone());
         }
@@ -371,12 +389,14 @@ impl LoopAnalysis<'_> {
 
     /// Classifies the elements that a loop iterates over.
     fn elements(&mut self, params: &[Var], xs: &[Var], index: Node) -> Option<()> {
-        for (p, x) in params.iter().zip(xs) {
-            let VarClass::Part(a, mut at) = self.class(*x)? else { return None };
-            at.push(index);
-            self.place(*p, a, at)?;
-        }
-        Some(())
+        params.iter().zip(xs).try_for_each(|(p, x)| match self.class(*x)? {
+            VarClass::Row(inner) => self.row_element(*p, (*x, inner), index),
+            VarClass::Part(a, mut at) => {
+                at.push(index);
+                self.place(*p, a, at)
+            }
+            _ => None,
+        })
     }
 
     /// Classifies an element or a subarray.
@@ -384,6 +404,9 @@ impl LoopAnalysis<'_> {
         let rank = ValueForm::of(self.f.ty(self.p.arrays[a])).rank();
         let class = match self.f.ty(var) {
             Ty::F64 if at.len() == rank => {
+                if at.iter().all(|n| self.p.ints[*n].step == Some(0)) {
+                    self.invariant.insert(var);
+                }
                 self.p.reads.push((a, at.clone()));
                 self.p.elements.insert(var, (a, at));
                 VarClass::Float
@@ -411,32 +434,77 @@ impl LoopAnalysis<'_> {
             Op::If(c, x, y) => return self.branch(stmt, *c, [x, y], around),
             Op::Loop(l) => return self.inner(stmt, l, around),
             Op::Prim(Prim::General(GeneralFn::Assert), vars) => return self.holds(*vars.first()?),
-            Op::Index { a, at, .. } => {
-                let VarClass::Part(a, mut place) = self.class(*a)? else { return None };
-                for i in at {
-                    place.push(self.int(*i)?);
-                }
-                return self.place(*stmt.outs.first()?, a, place);
-            }
+            Op::Index { a, at, .. } => return self.index(*stmt.outs.first()?, *a, at),
             _ => {}
         }
         let [out] = stmt.outs[..] else { return None };
         let class = self.made(&stmt.op, out, around)?;
+        if matches!(class, VarClass::Float | VarClass::Bool) && self.is_invariant(&stmt.op) {
+            self.invariant.insert(out);
+            if let ([inner], false, Some(_)) = (&around.loops[..], around.arm, MathFunction::of(&stmt.op)) {
+                self.p.rows.hoisted.push((out, *inner));
+            }
+        }
         self.p.classes.insert(out, class);
         Some(())
     }
 
+    /// Whether a number depends only on numbers that are the same in all iterations.
+    fn is_invariant(&self, op: &Op) -> bool {
+        let scalar = matches!(
+            op,
+            Op::Lit(_)
+                | Op::Zero(_)
+                | Op::Un(..)
+                | Op::Bin(..)
+                | Op::Cmp(..)
+                | Op::Not(_)
+                | Op::Select(..)
+                | Op::Convert(..)
+        );
+        let mut same = scalar;
+        op.each_operand(&mut |v| {
+            same &= match self.p.classes.get(&v) {
+                Some(VarClass::Int(n)) => self.p.ints[*n].step == Some(0),
+                _ => self.invariant.contains(&v) || self.p.numbers.contains(&v),
+            }
+        });
+        same
+    }
+
+    /// Classifies an element at indices.
+    fn index(&mut self, out: Var, a: Var, at: &[Var]) -> Option<()> {
+        if let [i] = at[..]
+            && let VarClass::Position(_) = self.class(i)?
+        {
+            return self.chosen(out, a, i);
+        }
+        match (self.class(a)?, at) {
+            (VarClass::Row(inner), [i]) => {
+                let i = self.int(*i)?;
+                self.row_element(out, (a, inner), i)
+            }
+            (VarClass::Part(a, mut place), at) => {
+                for i in at {
+                    place.push(self.int(*i)?);
+                }
+                self.place(out, a, place)
+            }
+            _ => None,
+        }
+    }
+
     /// Hoists a check out of the loop.
     fn holds(&mut self, c: Var) -> Option<()> {
-        if let Some(c) = self.p.compared.get(&c) {
-            self.p.hold.push(*c);
+        if let Some(c) = self.p.checks.compared.get(&c) {
+            self.p.checks.ints.push(*c);
             return Some(());
         }
         let known = self.p.classes.contains_key(&c);
         if known && !self.p.numbers.contains(&c) || self.class(c)? != VarClass::Bool {
             return None;
         }
-        self.p.holds.push(c);
+        self.p.checks.bools.push(c);
         Some(())
     }
 
@@ -451,16 +519,7 @@ impl LoopAnalysis<'_> {
                 self.call(op, out, around)?
             }
             Op::Bin(op, a, b) => self.bin(*op, *a, *b, out)?,
-            Op::Cmp(c, a, b) => match (self.class(*a)?, self.class(*b)?) {
-                (VarClass::Float, VarClass::Float) => VarClass::Bool,
-                (VarClass::Int(a), VarClass::Int(b)) if self.exact(a) && self.exact(b) => {
-                    if [a, b].iter().all(|n| self.p.ints[*n].step == Some(0) && self.p.ints[*n].inner == 0) {
-                        self.p.compared.insert(out, (*c, a, b));
-                    }
-                    VarClass::Bool
-                }
-                _ => return None,
-            },
+            Op::Cmp(c, a, b) => self.comparison(*c, *a, *b, out)?,
             Op::Not(a) if self.class(*a)? == VarClass::Bool => VarClass::Bool,
             Op::Select(c, a, b) if self.class(*c)? == VarClass::Bool => match (self.class(*a)?, self.class(*b)?) {
                 (VarClass::Float, VarClass::Float) => VarClass::Float,
@@ -468,18 +527,40 @@ impl LoopAnalysis<'_> {
                 _ => return None,
             },
             Op::Convert(Conv::ToF64, a) => match self.class(*a)? {
-                VarClass::Float | VarClass::Bool => VarClass::Float,
+                VarClass::Float | VarClass::Bool | VarClass::Position(_) => VarClass::Float,
                 VarClass::Int(n) if self.exact(n) => VarClass::Float,
                 _ => return None,
             },
-            Op::Dim(a, axis) => {
-                let VarClass::Part(a, at) = self.class(*a)? else { return None };
-                VarClass::Int(self.node(Int::Dim(a, at.len() + *axis as usize))?)
-            }
+            Op::Dim(a, axis) => match self.class(*a)? {
+                VarClass::Row(inner) => self.row_length(*a, inner)?,
+                VarClass::Part(a, at) => VarClass::Int(self.node(Int::Dim(a, at.len() + *axis as usize))?),
+                _ => return None,
+            },
+            Op::Prim(..) => self.extremum(op, out, around)?,
             Op::IndexAdd { acc, at, v, shape } => self.add(*acc, (at, *v, *shape), out, around)?,
             Op::Sum { a, .. } => self.summed(*a)?,
             _ => return None,
         })
+    }
+
+    /// Classifies a comparison of Floats, or of Ints that are exact as Floats.
+    fn comparison(&mut self, c: Cmp, a: Var, b: Var, out: Var) -> Option<VarClass> {
+        let (a, b) = (self.class(a)?, self.class(b)?);
+        let comparable = |class: &VarClass| match class {
+            VarClass::Int(n) => self.exact(*n),
+            class => matches!(class, VarClass::Position(_)),
+        };
+        match (&a, &b) {
+            (VarClass::Float, VarClass::Float) => {}
+            _ if !(comparable(&a) && comparable(&b)) => return None,
+            (VarClass::Int(a), VarClass::Int(b)) => {
+                if [a, b].iter().all(|n| self.p.ints[**n].step == Some(0) && self.p.ints[**n].inner == 0) {
+                    self.p.checks.compared.insert(out, (c, *a, *b));
+                }
+            }
+            _ => {}
+        }
+        Some(VarClass::Bool)
     }
 
     /// A sum of the row that an inner loop collects.
@@ -556,7 +637,8 @@ impl LoopAnalysis<'_> {
         let whole = at.len() == self.f.ty(acc).rank() as usize && self.is_float(v);
         let known = shape.is_some_and(|v| self.p.classes.contains_key(&v));
         let sum = &mut self.p.sums[index];
-        if !whole || known || sum.latest != acc || sum.row.is_some() {
+        let speculative = around.arm && !around.loops.is_empty();
+        if !whole || known || speculative || sum.latest != acc || sum.row.is_some() {
             return None;
         }
         sum.latest = out;
@@ -600,12 +682,7 @@ impl LoopAnalysis<'_> {
         let Trip::Count(trip_count) = ir_loop.trip else { return None };
         let numbers = ir_loop.init.iter().all(|v| *self.f.ty(*v) == Ty::F64);
         let plain = ir_loop.lin_init.is_empty() && ir_loop.lin_xs.is_empty() && ir_loop.lin_outs.is_empty();
-        if around.arm
-            || !numbers
-            || !plain
-            || ir_loop.outs.iter().any(|o| *o != Out::Collect)
-            || self.p.inner.len() > 40
-        {
+        if !numbers || !plain || self.p.inner.len() > rows::INNER_LOOPS {
             return None;
         }
         let trip = self.int(trip_count)?;
@@ -614,7 +691,9 @@ impl LoopAnalysis<'_> {
         }
         let position = self.p.inner.len();
         self.p.nested |= !around.loops.is_empty();
-        let add = ir_loop.outs.len() == 1 && !ir_loop.init.is_empty() && around.loops.is_empty();
+        self.p.rows.speculative |= around.arm;
+        let add =
+            ir_loop.outs[..] == [Out::Collect] && !ir_loop.init.is_empty() && around.loops.is_empty() && !around.arm;
         let rows = RowUse { sum: !ir_loop.reverse, add };
         let name = *stmt.outs.first()?;
         self.p.inner.push(Inner {
@@ -642,14 +721,30 @@ impl LoopAnalysis<'_> {
         }
         self.elements(elems, &ir_loop.xs, index)?;
         let loops = around.loops.iter().copied().chain([position]).collect();
-        self.block(&ir_loop.body, &Around { loops, arm: false })?;
+        self.block(&ir_loop.body, &Around { loops, arm: around.arm })?;
         if !ir_loop.body.results.iter().all(|r| self.is_float(*r)) {
             return None;
         }
-        let (numbers, rows) = stmt.outs.split_at(ir_loop.init.len());
-        numbers.iter().for_each(|v| _ = self.p.classes.insert(*v, VarClass::Float));
-        // So is the trip count as a result, which no Int operation accepts.
-        rows.iter().for_each(|v| _ = self.p.classes.insert(*v, VarClass::Row(position)));
+        self.inner_results(stmt, ir_loop, position, trip)
+    }
+
+    /// Classifies the results of an inner loop.
+    fn inner_results(&mut self, stmt: &Stmt, ir_loop: &Loop, position: usize, trip: Node) -> Option<()> {
+        let kinds = std::iter::repeat_n(None, ir_loop.init.len()).chain(ir_loop.outs.iter().map(Some));
+        for (v, kind) in stmt.outs.iter().zip(kinds) {
+            let class = match kind {
+                None | Some(Out::Sum) => VarClass::Float,
+                Some(Out::Collect) => VarClass::Row(position),
+                Some(Out::Boxed) => return None,
+            };
+            self.p.classes.insert(*v, class);
+        }
+        // The trip count as a result: the length of its rows.
+        if let Some(count) = stmt.outs.get(ir_loop.init.len() + ir_loop.outs.len()) {
+            let zero = self.node(Int::Lit(0))?;
+            let length = self.node(Int::Max(trip, zero))?;
+            self.p.classes.insert(*count, VarClass::Int(length));
+        }
         Some(())
     }
 
@@ -667,6 +762,13 @@ impl LoopAnalysis<'_> {
         let strided = self.p.reads.iter().any(|(_, at)| in_loops(at) && beside(at) != Some(true));
         let sums = self.p.inner.iter().filter(|i| !i.summed.is_empty()).count();
         if strided && sums > 0 && self.p.nested {
+            return None;
+        }
+        if self.p.rows.any() {
+            self.p.inner.iter_mut().for_each(|i| i.longest = rows::LONGEST);
+            return Some(());
+        }
+        if self.p.rows.speculative {
             return None;
         }
         let longest = if strided { STRIDED } else { CHUNK };

@@ -100,7 +100,7 @@ impl Emit<'_, '_, '_> {
             outside.arrays.push((data, dims));
         }
         self.check_ints(plan, outside);
-        for v in &plan.holds {
+        for v in &plan.checks.bools {
             let c = self.val(*v);
             outside.ok.push(c);
         }
@@ -108,6 +108,10 @@ impl Emit<'_, '_, '_> {
         for (a, at) in &plan.reads {
             let dims = outside.arrays[*a].1.clone();
             self.inside(plan, outside, at, &dims);
+        }
+        for (at, length) in &plan.rows.bounds {
+            let (length, _) = self.range(plan, outside, *length);
+            self.inside(plan, outside, &[*at], &[length]);
         }
         for v in vector_loop.stored.iter().map(|k| vector_loop.s.outs[vector_loop.l.init.len() + k]) {
             if let Some(place) = self.held.places.get(&v).copied() {
@@ -158,7 +162,7 @@ impl Emit<'_, '_, '_> {
                 _ => {}
             }
         }
-        for (c, a, b) in &vector_plan.hold {
+        for (c, a, b) in &vector_plan.checks.ints {
             let ((a, _), (b, _)) = (self.range(vector_plan, outside, *a), self.range(vector_plan, outside, *b));
             let c = self.b.ins().icmp(super::super::scalar::int_code(*c, true), a, b);
             outside.ok.push(c);

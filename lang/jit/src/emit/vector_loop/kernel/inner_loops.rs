@@ -5,7 +5,7 @@
 
 use super::super::plan::{At, Inner};
 use super::{Kernel, LOOSE, LaneValue, libm_stages};
-use adl_ir::{Loop, Stmt, Var};
+use adl_ir::{Loop, Out, Stmt, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, StackSlotData, StackSlotKind, Value, types};
 use smallvec::SmallVec;
@@ -23,14 +23,19 @@ struct RowSums {
     full: Value,
 }
 
+/// The results of an inner loop that are added up one by one, by index.
+fn added(l: &Loop) -> SmallVec<[usize; 2]> {
+    l.outs.iter().enumerate().filter(|(_, o)| **o == Out::Sum).map(|(k, _)| l.init.len() + k).collect()
+}
+
 impl Kernel<'_, '_, '_, '_> {
     /// The bytes of a number in all lanes.
-    fn width(&self) -> i64 {
+    pub(super) fn width(&self) -> i64 {
         if self.side == 0 { 8 } else { 16 * self.side as i64 }
     }
 
     /// The registers of a number in all lanes.
-    fn registers(&self) -> usize {
+    pub(super) fn registers(&self) -> usize {
         self.side.max(1)
     }
 
@@ -39,9 +44,11 @@ impl Kernel<'_, '_, '_, '_> {
         let Some(id) = self.k.p.inner.iter().position(|i| i.name == stmt.outs[0]) else { return };
         let inner = &self.k.p.inner[id];
         let carried = ir_loop.init.len();
-        let numbers = stmt.outs[..carried].iter().chain(&inner.summed).copied();
-        let wanted: SmallVec<[Var; 4]> = numbers.filter(|v| self.wants(*v)).collect();
-        let ends = self.is_last() && libm_stages::loop_adds(self.k.p, stmt, ir_loop);
+        let added = added(ir_loop);
+        let numbers = (0..carried).chain(added.iter().copied()).map(|k| stmt.outs[k]);
+        let wanted: SmallVec<[Var; 4]> =
+            numbers.chain(inner.summed.iter().copied()).filter(|v| self.wants(*v)).collect();
+        let ends = self.stores_rows(id) || self.is_last() && libm_stages::loop_adds(self.k.p, stmt, ir_loop);
         let known = wanted.iter().filter(|v| self.from_before(**v)).count();
         if !ends && known == wanted.len() {
             return;
@@ -50,9 +57,10 @@ impl Kernel<'_, '_, '_, '_> {
         let sums = self.start_sums(stmt, carried, inner, n);
         let mut first = vec![self.e.int(0)];
         ir_loop.init.iter().for_each(|v| self.carry(*v, &mut first));
-        let rests = first.len();
         let zero = self.e.b.ins().f64const(0.0);
         let zeros = self.registers_of(&LaneValue::One(zero));
+        added.iter().for_each(|_| first.extend_from_slice(&zeros));
+        let (totals, rests) = (1 + carried * self.registers(), first.len());
         sums.rows.iter().for_each(|_| first.extend_from_slice(&zeros));
         let (header, vals) = self.e.header(&first);
         let (body, exit) = (self.e.fresh(), self.e.fresh());
@@ -64,14 +72,18 @@ impl Kernel<'_, '_, '_, '_> {
         self.elements(&ir_loop.body.params);
         self.block(&ir_loop.body);
         self.add_row(inner, ir_loop);
+        self.store_rows(id, &stmt.outs, ir_loop);
         let after = self.add_terms(ir_loop, &sums, vals[0], &vals[rests..]);
         let mut next = vec![self.e.b.ins().iadd_imm_s(vals[0], 1)];
         ir_loop.body.results[..carried].iter().for_each(|v| self.carry(*v, &mut next));
+        self.add_up(ir_loop, &added, &vals[totals..rests], &mut next);
         next.extend(after);
         let args: Vec<BlockArg> = next.into_iter().map(BlockArg::Value).collect();
         self.e.b.ins().jump(header, &args);
         self.e.b.switch_to_block(exit);
         self.carried(&stmt.outs, &vals[1..], carried);
+        let names: SmallVec<[Var; 2]> = added.iter().map(|k| stmt.outs[*k]).collect();
+        self.carried(&names, &vals[totals..rests], names.len());
         self.end_sums(stmt, &sums, &vals[rests..]);
         for v in wanted {
             let x = self.float(v);
@@ -79,9 +91,18 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
+    /// Adds the terms of numbers that are added up one by one. `before`: their sums so far.
+    fn add_up(&mut self, ir_loop: &Loop, added: &[usize], before: &[Value], to: &mut Vec<Value>) {
+        for (k, before) in added.iter().zip(before.chunks(self.registers())) {
+            let x = self.float(ir_loop.body.results[*k]);
+            let terms = self.registers_of(&x);
+            to.extend(before.iter().zip(terms).map(|(x, y)| self.e.b.ins().fadd(*x, y)));
+        }
+    }
+
     /// Adds the number of an iteration that is an element of an accumulated row.
     fn add_row(&mut self, inner: &Inner, ir_loop: &Loop) {
-        if let (Some(k), Some(row)) = (inner.to, ir_loop.body.results.get(ir_loop.init.len())) {
+        if let (true, Some(k), Some(row)) = (self.is_last(), inner.to, ir_loop.body.results.get(ir_loop.init.len())) {
             let x = self.float(*row);
             let at: At = [self.node(ir_loop.body.params[0])].into_iter().collect();
             self.add(self.k.w.sums[k], &at, x);
@@ -89,7 +110,7 @@ impl Kernel<'_, '_, '_, '_> {
     }
 
     /// The registers of a number.
-    fn registers_of(&mut self, x: &LaneValue) -> SmallVec<[Value; 4]> {
+    pub(super) fn registers_of(&mut self, x: &LaneValue) -> SmallVec<[Value; 4]> {
         match x {
             LaneValue::One(x) if self.side == 0 => SmallVec::from_elem(*x, 1),
             x => self.many(x),
@@ -97,7 +118,7 @@ impl Kernel<'_, '_, '_, '_> {
     }
 
     /// A number from its registers.
-    fn of_registers(&self, x: &[Value]) -> LaneValue {
+    pub(super) fn of_registers(&self, x: &[Value]) -> LaneValue {
         if self.side == 0 { LaneValue::One(x[0]) } else { LaneValue::Many(x.iter().copied().collect()) }
     }
 

@@ -34,7 +34,7 @@ impl Kernel<'_, '_, '_, '_> {
     }
 
     /// Loads contiguous numbers of the iterations.
-    fn beside(&mut self, at: Value) -> LaneValue {
+    pub(super) fn beside(&mut self, at: Value) -> LaneValue {
         if self.side == 0 {
             return LaneValue::One(self.e.b.ins().load(types::F64, LOOSE, at, 0));
         }
