@@ -765,7 +765,8 @@ impl LoopAnalysis<'_> {
             return None;
         }
         if self.p.rows.any() {
-            self.p.inner.iter_mut().for_each(|i| i.longest = rows::LONGEST);
+            let longest = if strided { STRIDED } else { rows::LONGEST };
+            self.p.inner.iter_mut().for_each(|i| i.longest = longest);
             return Some(());
         }
         if self.p.rows.speculative {
