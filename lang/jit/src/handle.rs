@@ -27,7 +27,7 @@
 
 use crate::heap::{CellHeap, HeapCell};
 use crate::layouts::Layouts;
-use crate::limits::handle::{BLOCK, SMALLEST, SPARE};
+use crate::limits::handle::{BLOCK, FIRST, SMALLEST, SPARE};
 use adl_interp::ir::boxes;
 use adl_interp::value::{Array, Buf, Value, array};
 use adl_ir::Ty;
@@ -398,7 +398,8 @@ impl HandlePool {
 
     fn take(&mut self) -> *mut Handle {
         if self.free.is_empty() {
-            let mut block: Box<[Handle]> = (0..BLOCK).map(|_| Handle::empty()).collect();
+            let n = if self.blocks.is_empty() { FIRST } else { BLOCK };
+            let mut block: Box<[Handle]> = (0..n).map(|_| Handle::empty()).collect();
             self.free.extend(block.iter_mut().map(std::ptr::from_mut));
             self.blocks.push(block);
         }
@@ -437,10 +438,8 @@ impl HandlePool {
         // SAFETY: the handle is new or without references, so that no other pointer to it is used.
         let h = unsafe { &mut *pointer };
         (h.rc, h.owned, h.expect) = (1, 1, expect);
-        h.dims = [0; AXES];
-        for (d, n) in h.dims.iter_mut().zip(dims) {
-            *d = *n;
-        }
+        // Written out: for a few words, calls that set and copy memory take longer than all else here.
+        h.dims = std::array::from_fn(|k| dims.get(k).copied().unwrap_or(0));
         Some(pointer)
     }
 

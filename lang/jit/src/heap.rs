@@ -49,6 +49,7 @@ pub(crate) mod offset {
     use super::HeapCell;
     pub const RC: i32 = std::mem::offset_of!(HeapCell, rc) as i32;
     pub const TAG: i32 = std::mem::offset_of!(HeapCell, tag) as i32;
+    pub const ROOM: i32 = std::mem::offset_of!(HeapCell, room) as i32;
 }
 
 /// The size of the header in words.
@@ -87,7 +88,7 @@ pub(crate) struct CellHeap {
     /// The list of cells whose last reference was dropped, and whether it is being processed.
     pending: *mut HeapCell,
     freeing: bool,
-    /// The cell of symbolic zeros.
+    /// The cell of symbolic zeros; null if there are no declared types.
     pub symbolic_zero: *mut HeapCell,
     layouts: *const Layouts,
 }
@@ -105,7 +106,10 @@ impl CellHeap {
             symbolic_zero: null,
             layouts,
         };
-        heap.symbolic_zero = heap.carve(VALUE as u16);
+        // Without declared types there is no cell, and no memory for one.
+        if !heap.layouts().is_empty() {
+            heap.symbolic_zero = heap.carve(VALUE as u16);
+        }
         if !heap.symbolic_zero.is_null() {
             // SAFETY: the cell was just created, so no other pointer to it exists.
             unsafe { (*heap.symbolic_zero).tag = SYMBOLIC_ZERO };
@@ -142,37 +146,39 @@ impl CellHeap {
     }
 
     /// A cell with one reference, whose tag, layout and fields are uninitialised; null if memory is exhausted.
+    #[inline]
     pub fn take(&mut self, room: u16) -> *mut HeapCell {
-        let small = usize::from(room) < LISTS;
-        let free = if small {
-            self.heads[usize::from(room)]
-        } else {
-            self.large.get_mut(&room).and_then(Vec::pop).unwrap_or(std::ptr::null_mut())
-        };
+        let free = self.heads.get(usize::from(room)).copied().unwrap_or(std::ptr::null_mut());
         if free.is_null() {
-            let more = if small { AT_ONCE / (HEAD + usize::from(room)) } else { 0 };
-            for _ in 0..more {
+            return self.take_new(room);
+        }
+        // SAFETY: a free cell is live memory of this pool, linked through its reference count.
+        unsafe {
+            self.heads[usize::from(room)] = (*free).rc as *mut HeapCell;
+            (*free).rc = 1;
+        }
+        free
+    }
+
+    /// A cell of a size of which the free list is empty, or of a larger size.
+    #[cold]
+    fn take_new(&mut self, room: u16) -> *mut HeapCell {
+        if usize::from(room) < LISTS {
+            for _ in 0..AT_ONCE / (HEAD + usize::from(room)) {
                 let c = self.carve(room);
                 if c.is_null() {
                     break;
                 }
                 self.free(c);
             }
-            let c = self.carve(room);
-            if !c.is_null() {
-                // SAFETY: the cell was just created, so no other pointer to it exists.
-                unsafe { (*c).rc = 1 };
-            }
-            return c;
         }
-        // SAFETY: a free cell is live memory of this pool, linked through its reference count.
-        unsafe {
-            if small {
-                self.heads[usize::from(room)] = (*free).rc as *mut HeapCell;
-            }
-            (*free).rc = 1;
+        let kept = self.large.get_mut(&room).and_then(Vec::pop);
+        let c = kept.unwrap_or_else(|| self.carve(room));
+        if !c.is_null() {
+            // SAFETY: the cell is new or was free, so no other pointer to it is used.
+            unsafe { (*c).rc = 1 };
         }
-        free
+        c
     }
 
     /// Adds a cell that owns nothing to its free list.
@@ -193,6 +199,7 @@ impl CellHeap {
     ///
     /// # Safety
     /// `c` is a live cell of this run that owns nothing.
+    #[inline]
     unsafe fn shut(&mut self, c: *mut HeapCell, base: u16, v: Value) {
         // SAFETY: by this function's contract `c` is live, and every cell has room for a `Value`.
         unsafe {
@@ -238,6 +245,7 @@ impl Drop for CellHeap {
 
 impl HandlePool {
     /// A closed cell for a value of declared type `data`; null if memory is exhausted.
+    #[inline]
     pub fn cell(&mut self, data: u32, v: Value) -> *mut HeapCell {
         if matches!(v, Value::Zero) {
             return self.cells.symbolic_zero;
@@ -261,34 +269,38 @@ impl HandlePool {
         if tag != CLOSED {
             return if tag == SYMBOLIC_ZERO { -1 } else { i64::from(tag) };
         }
-        // SAFETY: `heap_cell` is live, and its tag says that it is closed.
-        let v = unsafe { self.cells.take_value(heap_cell) };
-        let (tag, words) = match &v {
-            Value::Data(d) => (d.con.tag, self.fields(&v, base.wrapping_add(d.con.tag as u16))),
-            _ => (0, None),
-        };
-        // SAFETY: the cell is live and owns nothing. Its size is checked, and suffices for the largest constructor of
-        // its type, or for the one that it was allocated for.
+        // SAFETY: `heap_cell` is live, and its tag says that it is closed. So it owns nothing afterwards, and has room for
+        // the fields, or for the value again.
         unsafe {
-            let Some(words) = words.filter(|w| w.len() <= usize::from((*heap_cell).room)) else {
+            let v = self.cells.take_value(heap_cell);
+            let Some(tag) = self.set_fields(heap_cell, base, &v) else {
                 self.cells.shut(heap_cell, base, v);
                 return -1;
             };
             (*heap_cell).layout = base.wrapping_add(tag as u16);
             (*heap_cell).tag = tag as i32;
-            std::ptr::copy_nonoverlapping(words.as_ptr(), HeapCell::words(heap_cell), words.len());
+            i64::from(tag)
         }
-        i64::from(tag)
     }
 
-    /// Converts the fields of a value to words, each with a reference.
-    fn fields(&mut self, v: &Value, layout: u16) -> Option<smallvec::SmallVec<[u64; 8]>> {
+    /// Writes the fields of a value to a cell that owns nothing, each with a reference. Returns the constructor's tag;
+    /// `None` if the value is not of the type.
+    ///
+    /// # Safety
+    /// `cell` is a live cell of this run.
+    unsafe fn set_fields(&mut self, cell: *mut HeapCell, base: u16, v: &Value) -> Option<u32> {
         let Value::Data(d) = v else { return None };
-        let l = self.cells.layouts().get(layout)?;
-        if l.fields.len() != d.fields.len() {
+        let fields = &self.cells.layouts().get(base.wrapping_add(d.con.tag as u16))?.fields;
+        // SAFETY: by this function's contract, `cell` is live.
+        if fields.len() != d.fields.len() || fields.len() > usize::from(unsafe { (*cell).room }) {
             return None;
         }
-        l.fields.iter().zip(&d.fields).map(|(k, v)| self.word_of(*k, v)).collect()
+        for (i, (kind, field)) in fields.iter().zip(&d.fields).enumerate() {
+            let word = self.word_of(*kind, field)?;
+            // SAFETY: the cell has room for all fields, as was just checked.
+            unsafe { HeapCell::words(cell).add(i).write(word) };
+        }
+        Some(d.con.tag)
     }
 
     /// Closes a cell and all open cells that it reaches.

@@ -70,6 +70,11 @@ impl Layouts {
         }
     }
 
+    /// Whether the unit has no declared types.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty() && self.of.is_empty()
+    }
+
     fn known(&self, data: u32) -> Option<(u16, u16)> {
         self.of.get(data as usize).copied().flatten()
     }
@@ -86,11 +91,13 @@ impl Layouts {
     }
 
     /// A type's first constructor, and the largest room among its constructors.
+    #[inline]
     pub fn first(&self, data: u32) -> (u16, u16) {
         self.known(data).unwrap_or((0, VALUE as u16))
     }
 
     /// A layout by its number.
+    #[inline]
     pub fn get(&self, at: u16) -> Option<&Layout> {
         self.all.get(usize::from(at))
     }

@@ -111,7 +111,9 @@ pub(crate) mod handle {
     pub const SMALLEST: usize = 4;
     /// The number of Floats in all spare buffers of a class, beyond which only two buffers are kept.
     pub const SPARE: usize = 1 << 16;
-    /// Handles per block of the pool.
+    /// Handles in the pool's first block: a call on numbers needs one.
+    pub const FIRST: usize = 4;
+    /// Handles per further block of the pool.
     pub const BLOCK: usize = 32;
 }
 

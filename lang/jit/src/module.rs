@@ -112,8 +112,8 @@ pub(crate) fn compile(target: &Target, source: &LoweredIr, at: u32) -> Result<Rc
     let unit = Unit::new(source, at)?;
     let mut module =
         JITModule::new(JITBuilder::with_isa(target.isa.clone(), cranelift_module::default_libcall_names()));
-    let mut tables = tables(source, &unit)?;
-    let made = define(&mut module, target, source, &unit, &mut tables, &mut None);
+    let mut tables = tables(&unit)?;
+    let made = define(&mut module, target, &unit, &mut tables, &mut None);
     let code = Code(Some(module));
     let (entry, frames) = made?;
     let Some(m) = &code.0 else { return Err("no module".to_owned()) };
@@ -135,9 +135,9 @@ pub(crate) fn compile(target: &Target, source: &LoweredIr, at: u32) -> Result<Rc
 }
 
 /// The tables of a unit, with the constructors of all declared types of its variables.
-fn tables(source: &LoweredIr, unit: &Unit) -> Result<Tables, String> {
+fn tables(unit: &Unit) -> Result<Tables, String> {
     let mut t = Tables::default();
-    unit.funcs.iter().flat_map(|f| &f.vars).for_each(|v| t.layouts.add(&source.datas, &v.ty));
+    unit.funcs.iter().flat_map(|f| &f.vars).for_each(|v| t.layouts.add(&unit.datas, &v.ty));
     if t.layouts.full { Err("more constructors than native code can tell apart".to_owned()) } else { Ok(t) }
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn listing(target: &Target, source: &LoweredIr, at: u32, form: Listin
     let mut code = Code(Some(module));
     let mut texts = Some(Texts { form, out: String::new() });
     if let Some(m) = &mut code.0 {
-        define(m, target, source, &unit, &mut tables(source, &unit)?, &mut texts)?;
+        define(m, target, &unit, &mut tables(&unit)?, &mut texts)?;
     }
     Ok(texts.map_or_else(String::new, |t| t.out))
 }
@@ -180,13 +180,12 @@ struct CompiledFunction {
 fn define(
     module: &mut JITModule,
     target: &Target,
-    source: &LoweredIr,
     unit: &Unit,
     tables: &mut Tables,
     texts: &mut Option<Texts>,
 ) -> Result<(FuncId, Frames), String> {
     let text = |e: ModuleError| format!("{e:?}");
-    let (mut jobs, entry) = emitted(module, source, unit, tables)?;
+    let (mut jobs, entry) = emitted(module, unit, tables)?;
     let weight = jobs.iter().map(|j| j.func.dfg.num_insts()).sum::<usize>() * INSTRUCTION;
     let frames = jobs
         .iter()
@@ -210,12 +209,7 @@ fn define(
 }
 
 /// All functions of a unit, and which one they are entered through.
-fn emitted(
-    module: &mut JITModule,
-    source: &LoweredIr,
-    unit: &Unit,
-    tables: &mut Tables,
-) -> Result<(Vec<CompileJob>, FuncId), String> {
+fn emitted(module: &mut JITModule, unit: &Unit, tables: &mut Tables) -> Result<(Vec<CompileJob>, FuncId), String> {
     let text = |e: ModuleError| format!("{e:?}");
     let conv = if unit.tail_calls { CallConv::Tail } else { module.isa().default_call_conv() };
     let mut ids = Vec::new();
@@ -228,7 +222,7 @@ fn emitted(
         let mut func =
             ir::Function::with_name_signature(UserFuncName::user(0, ids[me].as_u32()), emit::signature(function, conv));
         emit::function(
-            &mut emit::Job { module, source, unit, ids: &ids, tables, rare: &mut rare, kernels: &mut kernels, me },
+            &mut emit::Job { module, unit, ids: &ids, tables, rare: &mut rare, kernels: &mut kernels, me },
             function,
             &mut func,
             &mut shared,
@@ -332,7 +326,7 @@ impl Compiled {
         let here = std::ptr::from_ref(&args) as usize;
         let room = stacker::remaining_stack().unwrap_or(STACK / 2);
         let pool = HandlePool::new(&raw const self.tables.layouts);
-        if pool.cells.symbolic_zero.is_null() {
+        if pool.cells.symbolic_zero.is_null() && !self.tables.layouts.is_empty() {
             return Err(Error::new(codes::MEMORY, "there is not enough memory for data"));
         }
         let mut ctx = Ctx {

@@ -3,14 +3,17 @@
 use crate::limits::unit::{MAX_SIZE, MAX_VARS};
 use crate::outline_loops;
 use adl_interp::ir::native::LoweredIr;
-use adl_ir::{Block, FnId, Function, Op};
+use adl_ir::{Block, DataDecl, FnId, Function, Op};
 use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The functions that are compiled together.
+#[derive(Default)]
 pub(crate) struct Unit {
     /// The first is the entry point.
     pub funcs: Vec<Rc<Function>>,
+    /// Declared data types, by number.
+    pub datas: Vec<Rc<DataDecl>>,
     /// Index into `funcs` by function ID.
     pub index: HashMap<FnId, usize>,
     /// Whether some function tail-calls another one. All functions then use a calling convention with proper tail
@@ -27,7 +30,7 @@ impl Unit {
     pub fn new(source: &LoweredIr, at: u32) -> Result<Unit, String> {
         let of_place: HashMap<u32, FnId> = source.places.iter().map(|(f, p)| (*p, *f)).collect();
         let first = *of_place.get(&at).ok_or("a function that is not lowered")?;
-        let mut unit = Unit { funcs: Vec::new(), index: HashMap::new(), tail_calls: false, recursive: false, parts: 0 };
+        let mut unit = Unit { datas: source.datas.clone(), ..Unit::default() };
         let (mut todo, mut size) = (vec![first], 0);
         unit.index.insert(first, 0);
         let mut callees: Vec<Vec<usize>> = Vec::new();
@@ -39,7 +42,6 @@ impl Unit {
             if func.vars.len() > MAX_VARS || size > MAX_SIZE {
                 return Err(too_large(&func));
             }
-            unit.tail_calls |= tail(&func.body, me);
             let mut out = Vec::new();
             for g in calls {
                 let next = todo.len();
@@ -53,6 +55,8 @@ impl Unit {
             unit.funcs.push(func);
         }
         unit.recursive = circular(&callees);
+        adl_opt::arm_constructors::split(&mut unit.funcs, &mut unit.datas);
+        unit.tail_calls = unit.funcs.iter().zip(&todo).any(|(f, me)| tail(&f.body, *me));
         unit.parts = unit.funcs.len();
         if !unit.recursive {
             unit.split();

@@ -28,6 +28,7 @@ impl HandlePool {
     }
 
     /// Converts a copy of a value to a word; `None` if it is not of the kind.
+    #[inline]
     pub fn word_of(&mut self, kind: WordKind, v: &Value) -> Option<u64> {
         match (kind, v) {
             (WordKind::F64, Value::Float(x)) => Some(x.to_bits()),

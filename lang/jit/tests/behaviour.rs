@@ -8,6 +8,7 @@ use adl_interp::value::{Buf, Value, array};
 use adl_ir::{FnId, Program};
 use adl_prim::{Bin, Cmp, Un};
 use common::{both, compile, interpreted, machine, native, same};
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -459,5 +460,22 @@ fn rows_of_different_lengths_are_the_interpreters() {
     for (n, k) in [(0, 3), (2, 1), (3, 3), (3, 5), (40, 7), (9, 9)] {
         let out = both(&p, f, &[Value::Int(n), Value::Int(k)]);
         assert_eq!(out.is_ok(), n > 2, "{n} {k}");
+    }
+}
+
+/// Residuals of recursive functions, which have a constructor for each arm in native code.
+#[test]
+fn arms_have_constructors() {
+    let p = adl_ir::parse::program(include_str!("../../opt/tests/passes/arms.ir")).unwrap();
+    let data = |ty: usize, tag, fields: Vec<Value>| {
+        let con = adl_interp::ir::op_site::constructor(p.datas.get(ty), tag, fields.len());
+        Value::Data(Rc::new(adl_interp::value::Data { con, fields }))
+    };
+    let leaf = |x: f64| data(1, 0, vec![Value::Float(x)]);
+    let tree = (0..200).fold(leaf(0.3), |tree, k| data(1, 1, vec![leaf(f64::from(k)), tree]));
+    let three = data(4, 1, [0.5, -2.0, 3.0].map(Value::Float).to_vec());
+    for (n, wide) in [(1, three), (57, data(4, 0, Vec::new()))] {
+        let x = array::floats((0..n).map(|k| f64::from(k).sin()).collect());
+        both(&p, FnId(0), &[x, Value::Float(0.75), tree.clone(), wide]).unwrap();
     }
 }

@@ -20,6 +20,7 @@
 //! - [`mod@flatten_rows`]: small matrices that loops collect, as flat rows of numbers.
 //! - [`mod@sum_order`]: sums over an index in the order of sums of arrays.
 //! - [`mod@fuse`]: loop fusion: map–map, map–reduce, map–scan, map–histogram, and maps side by side.
+//! - [`mod@arm_constructors`]: data that only one unit sees, with a constructor for each arm that makes it.
 //! - dead code elimination: [`adl_ir::rewrite::dce`], which also covers components of reductions, outputs and carried values
 //!   of loops, and results of branches.
 //!
@@ -31,6 +32,7 @@
 //!
 //! What is *not* here: transformations that change the order of floating-point sums (except for devices); any IO.
 
+pub mod arm_constructors;
 pub mod contract;
 pub mod cse;
 pub mod device;

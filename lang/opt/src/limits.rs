@@ -4,6 +4,14 @@
 //! growth of code, and thereby the time of compilation; none of them changes a result.
 //! A figure without a time or a count beside it has no measurement on record.
 
+/// Limits of `arm_constructors`.
+pub(crate) mod arm_constructors {
+    /// Largest number of statements around a branch that each of its arms repeats.
+    pub const AROUND: usize = 24;
+    /// Largest number of fields of the condition that are stored in its place: data is read again at a cost.
+    pub const PARTS: usize = 2;
+}
+
 /// Limits of `contract`.
 pub(crate) mod contract {
     /// Number of rows and of columns from which a contraction pays off.

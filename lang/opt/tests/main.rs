@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod across;
+mod arm_constructors;
 #[path = "../../ad/tests/common/mod.rs"]
 mod common;
 mod passes;

@@ -174,14 +174,26 @@ impl Emit<'_, '_, '_> {
         let room = self.job.tables.layouts.get(fields.layout).map_or(2, |l| l.room);
         // A cell that was closed has the size of the largest constructor of its type.
         let most = self.job.tables.layouts.most(fields.layout);
-        if room != most || usize::from(room) >= LISTS {
+        if usize::from(most) >= LISTS {
             self.runtime(shims::put_cell_back as *const u8, &[self.frame.ctx, fields.cell], 0);
             return;
         }
-        let at = runtime::offset::CELLS + 8 * i32::from(room);
-        let next = self.b.ins().load(types::I64, TRUSTED, self.frame.ctx, at);
+        let lists = if room == most {
+            self.b.ins().iadd_imm_s(self.frame.ctx, i64::from(runtime::offset::CELLS + 8 * i32::from(room)))
+        } else {
+            self.free_list(fields.cell)
+        };
+        let next = self.b.ins().load(types::I64, TRUSTED, lists, 0);
         self.b.ins().store(TRUSTED, next, fields.cell, heap::offset::RC);
-        self.b.ins().store(TRUSTED, fields.cell, self.frame.ctx, at);
+        self.b.ins().store(TRUSTED, fields.cell, lists, 0);
+    }
+
+    /// The address of the free list for cells of the size of this one.
+    fn free_list(&mut self, cell: Value) -> Value {
+        let room = self.b.ins().uload16(types::I64, TRUSTED, cell, heap::offset::ROOM);
+        let place = self.b.ins().ishl_imm_u(room, 3);
+        let lists = self.b.ins().iadd_imm_s(self.frame.ctx, i64::from(runtime::offset::CELLS));
+        self.b.ins().iadd(lists, place)
     }
 
     /// Drops a reference to a cell.

@@ -66,7 +66,7 @@ impl Emit<'_, '_, '_> {
             return true;
         }
         let Some(what) = self.fast(stmt) else { return false };
-        let vars = op_site::site(&self.job.source.datas, self.f, stmt).vars;
+        let vars = op_site::site(&self.job.unit.datas, self.f, stmt).vars;
         if vars.len() > WORDS {
             return false;
         }
@@ -222,7 +222,7 @@ impl Emit<'_, '_, '_> {
 
     /// Emits the failure of a check with message `text`.
     fn fail_check(&mut self, s: &Stmt, text: Var) {
-        let site = op_site::site(&self.job.source.datas, self.f, s);
+        let site = op_site::site(&self.job.unit.datas, self.f, s);
         let Some(said) = self.said(text).filter(|_| site.vars.len() == 2) else {
             self.slow_lent(s);
             return;

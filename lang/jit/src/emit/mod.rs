@@ -34,7 +34,6 @@ use crate::runtime::{self, Site, SlowOp, Tables, WordKind};
 use crate::shims;
 use crate::unit::Unit;
 use adl_interp::ir::live::{self, BlockLiveness, Last, NEVER};
-use adl_interp::ir::native::LoweredIr;
 use adl_interp::ir::op_site;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
@@ -54,7 +53,6 @@ use std::rc::Rc;
 /// The context in which one function is compiled.
 pub(crate) struct Job<'a> {
     pub module: &'a mut JITModule,
-    pub source: &'a LoweredIr,
     pub unit: &'a Unit,
     pub ids: &'a [FuncId],
     pub tables: &'a mut Tables,
@@ -622,14 +620,14 @@ impl Emit<'_, '_, '_> {
 
     /// Emits the slow path, and consumes operands that die.
     fn slow(&mut self, s: &Stmt, at: u32, sc: &Scope) -> Vec<Value> {
-        let site = op_site::site(&self.job.source.datas, self.f, s);
+        let site = op_site::site(&self.job.unit.datas, self.f, s);
         let takes = self.takes(&site.vars, at, sc, &|_| false);
         self.slow_site(site, takes, outs(s).map(|v| WordKind::of(self.f.ty(*v))).collect())
     }
 
     /// Emits the slow path without consuming any operand.
     fn slow_lent(&mut self, s: &Stmt) -> Vec<Value> {
-        let site = op_site::site(&self.job.source.datas, self.f, s);
+        let site = op_site::site(&self.job.unit.datas, self.f, s);
         let takes = vec![false; site.vars.len()];
         self.slow_site(site, takes, outs(s).map(|v| WordKind::of(self.f.ty(*v))).collect())
     }
