@@ -33,7 +33,7 @@ const PROGRAMS: [(&str, &str, &str); 26] = [
     (
         "derivatives of a recursive function inside each other",
         "let rec g (n : Int) (x : Float) : Float = if n == 0 then x * x else grad (fun (y : Float) -> g (n - 1) y * y) x",
-        "grad (g 1) 0.5 == 3.0 && grad (g 2) 0.5 == 9.0",
+        "grad (g 1) 0.5 == 3.0 && grad (g 2) 0.5 == 9.0 && grad (g 4) 0.5 == 81.0 && grad (g 1) 0.5 == 3.0",
     ),
     (
         "an engine in a function that is differentiated",
@@ -153,6 +153,23 @@ fn what_was_refused_is_compiled() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Code for one more derivative of a function inside itself is made on demand, as long as it is small.
+#[test]
+fn large_code_for_derivatives_inside_themselves_is_not_made() {
+    let (mut session, _) = session();
+    let g = "let rec g (n : Int) (x : Float) : Float = if n == 0 then x * x else grad (fun (y : Float) -> g (n - 1) y * y) x";
+    assert!(session.eval(g).ok());
+    assert_eq!(echo_in(&mut session, "grad (g 8) 0.5"), "6561.0 : Float");
+    let derivations = session.derivations();
+    assert!(
+        derivations.iter().any(|r| r.contains("taped") && r.contains("deeper than is compiled")),
+        "{derivations:?}"
+    );
+    // What it needs of levels is known for each run.
+    assert_eq!(echo_in(&mut session, "grad (g 1) 0.5"), "3.0 : Float");
+    assert!(session.derivations().iter().all(|r| !r.contains("taped")), "{:?}", session.derivations());
 }
 
 /// An engine runs in code that is not differentiated, however often that runs. Its cost is that of the tape.

@@ -150,3 +150,49 @@ fn diagonal_functions_are_recognised() {
     }
     assert!(found > 60, "{found}");
 }
+
+/// Linear functions, and whether every entry of their patterns occurs at every point.
+const EXACT: [(&str, &str, &str, bool); 8] = [
+    ("a scaling", "v0: f64, v1: bool, v2: i64 ; v9~: f64", "v8~: f64 = scale_tangent v0 v9~", true),
+    (
+        "a branch on data",
+        "v0: f64, v1: bool, v2: i64 ; v9~: f64",
+        "v8~: f64 = if v1 { v10~: f64 = scale_tangent v0 v9~ return ; v10~ } else { return ; v9~ }",
+        false,
+    ),
+    (
+        "a branch on an Int",
+        "v0: f64, v1: bool, v2: i64 ; v9~: f64",
+        "v3: i64 = 2 v4: bool = lt v2 v3 v8~: f64 = if v4 { v10~: f64 = scale_tangent v0 v9~ return ; v10~ } else { return ; v9~ }",
+        true,
+    ),
+    (
+        "a choice by data",
+        "v0: f64, v1: bool, v2: i64 ; v9~: f64",
+        "v3~: f64, v4~: f64 = dup v9~ v8~: f64 = select v1 v3~ v4~",
+        false,
+    ),
+    ("a product of vectors", "v0: []f64, v1: bool, v2: i64 ; v9~: []f64", "v8~: f64 = dot v0 v9~", false),
+    ("a product of matrices", "v0: [][]f64, v1: bool, v2: i64 ; v9~: []f64", "v8~: []f64 = matmul v0 v9~", false),
+    ("an outer product", "v0: []f64, v1: bool, v2: i64 ; v9~: []f64", "v8~: [][]f64 = outer v0 v9~", false),
+    ("a sum", "v0: f64, v1: bool, v2: i64 ; v9~: []f64", "v8~: f64 = sum v9~", true),
+];
+
+#[test]
+fn patterns_say_whether_they_are_exact() {
+    for (name, params, body, exact) in EXACT {
+        let ty = &body[body.find("v8~: ").unwrap() + 5..];
+        let ty = &ty[..ty.find(" =").unwrap()];
+        let given = params.split(", v1").next().unwrap();
+        let input = params.split("v9~: ").nth(1).unwrap();
+        let text = format!(
+            "fn f0 f ({params}) -> ( ; {ty}) {{ {body} return ; v8~ }}
+             fn f1 caller ({given}, v1: bool, v2: i64 ; v9~: {input}) -> ( ; {ty}) {{ v8~: {ty} = call f0(v0, v1, v2 ; v9~) return ; v8~ }}"
+        );
+        let mut program = adl_ir::parse::program(&text).unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
+        for f in [FnId(0), FnId(1)] {
+            let found = Ad::new().structure(&mut program, f).unwrap_or_else(|| panic!("{name}: no pattern"));
+            assert_eq!(found.exact, exact, "{name}, f{}", f.0);
+        }
+    }
+}

@@ -161,6 +161,9 @@ pub(crate) mod ir_derive {
     /// Maximum number of cached IR functions. Beyond it the entire cache is cleared, and code is compiled again
     /// when it is needed.
     pub const FUNCTIONS: usize = 4096;
+    /// Maximum number of variables of a function with its callees, from which another level of derivatives of functions
+    /// inside themselves is compiled. A level makes it four times as large, which then takes 0.2 s.
+    pub const DEEPENED: usize = 2000;
 }
 
 /// Limits of `ir::derive::cost`.

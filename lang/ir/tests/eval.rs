@@ -1,7 +1,7 @@
 //! Text programs in the reference evaluator: results computed by hand, and counted work.
 
 use adl_ir::eval::{self, Evaluator, Simple, Val};
-use adl_ir::{FnId, Program, parse, verify};
+use adl_ir::{Collective, FnId, Program, parse, verify};
 
 fn program(text: &str) -> Program {
     let p = parse::program(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -248,4 +248,45 @@ fn wrong_arguments_are_errors() {
     let text = "fn f (v0: f64) -> (f64) { return v0 }";
     assert_eq!(fails(text, &[]), "arguments: 1 are needed, 0 are there (in `f`)");
     assert_eq!(fails(text, &[Val::I64(1)]), "argument v0 is i64 (in `f`)");
+}
+
+/// A collective of one rank returns what it was given, if that is the whole: its length is the only length of a part, the
+/// rank is rank 0, and an exchange has one row.
+#[test]
+fn collectives_of_one_rank_check_their_lengths() {
+    let arrays = [
+        Val::floats(&[]),
+        Val::floats(&[0.5]),
+        Val::floats(&[1.0, 2.0, 3.0]),
+        Val::array(vec![3, 2], vec![F(0.25); 6]),
+        Val::array(vec![1, 4], vec![F(0.25); 4]),
+    ];
+    for (kind, array) in Collective::ALL.iter().flat_map(|kind| arrays.iter().map(move |array| (*kind, array))) {
+        let Val::Array(a) = array else { unreachable!() };
+        let (rows, ty) = (a.shape[0] as i64, format!("{}f64", "[]".repeat(a.shape.len())));
+        let at = [vec![rows], vec![rows + 1], vec![rows - 1], vec![rows, 0], vec![0, rows], vec![], vec![0], vec![1]];
+        for at in &at {
+            let (of, given, whole) = match kind {
+                _ if kind.by_lengths() => ("[]i64", Val::ints(at), at[..] == [rows]),
+                _ if kind.by_rank() || kind.by_chunks() => {
+                    let at = at.first().copied().unwrap_or(0);
+                    let other = matches!(kind, Collective::From | Collective::Place) && at != 0;
+                    ("i64", Val::I64(at), !other)
+                }
+                _ => ("i64", Val::I64(0), kind != Collective::Exchange || rows == 1),
+            };
+            if at.iter().any(|n| *n < 0) && kind.by_lengths() {
+                continue;
+            }
+            let place = if kind.by_lengths() || kind.by_rank() || kind.by_chunks() { " at v1" } else { "" };
+            let text = format!(
+                "fn f (v0: {ty}, v1: {of}) -> ({ty}) {{ v2: {ty} = collective {} v0{place} return v2 }}",
+                kind.word()
+            );
+            match eval::run(&program(&text), FnId(0), &[array.clone(), given], &[]) {
+                Ok(out) => assert!(whole && out.results == [array.clone()], "{kind:?} of {array:?} at {at:?}"),
+                Err(why) => assert!(!whole, "{kind:?} of {array:?} at {at:?}: {why}"),
+            }
+        }
+    }
 }

@@ -3,7 +3,6 @@
 use crate::Linearized;
 use crate::call::ResultPromise;
 use crate::key::KeyToken;
-use crate::limits::derive::MOST_INSIDE;
 use crate::val::{Fun, Linear, Rep, Val};
 use crate::{Res, Spec, Unsupported};
 use adl_ir::{Conv, Lit, Op, Rule, RuleKind, Ty as IrTy, Var};
@@ -86,20 +85,21 @@ impl Spec<'_> {
     ///
     /// A derivative needs the whole body of what it differentiates. If `f` reaches a function whose body is still being
     /// made, as in a derivative of a function inside itself, everything that `f` reaches is made once more, for one more
-    /// level of such derivatives. Below the last level is an error, after which the run is repeated with a tape.
+    /// level of such derivatives. Below the last level is an error, after which the code is specialised to one level more,
+    /// or the run is repeated with a tape.
     pub(crate) fn known(&mut self, f: &Val, point: &Val) -> Res<Option<DerivableFunction>> {
         let outer = self.early.inside;
         let found = loop {
             match self.derivable(f, point) {
                 Ok(Some(made)) if self.p.is_complete(made.target.id, &mut self.early.complete) => break Ok(Some(made)),
-                Ok(_) if self.early.inside < MOST_INSIDE => self.early.inside += 1,
+                Ok(_) if self.early.inside < self.world.assumptions().levels => self.early.inside += 1,
                 Ok(_) => break Ok(None),
                 Err(e) => break Err(e),
             }
         };
         self.early.inside = outer;
         if matches!(found, Ok(None)) {
-            self.fail("a derivative of a function inside itself, deeper than is compiled");
+            self.fail(crate::DEEPER);
         }
         found
     }

@@ -78,7 +78,7 @@ impl<'s> Spec<'s> {
             return Ok(v);
         }
         // The extents of rows are known inside of one function only.
-        let here = here || self.world.allow_zero_trips() && matches!(**f, Fun::Closure(_));
+        let here = here || self.world.assumptions().allow_zero_trips && matches!(**f, Fun::Closure(_));
         self.each(n, arrays, Out::Collect, &mut |s, _, elems| s.run(f, elems.to_vec(), here))
     }
 

@@ -60,7 +60,8 @@ pub mod world;
 
 pub use layout::Layout;
 pub use world::{
-    Entry, FunView, HostCall, Input, Linearized, Root, Transforms, Unsupported, ValueKind, ValuePath, World,
+    Assumptions, DEEPER, Entry, FunView, HostCall, Input, Linearized, Root, Transforms, Unsupported, ValueKind,
+    ValuePath, World,
 };
 
 use adl_ir::{Builder, DataId, FnId, Lit, Program, Var};

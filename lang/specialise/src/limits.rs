@@ -8,13 +8,6 @@ pub(crate) mod call {
     pub const DEEPEST: usize = 100;
 }
 
-/// Limits of `derive`.
-pub(crate) mod derive {
-    /// The number of derivatives of a function inside itself around a piece of code. Each level multiplies the code by
-    /// about three.
-    pub const MOST_INSIDE: u8 = 2;
-}
-
 /// Limits of `defunctionalise`.
 pub(crate) mod defunctionalise {
     /// The limit of codes of one function type.

@@ -341,7 +341,7 @@ impl<'s> Spec<'s> {
 
     /// The row extents of an iteration's result that are extents of variables from outside the loop (before `base`).
     fn row_extents_from_outside(&self, v: &Val, base: u32) -> HashMap<Var, Vec<SizeOf>> {
-        if !self.world.allow_zero_trips() {
+        if !self.world.assumptions().allow_zero_trips {
             return HashMap::new();
         }
         let outside = ExtentsFromOutside::new(self, base);

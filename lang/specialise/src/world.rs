@@ -69,6 +69,27 @@ pub enum FunView {
     Checkpoint,
 }
 
+/// What specialised code assumes of its runs, because most runs need no more. A run that needs more fails, and the code
+/// is specialised again.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Assumptions {
+    /// Whether loops that collect rows may run no iteration, so that code must compute the row extents in another way.
+    /// Otherwise such a loop is a failed assertion.
+    pub allow_zero_trips: bool,
+    /// How many derivatives of one function are taken inside each other. Deeper ones are the error [`DEEPER`]. Each
+    /// level multiplies the code, so levels are added one at a time.
+    pub levels: u8,
+}
+
+/// The error of a derivative of a function inside itself that is deeper than [`Assumptions::levels`].
+pub const DEEPER: &str = "a derivative of a function inside itself, deeper than is compiled";
+
+impl Default for Assumptions {
+    fn default() -> Assumptions {
+        Assumptions { allow_zero_trips: false, levels: 1 }
+    }
+}
+
 /// The environment: run-time values by place, and Core by global.
 pub trait World {
     /// The kind of value at a place.
@@ -83,10 +104,9 @@ pub trait World {
     fn constructor(&mut self, _at: &ValuePath) -> Option<(u32, u32)> {
         None
     }
-    /// Whether loops that collect rows may run no iteration, so that code must compute the row extents in another way.
-    /// Otherwise such a loop is a run-time error.
-    fn allow_zero_trips(&self) -> bool {
-        false
+    /// What the code may assume of its runs.
+    fn assumptions(&self) -> Assumptions {
+        Assumptions::default()
     }
     /// The definition of a global.
     fn global(&mut self, id: GlobalId) -> Option<Rc<Def>>;

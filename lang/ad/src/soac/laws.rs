@@ -102,7 +102,7 @@ fn same(a: &[Val], b: &[Val]) -> bool {
     let (a, b) = (flat(a), flat(b));
     a.len() == b.len()
         && a.iter().zip(&b).all(|(x, y)| match (x, y) {
-            (Val::F32(x), Val::F32(y)) => (x - y).abs() <= 1e-3 * (1.0 + x.abs().max(y.abs())) || x == y,
+            (Val::F32(x), Val::F32(y)) => (x - y).abs() <= 1e-5 * (1.0 + x.abs().max(y.abs())) || x == y,
             (Val::F64(x), Val::F64(y)) => (x - y).abs() <= 1e-9 * (1.0 + x.abs().max(y.abs())) || x == y,
             _ => x == y,
         })

@@ -6,7 +6,7 @@ use crate::value::{Buf, Kind, Rep, Value, seq};
 use crate::vm::code::Code;
 use crate::vm::{Fun, Machine};
 use adl_prim::{DerivativeFn, Prim};
-use adl_specialise::world::{FunView, Root, ValueKind, ValuePath, World};
+use adl_specialise::world::{Assumptions, FunView, Root, ValueKind, ValuePath, World};
 use adl_typing::core::{Def, GlobalId};
 use adl_typing::ty::{DataDecl, DataId, RecordTy, Size, Ty, TyVar};
 use std::collections::HashMap;
@@ -17,8 +17,8 @@ pub(crate) struct Values<'a> {
     pub m: &'a Machine,
     pub f: &'a Value,
     pub args: &'a [Value],
-    /// Whether loops that collect rows may run zero iterations.
-    pub allow_zero_trips: bool,
+    /// What the code may assume.
+    pub assumptions: Assumptions,
     /// The facts, in the order in which they were learned.
     pub facts: Vec<(ValuePath, ValueFact)>,
     /// Keeps code alive whose address occurs in a fact.
@@ -27,7 +27,7 @@ pub(crate) struct Values<'a> {
 
 impl<'a> Values<'a> {
     pub fn new(m: &'a Machine, f: &'a Value, args: &'a [Value]) -> Values<'a> {
-        Values { m, f, args, allow_zero_trips: false, facts: Vec::new(), keep: Vec::new() }
+        Values { m, f, args, assumptions: Assumptions::default(), facts: Vec::new(), keep: Vec::new() }
     }
 
     /// The value at a place.
@@ -188,8 +188,8 @@ impl World for Values<'_> {
         Some(t)
     }
 
-    fn allow_zero_trips(&self) -> bool {
-        self.allow_zero_trips
+    fn assumptions(&self) -> Assumptions {
+        self.assumptions
     }
 
     fn constructor(&mut self, at: &ValuePath) -> Option<(u32, u32)> {

@@ -8,7 +8,7 @@ use crate::value::Value;
 use crate::value::fun::Fun;
 use crate::value::plan::Plan;
 use crate::vm::Machine;
-use adl_specialise::world::Unsupported;
+use adl_specialise::world::{Assumptions, DEEPER, Unsupported};
 use std::any::Any;
 use std::rc::Rc;
 
@@ -112,23 +112,32 @@ pub(super) fn answer<T>(machine: &mut Machine, func: &Value, out: Res<Result<T, 
     Ok(None)
 }
 
-/// Runs code that assumes that loops which collect rows run at least once. If that assertion fails, runs code
-/// without the assumption. If there is no result, the caller computes it in another way, without repeating effects.
+/// Runs code that assumes what holds in most runs ([`Assumptions`]). Where it does not hold the run fails, and is repeated
+/// with code that assumes less. If there is no result, the caller computes it in another way, without repeating effects.
 pub(super) fn attempt<T>(
     machine: &mut Machine,
     run: impl Fn(&mut Machine) -> Res<Result<T, NotCompiled>>,
 ) -> Res<Result<T, NotCompiled>> {
     machine.effects.begin();
-    let out = match run(machine) {
-        Err(e) if e.diag.code == codes::ASSERT => {
-            machine.effects.rewind();
-            machine.compiled_ad.specialised.allow_zero_trips = true;
-            let out = run(machine);
-            machine.compiled_ad.specialised.allow_zero_trips = false;
-            out
-        }
-        out => out,
-    };
+    let before = machine.compiled_ad.specialised.assumptions;
+    let mut out = run(machine);
+    while let Err(e) = &out
+        && let Some(less) = without(machine.compiled_ad.specialised.assumptions, e)
+    {
+        machine.effects.rewind();
+        machine.compiled_ad.specialised.assumptions = less;
+        out = run(machine);
+    }
+    machine.compiled_ad.specialised.assumptions = before;
     machine.effects.end(matches!(out, Ok(Ok(_))));
     out
+}
+
+/// The assumptions without the one that has failed with this error, if it is one of theirs.
+fn without(assumed: Assumptions, error: &Error) -> Option<Assumptions> {
+    if error.diag.message.contains(DEEPER) {
+        return Some(Assumptions { levels: assumed.levels.checked_add(1)?, ..assumed });
+    }
+    let zero_trips = error.diag.code == codes::ASSERT && !assumed.allow_zero_trips;
+    zero_trips.then_some(Assumptions { allow_zero_trips: true, ..assumed })
 }

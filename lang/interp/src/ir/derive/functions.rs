@@ -5,14 +5,14 @@ use super::derivative_stats::{CompileClock, DerivativeStats};
 use super::state::*;
 use crate::ir::layout_leaves::DataTypes;
 use crate::ir::world::{self, Values};
-use crate::limits::ir_derive::{FUNCTIONS, KEPT, MEASURES};
+use crate::limits::ir_derive::{DEEPENED, FUNCTIONS, KEPT, MEASURES};
 use crate::value::Value;
 use crate::value::plan::Plan;
 use crate::vm::Machine;
 use adl_ir::FnId;
 use adl_prim::Prim;
 use adl_specialise::HostCall;
-use adl_specialise::world::{Transforms, Unsupported};
+use adl_specialise::world::{DEEPER, Transforms, Unsupported};
 use adl_syntax::span::Span;
 use adl_typing::ty::Ty;
 use std::rc::Rc;
@@ -79,10 +79,7 @@ impl CompiledAd {
             choice: self.choice,
             explain: std::mem::take(&mut self.explain),
             op: self.op,
-            specialised: SpecialisedCode {
-                allow_zero_trips: self.specialised.allow_zero_trips,
-                ..SpecialisedCode::default()
-            },
+            specialised: SpecialisedCode { assumptions: self.specialised.assumptions, ..SpecialisedCode::default() },
             plan: self.plan.clone(),
             plans: FunctionPlans {
                 applied: std::mem::take(&mut self.plans.applied),
@@ -121,18 +118,18 @@ impl CompiledAd {
         args: &[Value],
         tys: Vec<Ty>,
     ) -> Result<Rc<Specialized>, NotCompiled> {
-        let mut values = Values { allow_zero_trips: self.specialised.allow_zero_trips, ..Values::new(m, func, args) };
-        let (root, allow_zero_trips) = (world::root(func), self.specialised.allow_zero_trips);
-        if let Some(made) = self.specialised.made.get(&root).and_then(|all| {
-            all.iter().find(|e| e.args == tys && e.allow_zero_trips == allow_zero_trips && values.fits(&e.facts))
-        }) {
+        let assumptions = self.specialised.assumptions;
+        let mut values = Values { assumptions, ..Values::new(m, func, args) };
+        let root = world::root(func);
+        if let Some(made) = self.specialised.find(&root, &tys, &values) {
             return made.entry.clone().map_err(NotCompiled);
         }
+        self.may_deepen(&root, &tys, &mut values)?;
         let start = Instant::now();
         if self.program.funcs.len() > FUNCTIONS {
             self.forget();
         }
-        let cache = if allow_zero_trips { &mut self.specialised.cache_no_rows } else { &mut self.specialised.cache };
+        let cache = self.specialised.caches.entry(assumptions).or_default();
         self.ad.begin();
         let entry = adl_specialise::specialise(&mut values, &mut self.ad, &mut self.program, cache, &tys);
         let entry = entry.map(|mut entry| {
@@ -150,13 +147,26 @@ impl CompiledAd {
         keep.extend(world::code_of(func));
         self.specialised.made.entry(root).or_default().push(CacheEntry {
             args: tys,
-            allow_zero_trips,
+            assumptions,
             facts: values.facts,
             _keep: keep,
             entry: entry.clone(),
         });
         self.clock.add_transform_time(start);
         entry.map_err(NotCompiled)
+    }
+
+    /// An error if code with one level fewer is so large that the next level would cost more than a tape.
+    fn may_deepen(&self, root: &(&'static str, usize), tys: &[Ty], values: &mut Values) -> Result<(), NotCompiled> {
+        let wanted = values.assumptions;
+        values.assumptions.levels -= 1;
+        let fewer = self.specialised.find(root, tys, values).and_then(|made| made.entry.as_ref().ok());
+        values.assumptions = wanted;
+        let size = |e: &Rc<Specialized>| {
+            let all = self.program.callees(e.entry.func, |_, _| true);
+            all.into_iter().map(|f| self.program.func(f).vars.len()).sum::<usize>()
+        };
+        if fewer.is_some_and(|e| size(e) > DEEPENED) { Err(not(DEEPER)) } else { Ok(()) }
     }
 
     /// A call of the host that compiled code contains.

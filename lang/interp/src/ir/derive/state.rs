@@ -8,6 +8,7 @@ use crate::device::{DeviceRuns, DeviceTimes};
 use crate::ir::layout_leaves::DataTypes;
 use crate::ir::lower::Linker;
 use crate::ir::value_fact::ValueFact;
+use crate::ir::world::Values;
 use crate::value::Value;
 use crate::value::fun::Fun;
 use crate::value::plan::Plan;
@@ -17,8 +18,8 @@ use adl_ad::{Ad, unzip};
 use adl_ir::eval::Val;
 use adl_ir::{FnId, Program};
 use adl_prim::Prim;
-use adl_specialise::HostCall;
 use adl_specialise::world::{Entry, Unsupported, ValuePath};
+use adl_specialise::{Assumptions, HostCall};
 use adl_syntax::span::Span;
 use adl_typing::ty::Ty;
 use std::collections::{HashMap, HashSet};
@@ -96,13 +97,25 @@ pub struct CompiledAd {
 /// Functions of the program in the IR, by what they were specialised to.
 #[derive(Default)]
 pub(super) struct SpecialisedCode {
-    pub(super) cache: adl_specialise::Cache,
-    /// The specialiser's cache for code in which loops that collect rows may run zero iterations.
-    pub(super) cache_no_rows: adl_specialise::Cache,
-    /// Whether such code is being compiled now.
-    pub(super) allow_zero_trips: bool,
+    /// The specialiser's caches, by what the code assumes.
+    pub(super) caches: HashMap<Assumptions, adl_specialise::Cache>,
+    /// What the code that is wanted now assumes at most.
+    pub(super) assumptions: Assumptions,
     /// The specialisations of each definition.
     pub(super) made: HashMap<(&'static str, usize), Vec<CacheEntry>>,
+}
+
+impl SpecialisedCode {
+    /// What was made of a definition for such a call: the code that assumes least, which runs do not repeat, or else why
+    /// there is none.
+    pub(super) fn find(&self, root: &(&'static str, usize), args: &[Ty], values: &Values) -> Option<&CacheEntry> {
+        let wanted = values.assumptions;
+        let serves = |e: &&CacheEntry| {
+            e.assumptions.allow_zero_trips == wanted.allow_zero_trips && e.assumptions.levels >= wanted.levels
+        };
+        let all = self.made.get(root)?.iter().filter(serves);
+        all.filter(|e| e.args == args && values.fits(&e.facts)).max_by_key(|e| (e.entry.is_ok(), e.assumptions.levels))
+    }
 }
 
 /// Plans of single functions, and what the runs of plans have told.
@@ -172,8 +185,8 @@ pub(super) struct MemoryMeasurement {
 /// A cache entry: a specialisation, or the reason why there is none, with the facts on which it depends.
 pub(super) struct CacheEntry {
     pub(super) args: Vec<Ty>,
-    /// Whether its loops that collect rows may run zero iterations.
-    pub(super) allow_zero_trips: bool,
+    /// What it assumes.
+    pub(super) assumptions: Assumptions,
     pub(super) facts: Vec<(ValuePath, ValueFact)>,
     /// Keeps code alive whose address occurs in the facts.
     pub(super) _keep: Vec<Rc<Code>>,
