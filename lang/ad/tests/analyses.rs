@@ -175,7 +175,7 @@ const EXACT: [(&str, &str, &str, bool); 8] = [
     ("a product of vectors", "v0: []f64, v1: bool, v2: i64 ; v9~: []f64", "v8~: f64 = dot v0 v9~", false),
     ("a product of matrices", "v0: [][]f64, v1: bool, v2: i64 ; v9~: []f64", "v8~: []f64 = matmul v0 v9~", false),
     ("an outer product", "v0: []f64, v1: bool, v2: i64 ; v9~: []f64", "v8~: [][]f64 = outer v0 v9~", false),
-    ("a sum", "v0: f64, v1: bool, v2: i64 ; v9~: []f64", "v8~: f64 = sum v9~", true),
+    ("a sum", "v0: f64, v1: bool, v2: i64 ; v9~: []f64", "v8~: f64 = sum v9~ len v2", true),
 ];
 
 #[test]

@@ -1,9 +1,7 @@
 //! Double sums over the pairs of numbers for which a predicate holds: for each way to write one with a remainder, a
 //! quotient, a minimum or a maximum, the gradient is that of the formula.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod common;
+use crate::common;
 
 use adl_ad::Ad;
 use adl_ad::unzip::UnzipPlan;
