@@ -553,10 +553,10 @@ impl LoopAnalysis<'_> {
         match (&a, &b) {
             (VarClass::Float, VarClass::Float) => {}
             _ if !(comparable(&a) && comparable(&b)) => return None,
-            (VarClass::Int(a), VarClass::Int(b)) => {
-                if [a, b].iter().all(|n| self.p.ints[**n].step == Some(0) && self.p.ints[**n].inner == 0) {
-                    self.p.checks.compared.insert(out, (c, *a, *b));
-                }
+            (VarClass::Int(a), VarClass::Int(b))
+                if [a, b].iter().all(|n| self.p.ints[**n].step == Some(0) && self.p.ints[**n].inner == 0) =>
+            {
+                self.p.checks.compared.insert(out, (c, *a, *b));
             }
             _ => {}
         }
