@@ -2,6 +2,7 @@
 //! quotient, a minimum or a maximum, the gradient is that of the formula.
 
 use crate::common;
+use crate::tensor::double;
 
 use adl_ad::Ad;
 use adl_ad::unzip::UnzipPlan;
@@ -9,31 +10,8 @@ use adl_ir::eval::{Val, run};
 use adl_ir::{FnId, Program};
 
 /// The sum of `x_i x_j` over all pairs of indices `v4` and `v6` with a predicate `v16`.
-fn double(predicate: &str) -> Program {
-    let text = format!(
-        "
-fn f0 double (v0: []f64) -> (f64) {{
-  v1: i64 = dim 0 v0
-  v2: i64 = 1
-  v3: i64 = 2
-  v20: f64, v21: i64 = loop for v1 over (v0) out (sum) (v4: i64, v5: f64) {{
-    v18: f64, v19: i64 = loop for v1 out (sum) (v6: i64) {{
-      {predicate}
-      v17: f64 = if v16 {{
-        v13: f64 = index v0 [v6]
-        v14: f64 = mul v5 v13
-        return v14
-      }} else {{
-        v15: f64 = zero f64
-        return v15
-      }}
-      return v17
-    }}
-    return v18
-  }}
-  return v20
-}}"
-    );
+fn over_pairs(predicate: &str) -> Program {
+    let text = double("v1", predicate);
     adl_ir::parse::program(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
@@ -103,7 +81,7 @@ fn gradients_are_those_of_the_formula() {
 }
 
 fn by_formula(predicate: &Predicate) {
-    let mut p = double(&predicate.text);
+    let mut p = over_pairs(&predicate.text);
     let (f, mut ad) = (FnId(0), Ad::new());
     let l = ad.linearize_with(&mut p, f, &[true], &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
     for n in [1, 2, 5] {

@@ -183,7 +183,7 @@ fn f0 reads (v0: []f64) -> ([]f64) {{
 }
 
 /// A double sum with a predicate on the two indices, over n and n numbers.
-fn double(trip: &str, p: &str) -> String {
+pub(crate) fn double(trip: &str, p: &str) -> String {
     format!(
         "
 fn f0 double (v0: []f64) -> (f64) {{

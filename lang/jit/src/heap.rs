@@ -106,7 +106,7 @@ impl CellHeap {
             symbolic_zero: null,
             layouts,
         };
-        // Without declared types there is no cell, and no memory for one.
+        // Without declared types no cell is made, so none needs memory.
         if !heap.layouts().is_empty() {
             heap.symbolic_zero = heap.carve(VALUE as u16);
         }

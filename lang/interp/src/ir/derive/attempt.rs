@@ -113,7 +113,7 @@ pub(super) fn answer<T>(machine: &mut Machine, func: &Value, out: Res<Result<T, 
 }
 
 /// Runs code that assumes what holds in most runs ([`Assumptions`]). Where it does not hold the run fails, and is repeated
-/// with code that assumes less. If there is no result, the caller computes it in another way, without repeating effects.
+/// with code that assumes less. Without a result the caller computes it in another way, without repeating effects.
 pub(super) fn attempt<T>(
     machine: &mut Machine,
     run: impl Fn(&mut Machine) -> Res<Result<T, NotCompiled>>,
