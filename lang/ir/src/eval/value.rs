@@ -220,9 +220,24 @@ impl Val {
         out
     }
 
-    /// The number of [`leaves`](Val::leaves).
+    /// The number of [`leaves`](Val::leaves). An array of scalars takes constant time, because loops ask at each iteration.
     pub fn scalars(&self) -> u64 {
-        self.leaves().len() as u64
+        let (mut count, mut todo) = (0, vec![self]);
+        while let Some(v) = todo.pop() {
+            match v {
+                Val::Array(a) if a.elems.first().is_some_and(Val::is_scalar) => count += a.elems.len() as u64,
+                Val::Array(a) => todo.extend(&a.elems),
+                Val::Data(c) => todo.extend(&c.fields),
+                Val::SymbolicZero => {}
+                _ => count += 1,
+            }
+        }
+        count
+    }
+
+    /// Whether it is neither an array nor data. Then so are the other elements of an array that holds it.
+    fn is_scalar(&self) -> bool {
+        !matches!(self, Val::Array(_) | Val::Data(_) | Val::SymbolicZero)
     }
 
     /// Whether it has this type. A symbolic zero has every array and data type.
