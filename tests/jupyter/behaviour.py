@@ -53,7 +53,7 @@ class Client:
         self.kc.stop_channels()
         self.km.shutdown_kernel(now=True)
 
-    def outputs(self, msg_id, timeout=20):
+    def outputs(self, msg_id, timeout=60):
         out, end = [], time.time() + timeout
         while time.time() < end:
             m = self.kc.get_iopub_msg(timeout=timeout)
@@ -77,7 +77,7 @@ class Client:
 
     def wait_until_busy(self, msg_id):
         while True:
-            m = self.kc.get_iopub_msg(timeout=10)
+            m = self.kc.get_iopub_msg(timeout=60)
             if m["parent_header"].get("msg_id") == msg_id and m["msg_type"] == "execute_input":
                 return
 
@@ -134,7 +134,7 @@ class Cells(unittest.TestCase):
         msg_id = self.c.kc.execute('print "first"\n' + LOOP)
         begin = time.time()
         while True:
-            m = self.c.kc.get_iopub_msg(timeout=10)
+            m = self.c.kc.get_iopub_msg(timeout=60)
             if m["msg_type"] == "stream" and m["parent_header"]["msg_id"] == msg_id:
                 break
         self.assertLess(time.time() - begin, 2)
@@ -155,14 +155,14 @@ class Cells(unittest.TestCase):
         self.c.run("--| Twice.\nlet double_it (x : Float) = 2.0 * x\nlet rec_ord = {alpha = 1.0, beta = {gamma = [1, 2]}}")
         msg_id = self.c.kc.execute(LOOP)
         self.c.wait_until_busy(msg_id)
-        reply = self.c.reply(self.c.kc.complete("double_"), timeout=5)
+        reply = self.c.reply(self.c.kc.complete("double_"), timeout=30)
         self.assertEqual(reply["matches"], ["double_it"])
         kinds = reply["metadata"]["_jupyter_types_experimental"]
         self.assertEqual((kinds[0]["type"], kinds[0]["signature"]), ("function", "Float -> Float"))
-        self.assertEqual(self.c.reply(self.c.kc.complete("rec_ord.beta."), timeout=5)["matches"], ["rec_ord.beta.gamma"])
-        reply = self.c.reply(self.c.kc.inspect("double_it 3.0", 12), timeout=5)
+        self.assertEqual(self.c.reply(self.c.kc.complete("rec_ord.beta."), timeout=30)["matches"], ["rec_ord.beta.gamma"])
+        reply = self.c.reply(self.c.kc.inspect("double_it 3.0", 12), timeout=30)
         self.assertIn("Twice.", reply["data"]["text/plain"])
-        reply = self.c.reply(self.c.kc.inspect("double_it", 3, detail_level=1), timeout=5)
+        reply = self.c.reply(self.c.kc.inspect("double_it", 3, detail_level=1), timeout=30)
         self.assertIn("let double_it (x : Float) = 2.0 * x", reply["data"]["text/plain"])
         self.c.km.interrupt_kernel()
         self.c.reply(msg_id)
@@ -252,7 +252,7 @@ class Cells(unittest.TestCase):
 
     def test_questions_to_the_user(self):
         msg_id = self.c.kc.execute('let answer = io.input "name? "\nanswer', allow_stdin=True)
-        m = self.c.kc.get_stdin_msg(timeout=10)
+        m = self.c.kc.get_stdin_msg(timeout=60)
         self.assertEqual((m["msg_type"], m["content"]), ("input_request", {"prompt": "name? ", "password": False}))
         self.c.kc.input("Ada")
         self.assertEqual(self.c.reply(msg_id)["status"], "ok")
@@ -260,7 +260,7 @@ class Cells(unittest.TestCase):
         reply, _ = self.c.run('io.input "?"', allow_stdin=False)
         self.assertEqual(reply["status"], "error")
         msg_id = self.c.kc.execute('io.input "?"', allow_stdin=True)
-        self.c.kc.get_stdin_msg(timeout=10)
+        self.c.kc.get_stdin_msg(timeout=60)
         self.c.km.interrupt_kernel()
         self.assertEqual(self.c.reply(msg_id, timeout=2)["status"], "error")
         self.c.outputs(msg_id)
@@ -298,7 +298,7 @@ class Cells(unittest.TestCase):
         self.assertIn(reply["evalue"], "\n".join(out[-1]["content"]["traceback"]))
         # What is interrupted when the loop has ended is not the loop.
         msg_id = self.c.kc.execute('let x = loop x = 0.0 for i < 20_000 do x + sum (map sin (linspace 0.0 1.0 10_000))\nlet wait = io.input ""', allow_stdin=True)
-        self.c.kc.get_stdin_msg(timeout=30)
+        self.c.kc.get_stdin_msg(timeout=60)
         time.sleep(0.7)
         self.c.km.interrupt_kernel()
         self.assertNotIn("iterations", self.c.reply(msg_id)["evalue"])
@@ -315,7 +315,7 @@ class Cells(unittest.TestCase):
         msg_id = self.c.kc.execute(LOOP)
         self.c.wait_until_busy(msg_id)
         self.c.km.interrupt_kernel()
-        self.assertEqual(self.c.reply(msg_id, timeout=5)["status"], "error")
+        self.assertEqual(self.c.reply(msg_id, timeout=30)["status"], "error")
         self.c.outputs(msg_id)
 
     def test_warnings_are_on_stderr(self):
@@ -378,7 +378,7 @@ class Lives(unittest.TestCase):
         c = Client()
         c.run("let x = 1")
         c.km.restart_kernel()
-        c.kc.wait_for_ready(timeout=20)
+        c.kc.wait_for_ready(timeout=60)
         self.assertEqual(c.run("x")[0]["status"], "error")
         c.kc.shutdown()
         for _ in range(60):
@@ -402,7 +402,7 @@ class Lives(unittest.TestCase):
         time.sleep(0.3)
         # A request to shut down would wait for the next kernel.
         c.km.restart_kernel(now=True)
-        c.kc.wait_for_ready(timeout=20)
+        c.kc.wait_for_ready(timeout=60)
         self.assertEqual(results(c.run("2")[1]), ["2 : Int"])
         c.close()
 
@@ -412,9 +412,9 @@ class Lives(unittest.TestCase):
             km.start_kernel()
             kc = km.client()
             kc.start_channels()
-            kc.wait_for_ready(timeout=20)
+            kc.wait_for_ready(timeout=60)
             msg_id = kc.execute("1 + 1")
-            while kc.get_shell_msg(timeout=10)["parent_header"].get("msg_id") != msg_id:
+            while kc.get_shell_msg(timeout=60)["parent_header"].get("msg_id") != msg_id:
                 pass
             kc.stop_channels()
             km.shutdown_kernel()
@@ -445,7 +445,7 @@ class Lives(unittest.TestCase):
             kc = km.client()
             kc.start_channels()
             kc.kernel_info()
-            kc.get_shell_msg(timeout=10)
+            kc.get_shell_msg(timeout=60)
             best = min(best, time.perf_counter() - begin)
             kc.stop_channels()
             km.shutdown_kernel(now=True)
@@ -658,7 +658,7 @@ class Interact(Fronts):
             self.c.kc.shell_channel.send(m)
         said, ended, deadline = [], False, time.time() + 60
         while not ended and time.time() < deadline:
-            o = self.c.kc.get_iopub_msg(timeout=20)
+            o = self.c.kc.get_iopub_msg(timeout=60)
             said.append((o["msg_type"], o["content"]))
             last = o["parent_header"].get("msg_id") == sent[-1]["header"]["msg_id"]
             ended = last and o["content"].get("execution_state") == "idle"
