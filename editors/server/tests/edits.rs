@@ -98,13 +98,22 @@ fn state(client: &mut Client) -> Vec<Json> {
 
 #[test]
 fn random_edits_are_answered_and_leave_the_state_of_a_fresh_start() {
+    // A server answers one after the other, so two of them take half as long.
+    std::thread::scope(|scope| {
+        scope.spawn(|| random_edits(["edits", "fresh"], 0x2545_f491_4f6c_dd1d, edits() / 2));
+        random_edits(["edits_again", "fresh_again"], 0x9e37_79b9_7f4a_7c15, edits() / 2);
+    });
+}
+
+/// `count` edits in a directory, and whether the server knows afterwards what one in another directory does.
+fn random_edits([edited, fresh]: [&str; 2], seed: u64, count: usize) {
     let programs = programs();
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
-    let (mut editor, server) = client::in_process("edits");
+    let mut random = Random(seed);
+    let (mut editor, server) = client::in_process(edited);
     let mut text = String::new();
     editor.open("a.adl", "");
     let mut times: Vec<(&str, f64)> = Vec::new();
-    for round in 0..edits() {
+    for round in 0..count {
         if round % 60 == 0 {
             let new = programs[random.below(programs.len())].clone();
             replace(&mut editor, &text, 0..text.len(), &new);
@@ -139,7 +148,7 @@ fn random_edits_are_answered_and_leave_the_state_of_a_fresh_start() {
     let known = state(&mut editor);
     editor.end();
     assert_eq!(server.join().unwrap(), Ok(()));
-    let (mut fresh, server) = client::in_process("fresh");
+    let (mut fresh, server) = client::in_process(fresh);
     fresh.open("a.adl", &text);
     let new = state(&mut fresh);
     for (known, new) in known.iter().zip(&new) {
