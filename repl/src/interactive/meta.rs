@@ -151,7 +151,7 @@ const LANGUAGE: &str = "\
 let f x = x * x                  a function; `let rec` for recursion
 [1.0, 2.0] + 1.0                 arrays act elementwise, numbers spread
 {w = [1.0], b = 0.5}.w           records
-for i < 3, j < 3 -> i * j        comprehensions; `sum for i < n -> ...`
+for i < 3, j < 3 -> i * j        comprehensions; `sum for x in xs -> ...`
 loop x = 1.0 for i < 10 do ...   loops are values
 type T = A Float | B             data; match t with | A x -> x | B -> 0.0
 grad f x   jvp f x v   hessian f x   transpose (lin x -> ...)
