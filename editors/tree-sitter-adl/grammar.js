@@ -81,12 +81,13 @@ module.exports = grammar({
     conditional: ($) => prec.right(seq("if", $._expr, "then", $._open_then, $._entries, $._close, optional(seq("else", $._block)))),
     match: ($) => prec.right(seq("match", sep($._expr, ","), "with", repeat1($.arm))),
     arm: ($) => seq($._arm_bar, $._pattern_commas, optional(seq("when", $._expr)), $._arm_arrow, $._open_arm, $._entries, $._close),
-    comprehension: ($) => seq("for", sep($.index_variable, ","), $._for_arrow, $._block),
+    comprehension: ($) => seq("for", sep(choice($.index_variable, $.elements), ","), $._for_arrow, $._block),
     index_variable: ($) => seq(choice($.identifier, "_"), optional(seq("<", $._bound))),
     _bound: ($) => prec(7, $._expr),
+    elements: ($) => seq(field("pattern", $._pattern), "in", field("source", $._expr)),
     loop: ($) =>
       seq("loop", $._pattern_commas, $._eq, $._open_init, $._entries, $._close,
-        choice(seq("while", $._expr), seq($._loop_for, choice($.identifier, "_"), "<", $._expr)), "do", $._block),
+        choice(seq("while", $._expr), seq($._loop_for, choice(seq(choice($.identifier, "_"), "<", $._expr), $.elements))), "do", $._block),
 
     _postfix: ($) => choice($.field_access, $.index, $._atom),
     // Also `x.T`, the transpose, and `M.C`, a constructor of a module.

@@ -102,6 +102,7 @@ fn value(server: &mut Server, uri: &Uri, pos: usize, o: &Occurrence) -> Option<S
             Some(Binder::Parameter) => "\n\nA parameter.",
             Some(Binder::Linear) => "\n\nA linear variable: the result depends linearly on it.",
             Some(Binder::Index) => "\n\nAn index.",
+            Some(Binder::Element) => "\n\nAn element, or a part of one.",
             _ => "",
         };
         return Some(format!("{}{what}", code(&format!("{} : {ty}", o.name))));

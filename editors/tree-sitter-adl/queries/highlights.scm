@@ -12,6 +12,7 @@
 (field_pattern name: (identifier) @variable.member)
 (field_type name: (identifier) @variable.member)
 (index_variable (identifier) @variable.parameter)
+(elements pattern: (identifier) @variable.parameter)
 
 ; Types.
 (type_declaration name: (constructor) @type.definition)

@@ -11,4 +11,5 @@
 (function (identifier) @local.definition.parameter)
 (linear_function (identifier) @local.definition.parameter)
 (index_variable (identifier) @local.definition.var)
+(elements pattern: (identifier) @local.definition.var)
 (identifier) @local.reference

@@ -115,12 +115,17 @@ impl Session {
         adl_typing::example_shapes(&env, scheme, &mut self.tables, &mut adapter)
     }
 
-    /// Loads every standard module that a text mentions.
+    /// Loads every standard module that a text mentions. The prelude names none of them but as homes of its names: what
+    /// else it mentions are fields and words of documentation.
     pub(crate) fn load_named(&mut self, text: &str) {
+        let of_prelude = self.env.base.is_none();
         let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\''));
         let wanted: Vec<&'static str> = words
             .filter_map(|w| {
-                adl_std::home(w).or_else(|| adl_std::MODULES.iter().find(|(n, _)| *n == w).map(|(n, _)| *n))
+                // `for r in data` over a value of this type needs the module.
+                let w = if w == "Rows" { "rows" } else { w };
+                let module = || adl_std::MODULES.iter().find(|(n, _)| *n == w && !of_prelude).map(|(n, _)| *n);
+                adl_std::home(w).or_else(module)
             })
             .collect();
         for name in wanted {

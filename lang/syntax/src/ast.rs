@@ -447,13 +447,23 @@ impl Change {
     }
 }
 
-/// `i < n` or `i` of a comprehension.
+/// What a comprehension runs over: one axis of its result.
 #[derive(Clone, PartialEq, Debug)]
-pub struct ForVar {
-    /// The index.
-    pub name: Ident,
-    /// After `<`. `None`: the extent is that of the arrays it indexes.
-    pub bound: Option<Expr>,
+pub enum Generator {
+    /// `i < n`, or `i` alone, whose extent is that of the arrays it indexes.
+    Index(Ident, Option<Expr>),
+    /// `p in e`: the elements of an array, or rows of a table.
+    Element(Pat, Expr),
+}
+
+impl Generator {
+    /// The bound, or the source of the elements.
+    pub fn expr(&self) -> Option<&Expr> {
+        match self {
+            Generator::Index(_, bound) => bound.as_ref(),
+            Generator::Element(_, source) => Some(source),
+        }
+    }
 }
 
 /// How a `loop` repeats.
@@ -461,8 +471,19 @@ pub struct ForVar {
 pub enum LoopKind {
     /// `for i < n do`.
     For(Ident, Box<Expr>),
+    /// `for p in e do`.
+    In(Pat, Box<Expr>),
     /// `while c do`.
     While(Box<Expr>),
+}
+
+impl LoopKind {
+    /// The bound, source or condition.
+    pub fn expr(&self) -> &Expr {
+        match self {
+            LoopKind::For(_, e) | LoopKind::In(_, e) | LoopKind::While(e) => e,
+        }
+    }
 }
 
 /// One arm of a `match`.
@@ -529,8 +550,8 @@ pub enum ExprKind {
     Array(Vec<Expr>),
     /// `x[i, j]`.
     Index(Box<Expr>, Vec<IndexArg>),
-    /// `for i < n, j -> e`.
-    For(Vec<ForVar>, Box<Expr>),
+    /// `for i < n, j, x in xs -> e`.
+    For(Vec<Generator>, Box<Expr>),
     /// `[| p |]`.
     Iverson(Box<Expr>),
     /// `loop p = e for i < n do b`.

@@ -314,7 +314,7 @@ impl Dump<'_> {
                 self.each(args, Self::index);
                 self.text(")");
             }
-            ExprKind::For(vars, body) => self.comprehension(vars, body),
+            ExprKind::For(generators, body) => self.comprehension(generators, body),
             ExprKind::Iverson(e) => self.one("iverson", e),
             ExprKind::Loop(pat, init, kind, body) => self.loop_expression(pat, init, kind, body),
             ExprKind::Ann(e, sig) => {
@@ -328,13 +328,20 @@ impl Dump<'_> {
         }
     }
 
-    fn comprehension(&mut self, vars: &[ForVar], body: &Expr) {
+    fn comprehension(&mut self, generators: &[Generator], body: &Expr) {
         self.text("(for");
-        self.each(vars, |d, var| {
-            d.text(var.name.name.as_str());
-            if let Some(bound) = &var.bound {
-                d.text(" < ");
-                d.expr(bound);
+        self.each(generators, |d, generator| match generator {
+            Generator::Index(name, bound) => {
+                d.text(name.name.as_str());
+                if let Some(bound) = bound {
+                    d.text(" < ");
+                    d.expr(bound);
+                }
+            }
+            Generator::Element(pat, source) => {
+                d.pat(pat);
+                d.text(" in ");
+                d.expr(source);
             }
         });
         self.text(" -> ");
@@ -351,6 +358,12 @@ impl Dump<'_> {
             LoopKind::For(name, bound) => {
                 self.text(format!(" for {} < ", name.name));
                 self.expr(bound);
+            }
+            LoopKind::In(pat, source) => {
+                self.text(" for ");
+                self.pat(pat);
+                self.text(" in ");
+                self.expr(source);
             }
             LoopKind::While(condition) => {
                 self.text(" while ");

@@ -17,6 +17,13 @@ print (rows.fold_chunks (fun a b -> a + b) (fun xs -> sum (map (fun r -> r.x * 0
 print (rows.reduce_by_index 3 (+) 0.0 (fun r -> int (abs r.x * 2.0)) (fun r -> r.y) made)
 print (rows.collect (rows.scan (+) 0.0 (fun r -> r.x) files))
 print (rows.count files, rows.count (rows.filter (fun r -> r.x > 0.3) made))
+let same (data : Rows {x : Float, y : Float}) w = sum for {x, y} in data -> (w.a * x * sin (w.c[0] * x) + w.c[1] - y) ^ 2
+print (same files w == loss files w, same made w == loss made w, grad (same files) w == grad (loss files) w)
+print (same made w, grad (same made) w, mean for r in made -> r.y, prod for r in files -> 1.0 + r.y / 90.0)
+print (maximum for r in made -> r.x, minimum for r in files -> r.x, any for r in made -> r.x > 3.0, all for r in files -> r.y < 1.0)
+let top a = maximum for r in files -> sin (a * r.x) - r.y
+print (top 0.7, grad top 0.7, grad (fun a -> sum for v in (for r in made -> a * r.x) -> v * v) 0.7)
+print (maximum for r in rows.filter (fun r -> r.x > 5.0) files -> r.y)
 ";
 
 /// CSV files of different lengths, one without rows.

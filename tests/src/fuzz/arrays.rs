@@ -1,6 +1,6 @@
 //! Generators of arrays.
 
-use super::ast::{Expr, Op, Ty};
+use super::ast::{Expr, Name, Op, Ty};
 use super::generate::Generator;
 
 impl Generator {
@@ -27,7 +27,8 @@ impl Generator {
         let array_ty = Ty::Array(Box::new(ty.clone()), len);
         match self.random.below(10) {
             0..3 => Expr::new(Op::Array, array_ty, (0..len).map(|_| self.expr(ty, depth)).collect()),
-            3..5 => {
+            3 => self.comprehended(&array_ty, ty, len, depth),
+            4 => {
                 let i = self.name("i");
                 let body = self.under(&[(i.clone(), Ty::Int)], |g| g.expr(ty, depth));
                 Expr::new(Op::For(i, len), array_ty, vec![body])
@@ -46,6 +47,23 @@ impl Generator {
             8 => self.moved(&array_ty, len, depth),
             _ => Expr::call(format!("replicate {len}"), array_ty, vec![self.expr(ty, depth)]),
         }
+    }
+
+    /// `for x in xs -> e`, or its sum if the result is the type of the body.
+    pub fn comprehended(&mut self, result: &Ty, body: &Ty, len: usize, depth: usize) -> Expr {
+        let (names, source) = self.elements(len, depth);
+        let body_of = self.under(&names, |g| g.expr(body, depth));
+        let xs = names.into_iter().map(|n| n.0).collect();
+        let op = if result == body { Op::SumForIn(xs) } else { Op::ForIn(xs) };
+        Expr::new(op, result.clone(), vec![source, body_of])
+    }
+
+    /// Names for an element, or for the parts of a pair, and an array of so many.
+    pub fn elements(&mut self, len: usize, depth: usize) -> (Vec<(Name, Ty)>, Expr) {
+        let parts: Vec<Ty> = (0..1 + self.random.below(2)).map(|_| self.any_type(1)).collect();
+        let elem = if let [one] = &parts[..] { one.clone() } else { Ty::Tuple(parts.clone()) };
+        let source = self.expr(&Ty::Array(Box::new(elem), len), depth);
+        (parts.into_iter().map(|t| (self.name("e"), t)).collect(), source)
     }
 
     /// The same elements in another order, or with some replaced.

@@ -185,8 +185,14 @@ pub enum Op {
     For(Name, usize),
     /// `sum for i < n -> 0`.
     SumFor(Name, usize),
+    /// `for x in 0 -> 1`; several names are the pattern of a tuple.
+    ForIn(Vec<Name>),
+    /// `sum for x in 0 -> 1`.
+    SumForIn(Vec<Name>),
     /// `loop s = 0 for i < n do 1`.
     Loop(Name, Name, usize),
+    /// `loop s = 0 for x in 1 do 2`.
+    LoopIn(Name, Vec<Name>),
     /// `loop s = 0 while k < n && 2 do 1`, with a counter.
     While(Name, Name, usize),
     /// A recursion down from `count`: `go count 0`, where the body of `go n s` is 2, and `r` stands for `go (n - 1) 1`
@@ -286,6 +292,8 @@ impl Expr {
             Op::Let(x) if kid == 1 => vec![x],
             Op::LetTuple(xs) if kid == 1 => xs.iter().collect(),
             Op::Fun(x) | Op::For(x, _) | Op::SumFor(x, _) => vec![x],
+            Op::ForIn(xs) | Op::SumForIn(xs) if kid == 1 => xs.iter().collect(),
+            Op::LoopIn(s, xs) if kid == 2 => [s].into_iter().chain(xs).collect(),
             Op::Match(arms) | Op::Walk { arms, .. } if kid > 0 => {
                 arms[kid - 1].fields.iter().chain(arms[kid - 1].results.iter().map(|r| &r.1)).collect()
             }

@@ -149,10 +149,7 @@ impl Reference {
             }
             Op::LetTuple(xs) => {
                 let v = self.eval(&kids[0], env)?;
-                let mut inner = env.clone();
-                for (i, x) in xs.iter().enumerate() {
-                    inner = bind(&inner, x, self.part(&v, i)?);
-                }
+                let inner = self.parts(xs, &v, env)?;
                 self.eval(&kids[1], &inner)
             }
             Op::Match(arms) => {
@@ -170,8 +167,33 @@ impl Reference {
                     .collect::<Result<Vec<_>, _>>()?;
                 if matches!(expr.op, Op::For(..)) { Ok(Val::array(items)) } else { self.total(&items) }
             }
+            Op::ForIn(xs) | Op::SumForIn(xs) => {
+                let source = self.eval(&kids[0], env)?;
+                let items = elements(&source)?
+                    .iter()
+                    .map(|v| {
+                        let inner = self.element_bound(xs, v, env)?;
+                        self.eval(&kids[1], &inner)
+                    })
+                    .collect::<Result<Vec<_>, _>>()?;
+                if matches!(expr.op, Op::ForIn(..)) { Ok(Val::array(items)) } else { self.total(&items) }
+            }
             _ => self.repeated(expr, env),
         }
+    }
+
+    /// Binds the parts of a tuple or array to names.
+    fn parts<'a>(&self, xs: &'a [Name], v: &Val<'a>, env: &Env<'a>) -> Result<Env<'a>, NoAnswer> {
+        let mut inner = env.clone();
+        for (i, x) in xs.iter().enumerate() {
+            inner = bind(&inner, x, self.part(v, i)?);
+        }
+        Ok(inner)
+    }
+
+    /// Binds an element to a name, or its parts to several.
+    fn element_bound<'a>(&self, xs: &'a [Name], v: &Val<'a>, env: &Env<'a>) -> Result<Env<'a>, NoAnswer> {
+        if let [x] = xs { Ok(bind(env, x, v.clone())) } else { self.parts(xs, v, env) }
     }
 
     /// Loops, and recursions over a count.
@@ -186,6 +208,14 @@ impl Reference {
                         break;
                     }
                     state = self.eval(&kids[1], &inner)?;
+                }
+                Ok(state)
+            }
+            Op::LoopIn(s, xs) => {
+                let source = self.eval(&kids[1], env)?;
+                for v in elements(&source)? {
+                    let inner = self.element_bound(xs, v, &bind(env, s, state))?;
+                    state = self.eval(&kids[2], &inner)?;
                 }
                 Ok(state)
             }
@@ -266,6 +296,11 @@ impl Reference {
         let g = self.apply(f, x)?;
         self.apply(&g, y)
     }
+}
+
+/// The elements of an array.
+fn elements<'v, 'a>(v: &'v Val<'a>) -> Result<&'v [Val<'a>], NoAnswer> {
+    if let Val::Array(vs) = v { Ok(vs) } else { Err(NoAnswer::Invalid) }
 }
 
 /// The position of an element that is counted from the end.

@@ -107,7 +107,12 @@ fn of(expr: &Expr, seen: &mut Vec<&'static str>) {
         Ty::Tuple(ts) | Ty::Record(ts) if ts.iter().any(Ty::has_function) => {
             seen.push("functions in tuples or records");
         }
-        Ty::Fun(..) if matches!(expr.op, Op::Loop(..) | Op::While(..) | Op::Rec { .. } | Op::Mutual { .. }) => {
+        Ty::Fun(..)
+            if matches!(
+                expr.op,
+                Op::Loop(..) | Op::LoopIn(..) | Op::While(..) | Op::Rec { .. } | Op::Mutual { .. }
+            ) =>
+        {
             seen.push("functions made by loops or recursion");
         }
         Ty::Fun(..) if matches!(expr.op, Op::If | Op::Match(_)) => seen.push("functions chosen at run time"),
@@ -117,6 +122,8 @@ fn of(expr: &Expr, seen: &mut Vec<&'static str>) {
         Op::Let(x) if !reads(&expr.kids[1], x) => seen.push("results of which nothing is read"),
         Op::LetTuple(xs) if xs.iter().any(|x| !reads(&expr.kids[1], x)) => seen.push("results of which a part is read"),
         Op::Loop(..) | Op::While(..) => seen.push("loops"),
+        Op::LoopIn(..) => seen.push("loops over elements"),
+        Op::ForIn(..) | Op::SumForIn(..) => seen.push("comprehensions of elements"),
         Op::Rec { .. } => seen.push("recursion"),
         Op::Mutual { .. } => seen.push("mutual recursion"),
         Op::Walk { .. } => seen.push("recursion over data"),

@@ -344,6 +344,13 @@ impl Generator {
         let n = self.random.below(4);
         let bound = [(i.clone(), Ty::Int), (s.clone(), ty.clone())];
         self.activate(&s);
+        if n > 0 && self.random.once_in(4) {
+            let (mut bound, source) = self.elements(n, d);
+            let xs = bound.iter().map(|b| b.0.clone()).collect();
+            bound.push((s.clone(), ty.clone()));
+            let body = self.reading(&bound, ty, d);
+            return Expr::new(Op::LoopIn(s, xs), ty.clone(), vec![init, source, body]);
+        }
         let body = self.reading(&bound, ty, d);
         if self.random.once_in(4) {
             let cond = self.under(&bound[1..], |g| g.expr(&Ty::Bool, 1));

@@ -86,6 +86,13 @@ fn simpler(expr: &Expr) -> Vec<Expr> {
     let with = |op: Op| Expr { op, ..expr.clone() };
     match &expr.op {
         Op::Loop(s, i, n) if *n > 1 => vec![with(Op::Loop(s.clone(), i.clone(), n - 1))],
+        Op::ForIn(xs) if xs.len() == 1 => {
+            let (x, from) = (xs[0].clone(), expr.kids[0].clone());
+            let Ty::Array(elem, _) = &from.ty else { return vec![] };
+            let body = expr.kids[1].clone();
+            let f = Expr::new(Op::Fun(x), Ty::fun((**elem).clone(), body.ty.clone()), vec![body]);
+            vec![Expr::call("map", expr.ty.clone(), vec![f, from])]
+        }
         Op::Rec { go, n, s, r, count } if *count > 1 => {
             vec![with(Op::Rec { go: go.clone(), n: n.clone(), s: s.clone(), r: r.clone(), count: count - 1 })]
         }

@@ -34,6 +34,11 @@ pub fn number(x: f64) -> String {
     if x < 0.0 { format!("({x:?})") } else { format!("{x:?}") }
 }
 
+/// A name, or the pattern of a tuple.
+fn pattern(xs: &[Name]) -> String {
+    if let [x] = xs { x.to_string() } else { format!("({})", xs.join(", ")) }
+}
+
 fn list(es: &[Expr]) -> String {
     es.iter().map(expr).collect::<Vec<_>>().join(", ")
 }
@@ -76,6 +81,11 @@ pub fn expr(node: &Expr) -> String {
         Op::Match(arms) => format!("(match {} with{})", kid(0), branches(arms, &node.kids, None)),
         Op::For(i, n) => format!("(for {i} < {n} -> {})", kid(0)),
         Op::SumFor(i, n) => format!("(sum for {i} < {n} -> {})", kid(0)),
+        Op::ForIn(xs) => format!("(for {} in {} -> {})", pattern(xs), kid(0), kid(1)),
+        Op::SumForIn(xs) => format!("(sum for {} in {} -> {})", pattern(xs), kid(0), kid(1)),
+        Op::LoopIn(s, xs) => {
+            format!("(loop ({s} : {}) = {} for {} in {} do {})", kid_ty(0), kid(0), pattern(xs), kid(1), kid(2))
+        }
         Op::Loop(s, i, n) => format!("(loop ({s} : {}) = {} for {i} < {n} do {})", kid_ty(0), kid(0), kid(1)),
         Op::While(s, i, n) => format!(
             "(fst (loop ({s} : {}, {i} : Int) = ({}, 0) while {i} < {n} && {} do ({}, {i} + 1)))",

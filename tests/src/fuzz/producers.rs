@@ -116,6 +116,7 @@ impl Generator {
                 Expr::call(f, ty, vec![self.expr(&vector, depth)])
             }
             13 => Expr::call("dot", ty, vec![self.expr(&vector, depth), self.expr(&vector, depth)]),
+            14 if self.random.once_in(2) => self.comprehended(&ty, &Ty::Float, len, depth),
             14 => {
                 let i = self.name("i");
                 let body = self.under(&[(i.clone(), Ty::Int)], |g| g.expr(&Ty::Float, depth));

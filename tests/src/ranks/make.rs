@@ -318,6 +318,11 @@ impl Maker {
                 };
                 Expr::For(true, i, len, boxed(bin("*", element, other)))
             }
+            7 if self.random.once_in(2) => {
+                let (x, source) = (self.name("r"), self.expr(&vector, depth));
+                let body = boxed(self.under(&[(x.clone(), Ty::Float)], &Ty::Float, depth));
+                Expr::ForIn(true, x, boxed(source), body)
+            }
             7 => Expr::Call("chosen", vec![self.leaf(&vector)]),
             _ => Expr::Index(boxed(self.expr(&vector, depth)), vec![At::Literal(self.random.below(len) as i64 - 1)]),
         }
@@ -345,6 +350,10 @@ impl Maker {
             7 => {
                 let (x, row) = (self.name("r"), if self.random.once_in(2) { Ty::Float } else { Ty::floats(&[2]) });
                 let rows = self.expr(&Ty::Array(Some(len), Box::new(row.clone())), depth);
+                if self.random.once_in(2) {
+                    let body = boxed(self.under(&[(x.clone(), row)], elem, depth));
+                    return Expr::ForIn(false, x, boxed(rows), body);
+                }
                 Expr::Map(vec![x.clone()], boxed(self.under(&[(x, row)], elem, depth)), vec![rows])
             }
             8 => {

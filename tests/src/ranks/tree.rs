@@ -126,6 +126,8 @@ pub enum Expr {
     MapName(String, Box<Expr>),
     /// `for i < n -> a`, or the sum of that.
     For(bool, String, usize, Box<Expr>),
+    /// `for x in a -> b`, or the sum of that.
+    ForIn(bool, String, Box<Expr>, Box<Expr>),
     /// `loop s = a for i < n do b`.
     Loop(String, usize, Box<Expr>, Box<Expr>),
     /// `let rec f n x = if n == 0 then x else f (n - 1) b in f 2 a`.

@@ -353,6 +353,15 @@ impl Writer<'_> {
                 let t = if *sum { t.and_then(|t| self.check(rules::call("sum", &[t]))) } else { t };
                 (t, format!("({}for {i} < {n} -> {body})", if *sum { "sum " } else { "" }))
             }
+            Expr::ForIn(sum, x, a, body) => {
+                let (t, a) = self.expr(a, env);
+                let row = t.and_then(|t| self.check(if let Ty::Array(..) = t { Ok(t) } else { Err(Mismatch) }));
+                let (n, element) = row.and_then(|t| if let Ty::Array(n, e) = t { Some((n, *e)) } else { None }).unzip();
+                let (t, body) = self.with(x, element, body, env);
+                let t = n.zip(t).map(|(n, t)| Ty::Array(n, Box::new(t)));
+                let t = if *sum { t.and_then(|t| self.check(rules::call("sum", &[t]))) } else { t };
+                (t, format!("({}for {x} in {a} -> {body})", if *sum { "sum " } else { "" }))
+            }
             Expr::If(c, a, b) => {
                 let ((tc, c), (ta, a), (tb, b)) = (self.expr(c, env), self.expr(a, env), self.expr(b, env));
                 let t = tc.zip(ta.zip(tb)).and_then(|(c, (a, b))| {

@@ -19,6 +19,7 @@ pub fn all(client: &mut Client) {
         ("hover", hover),
         ("definitions", definitions),
         ("rename", rename),
+        ("elements", elements),
         ("outline", outline),
         ("completion", completion),
         ("signatures", signatures),
@@ -144,6 +145,34 @@ fn rename(client: &mut Client) {
     assert!(text.contains("let start = 1.0\nprint (f {left = start, right"), "{text}");
 }
 
+/// The variables of `for p in e`.
+fn elements(client: &mut Client) {
+    let text = "let f (ps : [n]{x : Float, k : Int}) = sum for {x, k = y} in ps, v in [1.0] -> x * v ^ y\nlet g xs = loop s = 0.0 for row in xs do s + sum row\n";
+    client.open("elements.adl", text);
+    for (at, want) in [
+        ("{x‸, k = y}", "x : Float\n```\n\nAn element"),
+        ("k = y‸}", "y : Int"),
+        (" v‸ in", "v : Float"),
+        ("-> x‸", "x : Float"),
+        ("sum ro‸w", "row : [n]Float"),
+    ] {
+        let found = hovered(client, "elements.adl", at);
+        assert!(found.contains(want), "{at}: {found}");
+    }
+    for (at, want) in
+        [("v ^ y‸", "elements.adl:0:55"), ("* v‸", "elements.adl:0:65"), ("sum ro‸w", "elements.adl:1:28")]
+    {
+        let params = client.at("elements.adl", at);
+        let found = client.request("textDocument/definition", params);
+        assert_eq!(places(client, &found), [want], "{at}");
+    }
+    let mut params = client.at("elements.adl", "{x‸, k = y}");
+    params["newName"] = json!("left");
+    let changes = client.request("textDocument/rename", params)["changes"].clone();
+    let text = Client::edited(&client.text("elements.adl"), &changes[client.uri("elements.adl")]);
+    assert!(text.contains("for {x = left, k = y} in ps, v in [1.0] -> left * v"), "{text}");
+}
+
 fn outline(client: &mut Client) {
     let symbols = client.request("textDocument/documentSymbol", client.of("main.adl"));
     let names: Vec<&str> = symbols.as_array().unwrap().iter().map(|s| s["name"].as_str().unwrap()).collect();
@@ -202,6 +231,8 @@ fn completion(client: &mut Client) {
         ("-- ra‸", &[]),
         ("let x‸", &[]),
         ("for i < 3 -> for jay < 4 -> i + ja‸", &[("jay", "Int")]),
+        ("for (left, rest) in [(1.0, 2)] -> le‸", &[("left", "Float")]),
+        ("loop s = 0.0 for number in [1.0] do s + numb‸", &[("number", "Float")]),
     ] {
         let found = completed(client, text);
         let first: Vec<(&str, &str)> = found.iter().map(|(a, b)| (a.as_str(), b.as_str())).take(want.len()).collect();

@@ -92,7 +92,7 @@ pub(crate) fn missing_bar(at: Span) -> Diagnostic {
 
 pub(crate) fn for_bound(at: Span, found: &str) -> Diagnostic {
     Diagnostic::error("E0125", at, format!("a `for` variable counts from 0 and its bound is written `i < n`, not with `{found}`"))
-        .hint("an array is built with `for i < n -> ...` (an offset goes into the body), one from the elements of another with `map (fun x -> ...) xs`; what changes from step to step is a `loop x = start for i < n do ...`")
+        .hint("an array is built with `for i < n -> ...` (an offset goes into the body), one from the elements of another with `for x in xs -> ...`; what changes from step to step is a `loop x = start for i < n do ...`")
 }
 
 pub(crate) fn record_colon(at: Span) -> Diagnostic {
@@ -122,9 +122,7 @@ pub(crate) fn record_semicolon(at: Span) -> Diagnostic {
 pub(crate) fn missing_keyword(at: Span, found: &str) -> Diagnostic {
     let (owner, hint) = match found {
         "with" => ("`match` and no `{`", "write `match e with | pattern -> ...`, or `{r with x = e}`"),
-        "in" => {
-            ("`let`", "write `let x = e in body`; the index of a comprehension is bounded by `<`: `for i < n -> ...`")
-        }
+        "in" => ("`let` or `for`", "write `let x = e in body`; elements are `for x in xs -> ...`"),
         "do" => ("`loop`", "write `loop x = start for i < n do next`"),
         _ => ("`if`", "write `if c then a else b`; `else` may not stand left of the column of its `if`'s block"),
     };
@@ -220,8 +218,9 @@ number minus one.",
     ),
     (
         "E0125",
-        "A comprehension's variable counts from 0 up to its bound, which is not included.\n\n    for i in 0..n -> x[i]      -- \
-wrong\n    for i < n -> x[i]          -- right\n    for i -> x[i]              -- right: as many as x has",
+        "The variable of a comprehension is an index, which counts from 0 up to its bound, or an element of an array.\n\n    \
+for i in 0..n -> x[i]      -- wrong\n    for i < n -> x[i]          -- right\n    for i -> x[i]              -- right: as many as x has\n    \
+for v in x -> v            -- right: the elements themselves\n    for i in range a b -> i    -- right: from a to b - 1",
     ),
     (
         "E0126",

@@ -298,6 +298,26 @@ pub(crate) fn loop_without_value(at: Span) -> Diagnostic {
         .hint("write `loop x = start for i < n do next`; an array is built with `for i < n -> e`")
 }
 
+/// `for x of xs`, `for x <- xs`, `for x : xs`.
+pub(crate) fn elements_of(at: Span, found: &str) -> Diagnostic {
+    Diagnostic::error("E0125", at, format!("the elements of an array are taken with `in`, not with `{found}`"))
+        .hint("write `for x in xs -> ...`; an index is `for i < n -> ...`")
+        .fix(at, if found == ":" { " in" } else { "in" })
+}
+
+/// `for (x in xs)`, `for (int i = 0; i < n; i++)`.
+pub(crate) fn head_of_for(at: Span) -> Diagnostic {
+    Diagnostic::error("E0125", at, "the variables of a `for` stand without parentheses around them and their bounds")
+        .hint("an array is built with `for i < n -> ...` or `for x in xs -> ...`; what changes from step to step is a `loop x = start for i < n do ...`")
+}
+
+/// `for i in 0..n`.
+pub(crate) fn range_in_for(at: Span, sign: &str) -> Diagnostic {
+    Diagnostic::error("E0125", at, format!("`{sign}` makes no range")).hint(
+        "the indices below `n` are `for i < n -> ...`, the Ints from `a` to `b - 1` are `for i in range a b -> ...`",
+    )
+}
+
 pub(crate) fn array_in_iverson(at: Span, open: Span) -> Diagnostic {
     Diagnostic::error("E0110", at, "`[| p |]` holds one condition: it is 1 where `p` holds, else 0")
         .also(open, "inside this `[|`")

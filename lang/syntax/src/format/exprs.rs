@@ -3,7 +3,7 @@
 use super::Formatter;
 use super::doc::{D, Doc, align, choice, concat, flat, group, hard, line, nest, nil, space};
 use super::types::TypeContext;
-use crate::ast::{Expr, ExprKind, ForVar, IndexArg, Lit, LoopKind, Pat, Signature, Slice, Stmt};
+use crate::ast::{Expr, ExprKind, Generator, IndexArg, Lit, LoopKind, Pat, Signature, Slice, Stmt};
 use crate::span::Span;
 use std::rc::Rc;
 
@@ -75,7 +75,7 @@ impl Formatter<'_> {
                 let args = self.list("[", args, "]", Self::index);
                 HangingDoc::plain(concat(vec![base, args]))
             }
-            ExprKind::For(vars, body) => self.comprehension(vars, body),
+            ExprKind::For(generators, body) => self.comprehension(generators, body),
             ExprKind::Iverson(condition) => {
                 let open = self.tokens.sign("[|");
                 let condition = self.expr(condition);
@@ -203,20 +203,31 @@ impl Formatter<'_> {
         nest(concat(vec![hard(), entries]))
     }
 
-    fn comprehension(&mut self, vars: &[ForVar], body: &Expr) -> HangingDoc {
+    fn comprehension(&mut self, generators: &[Generator], body: &Expr) -> HangingDoc {
         let mut head = vec![self.tokens.sign("for"), space()];
-        for (i, var) in vars.iter().enumerate() {
+        for (i, generator) in generators.iter().enumerate() {
             if i > 0 {
                 head.extend([self.tokens.sign(","), space()]);
             }
-            head.push(self.ident(var.name));
-            if let Some(bound) = &var.bound {
-                head.extend([space(), self.tokens.sign("<"), space(), self.expr(bound)]);
+            match generator {
+                Generator::Index(name, bound) => {
+                    head.push(self.ident(*name));
+                    if let Some(bound) = bound {
+                        head.extend([space(), self.tokens.sign("<"), space(), self.expr(bound)]);
+                    }
+                }
+                Generator::Element(pat, source) => head.extend(self.pattern_in(pat, source)),
             }
         }
         head.extend([space(), self.tokens.sign("->")]);
         let body = self.body(body);
         HangingDoc::hangs(concat(vec![concat(head), body]))
+    }
+
+    /// `p in e`.
+    fn pattern_in(&mut self, pat: &Pat, source: &Expr) -> [D; 5] {
+        let pat = self.pat(pat, TypeContext::Top);
+        [pat, space(), self.tokens.sign("in"), space(), self.expr(source)]
     }
 
     fn loop_expression(&mut self, pat: &Pat, init: &Expr, kind: &LoopKind, body: &Expr, one_line: bool) -> HangingDoc {
@@ -226,6 +237,10 @@ impl Formatter<'_> {
             LoopKind::For(name, bound) => {
                 head.extend([line(), self.tokens.sign("for"), space(), self.ident(*name), space()]);
                 head.extend([self.tokens.sign("<"), space(), self.expr(bound)]);
+            }
+            LoopKind::In(pat, source) => {
+                head.extend([line(), self.tokens.sign("for"), space()]);
+                head.extend(self.pattern_in(pat, source));
             }
             LoopKind::While(condition) => {
                 head.extend([line(), self.tokens.sign("while"), space(), self.expr(condition)]);

@@ -55,6 +55,8 @@ pub enum Binder {
     Parameter,
     /// As a parameter of `lin`.
     Linear,
+    /// In a pattern for the elements that a comprehension or loop runs over.
+    Element,
     /// As an index of a comprehension or loop.
     Index,
     /// By another pattern, or by an annotation.
@@ -253,6 +255,9 @@ mod tests {
             ("for i < n, j -> i * j", "i@4 n? j@11 i->4 j->11"),
             ("match x with | Some y | Left y when y -> y", "x? Some? y@20 Left? y->20 y->20 y->20"),
             ("loop a = b for i < c do a + i", "a@5 b? i@15 c? a->5 i->15"),
+            ("for (x, y) in x, y in y -> x", "x? y? x@5 y@8 y@17 x->5"),
+            ("for {x, y = z} in r, i < n -> x + z * i", "r? n? x@5 y? z@12 i@21 x->5 z->12 i->21"),
+            ("loop a = b for (a', _) in a do a + a'", "b? a? a@5 a'@16 a->5 a'->16"),
             ("optim.adam r.x", "optim? optim.adam r? x?"),
             ("import \"a.adl\" as A\nA.f (A.C : A.T)", "A@18 A->18 A.f A->18 A.C A->18 A.T"),
             ("type T a = C a | D (T a)", "T@5 a@7 C@11 a->7 D@17 T->5 a->7"),

@@ -1,7 +1,7 @@
 //! The names in expressions.
 
 use super::{Binder, Meaning, NameKind, Resolver};
-use crate::ast::{Arm, Change, Expr, ExprKind, ForVar, IndexArg, LoopKind, Pat, Place, Stmt, StrPart};
+use crate::ast::{Arm, Change, Expr, ExprKind, Generator, IndexArg, LoopKind, Pat, Place, Stmt, StrPart};
 
 impl Resolver<'_> {
     pub(super) fn expr(&mut self, e: &Expr) {
@@ -34,7 +34,7 @@ impl Resolver<'_> {
             ExprKind::Update(r, changes) => self.update(r, changes),
             ExprKind::Field(r, name) => self.field(r, *name),
             ExprKind::Index(a, args) => self.all([&**a].into_iter().chain(args.iter().flat_map(IndexArg::parts))),
-            ExprKind::For(vars, body) => self.comprehension(vars, body),
+            ExprKind::For(generators, body) => self.comprehension(generators, body),
             ExprKind::Loop(p, init, kind, body) => self.repeat(p, init, kind, body),
             ExprKind::Ann(e, sig) => self.within(|r| {
                 r.signature(sig);
@@ -126,11 +126,16 @@ impl Resolver<'_> {
         }
     }
 
-    /// The bounds do not see the indices.
-    fn comprehension(&mut self, vars: &[ForVar], body: &Expr) {
+    /// The bounds and sources do not see the variables.
+    fn comprehension(&mut self, generators: &[Generator], body: &Expr) {
         self.within(|r| {
-            r.all(vars.iter().filter_map(|v| v.bound.as_ref()));
-            vars.iter().for_each(|v| r.bind(NameKind::Value, v.name.name, v.name.span, Binder::Index));
+            r.all(generators.iter().filter_map(Generator::expr));
+            for generator in generators {
+                match generator {
+                    Generator::Index(i, _) => r.bind(NameKind::Value, i.name, i.span, Binder::Index),
+                    Generator::Element(p, _) => r.pat(p, Binder::Element),
+                }
+            }
             r.expr(body);
         });
     }
@@ -138,12 +143,13 @@ impl Resolver<'_> {
     fn repeat(&mut self, p: &Pat, init: &Expr, kind: &LoopKind, body: &Expr) {
         self.within(|r| {
             r.expr(init);
-            if let LoopKind::For(_, n) = kind {
-                r.expr(n);
+            if let LoopKind::For(_, outside) | LoopKind::In(_, outside) = kind {
+                r.expr(outside);
             }
             r.pat(p, Binder::Pattern);
             match kind {
                 LoopKind::For(i, _) => r.bind(NameKind::Value, i.name, i.span, Binder::Index),
+                LoopKind::In(x, _) => r.pat(x, Binder::Element),
                 LoopKind::While(c) => r.expr(c),
             }
             r.expr(body);
@@ -179,11 +185,8 @@ pub fn children(e: &Expr) -> Vec<&Expr> {
         ExprKind::Record(fields) => fields.iter().map(|(_, e)| e).collect(),
         ExprKind::Update(r, changes) => [&**r].into_iter().chain(changes.iter().flat_map(Change::parts)).collect(),
         ExprKind::Index(a, args) => [&**a].into_iter().chain(args.iter().flat_map(IndexArg::parts)).collect(),
-        ExprKind::For(vars, body) => vars.iter().filter_map(|v| v.bound.as_ref()).chain([&**body]).collect(),
-        ExprKind::Loop(_, init, kind, body) => {
-            let (LoopKind::For(_, middle) | LoopKind::While(middle)) = kind;
-            vec![init, middle, body]
-        }
+        ExprKind::For(generators, body) => generators.iter().filter_map(Generator::expr).chain([&**body]).collect(),
+        ExprKind::Loop(_, init, kind, body) => vec![init, kind.expr(), body],
     }
 }
 

@@ -3,10 +3,15 @@
 use super::Parser;
 use super::blocks::replace_by_error;
 use super::expressions::ABOVE_COMPARISON;
-use crate::ast::{Arm, Expr, ExprKind, ForVar, LoopKind, Pat, PatKind};
+use crate::ast::{Arm, Expr, ExprKind, Generator, LoopKind, Pat, PatKind};
 use crate::errors::{expressions as errors, foreign_syntax};
 use crate::span::Span;
 use crate::token::{Kw, P, Tok};
+
+/// What follows the start value of a loop.
+pub(super) const HEAD_OF_LOOP: &str = "`for i < n do`, `for x in xs do` or `while c do`";
+/// What follows the generators of a comprehension.
+pub(super) const ARROW_OF_FOR: &str = "`->` and the elements of the result";
 
 impl Parser<'_> {
     /// One of the constructs that begin with a keyword and extend as far as possible.
@@ -184,34 +189,63 @@ impl Parser<'_> {
 
     fn comprehension(&mut self) -> ExprKind {
         self.bump();
-        let mut vars = vec![self.for_var()];
+        let mut generators = vec![self.generator()];
         while self.eat(P::Comma) {
-            vars.push(self.for_var());
+            generators.push(self.generator());
         }
-        let body = if self.expect(P::Arrow) { self.block() } else { self.error_expr() };
-        ExprKind::For(vars, Box::new(body))
+        let arrow = self.at(P::Arrow) || self.at(P::FatArrow);
+        if !arrow {
+            self.wanted("E0110", ARROW_OF_FOR);
+        }
+        let body = if arrow && self.expect(P::Arrow) { self.block() } else { self.error_expr() };
+        ExprKind::For(generators, Box::new(body))
     }
 
-    fn for_var(&mut self) -> ForVar {
+    fn generator(&mut self) -> Generator {
+        if self.begins_element() {
+            let (pat, source) = self.elements();
+            return Generator::Element(pat, source);
+        }
         let name = self.index_name();
         let bound = if self.for_bound() { Some(self.expr_above(ABOVE_COMPARISON)) } else { None };
-        ForVar { name, bound }
+        Generator::Index(name, bound)
     }
 
-    /// Consumes the `<` of a bound. Other operators in its place are errors.
-    fn for_bound(&mut self) -> bool {
-        let found = match self.peek() {
-            Tok::P(P::Lt) => {
-                self.bump();
-                return true;
+    /// Whether a pattern for elements comes next: a name is one only before `in` and within a larger pattern.
+    fn begins_element(&self) -> bool {
+        match self.peek() {
+            Tok::Ident(_) | Tok::Underscore => {
+                matches!(self.visible(1), Tok::Kw(Kw::In | Kw::As) | Tok::P(P::Cons | P::Bar))
             }
-            Tok::P(p @ (P::Le | P::Gt | P::Ge | P::Eq | P::Colon)) => p.text(),
-            Tok::Kw(Kw::In) => "in",
-            _ => return false,
-        };
-        let at = self.here();
-        self.fail(errors::for_bound(at, found));
-        false
+            Tok::Con(_) | Tok::P(P::LParen | P::LBrace | P::LBracket) => true,
+            _ => false,
+        }
+    }
+
+    /// `p in e`.
+    fn elements(&mut self) -> (Pat, Expr) {
+        if self.at_foreign_head() {
+            let at = self.here();
+            self.fail(foreign_syntax::head_of_for(at));
+        }
+        let pat = self.pattern();
+        if !self.at_kw(Kw::In) {
+            self.foreign_generator();
+            self.wanted("E0110", "`in`");
+        }
+        self.bump();
+        let source = self.expr();
+        if let Some(sign) = self.range_sign(&source) {
+            let at = self.here();
+            self.fail(foreign_syntax::range_in_for(at, sign));
+        }
+        (pat, source)
+    }
+
+    /// Consumes the `<` of a bound. Other signs and words in its place are errors.
+    fn for_bound(&mut self) -> bool {
+        self.foreign_generator();
+        self.eat(P::Lt)
     }
 
     fn loop_expression(&mut self) -> ExprKind {
@@ -235,7 +269,7 @@ impl Parser<'_> {
         init
     }
 
-    /// `for i < n` or `while c`, which may begin a line in the column of the loop itself.
+    /// `for i < n`, `for p in e` or `while c`, which may begin a line in the column of the loop itself.
     fn loop_kind(&mut self, start: Span, indent: u32) -> LoopKind {
         let token = self.raw();
         let word = matches!(token.tok, Tok::Kw(Kw::For | Kw::While));
@@ -246,9 +280,13 @@ impl Parser<'_> {
             return LoopKind::While(Box::new(self.expr()));
         }
         if !self.eat_kw(Kw::For) {
-            self.wanted("E0110", "`for i < n do` or `while c do`");
+            self.wanted("E0110", HEAD_OF_LOOP);
             let error = Expr { kind: ExprKind::Error, span: start };
             return LoopKind::While(Box::new(error));
+        }
+        if self.begins_element() {
+            let (pat, source) = self.elements();
+            return LoopKind::In(pat, Box::new(source));
         }
         let name = self.index_name();
         if self.for_bound() {

@@ -3,6 +3,7 @@
 
 use super::Parser;
 use super::blocks::Semi;
+use super::control::{ARROW_OF_FOR, HEAD_OF_LOOP};
 use super::expressions::starts_atom;
 use crate::ast::{Binding, Expr, ExprKind, ItemKind, LetGroup, Pat, PatKind};
 use crate::diag::Diagnostic;
@@ -10,6 +11,9 @@ use crate::errors::{expressions as errors, foreign_syntax};
 use crate::limits::parser_foreign_syntax::LOOK_AHEAD;
 use crate::span::Span;
 use crate::token::{Kw, P, Tok};
+
+/// The hint for a condition on the elements of a comprehension.
+const MASKED: &str = "elements are selected by a mask, `for x in xs[xs .> 0.0] -> ...`, or by `filter`; a term is left out of a sum by `[| p |] * e`";
 
 impl Parser<'_> {
     /// A hint for a word of another language directly before the error.
@@ -34,7 +38,12 @@ impl Parser<'_> {
             matches!(code, "E0128") || matches!(what, "a parameter" | "a name" | "a field's name" | "`=`" | "`->`");
         match (tok, what) {
             (Tok::Kw(Kw::And), _) => foreign_syntax::stray_sign("and").map(str::to_owned),
-            (Tok::Kw(Kw::Do), "`->`") => Some("`for i < n -> e` builds an array; `do` belongs to loops: `loop x = start for i < n do next`, or `loop u = () for i < n do print i` for what it does".to_owned()),
+            (Tok::Kw(Kw::Do), ARROW_OF_FOR) => Some("`for i < n -> e` builds an array; `do` belongs to loops: `loop x = start for i < n do next`, or `loop u = () for i < n do print i` for what it does".to_owned()),
+            (Tok::P(p), ARROW_OF_FOR) if p.closes() => Some("a comprehension begins with its `for`: `for x in xs -> f x` for all `f x`, `sum for x in xs -> f x` for their sum".to_owned()),
+            (Tok::P(P::Colon | P::LBrace), ARROW_OF_FOR) => Some("`for x in xs -> e` builds an array; what changes from step to step is a `loop s = start for x in xs do ...`".to_owned()),
+            (Tok::Kw(Kw::If), ARROW_OF_FOR) => Some(MASKED.to_owned()),
+            (Tok::P(p), "`then`") if p.closes() && self.in_generator() => Some(MASKED.to_owned()),
+            (Tok::P(P::Lt), "`in`") => Some("each index has its own bound: `for i < n, j < m -> ...`".to_owned()),
             (Tok::Kw(Kw::With | Kw::Then | Kw::Else | Kw::Do | Kw::In), "`=`" | "`->`") => None,
             (Tok::Kw(Kw::With), _) => Some(format!("a record is changed in part by `{{r with x = ...}}`; {}", foreign_syntax::ELEMENT)),
             (_, "`->`") if matches!(self.previous().map(|t| t.tok), Some(Tok::Ident(w)) if w.as_str() == "case") => Some("a case is written `| pattern -> value`".to_owned()),
@@ -52,8 +61,7 @@ impl Parser<'_> {
 P::Slash) | Tok::Ident(_), "`->`") => Some("a function is written `fun x -> ...`".to_owned()),
             (Tok::Con(name), super::types::SIZE) => Some(format!("an array of these is written `[]{name}`")),
             (Tok::P(P::LBracket), super::types::SIZE) => Some("an array of arrays is written `[][]Float`".to_owned()),
-            (Tok::P(P::LParen), "a name") => Some("an array is built with `for i < n -> ...`; what changes from step to step is a `loop x = start for i < n do ...`".to_owned()),
-            (Tok::P(P::Bar), what) if what.contains("`]`") => Some("an array is built with `for i < n -> ...`, one from the elements of another with `map (fun x -> ...) xs`".to_owned()),
+            (Tok::P(P::Bar), what) if what.contains("`]`") => Some("an array is built with `for i < n -> ...`, one from the elements of another with `for x in xs -> ...`".to_owned()),
             (Tok::P(P::FatArrow | P::Arrow | P::Colon), "`with`") => Some("write `match e with | pattern -> ...`".to_owned()),
             (Tok::P(P::Arrow), "`=`") if matches!(self.raw_at(1).tok, Tok::Con(_) | Tok::P(P::LBracket)) => {
                 Some("the type of the result follows a `:`, as in `let f (x : Float) : Float = ...`".to_owned())
@@ -66,13 +74,55 @@ P::Slash) | Tok::Ident(_), "`->`") => Some("a function is written `fun x -> ...`
             }
             (Tok::P(P::RBrace), "`with`") => Some("braces hold records, as in `{x = e}`; a block is indented".to_owned()),
             (_, "`do`") => Some("write `loop x = start for i < n do next`, or `loop x = start while c do next`".to_owned()),
-            (Tok::P(P::Comma), "`for i < n do` or `while c do`") => {
+            (Tok::P(P::Comma), HEAD_OF_LOOP) => {
                 Some("several values are carried as a tuple: `loop (x, y) = (a, b) for i < n do ...`".to_owned())
             }
             (Tok::Kw(kw), "an expression") if self.raw_at(1).tok == Tok::P(P::Eq) => Some(foreign_syntax::reserved(kw)),
             (_, "an expression") => foreign_syntax::stray_sign(found.trim_matches('`')).map(str::to_owned),
             _ => None,
         }
+    }
+
+    /// Fails at what other languages write in the place of `<` or `in`.
+    pub(super) fn foreign_generator(&mut self) {
+        let at = self.here();
+        match self.peek() {
+            Tok::P(P::Lt) if self.at_left_arrow() => {
+                let at = Span { hi: self.span_of(&self.raw_at(1)).hi, ..at };
+                self.fail(foreign_syntax::elements_of(at, "<-"));
+            }
+            Tok::Ident(of) if of.as_str() == "of" => self.fail(foreign_syntax::elements_of(at, "of")),
+            Tok::P(P::Colon) => self.fail(foreign_syntax::elements_of(at, ":")),
+            Tok::P(p @ (P::Le | P::Gt | P::Ge | P::Eq)) => self.fail(errors::for_bound(at, p.text())),
+            _ => {}
+        }
+    }
+
+    /// `(x in xs)`, `(int i = 0; ...)`: the head of a `for` in parentheses.
+    pub(super) fn at_foreign_head(&self) -> bool {
+        self.at(P::LParen)
+            && match (self.raw_at(1).tok, self.raw_at(2).tok) {
+                (Tok::Kw(Kw::Let), _) => true,
+                (Tok::Ident(_), Tok::Ident(_) | Tok::Kw(Kw::In) | Tok::P(P::Eq | P::Lt | P::Le)) => true,
+                _ => false,
+            }
+    }
+
+    /// The sign of `0..n` or `1:n` after the source of a generator.
+    pub(super) fn range_sign(&self, source: &Expr) -> Option<&'static str> {
+        match self.peek() {
+            Tok::P(P::DotDot) => Some(".."),
+            Tok::P(P::Colon) if matches!(source.kind, ExprKind::Lit(_)) => Some(":"),
+            _ => None,
+        }
+    }
+
+    /// Whether the entry up to here has a `for` with an `in` after it.
+    fn in_generator(&self) -> bool {
+        let entry = self.lexed.tokens[..self.pos].iter().rev().take(40).take_while(|t| t.lo >= self.entry_start);
+        let mut words = entry.filter(|t| matches!(t.tok, Tok::Kw(Kw::For | Kw::In)));
+        words.next().is_some_and(|t| t.tok == Tok::Kw(Kw::In))
+            && words.next().is_some_and(|t| t.tok == Tok::Kw(Kw::For))
     }
 
     /// `x <- e`: a `<` directly followed by a minus and white space.

@@ -295,7 +295,10 @@ const OTHER: &[(&str, &str)] = &[
     ("findmax findmin", "the place is `argmax xs`, the value `maximum xs`"),
     ("searchsorted", "in a sorted array it is `count (fun v -> v < x) xs`"),
     ("enumerate", "write `for i < len xs -> ... i ... xs[i] ...`"),
-    ("eachindex eachrow eachcol", "write `for i < len m -> ... m[i] ...`, or `map f m` for the rows"),
+    (
+        "eachindex eachrow eachcol",
+        "write `for i < len m -> ... m[i] ...`, `for row in m -> ...`, or `for column in m.T -> ...`",
+    ),
     ("collect toList fromList to_list", "arrays are there as a whole; `list.of_array` and `list.to_array` convert"),
     ("mapreduce foldMap", "write `sum (map f xs)`, or `reduce op (map f xs)`"),
     ("concatMap flatMap flat_map", "write `concat (map f xs)`"),
@@ -305,7 +308,7 @@ const OTHER: &[(&str, &str)] = &[
     ("fold_right foldr'", "a fold from the right is `foldr`"),
     (
         "iter forEach foreach mapM_ forM_",
-        "what is done for each element is a loop: `loop u = () for i < len xs do print xs[i]`",
+        "what is done for each element is a loop: `loop u = () for x in xs do print x`",
     ),
     ("fori_loop while_loop", "written `loop x = start for i < n do ...`, or `loop x = start while c do ...`"),
     ("cond select", "a choice is `if c then a else b`; of elements `where mask a b`"),

@@ -7,6 +7,7 @@ pub(crate) mod classes;
 pub(crate) mod constraints;
 pub(crate) mod derivatives;
 pub(crate) mod each;
+pub(crate) mod elements;
 pub mod foreign_names;
 pub(crate) mod linearity;
 pub(crate) mod mismatch;

@@ -144,9 +144,9 @@ pub(crate) fn elsewhere(span: Span, path: &str, ours: &[String]) -> Diagnostic {
     }
 }
 
-/// A bound that mentions another index of the same comprehension.
+/// A bound or source that mentions another variable of the same comprehension.
 pub(crate) fn index_beside(d: Diagnostic) -> Diagnostic {
-    d.hint("a bound is the same for all elements: `sum for i < n -> sum for j < i -> ...`, or a choice in the body, `if j < i then ... else ...`")
+    d.hint("the bounds and sources of a `for` do not see its variables: write another one inside, `for row in m -> for x in row -> ...` or `sum for i < n -> sum for j < i -> ...`, or a choice in the body, `if j < i then ... else ...`")
 }
 
 /// A function that uses itself without `rec`.

@@ -85,9 +85,9 @@ impl Infer<'_> {
             return None;
         }
         if let ([e], Prim::Reduction(p), true) = (args, prim, reduces(prim))
-            && let ast::ExprKind::For(vars, body) = &e.kind
+            && let ast::ExprKind::For(generators, body) = &e.kind
         {
-            return Some(self.comprehension(ForKind::Reduce(p), vars, body, span));
+            return Some(self.comprehension(ForKind::Reduce(p), generators, body, span));
         }
         let (now, later) = args.split_at(arity);
         let applied = match row.typing {
@@ -404,14 +404,8 @@ fn children(e: &ast::Expr) -> Vec<&ast::Expr> {
         K::Record(fields) => fields.iter().map(|(_, e)| e).collect(),
         K::Update(r, changes) => std::iter::once(&**r).chain(changes.iter().flat_map(ast::Change::parts)).collect(),
         K::Index(a, args) => std::iter::once(&**a).chain(args.iter().flat_map(ast::IndexArg::parts)).collect(),
-        K::For(vars, body) => vars.iter().filter_map(|v| v.bound.as_ref()).chain([&**body]).collect(),
-        K::Loop(_, init, kind, body) => {
-            let c = match kind {
-                ast::LoopKind::For(_, n) => n,
-                ast::LoopKind::While(c) => c,
-            };
-            vec![init, c, body]
-        }
+        K::For(generators, body) => generators.iter().filter_map(ast::Generator::expr).chain([&**body]).collect(),
+        K::Loop(_, init, kind, body) => vec![init, kind.expr(), body],
     }
 }
 
@@ -422,11 +416,13 @@ pub(super) fn bound_names(e: &ast::Expr, out: &mut Vec<Symbol>) {
         ast::ExprKind::Lin(p, _) => pat_names(p, out),
         ast::ExprKind::Loop(p, _, kind, _) => {
             pat_names(p, out);
-            if let ast::LoopKind::For(i, _) = kind {
-                out.push(i.name);
+            match kind {
+                ast::LoopKind::For(i, _) => out.push(i.name),
+                ast::LoopKind::In(p, _) => pat_names(p, out),
+                ast::LoopKind::While(_) => {}
             }
         }
-        ast::ExprKind::For(vars, _) => out.extend(vars.iter().map(|v| v.name.name)),
+        ast::ExprKind::For(generators, _) => generators.iter().for_each(|g| super::comprehensions::names_of(g, out)),
         ast::ExprKind::Match(_, arms) => arms.iter().for_each(|a| pat_names(&a.pat, out)),
         ast::ExprKind::Block(stmts) => {
             for s in stmts {
@@ -442,7 +438,7 @@ pub(super) fn bound_names(e: &ast::Expr, out: &mut Vec<Symbol>) {
     });
 }
 
-fn pat_names(p: &ast::Pat, out: &mut Vec<Symbol>) {
+pub(super) fn pat_names(p: &ast::Pat, out: &mut Vec<Symbol>) {
     match &p.kind {
         ast::PatKind::Var(n) => out.push(*n),
         ast::PatKind::Tuple(ps) | ast::PatKind::Con(_, _, ps) | ast::PatKind::Array(ps) | ast::PatKind::Or(ps) => {

@@ -1,14 +1,24 @@
 //! `if`, `match`, `loop`.
 
+use super::comprehensions::Source;
 use super::exprs::last_span;
+use super::slices::{LetBindings, after, extent, is_name};
 use super::{Infer, array, mk};
 use crate::core::{self, Arm, ExprKind, Lit, LoopKind};
-use crate::errors::patterns;
 use crate::errors::reason::Reason;
+use crate::errors::{elements, patterns};
 use crate::patterns::compile;
 use crate::ty::{Size, Ty};
 use adl_syntax::ast;
 use adl_syntax::span::Span;
+
+/// What a loop runs over.
+enum LoopOver<'a> {
+    Nothing(&'a ast::Expr),
+    Index(ast::Ident, core::Expr),
+    /// A pattern, an array, and the type of its elements.
+    Elements(&'a ast::Pat, core::Expr, Ty),
+}
 
 impl Infer<'_> {
     pub(super) fn if_expr(
@@ -143,10 +153,8 @@ impl Infer<'_> {
         if super::apply::changes_sizes(body) {
             ty = super::map_type(&self.resolve_deep(&ty), &mut |_| None, &mut |_| Size::Unknown);
         }
-        let count = match kind {
-            ast::LoopKind::For(i, n) => Some((*i, self.check(n, &Ty::Int, &Reason::new("the number of rounds")))),
-            ast::LoopKind::While(_) => None,
-        };
+        let mut lets = Vec::new();
+        let (init_core, over) = self.loop_head(kind, init_core, &mut lets);
         let scope = self.scope.len();
         let mut vars = Vec::new();
         let pat = self.pat(pattern, &ty, &mut vars);
@@ -155,24 +163,57 @@ impl Infer<'_> {
             _ => self.local(),
         };
         self.push_vars(&vars);
-        let kind = match (kind, count) {
-            (ast::LoopKind::While(c), _) => {
+        let mut element = None;
+        let kind = match over {
+            LoopOver::Nothing(c) => {
                 let cond = self.check(c, &Ty::Bool, &Reason::new("the condition of the loop"));
                 LoopKind::While(self.destructure(state, &ty, pat.clone(), &vars, pattern.span, cond))
             }
-            (ast::LoopKind::For(..), Some((i, n))) => {
+            LoopOver::Index(i, n) => {
                 let local = self.local();
                 self.bind_mono(i.name, local, Ty::Int);
                 LoopKind::For(local, n)
             }
-            (ast::LoopKind::For(..), None) => return self.error_expr(span),
+            LoopOver::Elements(p, source, elem) => {
+                let (local, count) = (self.local(), extent(&source, 0, source.span));
+                element = Some(self.bind_element(p, source, local, &elem));
+                LoopKind::For(local, count)
+            }
         };
         let why = Reason::is("the next state", pattern.span, "the state", &ty);
         let body = self.check(body, &ty, &why);
+        let body = element.into_iter().fold(body, |body, e| self.with_element(e, body));
         // A size that an iteration may change is determined only at run time.
         let out = self.joined(&ty, &body.ty);
         self.scope.truncate(scope);
         let body = self.destructure(state, &ty, pat, &vars, pattern.span, body);
-        mk(ExprKind::Loop(state, init_core, kind, body), out, span)
+        after(lets, mk(ExprKind::Loop(state, init_core, kind, body), out, span))
+    }
+
+    /// What a loop runs over. If the source of elements needs a name, so does the start value, which is computed first.
+    fn loop_head<'a>(
+        &mut self,
+        kind: &'a ast::LoopKind,
+        init: core::Expr,
+        lets: &mut LetBindings,
+    ) -> (core::Expr, LoopOver<'a>) {
+        match kind {
+            ast::LoopKind::While(c) => (init, LoopOver::Nothing(c)),
+            ast::LoopKind::For(i, n) => {
+                let n = self.check(n, &Ty::Int, &Reason::new("the number of rounds"));
+                (init, LoopOver::Index(*i, n))
+            }
+            ast::LoopKind::In(p, source) => match self.source(p, source) {
+                Source::Array(array, _, elem) => {
+                    let init = if is_name(&array) { init } else { self.held(init, lets) };
+                    (init, LoopOver::Elements(p, self.named(array, lets), elem))
+                }
+                Source::Rows(..) => {
+                    self.report(elements::loop_over_rows(source.span, self.host.text(source.span)));
+                    let (nothing, elem) = (self.error_expr(source.span), self.meta());
+                    (init, LoopOver::Elements(p, self.named(nothing, lets), elem))
+                }
+            },
+        }
     }
 }

@@ -103,7 +103,7 @@ impl Infer<'_> {
             ast::ExprKind::Field(r, name) => self.field(r, *name, span),
             ast::ExprKind::Array(parts) => self.array_literal(parts, want, span),
             ast::ExprKind::Index(a, args) => self.index(a, args, span),
-            ast::ExprKind::For(vars, body) => self.comprehension(ForKind::Build, vars, body, span),
+            ast::ExprKind::For(generators, body) => self.comprehension(ForKind::Build, generators, body, span),
             ast::ExprKind::Iverson(p) => self.iverson(p, span),
             ast::ExprKind::Loop(p, init, kind, body) => self.loop_expr(p, init, kind, body, span),
             ast::ExprKind::Ann(e, sig) => {

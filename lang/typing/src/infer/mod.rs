@@ -11,6 +11,7 @@ mod argument_trials;
 mod binary;
 mod broadcast;
 mod common_mistakes;
+mod comprehensions;
 mod control;
 mod data;
 mod defaulted;

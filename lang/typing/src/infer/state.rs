@@ -62,7 +62,7 @@ pub(super) struct Enclosing {
     pub functions: usize,
     /// The names of the definitions, with whether each is a function. A name is in scope only if it is recursive.
     pub defining: Vec<(Symbol, Span, bool)>,
-    /// The other indices of the comprehension whose bound is being inferred.
+    /// The variables of the comprehension before the bound or source that is being inferred.
     pub indices: Vec<Symbol>,
     /// The nesting depth of forms that make types deeper.
     pub depth: usize,

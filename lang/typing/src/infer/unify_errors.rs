@@ -3,6 +3,7 @@
 use super::Infer;
 use crate::errors::classes::{NoInstance, quoted};
 use crate::errors::each::{OF_EACH, PLAIN};
+use crate::errors::elements;
 use crate::errors::mismatch::Mismatch;
 use crate::errors::reason::{Evidence, Reason, Role};
 use crate::errors::records::{FieldsDiffer, NoField};
@@ -260,6 +261,7 @@ impl Infer<'_> {
             (Ty::Array(_, x), Ty::Array(_, y)) if !number(&self.resolve(y)) || !matches!(self.resolve(x), Ty::Array(..)) => return None,
             (Ty::Array(_, x), t) if number(&self.resolve(x)) && number(t) => return self.array_wanted(what),
             (t, Ty::Fun(_, r)) if self.alike(t, r) => "an argument is missing".into(),
+            (Ty::Array(..), t) if element_of_rows(t).is_some() => elements::ROWS_FOR_ARRAY.into(),
             (Ty::Array(..), Ty::Bool) => "`==`, `<` and their like compare whole values and give one Bool; of elements they are written `.==`, `.<`".into(),
             (t, Ty::Array(_, y)) if self.alike(t, y) => "this is an array of them: one is `x[0]`".into(),
             (Ty::Array(..), Ty::Fun(_, r)) if self.ends_in_array(r) => "this is a function: is an argument missing?".into(),

@@ -164,7 +164,7 @@ impl Infer<'_> {
     }
 
     /// A name or literal with the value of `e`, bound if necessary.
-    fn held(&mut self, e: Expr, lets: &mut LetBindings) -> Expr {
+    pub(super) fn held(&mut self, e: Expr, lets: &mut LetBindings) -> Expr {
         if matches!(*e.kind, ExprKind::Lit(_) | ExprKind::IntAt(..) | ExprKind::FloatAt(..)) {
             e
         } else {
