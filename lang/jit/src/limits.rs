@@ -89,6 +89,8 @@ pub(crate) mod emit_vector_loop_prologue {
 pub(crate) mod emit_vector_loop_rows {
     /// The largest number of inner loops of a vectorised loop.
     pub const INNER_LOOPS: usize = 40;
+    /// The largest number of rows that are stored.
+    pub const STORED: usize = 32;
     /// The largest length of a row whose elements are read: eight iterations' rows then take 16 KiB of the L1 cache.
     pub const LONGEST: i64 = 256;
 }

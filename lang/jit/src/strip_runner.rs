@@ -101,6 +101,17 @@ pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut LoopDescription) -> u64 {
     }
 }
 
+/// One more than the largest of `n` Ints; the largest Int if one is negative.
+pub(crate) unsafe fn above(data: *const i64, n: i64) -> i64 {
+    if data.is_null() || n <= 0 {
+        return 0;
+    }
+    // SAFETY: native code passes the address of an array's elements and their number.
+    let all = unsafe { std::slice::from_raw_parts(data, n as usize) };
+    let largest = all.iter().fold(0, |most: u64, x| most.max(*x as u64));
+    i64::try_from(largest).map_or(i64::MAX, |x| x.saturating_add(1))
+}
+
 /// A vector of `n` additive identities (-0). Null if memory is exhausted.
 pub(crate) unsafe fn nothing(ctx: *mut Ctx, n: i64) -> *mut Handle {
     // SAFETY: native code passes the live context of its run; the new array has `n` elements.

@@ -10,3 +10,4 @@ mod rows;
 #[path = "../../ir/tests/common/variants.rs"]
 mod variants;
 mod vector_loops;
+mod vector_rows;

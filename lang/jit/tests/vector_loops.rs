@@ -9,7 +9,7 @@ use adl_ir::{FnId, Program};
 use common::both;
 use std::fmt::Write;
 
-fn program(text: &str) -> (Program, FnId) {
+pub fn program(text: &str) -> (Program, FnId) {
     let p = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let f = FnId(p.funcs.len() as u32 - 1);
     (p, f)
@@ -19,16 +19,16 @@ fn numbers(n: usize, salt: u64) -> Vec<f64> {
     (0..n as u64).map(|i| ((i.wrapping_mul(salt * 2_654_435_761) >> 5) % 1999) as f64 * 0.001 - 0.999).collect()
 }
 
-fn vector(n: usize, salt: u64) -> Value {
+pub fn vector(n: usize, salt: u64) -> Value {
     array::floats(numbers(n, salt))
 }
 
-fn matrix(n: usize, m: usize, salt: u64) -> Value {
+pub fn matrix(n: usize, m: usize, salt: u64) -> Value {
     array::make([n, m].into_iter().collect::<Shape>(), Buf::F64(numbers(n * m, salt)))
 }
 
 /// Trip counts: small ones, strip sizes and their neighbours, and enough for all threads.
-const ITERATIONS: [usize; 12] = [0, 1, 5, 15, 16, 17, 31, 200, 1024, 1025, 2500, 70_001];
+pub const ITERATIONS: [usize; 12] = [0, 1, 5, 15, 16, 17, 31, 200, 1024, 1025, 2500, 70_001];
 
 /// A body on the index v10 and the element v11: statements that define Floats and Bools from v20 on, and the variables
 /// of the Floats.
@@ -98,7 +98,7 @@ fn body(rng: &mut Rng, length: usize) -> (String, Vec<String>) {
     (text, floats)
 }
 
-fn check(text: &str, args: &[Value]) {
+pub fn check(text: &str, args: &[Value]) {
     let (p, f) = program(text);
     both(&p, f, args).unwrap_or_else(|e| panic!("{}\n{text}", e.diag.message));
 }

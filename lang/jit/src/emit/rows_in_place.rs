@@ -105,15 +105,23 @@ impl Emit<'_, '_, '_> {
                 self.b.ins().smax(w, zero)
             }
         };
-        self.job.tables.buffers.push((self.ty(row).clone(), out == Out::Boxed));
-        self.job.tables.buffers.push(((*elem).clone(), false));
+        Some(self.rows_buffer((row, out == Out::Boxed), count, columns, ir_loop.reverse))
+    }
+
+    /// Allocates a buffer for `count` rows of `width` numbers like `row`.
+    pub(super) fn rows_buffer(&mut self, (row, boxed): (Var, bool), count: Value, width: Value, reverse: bool) -> Rows {
+        let ty = self.ty(row).clone();
+        let elem = ty.scalar().clone();
+        self.job.tables.buffers.push((ty, boxed));
+        self.job.tables.buffers.push((elem.clone(), false));
         let id = self.job.tables.buffers.len() as i64 - 1;
         let (scalar, site) = (self.int(id), self.site());
         let site = self.int(i64::from(site));
-        let buffer = self.runtime(shims::new_rows as *const u8, &[self.frame.ctx, scalar, count, columns, site], 1)?;
+        let args = [self.frame.ctx, scalar, count, width, site];
+        let buffer = self.runtime(shims::new_rows as *const u8, &args, 1).unwrap_or(count);
         let fail = self.frame.fail;
         self.unless(buffer, fail, &[]);
-        Some(Rows { buffer, width: columns, kind: WordKind::of(&elem), id: id - 1, reverse: ir_loop.reverse })
+        Rows { buffer, width, kind: WordKind::of(&elem), id: id - 1, reverse }
     }
 
     /// Before an iteration: records the rows that are only collected by the loop.

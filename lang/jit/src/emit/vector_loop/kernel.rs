@@ -4,10 +4,12 @@
 //! A loop-invariant number is a scalar; other numbers are vectors of two lanes, several of which are processed side by
 //! side. Branches are if-converted: both arms are computed, and results are selected. An arm that is not taken adds -0,
 //! which is exact. Scratch memory starts with the totals, followed by buffers for the terms of sums, the buffers of the
-//! stages ([`super::libm_stages`]), rows ([`super::rows`]), and hoisted functions ([`hoisted`]).
+//! stages ([`super::libm_stages`]), hoisted functions ([`hoisted`]), and rows ([`super::rows`]).
 
 mod hoisted;
 mod inner_loops;
+mod outputs;
+mod row_calls;
 mod stage_calls;
 mod stored_rows;
 mod totals;
@@ -16,7 +18,6 @@ use super::super::state::{EmitSite, FunctionFrame, HeldValues, LoopNest};
 use super::super::{Emit, LOOSE, TRUSTED, machine_type};
 use super::libm_stages::{self, MathFunction, Stages};
 use super::plan::{At, Carry, Int, Node, VarClass, VectorPlan};
-use super::rows::Element;
 pub(super) use crate::limits::emit_vector_loop_kernel::STRIP;
 use crate::limits::emit_vector_loop_rows as rows;
 use crate::scalar_math;
@@ -27,7 +28,7 @@ use cranelift_codegen::ir::{self, AbiParam, InstBuilder, Signature, StackSlotDat
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::{FuncId, Linkage, Module};
 use smallvec::SmallVec;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A number that is summed over all iterations.
 pub(super) enum Total {
@@ -81,6 +82,10 @@ struct Kernel<'k, 'a, 'j, 'f> {
     at: Value,
     inner: Vec<Value>,
     mask: Option<LaneValue>,
+    /// The addresses of the stored rows.
+    rows: Vec<Value>,
+    /// While arguments of functions that are called on rows are stored: what must be computed.
+    only: Option<&'k HashSet<Var>>,
     /// The sums so far, if totals are in registers: of each total the partial sums in [`TOTAL_VECTORS`] vectors, then
     /// the sums of the terms after the last multiple of 8.
     partial: Vec<Value>,
@@ -115,6 +120,8 @@ pub(super) fn define(outer: &mut Emit, kernel_job: &KernelJob) -> Option<FuncId>
         at: given[1],
         inner: vec![given[1]; kernel_job.p.inner.len()],
         mask: None,
+        rows: Vec::new(),
+        only: None,
         partial: Vec::new(),
         rest: Vec::new(),
     };
@@ -155,6 +162,7 @@ impl Kernel<'_, '_, '_, '_> {
             let x = self.e.b.ins().load(ty, TRUSTED, self.given[0], 8 * w as i32);
             self.words.insert(w, x);
         }
+        self.place_rows();
         self.clear_totals();
         self.hoist();
         let loops = !self.k.stored.is_empty()
@@ -227,10 +235,7 @@ impl Kernel<'_, '_, '_, '_> {
     fn outputs(&mut self) {
         let l = self.k.l;
         for (out, word) in self.k.stored {
-            let x = self.float(l.body.results[l.init.len() + out]);
-            let bytes = self.e.b.ins().ishl_imm_s(self.index, 3);
-            let at = self.e.b.ins().iadd(self.words[word], bytes);
-            self.store(&x, at);
+            self.output(*out, *word, l.body.results[l.init.len() + out]);
         }
         if self.totals_in_registers() {
             return self.add_to_totals();
@@ -342,8 +347,8 @@ impl Kernel<'_, '_, '_, '_> {
                 let x = self.load(*a, at);
                 self.env.insert(*v, x);
             }
-            if let Some((row, at)) = self.k.p.rows.elements.get(v) {
-                let x = self.row_element(&Element::Row(*row, *at));
+            if let Some(element) = self.k.p.rows.elements.get(v).filter(|_| self.wants(*v)) {
+                let x = self.row_element(element);
                 self.env.insert(*v, x);
             }
         }
@@ -358,6 +363,8 @@ impl Kernel<'_, '_, '_, '_> {
             Int::Iteration => (self.index, Stride::Known(1)),
             Int::Inner(k) => (self.inner[k], zero),
             Int::Dim(a, axis) => (self.words[&(self.k.w.arrays[a] + 1 + axis)], zero),
+            // It bounds positions before the loop.
+            Int::Above(_) => (self.e.int(0), zero),
             Int::Add(a, b) => {
                 let ((x, s), (y, t)) = (self.int(a), self.int(b));
                 (self.e.b.ins().iadd(x, y), self.steps(s, t, |p, q| p + q, |e, p, q| e.b.ins().iadd(p, q)))
@@ -414,8 +421,14 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
-    /// The element offset of an access, and its increment per iteration. `word`: the parameter word of the array.
+    /// The address of an access to Floats, and its increment per iteration in elements. `word`: the parameter word of
+    /// the array.
     fn place(&mut self, word: usize, at: &At) -> (Value, Stride) {
+        self.place_of(word, at, 3)
+    }
+
+    /// The address of an access to elements of `1 << shift` bytes, and its increment per iteration in elements.
+    fn place_of(&mut self, word: usize, at: &At, shift: i64) -> (Value, Stride) {
         let mut offset: Option<(Value, Stride)> = None;
         for (axis, n) in at.iter().enumerate() {
             let (x, s) = self.int(*n);
@@ -430,14 +443,18 @@ impl Kernel<'_, '_, '_, '_> {
         }
         let data = self.words[&word];
         let Some((o, s)) = offset else { return (data, Stride::Known(0)) };
-        let bytes = self.e.b.ins().ishl_imm_s(o, 3);
+        let bytes = self.e.b.ins().ishl_imm_s(o, shift);
         (self.e.b.ins().iadd(data, bytes), s)
     }
 
     /// The addresses of the elements of iterations if they are not contiguous.
     fn places(&mut self, first: Value, s: Stride) -> Vec<Value> {
+        self.places_of(first, s, 3)
+    }
+
+    fn places_of(&mut self, first: Value, s: Stride, shift: i64) -> Vec<Value> {
         let step = self.step(s);
-        let step = self.e.b.ins().ishl_imm_s(step, 3);
+        let step = self.e.b.ins().ishl_imm_s(step, shift);
         let mut at = first;
         let mut out = vec![first];
         for _ in 1..2 * self.side {
@@ -448,6 +465,16 @@ impl Kernel<'_, '_, '_, '_> {
     }
 
     fn load(&mut self, a: usize, at: &At) -> LaneValue {
+        match *self.e.f.ty(self.k.p.arrays[a]).scalar() {
+            Ty::I64 => {
+                return self.load_scalars(a, at, 3, &mut |e, at| {
+                    let x = e.b.ins().load(types::I64, LOOSE, at, 0);
+                    e.b.ins().fcvt_from_sint(types::F64, x)
+                });
+            }
+            Ty::Bool => return self.load_scalars(a, at, 0, &mut |e, at| e.b.ins().load(types::I8, LOOSE, at, 0)),
+            _ => {}
+        }
         let (p, s) = self.place(self.k.w.arrays[a], at);
         match s {
             _ if self.side == 0 => LaneValue::One(self.e.b.ins().load(types::F64, LOOSE, p, 0)),
@@ -468,6 +495,44 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
+    /// Loads elements that are not Floats, one by one.
+    fn load_scalars(
+        &mut self,
+        a: usize,
+        at: &At,
+        shift: i64,
+        load: &mut dyn FnMut(&mut Emit, Value) -> Value,
+    ) -> LaneValue {
+        let (first, s) = self.place_of(self.k.w.arrays[a], at, shift);
+        if self.side == 0 || matches!(s, Stride::Known(0)) {
+            return LaneValue::One(load(&mut self.e, first));
+        }
+        let all: Vec<Value> = self.places_of(first, s, shift).into_iter().map(|at| load(&mut self.e, at)).collect();
+        self.of_lanes(&all)
+    }
+
+    /// A number of each iteration, from scalars.
+    fn of_lanes(&mut self, lanes: &[Value]) -> LaneValue {
+        if self.side == 0 {
+            return LaneValue::One(lanes[0]);
+        }
+        let bools = self.e.b.func.dfg.value_type(lanes[0]) == types::I8;
+        let pair = |k: &mut Self, x: &[Value]| {
+            let (ty, x) = if bools {
+                let wide = [x[0], x[1]].map(|x| {
+                    let x = k.e.b.ins().uextend(types::I64, x);
+                    k.e.b.ins().ineg(x)
+                });
+                (types::I64X2, wide)
+            } else {
+                (types::F64X2, [x[0], x[1]])
+            };
+            let low = k.e.b.ins().scalar_to_vector(ty, x[0]);
+            k.e.b.ins().insertlane(low, x[1], 1)
+        };
+        LaneValue::Many(lanes.chunks(2).map(|x| pair(self, x)).collect())
+    }
+
     fn block(&mut self, b: &Block) {
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || b.stmts.iter().for_each(|s| self.stmt(s)));
     }
@@ -478,7 +543,7 @@ impl Kernel<'_, '_, '_, '_> {
             Op::Loop(l) => return self.inner(stmt, l),
             Op::IndexAdd { .. } if !self.is_last() => return,
             Op::IndexAdd { acc, at, v, .. } => {
-                let Some(VarClass::Sum(k)) = self.k.p.classes.get(acc) else { return };
+                let Some(VarClass::Sum(k)) = self.k.p.classes.get(acc) else { return self.row_add(stmt.outs[0]) };
                 let at: At = at.iter().map(|v| self.node(*v)).collect();
                 let x = self.float(*v);
                 return self.add(self.k.w.sums[*k], &at, x);
@@ -486,6 +551,9 @@ impl Kernel<'_, '_, '_, '_> {
             _ => {}
         }
         let [out] = stmt.outs[..] else { return };
+        if self.is_last() && self.k.p.rows.accumulated.contains_key(&out) {
+            return self.accumulate_row(out);
+        }
         self.elements(&[out]);
         if !matches!(self.k.p.classes.get(&out), Some(VarClass::Float | VarClass::Bool | VarClass::Position(_)))
             || self.k.p.elements.contains_key(&out)
@@ -580,13 +648,17 @@ impl Kernel<'_, '_, '_, '_> {
         LaneValue::Many(lanes.collect())
     }
 
+    /// The value of a Float, Bool, or Int that is exact as a Float.
+    fn number_of(&mut self, v: Var) -> LaneValue {
+        match self.k.p.classes.get(&v) {
+            Some(VarClass::Int(n)) => self.as_float(*n),
+            _ => self.float(v),
+        }
+    }
+
     fn compare(&mut self, c: Cmp, a: Var, b: Var) -> LaneValue {
         let code = super::super::scalar::float_code(c);
-        let of = |k: &mut Self, v: Var| match k.k.p.classes.get(&v) {
-            Some(VarClass::Int(n)) => k.as_float(*n),
-            _ => k.float(v),
-        };
-        let (a, b) = (of(self, a), of(self, b));
+        let (a, b) = (self.number_of(a), self.number_of(b));
         self.each(&[&a, &b], &mut |k, x| k.e.b.ins().fcmp(code, x[0], x[1]))
     }
 
@@ -626,8 +698,9 @@ impl Kernel<'_, '_, '_, '_> {
         }
         self.mask = outer;
         for (k, out) in stmt.outs.iter().enumerate() {
-            if let Some(VarClass::Float | VarClass::Bool) = self.k.p.classes.get(out).filter(|_| self.wants(*out)) {
-                let (a, b) = (self.float(arms[0].results[k]), self.float(arms[1].results[k]));
+            let class = self.k.p.classes.get(out).filter(|_| self.wants(*out));
+            if let Some(VarClass::Float | VarClass::Bool | VarClass::Position(_)) = class {
+                let [a, b] = arms.map(|arm| self.number_of(arm.results[k]));
                 let x = self.choose(&condition, &a, &b);
                 self.env.insert(*out, x);
             }
@@ -704,8 +777,7 @@ fn of_totals(totals: &[Total]) -> i64 {
     totals.len() as i64 + STRIP * totals.iter().filter(|t| matches!(t, Total::Out(_))).count() as i64
 }
 
-/// The scratch size of a kernel, in Floats.
+/// The scratch size of a kernel without rows, in Floats.
 pub(super) fn room(x: &super::VectorLoop) -> i64 {
-    let rows = rows::LONGEST * (2 * x.side() * x.p.rows.stored.len() + x.p.rows.hoisted.len()) as i64;
-    of_totals(&x.totals) + STRIP * x.stages.buffers as i64 + rows
+    of_totals(&x.totals) + STRIP * x.stages.buffers as i64 + rows::LONGEST * x.p.rows.hoisted.len() as i64
 }

@@ -11,11 +11,13 @@
 //! Otherwise the loop runs sequentially.
 
 mod dependence;
+mod inner;
 mod kernel;
 mod libm_stages;
 mod params;
 mod plan;
 mod prologue;
+mod row_calls;
 mod rows;
 
 use super::{Emit, EmitSite, Scope, is_ref};
@@ -28,7 +30,7 @@ use cranelift_module::FuncId;
 use kernel::Total;
 use libm_stages::Stages;
 use params::KernelParams;
-use plan::VectorPlan;
+use plan::{Output, VectorPlan};
 
 /// A loop together with the sums of its outputs.
 struct VectorLoop<'b> {
@@ -128,7 +130,9 @@ impl Emit<'_, '_, '_> {
         let (mut totals, mut sums) = (Vec::new(), Vec::new());
         for (i, next) in (at + 1..).zip(&b.stmts[at as usize + 1..]) {
             let (Op::Sum { a, .. }, [total]) = (&next.op, &next.outs[..]) else { break };
-            let Some(k) = outs.iter().position(|v| v == a).filter(|_| !falls && plan.meets.is_none()) else { break };
+            let number = |k: &usize| matches!(plan.outs[*k], Output::Number);
+            let at = outs.iter().position(|v| v == a).filter(number);
+            let Some(k) = at.filter(|_| !falls && plan.meets.is_none()) else { break };
             totals.push(product(ir_loop, &plan, k).unwrap_or(Total::Out(k)));
             sums.push((i, *total));
         }

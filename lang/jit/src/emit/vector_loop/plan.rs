@@ -1,12 +1,11 @@
 //! Analyses the body of a loop for vectorisation: loop-invariant variables, affine element accesses, and accumulations.
 
-use super::super::group::CHUNK;
 use super::super::group::is_plain;
+use super::inner::Inner;
 use super::libm_stages::MathFunction;
-use super::rows::RowReads;
+use super::rows::{Element, RowLoop, RowReads};
 use crate::handle::ValueForm;
-use crate::limits::emit_vector_loop_plan::{ARMS, FUNCTION, LONGEST, STRIDED};
-use crate::limits::emit_vector_loop_rows as rows;
+use crate::limits::emit_vector_loop_plan::{ARMS, FUNCTION, LONGEST};
 use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Cmp, GeneralFn, Prim};
 use smallvec::SmallVec;
@@ -36,6 +35,8 @@ pub(super) enum Int {
     Add(Node, Node),
     Sub(Node, Node),
     Mul(Node, Node),
+    /// One more than the largest element of an array of Ints, none of which is negative.
+    Above(usize),
     /// The minimum and maximum of two that are the same in all iterations.
     Min(Node, Node),
     Max(Node, Node),
@@ -63,9 +64,11 @@ pub(super) enum VarClass {
     Int(Node),
     /// An array bound outside, or the subarray at leading indices.
     Part(usize, At),
-    /// A row that an inner loop collects.
+    /// A row of an iteration.
     Row(usize),
-    /// An Int below a bound that differs from iteration to iteration. In the kernel it is a Float.
+    /// A vector that is a symbolic zero.
+    Zero,
+    /// An Int from 0 to below a bound that differs from iteration to iteration. In the kernel it is a Float.
     Position(Node),
     /// An array that is accumulated to.
     Sum(usize),
@@ -76,12 +79,12 @@ pub(super) struct LoopSum {
     /// Its initial value.
     pub init: Var,
     /// The variable of its current version.
-    latest: Var,
+    pub latest: Var,
     /// Indices of the accumulations, and the inner loops around each.
     pub adds: Vec<(At, Vec<usize>)>,
     /// The shape to use if it is a symbolic zero.
     pub shape: Option<Var>,
-    /// The inner loop whose collected row is added to it.
+    /// The inner loop over the row that is added to it.
     pub row: Option<usize>,
 }
 
@@ -96,28 +99,12 @@ pub(super) enum Carry {
     Sum(usize),
 }
 
-/// An inner loop, whose trip count is the same in all iterations.
-pub(super) struct Inner {
-    /// The variable of its first result.
-    pub name: Var,
-    pub trip: Node,
-    /// The inner loop that contains it.
-    pub outer: Option<usize>,
-    /// The array to which its collected row is added.
-    pub to: Option<usize>,
-    /// Collected rows that are only summed. In the kernel such a variable stands for the sum.
-    pub summed: Vec<Var>,
-    /// The largest trip count with which the outer loop is vectorised.
-    pub longest: i64,
-    /// What its rows may be used for.
-    pub rows: RowUse,
-}
-
-/// What the rows of an inner loop may be used for, besides their elements.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct RowUse {
-    pub sum: bool,
-    pub add: bool,
+/// What each iteration gives to an output.
+pub(super) enum Output {
+    Number,
+    Bool,
+    Int,
+    Row(RowLoop),
 }
 
 /// Assertions of the body, which are checked before the loop.
@@ -146,8 +133,8 @@ pub(super) struct VectorPlan {
     pub sums: Vec<LoopSum>,
     pub carry: Vec<Carry>,
     pub inner: Vec<Inner>,
-    /// The rows whose elements are read.
     pub rows: RowReads,
+    pub outs: Vec<Output>,
     /// Results of functions that are called on a strip of iterations.
     pub calls: Vec<Var>,
     /// Whether inner loops call functions.
@@ -183,6 +170,7 @@ pub(super) fn plan(func: &Function, ir_loop: &Loop) -> Option<VectorPlan> {
         carry: Vec::new(),
         inner: Vec::new(),
         rows: RowReads::default(),
+        outs: Vec::new(),
         calls: Vec::new(),
         calls_inside: false,
         size: 0,
@@ -191,7 +179,7 @@ pub(super) fn plan(func: &Function, ir_loop: &Loop) -> Option<VectorPlan> {
         sequential: false,
         meets: None,
     };
-    let mut analysis = LoopAnalysis { f: func, p: plan, literals: None, invariant: HashSet::new() };
+    let mut analysis = LoopAnalysis { f: func, body, p: plan, known: None, invariant: HashSet::new() };
     let iteration = analysis.node(Int::Iteration)?;
     let (index, rest) = body.params.split_first()?;
     analysis.p.classes.insert(*index, VarClass::Int(iteration));
@@ -208,10 +196,12 @@ pub(super) fn plan(func: &Function, ir_loop: &Loop) -> Option<VectorPlan> {
             _ => {}
         }
     }
-    let floats = body.results[ir_loop.init.len()..].iter().all(|r| analysis.is_float(*r))
-        && ir_loop.outs.iter().all(|o| *o == Out::Collect);
+    for (result, out) in body.results[ir_loop.init.len()..].iter().zip(&ir_loop.outs) {
+        let output = analysis.output_of(*result, *out)?;
+        analysis.p.outs.push(output);
+    }
     let useful = !ir_loop.outs.is_empty() || analysis.p.carry.iter().any(|c| *c != Carry::Same);
-    if !floats || !useful || analysis.p.size > LONGEST {
+    if !useful || analysis.p.size > LONGEST {
         return None;
     }
     analysis.p.sequential |= analysis.p.carry.contains(&Carry::Fold);
@@ -225,31 +215,49 @@ pub(super) fn plan(func: &Function, ir_loop: &Loop) -> Option<VectorPlan> {
 #[derive(Clone)]
 pub(super) struct Around {
     pub loops: Vec<usize>,
-    arm: bool,
+    pub arm: bool,
 }
 
 pub(super) struct LoopAnalysis<'a> {
     pub f: &'a Function,
+    pub body: &'a Block,
     pub p: VectorPlan,
-    /// The Int literals of the function, computed on first use.
-    literals: Option<HashMap<Var, i64>>,
+    /// What is known of variables of the function, computed on first use.
+    known: Option<HashMap<Var, Known>>,
     /// Numbers and Bools of the body that are the same in all iterations.
     invariant: HashSet<Var>,
 }
 
-/// Collects the Int literals of a block and its nested blocks.
-fn literals(b: &Block, out: &mut HashMap<Var, i64>) {
+/// What is known of a variable.
+#[derive(Clone)]
+pub(super) enum Known {
+    Int(i64),
+    /// It is a symbolic zero.
+    Zero,
+    /// An array of these elements.
+    Array(Vec<Var>),
+}
+
+/// Collects what is known of the variables of a block and its nested blocks.
+fn known(b: &Block, out: &mut HashMap<Var, Known>) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         for s in &b.stmts {
-            match (&s.op, &s.outs[..]) {
-                (Op::Lit(Lit::I64(n)), [v]) => _ = out.insert(*v, *n),
-                (op, _) => op.blocks().into_iter().for_each(|b| literals(b, out)),
-            }
+            let known_of = match &s.op {
+                Op::Lit(Lit::I64(n)) => Some(Known::Int(*n)),
+                Op::Zero(Ty::Array(..)) => Some(Known::Zero),
+                Op::ArrayLit { elems, .. } => Some(Known::Array(elems.clone())),
+                op => {
+                    op.blocks().into_iter().for_each(|b| known(b, out));
+                    None
+                }
+            };
+            out.extend(s.outs.first().copied().zip(known_of));
         }
     });
 }
 
-fn uses(b: &Block, v: Var) -> usize {
+/// The number of uses of a variable in a block.
+pub(super) fn uses(b: &Block, v: Var) -> usize {
     let mut n = b.results.iter().filter(|r| **r == v).count();
     for s in &b.stmts {
         s.op.each_operand(&mut |x| n += usize::from(x == v));
@@ -281,7 +289,7 @@ impl LoopAnalysis<'_> {
         let info = |k: Node| &self.p.ints[k];
         let both = |a: Node, b: Node| info(a).inner | info(b).inner;
         let (step, bits, inner) = match op {
-            Int::Outside(_) | Int::Dim(..) => (Some(0), BITS, 0),
+            Int::Outside(_) | Int::Dim(..) | Int::Above(_) => (Some(0), BITS, 0),
             Int::Lit(n) => (Some(0), 65 - n.unsigned_abs().leading_zeros(), 0),
             Int::Iteration => (Some(1), BITS, 0),
             Int::Inner(k) => (Some(0), BITS, 1 << k),
@@ -317,15 +325,15 @@ impl LoopAnalysis<'_> {
         Some(self.p.ints.len() - 1)
     }
 
-    /// The literal value of an Int bound outside.
-    fn literal(&mut self, v: Var) -> Option<i64> {
+    /// What is known of a variable.
+    pub(super) fn known(&mut self, v: Var) -> Option<Known> {
         let f = self.f;
-        let all = self.literals.get_or_insert_with(|| {
+        let all = self.known.get_or_insert_with(|| {
             let mut all = HashMap::new();
-            literals(&f.body, &mut all);
+            known(&f.body, &mut all);
             all
         });
-        all.get(&v).copied()
+        all.get(&v).cloned()
     }
 
     /// Classifies a variable.
@@ -338,11 +346,14 @@ impl LoopAnalysis<'_> {
                 self.p.numbers.push(var);
                 if *self.f.ty(var) == Ty::F64 { VarClass::Float } else { VarClass::Bool }
             }
-            Ty::I64 => {
-                let known = self.literal(var);
-                VarClass::Int(self.node(known.map_or(Int::Outside(var), Int::Lit))?)
-            }
-            ty if ValueForm::of(ty).holds_floats() => {
+            Ty::I64 => VarClass::Int(match self.known(var) {
+                Some(Known::Int(n)) => self.node(Int::Lit(n))?,
+                _ => self.node(Int::Outside(var))?,
+            }),
+            ty if *ty == Ty::F64.array(1) && matches!(self.known(var), Some(Known::Zero)) => VarClass::Zero,
+            ty if ValueForm::of(ty).holds_floats()
+                || matches!(ty, Ty::Array(e, 1) if matches!(**e, Ty::I64 | Ty::Bool)) =>
+            {
                 self.p.arrays.push(var);
                 VarClass::Part(self.p.arrays.len() - 1, At::new())
             }
@@ -352,11 +363,11 @@ impl LoopAnalysis<'_> {
         Some(class)
     }
 
-    fn is_float(&mut self, v: Var) -> bool {
+    pub(super) fn is_float(&mut self, v: Var) -> bool {
         self.class(v) == Some(VarClass::Float)
     }
 
-    fn int(&mut self, v: Var) -> Option<Node> {
+    pub(super) fn int(&mut self, v: Var) -> Option<Node> {
         match self.class(v)? {
             VarClass::Int(n) => Some(n),
             _ => None,
@@ -388,9 +399,14 @@ impl LoopAnalysis<'_> {
     }
 
     /// Classifies the elements that a loop iterates over.
-    fn elements(&mut self, params: &[Var], xs: &[Var], index: Node) -> Option<()> {
+    pub(super) fn elements(&mut self, params: &[Var], xs: &[Var], index: Node) -> Option<()> {
         params.iter().zip(xs).try_for_each(|(p, x)| match self.class(*x)? {
-            VarClass::Row(inner) => self.row_element(*p, (*x, inner), index),
+            VarClass::Row(_) => self.row_element(*p, *x, index),
+            VarClass::Zero => {
+                self.p.rows.elements.insert(*p, Element::Zero);
+                self.p.classes.insert(*p, VarClass::Float);
+                Some(())
+            }
             VarClass::Part(a, mut at) => {
                 at.push(index);
                 self.place(*p, a, at)
@@ -403,13 +419,17 @@ impl LoopAnalysis<'_> {
     fn place(&mut self, var: Var, a: usize, at: At) -> Option<()> {
         let rank = ValueForm::of(self.f.ty(self.p.arrays[a])).rank();
         let class = match self.f.ty(var) {
-            Ty::F64 if at.len() == rank => {
+            Ty::F64 | Ty::I64 | Ty::Bool if at.len() == rank => {
                 if at.iter().all(|n| self.p.ints[*n].step == Some(0)) {
                     self.invariant.insert(var);
                 }
                 self.p.reads.push((a, at.clone()));
                 self.p.elements.insert(var, (a, at));
-                VarClass::Float
+                match self.f.ty(var) {
+                    Ty::F64 => VarClass::Float,
+                    Ty::Bool => VarClass::Bool,
+                    _ => VarClass::Position(self.node(Int::Above(a))?),
+                }
             }
             ty if at.len() < rank && ValueForm::of(ty).holds_floats() => VarClass::Part(a, at),
             _ => return None,
@@ -418,7 +438,7 @@ impl LoopAnalysis<'_> {
         Some(())
     }
 
-    fn block(&mut self, b: &Block, around: &Around) -> Option<()> {
+    pub(super) fn block(&mut self, b: &Block, around: &Around) -> Option<()> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().try_for_each(|s| self.stmt(s, around)))
     }
 
@@ -480,9 +500,9 @@ impl LoopAnalysis<'_> {
             return self.chosen(out, a, i);
         }
         match (self.class(a)?, at) {
-            (VarClass::Row(inner), [i]) => {
+            (VarClass::Row(_), [i]) => {
                 let i = self.int(*i)?;
-                self.row_element(out, (a, inner), i)
+                self.row_element(out, a, i)
             }
             (VarClass::Part(a, mut place), at) => {
                 for i in at {
@@ -512,13 +532,14 @@ impl LoopAnalysis<'_> {
     fn made(&mut self, op: &Op, out: Var, around: &Around) -> Option<VarClass> {
         Some(match op {
             Op::Lit(Lit::F64(_)) | Op::Zero(Ty::F64) => VarClass::Float,
+            Op::Zero(ty) if *ty == Ty::F64.array(1) => VarClass::Zero,
             Op::Lit(Lit::Bool(_)) => VarClass::Bool,
             Op::Lit(Lit::I64(n)) => VarClass::Int(self.node(Int::Lit(*n))?),
             Op::Un(op, a) if self.is_float(*a) && is_plain(*op) => VarClass::Float,
             op if MathFunction::of(op).is_some_and(|f| f.1.iter().all(|v| self.is_float(*v))) => {
                 self.call(op, out, around)?
             }
-            Op::Bin(op, a, b) => self.bin(*op, *a, *b, out)?,
+            Op::Bin(op, a, b) => self.bin(*op, [*a, *b], out, around)?,
             Op::Cmp(c, a, b) => self.comparison(*c, *a, *b, out)?,
             Op::Not(a) if self.class(*a)? == VarClass::Bool => VarClass::Bool,
             Op::Select(c, a, b) if self.class(*c)? == VarClass::Bool => match (self.class(*a)?, self.class(*b)?) {
@@ -528,11 +549,11 @@ impl LoopAnalysis<'_> {
             },
             Op::Convert(Conv::ToF64, a) => match self.class(*a)? {
                 VarClass::Float | VarClass::Bool | VarClass::Position(_) => VarClass::Float,
-                VarClass::Int(n) if self.exact(n) => VarClass::Float,
+                VarClass::Int(n) if self.is_exact(n) => VarClass::Float,
                 _ => return None,
             },
             Op::Dim(a, axis) => match self.class(*a)? {
-                VarClass::Row(inner) => self.row_length(*a, inner)?,
+                VarClass::Row(_) => self.row_length(*a)?,
                 VarClass::Part(a, at) => VarClass::Int(self.node(Int::Dim(a, at.len() + *axis as usize))?),
                 _ => return None,
             },
@@ -547,7 +568,7 @@ impl LoopAnalysis<'_> {
     fn comparison(&mut self, c: Cmp, a: Var, b: Var, out: Var) -> Option<VarClass> {
         let (a, b) = (self.class(a)?, self.class(b)?);
         let comparable = |class: &VarClass| match class {
-            VarClass::Int(n) => self.exact(*n),
+            VarClass::Int(n) => self.is_exact(*n),
             class => matches!(class, VarClass::Position(_)),
         };
         match (&a, &b) {
@@ -561,19 +582,6 @@ impl LoopAnalysis<'_> {
             _ => {}
         }
         Some(VarClass::Bool)
-    }
-
-    /// A sum of the row that an inner loop collects.
-    fn summed(&mut self, row: Var) -> Option<VarClass> {
-        let VarClass::Row(i) = self.class(row)? else { return None };
-        let inner = &mut self.p.inner[i];
-        if !inner.rows.sum {
-            return None;
-        }
-        if !inner.summed.contains(&row) {
-            inner.summed.push(row);
-        }
-        Some(VarClass::Float)
     }
 
     /// A function that is not an instruction. In an arm, its cost must not depend on arguments that only occur if the
@@ -591,11 +599,12 @@ impl LoopAnalysis<'_> {
         Some(VarClass::Float)
     }
 
-    fn exact(&self, n: Node) -> bool {
+    /// Whether an Int is exact as a Float.
+    pub(super) fn is_exact(&self, n: Node) -> bool {
         self.p.ints[n].bits <= EXACT
     }
 
-    fn bin(&mut self, op: Bin, a: Var, b: Var, out: Var) -> Option<VarClass> {
+    fn bin(&mut self, op: Bin, [a, b]: [Var; 2], out: Var, around: &Around) -> Option<VarClass> {
         Some(match (self.class(a)?, self.class(b)?) {
             (VarClass::Float, VarClass::Float) if super::super::group::is_plain_bin(op) => VarClass::Float,
             (VarClass::Int(a), VarClass::Int(b)) => VarClass::Int(match op {
@@ -606,23 +615,27 @@ impl LoopAnalysis<'_> {
                 Bin::Max => self.node(Int::Max(a, b))?,
                 _ => return None,
             }),
-            (VarClass::Sum(k), VarClass::Row(i))
-                if op == Bin::Add
-                    && self.p.inner[i].rows.add
-                    && self.p.sums[k].latest == a
-                    && self.f.ty(a).rank() == 1 =>
-            {
+            (VarClass::Sum(k), VarClass::Row(row)) if op == Bin::Add => self.add_row(k, (a, b, row), out, around)?,
+            _ => return None,
+        })
+    }
+
+    /// A row added to an accumulated array: as it is made, if a loop collects nothing else, or afterwards.
+    fn add_row(&mut self, k: usize, (a, b, row): (Var, Var, usize), out: Var, around: &Around) -> Option<VarClass> {
+        let sum = &self.p.sums[k];
+        if sum.latest != a || sum.row.is_some() || !sum.adds.is_empty() || self.f.ty(a).rank() != 1 {
+            return None;
+        }
+        match self.collector(row).filter(|i| self.p.inner[*i].rows.add && self.p.inner[*i].to.is_none()) {
+            None => self.accumulate(k, b, out, around),
+            Some(i) => {
                 let sum = &mut self.p.sums[k];
-                if sum.row.is_some() || !sum.adds.is_empty() || self.p.inner[i].to.is_some() {
-                    return None;
-                }
                 (sum.latest, sum.row) = (out, Some(i));
                 self.p.inner[i].to = Some(k);
                 self.p.sequential = true;
-                VarClass::Sum(k)
+                Some(VarClass::Sum(k))
             }
-            _ => return None,
-        })
+        }
     }
 
     fn add(
@@ -632,7 +645,7 @@ impl LoopAnalysis<'_> {
         out: Var,
         around: &Around,
     ) -> Option<VarClass> {
-        let VarClass::Sum(index) = self.class(acc)? else { return None };
+        let VarClass::Sum(index) = self.class(acc)? else { return self.row_add(out, acc, (at, v, shape), around) };
         let at = at.iter().map(|i| self.int(*i)).collect::<Option<At>>()?;
         let whole = at.len() == self.f.ty(acc).rank() as usize && self.is_float(v);
         let known = shape.is_some_and(|v| self.p.classes.contains_key(&v));
@@ -645,6 +658,17 @@ impl LoopAnalysis<'_> {
         sum.shape = sum.shape.or(shape);
         sum.adds.push((at, around.loops.clone()));
         Some(VarClass::Sum(index))
+    }
+
+    /// What a result of the body gives to an output.
+    fn output_of(&mut self, result: Var, out: Out) -> Option<Output> {
+        Some(match (self.class(result)?, out) {
+            (VarClass::Float, Out::Collect) => Output::Number,
+            (VarClass::Bool, Out::Collect) => Output::Bool,
+            (VarClass::Int(_) | VarClass::Position(_), Out::Collect) => Output::Int,
+            (VarClass::Row(_), Out::Collect | Out::Boxed) => Output::Row(self.output(result)?),
+            _ => return None,
+        })
     }
 
     /// If-converts a branch: both arms are computed, and results are selected.
@@ -669,111 +693,12 @@ impl LoopAnalysis<'_> {
                     VarClass::Sum(i)
                 }
                 (a @ (VarClass::Float | VarClass::Bool), b) if a == b => a,
-                _ => return None,
+                (a @ (VarClass::Int(_) | VarClass::Position(_)), b) => self.either_position([&a, &b])?,
+                _ => self.either(*out, c, [x, y], &around)?,
             };
             self.p.classes.insert(*out, class);
         }
         // Every array that an arm accumulates to must be a result of the branch.
         ends.iter().all(|e| *e == before).then_some(())
-    }
-
-    /// An inner loop that carries numbers or collects rows.
-    fn inner(&mut self, stmt: &Stmt, ir_loop: &Loop, around: &Around) -> Option<()> {
-        let Trip::Count(trip_count) = ir_loop.trip else { return None };
-        let numbers = ir_loop.init.iter().all(|v| *self.f.ty(*v) == Ty::F64);
-        let plain = ir_loop.lin_init.is_empty() && ir_loop.lin_xs.is_empty() && ir_loop.lin_outs.is_empty();
-        if !numbers || !plain || self.p.inner.len() > rows::INNER_LOOPS {
-            return None;
-        }
-        let trip = self.int(trip_count)?;
-        if self.p.ints[trip].step != Some(0) {
-            return None;
-        }
-        let position = self.p.inner.len();
-        self.p.nested |= !around.loops.is_empty();
-        self.p.rows.speculative |= around.arm;
-        let add =
-            ir_loop.outs[..] == [Out::Collect] && !ir_loop.init.is_empty() && around.loops.is_empty() && !around.arm;
-        let rows = RowUse { sum: !ir_loop.reverse, add };
-        let name = *stmt.outs.first()?;
-        self.p.inner.push(Inner {
-            name,
-            trip,
-            outer: around.loops.last().copied(),
-            to: None,
-            summed: Vec::new(),
-            longest: i64::MAX,
-            rows,
-        });
-        let mut index = self.node(Int::Inner(position))?;
-        if ir_loop.reverse {
-            let (one, first) = (self.node(Int::Lit(1))?, self.node(Int::Sub(trip, index))?);
-            index = self.node(Int::Sub(first, one))?;
-        }
-        let (i, rest) = ir_loop.body.params.split_first()?;
-        self.p.classes.insert(*i, VarClass::Int(index));
-        let (carried, elems) = rest.split_at(ir_loop.init.len());
-        for (v, init) in carried.iter().zip(&ir_loop.init) {
-            if !self.is_float(*init) {
-                return None;
-            }
-            self.p.classes.insert(*v, VarClass::Float);
-        }
-        self.elements(elems, &ir_loop.xs, index)?;
-        let loops = around.loops.iter().copied().chain([position]).collect();
-        self.block(&ir_loop.body, &Around { loops, arm: around.arm })?;
-        if !ir_loop.body.results.iter().all(|r| self.is_float(*r)) {
-            return None;
-        }
-        self.inner_results(stmt, ir_loop, position, trip)
-    }
-
-    /// Classifies the results of an inner loop.
-    fn inner_results(&mut self, stmt: &Stmt, ir_loop: &Loop, position: usize, trip: Node) -> Option<()> {
-        let kinds = std::iter::repeat_n(None, ir_loop.init.len()).chain(ir_loop.outs.iter().map(Some));
-        for (v, kind) in stmt.outs.iter().zip(kinds) {
-            let class = match kind {
-                None | Some(Out::Sum) => VarClass::Float,
-                Some(Out::Collect) => VarClass::Row(position),
-                Some(Out::Boxed) => return None,
-            };
-            self.p.classes.insert(*v, class);
-        }
-        // The trip count as a result: the length of its rows.
-        if let Some(count) = stmt.outs.get(ir_loop.init.len() + ir_loop.outs.len()) {
-            let zero = self.node(Int::Lit(0))?;
-            let length = self.node(Int::Max(trip, zero))?;
-            self.p.classes.insert(*count, VarClass::Int(length));
-        }
-        Some(())
-    }
-
-    /// Bounds the trip counts of inner loops that sum rows. Their iterations are independent, so the inner loop itself
-    /// could be vectorised instead. That is better for long loops, unless the elements of subsequent outer iterations
-    /// lie side by side. `None` if the outer loop should not be vectorised at all.
-    fn bound_rows(&mut self) -> Option<()> {
-        let step = |n: &Node| self.p.ints[*n].step;
-        let beside = |at: &At| {
-            let (last, rows) = at.split_last()?;
-            let row = matches!(step(last), Some(0 | 1)) && rows.iter().all(|n| step(n) == Some(0));
-            Some(row)
-        };
-        let in_loops = |at: &At| at.iter().any(|n| self.p.ints[*n].inner != 0);
-        let strided = self.p.reads.iter().any(|(_, at)| in_loops(at) && beside(at) != Some(true));
-        let sums = self.p.inner.iter().filter(|i| !i.summed.is_empty()).count();
-        if strided && sums > 0 && self.p.nested {
-            return None;
-        }
-        if self.p.rows.any() {
-            let longest = if strided { STRIDED } else { rows::LONGEST };
-            self.p.inner.iter_mut().for_each(|i| i.longest = longest);
-            return Some(());
-        }
-        if self.p.rows.speculative {
-            return None;
-        }
-        let longest = if strided { STRIDED } else { CHUNK };
-        self.p.inner.iter_mut().filter(|i| !i.summed.is_empty()).for_each(|i| i.longest = longest);
-        Some(())
     }
 }

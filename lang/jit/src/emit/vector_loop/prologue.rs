@@ -1,18 +1,20 @@
 //! The prologue and epilogue of a vectorised loop: checks, kernel parameters, allocation of outputs, and ownership.
 
+use super::super::rows_in_place::Rows;
 use super::super::{Emit, Scope, TRUSTED, inner, is_ref};
-use super::plan::{BITS, Carry, Int, Node, VectorPlan};
+use super::plan::{BITS, Carry, Int, Node, Output, VectorPlan};
 use super::{VectorLoop, kernel};
 use crate::handle::{self, ValueForm};
 use crate::limits::emit_vector_loop_prologue::{FEWEST, ITERATIONS};
+use crate::limits::output_buffer::ROOM;
 use crate::shims;
 use crate::{runtime, strip_runner};
-use adl_ir::{Trip, Ty, Var};
+use adl_ir::{Out, Trip, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, StackSlot, StackSlotData, StackSlotKind, Value, types};
 use cranelift_module::{FuncId, Module};
 use smallvec::SmallVec;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The largest trip count for which a loop is vectorised.
 const MOST: i64 = 1 << (BITS - 2);
@@ -23,12 +25,28 @@ const DESCRIPTION_WORDS: usize = strip_runner::DESCRIPTION_WORDS;
 /// The address of an array's elements, and its extents.
 type Seen = (Value, SmallVec<[Value; 4]>);
 
+/// The array of an output.
+enum OutputArray {
+    /// The row of an enclosing loop.
+    Placed,
+    Elements(Value),
+    Rows(Rows),
+}
+
+/// The array of an output, and the address of its elements.
+struct OutputBuffer {
+    array: OutputArray,
+    data: Value,
+}
+
 /// Values computed before the first iteration.
 struct Outside {
     arrays: Vec<Seen>,
     /// The handles of the arrays that are accumulated to.
     sums: Vec<Value>,
     ranges: Vec<Option<(Value, Value)>>,
+    /// For arrays of positions, one more than the largest.
+    above: HashMap<usize, Value>,
     n: Value,
     ok: Vec<Value>,
 }
@@ -52,6 +70,7 @@ impl Emit<'_, '_, '_> {
             arrays: Vec::new(),
             sums: Vec::new(),
             ranges: vec![None; vector_loop.p.ints.len()],
+            above: HashMap::new(),
             n: count,
             ok: Vec::new(),
         };
@@ -61,8 +80,8 @@ impl Emit<'_, '_, '_> {
         self.there(vector_loop, &mut outside, slow);
         self.check_sums(vector_loop, &mut outside, slow);
         self.own_sums(vector_loop, &mut outside, &taken);
-        let buffers = self.outputs(vector_loop, count);
-        let slot = self.words(vector_loop, &outside, &buffers, made);
+        let buffers = self.outputs(vector_loop, &mut outside);
+        let slot = self.words(vector_loop, &mut outside, &buffers, made);
         let told = self.b.ins().stack_addr(types::I64, slot, 0);
         self.fallible(shims::run_iterations as *const u8, &[self.frame.ctx, told]);
         let all = self.made(vector_loop, &outside, &buffers, slot);
@@ -105,6 +124,7 @@ impl Emit<'_, '_, '_> {
             outside.ok.push(c);
         }
         self.check_inner(plan, outside);
+        self.check_rows(vector_loop, outside);
         for (a, at) in &plan.reads {
             let dims = outside.arrays[*a].1.clone();
             self.inside(plan, outside, at, &dims);
@@ -120,6 +140,16 @@ impl Emit<'_, '_, '_> {
                 let c = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, end, room);
                 outside.ok.push(c);
             }
+        }
+    }
+
+    /// Records the conditions that the arrays of rows are not too large.
+    fn check_rows(&mut self, x: &VectorLoop, outside: &mut Outside) {
+        for row in x.stored.iter().filter_map(|k| if let Output::Row(row) = &x.p.outs[*k] { Some(row) } else { None }) {
+            let (width, _) = self.range(&x.p, outside, x.p.inner[row.inner].trip);
+            let size = self.b.ins().imul(outside.n, width);
+            let c = self.b.ins().icmp_imm_s(IntCC::SignedLessThanOrEqual, size, ROOM);
+            outside.ok.push(c);
         }
     }
 
@@ -159,6 +189,12 @@ impl Emit<'_, '_, '_> {
                     let d = outside.arrays[a].1[axis];
                     self.below(outside, d, bound);
                 }
+                Int::Above(a) => {
+                    let (data, n) = (outside.arrays[a].0, outside.arrays[a].1[0]);
+                    let above = self.runtime(shims::above as *const u8, &[data, n], 1).unwrap_or(n);
+                    outside.above.insert(a, above);
+                    self.below(outside, above, bound);
+                }
                 _ => {}
             }
         }
@@ -187,6 +223,7 @@ impl Emit<'_, '_, '_> {
         }
         let range = match vector_plan.ints[node].op {
             Int::Outside(v) => (self.val(v), self.val(v)),
+            Int::Above(a) => (outside.above[&a], outside.above[&a]),
             Int::Lit(c) => {
                 let c = self.int(c);
                 (c, c)
@@ -376,33 +413,57 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Allocates the arrays of outputs, and computes the addresses of their elements.
-    fn outputs(&mut self, x: &VectorLoop, count: Value) -> Vec<(Option<Value>, Value)> {
+    fn outputs(&mut self, x: &VectorLoop, outside: &mut Outside) -> Vec<OutputBuffer> {
         let mut out = Vec::new();
         for k in &x.stored {
             let v = x.s.outs[x.l.init.len() + k];
             if let Some(place) = self.held.places.get(&v).copied() {
                 let data = self.b.ins().load(types::I64, TRUSTED, place.buffer, handle::offset::DATA);
-                let bytes = self.b.ins().ishl_imm_s(place.base, 3);
-                out.push((None, self.b.ins().iadd(data, bytes)));
+                let shift = if matches!(x.p.outs[*k], Output::Bool) { 0 } else { 3 };
+                let bytes = self.b.ins().ishl_imm_s(place.base, shift);
+                let data = self.b.ins().iadd(data, bytes);
+                out.push(OutputBuffer { array: OutputArray::Placed, data });
                 continue;
             }
-            let h = self.new_buffer(&Ty::F64, false, Some(count));
-            let room = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::OWNED);
-            let fits = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, count, room);
-            self.room_for(fits);
-            out.push((Some(h), self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA)));
+            out.push(self.output(x, outside, *k));
         }
         out
+    }
+
+    /// Allocates the array of an output.
+    fn output(&mut self, x: &VectorLoop, outside: &mut Outside, k: usize) -> OutputBuffer {
+        let (array, h, size) = match &x.p.outs[k] {
+            Output::Row(row) => {
+                let (width, _) = self.range(&x.p, outside, x.p.inner[row.inner].trip);
+                let (result, boxed) = (x.l.body.results[x.l.init.len() + k], x.l.outs[k] == Out::Boxed);
+                let rows = self.rows_buffer((result, boxed), outside.n, width, false);
+                (OutputArray::Rows(rows), rows.buffer, self.b.ins().imul(outside.n, width))
+            }
+            kind => {
+                let ty = match kind {
+                    Output::Bool => Ty::Bool,
+                    Output::Int => Ty::I64,
+                    _ => Ty::F64,
+                };
+                let h = self.new_buffer(&ty, false, Some(outside.n));
+                (OutputArray::Elements(h), h, outside.n)
+            }
+        };
+        let room = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::OWNED);
+        let fits = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, size, room);
+        self.room_for(fits);
+        OutputBuffer { array, data: self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA) }
     }
 
     /// Stores the description for the runtime and the parameter words of the kernel.
     fn words(
         &mut self,
         vector_loop: &VectorLoop,
-        outside: &Outside,
-        buffers: &[(Option<Value>, Value)],
+        outside: &mut Outside,
+        buffers: &[OutputBuffer],
         made: FuncId,
     ) -> StackSlot {
+        let room = self.scratch_size(vector_loop, outside);
         let size = 8 * (DESCRIPTION_WORDS + vector_loop.w.len + vector_loop.totals.len()) as u32;
         let slot = self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3));
         let callee = self.job.module.declare_func_in_func(made, self.b.func);
@@ -419,13 +480,12 @@ impl Emit<'_, '_, '_> {
         let counts = [
             vector_loop.w.len as i64,
             vector_loop.totals.len() as i64,
-            kernel::room(vector_loop),
             i64::from(vector_loop.p.sequential),
             i64::from(self.nest.depth == 0),
             i64::from(site),
         ]
         .map(|c| self.int(c));
-        let told = [&[function, outside.n, meets], &counts[..]].concat();
+        let told = [&[function, outside.n, meets], &counts[..2], &[room], &counts[2..]].concat();
         let put = |e: &mut Self, at: usize, v: Value| _ = e.b.ins().stack_store(types::I64, v, slot, 8 * at as i32);
         told.iter().enumerate().for_each(|(k, v)| put(self, k, *v));
         put(self, DESCRIPTION_WORDS, outside.n);
@@ -444,10 +504,21 @@ impl Emit<'_, '_, '_> {
             dims.iter().enumerate().for_each(|(k, d)| put(self, DESCRIPTION_WORDS + at + 1 + k, *d));
         }
         self.given_words(vector_loop, slot);
-        for (at, (_, data)) in vector_loop.w.outs.iter().zip(buffers) {
-            put(self, DESCRIPTION_WORDS + at, *data);
+        for (at, buffer) in vector_loop.w.outs.iter().zip(buffers) {
+            put(self, DESCRIPTION_WORDS + at, buffer.data);
         }
         slot
+    }
+
+    /// The Floats of scratch memory for a strip.
+    fn scratch_size(&mut self, x: &VectorLoop, outside: &mut Outside) -> Value {
+        let mut size = self.int(kernel::room(x));
+        for length in &x.p.rows.stored {
+            let (n, _) = self.range(&x.p, outside, *length);
+            let room = self.b.ins().imul_imm_s(n, 2 * x.side() as i64);
+            size = self.b.ins().iadd(size, room);
+        }
+        size
     }
 
     /// Stores the numbers among the parameter words.
@@ -472,7 +543,7 @@ impl Emit<'_, '_, '_> {
         &mut self,
         vector_loop: &VectorLoop,
         outside: &Outside,
-        buffers: &[(Option<Value>, Value)],
+        buffers: &[OutputBuffer],
         slot: StackSlot,
     ) -> Vec<(Var, Value)> {
         let carried = vector_loop.l.init.len();
@@ -490,12 +561,14 @@ impl Emit<'_, '_, '_> {
             };
             all.push((vector_loop.s.outs[index], v));
         }
-        for (out, (h, _)) in vector_loop.stored.iter().zip(buffers) {
+        for (out, buffer) in vector_loop.stored.iter().zip(buffers) {
             let v = vector_loop.s.outs[carried + out];
-            if let Some(h) = h {
-                let made = self.finish(*h, outside.n, false, v);
-                all.push((v, made));
-            }
+            let made = match buffer.array {
+                OutputArray::Placed => continue,
+                OutputArray::Elements(h) => self.finish(h, outside.n, false, v),
+                OutputArray::Rows(rows) => self.finish_rows(&rows, outside.n, v),
+            };
+            all.push((v, made));
         }
         for (t, (_, v)) in vector_loop.sums.iter().enumerate() {
             let made = self.b.ins().stack_load(

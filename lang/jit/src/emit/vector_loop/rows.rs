@@ -1,22 +1,31 @@
-//! Rows of an iteration that are read: numbers that an inner loop collects, and whose elements another inner loop, a
-//! reduction or an index reads.
+//! Rows of an iteration: numbers that an inner loop collects, that a branch chooses, or to which a number is added, and
+//! whose elements another inner loop, a reduction, an index or an output reads.
 //!
 //! Such a row is stored in scratch memory, element by element, with the numbers of all iterations of a vector step side
-//! by side. So a row of any length is read and written by whole vectors. The position of an extremum differs from
-//! iteration to iteration: it is kept as a Float, which is exact, and an element at it is loaded for each iteration.
+//! by side. So a row of any length is read and written by whole vectors. A row that a branch chooses is not stored: its
+//! reader chooses between the elements of both arms. The position of an extremum differs from iteration to iteration:
+//! it is kept as a Float, which is exact, and an element at it is loaded for each iteration.
 
-use super::plan::{Around, At, Inner, Int, LoopAnalysis, Node, RowUse, VarClass};
+use super::inner::{Inner, RowUse};
+use super::plan::{Around, At, Int, Known, LoopAnalysis, Node, VarClass, uses};
+use super::row_calls::RowCalls;
 use crate::handle::ValueForm;
-use crate::limits::emit_vector_loop_rows::INNER_LOOPS;
-use adl_ir::{Op, Ty, Var};
+use crate::limits::emit_vector_loop_rows::{INNER_LOOPS, STORED};
+use adl_ir::{Cmp, Op, Ty, Var};
 use adl_prim::{Prim, ReductionFn};
 use std::collections::HashMap;
 
-/// An element of a stored row, or of an array bound outside.
+/// An element of a row.
 #[derive(Clone, Debug)]
 pub(super) enum Element {
+    /// Of a stored row.
     Row(usize, Node),
+    /// Of an array bound outside.
     Array(usize, At),
+    /// Of the row that a branch chooses by a Bool.
+    Either(Var, Box<[Element; 2]>),
+    /// Of a symbolic zero.
+    Zero,
 }
 
 /// An extremum of a row.
@@ -30,21 +39,47 @@ pub(super) struct Extremum {
     pub position: bool,
 }
 
-/// The rows of a vectorised loop that are read.
+/// An element of a row for each index of an inner loop.
+pub(super) struct RowLoop {
+    pub element: Element,
+    pub inner: usize,
+}
+
+/// A row with a number added at an index.
+pub(super) struct RowAdd {
+    /// The elements to copy to the stored row first. `None` if it is the row itself.
+    pub copied: Option<RowLoop>,
+    pub row: usize,
+    pub at: Var,
+    pub number: Var,
+}
+
+/// The rows of a vectorised loop.
 #[derive(Default)]
 pub(super) struct RowReads {
-    /// Stored rows, with the inner loops that collect them.
-    pub stored: Vec<(Var, usize)>,
-    /// Elements of stored rows, with the row and the index, which is the same in all iterations.
-    pub elements: HashMap<Var, (usize, Node)>,
+    all: Vec<Row>,
+    /// The lengths of stored rows.
+    pub stored: Vec<Node>,
+    /// The stored rows that inner loops collect, with these loops.
+    pub collected: Vec<(Var, usize, usize)>,
+    /// Elements of rows, at indices that are the same in all iterations.
+    pub elements: HashMap<Var, Element>,
     /// Extrema and positions of extrema.
     pub extrema: HashMap<Var, Extremum>,
     /// Elements at a position, with the first element of the row and the position.
     pub chosen: HashMap<Var, (Element, Var)>,
+    /// Rows with a number added.
+    pub added: HashMap<Var, RowAdd>,
+    /// Accumulated arrays to which a row is added, with the row.
+    pub accumulated: HashMap<Var, RowLoop>,
     /// Indices, and the lengths that they must be below.
     pub bounds: Vec<(Node, Node)>,
     /// Functions in inner loops whose arguments are the same in all iterations, with these loops.
     pub hoisted: Vec<(Var, usize)>,
+    /// The functions of inner loops that are called on rows.
+    pub calls: HashMap<usize, RowCalls>,
+    /// Their results, with the inner loop and the stored row.
+    pub called: HashMap<Var, (usize, usize)>,
     /// Whether branches contain inner loops.
     pub speculative: bool,
 }
@@ -56,14 +91,28 @@ impl RowReads {
     }
 }
 
-/// A row: stored, or an array or subarray bound outside.
-enum Source {
+/// A row of an iteration.
+struct Row {
+    length: Node,
+    /// The inner loop that collects it.
+    inner: Option<usize>,
+    /// How its elements are read, once they are.
+    source: Option<Source>,
+    /// The innermost inner loop around it.
+    outer: Option<usize>,
+}
+
+/// A row whose elements can be read: stored, an array or subarray bound outside, or chosen.
+#[derive(Clone)]
+pub(super) enum Source {
     Row(usize),
     Array(usize, At),
+    Either(Var, Box<[Source; 2]>),
+    Zero,
 }
 
 impl Source {
-    fn element(&self, at: Node) -> Element {
+    pub fn element(&self, at: Node) -> Element {
         match self {
             Source::Row(k) => Element::Row(*k, at),
             Source::Array(a, before) => {
@@ -71,6 +120,8 @@ impl Source {
                 all.push(at);
                 Element::Array(*a, all)
             }
+            Source::Either(c, arms) => Element::Either(*c, Box::new(arms.each_ref().map(|s| s.element(at)))),
+            Source::Zero => Element::Zero,
         }
     }
 }
@@ -94,31 +145,57 @@ impl LoopAnalysis<'_> {
         if self.p.rows.any() {
             self.p.calls_inside |= !self.p.calls.is_empty();
             self.p.calls.clear();
+            self.row_calls(self.body);
         } else {
             self.p.rows.hoisted.clear();
         }
     }
 
-    /// Stores a row that an inner loop collects. Its length is the same whenever the loop runs, and not 0.
-    fn stored(&mut self, row: Var, inner: usize) -> Option<usize> {
-        if let Some(k) = self.p.rows.stored.iter().position(|(v, _)| *v == row) {
-            return Some(k);
-        }
-        let trip = self.p.inner[inner].trip;
-        if self.p.ints[trip].inner != 0 {
+    fn row(&mut self, row: Row) -> VarClass {
+        self.p.rows.all.push(row);
+        VarClass::Row(self.p.rows.all.len() - 1)
+    }
+
+    /// Classifies a row that an inner loop collects.
+    pub(super) fn collected(&mut self, inner: usize) -> VarClass {
+        let Inner { trip: length, outer, .. } = self.p.inner[inner];
+        self.row(Row { length, inner: Some(inner), source: None, outer })
+    }
+
+    /// The inner loop that collects a row.
+    pub(super) fn collector(&self, row: usize) -> Option<usize> {
+        self.p.rows.all[row].inner
+    }
+
+    /// Room for a row in scratch memory. Its length is the same in all iterations, and not 0.
+    pub(super) fn room(&mut self, length: Node) -> Option<usize> {
+        let info = &self.p.ints[length];
+        if info.inner != 0 || info.step != Some(0) || self.p.rows.stored.len() == STORED {
             return None;
         }
         let zero = self.node(Int::Lit(0))?;
-        self.p.rows.bounds.push((zero, trip));
-        self.p.rows.stored.push((row, inner));
+        self.p.rows.bounds.push((zero, length));
+        self.p.rows.stored.push(length);
         Some(self.p.rows.stored.len() - 1)
     }
 
-    /// A vector, and its length.
+    /// How the elements of a vector are read, and its length. A row that an inner loop collects is stored.
     fn source(&mut self, row: Var) -> Option<(Source, Node)> {
         match self.class(row)? {
-            VarClass::Row(inner) => Some((Source::Row(self.stored(row, inner)?), self.p.inner[inner].trip)),
-            VarClass::Part(a, at) if at.len() + 1 == ValueForm::of(self.f.ty(self.p.arrays[a])).rank() => {
+            VarClass::Row(k) => {
+                let (length, source) = (self.p.rows.all[k].length, self.p.rows.all[k].source.clone());
+                if let Some(source) = source {
+                    return Some((source, length));
+                }
+                let (stored, inner) = (self.room(length)?, self.p.rows.all[k].inner?);
+                self.p.rows.collected.push((row, inner, stored));
+                self.p.rows.all[k].source = Some(Source::Row(stored));
+                Some((Source::Row(stored), length))
+            }
+            VarClass::Part(a, at)
+                if *self.f.ty(row) == Ty::F64.array(1)
+                    && at.len() + 1 == ValueForm::of(self.f.ty(self.p.arrays[a])).rank() =>
+            {
                 let length = self.node(Int::Dim(a, at.len()))?;
                 Some((Source::Array(a, at), length))
             }
@@ -128,26 +205,57 @@ impl LoopAnalysis<'_> {
 
     /// Requires that an index is in bounds.
     fn require(&mut self, source: &Source, at: Node, length: Node) {
-        match source.element(at) {
-            Element::Row(..) => self.p.rows.bounds.push((at, length)),
-            Element::Array(a, at) => self.p.reads.push((a, at)),
+        match source {
+            Source::Row(_) | Source::Zero => self.p.rows.bounds.push((at, length)),
+            Source::Array(a, before) => {
+                let mut all = before.clone();
+                all.push(at);
+                self.p.reads.push((*a, all));
+            }
+            Source::Either(_, arms) => arms.iter().for_each(|s| self.require(s, at, length)),
         }
     }
 
-    /// The length of a row that an inner loop collects.
-    pub(super) fn row_length(&mut self, row: Var, inner: usize) -> Option<VarClass> {
-        self.stored(row, inner)?;
-        Some(VarClass::Int(self.p.inner[inner].trip))
+    /// An inner loop over the indices of a row.
+    fn row_loop(&mut self, name: Var, length: Node, outer: Option<usize>) -> Option<usize> {
+        if self.p.inner.len() > INNER_LOOPS || self.p.ints[length].step != Some(0) {
+            return None;
+        }
+        self.p.inner.push(Inner {
+            name,
+            trip: length,
+            outer,
+            to: None,
+            summed: Vec::new(),
+            longest: i64::MAX,
+            rows: RowUse { sum: false, add: false },
+        });
+        self.p.nested |= outer.is_some();
+        Some(self.p.inner.len() - 1)
     }
 
-    /// Classifies an element of a row that an inner loop collects.
-    pub(super) fn row_element(&mut self, out: Var, (row, inner): (Var, usize), at: Node) -> Option<()> {
+    /// The elements of a row, for each index.
+    fn each(&mut self, name: Var, (source, length): (&Source, Node), outer: Option<usize>) -> Option<RowLoop> {
+        let inner = self.row_loop(name, length, outer)?;
+        let at = self.node(Int::Inner(inner))?;
+        self.require(source, at, length);
+        Some(RowLoop { element: source.element(at), inner })
+    }
+
+    /// The length of a row.
+    pub(super) fn row_length(&mut self, row: Var) -> Option<VarClass> {
+        let (_, length) = self.source(row)?;
+        Some(VarClass::Int(length))
+    }
+
+    /// Classifies an element of a row.
+    pub(super) fn row_element(&mut self, out: Var, row: Var, at: Node) -> Option<()> {
         if self.p.ints[at].step != Some(0) || *self.f.ty(out) != Ty::F64 {
             return None;
         }
-        let k = self.stored(row, inner)?;
-        self.p.rows.bounds.push((at, self.p.inner[inner].trip));
-        self.p.rows.elements.insert(out, (k, at));
+        let (source, length) = self.source(row)?;
+        self.require(&source, at, length);
+        self.p.rows.elements.insert(out, source.element(at));
         self.p.classes.insert(out, VarClass::Float);
         Some(())
     }
@@ -156,39 +264,136 @@ impl LoopAnalysis<'_> {
     pub(super) fn chosen(&mut self, out: Var, a: Var, at: Var) -> Option<()> {
         let VarClass::Position(below) = self.class(at)? else { return None };
         let (source, length) = self.source(a)?;
-        let (zero, one) = (self.node(Int::Lit(0))?, self.node(Int::Lit(1))?);
-        let last = self.node(Int::Sub(below, one))?;
+        let (zero, last) = (self.node(Int::Lit(0))?, self.last(below)?);
         self.require(&source, last, length);
         self.p.rows.chosen.insert(out, (source.element(zero), at));
         self.p.classes.insert(out, VarClass::Float);
         Some(())
     }
 
+    /// The largest position below a bound.
+    fn last(&mut self, below: Node) -> Option<Node> {
+        let one = self.node(Int::Lit(1))?;
+        self.node(Int::Sub(below, one))
+    }
+
     /// Classifies an extremum of a vector, or its position.
     pub(super) fn extremum(&mut self, op: &Op, out: Var, around: &Around) -> Option<VarClass> {
         let (row, least, position) = searched(op)?;
-        let inner = self.p.inner.len();
-        if *self.f.ty(row) != Ty::F64.array(1) || inner > INNER_LOOPS {
+        if *self.f.ty(row) != Ty::F64.array(1) {
             return None;
         }
         let (source, length) = self.source(row)?;
-        if self.p.ints[length].step != Some(0) {
-            return None;
-        }
-        self.p.inner.push(Inner {
-            name: out,
-            trip: length,
-            outer: around.loops.last().copied(),
-            to: None,
-            summed: Vec::new(),
-            longest: i64::MAX,
-            rows: RowUse { sum: false, add: false },
-        });
-        self.p.nested |= !around.loops.is_empty();
-        let at = self.node(Int::Inner(inner))?;
-        self.require(&source, at, length);
-        let element = source.element(at);
+        let RowLoop { element, inner } = self.each(out, (&source, length), around.loops.last().copied())?;
         self.p.rows.extrema.insert(out, Extremum { element, inner, least, position });
         Some(if position { VarClass::Position(length) } else { VarClass::Float })
+    }
+
+    /// Classifies the row that a branch chooses from its arms by a Bool.
+    pub(super) fn either(&mut self, out: Var, c: Var, arms: [Var; 2], around: &Around) -> Option<VarClass> {
+        if *self.f.ty(out) != Ty::F64.array(1) {
+            return None;
+        }
+        let mut lengths = Vec::new();
+        let sources = arms.map(|v| {
+            if self.class(v)? == VarClass::Zero {
+                return Some(Source::Zero);
+            }
+            let (source, length) = self.source(v)?;
+            lengths.push(length);
+            Some(source)
+        });
+        let [Some(x), Some(y)] = sources else { return None };
+        let Some(length) = lengths.first().copied() else { return Some(VarClass::Zero) };
+        if let Some(other) = lengths.get(1).filter(|n| **n != length) {
+            if [length, *other].iter().any(|n| self.p.ints[*n].step != Some(0) || self.p.ints[*n].inner != 0) {
+                return None;
+            }
+            self.p.checks.ints.push((Cmp::Eq, length, *other));
+        }
+        let source = Some(Source::Either(c, Box::new([x, y])));
+        Some(self.row(Row { length, inner: None, source, outer: around.loops.last().copied() }))
+    }
+
+    /// Classifies the position that a branch chooses. `None` if both arms give the same Int, or one is not a position.
+    pub(super) fn either_position(&mut self, arms: [&VarClass; 2]) -> Option<VarClass> {
+        let one = self.node(Int::Lit(1))?;
+        let mut below = |class: &VarClass| match class {
+            VarClass::Position(below) => Some(*below),
+            VarClass::Int(n) if matches!(self.p.ints[*n].op, Int::Lit(0..)) => self.node(Int::Add(*n, one)),
+            _ => None,
+        };
+        let [x, y] = [below(arms[0])?, below(arms[1])?];
+        Some(VarClass::Position(if x == y { x } else { self.node(Int::Max(x, y))? }))
+    }
+
+    /// Classifies a row with a number added at an index or position.
+    pub(super) fn row_add(
+        &mut self,
+        out: Var,
+        acc: Var,
+        (at, number, shape): (&[Var], Var, Option<Var>),
+        around: &Around,
+    ) -> Option<VarClass> {
+        let ([at], outer) = (at, around.loops.last().copied()) else { return None };
+        if *self.f.ty(out) != Ty::F64.array(1) || !self.is_float(number) {
+            return None;
+        }
+        let (source, length) = match self.class(acc)? {
+            VarClass::Zero => (Source::Zero, self.first_extent(shape?)?),
+            _ => self.source(acc)?,
+        };
+        let last = match self.class(*at)? {
+            VarClass::Position(below) => self.last(below)?,
+            VarClass::Int(n) if self.is_exact(n) => n,
+            _ => return None,
+        };
+        self.p.rows.bounds.push((last, length));
+        // If nothing else reads the row, the number is added in place.
+        let own = match (&source, self.class(acc)?) {
+            (Source::Row(k), VarClass::Row(row)) => {
+                (self.p.rows.all[row].outer == outer && uses(self.body, acc) == 1).then_some(*k)
+            }
+            _ => None,
+        };
+        let (row, copied) = match own {
+            Some(k) => (k, None),
+            None => (self.room(length)?, Some(self.each(out, (&source, length), outer)?)),
+        };
+        self.p.rows.added.insert(out, RowAdd { copied, row, at: *at, number });
+        Some(self.row(Row { length, inner: None, source: Some(Source::Row(row)), outer }))
+    }
+
+    /// The first extent in an array of extents that is bound outside.
+    fn first_extent(&mut self, shape: Var) -> Option<Node> {
+        let Known::Array(extents) = self.known(shape)? else { return None };
+        let first = *extents.first()?;
+        self.int(first)
+    }
+
+    /// Adds a row to an accumulated array, after the row has been made.
+    pub(super) fn accumulate(&mut self, sum: usize, row: Var, out: Var, around: &Around) -> Option<VarClass> {
+        let (source, length) = self.source(row)?;
+        if !around.loops.is_empty() || around.arm || !matches!(source, Source::Row(_) | Source::Either(..)) {
+            return None;
+        }
+        let each = self.each(out, (&source, length), None)?;
+        let sum_of = &mut self.p.sums[sum];
+        (sum_of.latest, sum_of.row) = (out, Some(each.inner));
+        self.p.rows.accumulated.insert(out, each);
+        self.p.sequential = true;
+        Some(VarClass::Sum(sum))
+    }
+
+    /// The elements of a row that the loop collects.
+    pub(super) fn output(&mut self, row: Var) -> Option<RowLoop> {
+        if *self.f.ty(row) != Ty::F64.array(1) {
+            return None;
+        }
+        let (source, length) = self.source(row)?;
+        if self.p.ints[length].inner != 0 {
+            return None;
+        }
+        self.each(row, (&source, length), None)
     }
 }

@@ -1,7 +1,7 @@
 //! Functions in inner loops whose arguments are the same in all iterations of the kernel. They are evaluated once for a
 //! strip, by an iteration that has no other effect, and kept in scratch memory.
 
-use super::{Kernel, LOOSE, LaneValue};
+use super::{Kernel, LOOSE, LaneValue, STRIP, of_totals};
 use crate::limits::emit_vector_loop_rows::LONGEST;
 use adl_ir::{Op, Var};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -22,7 +22,9 @@ impl Kernel<'_, '_, '_, '_> {
 
     /// The value of a function.
     pub(super) fn function_or_hoisted(&mut self, out: Var, op: &Op) -> LaneValue {
-        let Some(k) = self.k.p.rows.hoisted.iter().position(|(v, _)| *v == out) else { return self.function(op) };
+        let Some(k) = self.k.p.rows.hoisted.iter().position(|(v, _)| *v == out) else {
+            return self.called(out).unwrap_or_else(|| self.function(op));
+        };
         let place = self.hoisted_place(k);
         if self.stage != HOISTING {
             return LaneValue::One(self.e.b.ins().load(types::F64, LOOSE, place, 0));
@@ -32,9 +34,14 @@ impl Kernel<'_, '_, '_, '_> {
         x
     }
 
+    /// The offset of their values in scratch memory, in Floats.
+    pub(super) fn scratch_hoisted(&self) -> i64 {
+        of_totals(self.k.totals) + STRIP * self.k.stages.buffers as i64
+    }
+
     fn hoisted_place(&mut self, k: usize) -> Value {
-        let (rows, inner) = (self.k.p.rows.stored.len(), self.k.p.rows.hoisted[k].1);
-        let first = self.scratch_rows() + LONGEST * (2 * self.k.side * rows + k) as i64;
+        let inner = self.k.p.rows.hoisted[k].1;
+        let first = self.scratch_hoisted() + LONGEST * k as i64;
         let bytes = self.e.b.ins().ishl_imm_s(self.inner[inner], 3);
         let place = self.e.b.ins().iadd(self.given[3], bytes);
         self.e.b.ins().iadd_imm_s(place, 8 * first)

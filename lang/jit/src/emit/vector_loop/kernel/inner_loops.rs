@@ -3,7 +3,8 @@
 //! A row that is only summed is not stored. Its terms are added in the order of [`adl_ir::sum_order`], in each lane:
 //! eight partial sums in memory, as long as there are eight terms, and the sum of the rest in a register.
 
-use super::super::plan::{At, Inner};
+use super::super::inner::Inner;
+use super::super::plan::At;
 use super::{Kernel, LOOSE, LaneValue, libm_stages};
 use adl_ir::{Loop, Out, Stmt, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -54,6 +55,7 @@ impl Kernel<'_, '_, '_, '_> {
             return;
         }
         let (n, _) = self.int(inner.trip);
+        self.row_calls(id, ir_loop, n);
         let sums = self.start_sums(stmt, carried, inner, n);
         let mut first = vec![self.e.int(0)];
         ir_loop.init.iter().for_each(|v| self.carry(*v, &mut first));

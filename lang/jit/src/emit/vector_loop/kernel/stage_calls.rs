@@ -9,12 +9,13 @@ use smallvec::SmallVec;
 impl Kernel<'_, '_, '_, '_> {
     /// Whether this is the stage that stores and accumulates.
     pub(super) fn is_last(&self) -> bool {
-        self.stage == self.k.stages.last()
+        self.stage == self.k.stages.last() && self.only.is_none()
     }
 
     /// Whether this stage computes or reads a variable.
     pub(super) fn wants(&self, v: Var) -> bool {
-        self.k.stages.needed.get(self.stage).is_none_or(|n| n.contains(&v))
+        let needed = self.k.stages.needed.get(self.stage);
+        needed.is_none_or(|n| n.contains(&v)) && self.only.is_none_or(|n| n.contains(&v))
     }
 
     /// The address of a buffer.
@@ -84,7 +85,7 @@ impl Kernel<'_, '_, '_, '_> {
     }
 
     /// Replaces `n` numbers at the first argument by the function's results.
-    fn apply(&mut self, f: MathFunction, args: &[Value], n: Value) {
+    pub(super) fn apply(&mut self, f: MathFunction, args: &[Value], n: Value) {
         let (at, more) = match f {
             MathFunction::Un(op) => scalar_math::block_function_of_unary(op),
             MathFunction::Bin(op) => (scalar_math::block_function_of_binary(op), None),

@@ -1,7 +1,8 @@
 //! Rows in scratch memory, their elements and extrema.
 
-use super::super::rows::{Element, Extremum};
-use super::{Kernel, LOOSE, LaneValue, STRIP, of_totals};
+use super::super::plan::VarClass;
+use super::super::rows::{Element, Extremum, RowLoop};
+use super::{Kernel, LOOSE, LaneValue, Stride};
 use crate::limits::emit_vector_loop_rows::LONGEST;
 use adl_ir::{Loop, Var};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
@@ -9,18 +10,24 @@ use cranelift_codegen::ir::{BlockArg, InstBuilder, Value, types};
 use smallvec::SmallVec;
 
 impl Kernel<'_, '_, '_, '_> {
-    /// The offset of rows in scratch memory, in Floats.
-    pub(super) fn scratch_rows(&self) -> i64 {
-        of_totals(self.k.totals) + STRIP * self.k.stages.buffers as i64
+    /// Computes the addresses of the stored rows. They lie side by side, because rows that are a power of two apart
+    /// would fall into the same sets of the cache.
+    pub(super) fn place_rows(&mut self) {
+        let first = self.scratch_hoisted() + LONGEST * self.k.p.rows.hoisted.len() as i64;
+        let mut place = self.e.b.ins().iadd_imm_s(self.given[3], 8 * first);
+        for length in &self.k.p.rows.stored {
+            self.rows.push(place);
+            let (n, _) = self.int(*length);
+            let bytes = self.e.b.ins().imul_imm_s(n, 16 * self.k.side as i64);
+            place = self.e.b.ins().iadd(place, bytes);
+        }
     }
 
     /// The address of an element of a stored row, for all iterations of a vector step.
-    fn in_row(&mut self, row: usize, at: Value) -> Value {
-        let first = self.scratch_rows() + LONGEST * 2 * (self.k.side * row) as i64;
+    pub(super) fn in_row(&mut self, row: usize, at: Value) -> Value {
         let width = self.width();
         let bytes = self.e.b.ins().imul_imm_s(at, width);
-        let place = self.e.b.ins().iadd(self.given[3], bytes);
-        self.e.b.ins().iadd_imm_s(place, 8 * first)
+        self.e.b.ins().iadd(self.rows[row], bytes)
     }
 
     /// Loads an element of a row for each iteration.
@@ -32,29 +39,35 @@ impl Kernel<'_, '_, '_, '_> {
                 self.beside(place)
             }
             Element::Array(a, at) => self.load(*a, at),
+            Element::Either(c, arms) => {
+                let [x, y] = arms.each_ref().map(|x| self.row_element(x));
+                let c = self.float(*c);
+                self.choose(&c, &x, &y)
+            }
+            Element::Zero => LaneValue::One(self.e.b.ins().f64const(0.0)),
         }
     }
 
     /// Whether an inner loop collects rows that are stored.
     pub(super) fn stores_rows(&self, inner: usize) -> bool {
-        self.k.p.rows.stored.iter().any(|(_, i)| *i == inner)
+        self.k.p.rows.collected.iter().any(|(_, i, _)| *i == inner)
     }
 
     /// Stores the elements that an iteration of an inner loop gives to rows.
     pub(super) fn store_rows(&mut self, inner: usize, outs: &[Var], ir_loop: &Loop) {
         let k = self.k;
-        for (row, (v, _)) in k.p.rows.stored.iter().enumerate().filter(|(_, (_, i))| *i == inner) {
+        for (v, _, row) in k.p.rows.collected.iter().filter(|(_, i, _)| *i == inner) {
             let Some(out) = outs.iter().position(|o| o == v) else { continue };
             let x = self.float(ir_loop.body.results[out]);
             let node = self.node(ir_loop.body.params[0]);
             let (at, _) = self.int(node);
-            let place = self.in_row(row, at);
+            let place = self.in_row(*row, at);
             self.store(&x, place);
         }
     }
 
     /// The numbers of the iterations as scalars, in the order of the lanes.
-    fn lanes(&mut self, x: &LaneValue) -> SmallVec<[Value; 8]> {
+    pub(super) fn lanes(&mut self, x: &LaneValue) -> SmallVec<[Value; 8]> {
         match x {
             LaneValue::One(x) if self.side == 0 => SmallVec::from_elem(*x, 1),
             x => {
@@ -78,36 +91,100 @@ impl Kernel<'_, '_, '_, '_> {
     fn chosen(&mut self, first: &Element, position: Var) -> LaneValue {
         let position = self.float(position);
         let positions = self.lanes(&position);
+        let at: SmallVec<[Value; 8]> =
+            positions.iter().map(|x| self.e.b.ins().fcvt_to_sint_sat(types::I64, *x)).collect();
+        self.at_positions(first, &at)
+    }
+
+    /// Loads the elements at these positions.
+    fn at_positions(&mut self, first: &Element, at: &[Value]) -> LaneValue {
         let zero = self.e.int(0);
-        let (starts, width) = match first {
+        let places = match first {
             Element::Row(k, _) => {
                 let start = self.in_row(*k, zero);
-                let starts = (0..positions.len() as i64).map(|l| self.e.b.ins().iadd_imm_s(start, 8 * l)).collect();
-                (starts, self.width())
+                self.lane_places(start, at)
             }
-            Element::Array(a, at) => {
-                let (start, step) = self.place(self.k.w.arrays[*a], at);
-                (if self.side == 0 { vec![start] } else { self.places(start, step) }, 8)
+            Element::Array(a, first) => {
+                let (start, step) = self.place(self.k.w.arrays[*a], first);
+                let starts = if self.side == 0 { vec![start] } else { self.places(start, step) };
+                let bytes = at.iter().map(|at| self.e.b.ins().ishl_imm_s(*at, 3)).collect::<Vec<Value>>();
+                starts.iter().zip(bytes).map(|(start, bytes)| self.e.b.ins().iadd(*start, bytes)).collect()
             }
+            Element::Either(c, arms) => {
+                let [x, y] = arms.each_ref().map(|x| self.at_positions(x, at));
+                let c = self.float(*c);
+                return self.choose(&c, &x, &y);
+            }
+            Element::Zero => return LaneValue::One(self.e.b.ins().f64const(0.0)),
         };
-        let numbers: SmallVec<[Value; 8]> = positions
-            .iter()
-            .zip(starts)
-            .map(|(at, start)| {
-                let at = self.e.b.ins().fcvt_to_sint_sat(types::I64, *at);
-                let bytes = self.e.b.ins().imul_imm_s(at, width);
-                let place = self.e.b.ins().iadd(start, bytes);
-                self.e.b.ins().load(types::F64, LOOSE, place, 0)
+        let numbers: SmallVec<[Value; 8]> =
+            places.iter().map(|at| self.e.b.ins().load(types::F64, LOOSE, *at, 0)).collect();
+        self.of_lanes(&numbers)
+    }
+
+    /// The addresses of the elements of a stored row at positions, one in each lane.
+    fn lane_places(&mut self, row: Value, at: &[Value]) -> SmallVec<[Value; 8]> {
+        let width = self.width();
+        (0_i64..)
+            .zip(at)
+            .map(|(lane, at)| {
+                let bytes = self.e.b.ins().imul_imm_s(*at, width);
+                let place = self.e.b.ins().iadd(row, bytes);
+                self.e.b.ins().iadd_imm_s(place, 8 * lane)
             })
-            .collect();
-        if self.side == 0 {
-            return LaneValue::One(numbers[0]);
+            .collect()
+    }
+
+    /// Emits a loop over the elements of a row.
+    pub(super) fn over_row(&mut self, of: &RowLoop, f: &mut dyn FnMut(&mut Self, Value, LaneValue)) {
+        let (n, _) = self.int(self.k.p.inner[of.inner].trip);
+        let zero = self.e.int(0);
+        let (header, vals) = self.e.header(&[zero]);
+        let (body, exit) = (self.e.fresh(), self.e.fresh());
+        let more = self.e.b.ins().icmp(IntCC::SignedLessThan, vals[0], n);
+        self.e.stays(more, body, exit, &[]);
+        self.e.b.switch_to_block(body);
+        self.inner[of.inner] = vals[0];
+        let x = self.row_element(&of.element);
+        f(self, vals[0], x);
+        let next = self.e.b.ins().iadd_imm_s(vals[0], 1);
+        self.e.goto(header, &[next]);
+        self.e.b.switch_to_block(exit);
+    }
+
+    /// Adds a number to a row at an index or position.
+    pub(super) fn row_add(&mut self, out: Var) {
+        let k = self.k;
+        let Some(add) = k.p.rows.added.get(&out) else { return };
+        if let Some(copied) = &add.copied {
+            self.over_row(copied, &mut |k, at, x| {
+                let place = k.in_row(add.row, at);
+                k.store(&x, place);
+            });
         }
-        let pair = |k: &mut Self, x: &[Value]| {
-            let low = k.e.b.ins().scalar_to_vector(types::F64X2, x[0]);
-            k.e.b.ins().insertlane(low, x[1], 1)
+        let number = self.float(add.number);
+        let same = match k.p.classes.get(&add.at) {
+            Some(VarClass::Int(n)) => Some(self.int(*n)).filter(|(_, s)| matches!(s, Stride::Known(0))),
+            _ => None,
         };
-        LaneValue::Many(numbers.chunks(2).map(|x| pair(self, x)).collect())
+        if let Some((at, _)) = same {
+            let place = self.in_row(add.row, at);
+            let old = self.beside(place);
+            let new = self.each(&[&old, &number], &mut |k, x| k.e.b.ins().fadd(x[0], x[1]));
+            return self.store(&new, place);
+        }
+        let position = self.number_of(add.at);
+        let positions = self.lanes(&position);
+        let at: SmallVec<[Value; 8]> =
+            positions.iter().map(|x| self.e.b.ins().fcvt_to_sint_sat(types::I64, *x)).collect();
+        let zero = self.e.int(0);
+        let start = self.in_row(add.row, zero);
+        let (places, numbers) = (self.lane_places(start, &at), self.lanes(&number));
+        for (place, x) in places.into_iter().zip(numbers) {
+            let old = self.e.b.ins().load(types::F64, LOOSE, place, 0);
+            let new = self.e.b.ins().fadd(old, x);
+            self.e.b.ins().store(LOOSE, new, place, 0);
+        }
     }
 
     /// An extremum of a row, or its position: the first of several; a NaN is more extreme than any number.

@@ -1,0 +1,147 @@
+//! Analyses inner loops: what they carry and collect, and how long they may be.
+
+use super::super::group::CHUNK;
+use super::plan::{Around, At, Int, LoopAnalysis, Node, VarClass};
+use crate::limits::emit_vector_loop_plan::STRIDED;
+use crate::limits::emit_vector_loop_rows as rows;
+use adl_ir::{Loop, Out, Stmt, Trip, Ty, Var};
+
+/// An inner loop, whose trip count is the same in all iterations.
+pub(super) struct Inner {
+    /// The variable of its first result.
+    pub name: Var,
+    pub trip: Node,
+    /// The inner loop that contains it.
+    pub outer: Option<usize>,
+    /// The array to which its collected row is added.
+    pub to: Option<usize>,
+    /// Collected rows that are only summed. In the kernel such a variable stands for the sum.
+    pub summed: Vec<Var>,
+    /// The largest trip count with which the outer loop is vectorised.
+    pub longest: i64,
+    /// What its rows may be used for.
+    pub rows: RowUse,
+}
+
+/// What the rows of an inner loop may be used for, besides their elements.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct RowUse {
+    pub sum: bool,
+    pub add: bool,
+}
+
+impl LoopAnalysis<'_> {
+    /// A sum of the row that an inner loop collects.
+    pub(super) fn summed(&mut self, row: Var) -> Option<VarClass> {
+        let VarClass::Row(k) = self.class(row)? else { return None };
+        let inner = self.collector(k)?;
+        let inner = &mut self.p.inner[inner];
+        if !inner.rows.sum {
+            return None;
+        }
+        if !inner.summed.contains(&row) {
+            inner.summed.push(row);
+        }
+        Some(VarClass::Float)
+    }
+
+    /// An inner loop that carries numbers or collects rows.
+    pub(super) fn inner(&mut self, stmt: &Stmt, ir_loop: &Loop, around: &Around) -> Option<()> {
+        let Trip::Count(trip_count) = ir_loop.trip else { return None };
+        let numbers = ir_loop.init.iter().all(|v| *self.f.ty(*v) == Ty::F64);
+        let plain = ir_loop.lin_init.is_empty() && ir_loop.lin_xs.is_empty() && ir_loop.lin_outs.is_empty();
+        if !numbers || !plain || self.p.inner.len() > rows::INNER_LOOPS {
+            return None;
+        }
+        let trip = self.int(trip_count)?;
+        if self.p.ints[trip].step != Some(0) {
+            return None;
+        }
+        let position = self.p.inner.len();
+        self.p.nested |= !around.loops.is_empty();
+        self.p.rows.speculative |= around.arm;
+        let add =
+            ir_loop.outs[..] == [Out::Collect] && !ir_loop.init.is_empty() && around.loops.is_empty() && !around.arm;
+        let rows = RowUse { sum: !ir_loop.reverse, add };
+        let name = *stmt.outs.first()?;
+        self.p.inner.push(Inner {
+            name,
+            trip,
+            outer: around.loops.last().copied(),
+            to: None,
+            summed: Vec::new(),
+            longest: i64::MAX,
+            rows,
+        });
+        let mut index = self.node(Int::Inner(position))?;
+        if ir_loop.reverse {
+            let (one, first) = (self.node(Int::Lit(1))?, self.node(Int::Sub(trip, index))?);
+            index = self.node(Int::Sub(first, one))?;
+        }
+        let (i, rest) = ir_loop.body.params.split_first()?;
+        self.p.classes.insert(*i, VarClass::Int(index));
+        let (carried, elems) = rest.split_at(ir_loop.init.len());
+        for (v, init) in carried.iter().zip(&ir_loop.init) {
+            if !self.is_float(*init) {
+                return None;
+            }
+            self.p.classes.insert(*v, VarClass::Float);
+        }
+        self.elements(elems, &ir_loop.xs, index)?;
+        let loops = around.loops.iter().copied().chain([position]).collect();
+        self.block(&ir_loop.body, &Around { loops, arm: around.arm })?;
+        if !ir_loop.body.results.iter().all(|r| self.is_float(*r)) {
+            return None;
+        }
+        self.inner_results(stmt, ir_loop, position, trip)
+    }
+
+    /// Classifies the results of an inner loop.
+    fn inner_results(&mut self, stmt: &Stmt, ir_loop: &Loop, position: usize, trip: Node) -> Option<()> {
+        let kinds = std::iter::repeat_n(None, ir_loop.init.len()).chain(ir_loop.outs.iter().map(Some));
+        for (v, kind) in stmt.outs.iter().zip(kinds) {
+            let class = match kind {
+                None | Some(Out::Sum) => VarClass::Float,
+                Some(Out::Collect) => self.collected(position),
+                Some(Out::Boxed) => return None,
+            };
+            self.p.classes.insert(*v, class);
+        }
+        // The trip count as a result: the length of its rows.
+        if let Some(count) = stmt.outs.get(ir_loop.init.len() + ir_loop.outs.len()) {
+            let zero = self.node(Int::Lit(0))?;
+            let length = self.node(Int::Max(trip, zero))?;
+            self.p.classes.insert(*count, VarClass::Int(length));
+        }
+        Some(())
+    }
+
+    /// Bounds the trip counts of inner loops that sum rows. Their iterations are independent, so the inner loop itself
+    /// could be vectorised instead. That is better for long loops, unless the elements of subsequent outer iterations
+    /// lie side by side. `None` if the outer loop should not be vectorised at all.
+    pub(super) fn bound_rows(&mut self) -> Option<()> {
+        let step = |n: &Node| self.p.ints[*n].step;
+        let beside = |at: &At| {
+            let (last, rows) = at.split_last()?;
+            let row = matches!(step(last), Some(0 | 1)) && rows.iter().all(|n| step(n) == Some(0));
+            Some(row)
+        };
+        let in_loops = |at: &At| at.iter().any(|n| self.p.ints[*n].inner != 0);
+        let strided = self.p.reads.iter().any(|(_, at)| in_loops(at) && beside(at) != Some(true));
+        let sums = self.p.inner.iter().filter(|i| !i.summed.is_empty()).count();
+        if strided && sums > 0 && self.p.nested {
+            return None;
+        }
+        if self.p.rows.any() {
+            let longest = if strided { STRIDED } else { rows::LONGEST };
+            self.p.inner.iter_mut().for_each(|i| i.longest = longest);
+            return Some(());
+        }
+        if self.p.rows.speculative {
+            return None;
+        }
+        let longest = if strided { STRIDED } else { CHUNK };
+        self.p.inner.iter_mut().filter(|i| !i.summed.is_empty()).for_each(|i| i.longest = longest);
+        Some(())
+    }
+}
