@@ -141,6 +141,37 @@ fn rows_of_branches_are_the_interpreters() {
 }
 
 #[test]
+fn sums_of_stored_rows_are_the_interpreters() {
+    // The order of a sum of a row that a loop collects downwards; v31 is not used.
+    check_rows(
+        "fn f0 f (v0: i64, v1: []f64, v2: []f64, v3: i64, v4: []i64, v5: [][]f64) -> ([]f64, []f64, [][]f64) {
+          v60: i64 = 8
+          v61: f64 = 0.0
+          v62: bool = ge v3 v60
+          v6: []f64, v7: []f64, v8: [][]f64, v10: i64 = loop for v0 over (v1, v5) out (collect, collect, collect) (v11: i64, v12: f64, v13: []f64) {
+            v14: bool = lt v12 v61
+            v15: i64 = prim argmin v13
+            v16: []f64, v17: []f64, v18: i64 = loop for v3 reverse over (v13) out (collect, collect) (v19: i64, v20: f64) {
+              v21: f64 = exp v20
+              v22: f64 = mul v21 v12
+              return v21, v22 }
+            v30: f64, v31: i64 = if v62 {
+              v32: f64 = sum v17
+              v33: i64 = 0
+              return v32, v33
+            } else {
+              v34: f64, v35: i64 = loop for v3 reverse over (v17) out (sum) (v36: i64, v37: f64) { return v37 }
+              return v34, v35 }
+            v40: []f64 = index_add v16 [v15] v30 shape v4
+            v41: f64 = sum v40
+            v42: []f64 = if v14 { v43: []f64 = zero []f64 return v43 } else { return v17 }
+            v44: f64 = sum v42
+            return v41, v44, v40 }
+          return v6, v7, v8 }",
+    );
+}
+
+#[test]
 fn rows_added_to_arrays_are_the_interpreters() {
     for (reverse, start) in [("", "v2"), ("reverse ", "v2"), ("reverse ", "v62")] {
         check_rows(&format!(

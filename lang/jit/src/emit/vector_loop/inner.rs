@@ -31,14 +31,13 @@ pub(super) struct RowUse {
 }
 
 impl LoopAnalysis<'_> {
-    /// A sum of the row that an inner loop collects.
-    pub(super) fn summed(&mut self, row: Var) -> Option<VarClass> {
+    /// A sum of a row: as an inner loop collects it, if that goes upwards, or afterwards.
+    pub(super) fn summed(&mut self, row: Var, out: Var, around: &Around) -> Option<VarClass> {
         let VarClass::Row(k) = self.class(row)? else { return None };
-        let inner = self.collector(k)?;
+        let Some(inner) = self.collector(k).filter(|i| self.p.inner[*i].rows.sum) else {
+            return self.sum_of_row(row, out, around);
+        };
         let inner = &mut self.p.inner[inner];
-        if !inner.rows.sum {
-            return None;
-        }
         if !inner.summed.contains(&row) {
             inner.summed.push(row);
         }

@@ -622,8 +622,11 @@ impl Kernel<'_, '_, '_, '_> {
                 _ => self.float(*a),
             },
             Op::Prim(..) | Op::Index { .. } => self.found_in_row(s.outs[0]),
-            // The row stands for its sum.
-            Op::Sum { a, .. } => self.float(*a),
+            Op::Sum { a, .. } => match self.k.p.rows.sums.get(&s.outs[0]) {
+                Some(row) => self.row_sum(row),
+                // The row stands for its sum.
+                None => self.float(*a),
+            },
             _ => LaneValue::One(self.e.b.ins().f64const(0.0)),
         }
     }

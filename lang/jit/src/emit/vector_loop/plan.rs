@@ -559,7 +559,7 @@ impl LoopAnalysis<'_> {
             },
             Op::Prim(..) => self.extremum(op, out, around)?,
             Op::IndexAdd { acc, at, v, shape } => self.add(*acc, (at, *v, *shape), out, around)?,
-            Op::Sum { a, .. } => self.summed(*a)?,
+            Op::Sum { a, .. } => self.summed(*a, out, around)?,
             _ => return None,
         })
     }
@@ -693,6 +693,7 @@ impl LoopAnalysis<'_> {
                     VarClass::Sum(i)
                 }
                 (a @ (VarClass::Float | VarClass::Bool), b) if a == b => a,
+                _ if uses(self.body, *out) == 0 => continue,
                 (a @ (VarClass::Int(_) | VarClass::Position(_)), b) => self.either_position([&a, &b])?,
                 _ => self.either(*out, c, [x, y], &around)?,
             };

@@ -70,6 +70,8 @@ pub(super) struct RowReads {
     pub chosen: HashMap<Var, (Element, Var)>,
     /// Rows with a number added.
     pub added: HashMap<Var, RowAdd>,
+    /// Sums of stored rows.
+    pub sums: HashMap<Var, RowLoop>,
     /// Accumulated arrays to which a row is added, with the row.
     pub accumulated: HashMap<Var, RowLoop>,
     /// Indices, and the lengths that they must be below.
@@ -287,6 +289,14 @@ impl LoopAnalysis<'_> {
         let RowLoop { element, inner } = self.each(out, (&source, length), around.loops.last().copied())?;
         self.p.rows.extrema.insert(out, Extremum { element, inner, least, position });
         Some(if position { VarClass::Position(length) } else { VarClass::Float })
+    }
+
+    /// Classifies the sum of a row after it has been made.
+    pub(super) fn sum_of_row(&mut self, row: Var, out: Var, around: &Around) -> Option<VarClass> {
+        let (source, length) = self.source(row)?;
+        let each = self.each(out, (&source, length), around.loops.last().copied())?;
+        self.p.rows.sums.insert(out, each);
+        Some(VarClass::Float)
     }
 
     /// Classifies the row that a branch chooses from its arms by a Bool.

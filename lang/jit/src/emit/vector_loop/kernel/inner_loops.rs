@@ -14,10 +14,8 @@ use smallvec::SmallVec;
 /// The number of partial sums.
 const PARTIAL: i64 = adl_ir::sum_order::PARTIAL as i64;
 
-/// The sums of an inner loop's rows.
-struct RowSums {
-    /// The rows, by index among the results of the body.
-    rows: SmallVec<[usize; 2]>,
+/// The sums of rows that a loop reads or collects.
+pub(super) struct RowSums {
     /// The addresses of the partial sums of each row.
     partial: SmallVec<[Value; 2]>,
     /// How many iterations add to partial sums.
@@ -56,14 +54,16 @@ impl Kernel<'_, '_, '_, '_> {
         }
         let (n, _) = self.int(inner.trip);
         self.row_calls(id, ir_loop, n);
-        let sums = self.start_sums(stmt, carried, inner, n);
+        let summed: SmallVec<[usize; 2]> =
+            (carried..stmt.outs.len()).filter(|k| inner.summed.contains(&stmt.outs[*k])).collect();
+        let sums = self.start_sums(summed.len(), n);
         let mut first = vec![self.e.int(0)];
         ir_loop.init.iter().for_each(|v| self.carry(*v, &mut first));
         let zero = self.e.b.ins().f64const(0.0);
         let zeros = self.registers_of(&LaneValue::One(zero));
         added.iter().for_each(|_| first.extend_from_slice(&zeros));
         let (totals, rests) = (1 + carried * self.registers(), first.len());
-        sums.rows.iter().for_each(|_| first.extend_from_slice(&zeros));
+        summed.iter().for_each(|_| first.extend_from_slice(&zeros));
         let (header, vals) = self.e.header(&first);
         let (body, exit) = (self.e.fresh(), self.e.fresh());
         let more = self.e.b.ins().icmp(IntCC::SignedLessThan, vals[0], n);
@@ -75,7 +75,8 @@ impl Kernel<'_, '_, '_, '_> {
         self.block(&ir_loop.body);
         self.add_row(inner, ir_loop);
         self.store_rows(id, &stmt.outs, ir_loop);
-        let after = self.add_terms(ir_loop, &sums, vals[0], &vals[rests..]);
+        let terms: Vec<LaneValue> = summed.iter().map(|k| self.float(ir_loop.body.results[*k])).collect();
+        let after = self.add_terms(&sums, vals[0], &terms, &vals[rests..]);
         let mut next = vec![self.e.b.ins().iadd_imm_s(vals[0], 1)];
         ir_loop.body.results[..carried].iter().for_each(|v| self.carry(*v, &mut next));
         self.add_up(ir_loop, &added, &vals[totals..rests], &mut next);
@@ -86,7 +87,9 @@ impl Kernel<'_, '_, '_, '_> {
         self.carried(&stmt.outs, &vals[1..], carried);
         let names: SmallVec<[Var; 2]> = added.iter().map(|k| stmt.outs[*k]).collect();
         self.carried(&names, &vals[totals..rests], names.len());
-        self.end_sums(stmt, &sums, &vals[rests..]);
+        let totals = self.end_sums(&sums, &vals[rests..]);
+        let names: SmallVec<[Var; 2]> = summed.iter().map(|k| stmt.outs[*k]).collect();
+        self.carried(&names, &totals, names.len());
         for v in wanted {
             let x = self.float(v);
             self.keep(v, &x);
@@ -138,18 +141,15 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
-    /// Emits what precedes an inner loop of `n` iterations: partial sums of zero.
-    fn start_sums(&mut self, stmt: &Stmt, carried: usize, inner: &Inner, n: Value) -> RowSums {
-        let rows: SmallVec<[usize; 2]> =
-            (carried..stmt.outs.len()).filter(|k| inner.summed.contains(&stmt.outs[*k])).collect();
+    /// Emits what precedes a loop of `n` iterations over so many rows: partial sums of zero.
+    pub(super) fn start_sums(&mut self, rows: usize, n: Value) -> RowSums {
         let full = self.e.b.ins().band_imm_s(n, -PARTIAL);
-        if rows.is_empty() {
-            return RowSums { rows, partial: SmallVec::new(), full };
+        if rows == 0 {
+            return RowSums { partial: SmallVec::new(), full };
         }
         let (clear, ready) = (self.e.fresh(), self.e.fresh());
         let size = (PARTIAL * self.width()) as u32;
-        let slots: SmallVec<[_; 2]> = rows
-            .iter()
+        let slots: SmallVec<[_; 2]> = (0..rows)
             .map(|_| self.e.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 4)))
             .collect();
         let partial: SmallVec<[Value; 2]> =
@@ -163,22 +163,15 @@ impl Kernel<'_, '_, '_, '_> {
         }
         self.e.goto(ready, &[]);
         self.e.b.switch_to_block(ready);
-        RowSums { rows, partial, full }
+        RowSums { partial, full }
     }
 
     /// Adds the terms of iteration `i`. Returns the sums of the terms after the last multiple of 8.
-    fn add_terms(&mut self, ir_loop: &Loop, sums: &RowSums, i: Value, rests: &[Value]) -> Vec<Value> {
-        if sums.rows.is_empty() {
+    pub(super) fn add_terms(&mut self, sums: &RowSums, i: Value, terms: &[LaneValue], rests: &[Value]) -> Vec<Value> {
+        if terms.is_empty() {
             return Vec::new();
         }
-        let terms: Vec<Value> = sums
-            .rows
-            .iter()
-            .flat_map(|k| {
-                let x = self.float(ir_loop.body.results[*k]);
-                self.registers_of(&x)
-            })
-            .collect();
+        let terms: Vec<Value> = terms.iter().flat_map(|x| self.registers_of(x)).collect();
         let (part, single, next) = (self.e.fresh(), self.e.fresh(), self.e.fresh());
         let after: Vec<Value> = rests
             .iter()
@@ -210,10 +203,10 @@ impl Kernel<'_, '_, '_, '_> {
         after
     }
 
-    /// Emits what follows an inner loop, and binds the sums of its rows.
-    fn end_sums(&mut self, stmt: &Stmt, sums: &RowSums, rests: &[Value]) {
-        if sums.rows.is_empty() {
-            return;
+    /// Emits what follows the loop. Returns the registers of the sums.
+    pub(super) fn end_sums(&mut self, sums: &RowSums, rests: &[Value]) -> Vec<Value> {
+        if rests.is_empty() {
+            return Vec::new();
         }
         let (some, done) = (self.e.fresh(), self.e.fresh());
         let made: Vec<Value> = rests
@@ -234,10 +227,7 @@ impl Kernel<'_, '_, '_, '_> {
             .collect();
         self.e.goto(done, &all);
         self.e.b.switch_to_block(done);
-        for (k, x) in sums.rows.iter().zip(made.chunks(n)) {
-            let x = self.of_registers(x);
-            self.env.insert(stmt.outs[*k], x);
-        }
+        made
     }
 
     /// The sum of a row, of which `rest` is the sum of the last terms.

@@ -77,6 +77,28 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
+    /// The sum of a row that has been stored.
+    pub(super) fn row_sum(&mut self, of: &RowLoop) -> LaneValue {
+        let (n, _) = self.int(self.k.p.inner[of.inner].trip);
+        let sums = self.start_sums(1, n);
+        let zero = self.e.b.ins().f64const(0.0);
+        let mut first = vec![self.e.int(0)];
+        first.extend(self.registers_of(&LaneValue::One(zero)));
+        let (header, vals) = self.e.header(&first);
+        let (body, exit) = (self.e.fresh(), self.e.fresh());
+        let more = self.e.b.ins().icmp(IntCC::SignedLessThan, vals[0], n);
+        self.e.stays(more, body, exit, &[]);
+        self.e.b.switch_to_block(body);
+        self.inner[of.inner] = vals[0];
+        let term = self.row_element(&of.element);
+        let after = self.add_terms(&sums, vals[0], &[term], &vals[1..]);
+        let next = self.e.b.ins().iadd_imm_s(vals[0], 1);
+        self.e.goto(header, &[&[next], &after[..]].concat());
+        self.e.b.switch_to_block(exit);
+        let total = self.end_sums(&sums, &vals[1..]);
+        self.of_registers(&total)
+    }
+
     /// An extremum, its position, or the element at a position.
     pub(super) fn found_in_row(&mut self, out: Var) -> LaneValue {
         let rows = &self.k.p.rows;
