@@ -59,7 +59,7 @@ fn broken_texts_files_and_entries_are_answered() {
 fn the_generator_reaches_every_feature() {
     use adl_tests::fuzz::{features::Counts, generate::Generator};
     let mut counts = Counts::default();
-    (0..300).for_each(|seed| counts.program(&Generator::new(seed).program()));
+    (0..600).for_each(|seed| counts.program(&Generator::new(seed).program()));
     let wanted = [
         "functions in data",
         "arrays of functions",
@@ -81,6 +81,8 @@ fn the_generator_reaches_every_feature() {
         "functions without annotations",
         "broadcasting by rank",
         "array patterns",
+        "loops over elements",
+        "comprehensions of elements",
         "mutual recursion",
         "custom derivatives",
         "scans",

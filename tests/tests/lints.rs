@@ -5,7 +5,7 @@ use std::process::Command;
 /// Runs `cargo ARGS` at the root with warnings as errors. Skips, with a line, if the component `tool` is not installed.
 fn clean(tool: &str, args: &[&str]) {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let is_there = Command::new(&cargo).args([tool, "--version"]).output().is_ok_and(|o| o.status.success());
+    let is_there = Command::new(&cargo).args([tool, "-h"]).output().is_ok_and(|o| o.status.success());
     if !is_there {
         println!("`cargo {tool}` is missing: its check is skipped (rustup component add {tool})");
         return;

@@ -13,7 +13,6 @@
 //! - [`activity`]: which variables carry a tangent.
 //! - [`jvp`]: J. One rule for each operation; control flow keeps its structure.
 //! - [`soac`]: J of reductions, scans and histograms, with rules that depend on the operator.
-//! - [`explicit`]: makes each linear variable be used exactly once, by `dup` and `drop`.
 //! - [`unzip`]: U, with a plan that says which intermediates are stored and which are recomputed.
 //! - [`transpose`]: T. Cotangents of arrays are accumulated in place, not summed copy by copy.
 //! - [`diagonal`]: whether a linear function is diagonal, from its code.
@@ -22,7 +21,7 @@
 //! - `tensor`: adjoints of comprehensions as comprehensions, without scatter.
 //! - [`segment`]: checkpointing of loops by segments, for reverse memory O(√n) or O(log n).
 //! - [`profile`]: what a plan would store and recompute, counted without storing anything.
-//! - [`erase`], [`dce`]: erasure of linearity; dead code elimination.
+//! - [`erase`]: erasure of linearity.
 //! - [`Ad`]: the memo of all of these for one program. A call becomes a call of the transformed callee, so code
 //!   grows linearly.
 //!

@@ -60,7 +60,7 @@ impl Generator {
 
     /// Names for an element, or for the parts of a pair, and an array of so many.
     pub fn elements(&mut self, len: usize, depth: usize) -> (Vec<(Name, Ty)>, Expr) {
-        let parts: Vec<Ty> = (0..1 + self.random.below(2)).map(|_| self.any_type(1)).collect();
+        let parts: Vec<Ty> = (0..=self.random.below(2)).map(|_| self.any_type(1)).collect();
         let elem = if let [one] = &parts[..] { one.clone() } else { Ty::Tuple(parts.clone()) };
         let source = self.expr(&Ty::Array(Box::new(elem), len), depth);
         (parts.into_iter().map(|t| (self.name("e"), t)).collect(), source)

@@ -154,7 +154,7 @@ fn elements(client: &mut Client) {
         ("k = y‸}", "y : Int"),
         (" v‸ in", "v : Float"),
         ("-> x‸", "x : Float"),
-        ("sum ro‸w", "row : [n]Float"),
+        ("sum ro‸w", "row : [n]a"),
     ] {
         let found = hovered(client, "elements.adl", at);
         assert!(found.contains(want), "{at}: {found}");

@@ -1,4 +1,4 @@
-//! Higher-order primitives: maps, folds, reductions by any operator. [`crate::vm::policy`] chooses whether the
+//! Higher-order primitives: maps, folds, reductions by any operator. `vm/policy.rs` chooses whether the
 //! interpreter computes the elements, as it is written here, or compiled code.
 
 use super::{call, kernels, len, lengths_differ};

@@ -84,16 +84,16 @@ pub enum I {
     CheckSize(u32, R),
     Interp(R, R, u32),
     NoMatch,
-    /// An operation of lowered IR: see [`Code::steps`]. This and all following instructions occur only in
+    /// An operation of lowered IR: see [`LoweredTables::steps`]. This and all following instructions occur only in
     /// lowered IR.
     Lowered(u32),
     /// Tries to run the chain of statements that follows, up to the target, in one pass over blocks of large
     /// arrays. If it fails, control continues with the first of these statements. See `fuse_elementwise`.
     FusedChain(u32, u32),
-    /// Calls a function of the same IR program, which may have several results: see [`Code::calls`].
+    /// Calls a function of the same IR program, which may have several results: see [`LoweredTables::calls`].
     CallFn(u32),
     TailFn(u32),
-    /// Returns several values: see [`Code::rets`].
+    /// Returns several values: see [`LoweredTables::rets`].
     RetMany(u32),
     /// `(d, array, index, zero)`: an element, or the constant `zero` if the array is a symbolic zero.
     At1(R, R, R, u32),

@@ -101,11 +101,11 @@ P::Slash) | Tok::Ident(_), "`->`") => Some("a function is written `fun x -> ...`
     /// `(x in xs)`, `(int i = 0; ...)`: the head of a `for` in parentheses.
     pub(super) fn at_foreign_head(&self) -> bool {
         self.at(P::LParen)
-            && match (self.raw_at(1).tok, self.raw_at(2).tok) {
-                (Tok::Kw(Kw::Let), _) => true,
-                (Tok::Ident(_), Tok::Ident(_) | Tok::Kw(Kw::In) | Tok::P(P::Eq | P::Lt | P::Le)) => true,
-                _ => false,
-            }
+            && matches!(
+                (self.raw_at(1).tok, self.raw_at(2).tok),
+                (Tok::Kw(Kw::Let), _)
+                    | (Tok::Ident(_), Tok::Ident(_) | Tok::Kw(Kw::In) | Tok::P(P::Eq | P::Lt | P::Le))
+            )
     }
 
     /// The sign of `0..n` or `1:n` after the source of a generator.

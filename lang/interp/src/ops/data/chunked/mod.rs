@@ -160,7 +160,7 @@ impl Table {
         Ok(Value::Array(Rc::new(Array::new(Shape::from_slice(&[n]), Buf::Record(names.clone(), columns)))))
     }
 
-    /// One column of a chunk, whose elements have the type that `kind` names ([`column_word`]).
+    /// One column of a chunk, whose elements have the type that `kind` names.
     pub fn column(&self, host: &mut dyn Host, chunk: usize, (name, kind): (&str, &str)) -> Res<Value> {
         let Some(kind) = table::ColumnType::named(kind) else {
             return Err(Error::new(codes::STRUCTURE, format!("a column of {kind}")));

@@ -1,4 +1,4 @@
-//! Parquet files as tables. The crate `parquet` decodes pages; [`pages`] checks what their headers claim before memory is
+//! Parquet files as tables. The crate `parquet` decodes pages; `pages.rs` checks what their headers claim before memory is
 //! reserved for it.
 //!
 //! Columns are numbers, Bools and texts, one value in each row. Nested columns, times and decimal numbers have no type in adl.
