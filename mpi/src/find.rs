@@ -11,8 +11,6 @@ pub struct Launcher {
     pub rank: Option<usize>,
     /// The number of ranks, if the launcher says it.
     pub size: Option<usize>,
-    /// Whether it says of a process that was killed only its number in the system, as MPICH's Hydra does.
-    pub names_processes: bool,
 }
 
 /// Variables that launchers set: the rank, and the number of ranks.
@@ -36,9 +34,7 @@ fn launcher_in(env: &dyn Fn(&str) -> Option<String>) -> Option<Launcher> {
     let started = |rank: &str| env(rank).is_some() && (rank != "SLURM_PROCID" || env("SLURM_STEP_ID").is_some());
     let (variable, size) = VARIABLES.into_iter().find(|(rank, _)| started(rank))?;
     let number = |name: &str| env(name).and_then(|n| n.parse().ok());
-    let connected = env("PMI_FD").or_else(|| env("PMI_PORT")).is_some();
-    let names_processes = variable == "PMI_RANK" && connected && env("SLURM_STEP_ID").is_none();
-    Some(Launcher { variable, rank: number(variable), size: number(size), names_processes })
+    Some(Launcher { variable, rank: number(variable), size: number(size) })
 }
 
 /// The libraries to try, in order: `ADL_MPI` alone if it is set, otherwise each name where the system's loader looks,
@@ -76,8 +72,6 @@ mod tests {
         assert_eq!(with(&[("SLURM_PROCID", "0")]), None);
         let hydra = with(&[("PMI_RANK", "1"), ("PMI_SIZE", "4")]).unwrap();
         assert_eq!((hydra.variable, hydra.rank, hydra.size), ("PMI_RANK", Some(1), Some(4)));
-        assert!(with(&[("PMI_RANK", "1"), ("PMI_FD", "6")]).unwrap().names_processes);
-        assert!(!with(&[("PMI_RANK", "1"), ("PMI_FD", "6"), ("SLURM_STEP_ID", "0")]).unwrap().names_processes);
         let slurm = with(&[("SLURM_PROCID", "0"), ("SLURM_STEP_ID", "0"), ("SLURM_NTASKS", "3")]).unwrap();
         assert_eq!((slurm.variable, slurm.size), ("SLURM_PROCID", Some(3)));
         let open = with(&[("PMIX_RANK", "0"), ("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "2")]).unwrap();

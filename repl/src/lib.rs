@@ -11,7 +11,6 @@ mod input;
 mod interactive;
 mod memory;
 mod notebook_ranks;
-mod rank_parent;
 mod ranks;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -277,9 +276,6 @@ pub fn main(words: &[String], command: Option<Vec<String>>) -> u8 {
     let mut cli = cli;
     cli.global.rename_old_flags();
     let global = cli.global.clone();
-    if let Some(code) = rank_parent::watch(words, &global) {
-        return code;
-    }
     let installs = matches!(&cli.command, Some(Command::Kernel { command }) if !command.runs());
     if let Some(n) = global.ranks.filter(|n| *n > 1 && !installs && adl_mpi::launcher().is_none()) {
         if !cli.command.as_ref().map_or(cli.expr.is_some() || global.stdin, Command::runs_on_ranks) {

@@ -14,7 +14,7 @@ use adl_interp::host::Host;
 use adl_session::{Outcome, Session};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::render;
-use adl_syntax::span::{SourceMap, Span};
+use adl_syntax::span::SourceMap;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -115,17 +115,6 @@ pub fn group(global: &Global) -> Result<Option<Group>, u8> {
         let _ = writeln!(std::io::stderr(), "error[{}]: {why}", adl_interp::error::codes::RANKS);
         1
     })
-}
-
-/// Reports that the system or a user has killed a rank.
-pub fn rank_was_killed(global: &Global, (rank, size): (usize, usize), signal: i32) {
-    let why = format!("rank {rank} of {size} was killed by signal {signal}");
-    let d = Diagnostic::error(adl_interp::error::codes::RANKS, Span::NOWHERE, why);
-    let d = match signal {
-        signal_hook::consts::SIGKILL => d.hint("the system kills a process when memory runs out: `--memory` is a limit with an error of its own, and fewer ranks on a machine leave more to each"),
-        _ => d,
-    };
-    report_in(global, &SourceMap::default(), &[d]);
 }
 
 /// Whether output to a stream is coloured. The command line has precedence, then `NO_COLOR`, `FORCE_COLOR`, `CLICOLOR_FORCE`,
