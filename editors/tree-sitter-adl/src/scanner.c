@@ -186,7 +186,7 @@ static bool ends_block(State *s, Frame *f, uint8_t t, TSLexer *l) {
   if (s->pending == t) return false;
   switch (t) {
     case N_END: case N_CLOSER: case N_COMMA: case N_COLON: case N_THEN: case N_ELSE: case N_WITH: case N_DO: case N_IN: case N_AND:
-    case N_SEMISEMI:
+    case N_SEMISEMI: case N_ARROW:
       return true;
     case N_FOR: case N_WHILE: return f->kind == INIT;
     case N_SEMI: {
