@@ -27,11 +27,41 @@ impl Emit<'_, '_, '_> {
     /// Selects `x` where a comparison holds, else `y`.
     pub(super) fn choose_number(&mut self, c: Value, x: Value, y: Value) -> Value {
         let t = self.b.func.dfg.value_type(x);
-        if t.is_vector() {
-            let c = self.b.ins().bitcast(t, MemFlagsData::new(), c);
-            self.b.ins().bitselect(c, x, y)
-        } else {
-            self.b.ins().select(c, x, y)
+        if !t.is_vector() {
+            return self.b.ins().select(c, x, y);
+        }
+        let c = self.b.ins().bitcast(t, MemFlagsData::new(), c);
+        // Zero has no bits, so one instruction is enough.
+        match [x, y].map(|v| self.constant(v).map(f64::to_bits)) {
+            [Some(0), _] => self.b.ins().band_not(y, c),
+            [_, Some(0)] => self.b.ins().band(x, c),
+            _ => self.b.ins().bitselect(c, x, y),
+        }
+    }
+
+    /// The product, or 0 if a factor is 0. For a number this is a branch, which is predicted: a chain of products waits
+    /// for the multiplications alone. For a vector it is a mask.
+    fn scale_tangent(&mut self, left: Value, right: Value) -> Value {
+        let product = self.b.ins().fmul(left, right);
+        let mut none: Option<Value> = None;
+        for x in [right, left].into_iter().filter(|v| self.constant(*v).is_none_or(|c| c == 0.0)).collect::<Vec<_>>() {
+            let zero = self.constant_like(0.0, x);
+            let x = self.without_sign(x);
+            let is_zero = self.b.ins().fcmp(FloatCC::Equal, x, zero);
+            none = Some(none.map_or(is_zero, |other| self.b.ins().bor(is_zero, other)));
+        }
+        let Some(none) = none else { return product };
+        let zero = self.constant_like(0.0, product);
+        self.choose_number(none, zero, product)
+    }
+
+    /// A number that is 0 where `x` is, and that may have been compared before: what `x` negates.
+    fn without_sign(&self, x: Value) -> Value {
+        let dfg = &self.b.func.dfg;
+        match dfg.value_def(dfg.resolve_aliases(x)).inst().map(|i| dfg.insts[i]) {
+            Some(InstructionData::Unary { opcode: Opcode::Fneg, arg }) => arg,
+            Some(InstructionData::Binary { opcode: Opcode::Bxor, args: [arg, _] }) => arg,
+            _ => x,
         }
     }
 
@@ -52,7 +82,7 @@ impl Emit<'_, '_, '_> {
             return self.function(f, types::F64, &[operand]);
         }
         match op {
-            Un::Neg => self.b.ins().fneg(operand),
+            Un::Neg => self.negated(operand),
             Un::Abs => self.b.ins().fabs(operand),
             Un::Sqrt => self.b.ins().sqrt(operand),
             Un::Floor => self.b.ins().floor(operand),
@@ -90,6 +120,15 @@ impl Emit<'_, '_, '_> {
         }
     }
 
+    /// Negation. The sign bits of all lanes are a value of their own, which is made once outside of a loop.
+    fn negated(&mut self, x: Value) -> Value {
+        if self.b.func.dfg.value_type(x) != types::F64X2 {
+            return self.b.ins().fneg(x);
+        }
+        let sign = self.constant_like(-0.0, x);
+        self.b.ins().bxor(x, sign)
+    }
+
     /// The multiplications of `f64::powi`, in the same order.
     fn powi(&mut self, exponent: i32, base: Value) -> Value {
         let mut left = exponent.unsigned_abs();
@@ -122,16 +161,7 @@ impl Emit<'_, '_, '_> {
             Bin::Sub => self.b.ins().fsub(left_value, right),
             Bin::Mul => self.b.ins().fmul(left_value, right),
             Bin::Div => self.b.ins().fdiv(left_value, right),
-            Bin::ScaleTangent => {
-                let zero = self.constant_like(0.0, left_value);
-                let p = self.b.ins().fmul(left_value, right);
-                let mut none = self.b.ins().fcmp(FloatCC::Equal, right, zero);
-                if !self.is_constant(left_value) {
-                    let left = self.b.ins().fcmp(FloatCC::Equal, left_value, zero);
-                    none = self.b.ins().bor(left, none);
-                }
-                self.choose_number(none, zero, p)
-            }
+            Bin::ScaleTangent => self.scale_tangent(left_value, right),
             Bin::IntDiv => {
                 let q = self.b.ins().fdiv(left_value, right);
                 self.b.ins().floor(q)
@@ -150,14 +180,13 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Whether the value is a nonzero constant.
-    fn is_constant(&self, x: Value) -> bool {
+    /// The constant that a number is, or all lanes of a vector are.
+    fn constant(&self, x: Value) -> Option<f64> {
         let dfg = &self.b.func.dfg;
-        let Some(inst) = dfg.value_def(dfg.resolve_aliases(x)).inst() else { return false };
-        match dfg.insts[inst] {
-            InstructionData::UnaryIeee64 { imm, .. } => f64::from_bits(imm.bits()) != 0.0,
-            InstructionData::Unary { opcode: Opcode::Splat, arg } => self.is_constant(arg),
-            _ => false,
+        match dfg.insts[dfg.value_def(dfg.resolve_aliases(x)).inst()?] {
+            InstructionData::UnaryIeee64 { imm, .. } => Some(f64::from_bits(imm.bits())),
+            InstructionData::Unary { opcode: Opcode::Splat, arg } => self.constant(arg),
+            _ => None,
         }
     }
 
