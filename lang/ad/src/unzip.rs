@@ -435,9 +435,12 @@ impl U<'_> {
     /// Moves what the plan recomputes to the front of the linear half, and computes what that half still needs.
     fn with_recomputed(&mut self, primal: Block, mut linear: Block, there: &Available<'_>) -> Halves {
         let mut needs = free(&self.f, &linear);
-        let sinks = sink::sinks(&self.f, &primal, &needs, there);
+        let mut sinks = sink::sinks(&self.f, &primal, &needs, there);
         let mut moved: Vec<Stmt> = Vec::new();
         let indices = self.index_arithmetic(&primal);
+        if self.loops > 1 {
+            sinks.extend(sink::recomputed(&self.f, &primal, &needs, &|f, v| indices.contains(&v) || there(f, v)));
+        }
         for stmt in primal.stmts.iter().rev() {
             let index = stmt.outs.iter().any(|o| indices.contains(o) || sinks.contains(o));
             if stmt.outs.iter().any(|o| needs.contains(o))

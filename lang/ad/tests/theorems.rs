@@ -100,6 +100,17 @@ fn without_checkpoints(p: &Program) -> Program {
     out
 }
 
+/// Whether a function has a loop inside of a loop.
+fn has_nests(p: &Program) -> bool {
+    fn deep(b: &Block, loops: usize) -> bool {
+        b.stmts.iter().any(|s| {
+            let loops = loops + usize::from(matches!(s.op, Op::Loop(_)));
+            loops > 1 || s.op.blocks().into_iter().any(|b| deep(b, loops))
+        })
+    }
+    p.funcs.iter().any(|f| deep(&f.body, 0))
+}
+
 #[test]
 fn work_is_preserved() {
     seeds(|generated| {
@@ -117,11 +128,13 @@ fn work_is_preserved() {
         let primal = run(&program, unzipped.primal, &generated.args, &[]).unwrap_or_else(|e| panic!("{e}"));
         let kept = &primal.results[unzipped.results..];
         let linear = run(&program, unzipped.linear, kept, &dx).unwrap_or_else(|e| panic!("{e}"));
-        // Only index arithmetic is repeated where its result is read.
+        // Index arithmetic is repeated where its result is read, and in loops inside of loops what is cheaper than a
+        // residual; both only once.
+        let again = if has_nests(&program) { primal.counts.arithmetic } else { 0 };
         let work = |c: [&adl_ir::eval::Counts; 2]| (c[0].arithmetic + c[1].arithmetic, c[0].total + c[1].total);
         let (arithmetic, total) = work([&primal.counts, &linear.counts]);
-        assert!(arithmetic <= both.counts.arithmetic, "U: {arithmetic} against {}", both.counts.arithmetic);
-        assert!(4 * total <= 5 * both.counts.total + 16, "U: {total} against {}", both.counts.total);
+        assert!(arithmetic <= both.counts.arithmetic + again, "U: {arithmetic} against {}", both.counts.arithmetic);
+        assert!(4 * total <= 5 * (both.counts.total + 2 * again) + 16, "U: {total} against {}", both.counts.total);
         let tys = program.func(unzipped.linear).tys(&program.func(unzipped.linear).body.lin_results);
         let ct = common::directions(&mut ad, &mut program, &mut common::Rng(6), &tys, &linear.lin_results);
         let back = run(&program, transposed, kept, &ct).unwrap_or_else(|e| panic!("{e}"));

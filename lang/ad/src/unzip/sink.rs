@@ -1,15 +1,19 @@
-//! Sinks cheap arithmetic into the linear half, under every plan: statements on values that this half has anyway,
-//! whose results nothing else reads.
+//! Sinks cheap arithmetic into the linear half, under every plan: statements on values that this half has anyway.
 //!
 //! J emits the coefficient of `t = tan x` as `1 + t * t`. The following product needs `t`, so storing `1 + t * t`
-//! too would double the memory. Computing it in the linear half costs no memory, and the same work, because the
-//! primal half no longer computes it.
+//! too would double the memory. Computing it in the linear half costs no memory, and the same work, if the primal
+//! half no longer computes it ([`sinks`]).
+//!
+//! In loops inside of loops, a residual is as large as the product of the trip counts, and what it is computed from is
+//! often smaller: `sum for i, j -> f (x[i] - x[j])` reads n numbers and would store n² for each residual. There a few
+//! operations are cheaper than the traffic, even if the primal half computes them too ([`recomputed`]).
 
+use crate::limits::unzip_sink::{DIVISION, RECOMPUTED};
 use adl_ir::rewrite::free;
 use adl_ir::rewrite::has_effect;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, Un};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The results of statements of `primal` that the linear half should compute itself. `needs` are the variables that
 /// it reads, and `there` tells which others cost it nothing.
@@ -24,7 +28,7 @@ pub(super) fn sinks(
     loop {
         // Statements that stay in the primal half may read candidates, which then stay too.
         read.extend(reads(f, primal, needs, &made));
-        let fewer = movable(f, primal, &read, &|v| needs.contains(&v) || there(f, v));
+        let fewer = movable(f, primal, &is_cheap, &read, &|v| needs.contains(&v) || there(f, v));
         if fewer == made {
             return made;
         }
@@ -32,15 +36,21 @@ pub(super) fn sinks(
     }
 }
 
-/// Results of cheap statements that the primal half does not read, computed from variables that are `there`.
-fn movable(f: &Function, b: &Block, read: &HashSet<Var>, there: &dyn Fn(Var) -> bool) -> HashSet<Var> {
+/// Results of `cheap` statements that the primal half does not read (`read`), computed from variables that are `there`.
+fn movable(
+    f: &Function,
+    b: &Block,
+    cheap: &dyn Fn(&Function, &Stmt) -> bool,
+    read: &HashSet<Var>,
+    there: &dyn Fn(Var) -> bool,
+) -> HashSet<Var> {
     let mut made: HashSet<Var> = HashSet::new();
     let mut literals: HashSet<Var> = HashSet::new();
     for s in &b.stmts {
         let [out] = s.outs.as_slice() else { continue };
         if matches!(s.op, Op::Lit(_)) {
             literals.insert(*out);
-        } else if !read.contains(out) && is_cheap(f, s) {
+        } else if !read.contains(out) && cheap(f, s) {
             let mut all = true;
             s.op.each_operand(&mut |v| all &= literals.contains(&v) || made.contains(&v) || there(v));
             if all {
@@ -49,6 +59,39 @@ fn movable(f: &Function, b: &Block, read: &HashSet<Var>, there: &dyn Fn(Var) -> 
         }
     }
     made
+}
+
+/// The results of cheap statements of `primal` that the linear half computes again instead of reading a residual for each
+/// iteration. `needs` and `there` are as for [`sinks`].
+pub(super) fn recomputed(
+    f: &Function,
+    primal: &Block,
+    needs: &HashSet<Var>,
+    there: &dyn Fn(&Function, Var) -> bool,
+) -> HashSet<Var> {
+    let candidates = movable(f, primal, &is_arithmetic, &HashSet::new(), &|v| needs.contains(&v) || there(f, v));
+    let by: HashMap<Var, &Stmt> = primal.stmts.iter().flat_map(|s| s.outs.iter().map(move |o| (*o, s))).collect();
+    let mut out = HashSet::new();
+    for residual in primal.stmts.iter().flat_map(|s| &s.outs).filter(|v| needs.contains(v) && candidates.contains(v)) {
+        let (mut work, mut todo, mut more) = (0, vec![*residual], HashSet::new());
+        while let Some(v) = todo.pop() {
+            // What the linear half reads anyway is not computed for this residual alone.
+            let shared = v != *residual && needs.contains(&v) || out.contains(&v);
+            if !shared && candidates.contains(&v) && more.insert(v) {
+                work += weight(&by[&v].op);
+                by[&v].op.each_operand(&mut |x| todo.push(x));
+            }
+        }
+        if work <= RECOMPUTED {
+            out.extend(more);
+        }
+    }
+    out
+}
+
+/// The cost of an operation, in additions.
+fn weight(op: &Op) -> usize {
+    if matches!(op, Op::Bin(Bin::Div, ..) | Op::Un(Un::Sqrt, _)) { DIVISION } else { 1 }
 }
 
 /// The variables that a block reads for its results, its effects, and for the variables in `needs` other than `gone`.
@@ -73,4 +116,18 @@ fn is_cheap(f: &Function, s: &Stmt) -> bool {
         Op::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Div, ..) | Op::Un(Un::Neg | Un::Step | Un::Powi(2..=4), _)
     );
     cheap && s.outs.iter().all(|o| matches!(f.ty(*o).scalar(), Ty::F64 | Ty::F32))
+}
+
+/// Whether a statement is a Float operation or a comparison that is an instruction, and cannot fail.
+fn is_arithmetic(f: &Function, s: &Stmt) -> bool {
+    let floats = |v: &Var| matches!(f.ty(*v), Ty::F64 | Ty::F32);
+    match &s.op {
+        Op::Cmp(_, x, _) => floats(x),
+        Op::Not(_) => true,
+        Op::Select(..) => s.outs.iter().all(floats),
+        Op::Bin(Bin::Min | Bin::Max | Bin::ScaleTangent, ..) | Op::Un(Un::Sqrt | Un::Abs | Un::Sign | Un::Relu, _) => {
+            s.outs.iter().all(floats)
+        }
+        _ => is_cheap(f, s) && s.outs.iter().all(floats),
+    }
 }
