@@ -34,6 +34,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "machine",
         &[
             "ir",
+            "ir::derive::compression",
             "ir::derive::state",
             "ir::derive::derivative_stats",
             "ir::derive::shape_variants",

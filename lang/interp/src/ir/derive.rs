@@ -21,6 +21,7 @@ macro_rules! or_not_compiled {
 
 mod attempt;
 pub(crate) mod compile_plain;
+pub(crate) mod compression;
 pub(crate) mod cost;
 mod derivative_stats;
 pub(crate) mod directions;

@@ -42,7 +42,7 @@ family! {
         Jacrev "jacrev": scheme("Real s => ([n]s -> [m]s) -> [n]s -> [m][n]s", 2, L::None),
         "The Jacobian row by row (reverse mode).",
         ["jacrev (fun x -> x * x) [3.0] => [[6.0]] : [1][1]Float"];
-        JacobianSparse "__jacobian_sparse": scheme("([n]Float -> [m]Float) -> [n]Float -> {backwards : Bool, col_indices : [_]Int, cols : Int, \
+        JacobianSparse "__jacobian_sparse": scheme("([n]Float -> [m]Float) -> [n]Float -> {col_indices : [_]Int, cols : Int, mode : String, \
                 passes : Int, row_indices : [_]Int, rows : Int, values : [_]Float}", 2, L::None),
         "The Jacobian's entries that may be other than zero (`jacobian_sparse` wraps it).",
         [];

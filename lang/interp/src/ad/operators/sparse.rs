@@ -4,10 +4,10 @@ use super::derivative;
 use super::linear::LinearMap;
 use crate::ad::traced::primal_of;
 use crate::error::{Error, Res, codes};
+use crate::ir::derive::compression::{Colouring, Compression, Pattern};
 use crate::ir::derive::directions::{by_code, dependences, diagonal, images};
 use crate::ir::derive::report::{int, record};
 use crate::limits::ad_operators_sparse::{CODED, DIAGONAL, ENTRIES, MOST_ENTRIES, RESIDUALS, STRUCTURED};
-use crate::polling;
 use crate::value::{Buf, Shape, Value, array, seq, vector_space};
 use crate::vm::{Fun, Machine};
 use adl_prim::{ArrayFn, DerivativeFn, Prim};
@@ -39,7 +39,7 @@ pub(super) fn jacobian(machine: &mut Machine, p: DerivativeFn, f: &Value, x: &Va
         );
     }
     if inputs == outputs && inputs >= DIAGONAL && diagonal(machine, &map) {
-        let entries = images(machine, &map, (inputs, inputs), 1, narrow, &|_, _| true)?;
+        let entries = images(machine, &map, (inputs, inputs), 1, narrow, &|_| 0)?.matrix();
         let mut all = vec![0.0; inputs * inputs];
         entries.iter().enumerate().for_each(|(i, x)| all[i * inputs + i] = *x);
         return Ok(made([inputs, inputs], all, narrow));
@@ -51,14 +51,12 @@ pub(super) fn jacobian(machine: &mut Machine, p: DerivativeFn, f: &Value, x: &Va
     }
     let map = LinearMap { transposed: !forwards, ..map };
     if forwards {
-        let all = images(machine, &map, (inputs, outputs), inputs, narrow, &|i, j| i == j)?;
+        let all = images(machine, &map, (inputs, outputs), inputs, narrow, &|i| i)?.matrix();
         return Ok(made([outputs, inputs], all, narrow));
     }
-    let columns = images(machine, &map, (outputs, inputs), outputs, narrow, &|i, j| i == j)?;
-    let mut all = vec![0.0; outputs * inputs];
-    for i in 0..inputs {
-        (0..outputs).for_each(|j| all[j * inputs + i] = columns[i * outputs + j]);
-    }
+    let rows = images(machine, &map, (outputs, inputs), outputs, narrow, &|i| i)?;
+    let mut all = Vec::with_capacity(outputs * inputs);
+    rows.each().for_each(|row| all.extend((0..inputs).map(|j| row.at(j))));
     Ok(made([outputs, inputs], all, narrow))
 }
 
@@ -80,7 +78,7 @@ fn direction(count: usize, narrow: bool, seed: &dyn Fn(usize) -> bool) -> Value 
 
 /// The entries that the code of `f` allows at any point. The derivative parts of outer derivatives do not
 /// affect the structure, so they are removed together with their levels.
-fn untraced_structure(m: &mut Machine, f: &Value, x: &Value) -> Option<Vec<Vec<u32>>> {
+fn untraced_structure(m: &mut Machine, f: &Value, x: &Value) -> Option<Rc<Pattern>> {
     let levels = std::mem::take(&mut m.ad.levels);
     let found = primal_structure(m, &primal(f), &primal(x));
     m.ad.levels = levels;
@@ -98,10 +96,9 @@ fn primal(v: &Value) -> Value {
     }
 }
 
-fn primal_structure(m: &mut Machine, f: &Value, x: &Value) -> Option<Vec<Vec<u32>>> {
+fn primal_structure(m: &mut Machine, f: &Value, x: &Value) -> Option<Rc<Pattern>> {
     let (y, map) = derivative::record(m, f, x).ok()?;
-    let rows = by_code(m, &map, (seq::len(x), seq::len(&y)), true, MOST_ENTRIES).ok()??;
-    Some((*rows).clone())
+    by_code(m, &map, (seq::len(x), seq::len(&y)), true, MOST_ENTRIES).ok()?
 }
 
 /// Computes a dense Jacobian from the few directions that its structure requires, if they are few and the
@@ -112,192 +109,134 @@ fn structured(
     (inputs, outputs): (usize, usize),
     narrow: bool,
 ) -> Res<Option<Vec<f64>>> {
-    let entries = ENTRIES * (inputs + outputs) as u64;
-    if let Some(rows) = by_code(machine, map, (inputs, outputs), false, entries.min((inputs * outputs) as u64 * 4))?
-        && let Some(all) = compressed(machine, map, (inputs, outputs), narrow, (*rows).clone())?
+    let most = ENTRIES * (inputs + outputs) as u64;
+    if let Some(pattern) = by_code(machine, map, (inputs, outputs), false, most.min((inputs * outputs) as u64 * 4))?
+        && let Some(all) = compressed(machine, map, (inputs, outputs), narrow, &pattern)?
     {
         return Ok(Some(all));
     }
     if inputs.min(outputs) < STRUCTURED {
         return Ok(None);
     }
-    match dependences(machine, map, (inputs, outputs), RESIDUALS * inputs, entries)? {
-        Some(rows) => compressed(machine, map, (inputs, outputs), narrow, rows),
+    match dependences(machine, map, (inputs, outputs), RESIDUALS * inputs, most)? {
+        Some(rows) => compressed(machine, map, (inputs, outputs), narrow, &Pattern::of(rows)),
         None => Ok(None),
     }
 }
 
-/// Like [`structured`], with known rows.
+/// Like [`structured`], with a known pattern.
 fn compressed(
     machine: &mut Machine,
     map: &LinearMap,
     (inputs, outputs): (usize, usize),
     narrow: bool,
-    rows: Vec<Vec<u32>>,
+    pattern: &Pattern,
 ) -> Res<Option<Vec<f64>>> {
-    // One direction determines at most one entry of each row, so the widest row is a lower bound for the number
-    // of directions.
-    let widest = |groups: &[Vec<u32>]| groups.iter().map(Vec::len).max().unwrap_or(0);
-    if 4 * widest(&rows).min(widest(&transposed(&rows, inputs))) > inputs.min(outputs) {
+    if 4 * pattern.bound(inputs) > inputs.min(outputs) {
         return Ok(None);
     }
-    let c = Compressed::of(rows, inputs, outputs)?;
+    let c = pattern.compression(inputs)?;
     if 4 * c.passes() > inputs.min(outputs) {
         return Ok(None);
     }
-    let values = c.values(machine, map, (inputs, outputs), narrow)?;
+    let values = entries(machine, map, &c, (inputs, outputs), narrow)?;
     let mut all = vec![0.0; outputs * inputs];
     let places = c.rows.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |j| i * inputs + *j as usize));
     places.zip(values).for_each(|(at, v)| all[at] = v);
     Ok(Some(all))
 }
 
-/// The entries of a Jacobian, and the directions by which they are computed.
-struct Compressed {
-    rows: Vec<Vec<u32>>,
-    /// The colour of each column and of each row, with the number of colours.
-    by_column: (Vec<usize>, usize),
-    by_row: (Vec<usize>, usize),
+/// The entries of a Jacobian, row by row.
+fn entries(m: &mut Machine, map: &LinearMap, c: &Compression, (n, k): (usize, usize), narrow: bool) -> Res<Vec<f64>> {
+    let part = |m: &mut Machine, colouring: &Colouring, transposed: bool, size: (usize, usize)| {
+        let map = LinearMap { transposed, ..map.clone() };
+        images(m, &map, size, colouring.count, narrow, &|i| colouring.colours[i] as usize)
+    };
+    let forwards = part(m, &c.columns, false, (n, k))?;
+    let backwards = part(m, &c.across, true, (k, n))?;
+    let all: Vec<_> = forwards.each().chain(backwards.each()).collect();
+    Ok(c.places.iter().map(|(direction, i)| all[*direction as usize].at(*i as usize)).collect())
 }
 
-impl Compressed {
-    fn of(rows: Vec<Vec<u32>>, n: usize, k: usize) -> Res<Compressed> {
-        let (by_column, by_row) = (colours(&rows, n)?, colours(&transposed(&rows, n), k)?);
-        Ok(Compressed { rows, by_column, by_row })
-    }
-
-    fn backwards(&self) -> bool {
-        self.by_row.1 < self.by_column.1
-    }
-
-    fn passes(&self) -> usize {
-        self.by_row.1.min(self.by_column.1)
-    }
-
-    /// The entries, row by row.
-    fn values(&self, m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), narrow: bool) -> Res<Vec<f64>> {
-        let w = self.passes();
-        let map = LinearMap { transposed: self.backwards(), ..map.clone() };
-        if self.backwards() {
-            let (row, _) = &self.by_row;
-            let got = images(m, &map, (k, n), w, narrow, &|i, c| row[i] == c)?;
-            return Ok(self.each(&|i, j| got[j * w + row[i]]));
-        }
-        let (column, _) = &self.by_column;
-        let got = images(m, &map, (n, k), w, narrow, &|i, c| column[i] == c)?;
-        Ok(self.each(&|i, j| got[i * w + column[j]]))
-    }
-
-    /// Like [`Compressed::values`], inside another derivative: one value for each direction, from whose
-    /// elements the entries are taken.
-    fn traced_values(&self, machine: &mut Machine, map: LinearMap, (n, k): (usize, usize), narrow: bool) -> Res<Value> {
-        let back = self.backwards();
-        let map = LinearMap { transposed: back, ..map };
-        let (colour, from, to) = if back { (&self.by_row.0, k, n) } else { (&self.by_column.0, n, k) };
-        let rows = (0..self.passes())
-            .map(|c| derivative::apply(machine, &map, direction(from, narrow, &|i| colour[i] == c)))
+/// Like [`entries`], inside another derivative: one value for each direction, from whose elements the entries are
+/// taken.
+fn traced_entries(
+    machine: &mut Machine,
+    map: &LinearMap,
+    c: &Compression,
+    (n, k): (usize, usize),
+    narrow: bool,
+) -> Res<Value> {
+    let mut parts = Vec::new();
+    for (colouring, transposed, from) in [(&c.columns, false, n), (&c.across, true, k)] {
+        let map = LinearMap { transposed, ..map.clone() };
+        let rows = (0..colouring.count)
+            .map(|c| {
+                let seed = direction(from, narrow, &|i| colouring.colours[i] as usize == c);
+                derivative::apply(machine, &map, seed)
+            })
             .collect::<Res<Vec<_>>>()?;
-        if rows.is_empty() {
-            return Ok(array::floats(Vec::new()));
+        if !rows.is_empty() {
+            let all = seq::pack(machine, rows)?;
+            parts.push(crate::ops::call(machine, Prim::Array(ArrayFn::Flatten), &[], vec![all])?);
         }
-        let all = seq::pack(machine, rows)?;
-        let flat = crate::ops::call(machine, Prim::Array(ArrayFn::Flatten), &[], vec![all])?;
-        let place = |i: usize, j: usize| if back { colour[i] * to + j } else { colour[j] * to + i };
-        let at = self
-            .rows
-            .iter()
-            .enumerate()
-            .flat_map(|(i, r)| r.iter().map(move |j| place(i, *j as usize) as i64))
-            .collect();
-        crate::ops::call(machine, Prim::Array(ArrayFn::Gather), &[], vec![flat, array::ints(at)])
     }
-
-    fn each(&self, at: &dyn Fn(usize, usize) -> f64) -> Vec<f64> {
-        self.rows.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |j| at(i, *j as usize))).collect()
-    }
-}
-
-/// Colours things so that all members of a group differ, by the greedy algorithm in the given order. Returns
-/// the colours and their number.
-fn colours(groups: &[Vec<u32>], things: usize) -> Res<(Vec<usize>, usize)> {
-    let mut of: Vec<Vec<u32>> = vec![Vec::new(); things];
-    for (g, members) in groups.iter().enumerate() {
-        members.iter().for_each(|t| of[*t as usize].push(g as u32));
-    }
-    // A bit set of the colours in each group.
-    let mut taken: Vec<Vec<u64>> = vec![Vec::new(); groups.len()];
-    let mut colour = vec![0; things];
-    let mut most = 0;
-    for thing in 0..things {
-        if thing % 16 == 0 {
-            polling::poll()?;
-        }
-        let used =
-            |word: usize| of[thing].iter().fold(0, |bits, g| bits | taken[*g as usize].get(word).copied().unwrap_or(0));
-        let (word, bits) = (0..).map(|w| (w, used(w))).find(|(_, bits)| *bits != u64::MAX).unwrap_or((0, 0));
-        let free = 64 * word + bits.trailing_ones() as usize;
-        colour[thing] = free;
-        if !of[thing].is_empty() {
-            most = most.max(free + 1);
-        }
-        of[thing].iter().for_each(|g| {
-            let bits = &mut taken[*g as usize];
-            bits.resize(bits.len().max(word + 1), 0);
-            bits[word] |= 1 << (free % 64);
-        });
-    }
-    Ok((colour, most))
-}
-
-/// The rows in which each column has an entry.
-fn transposed(rows: &[Vec<u32>], n: usize) -> Vec<Vec<u32>> {
-    let mut out = vec![Vec::new(); n];
-    for (i, r) in rows.iter().enumerate() {
-        r.iter().for_each(|j| out[*j as usize].push(i as u32));
-    }
-    out
+    let flat = match <[Value; 2]>::try_from(parts) {
+        Ok(both) => crate::ops::call(machine, Prim::Array(ArrayFn::Append), &[], both.into())?,
+        Err(one) => match one.into_iter().next() {
+            Some(one) => one,
+            None => return Ok(array::floats(Vec::new())),
+        },
+    };
+    let first = c.columns.count;
+    let place = |direction: usize| if direction < first { direction * k } else { first * k + (direction - first) * n };
+    let at = c.places.iter().map(|(direction, i)| (place(*direction as usize) + *i as usize) as i64).collect();
+    crate::ops::call(machine, Prim::Array(ArrayFn::Gather), &[], vec![flat, array::ints(at)])
 }
 
 /// The entries of a Jacobian that may be non-zero. Columns without a common row are computed by one pass in
-/// forward mode, or rows without a common column by one pass in reverse mode.
+/// forward mode, and rows without a common column by one pass in reverse mode, or both for parts of the matrix.
 pub(super) fn jacobian_sparse(machine: &mut Machine, func: &Value, point: &Value) -> Res<Value> {
     let (y, map) = derivative::record(machine, func, point)?;
     let (inputs, outputs) = (seq::len(point), seq::len(&y));
     if u32::try_from(inputs.max(outputs)).is_err() {
         return Err(Error::new(codes::DOMAIN, "a Jacobian of more than 4294967295 rows or columns"));
     }
-    let all = || (0..inputs as u32).collect::<Vec<_>>();
     // Inside another derivative, which traces the numbers, all entries are returned unless the code determines
     // the structure for every point.
     let traced = machine.ad.depth() > 0 && inputs > 0 && outputs > 0;
     let coded = if traced {
         untraced_structure(machine, func, point)
     } else {
-        by_code(machine, &map, (inputs, outputs), true, MOST_ENTRIES)?.map(|rows| (*rows).clone())
+        by_code(machine, &map, (inputs, outputs), true, MOST_ENTRIES)?
     };
     let found = match coded {
-        Some(rows) => Some(rows),
+        Some(pattern) => Some(pattern),
         None if traced => None,
-        None => dependences(machine, &map, (inputs, outputs), usize::MAX, MOST_ENTRIES)?,
+        None => dependences(machine, &map, (inputs, outputs), usize::MAX, MOST_ENTRIES)?
+            .map(|rows| Rc::new(Pattern::of(rows))),
     };
-    // Each entry takes several words here; fail before memory is exhausted.
-    let entries = found.as_ref().map_or(array::count(&[outputs, inputs])?, |rows| rows.iter().map(Vec::len).sum());
-    drop(array::room::<[u64; 6]>(entries)?);
-    let compressed = Compressed::of(found.unwrap_or_else(|| vec![all(); outputs]), inputs, outputs)?;
+    let pattern = match found {
+        Some(pattern) => pattern,
+        None => {
+            drop(array::room::<[u64; 6]>(array::count(&[outputs, inputs])?)?);
+            Rc::new(Pattern::of(vec![(0..inputs as u32).collect(); outputs]))
+        }
+    };
+    let c = pattern.compression(inputs)?;
     let values = if traced {
-        compressed.traced_values(machine, map, (inputs, outputs), vector_space::narrow(point))?
+        traced_entries(machine, &map, &c, (inputs, outputs), vector_space::narrow(point))?
     } else {
-        let values = compressed.values(machine, &map, (inputs, outputs), false)?;
+        let values = entries(machine, &map, &c, (inputs, outputs), false)?;
         array::make(Shape::from_slice(&[values.len()]), Buf::F64(values))
     };
-    let row = compressed.rows.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |_| i as i64)).collect();
-    let col = compressed.rows.iter().flatten().map(|j| i64::from(*j)).collect();
+    let (row, col) = c.indices();
     Ok(record(vec![
-        ("backwards", Value::Bool(compressed.backwards())),
-        ("col_indices", array::ints(col)),
+        ("col_indices", col),
         ("cols", int(inputs as u64)),
-        ("passes", int(compressed.passes() as u64)),
-        ("row_indices", array::ints(row)),
+        ("mode", Value::Str(Rc::new(c.mode().into()))),
+        ("passes", int(c.passes() as u64)),
+        ("row_indices", row),
         ("rows", int(outputs as u64)),
         ("values", values),
     ]))

@@ -1,5 +1,6 @@
 //! Derivatives in many directions at once, and sparsity patterns of Jacobians.
 
+use super::compression::{Fact, Pattern};
 use super::cost::{Builtins, FUEL};
 use super::{CompiledAd, Linearized, NotCompiled, SparsityPattern, with};
 use crate::ad::linear::{LinearMap, linear_fun};
@@ -40,18 +41,64 @@ impl CompiledAd {
     }
 }
 
-/// Applies a linear map between vectors to the `directions` columns of a 0/1 matrix with `from` rows, whose entries are
-/// given by `seed`. Returns the row-major matrix of the images, which has `to` rows and `directions` columns.
+/// The images of directions under a linear map.
+pub(crate) struct Images {
+    /// Matrices with a column for each direction, row by row; nothing for zeros.
+    parts: Vec<(Option<Value>, usize)>,
+    /// The number of components of an image.
+    to: usize,
+}
+
+/// The components of one image.
+pub(crate) struct Image<'a> {
+    numbers: &'a [f64],
+    step: usize,
+    first: usize,
+}
+
+impl Image<'_> {
+    /// A component.
+    pub(crate) fn at(&self, i: usize) -> f64 {
+        self.numbers.get(i * self.step + self.first).copied().unwrap_or(0.0)
+    }
+}
+
+impl Images {
+    /// Each image.
+    pub(crate) fn each(&self) -> impl Iterator<Item = Image<'_>> {
+        self.parts.iter().flat_map(|(v, step)| {
+            let numbers = match v {
+                Some(Value::Array(a)) => match a.buf() {
+                    Buf::F64(x) => x.as_slice(),
+                    _ => &[],
+                },
+                _ => &[],
+            };
+            (0..*step).map(move |first| Image { numbers, step: *step, first })
+        })
+    }
+
+    /// The matrix whose columns are the images, row by row.
+    pub(crate) fn matrix(&self) -> Vec<f64> {
+        let width = self.parts.iter().map(|(_, width)| width).sum::<usize>();
+        let mut out = vec![0.0; self.to * width];
+        self.each().enumerate().for_each(|(j, image)| (0..self.to).for_each(|i| out[i * width + j] = image.at(i)));
+        out
+    }
+}
+
+/// Applies a linear map between vectors of `from` and `to` components to `directions` vectors of zeros and ones. The
+/// direction in which a component is 1 is given by `colour`.
 pub(crate) fn images(
     machine: &mut Machine,
     map: &LinearMap,
     (from, to): (usize, usize),
     directions: usize,
     narrow: bool,
-    seed: &dyn Fn(usize, usize) -> bool,
-) -> Res<Vec<f64>> {
+    colour: &dyn Fn(usize) -> usize,
+) -> Res<Images> {
     let one_direction = linear_fun(map.clone());
-    let mut out = vec![0.0; to * directions];
+    let mut parts = Vec::new();
     let part = (LARGEST / from.max(to).max(1)).max(FEWEST).min(directions);
     let mut lo = 0;
     while lo < directions {
@@ -59,46 +106,43 @@ pub(crate) fn images(
         let whole = if width < FEWEST {
             None
         } else {
-            at_once(machine, map, (from, to, width), narrow, &|i, j| seed(i, lo + j))?
+            at_once(machine, map, (from, to, width), narrow, &|i| colour(i).wrapping_sub(lo))?
         };
-        for j in 0..width {
-            let one;
-            let (column, step, first) = match &whole {
-                Some(all) => (all, width, j),
-                None => {
-                    one = numbers(
-                        &Upcalls::call(machine, &one_direction, &[matrix(&[from], narrow, &|i| seed(i, lo + j))])?,
-                        to,
-                    );
-                    (&one, 1, 0)
+        match whole {
+            Some(all) => parts.push((all, width)),
+            None => {
+                for c in lo..lo + width {
+                    let seed = matrix(&[from], narrow, &|i| if colour(i) == c { 0 } else { 1 });
+                    parts.push((numbers(Upcalls::call(machine, &one_direction, &[seed])?, to), 1));
                 }
-            };
-            (0..to).for_each(|i| out[i * directions + lo + j] = column[i * step + first]);
+            }
         }
         lo += width;
     }
-    Ok(out)
+    Ok(Images { parts, to })
 }
 
-fn matrix(shape: &[usize], narrow: bool, one: &dyn Fn(usize) -> bool) -> Value {
-    let n: usize = shape.iter().product();
-    let buf = if narrow {
-        Buf::F32((0..n).map(|i| f32::from(u8::from(one(i)))).collect())
-    } else {
-        Buf::F64((0..n).map(|i| f64::from(u8::from(one(i)))).collect())
-    };
+/// A matrix with a 1 in each row, in the column that `place` gives, if there is such a column.
+fn matrix(shape: &[usize], narrow: bool, place: &dyn Fn(usize) -> usize) -> Value {
+    let width = shape.get(1).copied().unwrap_or(1);
+    let mut xs = vec![0.0; shape[0] * width];
+    for i in 0..shape[0] {
+        let at = place(i);
+        if at < width {
+            xs[i * width + at] = 1.0;
+        }
+    }
+    let buf = if narrow { Buf::F32(xs.into_iter().map(|x| x as f32).collect()) } else { Buf::F64(xs) };
     array::make(Shape::from_slice(shape), buf)
 }
 
-/// The scalars of a real array of length `n`; zeros for a symbolic zero.
-fn numbers(v: &Value, n: usize) -> Vec<f64> {
-    match v {
-        Value::Array(a) => match a.buf() {
-            Buf::F64(x) if x.len() == n => x.clone(),
-            Buf::F32(x) if x.len() == n => x.iter().map(|x| f64::from(*x)).collect(),
-            _ => vec![0.0; n],
-        },
-        _ => vec![0.0; n],
+/// A real array of length `n` with elements of 64 bits; nothing for a symbolic zero.
+fn numbers(v: Value, n: usize) -> Option<Value> {
+    let Value::Array(a) = &v else { return None };
+    match a.buf() {
+        Buf::F64(x) if x.len() == n => Some(v),
+        Buf::F32(x) if x.len() == n => Some(array::floats(x.iter().map(|x| f64::from(*x)).collect())),
+        _ => None,
     }
 }
 
@@ -109,23 +153,23 @@ fn at_once(
     map: &LinearMap,
     (from, to, width): (usize, usize, usize),
     narrow: bool,
-    seed: &dyn Fn(usize, usize) -> bool,
-) -> Res<Option<Vec<f64>>> {
+    place: &dyn Fn(usize) -> usize,
+) -> Res<Option<Option<Value>>> {
     let Some(main) = super::compiled(map) else { return Ok(None) };
     let Ok(f) = with(machine, |compiled_ad, _| compiled_ad.wide(&main.lined, map.transposed)) else { return Ok(None) };
     if !main.lined.active.first().is_some_and(|a| *a) {
-        return Ok(Some(vec![0.0; to * width]));
+        return Ok(Some(None));
     }
     let mut args = main.residuals.clone();
     args.push(Value::Int(width as i64));
-    args.push(matrix(&[from, width], narrow, &|at| seed(at / width, at % width)));
+    args.push(matrix(&[from, width], narrow, place));
     let outs = machine.call_lowered(&f, args, 1);
     machine.compiled_ad.add_to_last_call();
     match outs {
         Ok(outs) => {
             let out = outs.into_iter().next().unwrap_or(Value::Zero);
             let out = if map.transposed { unsigned_zeros(out) } else { out };
-            Ok(Some(numbers(&out, to * width)))
+            Ok(Some(numbers(out, to * width)))
         }
         Err(e) if e.diag.code == codes::INTERRUPT => Err(e),
         Err(_) => Ok(None),
@@ -146,7 +190,7 @@ pub(crate) fn diagonal(m: &mut Machine, map: &LinearMap) -> bool {
 }
 
 /// Derives the pattern of [`dependences`] from the code of the function. It holds for all points with the same
-/// Ints and shapes, so that a second call at such a point computes nothing. `exact` accepts only patterns of
+/// Ints and shapes, so that a second call at such a point computes nothing, and keeps the directions. `exact` accepts only patterns of
 /// which every entry is present at every point.
 pub(crate) fn by_code(
     m: &mut Machine,
@@ -154,7 +198,7 @@ pub(crate) fn by_code(
     (n, k): (usize, usize),
     exact: bool,
     entries: u64,
-) -> Res<Option<Rc<Vec<Vec<u32>>>>> {
+) -> Res<Option<Rc<Pattern>>> {
     let found = coded(m, map, (n, k), exact, entries);
     crate::polling::poll()?;
     Ok(found)
@@ -166,7 +210,7 @@ fn coded(
     size: (usize, usize),
     exact: bool,
     entries: u64,
-) -> Option<Rc<Vec<Vec<u32>>>> {
+) -> Option<Rc<Pattern>> {
     let main = super::compiled(map).filter(|main| main.lined.active.first().is_some_and(|a| *a))?;
     let structure = with(machine, |compiled_ad, _| {
         let f = compiled_ad.linear_half(&main.lined)?;
@@ -179,33 +223,23 @@ fn coded(
     if exact && !structure.exact {
         return None;
     }
-    let kept = main.lined.kept.iter().map(boxes::boxes);
-    let residuals: Vec<Val> = main
-        .residuals
-        .iter()
-        .zip(kept)
-        .zip(&structure.reads)
-        .map(|((v, n), read)| if *read { val(&boxes::unpack(v.clone(), n)).map(ones) } else { Some(Val::SymbolicZero) })
-        .collect::<Option<_>>()?;
-    if let Some(p) = main
-        .lined
-        .pattern
-        .borrow()
-        .as_ref()
-        .filter(|p| p.size == size && p.entries >= entries && p.residuals == residuals)
-    {
-        return p.rows.clone();
+    let given = || main.residuals.iter().zip(&structure.reads).map(|(v, read)| read.then_some(v));
+    if let Some(p) = main.lined.pattern.borrow().as_ref().filter(|p| {
+        p.size == size && p.entries >= entries && p.facts.iter().zip(given()).all(|(fact, v)| fact.holds(v))
+    }) {
+        return p.found.clone();
     }
-    let tys = machine
-        .compiled_ad
-        .program
-        .func(structure.func)
-        .tys(&machine.compiled_ad.program.func(structure.func).body.params);
-    let args: Vec<Val> =
-        residuals.iter().zip(&tys).map(|(v, t)| if v.is_symbolic_zero() { Val::zero(t) } else { v.clone() }).collect();
-    let rows = evaluated(machine, structure.func, &args, size, entries).map(Rc::new);
-    *main.lined.pattern.borrow_mut() = Some(SparsityPattern { size, entries, residuals, rows: rows.clone() });
-    rows
+    let kept = main.lined.kept.iter().map(boxes::boxes);
+    let func = machine.compiled_ad.program.func(structure.func);
+    let args: Vec<Val> = given()
+        .zip(kept)
+        .zip(func.tys(&func.body.params))
+        .map(|((v, n), ty)| v.map_or_else(|| Some(Val::zero(&ty)), |v| val(&boxes::unpack(v.clone(), n)).map(ones)))
+        .collect::<Option<_>>()?;
+    let facts = given().map(Fact::of).collect();
+    let found = evaluated(machine, structure.func, &args, size, entries).map(|rows| Rc::new(Pattern::of(rows)));
+    *main.lined.pattern.borrow_mut() = Some(SparsityPattern { size, entries, facts, found: found.clone() });
+    found
 }
 
 /// The value with all its real scalars replaced by 1.

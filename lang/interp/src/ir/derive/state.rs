@@ -1,6 +1,7 @@
 //! The state of compiled AD, as data: the program of all compiled functions, what was made of each, and what was
 //! measured. The machine owns it; the other modules here fill it.
 
+use super::compression::{Fact, Pattern};
 use super::derivative_stats::{CompileClock, DerivativeStats};
 use super::shape_variants::Variants;
 use crate::ad::linear_map::CompiledDerivative;
@@ -15,7 +16,6 @@ use crate::value::plan::Plan;
 use crate::vm::code::Code;
 use adl_ad::segment::Segments;
 use adl_ad::{Ad, unzip};
-use adl_ir::eval::Val;
 use adl_ir::{FnId, Program};
 use adl_prim::Prim;
 use adl_specialise::world::{Entry, Unsupported, ValuePath};
@@ -305,8 +305,8 @@ pub(super) struct PreparedGradient {
 pub(super) struct SparsityPattern {
     pub(super) size: (usize, usize),
     pub(super) entries: u64,
-    pub(super) residuals: Vec<Val>,
-    pub(super) rows: Option<Rc<Vec<Vec<u32>>>>,
+    pub(super) facts: Vec<Fact>,
+    pub(super) found: Option<Rc<Pattern>>,
 }
 
 /// Both halves as one function.
