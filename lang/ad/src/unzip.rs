@@ -383,7 +383,7 @@ impl U<'_> {
     }
 
     /// Index arithmetic, which like literals is always recomputed: sums and products of Ints from indices, literals
-    /// and available values; their comparisons and conversions; shapes that are written out; and elements at such
+    /// and available values; their minima, maxima, comparisons and conversions; shapes that are written out; and elements at such
     /// indices that are read in more loops than the array has axes; and slices in loops of arrays from outside. T
     /// needs to see it as affine subscripts, predicates and extents. The array of repeatedly read elements is smaller
     /// than the sequence of reads.
@@ -396,6 +396,7 @@ impl U<'_> {
             let index = match &stmt.op {
                 Op::Lit(_) => ints(),
                 Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, x, y) => ints() && free(x) && free(y),
+                Op::Bin(Bin::Min | Bin::Max, x, y) => self.loops > 0 && ints() && free(x) && free(y),
                 Op::Cmp(_, x, y) => self.loops > 0 && [x, y].into_iter().all(|v| *self.f.ty(*v) == Ty::I64 && free(v)),
                 Op::Convert(_, x) => self.loops > 0 && *self.f.ty(*x) == Ty::I64 && free(x),
                 Op::ArrayLit { elems, .. } => ints() && elems.iter().all(|v| *self.f.ty(*v) == Ty::I64),

@@ -70,6 +70,65 @@ fn convolution() {
     }
 }
 
+/// A band whose bound is a minimum, and one that begins at a maximum.
+const BANDS: [&str; 2] = [
+    "
+fn f0 below (v0: []f64, v1: []f64) -> ([]f64) {
+  v2: i64 = dim 0 v0
+  v3: i64 = dim 0 v1
+  v4: i64 = 1
+  v5: []f64, v6: i64 = loop for v2 out (collect) (v7: i64) {
+    v8: i64 = min v3 v7
+    v9: f64, v10: i64 = loop for v8 out (sum) (v11: i64) {
+      v12: i64 = sub v7 v4
+      v13: i64 = sub v12 v11
+      v14: f64 = index v0 [v13]
+      v15: f64 = index v1 [v11]
+      v16: f64 = mul v14 v15
+      return v16
+    }
+    return v9
+  }
+  return v5
+}",
+    "
+fn f0 within (v0: []f64) -> ([]f64) {
+  v2: i64 = dim 0 v0
+  v3: i64 = 3
+  v4: i64 = 0
+  v5: []f64, v6: i64 = loop for v2 out (collect) (v7: i64) {
+    v8: i64 = sub v7 v3
+    v9: i64 = max v8 v4
+    v10: i64 = sub v7 v9
+    v11: i64 = max v10 v4
+    v12: f64, v13: i64 = loop for v11 out (sum) (v14: i64) {
+      v15: i64 = add v9 v14
+      v16: f64 = index v0 [v15]
+      v17: f64 = sin v16
+      return v17
+    }
+    return v12
+  }
+  return v5
+}",
+];
+
+#[test]
+fn bands() {
+    for text in BANDS {
+        let made = adjoint(text);
+        assert!(!made.contains("index_add") && !made.contains("carry"), "{made}");
+        let p = program(text);
+        for (m, k) in [(7, 3), (2, 3), (3, 1), (1, 1)] {
+            let x: Vec<f64> = (0..m).map(|i| (i as f64 * 0.7).sin()).collect();
+            let c: Vec<f64> = (0..k).map(|i| (i as f64 * 1.3).cos()).collect();
+            let mut args = vec![Val::floats(&x), Val::floats(&c)];
+            args.truncate(p.func(last(&p)).body.params.len());
+            check_at("bands", p.clone(), last(&p), &args, &UnzipPlan::store_all(), Segments::None, false);
+        }
+    }
+}
+
 const IMAGE: &str = "
 fn f0 image (v0: [][]f64, v1: [][]f64) -> ([][]f64) {
   v2: i64 = dim 0 v0

@@ -10,9 +10,9 @@
 //! ⟼  lo = k - 1; hi = n:  (for lo { … }) ++ (for n - lo { for k out (sum) { … } })
 //! ```
 //!
-//! A bound of an inner loop is loop-invariant in the interior; any other minimum or maximum is the function of the
-//! index there. So the copy for the interior is straight-line code, or has inner loops of one trip count, which native
-//! code vectorises. Used only for long loops: `FEWEST`, or `FEWEST_WITH_LOOPS`.
+//! A bound of an inner loop, or an extremum that is converted to a number, is loop-invariant in the interior; any other
+//! minimum or maximum is the function of the index there. So the copy for the interior is straight-line code, or has inner
+//! loops of one trip count, which native code vectorises. Used only for long loops: `FEWEST`, or `FEWEST_WITH_LOOPS`.
 //!
 //! Iterations are independent and each element is computed as before, so the results have the same bits. The loop
 //! is emitted three times, so the pass is for native code only.
@@ -92,7 +92,7 @@ struct BranchAnalysis<'a> {
     compared: HashMap<Var, Affine>,
     /// Variables bound in the body.
     inside: HashSet<Var>,
-    /// Variables on which the trip counts of inner loops depend.
+    /// Variables on which the trip counts of inner loops depend, or numbers.
     trips: HashSet<Var>,
     bounds: SplitConditions,
 }
@@ -221,7 +221,8 @@ fn simple(b: &Block) -> bool {
     })
 }
 
-/// The variables of a block on which the trip counts of loops in it depend.
+/// The variables of a block on which the trip counts of loops in it depend, or numbers, as the number of equal terms of a
+/// sum over a band.
 fn trips(b: &Block) -> HashSet<Var> {
     let mut out = HashSet::new();
     trips_of(b, &mut out);
@@ -233,6 +234,7 @@ fn trips_of(b: &Block, out: &mut HashSet<Var>) {
         s.op.blocks().into_iter().for_each(|inner| trips_of(inner, out));
         match &s.op {
             Op::Loop(l) => _ = if let Trip::Count(n) = l.trip { out.insert(n) } else { false },
+            Op::Convert(Conv::ToF64, n) => _ = out.insert(*n),
             op if s.outs.iter().any(|v| out.contains(v)) => op.each_operand(&mut |v| _ = out.insert(v)),
             _ => {}
         }

@@ -1,7 +1,7 @@
 //! The optimiser: passes from IR to IR. A pass never changes the meaning of a function: results have the same bits,
 //! and a computation that stays raises the same errors. Only results that are not used are no longer computed.
-//! Work, as the reference evaluator counts it, never grows (except by [`mod@index_pushdown`] for arrays of a few
-//! elements).
+//! Work, as the reference evaluator counts it, never grows (except by [`mod@index_pushdown`] and [`mod@diagonals`] for
+//! arrays of a few elements).
 //!
 //! - [`ipo_dce`]: interprocedural elimination of dead results and parameters.
 //! - [`mod@inline`][]: inlining.
@@ -10,6 +10,7 @@
 //! - [`mod@shapes`]: shape propagation, through loops and branches too.
 //! - [`mod@scalar_replacement`]: scalar replacement of small arrays, unrolling of short loops.
 //! - [`mod@hoist`]: loop-invariant code motion.
+//! - [`mod@diagonals`]: code motion along diagonals: what depends on the sum of two indices only.
 //! - [`mod@index_pushdown`]: index pushdown: elements of products and sums of arrays from elements of the operands.
 //! - [`mod@interchange`]: reductions, scans and histograms of rows as those of columns.
 //! - [`mod@row_of_row`]: index pushdown for rows of rows.
@@ -36,6 +37,7 @@ pub mod arm_constructors;
 pub mod contract;
 pub mod cse;
 pub mod device;
+pub mod diagonals;
 pub mod extent;
 pub mod flatten_rows;
 pub mod fold;

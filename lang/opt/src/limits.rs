@@ -52,6 +52,23 @@ pub(crate) mod index_pushdown {
     pub const READERS: usize = 4;
 }
 
+/// Limits of `diagonals`.
+pub(crate) mod diagonals {
+    /// Operations for each array from which code is moved out of a nest that is not differentiated: an array costs a
+    /// store and a load for each element.
+    pub const FEWEST: usize = 3;
+    /// The same in a nest that is differentiated, which would keep a residual for each pair of indices.
+    pub const FEWEST_DIFFERENTIATED: usize = 1;
+    /// Largest number of arrays that replace one computation.
+    pub const ROOTS: usize = 4;
+    /// Largest number of terms of a sum of indices, and depth of what it is computed from.
+    pub const INTERVAL: usize = 8;
+    /// Largest literal that alone bounds an index that is below other Ints too.
+    pub const FEW: i64 = 64;
+    /// Bound of constants in sums of indices.
+    pub const SMALL: i64 = 1 << 50;
+}
+
 /// Limits of `index_splitting`.
 pub(crate) mod index_splitting {
     /// Trip count of the interior from which the split loop is used.

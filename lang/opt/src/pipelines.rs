@@ -14,10 +14,11 @@
 //! - [`FOR_DEVICE`] instead of [`FINISH`], and then [`VECTORS`], for a device.
 
 use crate::fuse::{self, For};
+use crate::limits::diagonals::{FEWEST, FEWEST_DIFFERENTIATED};
 use crate::scalar_replacement::{self, Sums};
 use crate::{
-    contract, device, flatten_rows, hoist, index_pushdown, index_splitting, inline, interchange, pointwise, row_of_row,
-    shapes, simplify, sum_order,
+    contract, device, diagonals, flatten_rows, hoist, index_pushdown, index_splitting, inline, interchange, pointwise,
+    row_of_row, shapes, simplify, sum_order,
 };
 use adl_ir::rewrite::dce;
 use adl_ir::{Function, Program, Zeros};
@@ -60,6 +61,8 @@ passes! {
         let safe = if zeros == Zeros::Materialized { shapes::known(f) } else { HashSet::new() };
         always!(hoist::hoist(f, &safe, zeros))
     };
+    DIAGONALS "diagonals", "Code motion along diagonals: what depends on the sum of two indices only, where much is computed.", |_, f, zeros| diagonals::diagonals(f, zeros, FEWEST);
+    DIAGONALS_DIFFERENTIATED "diagonals_differentiated", "Code motion along diagonals, for functions that are differentiated.", |_, f, zeros| diagonals::diagonals(f, zeros, FEWEST_DIFFERENTIATED);
     DEAD "dead", "Dead code elimination, components of reductions and carried values included.", |_, f, _| always!(dce::remove_dead(f));
     PUSHDOWN "pushdown", "Index pushdown: elements of products and sums of arrays from elements of the operands.", |_, f, _| index_pushdown::elements(f, index_pushdown::Order::Free);
     PUSHDOWN_ORDERED "pushdown_ordered", "Index pushdown that keeps the order of sums.", |_, f, _| index_pushdown::elements(f, index_pushdown::Order::Kept);
@@ -109,12 +112,24 @@ pub static CLEANUP: &[Step] = &[Run(&SIMPLIFY), Run(&HOIST), Run(&SIMPLIFY), Run
 static INLINING: &[Step] = &[Then(&[&INLINE], &[Run(&SIMPLIFY)])];
 
 /// Any function, whether it will be differentiated or not.
-pub static FUNCTION: &[Step] =
-    &[All(INLINING), Materialized(&PUSHDOWN), Run(&ROWS), All(CLEANUP), Then(&[&SCALARS], CLEANUP)];
+pub static FUNCTION: &[Step] = &[
+    All(INLINING),
+    Materialized(&PUSHDOWN),
+    Run(&ROWS),
+    All(CLEANUP),
+    Then(&[&SCALARS], CLEANUP),
+    Then(&[&DIAGONALS_DIFFERENTIATED], CLEANUP),
+];
 
 /// A function that is not differentiated.
-pub static PLAIN: &[Step] =
-    &[All(INLINING), Materialized(&PUSHDOWN_ORDERED), Run(&ROWS), All(CLEANUP), Then(&[&SCALARS_WRITTEN], CLEANUP)];
+pub static PLAIN: &[Step] = &[
+    All(INLINING),
+    Materialized(&PUSHDOWN_ORDERED),
+    Run(&ROWS),
+    All(CLEANUP),
+    Then(&[&SCALARS_WRITTEN], CLEANUP),
+    Then(&[&DIAGONALS], CLEANUP),
+];
 
 /// The order of sums, at the end of [`PLAIN`].
 pub static SUM_ORDER: &[Step] = &[Run(&CONTRACT), Run(&TERMS)];

@@ -30,6 +30,8 @@ const PIPELINES: &[(&str, &str, &[Step])] = &[
     ("device", "", &[All(FOR_DEVICE), All(VECTORS)]),
     ("device_maps", "fuse", &[All(FOR_DEVICE), All(VECTORS)]),
     ("sides", "", &[Run(&SIDES)]),
+    ("diagonals", "", &[Run(&DIAGONALS), All(CLEANUP)]),
+    ("diagonals_differentiated", "diagonals", &[Run(&DIAGONALS_DIFFERENTIATED), All(CLEANUP)]),
     ("terms", "", &[Run(&TERMS)]),
     ("contract", "", &[Run(&CONTRACT)]),
     ("rows", "", &[Run(&ROWS), Run(&DEAD)]),

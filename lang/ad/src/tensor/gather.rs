@@ -6,7 +6,7 @@ use super::solve::{IndexValue, Solution, Sum, solve};
 use crate::transpose::T;
 use adl_ir::rewrite::linear_uses::captured_by;
 use adl_ir::rewrite::rename::rename_op;
-use adl_ir::{Block, Cmp, Function, Loop, Op, Out, Stmt, Trip, Ty, Var};
+use adl_ir::{Block, Cmp, Conv, Function, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use std::collections::{HashMap, HashSet};
@@ -379,7 +379,16 @@ impl T<'_> {
         let value = self.sums(rest, ir_loop, site, sol, cts, names)?;
         let ty = self.b.ty(value);
         let body = self.b.close(Vec::new(), vec![value]);
-        Ok(self.nest(trip, Out::Sum, body, ty))
+        let constant = ty == Ty::F64 && !body.stmts.iter().any(|s| s.lin_outs.contains(&value));
+        Ok(if constant { self.times(trip, value) } else { self.nest(trip, Out::Sum, body, ty) })
+    }
+
+    /// The sum of as many equal terms.
+    fn times(&mut self, trip: Var, value: Var) -> Var {
+        let zero = self.b.int(0);
+        let trip = self.b.bin(Bin::Max, trip, zero);
+        let count = self.b.one(Op::Convert(Conv::ToF64, trip), Ty::F64);
+        self.b.lin(Op::Bin(Bin::ScaleTangent, count, value), Ty::F64)
     }
 
     /// The largest or smallest of several bounds.
@@ -432,7 +441,7 @@ impl T<'_> {
         let Some((index, elems)) = ir_loop.body.params.split_first() else {
             unreachable!("a loop's body has an index")
         };
-        let index = *names.new.get(index).unwrap_or(index);
+        let index = self.index_of_loop(*index, site, names);
         for (x, e) in ir_loop.xs.iter().zip(elems) {
             self.element(*x, *e, index, names);
         }
@@ -448,6 +457,16 @@ impl T<'_> {
             })
             .collect();
         self.term(&ir_loop.body, &inner, site, depth, names)
+    }
+
+    /// The index of a loop in the nest's code, where the solution has the sum of it and a maximum.
+    fn index_of_loop(&mut self, index: Var, site: &ReadSite, names: &mut NestNames) -> Var {
+        let new = |v: Var| *names.new.get(&v).unwrap_or(&v);
+        let first = site.axes.iter().find(|a| a.index == index).and_then(|a| a.first.as_ref());
+        let Some(first) = first else { return new(index) };
+        let from_zero = self.b.bin(Bin::Sub, new(index), new(first.is));
+        names.new.insert(index, from_zero);
+        from_zero
     }
 
     /// Binds an element that a loop reads to its indices in the outermost array.

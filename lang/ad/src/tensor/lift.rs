@@ -140,7 +140,7 @@ fn liftable(nest: &Stmt, r: &LiftedRead) -> bool {
     let Op::Loop(l) = &nest.op else { return false };
     let inside = bound_in(&l.body);
     let loops = r.site.axes.len() == r.site.place.steps.len() + 1;
-    loops && r.site.axes.iter().all(|a| a.trip.all(&|v| !inside.contains(&v)))
+    loops && r.site.axes.iter().all(|a| a.is_plain() && a.trip.all(&|v| !inside.contains(&v)))
 }
 
 /// Passes the elements of `array` through a loop and the loops inside of it, down to the read that binds `to`.

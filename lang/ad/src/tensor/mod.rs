@@ -21,10 +21,12 @@
 //!
 //! The adjoint (Fig. 16, rule 6.29) of such a contraction is `⊞ h Σ g s [p ∧ h = a(g, s)] c · ẏ[g]`. [`solve`]
 //! eliminates a sum by each equality and narrows the bounds of the remaining sums by inequalities; [`gather`] emits
-//! the result as a nest. So affine accesses need no scatter. This happens where T meets a nest
-//! ([`crate::transpose`]). An access with a subscript that depends on data remains an addition at an index. So does
-//! an access to a few elements only whose cotangent array exists already, because to materialise another array
-//! would cost more than the sum itself.
+//! the result as a nest. So affine accesses need no scatter. A range may end at a minimum of affine forms, and an index
+//! that is read as the sum of a maximum and a loop index stands for the sum. A sum of equal terms is a multiple.
+//!
+//! This happens where T meets a nest ([`crate::transpose`]). An access with a subscript that depends on data remains an
+//! addition at an index. So does an access to a few elements only whose cotangent array exists already, because to
+//! materialise another array would cost more than the sum itself.
 
 mod abs_as_max;
 pub(crate) mod affine;

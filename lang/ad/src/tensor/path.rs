@@ -3,6 +3,7 @@
 use super::affine::{Affine, Forms};
 use adl_ir::rewrite::linear_uses::captured_by;
 use adl_ir::{Block, Builder, Function, Loop, Op, Stmt, Trip, Ty, Var};
+use adl_prim::Bin;
 use std::collections::{HashMap, HashSet};
 
 /// The path from a nest's body to a read: statements with the index of the nested block, then the reading statement.
@@ -12,11 +13,40 @@ pub(super) struct ReadPath {
     pub(super) stmt: usize,
 }
 
-/// A loop index on the path, with its trip count.
+/// A loop index on the path, with its bounds.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     pub(super) index: Var,
+    /// It is below this.
     pub(super) trip: Affine,
+    /// And below these: the trip count is the minimum.
+    pub(super) more: Vec<Affine>,
+    /// The variable stands for the sum of this maximum and the loop's index, since subscripts and bounds contain only that.
+    pub(super) first: Option<First>,
+}
+
+/// A maximum at which an index begins.
+#[derive(Clone, Debug)]
+pub(super) struct First {
+    pub(super) is: Var,
+    pub(super) of: Vec<Affine>,
+}
+
+impl Axis {
+    /// All exclusive upper bounds.
+    pub(super) fn to(&self) -> impl Iterator<Item = &Affine> {
+        std::iter::once(&self.trip).chain(&self.more)
+    }
+
+    /// The lower bounds.
+    pub(super) fn from(&self) -> Vec<Affine> {
+        self.first.as_ref().map_or_else(|| vec![Affine::constant(0)], |first| first.of.clone())
+    }
+
+    /// Whether the trip count is a sum of indices.
+    pub(super) fn is_plain(&self) -> bool {
+        self.more.is_empty() && self.first.is_none()
+    }
 }
 
 /// A read that can be transposed without a scatter.
@@ -188,7 +218,7 @@ impl RowRewriter<'_> {
                 first.push(Stmt {
                     outs: vec![sum],
                     lin_outs: Vec::new(),
-                    op: Op::Bin(adl_prim::Bin::Add, lo, *index),
+                    op: Op::Bin(Bin::Add, lo, *index),
                     span: Default::default(),
                 });
                 *index = sum;
@@ -303,7 +333,8 @@ pub(super) fn comprehension(op: &Op) -> Option<(&Loop, Var)> {
 
 /// Follows the path of a read. Succeeds if the subscripts and all loop bounds are affine in the indices.
 pub(super) fn site(f: &Function, nest: &Stmt, place: ReadPath, literals: &Forms) -> Option<ReadSite> {
-    let mut walk = PathWalk { f, forms: literals.clone(), inside: HashSet::new(), axes: Vec::new() };
+    let (inside, choices) = (HashSet::new(), HashMap::new());
+    let mut walk = PathWalk { f, forms: literals.clone(), inside, axes: Vec::new(), choices };
     let mut b = walk.enter(nest, 0)?;
     for (depth, (k, n)) in place.steps.iter().enumerate() {
         walk.block(b, next(&place, depth))?;
@@ -320,13 +351,17 @@ pub(super) fn site(f: &Function, nest: &Stmt, place: ReadPath, literals: &Forms)
         },
         // The loops run over the entire array, so its extents are their trip counts.
         None => {
-            let trip = at
-                .iter()
-                .map(|v| walk.axes.iter().find(|a| a.index == *v).map(|a| a.trip.clone()).filter(|t| walk.fixed(t)));
+            let trip = |v: &Var| walk.axes.iter().find(|a| a.index == *v && a.is_plain()).map(|a| a.trip.clone());
+            let trip = at.iter().map(|v| trip(v).filter(|t| walk.fixed(t)));
             Extents::Trip(trip.collect::<Option<Vec<_>>>()?)
         }
     };
-    let at = at.iter().map(|v| walk.known(*v)).collect::<Option<Vec<_>>>()?;
+    let mut at: Vec<Affine> = at.iter().map(|v| walk.forms.of(*v)).collect();
+    walk.begin(&mut at)?;
+    let bounds = walk.axes.iter().all(|a| a.to().all(|form| walk.known(form)));
+    if !bounds || !at.iter().all(|form| walk.known(form)) {
+        return None;
+    }
     Some(ReadSite { place, axes: walk.axes, at, extents })
 }
 
@@ -336,13 +371,14 @@ struct PathWalk<'a> {
     /// Variables bound in the nest.
     inside: HashSet<Var>,
     axes: Vec<Axis>,
+    /// Minima and maxima of Ints.
+    choices: HashMap<Var, (Bin, Var, Var)>,
 }
 
 impl PathWalk<'_> {
-    /// The form of an Int, if it depends only on indices and values from outside of the nest.
-    fn known(&self, v: Var) -> Option<Affine> {
-        let form = self.forms.of(v);
-        form.all(&|v| !self.inside.contains(&v) || self.axes.iter().any(|a| a.index == v)).then_some(form)
+    /// Whether a form depends only on indices and values from outside of the nest.
+    fn known(&self, form: &Affine) -> bool {
+        form.all(&|v| !self.inside.contains(&v) || self.axes.iter().any(|a| a.index == v))
     }
 
     /// Whether a form depends on nothing in the nest.
@@ -355,8 +391,9 @@ impl PathWalk<'_> {
             Op::If(..) => s.op.blocks().into_iter().nth(n)?,
             op => {
                 let (l, trip) = comprehension(op)?;
-                let trip = self.known(trip)?;
-                self.axes.push(Axis { index: *l.body.params.first()?, trip });
+                let mut more = self.all(trip, Bin::Min);
+                let trip = more.remove(0);
+                self.axes.push(Axis { index: *l.body.params.first()?, trip, more, first: None });
                 &l.body
             }
         };
@@ -364,10 +401,57 @@ impl PathWalk<'_> {
         Some(b)
     }
 
+    /// The forms of which a variable is the minimum, or the maximum. A trip count may be the larger one of 0 and another
+    /// count, which is then as good.
+    fn all(&self, v: Var, op: Bin) -> Vec<Affine> {
+        let zero = |v: Var| self.forms.of(v) == Affine::constant(0);
+        match self.choices.get(&v) {
+            Some((of, x, y)) if *of == op => [self.all(*x, op), self.all(*y, op)].concat(),
+            Some((Bin::Max, x, y)) if op == Bin::Min && zero(*y) => self.all(*x, op),
+            Some((Bin::Max, x, y)) if op == Bin::Min && zero(*x) => self.all(*y, op),
+            _ => vec![self.forms.of(v)],
+        }
+    }
+
+    /// Lets indices of loops that begin at a maximum, of which the subscripts contain the sum, stand for the sum. `None` if
+    /// another variable of the nest remains in a subscript.
+    fn begin(&mut self, at: &mut [Affine]) -> Option<()> {
+        loop {
+            let other = |v: &&Var| self.inside.contains(v) && !self.axes.iter().any(|a| a.index == **v);
+            let Some(is) = at.iter().find_map(|form| form.terms.keys().find(other).copied()) else { return Some(()) };
+            let of = self.all(is, Bin::Max);
+            let natural = of.iter().any(|form| form.terms.is_empty() && form.constant >= 0);
+            let axis = self
+                .axes
+                .iter()
+                .position(|a| a.first.is_none() && at.iter().all(|form| form.factor(a.index) == form.factor(is)))?;
+            let index = self.axes[axis].index;
+            let elsewhere = self.axes.iter().any(|a| a.index != index && a.to().any(|form| form.factor(index) != 0));
+            if !natural || elsewhere || !of.iter().all(|form| self.known(form) && form.factor(index) == 0) {
+                return None;
+            }
+            let less = Affine::var(index).plus(-1, &Affine::var(is))?;
+            for form in &mut *at {
+                *form = form.with(index, &less)?;
+            }
+            let axis = &mut self.axes[axis];
+            axis.trip = axis.trip.plus(1, &Affine::var(is))?;
+            for form in &mut axis.more {
+                *form = form.plus(1, &Affine::var(is))?;
+            }
+            axis.first = Some(First { is, of });
+        }
+    }
+
     fn block(&mut self, b: &Block, target: usize) -> Option<()> {
         for s in &b.stmts {
             self.inside.extend(&s.outs);
             self.forms.note(self.f, s);
+            if let (Op::Bin(op @ (Bin::Min | Bin::Max), x, y), [v]) = (&s.op, &s.outs[..])
+                && *self.f.ty(*v) == Ty::I64
+            {
+                self.choices.insert(*v, (*op, *x, *y));
+            }
         }
         dependents(self.f, b, target).map(|_| ())
     }

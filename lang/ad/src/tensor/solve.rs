@@ -54,9 +54,13 @@ pub(super) fn solve(b: &mut Builder, site: &ReadSite) -> Option<Solution> {
                 IndexValue::Is(a) => a.clone(),
                 IndexValue::Part(..) => Affine::var(axis.index),
             };
-            let last = solution.substituted(&axis.trip)?.plus(-1, &Affine::constant(1))?;
-            conditions.push(value.clone());
-            conditions.push(last.plus(-1, &value)?);
+            for from in axis.from() {
+                conditions.push(value.plus(-1, &solution.substituted(&from)?)?);
+            }
+            for to in axis.to() {
+                let last = solution.substituted(to)?.plus(-1, &Affine::constant(1))?;
+                conditions.push(last.plus(-1, &value)?);
+            }
         }
     }
     solution.bounds(site, &mut conditions)?;
@@ -129,8 +133,13 @@ impl Solution {
         for (n, index) in left.iter().enumerate() {
             let settled = |v: Var| !left[n..].contains(&v);
             let axis = site.axes.iter().find(|a| a.index == *index)?;
-            conditions
-                .push(self.substituted(&axis.trip)?.plus(-1, &Affine::constant(1))?.plus(-1, &Affine::var(*index))?);
+            for from in axis.first.iter().flat_map(|first| &first.of) {
+                conditions.push(Affine::var(*index).plus(-1, &self.substituted(from)?)?);
+            }
+            for to in axis.to() {
+                let last = self.substituted(to)?.plus(-1, &Affine::constant(1))?;
+                conditions.push(last.plus(-1, &Affine::var(*index))?);
+            }
             let mut sum = Sum { index: *index, from: Vec::new(), to: Vec::new() };
             conditions.retain(|c| {
                 let (k, rest) = (c.factor(*index), c.without(*index));
