@@ -110,10 +110,7 @@ pub(crate) mod unzip_branches {
 
 /// Limits of `unzip::sink`.
 pub(crate) mod unzip_sink {
-    /// The cost of a division or a square root, in additions: 4 to 5 cycles for two lanes, beside 1.
-    pub const DIVISION: usize = 4;
-    /// The most work, in additions, that is done again for each iteration of a loop in a loop rather than storing and
-    /// reading a residual. With 9, a gradient over pairs of 1000 numbers takes 4.8 ms instead of 5.6, of 5000 numbers
-    /// 250 ms instead of 830. With 16, one over pairs of bodies, whose residuals stay in the cache, became 18 % slower.
-    pub const RECOMPUTED: usize = 10;
+    /// The most sums, differences and comparisons that are computed again for each iteration of a loop in a loop rather
+    /// than storing and reading a residual.
+    pub const RECOMPUTED: usize = 4;
 }

@@ -5,10 +5,10 @@
 //! half no longer computes it ([`sinks`]).
 //!
 //! In loops inside of loops, a residual is as large as the product of the trip counts, and what it is computed from is
-//! often smaller: `sum for i, j -> f (x[i] - x[j])` reads n numbers and would store n² for each residual. There a few
-//! operations are cheaper than the traffic, even if the primal half computes them too ([`recomputed`]).
+//! often smaller: `sum for i, j -> (x[i] - x[j]) ^ 2` reads n numbers and would store n² of them. There a few sums are
+//! cheaper than the traffic, even if the primal half computes them too ([`recomputed`]).
 
-use crate::limits::unzip_sink::{DIVISION, RECOMPUTED};
+use crate::limits::unzip_sink::RECOMPUTED;
 use adl_ir::rewrite::free;
 use adl_ir::rewrite::has_effect;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
@@ -28,7 +28,7 @@ pub(super) fn sinks(
     loop {
         // Statements that stay in the primal half may read candidates, which then stay too.
         read.extend(reads(f, primal, needs, &made));
-        let fewer = movable(f, primal, &is_cheap, &read, &|v| needs.contains(&v) || there(f, v));
+        let fewer = movable(f, primal, &|f, s, _| is_cheap(f, s), &read, &|v| needs.contains(&v) || there(f, v));
         if fewer == made {
             return made;
         }
@@ -40,7 +40,7 @@ pub(super) fn sinks(
 fn movable(
     f: &Function,
     b: &Block,
-    cheap: &dyn Fn(&Function, &Stmt) -> bool,
+    cheap: &dyn Fn(&Function, &Stmt, &HashSet<Var>) -> bool,
     read: &HashSet<Var>,
     there: &dyn Fn(Var) -> bool,
 ) -> HashSet<Var> {
@@ -50,7 +50,7 @@ fn movable(
         let [out] = s.outs.as_slice() else { continue };
         if matches!(s.op, Op::Lit(_)) {
             literals.insert(*out);
-        } else if !read.contains(out) && cheap(f, s) {
+        } else if !read.contains(out) && cheap(f, s, &literals) {
             let mut all = true;
             s.op.each_operand(&mut |v| all &= literals.contains(&v) || made.contains(&v) || there(v));
             if all {
@@ -69,7 +69,7 @@ pub(super) fn recomputed(
     needs: &HashSet<Var>,
     there: &dyn Fn(&Function, Var) -> bool,
 ) -> HashSet<Var> {
-    let candidates = movable(f, primal, &is_arithmetic, &HashSet::new(), &|v| needs.contains(&v) || there(f, v));
+    let candidates = movable(f, primal, &is_linear, &HashSet::new(), &|v| needs.contains(&v) || there(f, v));
     let by: HashMap<Var, &Stmt> = primal.stmts.iter().flat_map(|s| s.outs.iter().map(move |o| (*o, s))).collect();
     let mut out = HashSet::new();
     for residual in primal.stmts.iter().flat_map(|s| &s.outs).filter(|v| needs.contains(v) && candidates.contains(v)) {
@@ -78,7 +78,7 @@ pub(super) fn recomputed(
             // What the linear half reads anyway is not computed for this residual alone.
             let shared = v != *residual && needs.contains(&v) || out.contains(&v);
             if !shared && candidates.contains(&v) && more.insert(v) {
-                work += weight(&by[&v].op);
+                work += 1;
                 by[&v].op.each_operand(&mut |x| todo.push(x));
             }
         }
@@ -87,11 +87,6 @@ pub(super) fn recomputed(
         }
     }
     out
-}
-
-/// The cost of an operation, in additions.
-fn weight(op: &Op) -> usize {
-    if matches!(op, Op::Bin(Bin::Div, ..) | Op::Un(Un::Sqrt, _)) { DIVISION } else { 1 }
 }
 
 /// The variables that a block reads for its results, its effects, and for the variables in `needs` other than `gone`.
@@ -118,16 +113,15 @@ fn is_cheap(f: &Function, s: &Stmt) -> bool {
     cheap && s.outs.iter().all(|o| matches!(f.ty(*o).scalar(), Ty::F64 | Ty::F32))
 }
 
-/// Whether a statement is a Float operation or a comparison that is an instruction, and cannot fail.
-fn is_arithmetic(f: &Function, s: &Stmt) -> bool {
+/// Whether a statement is a comparison of Floats, a sum, a difference, or a multiple by a literal. A product of two
+/// numbers would cost its gradient more than the bound of *Differentiating a Tensor Language* (Theorem 6.35).
+fn is_linear(f: &Function, s: &Stmt, literals: &HashSet<Var>) -> bool {
     let floats = |v: &Var| matches!(f.ty(*v), Ty::F64 | Ty::F32);
     match &s.op {
         Op::Cmp(_, x, _) => floats(x),
         Op::Not(_) => true,
-        Op::Select(..) => s.outs.iter().all(floats),
-        Op::Bin(Bin::Min | Bin::Max | Bin::ScaleTangent, ..) | Op::Un(Un::Sqrt | Un::Abs | Un::Sign | Un::Relu, _) => {
-            s.outs.iter().all(floats)
-        }
-        _ => is_cheap(f, s) && s.outs.iter().all(floats),
+        Op::Bin(Bin::Add | Bin::Sub, ..) | Op::Un(Un::Neg, _) => s.outs.iter().all(floats),
+        Op::Bin(Bin::Mul, x, y) => s.outs.iter().all(floats) && [x, y].into_iter().any(|v| literals.contains(v)),
+        _ => false,
     }
 }
