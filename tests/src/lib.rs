@@ -72,6 +72,17 @@ impl Host for Memory {
     }
 }
 
+/// A program with blanks in the place of expressions at top level: what it defines has the same places.
+pub fn definitions(text: &str) -> String {
+    let (program, _) = adl_syntax::parse(Default::default(), text);
+    let mut bytes = text.as_bytes().to_vec();
+    for item in program.items.iter().filter(|i| matches!(i.kind, adl_syntax::ast::ItemKind::Expr(_))) {
+        let inside = &mut bytes[item.span.lo as usize..item.span.hi as usize];
+        inside.iter_mut().filter(|b| **b != b'\n').for_each(|b| *b = b' ');
+    }
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
 /// The repository's root.
 pub fn root() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

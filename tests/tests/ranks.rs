@@ -109,7 +109,7 @@ fn printed_types_of_programs_are_read_again() {
         }
         let text = std::fs::read_to_string(&path).unwrap();
         let (mut s, _) = adl_tests::session();
-        s.run_file("program.adl", text.as_bytes());
+        s.run_file("program.adl", adl_tests::definitions(&text).as_bytes());
         for name in names(&text) {
             count += 1;
             wrong.extend(read_again(&mut s, &name).map(|e| format!("{}: {e}", path.display())));

@@ -62,7 +62,7 @@ fn the_text_of_every_stage_reads_back_and_has_the_recorded_operations() {
         let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
         let text = std::fs::read_to_string(&path).unwrap();
         let (mut s, _) = session();
-        s.run_file(&path.file_name().unwrap().to_string_lossy(), text.as_bytes());
+        s.run_file(&path.file_name().unwrap().to_string_lossy(), adl_tests::definitions(&text).as_bytes());
         for name in names(&text) {
             for stage in ["spec", "jvp", "unzip", "transpose", "opt"] {
                 // Values, and functions that are not specialised, have no IR.
