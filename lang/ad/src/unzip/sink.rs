@@ -5,8 +5,8 @@
 //! half no longer computes it ([`sinks`]).
 //!
 //! In loops inside of loops, a residual is as large as the product of the trip counts, and what it is computed from is
-//! often smaller: `sum for i, j -> (x[i] - x[j]) ^ 2` reads n numbers and would store n² of them. There a few sums are
-//! cheaper than the traffic, even if the primal half computes them too ([`recomputed`]).
+//! often smaller: `sum for i, j -> (x[i] - x[j]) * (x[i] - x[j])` reads n numbers and would store n² differences. There
+//! a few sums are cheaper than the traffic, even if the primal half computes them too ([`recomputed`]).
 
 use crate::limits::unzip_sink::RECOMPUTED;
 use adl_ir::rewrite::free;
