@@ -12,12 +12,11 @@
 //!
 //! Each element is computed as before, so values have the same bits.
 
-use crate::limits::diagonals::{FEW, INTERVAL, ROOTS, SMALL};
-use adl_ir::rewrite::rename::{copy_all, free};
+use crate::limits::diagonals::{FEW, INTERVAL, ROOTS, SMALL, STEPS};
+use adl_ir::rewrite::rename::free;
 use adl_ir::rewrite::{is_pure, never_fails};
-use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var, Zeros};
+use adl_ir::{Block, Builder, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var, Zeros};
 use adl_prim::Bin;
-use adl_syntax::span::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Moves code out of nests. `fewest` is the number of operations for each array that is made, from which code is moved.
@@ -26,11 +25,11 @@ pub fn diagonals(f: &mut Function, zeros: Zeros, fewest: usize) -> bool {
         return false;
     }
     let mut body = std::mem::take(&mut f.body);
-    let mut nests = Nests { f, ints: HashMap::new(), levels: HashMap::new(), loops: Vec::new(), fewest, moved: false };
+    let b = Builder::on(std::mem::take(f));
+    let mut nests = Nests { b, ints: HashMap::new(), levels: HashMap::new(), loops: Vec::new(), fewest, moved: false };
     nests.block(&mut body);
-    let moved = nests.moved;
-    f.body = body;
-    moved
+    *f = Function { body, ..nests.b.func };
+    nests.moved
 }
 
 /// A loop around the current block.
@@ -62,8 +61,8 @@ struct Diagonal {
     roots: Vec<Var>,
 }
 
-struct Nests<'f> {
-    f: &'f mut Function,
+struct Nests {
+    b: Builder,
     /// The operations of Ints.
     ints: HashMap<Var, Op>,
     /// The number of loops around the binding of a variable. Those without an entry are bound outside of all loops.
@@ -73,14 +72,14 @@ struct Nests<'f> {
     moved: bool,
 }
 
-impl Nests<'_> {
+impl Nests {
     fn block(&mut self, body: &mut Block) {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
             let mut out = Vec::with_capacity(body.stmts.len());
             for mut s in std::mem::take(&mut body.stmts) {
                 self.levels.extend(s.outs.iter().map(|v| (*v, self.loops.len())));
                 if let (Op::Lit(Lit::I64(_)) | Op::Bin(..) | Op::Dim(..), [v]) = (&s.op, &s.outs[..])
-                    && *self.f.ty(*v) == Ty::I64
+                    && *self.b.func.ty(*v) == Ty::I64
                 {
                     self.ints.insert(*v, s.op.clone());
                 }
@@ -125,7 +124,7 @@ impl Nests<'_> {
                 && seen.insert(form.0.clone())
                 && let Some(diagonal) = self.diagonal(body, &form.0)
             {
-                position += self.moved(body, position, &diagonal).unwrap_or(0);
+                position += usize::from(self.moved(body, position, &diagonal));
             }
             position += 1;
         }
@@ -135,7 +134,7 @@ impl Nests<'_> {
     fn read(&self, s: &Stmt) -> Option<(Read, Form)> {
         let (Op::Index { a, at, shape: None }, [v]) = (&s.op, &s.outs[..]) else { return None };
         let [at] = at[..] else { return None };
-        if *self.f.ty(*v) != Ty::F64 {
+        if *self.b.func.ty(*v) != Ty::F64 {
             return None;
         }
         let form = self.form(at)?;
@@ -190,11 +189,11 @@ impl Nests<'_> {
         let mut read: HashSet<Var> = body.results.iter().chain(&body.lin_results).copied().collect();
         for (_, s) in body.stmts.iter().enumerate().filter(|(k, _)| found.stmts.binary_search(k).is_err()) {
             s.op.each_operand(&mut |v| _ = read.insert(v));
-            s.op.blocks().into_iter().for_each(|b| read.extend(free(self.f, b)));
+            s.op.blocks().into_iter().for_each(|b| read.extend(free(&self.b.func, b)));
         }
         let results = found.stmts.iter().map(|k| body.stmts[*k].outs[0]);
         found.roots = results.filter(|v| computed.contains(v) && read.contains(v)).collect();
-        let real = found.roots.iter().all(|v| *self.f.ty(*v) == Ty::F64);
+        let real = found.roots.iter().all(|v| *self.b.func.ty(*v) == Ty::F64);
         let needed = self.needed(body, &mut found);
         let work = needed.intersection(&computed).count();
         let few = (1..=ROOTS).contains(&found.roots.len());
@@ -209,8 +208,8 @@ impl Nests<'_> {
             all &= along.contains(&v) || !inside(&v);
         });
         let kind = matches!(s.op, Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Select(..));
-        let scalar = s.outs.iter().all(|v| matches!(self.f.ty(*v), Ty::F64 | Ty::Bool));
-        kind && some && all && scalar && s.lin_outs.is_empty() && is_pure(&s.op) && never_fails(self.f, &s.op)
+        let scalar = s.outs.iter().all(|v| matches!(self.b.func.ty(*v), Ty::F64 | Ty::Bool));
+        kind && some && all && scalar && s.lin_outs.is_empty() && is_pure(&s.op) && never_fails(&self.b.func, &s.op)
     }
 
     /// The variables from which the roots are computed. Other statements are dropped.
@@ -226,70 +225,72 @@ impl Nests<'_> {
         needed
     }
 
-    /// Computes a diagonal before its loop, and reads it in the block. Returns the number of statements that this adds
-    /// to the block.
-    fn moved(&mut self, body: &mut Block, position: usize, found: &Diagonal) -> Option<usize> {
-        let first = found.stmts.iter().find_map(|k| found.reads.get(&body.stmts[*k].outs[0]))?;
-        let (at, constant) = (first.at, first.constant);
-        let mut emit = Emit { out: Vec::new(), span: body.stmts[position].span };
-        let (mut from, last) =
-            (self.bound(at, false, found.level, &mut emit)?, self.bound(at, true, found.level, &mut emit)?);
-        let one = emit.int(self.f, 1);
-        let mut to = emit.bin(self.f, Bin::Add, last, one);
-        let mut read: Vec<(Var, i64)> = found.reads.values().map(|r| (r.array, r.constant - constant)).collect();
-        read.sort_unstable();
-        read.dedup();
-        for (array, ahead) in read {
-            let (begin, ahead) = (emit.int(self.f, -ahead), emit.int(self.f, ahead));
-            from = emit.bin(self.f, Bin::Max, from, begin);
-            let extent = emit.one(self.f, Op::Dim(array, 0), Ty::I64);
-            let end = emit.bin(self.f, Bin::Sub, extent, ahead);
-            to = emit.bin(self.f, Bin::Min, to, end);
-        }
-        let zero = emit.int(self.f, 0);
-        let count = emit.bin(self.f, Bin::Sub, to, from);
-        let count = emit.bin(self.f, Bin::Max, count, zero);
-        let arrays = self.computed(body, found, (from, count, constant), &mut emit);
-        self.loops[found.level - 1].before.append(&mut emit.out);
-        let place = self.f.fresh(Ty::I64, false);
+    /// Computes a diagonal before its loop, and reads it in the block. Returns whether the range of its sums is known.
+    fn moved(&mut self, body: &mut Block, position: usize, found: &Diagonal) -> bool {
+        let first = found.stmts.iter().find_map(|k| found.reads.get(&body.stmts[*k].outs[0]));
+        let Some(Read { at, constant, .. }) = first else { return false };
+        self.b.span = body.stmts[position].span;
+        self.b.open();
+        let range = self.range(found, (*at, *constant));
+        let arrays = range.map(|(from, count)| self.computed(body, found, (from, count, *constant)));
+        let mut before = self.b.close(Vec::new(), Vec::new()).stmts;
+        let (Some((from, _)), Some(arrays)) = (range, arrays) else { return false };
+        self.loops[found.level - 1].before.append(&mut before);
+        let place = self.b.func.fresh(Ty::I64, false);
         for (root, array) in found.roots.iter().zip(arrays) {
             let index = Op::Index { a: array, at: vec![place], shape: None };
             body.stmts.iter_mut().filter(|s| s.outs == [*root]).for_each(|s| s.op = index.clone());
         }
-        let op = Op::Bin(Bin::Sub, at, from);
-        body.stmts.insert(found.stmts[0], Stmt { op, outs: vec![place], lin_outs: Vec::new(), span: emit.span });
+        let op = Op::Bin(Bin::Sub, *at, from);
+        body.stmts.insert(found.stmts[0], Stmt { op, outs: vec![place], lin_outs: Vec::new(), span: self.b.span });
         self.moved = true;
-        Some(1)
+        true
+    }
+
+    /// The first sum at which all reads succeed, and the number of such sums. `at` is one of the subscripts, with its
+    /// constant.
+    fn range(&mut self, found: &Diagonal, (at, constant): (Var, i64)) -> Option<(Var, Var)> {
+        let mut steps = STEPS;
+        let mut from = self.bound(at, false, found.level, &mut steps)?;
+        let last = self.bound(at, true, found.level, &mut steps)?;
+        let one = self.b.int(1);
+        let mut to = self.b.bin(Bin::Add, last, one);
+        let mut read: Vec<(Var, i64)> = found.reads.values().map(|r| (r.array, r.constant - constant)).collect();
+        read.sort_unstable();
+        read.dedup();
+        for (array, ahead) in read {
+            let (begin, ahead) = (self.b.int(-ahead), self.b.int(ahead));
+            from = self.b.bin(Bin::Max, from, begin);
+            let extent = self.b.dim(array, 0);
+            let end = self.b.bin(Bin::Sub, extent, ahead);
+            to = self.b.bin(Bin::Min, to, end);
+        }
+        let zero = self.b.int(0);
+        let count = self.b.bin(Bin::Sub, to, from);
+        Some((from, self.b.bin(Bin::Max, count, zero)))
     }
 
     /// Emits the loop that computes the roots at `count` sums from `from` on.
-    fn computed(
-        &mut self,
-        body: &Block,
-        found: &Diagonal,
-        (from, count, constant): (Var, Var, i64),
-        emit: &mut Emit,
-    ) -> Vec<Var> {
-        let k = self.f.fresh(Ty::I64, false);
-        let before = std::mem::take(&mut emit.out);
-        let sum = emit.bin(self.f, Bin::Add, k, from);
-        let stmts: Vec<Stmt> = found.stmts.iter().map(|k| body.stmts[*k].clone()).collect();
-        let mut block = Block { params: vec![k], stmts, results: found.roots.clone(), ..Block::default() };
-        for s in &mut block.stmts {
-            if let (Op::Index { at, .. }, Some(read)) = (&mut s.op, found.reads.get(&s.outs[0])) {
+    fn computed(&mut self, body: &Block, found: &Diagonal, (from, count, constant): (Var, Var, i64)) -> Vec<Var> {
+        self.b.open();
+        let k = self.b.param(Ty::I64);
+        let sum = self.b.bin(Bin::Add, k, from);
+        let mut names = HashMap::new();
+        for position in &found.stmts {
+            let s = &body.stmts[*position];
+            let mut copy = self.b.copy_stmt(s, &mut names);
+            if let (Op::Index { at, .. }, Some(read)) = (&mut copy.op, found.reads.get(&s.outs[0])) {
                 let ahead = read.constant - constant;
                 *at = vec![if ahead == 0 {
                     sum
                 } else {
-                    let ahead = emit.int(self.f, ahead);
-                    emit.bin(self.f, Bin::Add, sum, ahead)
+                    let ahead = self.b.int(ahead);
+                    self.b.bin(Bin::Add, sum, ahead)
                 }];
             }
+            self.b.push(copy);
         }
-        block.stmts.splice(0..0, std::mem::replace(&mut emit.out, before));
-        let block = copy_all(self.f, &block);
-        let arrays: Vec<Var> = found.roots.iter().map(|_| self.f.fresh(Ty::F64.array(1), false)).collect();
-        let trips = self.f.fresh(Ty::I64, false);
+        let block = self.b.close(found.roots.iter().map(|v| names[v]).collect(), Vec::new());
         let ir_loop = Loop {
             trip: Trip::Count(count),
             reverse: false,
@@ -297,48 +298,49 @@ impl Nests<'_> {
             lin_init: Vec::new(),
             xs: Vec::new(),
             lin_xs: Vec::new(),
-            outs: vec![Out::Collect; arrays.len()],
+            outs: vec![Out::Collect; found.roots.len()],
             lin_outs: Vec::new(),
             body: block,
         };
-        let outs = arrays.iter().copied().chain([trips]).collect();
-        emit.out.push(Stmt { op: Op::Loop(Box::new(ir_loop)), outs, lin_outs: Vec::new(), span: emit.span });
+        let mut tys = vec![Ty::F64.array(1); found.roots.len()];
+        tys.push(Ty::I64);
+        let (mut arrays, _) = self.b.emit(Op::Loop(Box::new(ir_loop)), &tys, &[]);
+        arrays.truncate(found.roots.len());
         arrays
     }
 
     /// The largest value of an Int in the loops from a level on, or the smallest, by interval arithmetic.
-    fn bound(&mut self, v: Var, largest: bool, level: usize, emit: &mut Emit) -> Option<Var> {
+    /// At most `steps` variables are looked at.
+    fn bound(&mut self, v: Var, largest: bool, level: usize, steps: &mut usize) -> Option<Var> {
         if self.level(v) < level {
-            return Some(self.moderate(v, emit));
+            return Some(self.moderate(v));
         }
-        if emit.out.len() > 8 * INTERVAL {
-            return None;
-        }
+        *steps = steps.checked_sub(1)?;
         if let Some(around) = self.loops.iter().position(|l| l.index == v) {
             if !largest {
-                return Some(emit.int(self.f, 0));
+                return Some(self.b.int(0));
             }
-            let trip = self.bound(self.loops[around].trip, true, level, emit)?;
-            let one = emit.int(self.f, 1);
-            return Some(emit.bin(self.f, Bin::Sub, trip, one));
+            let trip = self.bound(self.loops[around].trip, true, level, steps)?;
+            let one = self.b.int(1);
+            return Some(self.b.bin(Bin::Sub, trip, one));
         }
         let op = self.ints.get(&v)?.clone();
         match op {
-            Op::Lit(Lit::I64(n)) => (n.abs() < SMALL).then(|| emit.int(self.f, n)),
+            Op::Lit(Lit::I64(n)) => (n.abs() < SMALL).then(|| self.b.int(n)),
             Op::Bin(op @ (Bin::Add | Bin::Sub), x, y) => {
-                let x = self.bound(x, largest, level, emit)?;
-                let y = self.bound(y, largest == (op == Bin::Add), level, emit)?;
-                Some(emit.bin(self.f, op, x, y))
+                let x = self.bound(x, largest, level, steps)?;
+                let y = self.bound(y, largest == (op == Bin::Add), level, steps)?;
+                Some(self.b.bin(op, x, y))
             }
             Op::Bin(op @ (Bin::Min | Bin::Max), x, y) => {
                 // A range that is known when it is compiled may be a little larger.
                 let few = |v: &Var| matches!(self.ints.get(v), Some(Op::Lit(Lit::I64(n))) if n.abs() <= FEW);
                 if let (true, Some(v)) = (largest == (op == Bin::Min), [x, y].into_iter().find(few)) {
-                    return self.bound(v, largest, level, emit);
+                    return self.bound(v, largest, level, steps);
                 }
-                let both = (self.bound(x, largest, level, emit), self.bound(y, largest, level, emit));
+                let both = (self.bound(x, largest, level, steps), self.bound(y, largest, level, steps));
                 match both {
-                    (Some(x), Some(y)) => Some(emit.bin(self.f, op, x, y)),
+                    (Some(x), Some(y)) => Some(self.b.bin(op, x, y)),
                     (Some(x), None) | (None, Some(x)) if largest == (op == Bin::Min) => Some(x),
                     _ => None,
                 }
@@ -348,13 +350,13 @@ impl Nests<'_> {
     }
 
     /// An Int from outside, so far from the largest Ints that sums do not overflow. Any other one leads out of arrays.
-    fn moderate(&mut self, v: Var, emit: &mut Emit) -> Var {
+    fn moderate(&mut self, v: Var) -> Var {
         if self.is_moderate(v, INTERVAL) {
             return v;
         }
-        let (low, high) = (emit.int(self.f, -SMALL), emit.int(self.f, SMALL));
-        let v = emit.bin(self.f, Bin::Max, v, low);
-        emit.bin(self.f, Bin::Min, v, high)
+        let (low, high) = (self.b.int(-SMALL), self.b.int(SMALL));
+        let v = self.b.bin(Bin::Max, v, low);
+        self.b.bin(Bin::Min, v, high)
     }
 
     fn is_moderate(&self, v: Var, deep: usize) -> bool {
@@ -366,27 +368,5 @@ impl Nests<'_> {
             }
             _ => false,
         }
-    }
-}
-
-/// Emits statements.
-struct Emit {
-    out: Vec<Stmt>,
-    span: Span,
-}
-
-impl Emit {
-    fn one(&mut self, f: &mut Function, op: Op, ty: Ty) -> Var {
-        let v = f.fresh(ty, false);
-        self.out.push(Stmt { op, outs: vec![v], lin_outs: Vec::new(), span: self.span });
-        v
-    }
-
-    fn int(&mut self, f: &mut Function, n: i64) -> Var {
-        self.one(f, Op::Lit(Lit::I64(n)), Ty::I64)
-    }
-
-    fn bin(&mut self, f: &mut Function, op: Bin, x: Var, y: Var) -> Var {
-        self.one(f, Op::Bin(op, x, y), Ty::I64)
     }
 }

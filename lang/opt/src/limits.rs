@@ -63,6 +63,8 @@ pub(crate) mod diagonals {
     pub const ROOTS: usize = 4;
     /// Largest number of terms of a sum of indices, and depth of what it is computed from.
     pub const INTERVAL: usize = 8;
+    /// Largest number of variables that are looked at to bound a sum of indices.
+    pub const STEPS: usize = 64;
     /// Largest literal that alone bounds an index that is below other Ints too.
     pub const FEW: i64 = 64;
     /// Bound of constants in sums of indices.

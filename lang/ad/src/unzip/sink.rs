@@ -73,16 +73,15 @@ pub(super) fn recomputed(
     let by: HashMap<Var, &Stmt> = primal.stmts.iter().flat_map(|s| s.outs.iter().map(move |o| (*o, s))).collect();
     let mut out = HashSet::new();
     for residual in primal.stmts.iter().flat_map(|s| &s.outs).filter(|v| needs.contains(v) && candidates.contains(v)) {
-        let (mut work, mut todo, mut more) = (0, vec![*residual], HashSet::new());
+        let (mut todo, mut more) = (vec![*residual], HashSet::new());
         while let Some(v) = todo.pop() {
             // What the linear half reads anyway is not computed for this residual alone.
             let shared = v != *residual && needs.contains(&v) || out.contains(&v);
             if !shared && candidates.contains(&v) && more.insert(v) {
-                work += 1;
                 by[&v].op.each_operand(&mut |x| todo.push(x));
             }
         }
-        if work <= RECOMPUTED {
+        if more.len() <= RECOMPUTED {
             out.extend(more);
         }
     }
