@@ -53,31 +53,48 @@ mod scan_loops;
 mod shims;
 mod strip_runner;
 mod unit;
+mod wide;
 mod word_conversion;
 
 use adl_interp::ir::native::{Compiler, Listing, LoweredIr, Native};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
+/// The vectors of loops that are run several iterations at a time. Results do not depend on them.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Vectors {
+    /// As many lanes as the processor has.
+    #[default]
+    Widest,
+    /// Two lanes.
+    Short,
+}
+
 #[derive(Default)]
 struct Jit {
+    vectors: Vectors,
     /// Detected at the first compilation.
     target: OnceCell<Result<module::Target, String>>,
 }
 
 impl Compiler for Jit {
     fn compile(&self, source: &LoweredIr, at: u32) -> Result<Rc<dyn Native>, String> {
-        let target = self.target.get_or_init(module::Target::new);
+        let target = self.target.get_or_init(|| module::Target::new(self.vectors));
         module::compile(target.as_ref().map_err(Clone::clone)?, source, at)
     }
 
     fn listing(&self, source: &LoweredIr, at: u32, form: Listing) -> Result<String, String> {
-        let target = self.target.get_or_init(module::Target::new);
+        let target = self.target.get_or_init(|| module::Target::new(self.vectors));
         module::listing(target.as_ref().map_err(Clone::clone)?, source, at, form)
     }
 }
 
 /// The compiler for this machine.
 pub fn compiler() -> Rc<dyn Compiler> {
-    Rc::new(Jit::default())
+    compiler_with(Vectors::Widest)
+}
+
+/// The compiler for this machine, with these vectors.
+pub fn compiler_with(vectors: Vectors) -> Rc<dyn Compiler> {
+    Rc::new(Jit { vectors, target: OnceCell::new() })
 }

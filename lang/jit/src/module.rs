@@ -5,6 +5,7 @@ use crate::handle::HandlePool;
 use crate::limits::module::{INSTRUCTION, LARGE, MARGIN, MAX_STACK, MOST, STACK};
 use crate::runtime::{Ctx, Tables, WordKind};
 use crate::unit::Unit;
+use crate::{Vectors, wide};
 use adl_interp::error::{Error, Res, codes};
 use adl_interp::fault;
 use adl_interp::ir::boxes;
@@ -31,12 +32,18 @@ pub(crate) struct Target {
     isa: OwnedTargetIsa,
     /// The same machine with single-pass register allocation, for large functions.
     one_pass: OwnedTargetIsa,
+    /// Whether kernels have vectors of eight lanes.
+    wide: bool,
 }
 
 impl Target {
     /// The host machine.
-    pub fn new() -> Result<Target, String> {
-        Ok(Target { isa: machine("backtracking", cfg!(debug_assertions))?, one_pass: machine("single_pass", false)? })
+    pub fn new(vectors: Vectors) -> Result<Target, String> {
+        Ok(Target {
+            isa: machine("backtracking", cfg!(debug_assertions))?,
+            one_pass: machine("single_pass", false)?,
+            wide: vectors == Vectors::Widest && wide::is_available(),
+        })
     }
 
     /// The settings with which a function is compiled.
@@ -165,6 +172,8 @@ struct CompileJob {
     /// Its name in listings, if it is listed.
     name: Option<String>,
     func: ir::Function,
+    /// Whether [`crate::wide`] compiles it.
+    wide: bool,
 }
 
 /// The machine code of one function.
@@ -185,7 +194,7 @@ fn define(
     texts: &mut Option<Texts>,
 ) -> Result<(FuncId, Frames), String> {
     let text = |e: ModuleError| format!("{e:?}");
-    let (mut jobs, entry) = emitted(module, unit, tables)?;
+    let (mut jobs, entry) = emitted(module, target.wide, unit, tables)?;
     let weight = jobs.iter().map(|j| j.func.dfg.num_insts()).sum::<usize>() * INSTRUCTION;
     let frames = jobs
         .iter()
@@ -209,7 +218,12 @@ fn define(
 }
 
 /// All functions of a unit, and which one they are entered through.
-fn emitted(module: &mut JITModule, unit: &Unit, tables: &mut Tables) -> Result<(Vec<CompileJob>, FuncId), String> {
+fn emitted(
+    module: &mut JITModule,
+    wide: bool,
+    unit: &Unit,
+    tables: &mut Tables,
+) -> Result<(Vec<CompileJob>, FuncId), String> {
     let text = |e: ModuleError| format!("{e:?}");
     let conv = if unit.tail_calls { CallConv::Tail } else { module.isa().default_call_conv() };
     let mut ids = Vec::new();
@@ -222,7 +236,7 @@ fn emitted(module: &mut JITModule, unit: &Unit, tables: &mut Tables) -> Result<(
         let mut func =
             ir::Function::with_name_signature(UserFuncName::user(0, ids[me].as_u32()), emit::signature(function, conv));
         emit::function(
-            &mut emit::Job { module, unit, ids: &ids, tables, rare: &mut rare, kernels: &mut kernels, me },
+            &mut emit::Job { module, unit, ids: &ids, tables, rare: &mut rare, kernels: &mut kernels, wide, me },
             function,
             &mut func,
             &mut shared,
@@ -231,12 +245,13 @@ fn emitted(module: &mut JITModule, unit: &Unit, tables: &mut Tables) -> Result<(
         if size > MOST {
             return Err(crate::unit::too_large(&unit.funcs[0]));
         }
-        jobs.push(CompileJob { id: ids[me], name: Some(function.name.clone()), func });
+        jobs.push(CompileJob { id: ids[me], name: Some(function.name.clone()), func, wide: false });
     }
-    jobs.extend(kernels.into_iter().map(|(id, func)| CompileJob {
-        id,
+    jobs.extend(kernels.into_iter().map(|k| CompileJob {
+        id: k.id,
         name: Some("some iterations of a loop".to_owned()),
-        func,
+        func: k.func,
+        wide: k.wide,
     }));
     for (args, id) in rare.all() {
         let mut func = ir::Function::with_name_signature(
@@ -244,7 +259,7 @@ fn emitted(module: &mut JITModule, unit: &Unit, tables: &mut Tables) -> Result<(
             Signature::new(module.isa().default_call_conv()),
         );
         emit::rare_function(module, *args, &mut func, &mut shared);
-        jobs.push(CompileJob { id: *id, name: None, func });
+        jobs.push(CompileJob { id: *id, name: None, func, wide: false });
     }
     if let Some((id, call)) = rare.releases() {
         let mut func = ir::Function::with_name_signature(
@@ -252,7 +267,7 @@ fn emitted(module: &mut JITModule, unit: &Unit, tables: &mut Tables) -> Result<(
             Signature::new(module.isa().default_call_conv()),
         );
         emit::release_function(module, call, &mut func, &mut shared);
-        jobs.push(CompileJob { id, name: None, func });
+        jobs.push(CompileJob { id, name: None, func, wide: false });
     }
     let entry = entered(module, &unit.funcs[0], ids[0], &mut shared).map_err(text)?;
     let id = entry.id;
@@ -273,7 +288,7 @@ fn entered(
     let entry = module.declare_function("entry", Linkage::Export, &sig)?;
     let mut func = ir::Function::with_name_signature(UserFuncName::user(0, entry.as_u32()), sig);
     emit::entry(module, f, id, &mut func, shared);
-    Ok(CompileJob { id: entry, name: None, func })
+    Ok(CompileJob { id: entry, name: None, func, wide: false })
 }
 
 /// Compiles a function to machine code, and to text if a listing is requested.
@@ -281,6 +296,13 @@ fn machine_code(target: &Target, job: CompileJob, form: Option<Listing>) -> Resu
     fault::point(fault::Point::Compiler);
     let isa = target.isa_for(&job.func);
     let mut ctx = Context::for_function(job.func);
+    if job.wide {
+        ctx.optimize(isa, &mut ControlPlane::default()).map_err(|e| format!("{e:?}"))?;
+        let (bytes, listed) = wide::compile(&ctx.func, form == Some(Listing::Asm))?;
+        let listed = if form == Some(Listing::Clif) { ctx.func.display().to_string() } else { listed };
+        let text = job.name.filter(|_| form.is_some()).map_or_else(String::new, |name| headed(&name, &listed));
+        return Ok(CompiledFunction { id: job.id, alignment: 64, bytes, relocs: Vec::new(), text });
+    }
     ctx.set_disasm(form == Some(Listing::Asm));
     let code = ctx.compile(isa, &mut ControlPlane::default()).map_err(|e| format!("{:?}", e.inner))?;
     let (alignment, bytes) = (u64::from(code.buffer.alignment), code.code_buffer().to_vec());
@@ -288,12 +310,16 @@ fn machine_code(target: &Target, job: CompileJob, form: Option<Listing>) -> Resu
         Listing::Asm => ctx.compiled_code().and_then(|c| c.vcode.clone()).unwrap_or_default(),
         Listing::Clif => ctx.func.display().to_string(),
     };
-    let text =
-        job.name.zip(form).map_or_else(String::new, |(name, form)| format!("; {name}\n{}\n", shown(form).trim_end()));
+    let text = job.name.zip(form).map_or_else(String::new, |(name, form)| headed(&name, &shown(form)));
     let relocs = ctx.compiled_code().map_or_else(Vec::new, |c| {
         c.buffer.relocs().iter().map(|r| ModuleReloc::from_mach_reloc(r, &ctx.func, job.id)).collect()
     });
     Ok(CompiledFunction { id: job.id, alignment, bytes, relocs, text })
+}
+
+/// The listing of a function below its name.
+fn headed(name: &str, listed: &str) -> String {
+    format!("; {name}\n{}\n", listed.trim_end())
 }
 
 impl Native for Compiled {

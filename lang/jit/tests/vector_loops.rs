@@ -3,11 +3,12 @@
 
 use crate::common;
 
-use adl_interp::value::{Buf, Shape, Value, array};
+use adl_interp::value::{Array, Buf, Shape, Value, array};
 use adl_ir::generate::rng::Rng;
 use adl_ir::{FnId, Program};
-use common::both;
+use common::with_all_vectors as both;
 use std::fmt::Write;
+use std::rc::Rc;
 
 pub fn program(text: &str) -> (Program, FnId) {
     let p = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -449,5 +450,78 @@ fn rows_that_are_read_again_are_the_interpreters() {
         let (p, f) = program(text);
         let none = [Value::Int(n as i64), vector(n, 3), vector(0, 11), Value::Int(0), matrix(n, 0, 7)];
         assert_eq!(both(&p, f, &none).is_err(), n > 0);
+    }
+}
+
+/// More numbers than there are registers, across calls of functions, and selections by masks.
+#[test]
+fn many_numbers_at_once_are_the_interpreters() {
+    for (count, call) in [(12, false), (40, false), (70, false), (40, true), (70, true)] {
+        let mut body = String::new();
+        for k in 0..count {
+            let _ = writeln!(body, "v{}: f64 = index v1 [v{}]", 100 + k, 20 + k % 40);
+            let _ = writeln!(body, "v{}: f64 = mul v{} v11", 200 + k, 100 + k);
+            let _ = writeln!(body, "v{}: bool = lt v{} v3", 300 + k, 200 + k);
+            let _ = writeln!(body, "v{}: f64 = select v{} v{} v11", 400 + k, 300 + k, 200 + k);
+        }
+        let sine = if call { "v90: f64 = exp v11" } else { "v90: f64 = sqrt v11" };
+        let mut sums = String::from("v500: f64 = add v90 v400\n");
+        for k in 1..count {
+            let _ = writeln!(sums, "v{}: f64 = sub v{} v{}", 500 + k, 400 + k, 499 + k);
+        }
+        let at: String = (0..40).map(|k| format!("v{}: i64 = {k}\n", 20 + k)).collect();
+        let text = format!(
+            "fn f0 f (v0: i64, v1: []f64, v2: []f64, v3: f64) -> ([]f64, f64) {{
+              {at}
+              v5: []f64, v6: f64, v9: i64 = loop for v0 over (v2) out (collect, sum) (v10: i64, v11: f64) {{
+                v12: f64, v13: i64 = loop for v0 out (sum) (v14: i64) {{
+                  {body} {sine} {sums}
+                  return v{}
+                }}
+                return v12, v11
+              }}
+              return v5, v6
+            }}",
+            499 + count
+        );
+        for n in [16, 17, 31, 70] {
+            check(&text, &[Value::Int(n), vector(100, 3), vector(n as usize, 5), Value::Float(0.25)]);
+        }
+    }
+}
+
+/// Elements that are Bools or Ints, read forwards, backwards, by steps and at one place.
+#[test]
+fn elements_that_are_no_floats_are_the_interpreters() {
+    for reads in ["v10", "v13", "v14", "v15"] {
+        for reverse in ["", "reverse "] {
+            let text = format!(
+                "fn f0 f (v0: i64, v1: []bool, v2: []i64, v3: []f64) -> ([]f64, []bool, f64) {{
+                  v4: i64 = 199
+                  v5: i64 = 3
+                  v6: f64 = 0.5
+                  v20: f64, v7: []f64, v8: []bool, v9: i64 = loop for v0 {reverse}carry (v6) over (v3) out (collect, collect) (v10: i64, v21: f64, v11: f64) {{
+                    v13: i64 = sub v4 v10
+                    v14: i64 = mul v5 v10
+                    v15: i64 = sub v5 v5
+                    v16: bool = index v1 [{reads}]
+                    v17: i64 = index v2 [{reads}]
+                    v18: f64 = to_f64 v17
+                    v19: f64 = select v16 v18 v11
+                    v22: f64 = add v21 v19
+                    return v22, v19, v16
+                  }}
+                  return v7, v8, v20
+                }}"
+            );
+            for n in [16, 17, 25, 65] {
+                let bools = Value::Array(Rc::new(Array::new(
+                    vec![200].into(),
+                    Buf::Bool((0..200).map(|k| k % 3 != 1).collect()),
+                )));
+                let ints = array::ints((0..200).map(|k| k * k - 7 * k).collect());
+                check(&text, &[Value::Int(n), bools, ints, vector(n as usize, 5)]);
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::vector_loops::{ITERATIONS, check, matrix, vector};
 
 use adl_interp::value::{Value, array};
 use adl_ir::FnId;
-use common::both;
+use common::with_all_vectors as both;
 
 /// Lengths of rows: one element, fewer than a vector step has lanes, more, the most that are stored, and more.
 const LENGTHS: [usize; 8] = [1, 2, 5, 8, 33, 70, 256, 257];

@@ -59,9 +59,19 @@ pub(crate) struct Job<'a> {
     /// Out-of-line functions for cold calls.
     pub rare: &'a mut ColdCalls,
     /// Kernels of vectorised loops, which are still to be defined.
-    pub kernels: &'a mut Vec<(FuncId, ir::Function)>,
+    pub kernels: &'a mut Vec<KernelCode>,
+    /// Whether kernels have vectors of eight lanes.
+    pub wide: bool,
     /// The function's index in the unit.
     pub me: usize,
+}
+
+/// A kernel of a vectorised loop.
+pub(crate) struct KernelCode {
+    pub id: FuncId,
+    pub func: ir::Function,
+    /// Whether it has vectors of eight lanes, so that [`crate::wide`] compiles it.
+    pub wide: bool,
 }
 
 /// The machine type of a variable.

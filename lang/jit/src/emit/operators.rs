@@ -122,7 +122,7 @@ impl Emit<'_, '_, '_> {
 
     /// Negation. The sign bits of all lanes are a value of their own, which is made once outside of a loop.
     fn negated(&mut self, x: Value) -> Value {
-        if self.b.func.dfg.value_type(x) != types::F64X2 {
+        if !self.b.func.dfg.value_type(x).is_vector() {
             return self.b.ins().fneg(x);
         }
         let sign = self.constant_like(-0.0, x);

@@ -9,6 +9,7 @@ use adl_interp::upcalls::RunsLowered;
 use adl_interp::value::{Buf, Value};
 use adl_interp::vm::Machine;
 use adl_ir::{FnId, Program};
+use adl_jit::Vectors;
 use std::rc::Rc;
 
 pub fn machine() -> Machine {
@@ -16,7 +17,11 @@ pub fn machine() -> Machine {
 }
 
 pub fn compile(p: &Program, f: FnId) -> Rc<dyn Native> {
-    let made = Linker::default().native(p, f, &*adl_jit::compiler());
+    compile_with(p, f, Vectors::Widest)
+}
+
+fn compile_with(p: &Program, f: FnId, vectors: Vectors) -> Rc<dyn Native> {
+    let made = Linker::default().native(p, f, &*adl_jit::compiler_with(vectors));
     made.unwrap_or_else(|e| panic!("{e}\n{}", adl_ir::print::program(p, adl_ir::print::Style::PLAIN)))
 }
 
@@ -65,9 +70,24 @@ pub fn same(a: &Value, b: &Value) -> bool {
 /// Runs a function both ways, once with shared and once with unshared arguments. Results must be bit-identical, or the
 /// errors equal.
 pub fn both(program: &Program, id: FnId, args: &[Value]) -> Res<Vec<Value>> {
+    natively(program, id, args, &[(Vectors::Widest, false), (Vectors::Widest, true)])
+}
+
+/// [`both`], and also with short vectors, which processors with wide ones use nowhere else.
+pub fn with_all_vectors(program: &Program, id: FnId, args: &[Value]) -> Res<Vec<Value>> {
+    natively(program, id, args, &[(Vectors::Widest, false), (Vectors::Widest, true), (Vectors::Short, true)])
+}
+
+/// Compares each of these native runs with the interpreter: vectors, whether arguments are unshared.
+fn natively(program: &Program, id: FnId, args: &[Value], runs: &[(Vectors, bool)]) -> Res<Vec<Value>> {
     let want = interpreted(program, id, args.to_vec());
-    let code = compile(program, id);
-    for own in [false, true] {
+    let mut compiled: Option<(Vectors, Rc<dyn Native>)> = None;
+    for &(vectors, own) in runs {
+        let code = match &compiled {
+            Some((before, code)) if *before == vectors => code.clone(),
+            _ => compile_with(program, id, vectors),
+        };
+        compiled = Some((vectors, code.clone()));
         let given = if own { args.iter().map(copy).collect() } else { args.to_vec() };
         match (code.run(&mut machine(), given), &want) {
             (Ok(got), Ok(want)) => {

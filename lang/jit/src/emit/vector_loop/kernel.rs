@@ -1,8 +1,8 @@
 //! The kernel of a vectorised loop: `(words, first iteration, number of iterations, scratch)`. It runs several
 //! iterations at a time, then the rest one by one.
 //!
-//! A loop-invariant number is a scalar; other numbers are vectors of two lanes, several of which are processed side by
-//! side. Branches are if-converted: both arms are computed, and results are selected. An arm that is not taken adds -0,
+//! A loop-invariant number is a scalar; other numbers are vectors of two or eight lanes ([`Vectors`]), several of which
+//! are processed side by side. Branches are if-converted: both arms are computed, and results are selected. An arm that is not taken adds -0,
 //! which is exact. Scratch memory starts with the totals, followed by buffers for the terms of sums, the buffers of the
 //! stages ([`super::libm_stages`]), hoisted functions ([`hoisted`]), and rows ([`super::rows`]).
 
@@ -15,7 +15,7 @@ mod stored_rows;
 mod totals;
 
 use super::super::state::{EmitSite, FunctionFrame, HeldValues, LoopNest};
-use super::super::{Emit, LOOSE, TRUSTED, machine_type};
+use super::super::{Emit, KernelCode, LOOSE, TRUSTED, machine_type};
 use super::libm_stages::{self, MathFunction, Stages};
 use super::plan::{At, Carry, Int, Node, VarClass, VectorPlan};
 pub(super) use crate::limits::emit_vector_loop_kernel::STRIP;
@@ -49,11 +49,26 @@ pub(super) struct KernelJob<'k> {
     pub totals: &'k [Total],
     /// Whether the loop index decreases.
     pub falls: bool,
+    pub vectors: Vectors,
+}
+
+/// The vectors of a kernel.
+#[derive(Clone, Copy)]
+pub(super) struct Vectors {
+    /// The type of one: two lanes as everywhere, or eight if the processor has these ([`crate::wide`]).
+    pub ty: ir::Type,
     /// The number of vectors processed side by side.
     pub side: usize,
 }
 
-/// A number in the iterations of one vector step: a scalar for all of them, or two lanes per vector.
+impl Vectors {
+    /// The number of iterations of a vector step.
+    pub fn iterations(self) -> i64 {
+        self.side as i64 * i64::from(self.ty.lane_count())
+    }
+}
+
+/// A number in the iterations of one vector step: a scalar for all of them, or a lane of a vector for each.
 #[derive(Clone)]
 enum LaneValue {
     One(Value),
@@ -128,7 +143,8 @@ pub(super) fn define(outer: &mut Emit, kernel_job: &KernelJob) -> Option<FuncId>
     kernel.whole();
     kernel.e.b.seal_all_blocks();
     kernel.e.b.finalize(config);
-    outer.job.kernels.push((id, func));
+    let wide = kernel_job.vectors.ty == types::F64X8;
+    outer.job.kernels.push(KernelCode { id, func, wide });
     Some(id)
 }
 
@@ -171,9 +187,10 @@ impl Kernel<'_, '_, '_, '_> {
         for stage in 0..=self.k.stages.last() {
             self.stage = stage;
             if loops || !self.is_last() {
-                let zero = self.e.int(0);
-                let k = self.trip(zero, self.k.side);
-                self.trip(k, 0);
+                let mut at = self.e.int(0);
+                for side in self.sides() {
+                    at = self.trip(at, side);
+                }
             }
             let k = self.k;
             k.stages.calls.iter().filter(|c| c.stage == stage).for_each(|c| self.call(c));
@@ -188,7 +205,7 @@ impl Kernel<'_, '_, '_, '_> {
     /// Emits a loop over iterations from `k` on, as many per step as there are lanes. Returns the position at which it
     /// stopped.
     fn trip(&mut self, k: Value, side: usize) -> Value {
-        let lanes = (2 * side as i64).max(1);
+        let lanes = Vectors { side, ..self.k.vectors }.iterations().max(1);
         let before = [&[k], &self.sums_of(side)[..]].concat();
         let (header, vals) = self.e.header(&before);
         self.set_sums(side, &vals[1..]);
@@ -270,18 +287,68 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
+    /// The numbers of vectors side by side of the loops over the iterations, one after the other.
+    fn sides(&self) -> SmallVec<[usize; 3]> {
+        match self.k.vectors {
+            Vectors { ty: types::F64X8, side } if side > 1 => SmallVec::from_slice(&[side, 1, 0]),
+            Vectors { side, .. } => SmallVec::from_slice(&[side, 0]),
+        }
+    }
+
+    /// The type of a vector.
+    fn vector(&self) -> ir::Type {
+        self.k.vectors.ty
+    }
+
+    /// The number of iterations of the current vector step; 0 in the loop over single iterations.
+    fn iterations(&self) -> usize {
+        self.side * self.vector().lane_count() as usize
+    }
+
+    /// The offset in bytes of a vector among those side by side.
+    fn offset(&self, u: usize) -> i32 {
+        u as i32 * self.vector().bytes() as i32
+    }
+
+    /// Loads a vector of those side by side.
+    fn load_vector(&mut self, at: Value, u: usize) -> Value {
+        let (ty, offset) = (self.vector(), self.offset(u));
+        self.e.b.ins().load(ty, LOOSE, at, offset)
+    }
+
+    fn store_vector(&mut self, x: Value, at: Value, u: usize) {
+        let offset = self.offset(u);
+        self.e.b.ins().store(LOOSE, x, at, offset);
+    }
+
+    /// A vector from the elements of its lanes.
+    fn vector_of(&mut self, ty: ir::Type, x: &[Value]) -> Value {
+        let first = self.e.b.ins().scalar_to_vector(ty, x[0]);
+        (1..).zip(&x[1..]).fold(first, |v, (lane, x)| self.e.b.ins().insertlane(v, *x, lane))
+    }
+
+    /// The elements of all lanes.
+    fn lanes_of<V: FromIterator<Value>>(&mut self, vectors: &[Value]) -> V {
+        let per = self.vector().lane_count() as u8;
+        vectors
+            .iter()
+            .flat_map(|v| (0..per).map(|lane| (*v, lane)))
+            .map(|(v, lane)| self.e.b.ins().extractlane(v, lane))
+            .collect()
+    }
+
     /// A number broadcast to all lanes.
     fn many(&mut self, x: &LaneValue) -> SmallVec<[Value; 4]> {
         match x {
             LaneValue::Many(v) => v.clone(),
             LaneValue::One(x) => {
-                let t = self.e.b.func.dfg.value_type(*x);
+                let (t, ty) = (self.e.b.func.dfg.value_type(*x), self.vector());
                 let x = if t == types::I8 {
                     let wide = self.e.b.ins().uextend(types::I64, *x);
                     let wide = self.e.b.ins().ineg(wide);
-                    self.e.b.ins().splat(types::I64X2, wide)
+                    self.e.b.ins().splat(ty.as_truthy(), wide)
                 } else {
-                    self.e.b.ins().splat(types::F64X2, *x)
+                    self.e.b.ins().splat(ty, *x)
                 };
                 SmallVec::from_elem(x, self.side)
             }
@@ -306,8 +373,8 @@ impl Kernel<'_, '_, '_, '_> {
             return if let LaneValue::One(x) = x { vec![*x] } else { Vec::new() };
         }
         let mut out: Vec<Value> = match x {
-            LaneValue::One(x) => vec![*x; 2 * self.side],
-            LaneValue::Many(v) => v.iter().flat_map(|v| [0, 1].map(|l| self.e.b.ins().extractlane(*v, l))).collect(),
+            LaneValue::One(x) => vec![*x; self.iterations()],
+            LaneValue::Many(v) => self.lanes_of(v),
         };
         if self.k.falls {
             out.reverse();
@@ -323,7 +390,7 @@ impl Kernel<'_, '_, '_, '_> {
             return;
         }
         for (u, x) in self.many(x).into_iter().enumerate() {
-            self.e.b.ins().store(LOOSE, x, at, 16 * u as i32);
+            self.store_vector(x, at, u);
         }
     }
 
@@ -457,7 +524,7 @@ impl Kernel<'_, '_, '_, '_> {
         let step = self.e.b.ins().ishl_imm_s(step, shift);
         let mut at = first;
         let mut out = vec![first];
-        for _ in 1..2 * self.side {
+        for _ in 1..self.iterations() {
             at = self.e.b.ins().iadd(at, step);
             out.push(at);
         }
@@ -479,18 +546,11 @@ impl Kernel<'_, '_, '_, '_> {
         match s {
             _ if self.side == 0 => LaneValue::One(self.e.b.ins().load(types::F64, LOOSE, p, 0)),
             Stride::Known(0) => LaneValue::One(self.e.b.ins().load(types::F64, LOOSE, p, 0)),
-            Stride::Known(1) => LaneValue::Many(
-                (0..self.side).map(|u| self.e.b.ins().load(types::F64X2, LOOSE, p, 16 * u as i32)).collect(),
-            ),
+            Stride::Known(1) => LaneValue::Many((0..self.side).map(|u| self.load_vector(p, u)).collect()),
             s => {
                 let at = self.places(p, s);
-                let pair = |q: &[Value], e: &mut Emit| {
-                    let (x, y) =
-                        (e.b.ins().load(types::F64, LOOSE, q[0], 0), e.b.ins().load(types::F64, LOOSE, q[1], 0));
-                    let low = e.b.ins().scalar_to_vector(types::F64X2, x);
-                    e.b.ins().insertlane(low, y, 1)
-                };
-                LaneValue::Many(at.chunks(2).map(|q| pair(q, &mut self.e)).collect())
+                let all: Vec<Value> = at.into_iter().map(|at| self.e.b.ins().load(types::F64, LOOSE, at, 0)).collect();
+                self.of_lanes(&all)
             }
         }
     }
@@ -517,20 +577,17 @@ impl Kernel<'_, '_, '_, '_> {
             return LaneValue::One(lanes[0]);
         }
         let bools = self.e.b.func.dfg.value_type(lanes[0]) == types::I8;
-        let pair = |k: &mut Self, x: &[Value]| {
-            let (ty, x) = if bools {
-                let wide = [x[0], x[1]].map(|x| {
-                    let x = k.e.b.ins().uextend(types::I64, x);
-                    k.e.b.ins().ineg(x)
-                });
-                (types::I64X2, wide)
-            } else {
-                (types::F64X2, [x[0], x[1]])
+        let ty = if bools { self.vector().as_truthy() } else { self.vector() };
+        let vector = |k: &mut Self, x: &[Value]| {
+            let element = |k: &mut Self, x: Value| {
+                let x = k.e.b.ins().uextend(types::I64, x);
+                k.e.b.ins().ineg(x)
             };
-            let low = k.e.b.ins().scalar_to_vector(ty, x[0]);
-            k.e.b.ins().insertlane(low, x[1], 1)
+            let x: SmallVec<[Value; 8]> = x.iter().map(|x| if bools { element(k, *x) } else { *x }).collect();
+            k.vector_of(ty, &x)
         };
-        LaneValue::Many(lanes.chunks(2).map(|x| pair(self, x)).collect())
+        let per = self.vector().lane_count() as usize;
+        LaneValue::Many(lanes.chunks(per).map(|x| vector(self, x)).collect())
     }
 
     fn block(&mut self, b: &Block) {
@@ -640,11 +697,12 @@ impl Kernel<'_, '_, '_, '_> {
         }
         let step = self.step(s);
         let step = self.e.b.ins().fcvt_from_sint(types::F64, step);
-        let (first, step) = (self.e.b.ins().splat(types::F64X2, first), self.e.b.ins().splat(types::F64X2, step));
+        let (ty, per) = (self.vector(), self.vector().lane_count() as usize);
+        let (first, step) = (self.e.b.ins().splat(ty, first), self.e.b.ins().splat(ty, step));
         let lanes = (0..self.side).map(|u| {
-            let (low, high) = (self.e.b.ins().f64const(2.0 * u as f64), self.e.b.ins().f64const(2.0 * u as f64 + 1.0));
-            let low = self.e.b.ins().scalar_to_vector(types::F64X2, low);
-            let lane = self.e.b.ins().insertlane(low, high, 1);
+            let lanes: SmallVec<[Value; 8]> =
+                (per * u..per * (u + 1)).map(|lane| self.e.b.ins().f64const(lane as f64)).collect();
+            let lane = self.vector_of(ty, &lanes);
             let more = self.e.b.ins().fmul(step, lane);
             self.e.b.ins().fadd(first, more)
         });
@@ -675,9 +733,9 @@ impl Kernel<'_, '_, '_, '_> {
     fn choose(&mut self, c: &LaneValue, a: &LaneValue, b: &LaneValue) -> LaneValue {
         self.each(&[c, a, b], &mut |k, x| {
             let t = k.e.b.func.dfg.value_type(x[1]);
-            match t {
-                types::F64X2 => k.e.choose_number(x[0], x[1], x[2]),
-                types::I64X2 => k.e.b.ins().bitselect(x[0], x[1], x[2]),
+            match (t.is_vector(), t.lane_type()) {
+                (true, types::F64) => k.e.choose_number(x[0], x[1], x[2]),
+                (true, _) => k.e.b.ins().bitselect(x[0], x[1], x[2]),
                 _ => k.e.b.ins().select(x[0], x[1], x[2]),
             }
         })
@@ -723,16 +781,16 @@ impl Kernel<'_, '_, '_, '_> {
         match s {
             Stride::Known(1) if self.side > 0 => {
                 for (u, x) in self.many(&value).into_iter().enumerate() {
-                    let old = self.e.b.ins().load(types::F64X2, LOOSE, address, 16 * u as i32);
+                    let old = self.load_vector(address, u);
                     let new = self.e.b.ins().fadd(old, x);
-                    self.e.b.ins().store(LOOSE, new, address, 16 * u as i32);
+                    self.store_vector(new, address, u);
                 }
             }
             Stride::Known(0) => self.combine(address, &value, &mut |e, old, x| e.b.ins().fadd(old, x)),
             _ if self.side == 0 => self.combine(address, &value, &mut |e, old, x| e.b.ins().fadd(old, x)),
             s => {
-                let lanes: Vec<Value> =
-                    self.many(&value).iter().flat_map(|v| [0, 1].map(|l| self.e.b.ins().extractlane(*v, l))).collect();
+                let all = self.many(&value);
+                let lanes: Vec<Value> = self.lanes_of(&all);
                 for (p, x) in self.places(address, s).into_iter().zip(lanes) {
                     let old = self.e.b.ins().load(types::F64, LOOSE, p, 0);
                     let new = self.e.b.ins().fadd(old, x);

@@ -25,9 +25,9 @@ use crate::limits::emit_vector_loop::SHORT;
 use adl_interp::ir::live::NEVER;
 use adl_ir::{Block, Loop, Op, Stmt, Var};
 use adl_prim::Bin;
-use cranelift_codegen::ir::Value;
+use cranelift_codegen::ir::{Value, types};
 use cranelift_module::FuncId;
-use kernel::Total;
+use kernel::{Total, Vectors};
 use libm_stages::Stages;
 use params::KernelParams;
 use plan::{Output, VectorPlan};
@@ -45,20 +45,26 @@ struct VectorLoop<'b> {
     /// The statements after the loop that sum outputs, and their results.
     sums: Vec<(u32, Var)>,
     falls: bool,
+    vectors: Vectors,
 }
 
-impl VectorLoop<'_> {
-    /// The number of vectors side by side.
-    fn side(&self) -> usize {
-        match (self.p.inner.is_empty(), self.stages.size().unwrap_or(self.p.size)) {
-            _ if self.p.calls_inside => 4,
-            // Most work is in inner loops, whose values stay in registers if there are few.
-            (false, _) if self.p.inside <= SHORT => 4,
-            (false, ..12) => 4,
-            (_, ..28) => 2,
-            _ => 1,
-        }
+/// The vectors with which a loop is run. `wide`: whether there are vectors of eight lanes.
+fn vectors(p: &VectorPlan, stages: &Stages, wide: bool) -> Vectors {
+    let size = stages.size().unwrap_or(p.size);
+    if wide {
+        // Sums of inner loops wait for each other, so several are computed side by side.
+        let sums = !p.inner.is_empty() && p.inside <= SHORT && !p.calls_inside && p.rows.stored.is_empty();
+        return Vectors { ty: types::F64X8, side: if sums { 4 } else { 1 } };
     }
+    let side = match (p.inner.is_empty(), size) {
+        _ if p.calls_inside => 4,
+        // Most work is in inner loops, whose values stay in registers if there are few.
+        (false, _) if p.inside <= SHORT => 4,
+        (false, ..12) => 4,
+        (_, ..28) => 2,
+        _ => 1,
+    };
+    Vectors { ty: types::F64X2, side }
 }
 
 impl Emit<'_, '_, '_> {
@@ -111,7 +117,7 @@ impl Emit<'_, '_, '_> {
                 stored: &stored,
                 totals: &vector_loop.totals,
                 falls: vector_loop.falls,
-                side: vector_loop.side(),
+                vectors: vector_loop.vectors,
             },
         )
     }
@@ -141,7 +147,8 @@ impl Emit<'_, '_, '_> {
         let stored: Vec<usize> =
             (0..outs.len()).filter(|k| lives(outs[*k]) || self.held.places.contains_key(&outs[*k])).collect();
         let w = KernelParams::of(self.f, &plan, stored.len());
-        VectorLoop { s: stmt, l: ir_loop, p: plan, w, stages, stored, totals, sums, falls }
+        let vectors = vectors(&plan, &stages, self.job.wide);
+        VectorLoop { s: stmt, l: ir_loop, p: plan, w, stages, stored, totals, sums, falls, vectors }
     }
 
     /// The used results of the loop and the sums: carried values, arrays, sums, the number of iterations.

@@ -515,7 +515,7 @@ impl Emit<'_, '_, '_> {
         let mut size = self.int(kernel::room(x));
         for length in &x.p.rows.stored {
             let (n, _) = self.range(&x.p, outside, *length);
-            let room = self.b.ins().imul_imm_s(n, 2 * x.side() as i64);
+            let room = self.b.ins().imul_imm_s(n, x.vectors.iterations());
             size = self.b.ins().iadd(size, room);
         }
         size

@@ -30,7 +30,7 @@ fn added(l: &Loop) -> SmallVec<[usize; 2]> {
 impl Kernel<'_, '_, '_, '_> {
     /// The bytes of a number in all lanes.
     pub(super) fn width(&self) -> i64 {
-        if self.side == 0 { 8 } else { 16 * self.side as i64 }
+        8 * (self.iterations() as i64).max(1)
     }
 
     /// The registers of a number in all lanes.
@@ -157,9 +157,10 @@ impl Kernel<'_, '_, '_, '_> {
         self.e.b.ins().brif(full, clear, &[], ready, &[]);
         self.e.b.switch_to_block(clear);
         let zero = self.e.b.ins().f64const(0.0);
-        let zero = self.e.b.ins().splat(types::F64X2, zero);
+        let (ty, bytes) = (self.vector(), self.vector().bytes() as i32);
+        let zero = self.e.b.ins().splat(ty, zero);
         for at in &partial {
-            (0..size as i32 / 16).for_each(|k| _ = self.e.b.ins().store(LOOSE, zero, *at, 16 * k));
+            (0..size as i32 / bytes).for_each(|k| _ = self.e.b.ins().store(LOOSE, zero, *at, bytes * k));
         }
         self.e.goto(ready, &[]);
         self.e.b.switch_to_block(ready);
@@ -192,10 +193,10 @@ impl Kernel<'_, '_, '_, '_> {
         for (at, terms) in sums.partial.iter().zip(terms.chunks(self.registers())) {
             let at = self.e.b.ins().iadd(*at, bytes);
             for (u, x) in terms.iter().enumerate() {
-                let ty = self.e.b.func.dfg.value_type(*x);
-                let before = self.e.b.ins().load(ty, LOOSE, at, 16 * u as i32);
+                let (ty, offset) = (self.e.b.func.dfg.value_type(*x), self.offset(u));
+                let before = self.e.b.ins().load(ty, LOOSE, at, offset);
                 let sum = self.e.b.ins().fadd(before, *x);
-                self.e.b.ins().store(LOOSE, sum, at, 16 * u as i32);
+                self.e.b.ins().store(LOOSE, sum, at, offset);
             }
         }
         self.e.goto(next, rests);
@@ -223,7 +224,7 @@ impl Kernel<'_, '_, '_, '_> {
         let all: Vec<Value> = rests
             .iter()
             .enumerate()
-            .map(|(k, rest)| self.combined(sums.partial[k / n], 16 * (k % n) as i32, *rest))
+            .map(|(k, rest)| self.combined(sums.partial[k / n], self.offset(k % n), *rest))
             .collect();
         self.e.goto(done, &all);
         self.e.b.switch_to_block(done);

@@ -57,7 +57,7 @@ impl Kernel<'_, '_, '_, '_> {
         let (mut x, s) = self.int(*n);
         let step = self.step(s);
         let mut all = SmallVec::new();
-        for _ in 0..(2 * self.side).max(1) {
+        for _ in 0..self.iterations().max(1) {
             all.push(x);
             x = self.e.b.ins().iadd(x, step);
         }
@@ -71,7 +71,7 @@ impl Kernel<'_, '_, '_, '_> {
         let bytes = self.e.b.ins().imul(self.index, row_bytes);
         let mut start = self.e.b.ins().iadd(first, bytes);
         let mut starts = vec![start];
-        for _ in 1..2 * self.side {
+        for _ in 1..self.iterations() {
             start = self.e.b.ins().iadd(start, row_bytes);
             starts.push(start);
         }

@@ -31,7 +31,8 @@ impl Kernel<'_, '_, '_, '_> {
         self.e.goto(header, &[next]);
         self.e.b.switch_to_block(exit);
         self.only = None;
-        let numbers = self.e.b.ins().imul_imm_s(n, (2 * self.side as i64).max(1));
+        let lanes = (self.iterations() as i64).max(1);
+        let numbers = self.e.b.ins().imul_imm_s(n, lanes);
         for call in &calls.calls {
             let places: SmallVec<[Value; 2]> = call.rows.iter().map(|row| self.rows[*row]).collect();
             self.apply(call.fun, &places, numbers);

@@ -39,7 +39,7 @@ impl Kernel<'_, '_, '_, '_> {
         if self.side == 0 {
             return LaneValue::One(self.e.b.ins().load(types::F64, LOOSE, at, 0));
         }
-        LaneValue::Many((0..self.side).map(|u| self.e.b.ins().load(types::F64X2, LOOSE, at, 16 * u as i32)).collect())
+        LaneValue::Many((0..self.side).map(|u| self.load_vector(at, u)).collect())
     }
 
     /// Loads a value that an earlier stage has stored. Returns whether there is one.
@@ -108,7 +108,7 @@ impl Kernel<'_, '_, '_, '_> {
                 MathFunction::Bin(op) => k.e.bin(op, x[0], x[1]),
             });
         }
-        let size = 16 * self.side as u32;
+        let size = self.width() as u32;
         let slot = self.e.b.create_sized_stack_slot(StackSlotData::new(
             StackSlotKind::ExplicitSlot,
             size * args.len() as u32,
@@ -120,7 +120,8 @@ impl Kernel<'_, '_, '_, '_> {
             self.store(x, at);
             places.push(at);
         }
-        let n = self.e.int(2 * self.side as i64);
+        let n = self.iterations() as i64;
+        let n = self.e.int(n);
         self.apply(math, &places, n);
         self.beside(places[0])
     }

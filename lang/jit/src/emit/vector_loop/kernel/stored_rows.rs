@@ -18,7 +18,7 @@ impl Kernel<'_, '_, '_, '_> {
         for length in &self.k.p.rows.stored {
             self.rows.push(place);
             let (n, _) = self.int(*length);
-            let bytes = self.e.b.ins().imul_imm_s(n, 16 * self.k.side as i64);
+            let bytes = self.e.b.ins().imul_imm_s(n, 8 * self.k.vectors.iterations());
             place = self.e.b.ins().iadd(place, bytes);
         }
     }
@@ -72,7 +72,7 @@ impl Kernel<'_, '_, '_, '_> {
             LaneValue::One(x) if self.side == 0 => SmallVec::from_elem(*x, 1),
             x => {
                 let all = self.many(x);
-                all.iter().flat_map(|v| [0, 1].map(|l| self.e.b.ins().extractlane(*v, l))).collect()
+                self.lanes_of(&all)
             }
         }
     }

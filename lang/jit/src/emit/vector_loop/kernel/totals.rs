@@ -2,16 +2,15 @@
 
 use super::{Kernel, LaneValue, Total};
 use crate::limits::emit_vector_loop_kernel::TOTALS;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
-
-/// The vectors whose lanes are the partial sums of a chunk.
-const TOTAL_VECTORS: usize = adl_ir::sum_order::PARTIAL / 2;
+use adl_ir::sum_order::PARTIAL;
+use cranelift_codegen::ir::{InstBuilder, Value};
+use smallvec::SmallVec;
 
 impl Kernel<'_, '_, '_, '_> {
     /// Whether the terms of all totals are added as they come, instead of being stored first.
     pub(super) fn totals_in_registers(&self) -> bool {
         let totals = self.k.totals;
-        self.k.side == TOTAL_VECTORS
+        self.k.vectors.iterations() == PARTIAL as i64
             && (1..=TOTALS).contains(&totals.len())
             && totals.iter().all(|t| matches!(t, Total::Out(_)))
     }
@@ -20,8 +19,9 @@ impl Kernel<'_, '_, '_, '_> {
     pub(super) fn clear_totals(&mut self) {
         if self.totals_in_registers() {
             let zero = self.e.b.ins().f64const(0.0);
-            let zeros = self.e.b.ins().splat(types::F64X2, zero);
-            self.partial = vec![zeros; TOTAL_VECTORS * self.k.totals.len()];
+            let ty = self.vector();
+            let zeros = self.e.b.ins().splat(ty, zero);
+            self.partial = vec![zeros; self.k.vectors.side * self.k.totals.len()];
             self.rest = vec![zero; self.k.totals.len()];
         }
     }
@@ -52,7 +52,7 @@ impl Kernel<'_, '_, '_, '_> {
                 (0, LaneValue::One(x)) => self.rest[t] = self.e.b.ins().fadd(self.rest[t], *x),
                 _ => {
                     for (u, x) in self.many(&x).into_iter().enumerate() {
-                        let k = TOTAL_VECTORS * t + u;
+                        let k = self.k.vectors.side * t + u;
                         self.partial[k] = self.e.b.ins().fadd(self.partial[k], x);
                     }
                 }
@@ -62,7 +62,12 @@ impl Kernel<'_, '_, '_, '_> {
 
     /// A total from its partial sums.
     pub(super) fn total_in_registers(&mut self, t: usize) -> Value {
-        let partial = self.partial[TOTAL_VECTORS * t..][..TOTAL_VECTORS].to_vec();
-        self.e.folded(&partial, self.rest[t])
+        let side = self.k.vectors.side;
+        let partial = self.partial[side * t..][..side].to_vec();
+        let lanes: SmallVec<[Value; PARTIAL]> = self.lanes_of(&partial);
+        let quarters: SmallVec<[Value; 4]> = (0..4).map(|k| self.e.b.ins().fadd(lanes[k], lanes[k + 4])).collect();
+        let halves = [0, 2].map(|k| self.e.b.ins().fadd(quarters[k], quarters[k + 1]));
+        let all = self.e.b.ins().fadd(halves[0], halves[1]);
+        self.e.b.ins().fadd(all, self.rest[t])
     }
 }

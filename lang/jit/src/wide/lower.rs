@@ -1,0 +1,478 @@
+//! Instruction selection for each CLIF instruction. Bools are general registers that are 0 or 1; in vectors they are
+//! lanes without or with all bits.
+
+use super::encode::map::{M0F, M3A, M38};
+use super::encode::prefix::P66;
+use super::encode::{VectorOpcode, Width, condition};
+use super::inst::{Address, Alu, Base, Cell, Operation};
+use super::select::{Selector, Unsupported, int_condition};
+use cranelift_codegen::ir::condcodes::{CondCode, FloatCC};
+use cranelift_codegen::ir::{self, InstructionData, Opcode, Type, Value, types};
+use regalloc2::{Operand, RegClass, VReg};
+
+/// Instructions on all lanes, and those that move lanes.
+const AND: VectorOpcode = VectorOpcode::new(P66, M0F, 0xdb, 2);
+const AND_NOT: VectorOpcode = VectorOpcode::new(P66, M0F, 0xdf, 2);
+const OR: VectorOpcode = VectorOpcode::new(P66, M0F, 0xeb, 2);
+const XOR: VectorOpcode = VectorOpcode::new(P66, M0F, 0xef, 2);
+const BROADCAST: VectorOpcode = VectorOpcode::new(P66, M38, 0x19, 2);
+
+const LOW_PAIR: VectorOpcode = VectorOpcode::new(P66, M0F, 0x14, 0);
+const INSERT_PAIR: VectorOpcode = VectorOpcode::new(P66, M3A, 0x18, 1);
+const INSERT_HALF: VectorOpcode = VectorOpcode::new(P66, M3A, 0x1a, 2);
+
+/// Rounding modes, without exceptions (4.3, table 4-18).
+mod rounding {
+    pub const NEAREST: u8 = 8;
+    pub const FLOOR: u8 = 9;
+    pub const CEIL: u8 = 10;
+    pub const TRUNC: u8 = 11;
+}
+
+fn width(ty: Type) -> Width {
+    if ty.is_vector() { Width::Vector } else { Width::Scalar }
+}
+
+/// The predicate of a comparison (3.2, table 3-8).
+fn predicate(c: FloatCC) -> u8 {
+    match c {
+        FloatCC::Equal => 0,
+        FloatCC::NotEqual => 4,
+        FloatCC::LessThan => 0x11,
+        FloatCC::LessThanOrEqual => 0x12,
+        FloatCC::GreaterThan => 0x1e,
+        FloatCC::GreaterThanOrEqual => 0x1d,
+        FloatCC::Ordered => 7,
+        FloatCC::Unordered => 3,
+        FloatCC::OrderedNotEqual => 0x0c,
+        FloatCC::UnorderedOrEqual => 8,
+        FloatCC::UnorderedOrLessThan => 0x19,
+        FloatCC::UnorderedOrLessThanOrEqual => 0x1a,
+        FloatCC::UnorderedOrGreaterThan => 0x16,
+        FloatCC::UnorderedOrGreaterThanOrEqual => 0x15,
+    }
+}
+
+impl Selector<'_> {
+    /// Selects the instructions for one of CLIF.
+    pub fn lower(&mut self, inst: ir::Inst) -> Result<(), Unsupported> {
+        let data = self.f.dfg.insts[inst];
+        match data {
+            InstructionData::Jump { .. } => self.emit(Operation::Jump, Vec::new()),
+            InstructionData::Brif { arg, .. } => self.branch(arg)?,
+            InstructionData::MultiAry { opcode: Opcode::Return, .. } if self.f.dfg.inst_args(inst).is_empty() => {
+                self.emit(Operation::Return, Vec::new());
+            }
+            InstructionData::CallIndirect { .. } => {
+                let args = self.f.dfg.inst_args(inst).to_vec();
+                let (callee, args) = args.split_first().ok_or("a call of nothing")?;
+                self.call(inst, *callee, args)?;
+            }
+            InstructionData::Store { opcode, args: [x, at], offset, .. } => self.store(opcode, x, at, offset.into())?,
+            _ => {
+                let &[out] = self.f.dfg.inst_results(inst) else { return Err(unsupported(data.opcode())) };
+                self.value(data, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Selects the instructions for a value.
+    fn value(&mut self, data: InstructionData, out: Value) -> Result<(), Unsupported> {
+        match data {
+            InstructionData::UnaryImm { imm, .. } => {
+                let byte = self.type_of(out) == types::I8;
+                let n = if byte { imm.bits() & 0xff } else { imm.bits() };
+                let out = self.register(out)?;
+                self.emit(Operation::Int(n), vec![Operand::reg_def(out)]);
+            }
+            InstructionData::UnaryIeee64 { imm, .. } => self.number(out, vec![imm.bits()], Width::Scalar)?,
+            InstructionData::UnaryConst { constant_handle, .. } => {
+                let bytes = self.f.dfg.constants.get(constant_handle).as_slice().to_vec();
+                let lanes: Vec<u64> =
+                    bytes.chunks_exact(8).map(|c| c.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b))).collect();
+                self.lanes_number(out, lanes)?;
+            }
+            InstructionData::StackAddr { .. } => {
+                let offset = self.in_frame_at(out).ok_or("a slot")?;
+                let out = self.register(out)?;
+                let address = Address { base: Base::Frame, scale: None, offset };
+                self.emit(Operation::Lea(address), vec![Operand::reg_def(out)]);
+            }
+            InstructionData::Load { opcode, arg, offset, .. } => self.load(opcode, arg, offset.into(), out)?,
+            InstructionData::Unary { opcode, arg } => self.unary(opcode, arg, out)?,
+            InstructionData::LoadNoOffset { opcode: Opcode::Bitcast, arg, .. } => {
+                let op = match (self.type_of(arg), self.type_of(out)) {
+                    (types::I64, types::F64) => Operation::IntToLane,
+                    (types::F64, types::I64) => Operation::LaneToInt,
+                    _ => Operation::Move,
+                };
+                self.of_registers(op, out, &[arg])?;
+            }
+            InstructionData::Binary { opcode, args, .. } => self.binary(opcode, args, out)?,
+            InstructionData::Ternary { opcode, args } => self.ternary(opcode, args, out)?,
+            InstructionData::IntCompare { cond, args: [x, y], .. } => {
+                let signed = !matches!(int_condition(cond), 2..=7);
+                if self.type_of(x) != types::I64 && signed {
+                    return Err("a comparison of signed bytes".to_owned());
+                }
+                let immediate = self.immediate(y);
+                let mut operands = vec![Operand::reg_def(self.register(out)?), Operand::reg_use(self.register(x)?)];
+                if immediate.is_none() {
+                    operands.push(Operand::reg_use(self.register(y)?));
+                }
+                self.emit(Operation::Compare(int_condition(cond), immediate), operands);
+            }
+            InstructionData::FloatCompare { cond, args: [x, y], .. } => {
+                let op = Operation::FloatCompare(predicate(cond), width(self.type_of(x)));
+                self.of_registers(op, out, &[x, y])?;
+            }
+            InstructionData::BinaryImm8 { opcode: Opcode::Extractlane, arg, imm } => self.lane(arg, imm, out)?,
+            InstructionData::TernaryImm8 { opcode: Opcode::Insertlane, .. } => self.from_lanes(out)?,
+            _ => return Err(unsupported(data.opcode())),
+        }
+        Ok(())
+    }
+
+    /// Emits an operation whose operands are all in registers.
+    fn of_registers(&mut self, op: Operation, out: Value, args: &[Value]) -> Result<(), Unsupported> {
+        let mut operands = vec![Operand::reg_def(self.register(out)?)];
+        for v in args {
+            operands.push(Operand::reg_use(self.register(*v)?));
+        }
+        self.emit(op, operands);
+        Ok(())
+    }
+
+    /// Emits an operation that overwrites one of its operands, by position among the arguments.
+    fn overwriting(&mut self, op: Operation, out: Value, args: &[Value], which: usize) -> Result<(), Unsupported> {
+        let mut operands = vec![Operand::reg_reuse_def(self.register(out)?, 1 + which)];
+        for v in args {
+            operands.push(Operand::reg_use(self.register(*v)?));
+        }
+        self.emit(op, operands);
+        Ok(())
+    }
+
+    fn number(&mut self, out: Value, bits: Vec<u64>, width: Width) -> Result<(), Unsupported> {
+        let out = self.register(out)?;
+        self.emit(Operation::Number(bits, width), vec![Operand::reg_def(out)]);
+        Ok(())
+    }
+
+    /// A constant vector.
+    fn lanes_number(&mut self, out: Value, lanes: Vec<u64>) -> Result<(), Unsupported> {
+        let first = *lanes.first().ok_or("an empty constant")?;
+        let lanes = if lanes.iter().all(|x| *x == first) { vec![first] } else { lanes };
+        self.number(out, lanes, Width::Vector)
+    }
+
+    fn store(&mut self, opcode: Opcode, x: Value, at: Value, offset: i32) -> Result<(), Unsupported> {
+        let cell = match (opcode, self.type_of(x)) {
+            (Opcode::Store, types::I8) => Cell::Byte,
+            (Opcode::Store, types::I64) => Cell::Int,
+            (Opcode::Store, ty) => Cell::Number(width(ty)),
+            _ => return Err(unsupported(opcode)),
+        };
+        let (address, registers) = self.address(at, offset)?;
+        let mut operands = vec![Operand::reg_use(self.register(x)?)];
+        operands.extend(registers.into_iter().map(Operand::reg_use));
+        self.emit(Operation::Store(cell, address), operands);
+        Ok(())
+    }
+
+    fn load(&mut self, opcode: Opcode, at: Value, offset: i32, out: Value) -> Result<(), Unsupported> {
+        let to_all = self.broadcast.get(&out).copied();
+        let cell = match (opcode, self.type_of(out)) {
+            (Opcode::Load, _) if to_all.is_some() => Cell::Broadcast,
+            (Opcode::Load, types::I8) => Cell::Byte,
+            (Opcode::Load, types::I64) => Cell::Int,
+            (Opcode::Load, ty) => Cell::Number(width(ty)),
+            _ => return Err(unsupported(opcode)),
+        };
+        let (address, registers) = self.address(at, offset)?;
+        let out: VReg = if let Some(r) = to_all { r } else { self.register(out)? };
+        let mut operands = vec![Operand::reg_def(out)];
+        operands.extend(registers.into_iter().map(Operand::reg_use));
+        self.emit(Operation::Load(cell, address), operands);
+        Ok(())
+    }
+
+    fn unary(&mut self, opcode: Opcode, x: Value, out: Value) -> Result<(), Unsupported> {
+        let (from, to) = (self.type_of(x), self.type_of(out));
+        let round = |mode| match width(to) {
+            Width::Scalar => Operation::VectorOne(VectorOpcode::new(P66, M3A, 0x0b, 0), Some(mode)),
+            Width::Vector => Operation::VectorOne(VectorOpcode::new(P66, M3A, 0x09, 2), Some(mode)),
+        };
+        let op = match opcode {
+            Opcode::Splat => return self.splat(x, out),
+            Opcode::Fneg => Operation::VectorConstant(XOR, 1 << 63),
+            Opcode::Fabs => Operation::VectorConstant(AND, !(1 << 63)),
+            Opcode::Sqrt => Operation::VectorOne(VectorOpcode::arithmetic(0x51, width(to)), None),
+            Opcode::Nearest => round(rounding::NEAREST),
+            Opcode::Floor => round(rounding::FLOOR),
+            Opcode::Ceil => round(rounding::CEIL),
+            Opcode::Trunc => round(rounding::TRUNC),
+            Opcode::Bnot if to.is_vector() => Operation::VectorConstant(XOR, u64::MAX),
+            Opcode::Bnot if to == types::I8 => return self.overwriting(Operation::AluInt(Alu::Xor, 255), out, &[x], 0),
+            Opcode::Bnot => return self.overwriting(Operation::Unary(2), out, &[x], 0),
+            Opcode::Ineg if to == types::I64 => return self.overwriting(Operation::Unary(3), out, &[x], 0),
+            Opcode::Uextend => Operation::Move,
+            Opcode::Ireduce if to == types::I8 => Operation::ZeroExtend(Cell::Byte),
+            Opcode::FcvtFromSint if (from, to) == (types::I64, types::F64) => Operation::FromInt,
+            Opcode::FcvtToSintSat if (from, to) == (types::F64, types::I64) => Operation::ToInt,
+            _ => return Err(unsupported(opcode)),
+        };
+        self.of_registers(op, out, &[x])
+    }
+
+    /// A scalar in all lanes.
+    fn splat(&mut self, x: Value, out: Value) -> Result<(), Unsupported> {
+        if let Some(bits) = self.float_constant(x) {
+            self.fold(x);
+            return self.number(out, vec![bits], Width::Vector);
+        }
+        if self.type_of(x) == types::I64 {
+            return self.of_registers(Operation::BroadcastInt, out, &[x]);
+        }
+        if self.loads_once(x) {
+            let out = self.register(out)?;
+            self.broadcast.insert(x, out);
+            return Ok(());
+        }
+        self.of_registers(Operation::VectorOne(BROADCAST, None), out, &[x])
+    }
+
+    /// Whether a value is loaded for the current instruction only.
+    fn loads_once(&self, x: Value) -> bool {
+        matches!(self.definition(x), Some(InstructionData::Load { .. })) && self.is_only_use(x)
+    }
+
+    fn binary(&mut self, opcode: Opcode, [x, y]: [Value; 2], out: Value) -> Result<(), Unsupported> {
+        let ty = self.type_of(out);
+        let float = |code| Operation::Vector(VectorOpcode::arithmetic(code, width(ty)), None);
+        let op = match opcode {
+            Opcode::Fadd => float(0x58),
+            Opcode::Fmul => float(0x59),
+            Opcode::Fsub => float(0x5c),
+            Opcode::Fdiv => float(0x5e),
+            Opcode::Band if ty.is_vector() && self.compared(y).is_some() => return self.choose_lanes(y, None, x, out),
+            Opcode::Band if ty.is_vector() => {
+                // The complement of an instruction is that of its first operand.
+                return match self.complemented(y) {
+                    Some(z) if self.compared(z).is_some() => self.choose_lanes_not(z, x, out),
+                    Some(z) => self.of_registers(Operation::Vector(AND_NOT, None), out, &[z, x]),
+                    None => self.of_registers(Operation::Vector(AND, None), out, &[x, y]),
+                };
+            }
+            Opcode::Bor if ty.is_vector() => Operation::Vector(OR, None),
+            Opcode::Bxor if ty.is_vector() => Operation::Vector(XOR, None),
+            _ if ty.is_vector() || ty.is_float() => return Err(unsupported(opcode)),
+            Opcode::Iadd if ty == types::I64 => return self.sum(x, y, out),
+            Opcode::Ishl | Opcode::Sshr | Opcode::Ushr if ty == types::I64 => return self.shift(opcode, x, y, out),
+            Opcode::Imul if ty == types::I64 => {
+                if let Some(n) = self.immediate(y) {
+                    return self.of_registers(Operation::MulInt(n), out, &[x]);
+                }
+                return self.overwriting(Operation::Alu(Alu::Mul), out, &[x, y], 0);
+            }
+            Opcode::Smin => return self.overwriting(Operation::Extreme(condition::GREATER), out, &[x, y], 0),
+            Opcode::Smax => return self.overwriting(Operation::Extreme(condition::LESS), out, &[x, y], 0),
+            Opcode::Isub if ty == types::I64 => return self.alu(Alu::Sub, x, y, out),
+            Opcode::Band => return self.alu(Alu::And, x, y, out),
+            Opcode::Bor => return self.alu(Alu::Or, x, y, out),
+            Opcode::Bxor => return self.alu(Alu::Xor, x, y, out),
+            _ => return Err(unsupported(opcode)),
+        };
+        self.of_registers(op, out, &[x, y])
+    }
+
+    /// Takes the complement of a value into the current instruction, its only user.
+    fn complemented(&mut self, v: Value) -> Option<Value> {
+        match self.definition(v)? {
+            InstructionData::Unary { opcode: Opcode::Bnot, arg } if self.is_only_use(v) => {
+                self.fold(v);
+                Some(arg)
+            }
+            _ => None,
+        }
+    }
+
+    /// An operation on Ints, perhaps with an immediate.
+    fn alu(&mut self, op: Alu, x: Value, y: Value, out: Value) -> Result<(), Unsupported> {
+        match self.immediate(y) {
+            Some(n) => self.overwriting(Operation::AluInt(op, n), out, &[x], 0),
+            None => self.overwriting(Operation::Alu(op), out, &[x, y], 0),
+        }
+    }
+
+    /// A sum, which keeps its operands.
+    fn sum(&mut self, x: Value, y: Value, out: Value) -> Result<(), Unsupported> {
+        let (x, y) = if self.int_constant(x).is_some() || self.scaled(x).is_some() { (y, x) } else { (x, y) };
+        if let Some(offset) = self.immediate(y) {
+            let address = Address { base: Base::Register, scale: None, offset };
+            return self.of_registers(Operation::Lea(address), out, &[x]);
+        }
+        let (mut index, mut scale) = (y, 0);
+        if let Some((z, n)) = self.scaled(y) {
+            self.fold_shift(y);
+            (index, scale) = (z, n);
+        }
+        let address = Address { base: Base::Register, scale: Some(scale), offset: 0 };
+        self.of_registers(Operation::Lea(address), out, &[x, index])
+    }
+
+    fn shift(&mut self, opcode: Opcode, x: Value, y: Value, out: Value) -> Result<(), Unsupported> {
+        let number = match opcode {
+            Opcode::Ishl => 4,
+            Opcode::Ushr => 5,
+            _ => 7,
+        };
+        let distance = self.immediate(y).ok_or("a shift by a variable")?;
+        self.overwriting(Operation::Shift(number, (distance & 63) as u8), out, &[x], 0)
+    }
+
+    fn ternary(&mut self, opcode: Opcode, args: [Value; 3], out: Value) -> Result<(), Unsupported> {
+        match (opcode, self.type_of(out)) {
+            (Opcode::Bitselect, ty) if ty.is_vector() && self.compared(args[0]).is_some() => {
+                self.choose_lanes(args[0], Some(args[1]), args[2], out)
+            }
+            (Opcode::Bitselect, ty) if ty.is_vector() => self.overwriting(Operation::Bitselect, out, &args, 0),
+            (Opcode::Select, types::F64) => self.overwriting(Operation::ChooseNumber, out, &args, 2),
+            (Opcode::Select, types::I64 | types::I8) => self.overwriting(Operation::Choose, out, &args, 2),
+            _ => Err(unsupported(opcode)),
+        }
+    }
+
+    /// The comparison that a mask is, if only the current instruction uses it.
+    fn compared(&self, mask: Value) -> Option<(FloatCC, [Value; 2])> {
+        let mut v = mask;
+        if let InstructionData::LoadNoOffset { opcode: Opcode::Bitcast, arg, .. } = self.definition(v)? {
+            if !self.is_only_use(v) {
+                return None;
+            }
+            v = arg;
+        }
+        match self.definition(v)? {
+            InstructionData::FloatCompare { cond, args, .. } if self.is_only_use(v) => Some((cond, args)),
+            _ => None,
+        }
+    }
+
+    /// Takes a comparison into the current instruction.
+    fn take_comparison(&mut self, mask: Value) {
+        self.fold(mask);
+        if let Some(InstructionData::LoadNoOffset { arg, .. }) = self.definition(mask) {
+            self.fold(arg);
+        }
+    }
+
+    /// The lanes of `x`, or nothing, where a comparison holds, and those of `y` elsewhere.
+    fn choose_lanes(&mut self, mask: Value, x: Option<Value>, y: Value, out: Value) -> Result<(), Unsupported> {
+        let (cond, [a, b]) = self.compared(mask).ok_or("a mask")?;
+        self.take_comparison(mask);
+        match x {
+            Some(x) => self.of_registers(Operation::Blend(predicate(cond)), out, &[a, b, y, x]),
+            None => self.of_registers(Operation::Keep(predicate(cond)), out, &[a, b, y]),
+        }
+    }
+
+    /// The lanes of `x` where a comparison does not hold, and nothing elsewhere.
+    fn choose_lanes_not(&mut self, mask: Value, x: Value, out: Value) -> Result<(), Unsupported> {
+        let (cond, [a, b]) = self.compared(mask).ok_or("a mask")?;
+        self.take_comparison(mask);
+        self.of_registers(Operation::Keep(predicate(cond.complement())), out, &[a, b, x])
+    }
+
+    /// The scalar of a lane.
+    fn lane(&mut self, x: Value, lane: u8, out: Value) -> Result<(), Unsupported> {
+        self.of_registers(Operation::Lane(lane), out, &[x])
+    }
+
+    /// A vector whose lanes have been inserted one by one.
+    fn from_lanes(&mut self, out: Value) -> Result<(), Unsupported> {
+        let mut lanes: [Option<Value>; 8] = [None; 8];
+        let mut v = out;
+        loop {
+            match self.definition(v) {
+                Some(InstructionData::TernaryImm8 { opcode: Opcode::Insertlane, args: [rest, x], imm }) => {
+                    let place = lanes.get_mut(usize::from(imm)).ok_or("a lane beyond the vector")?;
+                    place.get_or_insert(x);
+                    v = rest;
+                }
+                Some(InstructionData::Unary { opcode: Opcode::ScalarToVector, arg }) => {
+                    lanes[0].get_or_insert(arg);
+                    break;
+                }
+                _ => return Err("a vector that is changed in a lane".to_owned()),
+            }
+        }
+        let lanes: Option<Vec<Value>> = lanes.into_iter().collect();
+        let lanes = lanes.ok_or("a vector without some lanes")?;
+        let constants: Option<Vec<u64>> = lanes.iter().map(|v| self.float_constant(*v)).collect();
+        self.take_lanes(out);
+        if let Some(bits) = constants {
+            lanes.iter().for_each(|v| self.fold(*v));
+            return self.lanes_number(out, bits);
+        }
+        let pairs = lanes.chunks(2).map(|x| self.pair(x[0], x[1])).collect::<Result<Vec<VReg>, _>>()?;
+        let quarters = pairs.chunks(2).map(|x| {
+            let half = self.fresh(RegClass::Float);
+            self.join(INSERT_PAIR, half, x);
+            half
+        });
+        let halves: Vec<VReg> = quarters.collect();
+        let out = self.register(out)?;
+        self.join(INSERT_HALF, out, &halves);
+        Ok(())
+    }
+
+    /// Two scalars side by side. The second one is read from memory if only this instruction reads it.
+    fn pair(&mut self, x: Value, y: Value) -> Result<VReg, Unsupported> {
+        let out = self.fresh(RegClass::Float);
+        let mut operands = vec![Operand::reg_def(out), Operand::reg_use(self.in_lane(x)?)];
+        match self.definition(y) {
+            Some(InstructionData::Load { opcode: Opcode::Load, arg, offset, .. }) if self.is_still_there(y) => {
+                self.fold(y);
+                let (address, registers) = self.address(arg, offset.into())?;
+                operands.extend(registers.into_iter().map(Operand::reg_use));
+                self.emit(Operation::LoadHigh(address), operands);
+            }
+            _ => {
+                operands.push(Operand::reg_use(self.in_lane(y)?));
+                self.emit(Operation::Vector(LOW_PAIR, None), operands);
+            }
+        }
+        Ok(out)
+    }
+
+    /// The register of a scalar in a low lane.
+    fn in_lane(&mut self, x: Value) -> Result<VReg, Unsupported> {
+        let register = self.register(x)?;
+        if register.class() == RegClass::Float {
+            return Ok(register);
+        }
+        let lane = self.fresh(RegClass::Float);
+        self.emit(Operation::IntToLane, vec![Operand::reg_def(lane), Operand::reg_use(register)]);
+        Ok(lane)
+    }
+
+    /// Two parts of a vector side by side.
+    fn join(&mut self, op: VectorOpcode, out: VReg, parts: &[VReg]) {
+        let operands = vec![Operand::reg_def(out), Operand::reg_use(parts[0]), Operand::reg_use(parts[1])];
+        self.emit(Operation::Vector(op, Some(1)), operands);
+    }
+
+    /// Takes the parts of a vector into its last instruction.
+    fn take_lanes(&mut self, out: Value) {
+        let mut v = out;
+        while let Some(InstructionData::TernaryImm8 { args: [rest, _], .. }) = self.definition(v) {
+            self.fold(rest);
+            v = rest;
+        }
+    }
+}
+
+fn unsupported(opcode: Opcode) -> Unsupported {
+    format!("the instruction {opcode}")
+}
