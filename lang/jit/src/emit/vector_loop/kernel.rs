@@ -91,6 +91,8 @@ struct Kernel<'k, 'a, 'j, 'f> {
     side: usize,
     stage: usize,
     env: HashMap<Var, LaneValue>,
+    /// Array elements that have been loaded before the inner loop that reads them.
+    loaded: HashMap<Var, LaneValue>,
     /// The index of the first iteration.
     index: Value,
     /// The position of the first iteration in the strip.
@@ -131,6 +133,7 @@ pub(super) fn define(outer: &mut Emit, kernel_job: &KernelJob) -> Option<FuncId>
         side: 0,
         stage: 0,
         env: HashMap::new(),
+        loaded: HashMap::new(),
         index: given[1],
         at: given[1],
         inner: vec![given[1]; kernel_job.p.inner.len()],
@@ -233,6 +236,7 @@ impl Kernel<'_, '_, '_, '_> {
 
     fn iteration(&mut self) {
         self.env.clear();
+        self.loaded.clear();
         self.mask = None;
         let l = self.k.l;
         for (k, c) in self.k.p.carry.iter().enumerate() {
@@ -411,7 +415,10 @@ impl Kernel<'_, '_, '_, '_> {
     fn elements(&mut self, vars: &[Var]) {
         for v in vars {
             if let Some((a, at)) = self.k.p.elements.get(v).filter(|_| self.wants(*v)) {
-                let x = self.load(*a, at);
+                let x = match self.loaded.get(v) {
+                    Some(x) => x.clone(),
+                    None => self.load(*a, at),
+                };
                 self.env.insert(*v, x);
             }
             if let Some(element) = self.k.p.rows.elements.get(v).filter(|_| self.wants(*v)) {

@@ -6,7 +6,7 @@
 use super::super::inner::Inner;
 use super::super::plan::At;
 use super::{Kernel, LOOSE, LaneValue, libm_stages};
-use adl_ir::{Loop, Out, Stmt, Var};
+use adl_ir::{Block, Loop, Out, Stmt, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, StackSlotData, StackSlotKind, Value, types};
 use smallvec::SmallVec;
@@ -53,6 +53,9 @@ impl Kernel<'_, '_, '_, '_> {
             return;
         }
         let (n, _) = self.int(inner.trip);
+        // What this loop loads is not there behind it.
+        let around = self.loaded.clone();
+        self.load_before(&ir_loop.body, 1 << id);
         self.row_calls(id, ir_loop, n);
         let summed: SmallVec<[usize; 2]> =
             (carried..stmt.outs.len()).filter(|k| inner.summed.contains(&stmt.outs[*k])).collect();
@@ -90,9 +93,29 @@ impl Kernel<'_, '_, '_, '_> {
         let totals = self.end_sums(&sums, &vals[rests..]);
         let names: SmallVec<[Var; 2]> = summed.iter().map(|k| stmt.outs[*k]).collect();
         self.carried(&names, &totals, names.len());
+        self.loaded = around;
         for v in wanted {
             let x = self.float(v);
             self.keep(v, &x);
+        }
+    }
+
+    /// Loads the elements that are the same in all iterations of an inner loop, so that what depends only on them is
+    /// hoisted too. All accesses have been checked. `inside`: a bit mask of this loop and those around it that began
+    /// together.
+    fn load_before(&mut self, body: &Block, inside: u64) {
+        let k = self.k;
+        let invariant = |at: &At, inside: u64| at.iter().all(|n| k.p.ints[*n].inner & inside == 0);
+        for v in body.params.iter().chain(body.stmts.iter().flat_map(|s| &s.outs)) {
+            let Some((array, at)) = k.p.elements.get(v).filter(|_| self.wants(*v)) else { continue };
+            if invariant(at, inside) && !self.loaded.contains_key(v) {
+                let x = self.load(*array, at);
+                self.loaded.insert(*v, x);
+            }
+        }
+        for s in &body.stmts {
+            let loop_bit = k.p.inner.iter().position(|i| Some(&i.name) == s.outs.first()).map_or(0, |id| 1 << id);
+            s.op.blocks().into_iter().for_each(|b| self.load_before(b, inside | loop_bit));
         }
     }
 
