@@ -1,11 +1,15 @@
 //! Elementary functions without branches, so that loops over them can be vectorised. The operations and their order do
 //! not depend on the vector width, and no multiply-adds are fused. So results are bit-identical on every machine.
-//! Errors are below 1 ulp.
+//! Errors are below 1 ulp, and little more for `erfc`.
 //!
 //! These functions are meant to be inlined into loops. For single numbers, use the non-inlined versions in [`one`].
 //!
 //! Arguments are reduced to a short interval around 0, where a polynomial (Chebyshev) approximates the function. The
 //! rounding errors of the large terms are computed separately and added at the end.
+
+mod error_function;
+
+pub use error_function::{erf, erfc};
 
 /// Adding and subtracting this constant rounds to an integer, which the lowest bits of the sum contain.
 const ROUND: f64 = 6755399441055744.0;
@@ -78,7 +82,12 @@ pub mod one {
             )*
         };
     }
-    called!(exp expm1 tanh sech2 sigmoid softplus log log1p);
+    called!(exp expm1 tanh sech2 sigmoid softplus log log1p erfc);
+
+    /// The error function.
+    pub fn erf(x: f64) -> f64 {
+        if x.abs() < 0.5 { super::error_function::erf_near(x) } else { super::error_function::erf_far(x) }
+    }
 
     /// The sine.
     pub fn sin(x: f64) -> f64 {

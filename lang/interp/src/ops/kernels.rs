@@ -73,6 +73,8 @@ pub fn map(op: Un, values: &mut [f64]) {
         Un::Sech2 => each!(elementary::sech2),
         Un::Sigmoid => each!(elementary::sigmoid),
         Un::Softplus => each!(elementary::softplus),
+        Un::Erf => each!(elementary::erf),
+        Un::Erfc => each!(elementary::erfc),
         Un::Sin if values.iter().all(|x| elementary::is_small(*x)) => each!(elementary::sin),
         Un::Cos if values.iter().all(|x| elementary::is_small(*x)) => each!(elementary::cos),
         op => values.iter_mut().for_each(|x| *x = op.eval(*x)),

@@ -305,12 +305,12 @@ unary! {
             value: |x| one::softplus(x),
             derivative: |o, x, _y| o.un(Un::Sigmoid, x)?;
         Erf "erf": real(), "Error function.", ["erf 0.0 => 0.0 : Float"],
-            native: Native::Call, gpu: rounded(6.0, 2.0),
-            value: |x| libm::erf(x),
+            native: Native::Vector, gpu: rounded(6.0, 2.0),
+            value: |x| one::erf(x),
             derivative: |o, x, _y| gauss(o, x, FRAC_2_SQRT_PI)?;
         Erfc "erfc": real(), "1 - erf x, accurate for large x.", ["erfc 0.0 => 1.0 : Float"],
-            native: Native::Call, gpu: rounded(27.0, 5.0),
-            value: |x| libm::erfc(x),
+            native: Native::Vector, gpu: rounded(27.0, 5.0),
+            value: |x| one::erfc(x),
             derivative: |o, x, _y| gauss(o, x, -FRAC_2_SQRT_PI)?;
         Erfinv "erfinv": real(), "Inverse of `erf`: `inf` at 1, `-inf` at -1, `nan` beyond.",
             ["erfinv 0.0 => 0.0 : Float", "abs (erf (erfinv 0.3) - 0.3) < 1e-15 => true : Bool"],
