@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+// What the binary has: half of the time in the allocator of the system, and arrays are reused as they are there.
+#[global_allocator]
+static MEMORY: adl_jit::alloc::CachingAllocator<mimalloc::MiMalloc> =
+    adl_jit::alloc::CachingAllocator(mimalloc::MiMalloc);
+
 mod absent_arrays;
 mod aliases;
 mod bench;

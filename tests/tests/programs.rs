@@ -10,7 +10,7 @@ fn expect(path: &Path, have: &str) -> Result<(), String> {
     if want == have { Ok(()) } else { Err(format!("{}:\n--- expected\n{want}\n--- printed\n{have}", path.display())) }
 }
 
-fn scripts(dir: &str) -> Vec<std::path::PathBuf> {
+pub fn scripts(dir: &str) -> Vec<std::path::PathBuf> {
     let mut all: Vec<_> = std::fs::read_dir(adl_tests::root().join(dir)).unwrap().map(|e| e.unwrap().path()).collect();
     all.retain(|p| p.extension().is_some_and(|e| e == "adl"));
     all.sort();
@@ -18,25 +18,40 @@ fn scripts(dir: &str) -> Vec<std::path::PathBuf> {
     all
 }
 
+/// Runs a script, with derivatives by transformed code or on the tape: the session, and what it prints with its errors.
+pub fn run(path: &Path, compiled_ad: bool) -> (adl_session::Session, String) {
+    let (mut s, out) = adl_tests::session();
+    s.set_compiled_ad(compiled_ad);
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    // Imports are relative to the importing file, whose path is relative to the root.
+    let at = path.strip_prefix(adl_tests::root()).unwrap_or(path).to_string_lossy().into_owned();
+    let result = s.run_file(if at.starts_with("examples") { &at } else { &name }, &std::fs::read(path).unwrap());
+    for d in &result.diags {
+        out.borrow_mut().push_str(&adl_syntax::render::text(d, &s.sources, false));
+        out.borrow_mut().push('\n');
+    }
+    let text = out.borrow().clone();
+    (s, text)
+}
+
+/// The file with what a script should print.
+pub fn expected(path: &Path) -> std::path::PathBuf {
+    adl_tests::root().join("tests/programs").join(path.file_name().unwrap()).with_extension("out")
+}
+
 #[test]
 fn programs_print_what_they_should() {
-    let mut wrong = Vec::new();
+    let (mut wrong, mut compiled) = (Vec::new(), 0);
     for path in scripts("tests/programs").into_iter().chain(scripts("examples")).chain(scripts("notebooks")) {
-        let (mut s, out) = adl_tests::session();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        // Imports are relative to the importing file, whose path is relative to the root.
-        let at = path.strip_prefix(adl_tests::root()).unwrap_or(&path).to_string_lossy().into_owned();
-        let result = s.run_file(if at.starts_with("examples") { &at } else { &name }, &std::fs::read(&path).unwrap());
-        for d in &result.diags {
-            out.borrow_mut().push_str(&adl_syntax::render::text(d, &s.sources, false));
-            out.borrow_mut().push('\n');
-        }
-        let expected = adl_tests::root().join("tests/programs").join(name).with_extension("out");
-        if let Err(e) = expect(&expected, &out.borrow()) {
+        let (session, printed) = run(&path, true);
+        compiled += session.derivations().iter().filter(|d| d.ends_with("compiled AD")).count();
+        if let Err(e) = expect(&expected(&path), &printed) {
             wrong.push(e);
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // The comparison with derivatives on the tape would say nothing if all derivatives were taped.
+    assert!(compiled > 200, "{compiled}");
 }
 
 #[test]
