@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+// Much of what they do is to make and drop small objects.
+#[global_allocator]
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod across;
 mod arm_constructors;
 #[path = "../../ad/tests/common/mod.rs"]

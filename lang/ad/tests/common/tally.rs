@@ -13,10 +13,17 @@ const IGNORED: [&str; 7] = ["return", "else", "f64", "f32", "i64", "bool", "str"
 pub struct Tally(BTreeMap<String, i64>);
 
 impl Tally {
+    /// The words of a program, in the form of [`adl_ir::print`].
+    pub fn of(program: &str) -> Tally {
+        let mut tally = Tally::default();
+        tally.count(program);
+        tally
+    }
+
     /// Counts the words of a program, in the form of [`adl_ir::print`].
     pub fn count(&mut self, program: &str) {
         for line in program.lines() {
-            let line = line.split("--").next().unwrap_or("").trim();
+            let line = line.find("--").map_or(line, |end| &line[..end]).trim();
             let op = line.split_once(" = ").map_or(line, |(_, op)| op);
             if line.starts_with("fn ") || line.starts_with("data ") || op.is_empty() {
                 continue;
@@ -34,7 +41,15 @@ impl Tally {
 
     /// Counts a word `n` times.
     pub fn add(&mut self, word: &str, n: i64) {
-        *self.0.entry(word.to_owned()).or_default() += n;
+        match self.0.get_mut(word) {
+            Some(count) => *count += n,
+            None => _ = self.0.insert(word.to_owned(), n),
+        }
+    }
+
+    /// Adds the counts of another tally.
+    pub fn add_all(&mut self, other: &Tally) {
+        other.0.iter().for_each(|(word, n)| self.add(word, *n));
     }
 
     /// What is more than `before`; less is negative.
