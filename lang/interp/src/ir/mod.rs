@@ -37,8 +37,6 @@ pub mod native;
 pub mod op_site;
 pub(crate) mod shape_specialise;
 pub(crate) mod tangents;
-#[cfg(test)]
-mod tests;
 mod value_fact;
 mod vectorise;
 pub(crate) mod world;

@@ -1,10 +1,10 @@
 //! Compares lowered code with the reference evaluator, on generated programs and their derivatives of first and
 //! second order.
 
-use super::run;
-use crate::ir::evaluator_values::value_at;
-use crate::value::{Buf, Value, show};
+use crate::lowered::run;
 use adl_ad::Ad;
+use adl_interp::ir::evaluator_values::value_at;
+use adl_interp::value::{Array, Buf, Value, show};
 use adl_ir::eval::{self, Con, Val};
 use adl_ir::print::{Style, program};
 use adl_ir::{FnId, Program, Ty, generate};
@@ -14,6 +14,18 @@ use std::rc::Rc;
 
 fn close(x: f64, y: f64) -> bool {
     x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= 1e-9 * (1.0 + x.abs().max(y.abs()))
+}
+
+/// Element `i` in row-major order.
+fn flat(a: &Array, i: usize) -> Value {
+    match a.buf() {
+        Buf::F64(v) => Value::Float(v[i]),
+        Buf::F32(v) => Value::F32(v[i]),
+        Buf::I64(v) => Value::Int(v[i]),
+        Buf::Bool(v) => Value::Bool(v[i]),
+        Buf::Boxed(v) => v[i].clone(),
+        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => Value::Unit,
+    }
 }
 
 /// Whether a value of the machine equals one of the evaluator. A symbolic zero equals any zero.
@@ -34,7 +46,7 @@ fn same(value: &Value, w: &Val) -> bool {
             let n: usize = a.shape.iter().product();
             n == b.elems.len()
                 && (n == 0 || a.shape[..] == b.shape[..])
-                && (0..n).all(|i| same(&crate::ops::element_ops::flat(value, i), &b.elems[i]))
+                && (0..n).all(|i| same(&flat(a, i), &b.elems[i]))
         }
         (Value::Array(_) | Value::Data(_), Val::SymbolicZero) => match value {
             Value::Array(a) => {

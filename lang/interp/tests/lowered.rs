@@ -1,15 +1,15 @@
-mod against_eval;
+//! Lowered code: what functions of the IR give, run by the machine.
 
-use super::lower::Linker;
-use crate::host::NullHost;
-use crate::upcalls::RunsLowered;
-use crate::value::{ConInfo, Data, Value, array, compare};
-use crate::vm::Machine;
+use adl_interp::host::NullHost;
+use adl_interp::ir::lower::Linker;
+use adl_interp::upcalls::RunsLowered;
+use adl_interp::value::{Buf, ConInfo, Data, Shape, Value, array, compare};
+use adl_interp::vm::Machine;
 use adl_ir::{Builder, Cmp, DataDecl, FnId, Loop, Op, Out, Program, Soac, SoacKind, Trip, Ty};
 use adl_prim::{Bin, Un};
 use std::rc::Rc;
 
-fn run(p: &Program, f: FnId, args: Vec<Value>) -> Vec<Value> {
+pub fn run(p: &Program, f: FnId, args: Vec<Value>) -> Vec<Value> {
     let mut m = Machine::new(Box::new(NullHost));
     let fun = Linker::default().function(p, f).unwrap();
     let b = &p.func(f).body;
@@ -269,7 +269,7 @@ fn scans_and_rows() {
     outs.truncate(2);
     outs.push(all);
     let f = program.add(builder.finish(outs, vec![]));
-    let matrix = |v: Vec<f64>| array::make(crate::value::Shape::from_slice(&[2, 2]), crate::value::Buf::F64(v));
+    let matrix = |v: Vec<f64>| array::make(Shape::from_slice(&[2, 2]), Buf::F64(v));
     let got = run(&program, f, vec![array::floats(vec![1.0, 2.0, 4.0]), matrix(vec![1.0, 2.0, 3.0, 4.0])]);
     same(&got, &[matrix(vec![2.0, 4.0, 6.0, 8.0]), array::floats(vec![4.0, 6.0]), array::floats(vec![0.0, 1.0, 3.0])]);
 }
