@@ -133,12 +133,22 @@ fn edits() -> usize {
 
 #[test]
 fn an_edited_text_is_as_a_new_one() {
+    // One test, so both of two cores have a part.
+    let parts = [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9];
+    std::thread::scope(|scope| {
+        for seed in parts {
+            scope.spawn(move || edit(seed, edits() / parts.len()));
+        }
+    });
+}
+
+fn edit(seed: u64, edits: usize) {
     let programs = programs();
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random(seed);
     let (mut kept, mut all) = (0, 0);
     let mut session = Session::new(Box::new(NullHost));
     let (mut text, mut analysis, mut near) = (String::new(), None, 0);
-    for round in 0..edits() {
+    for round in 0..edits {
         if round % 50 == 0 {
             text = format!("{}\n{}", programs[random.below(programs.len())], programs[random.below(programs.len())]);
             near = random.below(text.len());

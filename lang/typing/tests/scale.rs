@@ -5,17 +5,26 @@ use crate::common;
 mod large;
 
 use common::Checker;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Programs whose parts are unknown names, or do not unify.
 const WITH_ERRORS: &[&str] = &["unknown names beside known ones", "unknown names in one item", "types that differ"];
 
 #[test]
 fn large_programs_are_checked() {
-    let mut checker = Checker::new();
-    for (name, n, make) in large::PROGRAMS {
-        let errors = checker.check(&make(4 * n)).errors();
-        assert_eq!(errors.is_empty(), !WITH_ERRORS.contains(name), "{name}: {:?}", errors.first());
-    }
+    // It takes most of the time of this program, so both of two cores have a part.
+    let next = AtomicUsize::new(0);
+    let part = || {
+        let mut checker = Checker::new();
+        while let Some((name, n, make)) = large::PROGRAMS.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let errors = checker.check(&make(4 * n)).errors();
+            assert_eq!(errors.is_empty(), !WITH_ERRORS.contains(name), "{name}: {:?}", errors.first());
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(part);
+        scope.spawn(part);
+    });
 }
 
 #[test]
