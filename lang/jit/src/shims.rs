@@ -68,7 +68,8 @@ shims! {
     total = fast_paths::total(a: *const f64, n: usize) -> f64, else f64::NAN;
     of_chunks = fast_paths::of_chunks(parts: *const f64, step: usize, n: usize) -> f64, else f64::NAN;
     run_iterations = strip_runner::run(ctx: *mut Ctx, told: *mut LoopDescription) -> u64, else 1;
-    zeros_to_add_to = strip_runner::nothing(ctx: *mut Ctx, n: i64) -> *mut Handle, else std::ptr::null_mut();
+    new_floats = strip_runner::floats(ctx: *mut Ctx, form: u64, a: i64, b: i64, c: i64, d: i64) -> *mut Handle, else std::ptr::null_mut();
+    clear = strip_runner::clear(array: *mut Handle) -> *mut Handle, else std::ptr::null_mut();
     above = strip_runner::above(data: *const i64, n: i64) -> i64, else i64::MAX;
     no_memory = strip_runner::no_room(ctx: *mut Ctx, site: u64) -> u64, else 1;
 }

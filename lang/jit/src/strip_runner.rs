@@ -112,14 +112,25 @@ pub(crate) unsafe fn above(data: *const i64, n: i64) -> i64 {
     i64::try_from(largest).map_or(i64::MAX, |x| x.saturating_add(1))
 }
 
-/// A vector of `n` additive identities (-0). Null if memory is exhausted.
-pub(crate) unsafe fn nothing(ctx: *mut Ctx, n: i64) -> *mut Handle {
-    // SAFETY: native code passes the live context of its run; the new array has `n` elements.
-    unsafe {
-        let Some(h) = (*ctx).pool.floats(&[n.max(0)], ValueForm::ROW) else { return std::ptr::null_mut() };
-        (0..n.max(0) as usize).for_each(|i| *(*h).data.cast::<f64>().add(i) = -0.0);
-        h
+/// An array of Floats of a form and extents, which are still to be written. Null if memory is exhausted.
+pub(crate) unsafe fn floats(ctx: *mut Ctx, form: u64, a: i64, b: i64, c: i64, d: i64) -> *mut Handle {
+    let form = ValueForm(form as u8);
+    // SAFETY: native code passes the live context of its run.
+    let pool = unsafe { &mut (*ctx).pool };
+    pool.floats(&[a, b, c, d][..form.rank()], form).unwrap_or(std::ptr::null_mut())
+}
+
+/// Writes additive identities (-0) to all elements of a new array, unless it is null.
+pub(crate) unsafe fn clear(array: *mut Handle) -> *mut Handle {
+    if !array.is_null() {
+        // SAFETY: native code passes an array of `floats`, to which no other reference exists.
+        unsafe {
+            let Handle { data, dims, expect, .. } = &*array;
+            let n = dims[..expect.rank()].iter().product::<i64>() as usize;
+            std::slice::from_raw_parts_mut(data.cast::<f64>(), n).fill(-0.0);
+        }
     }
+    array
 }
 
 /// Reports that memory for an array is exhausted. Returns 1.

@@ -10,6 +10,7 @@ mod behaviour;
 mod common;
 mod generated;
 mod groups;
+mod lowered_rows;
 mod rows;
 #[path = "../../ir/tests/common/variants.rs"]
 mod variants;

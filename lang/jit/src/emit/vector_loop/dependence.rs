@@ -13,7 +13,7 @@ pub(super) fn check(vector_plan: &mut VectorPlan) -> Option<()> {
     let mut meets: Vec<Node> = Vec::new();
     let mut sequential = false;
     for sum in &vector_plan.sums {
-        if sum.adds.is_empty() && sum.row.is_none() {
+        if sum.adds.is_empty() && sum.extents.is_empty() {
             return None;
         }
         for (k, (at, loops)) in sum.adds.iter().enumerate() {

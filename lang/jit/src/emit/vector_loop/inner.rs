@@ -86,10 +86,16 @@ impl LoopAnalysis<'_> {
             }
             self.p.classes.insert(*v, VarClass::Float);
         }
+        self.around |= 1 << position;
         self.elements(elems, &ir_loop.xs, index)?;
         let loops = around.loops.iter().copied().chain([position]).collect();
         self.block(&ir_loop.body, &Around { loops, arm: around.arm })?;
-        if !ir_loop.body.results.iter().all(|r| self.is_float(*r)) {
+        self.around &= !(1 << position);
+        let (last, rows) = ir_loop.body.results.split_at(ir_loop.init.len());
+        let outermost = around.loops.is_empty() && !around.arm;
+        if !last.iter().all(|r| self.is_float(*r))
+            || !rows.iter().all(|r| self.is_float(*r) || outermost && self.f.ty(*r).rank() == 1)
+        {
             return None;
         }
         self.inner_results(stmt, ir_loop, position, trip)
@@ -98,8 +104,10 @@ impl LoopAnalysis<'_> {
     /// Classifies the results of an inner loop.
     fn inner_results(&mut self, stmt: &Stmt, ir_loop: &Loop, position: usize, trip: Node) -> Option<()> {
         let kinds = std::iter::repeat_n(None, ir_loop.init.len()).chain(ir_loop.outs.iter().map(Some));
-        for (v, kind) in stmt.outs.iter().zip(kinds) {
+        for ((v, kind), result) in stmt.outs.iter().zip(kinds).zip(&ir_loop.body.results) {
             let class = match kind {
+                Some(Out::Collect) if !self.is_float(*result) => self.table(*v, *result, position)?,
+                Some(_) if !self.is_float(*result) => return None,
                 None | Some(Out::Sum) => VarClass::Float,
                 Some(Out::Collect) => self.collected(position),
                 Some(Out::Boxed) => return None,
@@ -115,32 +123,38 @@ impl LoopAnalysis<'_> {
         Some(())
     }
 
+    /// Whether the elements of subsequent iterations lie side by side, or are the same.
+    pub(super) fn is_beside(&self, at: &At) -> bool {
+        let step = |n: &Node| self.p.ints[*n].step;
+        let Some((last, rows)) = at.split_last() else { return false };
+        matches!(step(last), Some(0 | 1)) && rows.iter().all(|n| step(n) == Some(0))
+    }
+
     /// Bounds the trip counts of inner loops that sum rows. Their iterations are independent, so the inner loop itself
     /// could be vectorised instead. That is better for long loops, unless the elements of subsequent outer iterations
     /// lie side by side. `None` if the outer loop should not be vectorised at all.
     pub(super) fn bound_rows(&mut self) -> Option<()> {
-        let step = |n: &Node| self.p.ints[*n].step;
-        let beside = |at: &At| {
-            let (last, rows) = at.split_last()?;
-            let row = matches!(step(last), Some(0 | 1)) && rows.iter().all(|n| step(n) == Some(0));
-            Some(row)
-        };
-        let in_loops = |at: &At| at.iter().any(|n| self.p.ints[*n].inner != 0);
-        let strided = self.p.reads.iter().any(|(_, at)| in_loops(at) && beside(at) != Some(true));
-        let sums = self.p.inner.iter().filter(|i| !i.summed.is_empty()).count();
-        if strided && sums > 0 && self.p.nested {
+        let loops = |at: &At| at.iter().fold(0, |all, n| all | self.p.ints[*n].inner);
+        let apart = self.p.reads.iter().filter(|(_, at)| !self.is_beside(at)).fold(0, |all, (_, at)| all | loops(at));
+        let sums = self.p.inner.iter().any(|i| !i.summed.is_empty());
+        if apart != 0 && sums && self.p.nested && (self.rereads || !self.lowered) {
             return None;
         }
-        if self.p.rows.any() {
-            let longest = if strided { STRIDED } else { rows::LONGEST };
-            self.p.inner.iter_mut().for_each(|i| i.longest = longest);
-            return Some(());
-        }
-        if self.p.rows.speculative {
+        let stores = self.p.rows.any();
+        if self.p.rows.speculative && !stores {
             return None;
         }
-        let longest = if strided { STRIDED } else { CHUNK };
-        self.p.inner.iter_mut().filter(|i| !i.summed.is_empty()).for_each(|i| i.longest = longest);
+        for k in 0..self.p.inner.len() {
+            let strided = if self.lowered { apart & 1 << k != 0 } else { apart != 0 };
+            let longest = match (strided, stores) {
+                (true, _) => STRIDED,
+                (false, true) => rows::LONGEST,
+                (false, false) => CHUNK,
+            };
+            if stores || !self.p.inner[k].summed.is_empty() {
+                self.p.inner[k].longest = longest;
+            }
+        }
         Some(())
     }
 }

@@ -22,13 +22,14 @@ pub(super) use crate::limits::emit_vector_loop_kernel::STRIP;
 use crate::limits::emit_vector_loop_rows as rows;
 use crate::scalar_math;
 use crate::shims;
-use adl_ir::{Block, Cmp, Conv, Lit, Loop, Op, Stmt, Ty, Var};
+use adl_ir::{Block, Cmp, Conv, Function, Lit, Loop, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, AbiParam, InstBuilder, Signature, StackSlotData, StackSlotKind, Value, types};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::{FuncId, Linkage, Module};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// A number that is summed over all iterations.
 pub(super) enum Total {
@@ -40,6 +41,8 @@ pub(super) enum Total {
 
 /// The description of a kernel.
 pub(super) struct KernelJob<'k> {
+    /// The function whose variables the loop has.
+    pub f: &'k Rc<Function>,
     pub p: &'k VectorPlan,
     pub l: &'k Loop,
     pub w: &'k super::params::KernelParams,
@@ -124,7 +127,7 @@ pub(super) fn define(outer: &mut Emit, kernel_job: &KernelJob) -> Option<FuncId>
     b.switch_to_block(start);
     let slot = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
     let given = [0, 1, 2, 3].map(|i| b.block_params(start)[i]);
-    let e = emitter(outer, b, given[0], slot, start);
+    let e = emitter(outer, kernel_job.f, b, given[0], slot, start);
     let mut kernel = Kernel {
         e,
         k: kernel_job,
@@ -154,6 +157,7 @@ pub(super) fn define(outer: &mut Emit, kernel_job: &KernelJob) -> Option<FuncId>
 /// The emitter of the kernel function.
 fn emitter<'x, 'j, 'f>(
     outer: &'x mut Emit<'_, 'j, '_>,
+    f: &'x Rc<Function>,
     b: FunctionBuilder<'f>,
     words: Value,
     slot: ir::StackSlot,
@@ -161,7 +165,7 @@ fn emitter<'x, 'j, 'f>(
 ) -> Emit<'x, 'j, 'f> {
     Emit {
         job: &mut *outer.job,
-        f: outer.f,
+        f,
         b,
         last: Vec::new(),
         name: outer.name.clone(),
@@ -606,6 +610,9 @@ impl Kernel<'_, '_, '_, '_> {
             Op::If(c, x, y) => return self.branch(stmt, *c, [x, y]),
             Op::Loop(l) => return self.inner(stmt, l),
             Op::IndexAdd { .. } if !self.is_last() => return,
+            Op::IndexAdd { .. } if self.k.p.rows.accumulated.contains_key(&stmt.outs[0]) => {
+                return self.accumulate_row(stmt.outs[0]);
+            }
             Op::IndexAdd { acc, at, v, .. } => {
                 let Some(VarClass::Sum(k)) = self.k.p.classes.get(acc) else { return self.row_add(stmt.outs[0]) };
                 let at: At = at.iter().map(|v| self.node(*v)).collect();

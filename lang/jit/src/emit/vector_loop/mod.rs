@@ -14,6 +14,7 @@ mod dependence;
 mod inner;
 mod kernel;
 mod libm_stages;
+mod lower_rows;
 mod params;
 mod plan;
 mod prologue;
@@ -23,7 +24,7 @@ mod rows;
 use super::{Emit, EmitSite, Scope, is_ref};
 use crate::limits::emit_vector_loop::SHORT;
 use adl_interp::ir::live::NEVER;
-use adl_ir::{Block, Loop, Op, Stmt, Var};
+use adl_ir::{Block, Function, Loop, Op, Stmt, Var};
 use adl_prim::Bin;
 use cranelift_codegen::ir::{Value, types};
 use cranelift_module::FuncId;
@@ -31,10 +32,14 @@ use kernel::{Total, Vectors};
 use libm_stages::Stages;
 use params::KernelParams;
 use plan::{Output, VectorPlan};
+use std::rc::Rc;
 
 /// A loop together with the sums of its outputs.
 struct VectorLoop<'b> {
     s: &'b Stmt,
+    /// The function whose variables `l` has.
+    f: &'b Rc<Function>,
+    /// The loop of the statement, perhaps with lowered operations on rows.
     l: &'b Loop,
     p: VectorPlan,
     w: KernelParams,
@@ -72,9 +77,16 @@ impl Emit<'_, '_, '_> {
     pub(super) fn trip(&mut self, block: &Block, at: u32, sc: &Scope) -> Option<u32> {
         let stmt = &block.stmts[at as usize];
         let Op::Loop(l) = &stmt.op else { return None };
-        let p = plan::plan(self.f, l)?;
+        let lowered;
+        let (f, l, p) = match plan::plan(self.f, l, false) {
+            Some(p) => (self.f, &**l, p),
+            None => {
+                lowered = lower_rows::lower(self.f, l)?;
+                (&lowered.f, &lowered.l, plan::plan(&lowered.f, &lowered.l, true)?)
+            }
+        };
         let stages = libm_stages::stages(l, &p)?;
-        let whole = self.with_sums(block, at, l, (p, stages));
+        let whole = self.with_sums(block, at, (f, l), (p, stages));
         let made = self.define_trip(&whole)?;
         let next = at + 1 + whole.sums.len() as u32;
         self.at = EmitSite::of(stmt.span);
@@ -110,6 +122,7 @@ impl Emit<'_, '_, '_> {
         kernel::define(
             self,
             &kernel::KernelJob {
+                f: vector_loop.f,
                 p: &vector_loop.p,
                 l: vector_loop.l,
                 w: &vector_loop.w,
@@ -127,7 +140,7 @@ impl Emit<'_, '_, '_> {
         &self,
         b: &'b Block,
         at: u32,
-        ir_loop: &'b Loop,
+        (f, ir_loop): (&'b Rc<Function>, &'b Loop),
         (plan, stages): (VectorPlan, Stages),
     ) -> VectorLoop<'b> {
         let stmt = &b.stmts[at as usize];
@@ -148,7 +161,7 @@ impl Emit<'_, '_, '_> {
             (0..outs.len()).filter(|k| lives(outs[*k]) || self.held.places.contains_key(&outs[*k])).collect();
         let w = KernelParams::of(self.f, &plan, stored.len());
         let vectors = vectors(&plan, &stages, self.job.wide);
-        VectorLoop { s: stmt, l: ir_loop, p: plan, w, stages, stored, totals, sums, falls, vectors }
+        VectorLoop { s: stmt, f, l: ir_loop, p: plan, w, stages, stored, totals, sums, falls, vectors }
     }
 
     /// The used results of the loop and the sums: carried values, arrays, sums, the number of iterations.

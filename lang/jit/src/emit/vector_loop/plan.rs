@@ -72,6 +72,10 @@ pub(super) enum VarClass {
     Position(Node),
     /// An array that is accumulated to.
     Sum(usize),
+    /// The row of a matrix at a position.
+    At(usize, Var),
+    /// The rows that an inner loop collects.
+    Table(usize),
 }
 
 /// An array that is carried from iteration to iteration and accumulated to.
@@ -84,8 +88,8 @@ pub(super) struct LoopSum {
     pub adds: Vec<(At, Vec<usize>)>,
     /// The shape to use if it is a symbolic zero.
     pub shape: Option<Var>,
-    /// The inner loop over the row that is added to it.
-    pub row: Option<usize>,
+    /// The inner loops over the array that is added to it, or to a part of it: their trip counts are its last extents.
+    pub extents: SmallVec<[usize; 2]>,
 }
 
 /// The role of a carried value.
@@ -105,6 +109,8 @@ pub(super) enum Output {
     Bool,
     Int,
     Row(RowLoop),
+    /// The rows that an inner loop collects. They are stored as they are made.
+    Table(usize),
 }
 
 /// Assertions of the body, which are checked before the loop.
@@ -151,8 +157,9 @@ pub(super) struct VectorPlan {
     pub meets: Option<Node>,
 }
 
-/// Makes the plan of a loop. `None` if it cannot be vectorised.
-pub(super) fn plan(func: &Function, ir_loop: &Loop) -> Option<VectorPlan> {
+/// Makes the plan of a loop. `lowered`: whether operations on rows have been lowered to inner loops. `None` if it cannot
+/// be vectorised.
+pub(super) fn plan(func: &Function, ir_loop: &Loop, lowered: bool) -> Option<VectorPlan> {
     let Trip::Count(_) = ir_loop.trip else { return None };
     let body = &ir_loop.body;
     if !(ir_loop.lin_init.is_empty() && ir_loop.lin_xs.is_empty() && ir_loop.lin_outs.is_empty()) {
@@ -179,7 +186,16 @@ pub(super) fn plan(func: &Function, ir_loop: &Loop) -> Option<VectorPlan> {
         sequential: false,
         meets: None,
     };
-    let mut analysis = LoopAnalysis { f: func, body, p: plan, known: None, invariant: HashSet::new() };
+    let mut analysis = LoopAnalysis {
+        f: func,
+        body,
+        p: plan,
+        known: None,
+        invariant: HashSet::new(),
+        lowered,
+        around: 0,
+        rereads: false,
+    };
     let iteration = analysis.node(Int::Iteration)?;
     let (index, rest) = body.params.split_first()?;
     analysis.p.classes.insert(*index, VarClass::Int(iteration));
@@ -226,6 +242,12 @@ pub(super) struct LoopAnalysis<'a> {
     known: Option<HashMap<Var, Known>>,
     /// Numbers and Bools of the body that are the same in all iterations.
     invariant: HashSet<Var>,
+    /// Whether operations on rows have been lowered to inner loops.
+    pub lowered: bool,
+    /// A bit mask of the inner loops around the statement.
+    pub around: u64,
+    /// Whether inner loops read elements again that lie apart from those of the other iterations.
+    pub rereads: bool,
 }
 
 /// What is known of a variable.
@@ -238,22 +260,29 @@ pub(super) enum Known {
     Array(Vec<Var>),
 }
 
-/// Collects what is known of the variables of a block and its nested blocks.
-fn known(b: &Block, out: &mut HashMap<Var, Known>) {
-    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+/// What is known of the variable of a statement.
+fn known(s: &Stmt) -> Option<Known> {
+    Some(match &s.op {
+        Op::Lit(Lit::I64(n)) => Known::Int(*n),
+        Op::Zero(Ty::Array(..)) => Known::Zero,
+        Op::ArrayLit { elems, .. } => Known::Array(elems.clone()),
+        _ => return None,
+    })
+}
+
+/// The statements of a block and its nested blocks of whose variables something is known.
+pub(super) fn definitions(b: &Block) -> Vec<&Stmt> {
+    fn of<'a>(b: &'a Block, out: &mut Vec<&'a Stmt>) {
         for s in &b.stmts {
-            let known_of = match &s.op {
-                Op::Lit(Lit::I64(n)) => Some(Known::Int(*n)),
-                Op::Zero(Ty::Array(..)) => Some(Known::Zero),
-                Op::ArrayLit { elems, .. } => Some(Known::Array(elems.clone())),
-                op => {
-                    op.blocks().into_iter().for_each(|b| known(b, out));
-                    None
-                }
-            };
-            out.extend(s.outs.first().copied().zip(known_of));
+            if known(s).is_some() {
+                out.push(s);
+            }
+            s.op.blocks().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || of(b, out)));
         }
-    });
+    }
+    let mut out = Vec::new();
+    of(b, &mut out);
+    out
 }
 
 /// The number of uses of a variable in a block.
@@ -328,11 +357,9 @@ impl LoopAnalysis<'_> {
     /// What is known of a variable.
     pub(super) fn known(&mut self, v: Var) -> Option<Known> {
         let f = self.f;
-        let all = self.known.get_or_insert_with(|| {
-            let mut all = HashMap::new();
-            known(&f.body, &mut all);
-            all
-        });
+        let all = self
+            .known
+            .get_or_insert_with(|| definitions(&f.body).into_iter().filter_map(|s| Some((s.outs[0], known(s)?))).collect());
         all.get(&v).cloned()
     }
 
@@ -392,7 +419,7 @@ impl LoopAnalysis<'_> {
         if !ValueForm::of(ty).is_floats() {
             return None;
         }
-        self.p.sums.push(LoopSum { init, latest: var, adds: Vec::new(), shape: None, row: None });
+        self.p.sums.push(LoopSum { init, latest: var, adds: Vec::new(), shape: None, extents: SmallVec::new() });
         let k = self.p.sums.len() - 1;
         self.p.classes.insert(var, VarClass::Sum(k));
         Some(Carry::Sum(k))
@@ -411,6 +438,7 @@ impl LoopAnalysis<'_> {
                 at.push(index);
                 self.place(*p, a, at)
             }
+            VarClass::At(a, position) => self.at_position(*p, a, position, index),
             _ => None,
         })
     }
@@ -423,6 +451,8 @@ impl LoopAnalysis<'_> {
                 if at.iter().all(|n| self.p.ints[*n].step == Some(0)) {
                     self.invariant.insert(var);
                 }
+                let inner = at.iter().fold(0, |all, n| all | self.p.ints[*n].inner);
+                self.rereads |= self.around & !inner != 0 && !self.is_beside(&at);
                 self.p.reads.push((a, at.clone()));
                 self.p.elements.insert(var, (a, at));
                 match self.f.ty(var) {
@@ -497,6 +527,12 @@ impl LoopAnalysis<'_> {
         if let [i] = at[..]
             && let VarClass::Position(_) = self.class(i)?
         {
+            if let (VarClass::Part(a, at), 1) = (self.class(a)?, self.f.ty(out).rank())
+                && at.is_empty()
+            {
+                self.p.classes.insert(out, VarClass::At(a, i));
+                return Some(());
+            }
             return self.chosen(out, a, i);
         }
         match (self.class(a)?, at) {
@@ -555,6 +591,7 @@ impl LoopAnalysis<'_> {
             Op::Dim(a, axis) => match self.class(*a)? {
                 VarClass::Row(_) => self.row_length(*a)?,
                 VarClass::Part(a, at) => VarClass::Int(self.node(Int::Dim(a, at.len() + *axis as usize))?),
+                VarClass::At(a, _) => VarClass::Int(self.node(Int::Dim(a, 1))?),
                 _ => return None,
             },
             Op::Prim(..) => self.extremum(op, out, around)?,
@@ -616,6 +653,7 @@ impl LoopAnalysis<'_> {
                 _ => return None,
             }),
             (VarClass::Sum(k), VarClass::Row(row)) if op == Bin::Add => self.add_row(k, (a, b, row), out, around)?,
+            (VarClass::Sum(k), VarClass::Table(t)) if op == Bin::Add => self.add_table(k, a, t, out)?,
             _ => return None,
         })
     }
@@ -623,14 +661,15 @@ impl LoopAnalysis<'_> {
     /// A row added to an accumulated array: as it is made, if a loop collects nothing else, or afterwards.
     fn add_row(&mut self, k: usize, (a, b, row): (Var, Var, usize), out: Var, around: &Around) -> Option<VarClass> {
         let sum = &self.p.sums[k];
-        if sum.latest != a || sum.row.is_some() || !sum.adds.is_empty() || self.f.ty(a).rank() != 1 {
+        if sum.latest != a || !sum.extents.is_empty() || !sum.adds.is_empty() || self.f.ty(a).rank() != 1 {
             return None;
         }
         match self.collector(row).filter(|i| self.p.inner[*i].rows.add && self.p.inner[*i].to.is_none()) {
             None => self.accumulate(k, b, out, around),
             Some(i) => {
                 let sum = &mut self.p.sums[k];
-                (sum.latest, sum.row) = (out, Some(i));
+                sum.latest = out;
+                sum.extents.push(i);
                 self.p.inner[i].to = Some(k);
                 self.p.sequential = true;
                 Some(VarClass::Sum(k))
@@ -646,12 +685,15 @@ impl LoopAnalysis<'_> {
         around: &Around,
     ) -> Option<VarClass> {
         let VarClass::Sum(index) = self.class(acc)? else { return self.row_add(out, acc, (at, v, shape), around) };
+        if let ([at], 1) = (at, self.f.ty(v).rank()) {
+            return self.accumulate_at((index, acc, *at, shape), v, out, around);
+        }
         let at = at.iter().map(|i| self.int(*i)).collect::<Option<At>>()?;
         let whole = at.len() == self.f.ty(acc).rank() as usize && self.is_float(v);
         let known = shape.is_some_and(|v| self.p.classes.contains_key(&v));
         let sum = &mut self.p.sums[index];
         let speculative = around.arm && !around.loops.is_empty();
-        if !whole || known || speculative || sum.latest != acc || sum.row.is_some() {
+        if !whole || known || speculative || sum.latest != acc || !sum.extents.is_empty() {
             return None;
         }
         sum.latest = out;
@@ -667,6 +709,7 @@ impl LoopAnalysis<'_> {
             (VarClass::Bool, Out::Collect) => Output::Bool,
             (VarClass::Int(_) | VarClass::Position(_), Out::Collect) => Output::Int,
             (VarClass::Row(_), Out::Collect | Out::Boxed) => Output::Row(self.output(result)?),
+            (VarClass::Table(t), Out::Collect) => Output::Table(t),
             _ => return None,
         })
     }

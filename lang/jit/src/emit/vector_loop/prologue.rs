@@ -4,7 +4,7 @@ use super::super::rows_in_place::Rows;
 use super::super::{Emit, Scope, TRUSTED, inner, is_ref};
 use super::plan::{BITS, Carry, Int, Node, Output, VectorPlan};
 use super::{VectorLoop, kernel};
-use crate::handle::{self, ValueForm};
+use crate::handle::{self, AXES, ValueForm};
 use crate::limits::emit_vector_loop_prologue::{FEWEST, ITERATIONS};
 use crate::limits::output_buffer::ROOM;
 use crate::shims;
@@ -31,6 +31,7 @@ enum OutputArray {
     Placed,
     Elements(Value),
     Rows(Rows),
+    Table(Value),
 }
 
 /// The array of an output, and the address of its elements.
@@ -145,9 +146,17 @@ impl Emit<'_, '_, '_> {
 
     /// Records the conditions that the arrays of rows are not too large.
     fn check_rows(&mut self, x: &VectorLoop, outside: &mut Outside) {
-        for row in x.stored.iter().filter_map(|k| if let Output::Row(row) = &x.p.outs[*k] { Some(row) } else { None }) {
-            let (width, _) = self.range(&x.p, outside, x.p.inner[row.inner].trip);
-            let size = self.b.ins().imul(outside.n, width);
+        for out in &x.stored {
+            let inner: &[usize] = match &x.p.outs[*out] {
+                Output::Row(row) => &[row.inner],
+                Output::Table(t) => &[x.p.rows.tables[*t].inner, x.p.rows.tables[*t].row.inner],
+                Output::Number | Output::Bool | Output::Int => continue,
+            };
+            let mut size = outside.n;
+            for k in inner {
+                let (width, _) = self.range(&x.p, outside, x.p.inner[*k].trip);
+                size = self.b.ins().imul(size, width);
+            }
             let c = self.b.ins().icmp_imm_s(IntCC::SignedLessThanOrEqual, size, ROOM);
             outside.ok.push(c);
         }
@@ -287,12 +296,18 @@ impl Emit<'_, '_, '_> {
             self.b.ins().brif(gone, make, &[], done, &[ir::BlockArg::Value(h)]);
             self.b.switch_to_block(make);
             let none = self.int(0);
-            let new = match (sum.row, sum.shape) {
-                (Some(k), _) => {
-                    let (_, m) = self.range(&vector_loop.p, outside, vector_loop.p.inner[k].trip);
-                    self.runtime(shims::zeros_to_add_to as *const u8, &[self.frame.ctx, m], 1)
+            let whole = sum.extents.len() == expect.rank();
+            let new = match (whole, sum.shape) {
+                (true, _) => {
+                    let dims: Vec<Value> = sum
+                        .extents
+                        .iter()
+                        .map(|k| self.range(&vector_loop.p, outside, vector_loop.p.inner[*k].trip).1)
+                        .collect();
+                    let new = self.new_floats(expect, &dims);
+                    self.runtime(shims::clear as *const u8, &[new], 1)
                 }
-                (None, Some(shape)) => {
+                (false, Some(shape)) => {
                     let (shape, made) = self.handle(shape);
                     let expect = self.int(i64::from(expect.0));
                     let new = self.runtime(shims::own as *const u8, &[self.frame.ctx, symbolic_zero, shape, expect], 1);
@@ -301,7 +316,7 @@ impl Emit<'_, '_, '_> {
                     }
                     new
                 }
-                (None, None) => None,
+                (false, None) => None,
             };
             let new = new.unwrap_or(none);
             // An array allocated before is freed with the run's pool.
@@ -325,9 +340,10 @@ impl Emit<'_, '_, '_> {
             for (at, _) in &s.adds {
                 self.inside(&vector_loop.p, outside, at, &view.dims);
             }
-            if let Some(k) = s.row {
-                let (_, m) = self.range(&vector_loop.p, outside, vector_loop.p.inner[k].trip);
-                let fits = self.b.ins().icmp(IntCC::Equal, m, view.dims[0]);
+            let axes = &view.dims[view.dims.len() - s.extents.len()..];
+            for (k, extent) in s.extents.iter().zip(axes) {
+                let (_, m) = self.range(&vector_loop.p, outside, vector_loop.p.inner[*k].trip);
+                let fits = self.b.ins().icmp(IntCC::Equal, m, *extent);
                 outside.ok.push(fits);
             }
         }
@@ -433,6 +449,15 @@ impl Emit<'_, '_, '_> {
     /// Allocates the array of an output.
     fn output(&mut self, x: &VectorLoop, outside: &mut Outside, k: usize) -> OutputBuffer {
         let (array, h, size) = match &x.p.outs[k] {
+            Output::Table(t) => {
+                let table = &x.p.rows.tables[*t];
+                let extents = [table.inner, table.row.inner].map(|k| self.range(&x.p, outside, x.p.inner[k].trip).0);
+                let expect = ValueForm::of(self.ty(x.s.outs[x.l.init.len() + k]));
+                let h = self.new_floats(expect, &[&[outside.n], &extents[..]].concat());
+                self.room_for(h);
+                let data = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA);
+                return OutputBuffer { array: OutputArray::Table(h), data };
+            }
             Output::Row(row) => {
                 let (width, _) = self.range(&x.p, outside, x.p.inner[row.inner].trip);
                 let (result, boxed) = (x.l.body.results[x.l.init.len() + k], x.l.outs[k] == Out::Boxed);
@@ -453,6 +478,14 @@ impl Emit<'_, '_, '_> {
         let fits = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, size, room);
         self.room_for(fits);
         OutputBuffer { array, data: self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA) }
+    }
+
+    /// An array of Floats of these extents, which are still to be written. 0 if memory is exhausted.
+    fn new_floats(&mut self, form: ValueForm, dims: &[Value]) -> Value {
+        let (form, none) = (self.int(i64::from(form.0)), self.int(0));
+        let dims = (0..AXES).map(|k| dims.get(k).copied().unwrap_or(none));
+        let args: Vec<Value> = [self.frame.ctx, form].into_iter().chain(dims).collect();
+        self.runtime(shims::new_floats as *const u8, &args, 1).unwrap_or(none)
     }
 
     /// Stores the description for the runtime and the parameter words of the kernel.
@@ -567,6 +600,7 @@ impl Emit<'_, '_, '_> {
                 OutputArray::Placed => continue,
                 OutputArray::Elements(h) => self.finish(h, outside.n, false, v),
                 OutputArray::Rows(rows) => self.finish_rows(&rows, outside.n, v),
+                OutputArray::Table(h) => h,
             };
             all.push((v, made));
         }

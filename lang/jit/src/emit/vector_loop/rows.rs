@@ -22,6 +22,8 @@ pub(super) enum Element {
     Row(usize, Node),
     /// Of an array bound outside.
     Array(usize, At),
+    /// Of the row of a matrix at a position, at an index.
+    At(usize, Var, Node),
     /// Of the row that a branch chooses by a Bool.
     Either(Var, Box<[Element; 2]>),
     /// Of a symbolic zero.
@@ -43,6 +45,15 @@ pub(super) struct Extremum {
 pub(super) struct RowLoop {
     pub element: Element,
     pub inner: usize,
+}
+
+/// Rows that an inner loop collects.
+pub(super) struct Table {
+    /// The row of an iteration of the inner loop.
+    pub row: RowLoop,
+    pub inner: usize,
+    /// The array to which they are added.
+    pub to: Option<usize>,
 }
 
 /// A row with a number added at an index.
@@ -72,8 +83,9 @@ pub(super) struct RowReads {
     pub added: HashMap<Var, RowAdd>,
     /// Sums of stored rows.
     pub sums: HashMap<Var, RowLoop>,
-    /// Accumulated arrays to which a row is added, with the row.
-    pub accumulated: HashMap<Var, RowLoop>,
+    /// Accumulated arrays to which a row is added, with the row and the index in the array, if it is a matrix.
+    pub accumulated: HashMap<Var, (RowLoop, Option<Var>)>,
+    pub tables: Vec<Table>,
     /// Indices, and the lengths that they must be below.
     pub bounds: Vec<(Node, Node)>,
     /// Functions in inner loops whose arguments are the same in all iterations, with these loops.
@@ -89,7 +101,7 @@ pub(super) struct RowReads {
 impl RowReads {
     /// Whether any row is read.
     pub fn any(&self) -> bool {
-        !self.stored.is_empty() || !self.extrema.is_empty()
+        !self.stored.is_empty() || !self.extrema.is_empty() || !self.tables.is_empty()
     }
 }
 
@@ -144,7 +156,7 @@ fn searched(op: &Op) -> Option<(Var, bool, bool)> {
 impl LoopAnalysis<'_> {
     /// After the analysis of the body: rows exist for one vector step, so there is a single stage.
     pub(super) fn end_rows(&mut self) {
-        if self.p.rows.any() {
+        if self.p.rows.any() || self.lowered && self.p.calls_inside {
             self.p.calls_inside |= !self.p.calls.is_empty();
             self.p.calls.clear();
             self.row_calls(self.body);
@@ -273,6 +285,16 @@ impl LoopAnalysis<'_> {
         Some(())
     }
 
+    /// Classifies an element of the row of a matrix at a position.
+    pub(super) fn at_position(&mut self, out: Var, a: usize, position: Var, at: Node) -> Option<()> {
+        let VarClass::Position(below) = self.class(position)? else { return None };
+        let last = self.last(below)?;
+        self.p.reads.push((a, [last, at].into_iter().collect()));
+        self.p.rows.elements.insert(out, Element::At(a, position, at));
+        self.p.classes.insert(out, VarClass::Float);
+        Some(())
+    }
+
     /// The largest position below a bound.
     fn last(&mut self, below: Node) -> Option<Node> {
         let one = self.node(Int::Lit(1))?;
@@ -389,8 +411,66 @@ impl LoopAnalysis<'_> {
         }
         let each = self.each(out, (&source, length), None)?;
         let sum_of = &mut self.p.sums[sum];
-        (sum_of.latest, sum_of.row) = (out, Some(each.inner));
-        self.p.rows.accumulated.insert(out, each);
+        sum_of.latest = out;
+        sum_of.extents.push(each.inner);
+        self.p.rows.accumulated.insert(out, (each, None));
+        self.p.sequential = true;
+        Some(VarClass::Sum(sum))
+    }
+
+    /// Adds a row to the row of an accumulated matrix at an index or position, after the row has been made.
+    pub(super) fn accumulate_at(
+        &mut self,
+        (sum, acc, at, shape): (usize, Var, Var, Option<Var>),
+        row: Var,
+        out: Var,
+        around: &Around,
+    ) -> Option<VarClass> {
+        let (source, length) = self.source(row)?;
+        let known = shape.is_some_and(|v| self.p.classes.contains_key(&v));
+        let s = &self.p.sums[sum];
+        let first = s.latest == acc && s.adds.is_empty() && s.extents.is_empty() && self.f.ty(acc).rank() == 2;
+        if !first || known || !around.loops.is_empty() || around.arm || *self.f.ty(row) != Ty::F64.array(1) {
+            return None;
+        }
+        let each = self.each(out, (&source, length), None)?;
+        let index = match self.class(at)? {
+            VarClass::Position(below) => self.last(below)?,
+            VarClass::Int(n) => n,
+            _ => return None,
+        };
+        let column = self.node(Int::Inner(each.inner))?;
+        let s = &mut self.p.sums[sum];
+        (s.latest, s.shape) = (out, shape);
+        s.extents.push(each.inner);
+        s.adds.push(([index, column].into_iter().collect(), vec![each.inner]));
+        self.p.rows.accumulated.insert(out, (each, Some(at)));
+        Some(VarClass::Sum(sum))
+    }
+
+    /// Classifies the rows that an inner loop collects.
+    pub(super) fn table(&mut self, out: Var, row: Var, inner: usize) -> Option<VarClass> {
+        let (source, length) = self.source(row)?;
+        if self.p.ints[length].inner != 0 {
+            return None;
+        }
+        let row = self.each(out, (&source, length), Some(inner))?;
+        let zero = self.node(Int::Lit(0))?;
+        self.p.rows.bounds.push((zero, self.p.inner[inner].trip));
+        self.p.rows.bounds.push((zero, length));
+        self.p.rows.tables.push(Table { row, inner, to: None });
+        Some(VarClass::Table(self.p.rows.tables.len() - 1))
+    }
+
+    /// Adds the rows that an inner loop collects to an accumulated matrix.
+    pub(super) fn add_table(&mut self, sum: usize, acc: Var, table: usize, out: Var) -> Option<VarClass> {
+        let (s, t) = (&mut self.p.sums[sum], &mut self.p.rows.tables[table]);
+        if s.latest != acc || !s.extents.is_empty() || !s.adds.is_empty() || t.to.is_some() {
+            return None;
+        }
+        s.latest = out;
+        s.extents.extend([t.inner, t.row.inner]);
+        t.to = Some(sum);
         self.p.sequential = true;
         Some(VarClass::Sum(sum))
     }

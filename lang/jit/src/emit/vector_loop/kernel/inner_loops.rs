@@ -47,7 +47,7 @@ impl Kernel<'_, '_, '_, '_> {
         let numbers = (0..carried).chain(added.iter().copied()).map(|k| stmt.outs[k]);
         let wanted: SmallVec<[Var; 4]> =
             numbers.chain(inner.summed.iter().copied()).filter(|v| self.wants(*v)).collect();
-        let ends = self.stores_rows(id) || self.is_last() && libm_stages::loop_adds(self.k.p, stmt, ir_loop);
+        let ends = self.stores_rows(id) || self.has_tables(id) || self.is_last() && libm_stages::loop_adds(self.k.p, stmt, ir_loop);
         let known = wanted.iter().filter(|v| self.from_before(**v)).count();
         if !ends && known == wanted.len() {
             return;
@@ -78,6 +78,7 @@ impl Kernel<'_, '_, '_, '_> {
         self.block(&ir_loop.body);
         self.add_row(inner, ir_loop);
         self.store_rows(id, &stmt.outs, ir_loop);
+        self.store_tables(id, ir_loop);
         let terms: Vec<LaneValue> = summed.iter().map(|k| self.float(ir_loop.body.results[*k])).collect();
         let after = self.add_terms(&sums, vals[0], &terms, &vals[rests..]);
         let mut next = vec![self.e.b.ins().iadd_imm_s(vals[0], 1)];

@@ -3,7 +3,7 @@
 use super::super::plan::{Output, VarClass};
 use super::super::rows::RowLoop;
 use super::{Kernel, LOOSE, LaneValue};
-use adl_ir::Var;
+use adl_ir::{Loop, Var};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use smallvec::SmallVec;
 
@@ -35,6 +35,7 @@ impl Kernel<'_, '_, '_, '_> {
                 }
             }
             Output::Row(row) => self.output_row(row, first),
+            Output::Table(_) => {}
         }
     }
 
@@ -88,14 +89,85 @@ impl Kernel<'_, '_, '_, '_> {
     /// Adds a row of each iteration to an accumulated array.
     pub(super) fn accumulate_row(&mut self, out: Var) {
         let k = self.k;
-        let (Some(row), Some(VarClass::Sum(sum))) = (k.p.rows.accumulated.get(&out), k.p.classes.get(&out)) else {
+        let (Some((row, at)), Some(VarClass::Sum(sum))) = (k.p.rows.accumulated.get(&out), k.p.classes.get(&out)) else {
             return;
         };
         let first = self.words[&k.w.sums[*sum]];
+        if let Some(at) = at {
+            return self.accumulate_at(row, *at, k.w.sums[*sum]);
+        }
         self.over_row(row, &mut |k, at, x: LaneValue| {
             let bytes = k.e.b.ins().ishl_imm_s(at, 3);
             let place = k.e.b.ins().iadd(first, bytes);
             k.combine(place, &x, &mut |e, old, x| e.b.ins().fadd(old, x));
         });
+    }
+
+    /// Adds a row of each iteration to the row of a matrix at an index, which may differ from iteration to iteration.
+    fn accumulate_at(&mut self, row: &RowLoop, at: Var, word: usize) {
+        let first = self.words[&word];
+        let bytes = self.e.b.ins().ishl_imm_s(self.words[&(word + 2)], 3);
+        let mut starts: SmallVec<[Value; 8]> = SmallVec::new();
+        for index in self.ints(at) {
+            let before = self.e.b.ins().imul(index, bytes);
+            starts.push(self.e.b.ins().iadd(first, before));
+        }
+        if self.k.falls && self.side > 0 {
+            starts.reverse();
+        }
+        self.over_row(row, &mut |k, column, x| {
+            let bytes = k.e.b.ins().ishl_imm_s(column, 3);
+            for (start, x) in starts.iter().zip(k.in_order(&x)) {
+                let place = k.e.b.ins().iadd(*start, bytes);
+                let old = k.e.b.ins().load(types::F64, LOOSE, place, 0);
+                let new = k.e.b.ins().fadd(old, x);
+                k.e.b.ins().store(LOOSE, new, place, 0);
+            }
+        });
+    }
+
+    /// Whether an inner loop collects rows.
+    pub(super) fn has_tables(&self, inner: usize) -> bool {
+        self.k.p.rows.tables.iter().any(|t| t.inner == inner)
+    }
+
+    /// Stores the rows of an iteration of an inner loop, and adds them to accumulated arrays.
+    pub(super) fn store_tables(&mut self, inner: usize, ir_loop: &Loop) {
+        let k = self.k;
+        for (t, table) in k.p.rows.tables.iter().enumerate().filter(|(_, t)| t.inner == inner) {
+            let node = self.node(ir_loop.body.params[0]);
+            let [(at, _), (rows, _), (length, _)] =
+                [node, k.p.inner[inner].trip, k.p.inner[table.row.inner].trip].map(|n| self.int(n));
+            let of = |out: &&(usize, usize)| matches!(k.p.outs[out.0], Output::Table(of) if of == t);
+            let mut starts: SmallVec<[Value; 8]> = SmallVec::new();
+            let bytes = self.e.b.ins().ishl_imm_s(length, 3);
+            let before = self.e.b.ins().imul(at, bytes);
+            for (_, word) in k.stored.iter().filter(of) {
+                let all = self.e.b.ins().imul(rows, bytes);
+                let iterations = self.e.b.ins().imul(self.index, all);
+                let mut start = self.e.b.ins().iadd(self.words[word], iterations);
+                start = self.e.b.ins().iadd(start, before);
+                for _ in 0..(2 * self.side).max(1) {
+                    starts.push(start);
+                    start = self.e.b.ins().iadd(start, all);
+                }
+            }
+            let sum = table.to.map(|sum| self.e.b.ins().iadd(self.words[&k.w.sums[sum]], before));
+            if starts.is_empty() && sum.is_none() {
+                continue;
+            }
+            self.over_row(&table.row, &mut |k, column, x| {
+                let bytes = k.e.b.ins().ishl_imm_s(column, 3);
+                let numbers = k.lanes(&x);
+                for (start, x) in starts.iter().zip(numbers.iter().cycle()) {
+                    let place = k.e.b.ins().iadd(*start, bytes);
+                    k.e.b.ins().store(LOOSE, *x, place, 0);
+                }
+                if let Some(sum) = sum {
+                    let place = k.e.b.ins().iadd(sum, bytes);
+                    k.combine(place, &x, &mut |e, old, x| e.b.ins().fadd(old, x));
+                }
+            });
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Rows in scratch memory, their elements and extrema.
 
-use super::super::plan::VarClass;
+use super::super::plan::{Node, VarClass};
 use super::super::rows::{Element, Extremum, RowLoop};
 use super::{Kernel, LOOSE, LaneValue, Stride};
 use crate::limits::emit_vector_loop_rows::LONGEST;
@@ -39,6 +39,7 @@ impl Kernel<'_, '_, '_, '_> {
                 self.beside(place)
             }
             Element::Array(a, at) => self.load(*a, at),
+            Element::At(a, position, at) => self.at_row(*a, *position, *at),
             Element::Either(c, arms) => {
                 let [x, y] = arms.each_ref().map(|x| self.row_element(x));
                 let c = self.float(*c);
@@ -118,6 +119,26 @@ impl Kernel<'_, '_, '_, '_> {
         self.at_positions(first, &at)
     }
 
+    /// Loads an element of the row of a matrix at a position that differs from iteration to iteration.
+    fn at_row(&mut self, a: usize, position: Var, at: Node) -> LaneValue {
+        let word = self.k.w.arrays[a];
+        let ((at, _), position) = (self.int(at), self.float(position));
+        let bytes = self.e.b.ins().ishl_imm_s(at, 3);
+        let start = self.e.b.ins().iadd(self.words[&word], bytes);
+        let row = self.e.b.ins().ishl_imm_s(self.words[&(word + 2)], 3);
+        let numbers: SmallVec<[Value; 8]> = self
+            .lanes(&position)
+            .into_iter()
+            .map(|position| {
+                let position = self.e.b.ins().fcvt_to_sint_sat(types::I64, position);
+                let bytes = self.e.b.ins().imul(position, row);
+                let place = self.e.b.ins().iadd(start, bytes);
+                self.e.b.ins().load(types::F64, LOOSE, place, 0)
+            })
+            .collect();
+        self.of_lanes(&numbers)
+    }
+
     /// Loads the elements at these positions.
     fn at_positions(&mut self, first: &Element, at: &[Value]) -> LaneValue {
         let zero = self.e.int(0);
@@ -137,7 +158,8 @@ impl Kernel<'_, '_, '_, '_> {
                 let c = self.float(*c);
                 return self.choose(&c, &x, &y);
             }
-            Element::Zero => return LaneValue::One(self.e.b.ins().f64const(0.0)),
+            // A position within a row at a position is none of the cases.
+            Element::Zero | Element::At(..) => return LaneValue::One(self.e.b.ins().f64const(0.0)),
         };
         let numbers: SmallVec<[Value; 8]> =
             places.iter().map(|at| self.e.b.ins().load(types::F64, LOOSE, *at, 0)).collect();
