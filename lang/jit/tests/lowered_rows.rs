@@ -163,6 +163,36 @@ fn rows_of_rows_are_the_interpreters() {
 }
 
 #[test]
+fn rows_that_inner_loops_carry_are_the_interpreters() {
+    // v50 is carried in place, v51 is read after it has been made again, v52 starts as the point.
+    for inner in ["", "reverse "] {
+        check_rows(&format!(
+            "fn f0 f (v0: i64, v1: i64, v2: [][]f64, v3: [][]f64, v4: []f64, v5: i64) -> ([][]f64, [][]f64, [][]f64, []f64, [][][]f64) {{
+              v40: []f64 = zero []f64
+              v41: f64 = 0.5
+              v6: [][]f64, v7: [][]f64, v8: [][]f64, v9: []f64, v60: [][][]f64, v10: i64 = loop for v0 reverse over (v2) out (collect, collect, collect, collect, collect) (v11: i64, v12: []f64) {{
+                v20: []f64, v21: []f64, v19: f64, v22: []f64, v61: [][]f64, v23: i64 = loop for v1 {inner}carry (v40, v40, v41, v12) over (v3) out (collect) (v15: i64, v50: []f64, v51: []f64, v53: f64, v52: []f64, v16: []f64) {{
+                  v17: []f64 = sub v12 v16
+                  v18: f64 = dot v17 v17
+                  v24: []f64 = scale_tangent v17 v18
+                  v25: []f64 = add v50 v24
+                  v26: []f64 = add v25 v24
+                  v27: []f64 = add v51 v17
+                  v28: []f64 = add v51 v24
+                  v29: f64 = sum v28
+                  v30: []f64 = mul v52 v16
+                  v31: []f64 = sub v30 v52
+                  v32: f64 = add v53 v29
+                  return v26, v27, v32, v31, v24 }}
+                v33: f64 = sum v22
+                v34: f64 = mul v33 v19
+                return v20, v21, v22, v34, v61 }}
+              return v6, v7, v8, v9, v60 }}"
+        ));
+    }
+}
+
+#[test]
 fn unequal_rows_are_errors() {
     let text = "fn f0 f (v0: i64, v1: [][]f64, v2: []f64) -> ([]f64) {
         v6: []f64, v10: i64 = loop for v0 over (v1) out (collect) (v11: i64, v12: []f64) {

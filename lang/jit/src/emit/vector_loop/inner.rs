@@ -47,7 +47,10 @@ impl LoopAnalysis<'_> {
     /// An inner loop that carries numbers or collects rows.
     pub(super) fn inner(&mut self, stmt: &Stmt, ir_loop: &Loop, around: &Around) -> Option<()> {
         let Trip::Count(trip_count) = ir_loop.trip else { return None };
-        let numbers = ir_loop.init.iter().all(|v| *self.f.ty(*v) == Ty::F64);
+        let outermost = around.loops.is_empty() && !around.arm;
+        let rows = outermost && self.lowered;
+        let numbers =
+            ir_loop.init.iter().all(|v| *self.f.ty(*v) == Ty::F64 || rows && *self.f.ty(*v) == Ty::F64.array(1));
         let plain = ir_loop.lin_init.is_empty() && ir_loop.lin_xs.is_empty() && ir_loop.lin_outs.is_empty();
         if !numbers || !plain || self.p.inner.len() > rows::INNER_LOOPS {
             return None;
@@ -81,10 +84,11 @@ impl LoopAnalysis<'_> {
         self.p.classes.insert(*i, VarClass::Int(index));
         let (carried, elems) = rest.split_at(ir_loop.init.len());
         for (v, init) in carried.iter().zip(&ir_loop.init) {
-            if !self.is_float(*init) {
-                return None;
+            match self.class(*init)? {
+                VarClass::Float => _ = self.p.classes.insert(*v, VarClass::Float),
+                VarClass::Row(_) | VarClass::Part(..) => self.carried_row(*v, *init, position)?,
+                _ => return None,
             }
-            self.p.classes.insert(*v, VarClass::Float);
         }
         self.around |= 1 << position;
         self.elements(elems, &ir_loop.xs, index)?;
@@ -92,10 +96,14 @@ impl LoopAnalysis<'_> {
         self.block(&ir_loop.body, &Around { loops, arm: around.arm })?;
         self.around &= !(1 << position);
         let (last, rows) = ir_loop.body.results.split_at(ir_loop.init.len());
-        let outermost = around.loops.is_empty() && !around.arm;
-        if !last.iter().all(|r| self.is_float(*r))
-            || !rows.iter().all(|r| self.is_float(*r) || outermost && self.f.ty(*r).rank() == 1)
-        {
+        for ((k, result), param) in last.iter().enumerate().zip(carried) {
+            if self.f.ty(*result).rank() > 0 {
+                self.carried_result(*param, (*result, stmt.outs[k]), &ir_loop.body)?;
+            } else if !self.is_float(*result) {
+                return None;
+            }
+        }
+        if !rows.iter().all(|r| self.is_float(*r) || outermost && self.f.ty(*r).rank() == 1) {
             return None;
         }
         self.inner_results(stmt, ir_loop, position, trip)
@@ -108,6 +116,7 @@ impl LoopAnalysis<'_> {
             let class = match kind {
                 Some(Out::Collect) if !self.is_float(*result) => self.table(*v, *result, position)?,
                 Some(_) if !self.is_float(*result) => return None,
+                None if self.p.classes.contains_key(v) => continue,
                 None | Some(Out::Sum) => VarClass::Float,
                 Some(Out::Collect) => self.collected(position),
                 Some(Out::Boxed) => return None,

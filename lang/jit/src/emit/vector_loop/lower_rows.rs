@@ -7,7 +7,7 @@
 //! row of each iteration that is read several times is copied first: its elements lie apart from those of the other
 //! iterations, and those of the copy lie beside them.
 
-use super::plan::definitions;
+use super::plan::{definitions, uses};
 use adl_ir::rewrite::rename::rename_op;
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, GeneralFn, Prim};
@@ -54,6 +54,7 @@ struct Lowering<'a> {
     uses: HashMap<Var, usize>,
     /// The lengths of rows.
     lengths: HashMap<Var, Var>,
+    /// Rows that are symbolic zeros, or are it before the first iteration of an inner loop that adds to them.
     zeros: HashSet<Var>,
     /// Rows of an iteration that inner loops or branches make. Their sums need no other loop.
     stored: HashSet<Var>,
@@ -75,16 +76,11 @@ pub(super) fn lower(f: &Function, l: &Loop) -> Option<Lowered> {
     };
     let mut uses = HashMap::new();
     count(&l.body, &mut uses);
-    let mut lowering = Lowering {
-        f,
-        made,
-        uses,
-        lengths: HashMap::new(),
-        zeros,
-        stored: HashSet::new(),
-        carried: HashSet::new(),
-    };
-    let body = lowering.body(l);
+    let mut lowering =
+        Lowering { f, made, uses, lengths: HashMap::new(), zeros, stored: HashSet::new(), carried: HashSet::new() };
+    let carried = l.body.params.iter().skip(1).take(l.init.len()).filter(|v| f.ty(**v).rank() > 0);
+    lowering.carried.extend(carried);
+    let body = lowering.block(&l.body);
     let body = lowering.copy_rows(l, body);
     Some(Lowered { f: Rc::new(lowering.made), l: Loop { body, ..shell(l) } })
 }
@@ -163,6 +159,12 @@ fn read(b: &Block, row: Var, inside: bool, times: &mut [usize; 2]) {
     }
 }
 
+/// Whether a row is read by additions only.
+fn is_added_to(b: &Block, row: Var) -> bool {
+    let adds = |s: &&Stmt| matches!(s.op, Op::Bin(Bin::Add, x, y) if (x == row) != (y == row));
+    b.stmts.iter().filter(adds).count() == uses(b, row)
+}
+
 /// Whether inner loops read a row, or several statements do.
 fn is_reread(b: &Block, row: Var) -> bool {
     let mut times = [0; 2];
@@ -200,12 +202,6 @@ impl Fused {
 }
 
 impl Lowering<'_> {
-    fn body(&mut self, l: &Loop) -> Block {
-        let carried = l.body.params.iter().skip(1).take(l.init.len()).filter(|v| self.f.ty(**v).rank() > 0);
-        self.carried.extend(carried);
-        self.block(&l.body)
-    }
-
     fn block(&mut self, b: &Block) -> Block {
         let (mut to, mut open) = (Vec::new(), None);
         for s in &b.stmts {
@@ -213,7 +209,7 @@ impl Lowering<'_> {
                 if open.as_ref().is_some_and(|f: &Fused| reads(&s.op, &|v| f.gives(v))) {
                     self.close(open.take(), &mut to);
                 }
-                let s = self.other(s);
+                let s = self.other(s, &mut to);
                 to.push(s);
             }
         }
@@ -228,19 +224,9 @@ impl Lowering<'_> {
     }
 
     /// A statement that is no operation on rows.
-    fn other(&mut self, s: &Stmt) -> Stmt {
+    fn other(&mut self, s: &Stmt, to: &mut Vec<Stmt>) -> Stmt {
         let op = match &s.op {
-            Op::Loop(l) => {
-                let body = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.body(l));
-                let outs = s.outs.iter().skip(l.init.len()).zip(&l.outs);
-                for row in outs.filter(|(v, o)| **o == Out::Collect && is_row(self.f.ty(**v))).map(|(v, _)| *v) {
-                    self.stored.insert(row);
-                    if let Trip::Count(n) = l.trip {
-                        self.lengths.insert(row, n);
-                    }
-                }
-                Op::Loop(Box::new(Loop { body, ..shell(l) }))
-            }
+            Op::Loop(l) => Op::Loop(Box::new(self.inner(s, l, to))),
             Op::If(c, x, y) => {
                 let arms = [x, y].map(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(b)));
                 for (k, v) in s.outs.iter().enumerate() {
@@ -257,6 +243,65 @@ impl Lowering<'_> {
             op => op.clone(),
         };
         Stmt { op, ..s.clone() }
+    }
+
+    /// An inner loop. Rows that it carries are rows like others.
+    fn inner(&mut self, s: &Stmt, l: &Loop, to: &mut Vec<Stmt>) -> Loop {
+        let (carried, elements) = l.body.params[1..].split_at(l.init.len());
+        for (row, a) in elements.iter().zip(&l.xs).filter(|(v, _)| is_row(self.f.ty(**v))) {
+            if matches!(self.f.ty(*a), Ty::Array(of, 2) if **of == Ty::F64) {
+                let n = self.fresh(Ty::I64);
+                to.push(statement(n, Op::Dim(*a, 1), s.span));
+                self.lengths.insert(*row, n);
+            }
+        }
+        for (row, init) in carried.iter().zip(&l.init).filter(|(v, _)| self.f.ty(**v).rank() > 0) {
+            if !is_row(self.f.ty(*row)) || self.zeros.contains(init) && !is_added_to(&l.body, *row) {
+                self.carried.insert(*row);
+            } else if self.zeros.contains(init) {
+                self.zeros.insert(*row);
+            } else {
+                let n = self.length(*init, to);
+                self.lengths.insert(*row, n);
+                self.stored.insert(*row);
+            }
+        }
+        let body = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(&l.body));
+        let mut made = Loop { body, ..shell(l) };
+        for (k, (row, out)) in carried.iter().zip(&s.outs).enumerate().filter(|(_, (v, _))| is_row(self.f.ty(**v))) {
+            if self.zeros.contains(row) {
+                self.start(&mut made, k, to);
+            }
+            if let Some(n) = self.lengths.get(&made.body.results[k]).copied() {
+                self.lengths.insert(*out, n);
+            }
+            self.stored.insert(*out);
+        }
+        let outs = s.outs.iter().skip(l.init.len()).zip(&l.outs);
+        for row in outs.filter(|(v, o)| **o == Out::Collect && is_row(self.f.ty(**v))).map(|(v, _)| *v) {
+            self.stored.insert(row);
+            if let Trip::Count(n) = l.trip {
+                self.lengths.insert(row, n);
+            }
+        }
+        made
+    }
+
+    /// Starts a carried row, to which numbers are added, with additive identities (-0) instead of a symbolic zero. There
+    /// must be an iteration.
+    fn start(&mut self, l: &mut Loop, k: usize, to: &mut Vec<Stmt>) {
+        let (Some(n), Trip::Count(count)) = (self.lengths.get(&l.body.results[k]).copied(), &l.trip) else { return };
+        if l.body.stmts.iter().any(|s| s.outs.contains(&n)) {
+            return;
+        }
+        let one = self.fresh(Ty::I64);
+        to.push(statement(one, Op::Lit(Lit::I64(1)), Span::default()));
+        self.check(Cmp::Ge, *count, one, to);
+        let (x, row) = (self.fresh(Ty::F64), self.fresh(Ty::F64.array(1)));
+        let nothing = statement(x, Op::Lit(Lit::F64(-0.0)), Span::default());
+        let made = self.over(n, Vec::new(), Vec::new(), (vec![nothing], vec![x]), vec![row], Span::default());
+        to.push(made);
+        l.init[k] = row;
     }
 
     /// Notes what a branch chooses.

@@ -357,9 +357,9 @@ impl LoopAnalysis<'_> {
     /// What is known of a variable.
     pub(super) fn known(&mut self, v: Var) -> Option<Known> {
         let f = self.f;
-        let all = self
-            .known
-            .get_or_insert_with(|| definitions(&f.body).into_iter().filter_map(|s| Some((s.outs[0], known(s)?))).collect());
+        let all = self.known.get_or_insert_with(|| {
+            definitions(&f.body).into_iter().filter_map(|s| Some((s.outs[0], known(s)?))).collect()
+        });
         all.get(&v).cloned()
     }
 

@@ -11,7 +11,7 @@ use super::plan::{Around, At, Int, Known, LoopAnalysis, Node, VarClass, uses};
 use super::row_calls::RowCalls;
 use crate::handle::ValueForm;
 use crate::limits::emit_vector_loop_rows::{INNER_LOOPS, STORED};
-use adl_ir::{Cmp, Op, Ty, Var};
+use adl_ir::{Block, Cmp, Op, Stmt, Ty, Var};
 use adl_prim::{Prim, ReductionFn};
 use std::collections::HashMap;
 
@@ -56,6 +56,18 @@ pub(super) struct Table {
     pub to: Option<usize>,
 }
 
+/// A row that an inner loop carries. It is stored.
+pub(super) struct CarriedRow {
+    param: Var,
+    length: Node,
+    pub row: usize,
+    pub inner: usize,
+    /// The row before the first iteration.
+    pub start: RowLoop,
+    /// What an iteration makes of it, unless that is stored in its place.
+    pub next: Option<RowLoop>,
+}
+
 /// A row with a number added at an index.
 pub(super) struct RowAdd {
     /// The elements to copy to the stored row first. `None` if it is the row itself.
@@ -86,6 +98,7 @@ pub(super) struct RowReads {
     /// Accumulated arrays to which a row is added, with the row and the index in the array, if it is a matrix.
     pub accumulated: HashMap<Var, (RowLoop, Option<Var>)>,
     pub tables: Vec<Table>,
+    pub carried: Vec<CarriedRow>,
     /// Indices, and the lengths that they must be below.
     pub bounds: Vec<(Node, Node)>,
     /// Functions in inner loops whose arguments are the same in all iterations, with these loops.
@@ -446,6 +459,48 @@ impl LoopAnalysis<'_> {
         s.adds.push(([index, column].into_iter().collect(), vec![each.inner]));
         self.p.rows.accumulated.insert(out, (each, Some(at)));
         Some(VarClass::Sum(sum))
+    }
+
+    /// Classifies a row that an inner loop carries, before its body.
+    pub(super) fn carried_row(&mut self, param: Var, init: Var, inner: usize) -> Option<()> {
+        let (source, length) = self.source(init)?;
+        let row = self.room(length)?;
+        let start = self.each(param, (&source, length), None)?;
+        let class = self.row(Row { length, inner: None, source: Some(Source::Row(row)), outer: Some(inner) });
+        self.p.classes.insert(param, class);
+        self.p.rows.carried.push(CarriedRow { param, length, row, inner, start, next: None });
+        Some(())
+    }
+
+    /// Classifies the result of a loop for a row that it carries. A row that a loop makes of the elements at the same
+    /// indices, and of no others, takes its place.
+    pub(super) fn carried_result(&mut self, param: Var, (result, out): (Var, Var), body: &Block) -> Option<()> {
+        let (VarClass::Row(k), at) = (self.class(result)?, self.p.rows.carried.iter().position(|c| c.param == param)?)
+        else {
+            return None;
+        };
+        let CarriedRow { length, row, inner, .. } = self.p.rows.carried[at];
+        let by = |s: &Stmt| matches!(&s.op, Op::Loop(l) if l.xs.contains(&param) && s.outs.contains(&result));
+        if let (Some(maker), None) = (self.p.rows.all[k].inner, &self.p.rows.all[k].source)
+            && uses(body, param) == 1
+            && body.stmts.iter().any(by)
+        {
+            self.p.rows.collected.push((result, maker, row));
+            self.p.rows.all[k].source = Some(Source::Row(row));
+        }
+        let (source, other) = self.source(result)?;
+        if other != length {
+            if self.p.ints[other].step != Some(0) || self.p.ints[other].inner != 0 {
+                return None;
+            }
+            self.p.checks.ints.push((Cmp::Eq, length, other));
+        }
+        if !matches!(source, Source::Row(k) if k == row) {
+            self.p.rows.carried[at].next = Some(self.each(result, (&source, length), Some(inner))?);
+        }
+        let class = self.row(Row { length, inner: None, source: Some(Source::Row(row)), outer: None });
+        self.p.classes.insert(out, class);
+        Some(())
     }
 
     /// Classifies the rows that an inner loop collects.

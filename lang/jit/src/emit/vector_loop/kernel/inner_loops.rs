@@ -44,10 +44,13 @@ impl Kernel<'_, '_, '_, '_> {
         let inner = &self.k.p.inner[id];
         let carried = ir_loop.init.len();
         let added = added(ir_loop);
-        let numbers = (0..carried).chain(added.iter().copied()).map(|k| stmt.outs[k]);
+        let kept = self.carried_numbers(ir_loop);
+        let numbers = kept.iter().copied().chain(added.iter().copied()).map(|k| stmt.outs[k]);
         let wanted: SmallVec<[Var; 4]> =
             numbers.chain(inner.summed.iter().copied()).filter(|v| self.wants(*v)).collect();
-        let ends = self.stores_rows(id) || self.has_tables(id) || self.is_last() && libm_stages::loop_adds(self.k.p, stmt, ir_loop);
+        let ends = self.stores_rows(id)
+            || self.makes_rows(id)
+            || self.is_last() && libm_stages::loop_adds(self.k.p, stmt, ir_loop);
         let known = wanted.iter().filter(|v| self.from_before(**v)).count();
         if !ends && known == wanted.len() {
             return;
@@ -61,11 +64,12 @@ impl Kernel<'_, '_, '_, '_> {
             (carried..stmt.outs.len()).filter(|k| inner.summed.contains(&stmt.outs[*k])).collect();
         let sums = self.start_sums(summed.len(), n);
         let mut first = vec![self.e.int(0)];
-        ir_loop.init.iter().for_each(|v| self.carry(*v, &mut first));
+        kept.iter().for_each(|k| self.carry(ir_loop.init[*k], &mut first));
+        self.start_rows(id);
         let zero = self.e.b.ins().f64const(0.0);
         let zeros = self.registers_of(&LaneValue::One(zero));
         added.iter().for_each(|_| first.extend_from_slice(&zeros));
-        let (totals, rests) = (1 + carried * self.registers(), first.len());
+        let (totals, rests) = (1 + kept.len() * self.registers(), first.len());
         summed.iter().for_each(|_| first.extend_from_slice(&zeros));
         let (header, vals) = self.e.header(&first);
         let (body, exit) = (self.e.fresh(), self.e.fresh());
@@ -73,22 +77,25 @@ impl Kernel<'_, '_, '_, '_> {
         self.e.stays(more, body, exit, &[]);
         self.e.b.switch_to_block(body);
         self.inner[id] = vals[0];
-        self.carried(&ir_loop.body.params[1..], &vals[1..], carried);
+        let names: SmallVec<[Var; 4]> = kept.iter().map(|k| ir_loop.body.params[1 + k]).collect();
+        self.carried(&names, &vals[1..], names.len());
         self.elements(&ir_loop.body.params);
         self.block(&ir_loop.body);
         self.add_row(inner, ir_loop);
         self.store_rows(id, &stmt.outs, ir_loop);
         self.store_tables(id, ir_loop);
+        self.next_rows(id);
         let terms: Vec<LaneValue> = summed.iter().map(|k| self.float(ir_loop.body.results[*k])).collect();
         let after = self.add_terms(&sums, vals[0], &terms, &vals[rests..]);
         let mut next = vec![self.e.b.ins().iadd_imm_s(vals[0], 1)];
-        ir_loop.body.results[..carried].iter().for_each(|v| self.carry(*v, &mut next));
+        kept.iter().for_each(|k| self.carry(ir_loop.body.results[*k], &mut next));
         self.add_up(ir_loop, &added, &vals[totals..rests], &mut next);
         next.extend(after);
         let args: Vec<BlockArg> = next.into_iter().map(BlockArg::Value).collect();
         self.e.b.ins().jump(header, &args);
         self.e.b.switch_to_block(exit);
-        self.carried(&stmt.outs, &vals[1..], carried);
+        let names: SmallVec<[Var; 4]> = kept.iter().map(|k| stmt.outs[*k]).collect();
+        self.carried(&names, &vals[1..], names.len());
         let names: SmallVec<[Var; 2]> = added.iter().map(|k| stmt.outs[*k]).collect();
         self.carried(&names, &vals[totals..rests], names.len());
         let totals = self.end_sums(&sums, &vals[rests..]);

@@ -89,7 +89,8 @@ impl Kernel<'_, '_, '_, '_> {
     /// Adds a row of each iteration to an accumulated array.
     pub(super) fn accumulate_row(&mut self, out: Var) {
         let k = self.k;
-        let (Some((row, at)), Some(VarClass::Sum(sum))) = (k.p.rows.accumulated.get(&out), k.p.classes.get(&out)) else {
+        let (Some((row, at)), Some(VarClass::Sum(sum))) = (k.p.rows.accumulated.get(&out), k.p.classes.get(&out))
+        else {
             return;
         };
         let first = self.words[&k.w.sums[*sum]];
@@ -126,9 +127,10 @@ impl Kernel<'_, '_, '_, '_> {
         });
     }
 
-    /// Whether an inner loop collects rows.
-    pub(super) fn has_tables(&self, inner: usize) -> bool {
-        self.k.p.rows.tables.iter().any(|t| t.inner == inner)
+    /// Whether an inner loop collects or carries rows.
+    pub(super) fn makes_rows(&self, inner: usize) -> bool {
+        let rows = &self.k.p.rows;
+        rows.tables.iter().any(|t| t.inner == inner) || rows.carried.iter().any(|c| c.inner == inner)
     }
 
     /// Stores the rows of an iteration of an inner loop, and adds them to accumulated arrays.

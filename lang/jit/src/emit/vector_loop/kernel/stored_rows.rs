@@ -67,6 +67,37 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
+    /// The numbers that an inner loop carries, by index.
+    pub(super) fn carried_numbers(&self, ir_loop: &Loop) -> SmallVec<[usize; 4]> {
+        let is_row = |v: &Var| matches!(self.k.p.classes.get(v), Some(VarClass::Row(_)));
+        (0..ir_loop.init.len()).filter(|k| !is_row(&ir_loop.body.params[1 + k])).collect()
+    }
+
+    /// Stores the rows that an inner loop carries, before the first iteration.
+    pub(super) fn start_rows(&mut self, inner: usize) {
+        let k = self.k;
+        for carried in k.p.rows.carried.iter().filter(|c| c.inner == inner) {
+            self.copy_row(&carried.start, carried.row);
+        }
+    }
+
+    /// Stores the rows that an iteration of an inner loop hands to the next one.
+    pub(super) fn next_rows(&mut self, inner: usize) {
+        let k = self.k;
+        for carried in k.p.rows.carried.iter().filter(|c| c.inner == inner) {
+            if let Some(next) = &carried.next {
+                self.copy_row(next, carried.row);
+            }
+        }
+    }
+
+    fn copy_row(&mut self, from: &RowLoop, to: usize) {
+        self.over_row(from, &mut |k, at, x| {
+            let place = k.in_row(to, at);
+            k.store(&x, place);
+        });
+    }
+
     /// The numbers of the iterations as scalars, in the order of the lanes.
     pub(super) fn lanes(&mut self, x: &LaneValue) -> SmallVec<[Value; 8]> {
         match x {
@@ -201,10 +232,7 @@ impl Kernel<'_, '_, '_, '_> {
         let k = self.k;
         let Some(add) = k.p.rows.added.get(&out) else { return };
         if let Some(copied) = &add.copied {
-            self.over_row(copied, &mut |k, at, x| {
-                let place = k.in_row(add.row, at);
-                k.store(&x, place);
-            });
+            self.copy_row(copied, add.row);
         }
         let number = self.float(add.number);
         let same = match k.p.classes.get(&add.at) {
