@@ -5,6 +5,7 @@ use super::plan::{Around, At, Int, LoopAnalysis, Node, VarClass};
 use crate::limits::emit_vector_loop_plan::STRIDED;
 use crate::limits::emit_vector_loop_rows as rows;
 use adl_ir::{Loop, Out, Stmt, Trip, Ty, Var};
+use std::collections::HashSet;
 
 /// An inner loop, whose trip count is the same in all iterations.
 pub(super) struct Inner {
@@ -153,10 +154,14 @@ impl LoopAnalysis<'_> {
         if self.p.rows.speculative && !stores {
             return None;
         }
+        let nests: HashSet<Node> = self.p.inner.iter().filter_map(|i| Some(self.p.inner[i.outer?].trip)).collect();
+        let large = self.lowered && self.p.rows.hoisted.is_empty();
         for k in 0..self.p.inner.len() {
             let strided = if self.lowered { apart & 1 << k != 0 } else { apart != 0 };
             let longest = match (strided, stores) {
                 (true, _) => STRIDED,
+                // Each element takes the time of another loop.
+                (false, true) if large && nests.contains(&self.p.inner[k].trip) => CHUNK,
                 (false, true) => rows::LONGEST,
                 (false, false) => CHUNK,
             };

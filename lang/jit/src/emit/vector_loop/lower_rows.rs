@@ -343,7 +343,9 @@ impl Lowering<'_> {
         });
         if !fits {
             self.close(open.take(), to);
-            let length = match (&op, rows.first()) {
+            // A length that is known is that of rows outside of this block, too.
+            let row = rows.iter().find(|v| self.lengths.contains_key(v)).or(rows.first());
+            let length = match (&op, row) {
                 (RowOp::Replicate(n), _) => self.at_least_zero(*n, to),
                 (_, Some(row)) => self.length(*row, to),
                 _ => return false,

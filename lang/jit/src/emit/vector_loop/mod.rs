@@ -5,7 +5,8 @@
 //! straight-line Float code, branches, array elements at sums and products of indices, and inner loops whose trip count
 //! is the same in all iterations ([`plan`]). Order-dependent accumulations keep their order ([`dependence`]). Sums of loop
 //! outputs are computed per strip, without materialising the terms. Functions such as `exp` are called on whole strips
-//! ([`libm_stages`]). Rows that an iteration reads again lie in scratch memory ([`rows`]).
+//! ([`libm_stages`]). Rows that an iteration reads again lie in scratch memory ([`rows`]). Operations on whole rows are
+//! lowered to inner loops ([`lower_rows`]); the sequential loop keeps them.
 //!
 //! This path runs if all arrays are materialised, all accesses are in bounds, and the trip count is large enough.
 //! Otherwise the loop runs sequentially.

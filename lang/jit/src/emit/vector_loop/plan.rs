@@ -147,7 +147,7 @@ pub(super) struct VectorPlan {
     pub calls_inside: bool,
     /// The number of statements.
     pub size: usize,
-    /// The number of Float statements in inner loops.
+    /// The number of Float statements in inner loops whose values are in registers at once.
     pub inside: usize,
     /// Whether inner loops contain inner loops.
     pub nested: bool,
@@ -193,6 +193,7 @@ pub(super) fn plan(func: &Function, ir_loop: &Loop, lowered: bool) -> Option<Vec
         known: None,
         invariant: HashSet::new(),
         lowered,
+        sizes: HashMap::new(),
         around: 0,
         rereads: false,
     };
@@ -221,6 +222,10 @@ pub(super) fn plan(func: &Function, ir_loop: &Loop, lowered: bool) -> Option<Vec
         return None;
     }
     analysis.p.sequential |= analysis.p.carry.contains(&Carry::Fold);
+    if lowered {
+        // Rows are stored, so that the registers are those of one loop.
+        analysis.p.inside = analysis.sizes.values().copied().max().unwrap_or(0);
+    }
     analysis.end_rows();
     analysis.bound_rows()?;
     super::dependence::check(&mut analysis.p)?;
@@ -244,6 +249,8 @@ pub(super) struct LoopAnalysis<'a> {
     invariant: HashSet<Var>,
     /// Whether operations on rows have been lowered to inner loops.
     pub lowered: bool,
+    /// The number of Float statements of each inner loop.
+    sizes: HashMap<usize, usize>,
     /// A bit mask of the inner loops around the statement.
     pub around: u64,
     /// Whether inner loops read elements again that lie apart from those of the other iterations.
@@ -476,7 +483,10 @@ impl LoopAnalysis<'_> {
         self.p.size += 1;
         let floats =
             stmt.outs.iter().any(|v| *self.f.ty(*v) == Ty::F64) && !matches!(stmt.op, Op::Lit(_) | Op::Loop(_));
-        self.p.inside += usize::from(!around.loops.is_empty() && floats);
+        if let (Some(inner), true) = (around.loops.last(), floats) {
+            self.p.inside += 1;
+            *self.sizes.entry(*inner).or_default() += 1;
+        }
         if !stmt.lin_outs.is_empty() || self.p.size > LONGEST {
             return None;
         }
