@@ -3,10 +3,11 @@
 
 use super::deferred::DeferredValues;
 use super::rows_in_place::{CollectedRows, RowSlot};
-use adl_ir::Var;
+use adl_ir::{Function, Var};
 use adl_syntax::span::Span;
 use cranelift_codegen::ir::{Block, StackSlot, Value};
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// Values and blocks that are fixed for the function that is being emitted.
 pub(super) struct FunctionFrame {
@@ -40,6 +41,8 @@ pub(super) struct HeldValues {
     pub collected: CollectedRows,
     /// Arrays that loops would collect and that are only summed, with their sums.
     pub totals: HashMap<Var, Var>,
+    /// The variables of the function and of its lowered loops, once there is one.
+    pub lowered: Option<Rc<Function>>,
 }
 
 /// The loops around the code that is being emitted.

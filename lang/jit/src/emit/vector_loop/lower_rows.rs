@@ -16,13 +16,6 @@ use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// A loop without operations on rows, and a function that has its variables. Of the function's statements there are
-/// those only of which a plan asks the values.
-pub(super) struct Lowered {
-    pub f: Rc<Function>,
-    pub l: Loop,
-}
-
 /// What an operation makes of the elements of its rows.
 enum RowOp {
     Elementwise,
@@ -62,18 +55,17 @@ struct Lowering<'a> {
     carried: HashSet<Var>,
 }
 
-/// Lowers the operations on rows. `None` if there are none.
-pub(super) fn lower(f: &Function, l: &Loop) -> Option<Lowered> {
-    if !has_rows(f, &l.body) {
-        return None;
-    }
-    let stmts = definitions(&f.body);
-    let zeros = stmts.iter().filter(|s| matches!(s.op, Op::Zero(_))).map(|s| s.outs[0]).collect();
-    let made = Function {
-        name: String::new(),
-        vars: f.vars.clone(),
-        body: Block { stmts: stmts.into_iter().cloned().collect(), ..Block::default() },
-    };
+/// A function with the variables of another, to which those of lowered loops are added. Of its statements it has those
+/// only of which a plan asks the values.
+pub(super) fn with_variables(f: &Function) -> Rc<Function> {
+    let stmts = definitions(&f.body).into_iter().cloned().collect();
+    Rc::new(Function { name: String::new(), vars: f.vars.clone(), body: Block { stmts, ..Block::default() } })
+}
+
+/// Lowers the operations on rows in the body of a loop. `made`: what [`with_variables`] gave, or the last result.
+pub(super) fn lower(f: &Function, made: Rc<Function>, l: &Loop) -> (Rc<Function>, Loop) {
+    let made = Rc::unwrap_or_clone(made);
+    let zeros = made.body.stmts.iter().filter(|s| matches!(s.op, Op::Zero(_))).map(|s| s.outs[0]).collect();
     let mut uses = HashMap::new();
     count(&l.body, &mut uses);
     let mut lowering =
@@ -82,7 +74,7 @@ pub(super) fn lower(f: &Function, l: &Loop) -> Option<Lowered> {
     lowering.carried.extend(carried);
     let body = lowering.block(&l.body);
     let body = lowering.copy_rows(l, body);
-    Some(Lowered { f: Rc::new(lowering.made), l: Loop { body, ..shell(l) } })
+    (Rc::new(lowering.made), Loop { body, ..shell(l) })
 }
 
 /// A loop without its body.
@@ -120,7 +112,7 @@ fn row_op(f: &Function, s: &Stmt) -> Option<RowOp> {
 }
 
 /// Whether a block operates on rows.
-fn has_rows(f: &Function, b: &Block) -> bool {
+pub(super) fn has_rows(f: &Function, b: &Block) -> bool {
     b.stmts.iter().any(|s| {
         row_op(f, s).is_some()
             || s.op.blocks().into_iter().any(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || has_rows(f, b)))

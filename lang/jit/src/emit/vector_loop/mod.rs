@@ -25,7 +25,7 @@ mod rows;
 use super::{Emit, EmitSite, Scope, is_ref};
 use crate::limits::emit_vector_loop::SHORT;
 use adl_interp::ir::live::NEVER;
-use adl_ir::{Block, Function, Loop, Op, Stmt, Var};
+use adl_ir::{Block, Loop, Op, Stmt, Var};
 use adl_prim::Bin;
 use cranelift_codegen::ir::{Value, types};
 use cranelift_module::FuncId;
@@ -33,13 +33,10 @@ use kernel::{Total, Vectors};
 use libm_stages::Stages;
 use params::KernelParams;
 use plan::{Output, VectorPlan};
-use std::rc::Rc;
 
 /// A loop together with the sums of its outputs.
 struct VectorLoop<'b> {
     s: &'b Stmt,
-    /// The function whose variables `l` has.
-    f: &'b Rc<Function>,
     /// The loop of the statement, perhaps with lowered operations on rows.
     l: &'b Loop,
     p: VectorPlan,
@@ -79,15 +76,16 @@ impl Emit<'_, '_, '_> {
         let stmt = &block.stmts[at as usize];
         let Op::Loop(l) = &stmt.op else { return None };
         let lowered;
-        let (f, l, p) = match plan::plan(self.f, l, false) {
-            Some(p) => (self.f, &**l, p),
+        let (l, p) = match plan::plan(self.f, l, false) {
+            Some(p) => (&**l, p),
             None => {
-                lowered = lower_rows::lower(self.f, l)?;
-                (&lowered.f, &lowered.l, plan::plan(&lowered.f, &lowered.l, true)?)
+                let (l, p) = self.lowered(l)?;
+                lowered = l;
+                (&lowered, p)
             }
         };
         let stages = libm_stages::stages(l, &p)?;
-        let whole = self.with_sums(block, at, (f, l), (p, stages));
+        let whole = self.with_sums(block, at, l, (p, stages));
         let made = self.define_trip(&whole)?;
         let next = at + 1 + whole.sums.len() as u32;
         self.at = EmitSite::of(stmt.span);
@@ -116,14 +114,27 @@ impl Emit<'_, '_, '_> {
         Some(next)
     }
 
+    /// Lowers the operations on rows of a loop, and makes the plan of what it becomes.
+    fn lowered(&mut self, l: &Loop) -> Option<(Loop, VectorPlan)> {
+        if !lower_rows::has_rows(self.f, &l.body) {
+            return None;
+        }
+        let made = self.held.lowered.take().unwrap_or_else(|| lower_rows::with_variables(self.f));
+        let (made, l) = lower_rows::lower(self.f, made, l);
+        let plan = plan::plan(&made, &l, true);
+        self.held.lowered = Some(made);
+        Some((l, plan?))
+    }
+
     /// Emits the kernel.
     fn define_trip(&mut self, vector_loop: &VectorLoop) -> Option<FuncId> {
         let stored: Vec<(usize, usize)> =
             vector_loop.stored.iter().copied().zip(vector_loop.w.outs.iter().copied()).collect();
+        let f = self.held.lowered.clone().unwrap_or_else(|| self.f.clone());
         kernel::define(
             self,
             &kernel::KernelJob {
-                f: vector_loop.f,
+                f: &f,
                 p: &vector_loop.p,
                 l: vector_loop.l,
                 w: &vector_loop.w,
@@ -141,7 +152,7 @@ impl Emit<'_, '_, '_> {
         &self,
         b: &'b Block,
         at: u32,
-        (f, ir_loop): (&'b Rc<Function>, &'b Loop),
+        ir_loop: &'b Loop,
         (plan, stages): (VectorPlan, Stages),
     ) -> VectorLoop<'b> {
         let stmt = &b.stmts[at as usize];
@@ -162,7 +173,7 @@ impl Emit<'_, '_, '_> {
             (0..outs.len()).filter(|k| lives(outs[*k]) || self.held.places.contains_key(&outs[*k])).collect();
         let w = KernelParams::of(self.f, &plan, stored.len());
         let vectors = vectors(&plan, &stages, self.job.wide);
-        VectorLoop { s: stmt, f, l: ir_loop, p: plan, w, stages, stored, totals, sums, falls, vectors }
+        VectorLoop { s: stmt, l: ir_loop, p: plan, w, stages, stored, totals, sums, falls, vectors }
     }
 
     /// The used results of the loop and the sums: carried values, arrays, sums, the number of iterations.
