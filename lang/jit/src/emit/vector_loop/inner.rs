@@ -4,7 +4,7 @@ use super::super::group::CHUNK;
 use super::plan::{Around, At, Int, LoopAnalysis, Node, VarClass};
 use crate::limits::emit_vector_loop_plan::STRIDED;
 use crate::limits::emit_vector_loop_rows as rows;
-use adl_ir::{Loop, Out, Stmt, Trip, Ty, Var};
+use adl_ir::{Block, Loop, Out, Stmt, Trip, Ty, Var};
 use std::collections::HashSet;
 
 /// An inner loop, whose trip count is the same in all iterations.
@@ -84,13 +84,7 @@ impl LoopAnalysis<'_> {
         let (i, rest) = ir_loop.body.params.split_first()?;
         self.p.classes.insert(*i, VarClass::Int(index));
         let (carried, elems) = rest.split_at(ir_loop.init.len());
-        for (v, init) in carried.iter().zip(&ir_loop.init) {
-            match self.class(*init)? {
-                VarClass::Float => _ = self.p.classes.insert(*v, VarClass::Float),
-                VarClass::Row(_) | VarClass::Part(..) => self.carried_row(*v, *init, position)?,
-                _ => return None,
-            }
-        }
+        carried.iter().zip(&ir_loop.init).try_for_each(|(v, init)| self.begin_carried(*v, *init, position))?;
         self.around |= 1 << position;
         self.elements(elems, &ir_loop.xs, index)?;
         let loops = around.loops.iter().copied().chain([position]).collect();
@@ -98,16 +92,30 @@ impl LoopAnalysis<'_> {
         self.around &= !(1 << position);
         let (last, rows) = ir_loop.body.results.split_at(ir_loop.init.len());
         for ((k, result), param) in last.iter().enumerate().zip(carried) {
-            if self.f.ty(*result).rank() > 0 {
-                self.carried_result(*param, (*result, stmt.outs[k]), &ir_loop.body)?;
-            } else if !self.is_float(*result) {
-                return None;
-            }
+            self.end_carried(*param, (*result, stmt.outs[k]), &ir_loop.body)?;
         }
         if !rows.iter().all(|r| self.is_float(*r) || outermost && self.f.ty(*r).rank() == 1) {
             return None;
         }
         self.inner_results(stmt, ir_loop, position, trip)
+    }
+
+    /// Classifies a number or row that an inner loop carries, before its body.
+    fn begin_carried(&mut self, param: Var, init: Var, inner: usize) -> Option<()> {
+        match self.class(init)? {
+            VarClass::Float => _ = self.p.classes.insert(param, VarClass::Float),
+            VarClass::Row(_) | VarClass::Part(..) => self.carried_row(param, init, inner)?,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Classifies the result of a loop for what it carries.
+    fn end_carried(&mut self, param: Var, (result, out): (Var, Var), body: &Block) -> Option<()> {
+        if self.f.ty(result).rank() > 0 {
+            return self.carried_result(param, (result, out), body);
+        }
+        self.is_float(result).then_some(())
     }
 
     /// Classifies the results of an inner loop.

@@ -345,15 +345,18 @@ impl Lowering<'_> {
             *open = Some(Fused::new(length, s.span));
         }
         let Some(fused) = open else { return false };
-        for row in &rows {
-            if fused.made(*row).is_none() {
-                let n = self.length(*row, to);
-                self.check(Cmp::Eq, n, fused.length, to);
-                self.lengths.insert(*row, fused.length);
-            }
+        for row in rows.into_iter().filter(|row| fused.made(*row).is_none()) {
+            self.have_length(row, fused.length, to);
         }
         self.add(s, &op, &operands, fused);
         true
+    }
+
+    /// Appends the check that a row has a length.
+    fn have_length(&mut self, row: Var, length: Var, to: &mut Vec<Stmt>) {
+        let n = self.length(row, to);
+        self.check(Cmp::Eq, n, length, to);
+        self.lengths.insert(row, length);
     }
 
     /// Adds an operation to a loop that it fits.

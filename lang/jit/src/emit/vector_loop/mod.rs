@@ -87,7 +87,6 @@ impl Emit<'_, '_, '_> {
         let stages = libm_stages::stages(l, &p)?;
         let whole = self.with_sums(block, at, l, (p, stages));
         let made = self.define_trip(&whole)?;
-        let next = at + 1 + whole.sums.len() as u32;
         self.at = EmitSite::of(stmt.span);
         let (slow, done) = (self.fresh(), self.fresh());
         let results: Vec<Var> = self.results(&whole);
@@ -111,7 +110,7 @@ impl Emit<'_, '_, '_> {
         for (v, x) in results.iter().zip(vals) {
             self.bind(*v, x);
         }
-        Some(next)
+        Some(at + 1 + whole.sums.len() as u32)
     }
 
     /// Lowers the operations on rows of a loop, and makes the plan of what it becomes.

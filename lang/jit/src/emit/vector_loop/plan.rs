@@ -124,6 +124,7 @@ pub(super) struct Checks {
 }
 
 /// The plan of a vectorised loop.
+#[derive(Default)]
 pub(super) struct VectorPlan {
     pub ints: Vec<IntInfo>,
     pub classes: HashMap<Var, VarClass>,
@@ -165,31 +166,10 @@ pub(super) fn plan(func: &Function, ir_loop: &Loop, lowered: bool) -> Option<Vec
     if !(ir_loop.lin_init.is_empty() && ir_loop.lin_xs.is_empty() && ir_loop.lin_outs.is_empty()) {
         return None;
     }
-    let plan = VectorPlan {
-        ints: Vec::new(),
-        classes: HashMap::new(),
-        elements: HashMap::new(),
-        arrays: Vec::new(),
-        numbers: Vec::new(),
-        reads: Vec::new(),
-        checks: Checks::default(),
-        sums: Vec::new(),
-        carry: Vec::new(),
-        inner: Vec::new(),
-        rows: RowReads::default(),
-        outs: Vec::new(),
-        calls: Vec::new(),
-        calls_inside: false,
-        size: 0,
-        inside: 0,
-        nested: false,
-        sequential: false,
-        meets: None,
-    };
     let mut analysis = LoopAnalysis {
         f: func,
         body,
-        p: plan,
+        p: VectorPlan::default(),
         known: None,
         invariant: HashSet::new(),
         lowered,

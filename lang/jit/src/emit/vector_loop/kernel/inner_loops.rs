@@ -22,6 +22,11 @@ pub(super) struct RowSums {
     full: Value,
 }
 
+/// Variables by index.
+fn picked(vars: &[Var], at: &[usize]) -> SmallVec<[Var; 4]> {
+    at.iter().map(|k| vars[*k]).collect()
+}
+
 /// The results of an inner loop that are added up one by one, by index.
 fn added(l: &Loop) -> SmallVec<[usize; 2]> {
     l.outs.iter().enumerate().filter(|(_, o)| **o == Out::Sum).map(|(k, _)| l.init.len() + k).collect()
@@ -77,8 +82,7 @@ impl Kernel<'_, '_, '_, '_> {
         self.e.stays(more, body, exit, &[]);
         self.e.b.switch_to_block(body);
         self.inner[id] = vals[0];
-        let names: SmallVec<[Var; 4]> = kept.iter().map(|k| ir_loop.body.params[1 + k]).collect();
-        self.carried(&names, &vals[1..], names.len());
+        self.carried(&picked(&ir_loop.body.params[1..], &kept), &vals[1..], kept.len());
         self.elements(&ir_loop.body.params);
         self.block(&ir_loop.body);
         self.add_row(inner, ir_loop);
@@ -94,13 +98,10 @@ impl Kernel<'_, '_, '_, '_> {
         let args: Vec<BlockArg> = next.into_iter().map(BlockArg::Value).collect();
         self.e.b.ins().jump(header, &args);
         self.e.b.switch_to_block(exit);
-        let names: SmallVec<[Var; 4]> = kept.iter().map(|k| stmt.outs[*k]).collect();
-        self.carried(&names, &vals[1..], names.len());
-        let names: SmallVec<[Var; 2]> = added.iter().map(|k| stmt.outs[*k]).collect();
-        self.carried(&names, &vals[totals..rests], names.len());
+        self.carried(&picked(&stmt.outs, &kept), &vals[1..], kept.len());
+        self.carried(&picked(&stmt.outs, &added), &vals[totals..rests], added.len());
         let totals = self.end_sums(&sums, &vals[rests..]);
-        let names: SmallVec<[Var; 2]> = summed.iter().map(|k| stmt.outs[*k]).collect();
-        self.carried(&names, &totals, names.len());
+        self.carried(&picked(&stmt.outs, &summed), &totals, summed.len());
         self.loaded = around;
         for v in wanted {
             let x = self.float(v);

@@ -149,7 +149,7 @@ impl Kernel<'_, '_, '_, '_> {
                 let iterations = self.e.b.ins().imul(self.index, all);
                 let mut start = self.e.b.ins().iadd(self.words[word], iterations);
                 start = self.e.b.ins().iadd(start, before);
-                for _ in 0..(2 * self.side).max(1) {
+                for _ in 0..self.iterations().max(1) {
                     starts.push(start);
                     start = self.e.b.ins().iadd(start, all);
                 }
