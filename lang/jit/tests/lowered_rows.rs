@@ -5,7 +5,7 @@ use crate::common;
 use crate::vector_loops::{check, matrix, program, vector};
 
 use adl_interp::value::{Buf, Shape, Value, array};
-use common::both;
+use common::with_all_vectors as both;
 
 /// Trip counts: none, too few, some vector steps and single iterations, and several strips.
 const ITERATIONS: [usize; 4] = [0, 3, 31, 1100];
