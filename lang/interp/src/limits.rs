@@ -301,6 +301,8 @@ pub(crate) mod ops_interrupt {
 pub(crate) mod ops_kernels {
     /// Length below which wide instructions do not help.
     pub const FEW: usize = 32;
+    /// Numbers of which both sides of a function are computed one after the other.
+    pub const NUMBERS: usize = 8;
 }
 
 /// Limits of `ops::kernels::products`.

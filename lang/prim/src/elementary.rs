@@ -7,7 +7,7 @@
 //! Arguments are reduced to a short interval around 0, where a polynomial (Chebyshev) approximates the function. The
 //! rounding errors of the large terms are computed separately and added at the end.
 
-mod error_function;
+pub mod error_function;
 
 pub use error_function::{erf, erfc};
 
@@ -82,12 +82,7 @@ pub mod one {
             )*
         };
     }
-    called!(exp expm1 tanh sech2 sigmoid softplus log log1p erfc);
-
-    /// The error function.
-    pub fn erf(x: f64) -> f64 {
-        if x.abs() < 0.5 { super::error_function::erf_near(x) } else { super::error_function::erf_far(x) }
-    }
+    called!(exp expm1 tanh sech2 sigmoid softplus log log1p erf erfc);
 
     /// The sine.
     pub fn sin(x: f64) -> f64 {

@@ -7,8 +7,9 @@ mod zero_spans;
 pub use products::{Factor, contract_by, multiply};
 
 use super::parallel;
-use crate::limits::ops_kernels::FEW;
+use crate::limits::ops_kernels::{FEW, NUMBERS};
 pub(super) use adl_ir::sum_order::CHUNK;
+use adl_prim::elementary::error_function;
 use adl_prim::{Bin, Un, elementary};
 
 /// Combines eight partial sums.
@@ -45,6 +46,38 @@ pub(super) fn wide<T>(f: impl FnOnce() -> T) -> T {
     pulp::Arch::new().dispatch(f)
 }
 
+/// A function with two sides of [`error_function::NEAR_ZERO`] on each element. It is no closure: the compiler leaves a
+/// large one in a function of its own, which has no wide vectors.
+struct NearAndFar<'a, F, G>(&'a mut [f64], F, G);
+
+impl<F: Fn(f64) -> f64, G: Fn(f64) -> f64> pulp::NullaryFnOnce for NearAndFar<'_, F, G> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let NearAndFar(values, near, far) = self;
+        let is_near = |x: f64| x.abs() < error_function::NEAR_ZERO;
+        let (parts, rest) = values.as_chunks_mut::<NUMBERS>();
+        for part in parts {
+            let mut beyond = *part;
+            for y in &mut beyond {
+                *y = far(*y);
+            }
+            for (x, y) in part.iter_mut().zip(beyond) {
+                let close = near(*x);
+                *x = if is_near(*x) { close } else { y };
+            }
+        }
+        for x in rest {
+            *x = if is_near(*x) { near(*x) } else { far(*x) };
+        }
+    }
+}
+
+fn near_and_far(values: &mut [f64], near: impl Fn(f64) -> f64, far: impl Fn(f64) -> f64) {
+    pulp::Arch::new().dispatch(NearAndFar(values, near, far));
+}
+
 /// Applies a unary operator to each element, in place.
 pub fn map(op: Un, values: &mut [f64]) {
     /// The operator's function on each element, with the machine's widest vectors.
@@ -73,8 +106,8 @@ pub fn map(op: Un, values: &mut [f64]) {
         Un::Sech2 => each!(elementary::sech2),
         Un::Sigmoid => each!(elementary::sigmoid),
         Un::Softplus => each!(elementary::softplus),
-        Un::Erf => each!(elementary::erf),
-        Un::Erfc => each!(elementary::erfc),
+        Un::Erf => near_and_far(values, error_function::erf_near, error_function::erf_far),
+        Un::Erfc => near_and_far(values, error_function::erfc_near, error_function::erfc_far),
         Un::Sin if values.iter().all(|x| elementary::is_small(*x)) => each!(elementary::sin),
         Un::Cos if values.iter().all(|x| elementary::is_small(*x)) => each!(elementary::cos),
         op => values.iter_mut().for_each(|x| *x = op.eval(*x)),

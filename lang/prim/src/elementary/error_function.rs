@@ -1,4 +1,4 @@
-//! The error function and its complement, without branches.
+//! The error function and its complement. Both sides of [`NEAR_ZERO`] are without branches.
 //!
 //! Near 0, erf x is x + x Y(x²) with a polynomial Y. Elsewhere erfc a is exp (-a²) F(t) / (1 + 2 a) with a polynomial F in
 //! t = (a - K) / (a + K), since (1 + 2 a) exp (a²) erfc a is nearly constant (Shepherd and Laframboise, Mathematics of
@@ -18,6 +18,10 @@ const NEAR: [f64; 9] = [
     -1.4845787890421724e-05,
     1.4725211252266738e-06,
 ];
+
+/// Where the polynomial around 0 ends. Loops over numbers compute both sides, each in a loop of its own: one with both has
+/// no vectors.
+pub const NEAR_ZERO: f64 = 0.5;
 
 /// The value of t at which the polynomial F is expanded is 0, at K.
 const K: f64 = 3.6875;
@@ -52,20 +56,25 @@ const REST: [f64; 20] = [
 /// The error function.
 #[inline(always)]
 pub fn erf(x: f64) -> f64 {
-    let (near, far) = (erf_near(x), erf_far(x));
-    if x.abs() < 0.5 { near } else { far }
+    if x.abs() < NEAR_ZERO { erf_near(x) } else { erf_far(x) }
 }
 
-/// erf x for |x| up to 0.5.
+/// 1 - erf x, accurate for large x.
 #[inline(always)]
-pub(super) fn erf_near(x: f64) -> f64 {
+pub fn erfc(x: f64) -> f64 {
+    if x.abs() < NEAR_ZERO { erfc_near(x) } else { erfc_far(x) }
+}
+
+/// erf x for |x| up to [`NEAR_ZERO`].
+#[inline(always)]
+pub fn erf_near(x: f64) -> f64 {
     let (y, lost) = near_zero(x);
     (y + lost).copysign(x)
 }
 
-/// erf x for |x| from 0.5 on.
+/// erf x for |x| from [`NEAR_ZERO`] on.
 #[inline(always)]
-pub(super) fn erf_far(x: f64) -> f64 {
+pub fn erf_far(x: f64) -> f64 {
     let (y, less, scale) = complement(x.abs());
     // The scale is exact where the result differs from 1.
     let (y, less) = (y * scale, less * scale);
@@ -73,19 +82,23 @@ pub(super) fn erf_far(x: f64) -> f64 {
     (one + ((1.0 - one) - y - less)).copysign(x)
 }
 
-/// 1 - erf x, accurate for large x.
+/// erfc x for |x| up to [`NEAR_ZERO`].
 #[inline(always)]
-pub fn erfc(x: f64) -> f64 {
-    let (near, lost) = near_zero(x);
-    let small = 1.0 - near;
-    let small = small + ((1.0 - small) - near - lost);
-    let (far, less, scale) = complement(x.abs());
-    let y = (far + less) * scale;
-    let (far, less) = (far * scale, less * scale);
-    let two = 2.0 - far;
-    let negative = two + ((2.0 - two) - far - less);
-    let y = if x < 0.0 { negative } else { y };
-    if x.abs() < 0.5 { small } else { y }
+pub fn erfc_near(x: f64) -> f64 {
+    let (y, lost) = near_zero(x);
+    let one = 1.0 - y;
+    one + ((1.0 - one) - y - lost)
+}
+
+/// erfc x for |x| from [`NEAR_ZERO`] on.
+#[inline(always)]
+pub fn erfc_far(x: f64) -> f64 {
+    let (y, less, scale) = complement(x.abs());
+    let positive = (y + less) * scale;
+    let (y, less) = (y * scale, less * scale);
+    let two = 2.0 - y;
+    let negative = two + ((2.0 - two) - y - less);
+    if x < 0.0 { negative } else { positive }
 }
 
 /// erf x in two parts, for |x| up to 0.5.
