@@ -42,7 +42,7 @@ impl Drop for Lab {
     }
 }
 
-/// Starts `JupyterLab` in a directory, which has its settings too; also returns its address.
+/// Starts `JupyterLab` in a directory; also returns its address.
 fn lab(dir: &Path) -> (Lab, String) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut child = jupyter("jupyter")
@@ -57,58 +57,51 @@ fn lab(dir: &Path) -> (Lab, String) {
         ])
         .arg(format!("--ServerApp.port={port}"))
         .arg(format!("--ServerApp.root_dir={}", dir.display()))
-        .envs(
-            ["CONFIG", "DATA", "RUNTIME"].map(|what| (format!("JUPYTER_{what}_DIR"), dir.join(".jupyter").join(what))),
-        )
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap());
     let mut log = String::new();
-    let port = loop {
+    loop {
         let mut line = String::new();
         assert!(said.read_line(&mut line).unwrap() > 0, "JupyterLab did not start:\n{log}");
         log.push_str(&line);
-        // Another port than it was given, if that has been taken meanwhile.
-        let after = ["http://127.0.0.1:", "http://localhost:"].iter().find_map(|at| line.split_once(at));
-        if let Some((port, _)) = after.and_then(|(_, rest)| rest.split_once("/lab")) {
-            break port.to_owned();
+        if line.contains(&format!("http://127.0.0.1:{port}/lab"))
+            || line.contains(&format!("http://localhost:{port}/lab"))
+        {
+            break;
         }
-    };
+    }
     // The rest of the output is discarded, so that it does not fill the pipe.
     std::thread::spawn(move || std::io::copy(&mut said.by_ref(), &mut std::io::sink()));
     (Lab(child), format!("http://127.0.0.1:{port}"))
 }
 
 /// The output of a browser script on `JupyterLab` in a directory of this name that contains these files.
-fn in_lab(name: &str, files: &[&str], script: &str, programs: &[PathBuf]) -> String {
+fn in_lab(name: &str, files: &[&str], script: &str) -> String {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&dir).unwrap();
     for f in files {
         std::fs::copy(root().join("tests/jupyter").join(f), dir.join(f)).unwrap();
     }
+    let (browser, playwright) = (browser(), playwright());
     let (_lab, url) = lab(&dir);
-    run(Command::new("node").arg(root().join("tests/jupyter").join(script)).args(programs).arg(url).arg(&dir))
-        .unwrap_or_else(|e| panic!("{e}"))
+    run(Command::new("node")
+        .arg(root().join("tests/jupyter").join(script))
+        .args([&playwright, &browser])
+        .arg(url)
+        .arg(&dir))
+    .unwrap_or_else(|e| panic!("{e}"))
 }
 
+// A single test: several servers at the same time would share JupyterLab's settings.
 #[test]
 fn the_kernel_in_jupyterlab() {
-    let pages = [
-        ("lab", &["live.ipynb"][..], "browser.mjs", "the live table works"),
-        ("protocol", &[], "protocol.mjs", "JupyterLab shows what the kernel says"),
-        ("colours", &["colours.adl"], "colours.mjs", "JupyterLab colours adl"),
-    ];
-    let programs = [playwright(), browser()];
-    // They wait most of the time, so each has a server of its own beside the others.
-    std::thread::scope(|scope| {
-        for (name, files, script, works) in pages {
-            let programs = &programs;
-            scope.spawn(move || {
-                let said = in_lab(name, files, script, programs);
-                assert!(said.contains(works), "{said}");
-            });
-        }
-    });
+    let said = in_lab("lab", &["live.ipynb"], "browser.mjs");
+    assert!(said.contains("the live table works"), "{said}");
+    let said = in_lab("protocol", &[], "protocol.mjs");
+    assert!(said.contains("JupyterLab shows what the kernel says"), "{said}");
+    let said = in_lab("colours", &["colours.adl"], "colours.mjs");
+    assert!(said.contains("JupyterLab colours adl"), "{said}");
 }
