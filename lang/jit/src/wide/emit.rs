@@ -160,7 +160,7 @@ impl Emitter<'_> {
             a.as_stack().map(|s| Place::Memory(Memory::At(RSP, None, self.spills + 8 * s.index() as i32)))
         };
         let (source, target) = (slot(from), slot(to));
-        let class = from.as_reg().or(to.as_reg()).map_or(RegClass::Int, |r| r.class());
+        let class = from.as_reg().or(to.as_reg()).map_or(RegClass::Int, regalloc2::PReg::class);
         match (class, source, target) {
             (RegClass::Int, Some(source), _) => self.code.general(true, &[0x8b], number(to), source, 0),
             (RegClass::Int, _, Some(target)) => self.code.general(true, &[0x89], number(from), target, 0),

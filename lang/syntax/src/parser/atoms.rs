@@ -82,6 +82,9 @@ impl Parser<'_> {
     fn index_argument(&mut self) -> IndexArg {
         let from = self.slice_part();
         if !self.at(P::Colon) && !self.at(P::Cons) {
+            if from.is_none() {
+                self.wanted("E0112", "an index");
+            }
             return IndexArg::At(from.unwrap_or_else(|| self.error_expr()));
         }
         let both = self.at(P::Cons);

@@ -47,7 +47,6 @@ impl Kernel<'_, '_, '_, '_> {
     pub(super) fn inner(&mut self, stmt: &Stmt, ir_loop: &Loop) {
         let Some(id) = self.k.p.inner.iter().position(|i| i.name == stmt.outs[0]) else { return };
         let inner = &self.k.p.inner[id];
-        let carried = ir_loop.init.len();
         let added = added(ir_loop);
         let kept = self.carried_numbers(ir_loop);
         let numbers = kept.iter().copied().chain(added.iter().copied()).map(|k| stmt.outs[k]);
@@ -60,10 +59,22 @@ impl Kernel<'_, '_, '_, '_> {
         if !ends && known == wanted.len() {
             return;
         }
-        let (n, _) = self.int(inner.trip);
         // What this loop loads is not there behind it.
         let around = self.loaded.clone();
         self.load_before(&ir_loop.body, 1 << id);
+        self.inner_loop(id, stmt, ir_loop, (&kept, &added));
+        self.loaded = around;
+        for v in wanted {
+            let x = self.float(v);
+            self.keep(v, &x);
+        }
+    }
+
+    /// Emits the loop itself. `kept`: the numbers that it carries, by index; `added`: the results that it adds up.
+    fn inner_loop(&mut self, id: usize, stmt: &Stmt, ir_loop: &Loop, (kept, added): (&[usize], &[usize])) {
+        let inner = &self.k.p.inner[id];
+        let carried = ir_loop.init.len();
+        let (n, _) = self.int(inner.trip);
         self.row_calls(id, ir_loop, n);
         let summed: SmallVec<[usize; 2]> =
             (carried..stmt.outs.len()).filter(|k| inner.summed.contains(&stmt.outs[*k])).collect();
@@ -82,7 +93,7 @@ impl Kernel<'_, '_, '_, '_> {
         self.e.stays(more, body, exit, &[]);
         self.e.b.switch_to_block(body);
         self.inner[id] = vals[0];
-        self.carried(&picked(&ir_loop.body.params[1..], &kept), &vals[1..], kept.len());
+        self.carried(&picked(&ir_loop.body.params[1..], kept), &vals[1..], kept.len());
         self.elements(&ir_loop.body.params);
         self.block(&ir_loop.body);
         self.add_row(inner, ir_loop);
@@ -93,20 +104,15 @@ impl Kernel<'_, '_, '_, '_> {
         let after = self.add_terms(&sums, vals[0], &terms, &vals[rests..]);
         let mut next = vec![self.e.b.ins().iadd_imm_s(vals[0], 1)];
         kept.iter().for_each(|k| self.carry(ir_loop.body.results[*k], &mut next));
-        self.add_up(ir_loop, &added, &vals[totals..rests], &mut next);
+        self.add_up(ir_loop, added, &vals[totals..rests], &mut next);
         next.extend(after);
         let args: Vec<BlockArg> = next.into_iter().map(BlockArg::Value).collect();
         self.e.b.ins().jump(header, &args);
         self.e.b.switch_to_block(exit);
-        self.carried(&picked(&stmt.outs, &kept), &vals[1..], kept.len());
-        self.carried(&picked(&stmt.outs, &added), &vals[totals..rests], added.len());
+        self.carried(&picked(&stmt.outs, kept), &vals[1..], kept.len());
+        self.carried(&picked(&stmt.outs, added), &vals[totals..rests], added.len());
         let totals = self.end_sums(&sums, &vals[rests..]);
         self.carried(&picked(&stmt.outs, &summed), &totals, summed.len());
-        self.loaded = around;
-        for v in wanted {
-            let x = self.float(v);
-            self.keep(v, &x);
-        }
     }
 
     /// Loads the elements that are the same in all iterations of an inner loop, so that what depends only on them is
