@@ -129,3 +129,11 @@ fn many_errors_are_cut_short() {
     assert_eq!(errors.iter().filter(|d| d.is_error()).count(), adl_syntax::parser::MAX_ERRORS);
     assert!(errors.last().is_some_and(|d| d.is_error() && d.notes[0].contains("600 more")), "{:?}", errors.last());
 }
+
+#[test]
+fn an_index_that_is_missing_before_a_comma_is_an_error() {
+    for (text, errors) in [("let x = m[,1]\n", 1), ("let x = m[1, ,0]\n", 1), ("let x = m[1, 0]\n", 0)] {
+        let (_, diagnostics) = parse(FileId(0), text);
+        assert_eq!(diagnostics.iter().filter(|d| d.code == "E0112").count(), errors, "{text}");
+    }
+}
