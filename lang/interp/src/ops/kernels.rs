@@ -46,8 +46,8 @@ pub(super) fn wide<T>(f: impl FnOnce() -> T) -> T {
     pulp::Arch::new().dispatch(f)
 }
 
-/// A function with two sides of [`error_function::NEAR_ZERO`] on each element. It is no closure: the compiler leaves a
-/// large one in a function of its own, which has no wide vectors.
+/// A function with two sides of [`error_function::NEAR_ZERO`] on each element. It is a struct, since the
+/// compiler does not inline a large closure into the function that has wide vectors.
 struct NearAndFar<'a, F, G>(&'a mut [f64], F, G);
 
 impl<F: Fn(f64) -> f64, G: Fn(f64) -> f64> pulp::NullaryFnOnce for NearAndFar<'_, F, G> {

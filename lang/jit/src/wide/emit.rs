@@ -4,6 +4,7 @@
 //! registers are r11, the last vector register and mask register 1.
 
 use super::encode::map::{M0F, M3A, M38};
+use super::encode::opcode::{BROADCAST, XOR};
 use super::encode::prefix::{P66, PF2, PF3};
 use super::encode::register::{MASK, RBP, RSP, SCRATCH, VECTOR_SCRATCH, ZEROING};
 use super::encode::{Code, Memory, Place, VectorOpcode, Width, condition};
@@ -19,9 +20,7 @@ const LOAD: VectorOpcode = VectorOpcode::new(P66, M0F, 0x10, 2);
 const STORE: VectorOpcode = VectorOpcode::new(P66, M0F, 0x11, 2);
 const LOAD_SCALAR: VectorOpcode = VectorOpcode::new(PF2, M0F, 0x10, 0);
 const STORE_SCALAR: VectorOpcode = VectorOpcode::new(PF2, M0F, 0x11, 0);
-const BROADCAST: VectorOpcode = VectorOpcode::new(P66, M38, 0x19, 2);
 const BROADCAST_INT: VectorOpcode = VectorOpcode::new(P66, M38, 0x7c, 2);
-const XOR: VectorOpcode = VectorOpcode::new(P66, M0F, 0xef, 2);
 const TERNARY: VectorOpcode = VectorOpcode::new(P66, M3A, 0x25, 2);
 const MASK_TO_LANES: VectorOpcode = VectorOpcode::new(PF3, M38, 0x38, 2);
 const FROM_INT: VectorOpcode = VectorOpcode::new(PF2, M0F, 0x2a, 0);

@@ -52,6 +52,14 @@ impl VectorOpcode {
     }
 }
 
+/// Instructions on all lanes that selection and encoding both name.
+pub(super) mod opcode {
+    use super::{M0F, M38, P66, VectorOpcode};
+
+    pub const XOR: VectorOpcode = VectorOpcode::new(P66, M0F, 0xef, 2);
+    pub const BROADCAST: VectorOpcode = VectorOpcode::new(P66, M38, 0x19, 2);
+}
+
 /// An address in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Memory {

@@ -1,7 +1,8 @@
 //! Instruction selection for each CLIF instruction. Bools are general registers that are 0 or 1; in vectors they are
 //! lanes without or with all bits.
 
-use super::encode::map::{M0F, M3A, M38};
+use super::encode::map::{M0F, M3A};
+use super::encode::opcode::{BROADCAST, XOR};
 use super::encode::prefix::P66;
 use super::encode::{VectorOpcode, Width, condition};
 use super::inst::{Address, Alu, Base, Cell, Operation};
@@ -14,8 +15,6 @@ use regalloc2::{Operand, RegClass, VReg};
 const AND: VectorOpcode = VectorOpcode::new(P66, M0F, 0xdb, 2);
 const AND_NOT: VectorOpcode = VectorOpcode::new(P66, M0F, 0xdf, 2);
 const OR: VectorOpcode = VectorOpcode::new(P66, M0F, 0xeb, 2);
-const XOR: VectorOpcode = VectorOpcode::new(P66, M0F, 0xef, 2);
-const BROADCAST: VectorOpcode = VectorOpcode::new(P66, M38, 0x19, 2);
 
 const LOW_PAIR: VectorOpcode = VectorOpcode::new(P66, M0F, 0x14, 0);
 const INSERT_PAIR: VectorOpcode = VectorOpcode::new(P66, M3A, 0x18, 1);

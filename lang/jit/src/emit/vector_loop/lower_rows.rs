@@ -215,7 +215,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A statement that is no operation on rows.
+    /// A statement that does not operate on rows.
     fn other(&mut self, s: &Stmt, to: &mut Vec<Stmt>) -> Stmt {
         let op = match &s.op {
             Op::Loop(l) => Op::Loop(Box::new(self.inner(s, l, to))),
