@@ -67,7 +67,8 @@ fn optimisers_and_a_sampler_know_nothing_of_ranks() {
 }
 
 /// JAX 3970: the gradient of a sum over devices comes out multiplied by their number. JAX 15982: that of an all-to-all
-/// crashes. jax-finufft 226: that of a replicated grid, read at points that are dealt out, lacks the sum over devices.
+/// crashes. JAX 18711: so does that of a sum of squares over devices, by a weight that the function of each captures.
+/// jax-finufft 226: that of a replicated grid, read at points that are dealt out, lacks the sum over devices.
 const RIGHT: &str = "\
 let own = comm.mine [1.0, 2.0, 3.0, 4.0, 5.0]
 print (grad (fun w -> comm.total (comm.each (fun v -> sum (map (fun x -> w * w * x) v)) own)) 3.0)
@@ -81,13 +82,16 @@ let at c t = sum for j < 5 -> c[j] * cos (float j * t)
 let over_ranks c = comm.total (comm.each (fun ts -> sum (map (fun t -> (at c t - sin t) ^ 2) ts)) points)
 let alone c = sum for i < 23 -> (at c (float i * 0.27) - sin (float i * 0.27)) ^ 2
 print (norm (grad over_ranks grid - grad alone grid) < 1e-11)
+let squares x w = comm.total (comm.each (fun v -> sum ((w * v) ^ 2)) (comm.mine x))
+let x = for i < 8 -> float i
+print (grad (squares x) 3.0, grad (fun v -> squares v 3.0) x)
 ";
 
 #[test]
 fn what_other_systems_differentiate_wrongly() {
     let dir = Dir::new("known");
     dir.file("a.adl", RIGHT);
-    prints_everywhere(&dir, "90.0\ntrue\ntrue\n");
+    prints_everywhere(&dir, "90.0\ntrue\ntrue\n(840.0, [0.0, 18.0, 36.0, 54.0, 72.0, 90.0, 108.0, 126.0])\n");
     // The sum inside of the function of each rank, as in JAX 3970, is refused before anything is sent.
     dir.file("b.adl", "let own = comm.mine [1.0, 2.0]\nlet f w = comm.each (fun v -> grad (fun u -> comm.total (comm.each (fun x -> u * sum x) own)) w) own\n");
     let Some(run) = on(&dir, 2, &["b.adl"]) else { return };
