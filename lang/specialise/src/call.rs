@@ -123,7 +123,13 @@ impl<'s> Spec<'s> {
 
     fn call_closure(&mut self, f: &Rc<Fun>, closure: &Closure, args: Vec<Val>, here: bool) -> Res<Val> {
         let thunk = closure.lam.params.is_empty() && !closure.hidden.is_empty();
-        if here || thunk || self.whole || self.info(&closure.hidden, &closure.lam).small {
+        let info = self.info(&closure.hidden, &closure.lam);
+        if here
+            || thunk
+            || self.whole
+            || info.small
+            || info.short && self.known_zeros(&args) && !self.recursive(closure)
+        {
             return self.enter(closure, &args);
         }
         let subst = self.bound(closure, &args);

@@ -66,9 +66,7 @@ impl Spec<'_> {
     /// The body of the function is inlined into the entry.
     fn entry_body(&mut self, f: &Rc<Fun>, args: Vec<Val>) -> Res<Val> {
         match &**f {
-            Fun::Closure(c) if c.group.is_none() && crate::call::arity(f) == args.len() && !self.recursive(c) => {
-                self.enter(c, &args)
-            }
+            Fun::Closure(c) if crate::call::arity(f) == args.len() && !self.recursive(c) => self.enter(c, &args),
             Fun::Partial(g, first) => {
                 let all = first.iter().cloned().chain(args).collect();
                 self.entry_body(g, all)
@@ -77,8 +75,11 @@ impl Spec<'_> {
         }
     }
 
-    /// Whether a top-level function can reach itself. Then it is not inlined.
-    fn recursive(&mut self, c: &Closure) -> bool {
+    /// Whether a function can reach itself. Then it is not inlined.
+    pub(crate) fn recursive(&mut self, c: &Closure) -> bool {
+        if c.group.is_some() {
+            return true;
+        }
         let mut todo = self.info(&c.hidden, &c.lam).globals.clone();
         let mut seen = std::collections::BTreeSet::new();
         while let Some(g) = todo.pop() {

@@ -7,8 +7,8 @@
 //! with the program.
 //!
 //! - A called function becomes an IR function. Its parameters are the leaves of its captured values, of its arguments,
-//!   and of the globals that its code can reach. Only two kinds of functions are inlined: small ones without calls, and
-//!   function literals that are applied where they are written.
+//!   and of the globals that its code can reach. Only these functions are inlined: small ones without calls, function
+//!   literals that are applied where they are written, and short ones of arguments whose zeros are known (`sparse`).
 //! - A function selected by a branch becomes a tagged closure: an Int, and the captured values of every candidate.
 //! - A function inside declared data, or one that grows from call to call, is represented as data: `defunctionalise`.
 //! - A derivative operator on a known function becomes calls of transformed IR, generated through [`Transforms`].

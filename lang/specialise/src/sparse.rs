@@ -27,6 +27,12 @@ impl Spec<'_> {
         self.sparse.diagonals.get(&m).copied()
     }
 
+    /// Whether zeros of an argument are known. A function of its own would not know them, so that a short one is inlined.
+    pub(crate) fn known_zeros(&self, args: &[Val]) -> bool {
+        let known = |v: &Var| self.sparse.diagonals.contains_key(v) || self.sparse.units.contains_key(v);
+        args.iter().any(|a| matches!(a, Val::Leaf(v) if known(v)))
+    }
+
     /// Records the diagonal of a matrix that is zero elsewhere.
     pub(crate) fn learn_diagonal(&mut self, m: Var, d: Var) {
         self.sparse.diagonals.insert(m, d);
