@@ -71,6 +71,7 @@ impl Write for Output {
 /// Ends the process after a failure to write standard output. A closed pipe ends it quietly with exit code 0, as in any
 /// filter.
 fn lost(e: &std::io::Error) -> ! {
+    crate::rank_watch::end(1);
     if e.kind() == std::io::ErrorKind::BrokenPipe {
         std::process::exit(0);
     }

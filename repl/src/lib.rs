@@ -11,6 +11,8 @@ mod input;
 mod interactive;
 mod memory;
 mod notebook_ranks;
+#[cfg_attr(not(target_os = "linux"), path = "rank_watch/none.rs")]
+mod rank_watch;
 mod ranks;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -276,14 +278,20 @@ pub fn main(words: &[String], command: Option<Vec<String>>) -> u8 {
     let mut cli = cli;
     cli.global.rename_old_flags();
     let global = cli.global.clone();
+    if let Some(code) = rank_watch::watch(words, &global) {
+        return code;
+    }
     let installs = matches!(&cli.command, Some(Command::Kernel { command }) if !command.runs());
     if let Some(n) = global.ranks.filter(|n| *n > 1 && !installs && adl_mpi::launcher().is_none()) {
         if !cli.command.as_ref().map_or(cli.expr.is_some() || global.stdin, Command::runs_on_ranks) {
             return commands::usage("`--ranks` is for programs, notebooks and kernels");
         }
-        return commands::usage(&ranks::launch(words, n));
+        let kernel = matches!(&cli.command, Some(Command::Kernel { .. }));
+        return commands::usage(&ranks::launch(words, n, !kernel));
     }
-    commands::guarded(&global, || dispatch(cli))
+    let code = commands::guarded(&global, || dispatch(cli));
+    rank_watch::end(code);
+    code
 }
 
 /// The clap command. Global flags are listed only in the help of `adl` itself.

@@ -57,7 +57,7 @@ fn on_one_machine(size: usize) -> bool {
     local.and_then(|n| n.parse().ok()) == Some(size)
 }
 
-fn random_secret() -> Result<[u8; SECRET_BYTES], Error> {
+pub fn random_secret() -> Result<[u8; SECRET_BYTES], Error> {
     let mut secret = [0; SECRET_BYTES];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut secret)?;
     Ok(secret)
@@ -164,7 +164,8 @@ fn listen(mut socket: TcpStream) -> Result<Connection, Error> {
     let own = flag.clone();
     std::thread::Builder::new().spawn(move || {
         if hear(&mut socket, &entries, &own).is_err() {
-            // Rank 0 is gone without an end, and this rank may be waiting for it.
+            // Rank 0 is gone without an end, and this rank may be waiting for it. The launcher ends this one first, mostly.
+            std::thread::sleep(crate::ranks::GRACE);
             std::process::exit(1);
         }
     })?;

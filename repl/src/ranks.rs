@@ -6,6 +6,7 @@
 
 use crate::Global;
 use crate::host::Terminal;
+use crate::rank_watch;
 use adl_interp::host::{Format, Host, Ranks};
 use adl_interp::value::{Value, show};
 use adl_mpi::World;
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 /// How long another rank than 0 waits before it reports an error: rank 0, which mostly has the same one, ends the run
 /// in the meantime.
-const GRACE: Duration = Duration::from_millis(300);
+pub const GRACE: Duration = Duration::from_millis(300);
 
 /// How long a rank that has reported an error waits before it ends the others: the launcher must have read what it wrote.
 const FORWARDED: Duration = Duration::from_millis(100);
@@ -52,6 +53,7 @@ pub type Group = Rc<RefCell<Agreement>>;
 /// No MPI can be opened.
 pub fn join(global: &Global) -> Result<Option<Group>, String> {
     let Some(launcher) = adl_mpi::launcher() else { return Ok(None) };
+    rank_watch::begin(&launcher);
     let world =
         World::open(Some(&launcher)).map_err(|why| format!("started by a launcher ({}): {why}", launcher.variable))?;
     let (rank, size) = (world.rank(), world.size());
@@ -69,8 +71,9 @@ pub fn join(global: &Global) -> Result<Option<Group>, String> {
     Ok(Some(Rc::new(RefCell::new(agreement))))
 }
 
-/// Starts this command again under `mpiexec`, without the flag `--ranks`. Returns only if that fails.
-pub fn launch(words: &[String], ranks: u32) -> String {
+/// Starts this command again under `mpiexec`, without the flag `--ranks`. `names`: whether a rank that is killed is named.
+/// Returns only if that fails.
+pub fn launch(words: &[String], ranks: u32, names: bool) -> String {
     let Some(mpiexec) = adl_mpi::find::mpiexec() else {
         return "`--ranks` needs a launcher: expected `mpiexec` on the path, found none (MPICH and Open MPI have it, and \
                 so has `pip install mpich`)"
@@ -83,6 +86,9 @@ pub fn launch(words: &[String], ranks: u32) -> String {
     let mut command = Command::new(mpiexec);
     // More ranks than cores are fine: the user has asked for them.
     command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+    if let Some(socket) = names.then(|| rank_watch::start(words)).flatten() {
+        command.env(rank_watch::SOCKET, socket);
+    }
     command.args(["-n", &ranks.to_string()]).args(own).args(without_ranks(words));
     replace(command)
 }
@@ -527,6 +533,7 @@ pub fn end(
     group.borrow_mut().all_print = true;
     report(session, &diags);
     std::thread::sleep(FORWARDED);
+    rank_watch::end(code);
     if let Some(world) = &group.borrow().world {
         world.abort(i32::from(code));
     }

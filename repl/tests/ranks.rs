@@ -7,6 +7,8 @@ use crate::common;
 mod compositions;
 #[path = "ranks/data.rs"]
 mod data;
+#[path = "ranks/ends.rs"]
+mod ends;
 #[path = "ranks/losses.rs"]
 mod losses;
 #[path = "ranks/notebooks.rs"]
@@ -132,25 +134,34 @@ fn with_path(mut c: Command, dir: &Dir) -> Command {
     c
 }
 
-/// The ranks of a test that still run: process and rank.
-fn left(dir: &Dir) -> Vec<(String, String)> {
+/// The processes of a test that still run, and have this variable: process and value.
+fn running(dir: &Dir, variable: &str) -> Vec<(String, String)> {
     let mark = format!("ADL_TEST_RANKS={}", dir.path().display());
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     all.filter_map(|p| {
         let pid = p.file_name().to_str()?.to_owned();
         let environment = std::fs::read(p.path().join("environ")).ok()?;
         let words: Vec<&[u8]> = environment.split(|b| *b == 0).collect();
-        let rank = words.iter().find_map(|w| w.strip_prefix(b"PMI_RANK="))?;
-        words.contains(&mark.as_bytes()).then(|| (pid, text_of(rank)))
+        let value = words.iter().find_map(|w| w.strip_prefix(variable.as_bytes())?.strip_prefix(b"="))?;
+        words.contains(&mark.as_bytes()).then(|| (pid, text_of(value)))
     })
     .collect()
 }
 
-/// No rank of a test is left behind. A process that has been killed may take a moment to vanish.
+/// The ranks of a test that still run: process and rank.
+fn left(dir: &Dir) -> Vec<(String, String)> {
+    running(dir, "PMI_RANK")
+}
+
+/// No rank of a test is left behind, and no process that watches them. A process that has been killed may take a moment to vanish.
 fn all_gone(dir: &Dir) {
     let since = Instant::now();
-    while !left(dir).is_empty() {
-        assert!(since.elapsed() < Duration::from_secs(5), "left behind: {:?}", left(dir));
+    loop {
+        let all = [left(dir), running(dir, "ADL_RANK_WATCHER")].concat();
+        if all.is_empty() {
+            break;
+        }
+        assert!(since.elapsed() < Duration::from_secs(5), "left behind: {all:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -463,47 +474,5 @@ fn definitions_that_differ_are_found() {
         assert!(run.err.contains("error[E0726]: `x` differs on rank 1 from that on rank 0"), "{}", run.err);
         assert!(run.err.contains("<1>:2:5"), "{}", run.err);
     }
-    all_gone(&dir);
-}
-
-const ENDLESS: &str = "print \"begin\"\nlet e = comm.each (fun r -> if r == 1 then (loop i = 0 while i >= 0 do (i + 1) % 7) else 0) comm.rank\nprint (comm.total e)\n";
-
-/// Waits until the ranks have begun: rank 0 has printed.
-fn begun(dir: &Dir, ranks: usize) {
-    let since = Instant::now();
-    while left(dir).len() < ranks {
-        assert!(since.elapsed() < LIMIT, "the ranks do not begin");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    std::thread::sleep(Duration::from_millis(500));
-}
-
-#[test]
-fn a_killed_rank_ends_the_run() {
-    let dir = Dir::new("killed");
-    dir.file("a.adl", ENDLESS);
-    let Some(c) = command(&dir, 3, &["a.adl"]) else { return };
-    let run = start(c, None);
-    begun(&dir, 3);
-    let (pid, _) = left(&dir).into_iter().find(|(_, rank)| rank == "2").unwrap();
-    Command::new("kill").args(["-KILL", &pid]).status().unwrap();
-    let run = run.end();
-    assert_ne!(run.code, 0);
-    assert!((run.out.clone() + &run.err).contains("Killed (signal 9)"), "{}{}", run.out, run.err);
-    all_gone(&dir);
-}
-
-#[test]
-fn an_interrupt_ends_all_ranks() {
-    let dir = Dir::new("interrupt");
-    dir.file("a.adl", ENDLESS);
-    let Some(c) = command(&dir, 2, &["a.adl"]) else { return };
-    let run = start(c, None);
-    begun(&dir, 2);
-    run.signal("-INT");
-    let at = Instant::now();
-    let run = run.end();
-    assert!(at.elapsed() < Duration::from_secs(10));
-    assert!(run.code == 130 && run.out.starts_with("begin\n"), "{}{}", run.out, run.err);
     all_gone(&dir);
 }

@@ -5,6 +5,7 @@ use crate::Global;
 use crate::host::{Terminal, say};
 use crate::interactive;
 use crate::notebook_ranks::NotebookRanks;
+use crate::rank_watch;
 use crate::ranks::{self, Group, RankedHost};
 use adl_interp::host::Host;
 use adl_kernel::cell_ranks::{self, CellRanks};
@@ -117,7 +118,10 @@ fn on_ranks(global: &Global, run: impl FnOnce(&Setup) -> u8) -> u8 {
     let setup = setup(global, others.as_ref());
     let Some(others) = &others else { return run(&setup) };
     let code = match others.is_first() {
-        true => run(&setup),
+        true => {
+            rank_watch::handles_interrupts();
+            run(&setup)
+        }
         false => {
             cell_ranks::follow(&setup);
             0

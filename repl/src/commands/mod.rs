@@ -8,6 +8,7 @@ pub mod stored;
 
 use crate::Global;
 use crate::host::{Terminal, say};
+use crate::rank_watch;
 use crate::ranks::{self, Group, RankedHost};
 use adl_interp::fault;
 use adl_interp::host::Host;
@@ -95,10 +96,13 @@ fn batch_on(global: &Global, host: Box<dyn Host>, group: Option<&Group>) -> Sess
     let mut s = configured(global, host);
     if let Err(d) = s.set_device(&global.device).and_then(|()| agree(global, &s, group)) {
         let ended = Outcome { diags: vec![*d], ..Outcome::default() };
-        std::process::exit(i32::from(finish(global, &mut s, &ended, group)));
+        let code = finish(global, &mut s, &ended, group);
+        rank_watch::end(code);
+        std::process::exit(i32::from(code));
     }
     let _ = signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, s.interrupt());
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
+    rank_watch::handles_interrupts();
     crate::host::watch(&s.tick(), &s.out_of_memory());
     s
 }
@@ -115,6 +119,16 @@ pub fn group(global: &Global) -> Result<Option<Group>, u8> {
         let _ = writeln!(std::io::stderr(), "error[{}]: {why}", adl_interp::error::codes::RANKS);
         1
     })
+}
+
+/// Reports that the system or a user has killed a rank.
+#[cfg(target_os = "linux")]
+pub fn rank_was_killed(global: &Global, rank: u32, size: u32) {
+    let why = format!("rank {rank} of {size} was killed: the run has ended");
+    let hint =
+        "if memory has run out: `--memory` is a limit with an error of its own, and fewer ranks leave more to each";
+    let d = Diagnostic::error(adl_interp::error::codes::RANKS, adl_syntax::span::Span::NOWHERE, why).hint(hint);
+    report_in(global, &SourceMap::default(), &[d]);
 }
 
 /// Whether output to a stream is coloured. The command line has precedence, then `NO_COLOR`, `FORCE_COLOR`, `CLICOLOR_FORCE`,
