@@ -42,3 +42,42 @@ pub mod ops;
 pub mod upcalls;
 pub mod value;
 pub mod vm;
+
+/// What the tests of the crate use beside its interface.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::ops::arrays::transpose_rows;
+    pub use crate::ops::interrupt::InterruptFlag;
+    pub use crate::ops::random::philox;
+    pub use crate::ops::sorting::argsort;
+
+    /// The parts of CSV files that all threads read.
+    pub mod csv {
+        pub use crate::limits::csv::PART;
+        pub use crate::ops::data::csv::columns::{digits, ordinary_number};
+        pub use crate::ops::data::csv::parts::{Numbers, Visit, cells, lines, split};
+    }
+
+    /// Zeros that products leave out.
+    pub mod zero_spans {
+        pub use crate::ops::kernels::zero_spans::{Spans, finite, span};
+    }
+
+    /// Values as messages between ranks.
+    pub mod message {
+        pub use crate::ops::comm::plain::{read, size, write};
+    }
+
+    /// Loops that poll for interrupts.
+    pub mod polling {
+        pub use crate::polling::{STRIDE, collect, copy, each, listen, poll};
+    }
+
+    /// Where code runs.
+    pub mod tiers {
+        pub use crate::device::timing::{DeviceTimes, NextTarget};
+        pub use crate::ir::derive::derivative_stats::CompileTimes;
+        pub use crate::limits::vm_policy::{ATTEMPTS, MANY};
+        pub use crate::vm::policy::{Request, Tier, choose};
+    }
+}

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Res, codes};
 pub use crate::limits::polling::PIECE;
-pub(crate) use crate::limits::polling::STRIDE;
+pub use crate::limits::polling::STRIDE;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ thread_local! {
 }
 
 /// Sets the interrupt flag that loops on this thread poll.
-pub(crate) fn listen(flag: &Arc<AtomicBool>) {
+pub fn listen(flag: &Arc<AtomicBool>) {
     let _ = FLAG.try_with(|f| {
         if let Ok(mut f) = f.try_borrow_mut()
             && !Arc::ptr_eq(&f, flag)
@@ -40,7 +40,7 @@ pub fn interrupt_requested() -> bool {
 }
 
 /// An error if the run should stop.
-pub(crate) fn poll() -> Res<()> {
+pub fn poll() -> Res<()> {
     if interrupt_requested() {
         Err(failure().unwrap_or_else(|| Error::new(codes::INTERRUPT, "interrupted")))
     } else {
@@ -62,7 +62,7 @@ pub fn failure() -> Option<Box<Error>> {
 }
 
 /// The values of `f` for all numbers below `n`.
-pub(crate) fn collect<T>(n: usize, f: impl FnMut(usize) -> T) -> Res<Vec<T>> {
+pub fn collect<T>(n: usize, f: impl FnMut(usize) -> T) -> Res<Vec<T>> {
     let mut out = crate::memory::room(n)?;
     let mut f = f;
     while out.len() < n {
@@ -112,14 +112,14 @@ pub(crate) fn write<T: Clone>(to: &mut [T], from: &[T]) {
 }
 
 /// A copy of a slice.
-pub(crate) fn copy<T: Clone>(from: &[T]) -> Res<Vec<T>> {
+pub fn copy<T: Clone>(from: &[T]) -> Res<Vec<T>> {
     let mut out = crate::memory::room(from.len())?;
     extend(&mut out, from)?;
     Ok(out)
 }
 
 /// Applies `f` to parts of a slice.
-pub(crate) fn each<T>(v: &mut [T], mut f: impl FnMut(&mut [T])) -> Res<()> {
+pub fn each<T>(v: &mut [T], mut f: impl FnMut(&mut [T])) -> Res<()> {
     for part in v.chunks_mut(STRIDE) {
         poll()?;
         f(part);
@@ -134,28 +134,4 @@ pub(crate) fn pairs<T, U>(v: &mut [T], w: &[U], mut f: impl FnMut(&mut [T], &[U]
         f(v, w);
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn loops_end_when_they_are_asked_to() {
-        let flag = Arc::new(AtomicBool::new(false));
-        listen(&flag);
-        let mut v = collect(3 * STRIDE, |i| i).unwrap();
-        assert_eq!((v.len(), v[3 * STRIDE - 1]), (3 * STRIDE, 3 * STRIDE - 1));
-        assert_eq!(copy(&v).unwrap(), v);
-        // The interrupt comes in the second part, so the third one is not processed.
-        let mut parts = 0;
-        let out = each(&mut v, |_| {
-            parts += 1;
-            flag.store(parts == 2, Ordering::Relaxed);
-        });
-        assert_eq!((out.unwrap_err().diag.code, parts), (codes::INTERRUPT, 2));
-        assert!(collect(1, |i| i).is_err() && copy(&v).is_err());
-        listen(&Arc::default());
-        assert!(poll().is_ok());
-    }
 }

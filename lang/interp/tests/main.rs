@@ -1,5 +1,4 @@
-//! The tests of the interpreter that need nothing private, one program. What reaches much of the crate is here: a test
-//! inside it is compiled with all that it reaches a second time.
+//! The tests of the interpreter, one program. None is inside the crate, which would be compiled a second time for it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -8,5 +7,19 @@
 static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod against_eval;
+mod arithmetic;
+mod boxes;
 mod chunks;
+mod csv;
+mod digits;
+mod fault;
+mod interrupts;
+mod kernels;
 mod lowered;
+mod memory;
+mod messages;
+mod products;
+mod sorting;
+mod storage;
+mod tiers;
+mod verify;

@@ -15,7 +15,7 @@
 
 mod dispatch;
 pub(crate) mod offer;
-mod timing;
+pub(crate) mod timing;
 
 use crate::error::{Error, Res, codes};
 use crate::host::Host;

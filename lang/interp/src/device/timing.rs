@@ -13,7 +13,7 @@ struct TargetTimes {
 
 /// Where the next call runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum NextTarget {
+pub enum NextTarget {
     /// On the CPU; its time is recorded.
     MeasureCpu,
     /// On the device; its time is recorded.
@@ -27,7 +27,7 @@ pub(crate) enum NextTarget {
 /// The profile of one function: times by size class, which is the binary logarithm of the number of element
 /// operations.
 #[derive(Default, Debug)]
-pub(crate) struct DeviceTimes(HashMap<u32, TargetTimes>);
+pub struct DeviceTimes(HashMap<u32, TargetTimes>);
 
 fn class(wide: u64) -> u32 {
     wide.max(1).ilog2()
@@ -57,37 +57,5 @@ impl DeviceTimes {
     /// Records that the device does not run calls of this size class.
     pub fn refused(&mut self, wide: u64) {
         self.0.entry(class(wide)).or_default().device = (TIMES, None);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn after(cpu: &[u64], device: &[u64]) -> NextTarget {
-        let mut p = DeviceTimes::default();
-        cpu.iter().for_each(|ms| p.took(1000, false, Duration::from_millis(*ms)));
-        device.iter().for_each(|ms| p.took(1023, true, Duration::from_millis(*ms)));
-        p.next(1010)
-    }
-
-    #[test]
-    fn both_are_measured_where_the_cpu_takes_long() {
-        assert_eq!(after(&[], &[]), NextTarget::MeasureCpu);
-        assert_eq!(after(&[50], &[]), NextTarget::MeasureCpu);
-        assert_eq!(after(&[50, 1], &[]), NextTarget::Cpu);
-        assert_eq!(after(&[50, 40], &[]), NextTarget::MeasureDevice);
-        assert_eq!(after(&[50, 40], &[90]), NextTarget::MeasureDevice);
-        assert_eq!(after(&[50, 40], &[90, 2]), NextTarget::Device);
-        assert_eq!(after(&[50, 40], &[90, 41]), NextTarget::Cpu);
-    }
-
-    #[test]
-    fn sizes_are_apart_and_what_is_refused_is_not_tried_again() {
-        let mut p = DeviceTimes::default();
-        (0..2).for_each(|_| p.took(1000, false, Duration::from_millis(50)));
-        assert_eq!((p.next(1000), p.next(5000)), (NextTarget::MeasureDevice, NextTarget::MeasureCpu));
-        p.refused(1000);
-        assert_eq!(p.next(1000), NextTarget::Cpu);
     }
 }

@@ -23,7 +23,7 @@ mod attempt;
 pub(crate) mod compile_plain;
 pub(crate) mod compression;
 pub(crate) mod cost;
-mod derivative_stats;
+pub(crate) mod derivative_stats;
 pub(crate) mod directions;
 mod functions;
 mod fused_gradient;

@@ -97,19 +97,3 @@ impl Sum {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::kernels;
-    use super::*;
-
-    #[test]
-    fn terms_add_up_as_arrays_do() {
-        for n in [1, 7, 8, 1023, 1024, 1025, 5000] {
-            let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
-            let mut a = Adder::default();
-            x.iter().for_each(|v| a.push(*v));
-            assert_eq!(a.total().to_bits(), kernels::sum(&x).to_bits(), "{n}");
-        }
-    }
-}

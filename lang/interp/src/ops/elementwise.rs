@@ -378,39 +378,3 @@ pub(crate) fn selected(interrupt: InterruptFlag, mask: &[bool], left: &Value, ri
     let (x, y) = (int_operand(left)?, int_operand(right)?);
     Some(pick(interrupt, mask, x, y)?.map(Buf::I64))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::atomic::AtomicBool;
-
-    #[test]
-    fn sums_of_ints_overflow_as_they_do_one_by_one() {
-        let off = AtomicBool::new(false);
-        for (a, b) in
-            [(i64::MAX, 1), (i64::MIN, -1), (i64::MIN, 1), (3, 4), (0, i64::MIN), (-1, i64::MIN), (i64::MAX, i64::MAX)]
-        {
-            for op in [Bin::Add, Bin::Sub] {
-                for n in [1, 300] {
-                    let x = vec![a; n];
-                    let got = ints(InterruptFlag(&off), op, Operand::Many(&x), Operand::One(b), n);
-                    match int_bin(op, a, b) {
-                        Ok(z) => assert_eq!(got.unwrap(), vec![z; n], "{op:?} {a} {b}"),
-                        Err(_) => assert!(got.is_err(), "{op:?} {a} {b}"),
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn comparisons_with_nan_are_as_of_numbers() {
-        let off = AtomicBool::new(false);
-        let x = array::floats(vec![f64::NAN, 1.0, 2.0]);
-        let of = |c| compared(InterruptFlag(&off), c, &x, &Value::Float(1.0), 3).unwrap().unwrap();
-        assert_eq!(of(Cmp::Ne), [true, false, true]);
-        assert_eq!(of(Cmp::Eq), [false, true, false]);
-        assert_eq!(of(Cmp::Ge), [false, true, true]);
-        assert_eq!(of(Cmp::Lt), [false, false, false]);
-    }
-}

@@ -2,9 +2,9 @@
 //! code compute the same bits.
 
 mod products;
-mod zero_spans;
+pub(crate) mod zero_spans;
 
-pub use products::{Factor, contract_by, multiply};
+pub use products::{Factor, contract, contract_by, multiply};
 
 use super::parallel;
 use crate::limits::ops_kernels::{FEW, NUMBERS};
@@ -218,7 +218,7 @@ pub fn running(op: Bin, acc: f64, values: &[f64], out: &mut [f64]) -> f64 {
 
 /// The index of the first extremum: of the smallest element if `less`, otherwise of the largest. A nan counts
 /// as more extreme than any number. 0 if there are no elements.
-pub(crate) fn arg_extremum(x: &[f64], less: bool) -> usize {
+pub fn arg_extremum(x: &[f64], less: bool) -> usize {
     let part = |i: usize| &x[i * CHUNK..x.len().min((i + 1) * CHUNK)];
     let found = parallel::listed(x.len().div_ceil(CHUNK), CHUNK, |i| {
         wide(|| if less { extremum_or_nan(part(i), |a, b| a < b) } else { extremum_or_nan(part(i), |a, b| a > b) })
@@ -284,7 +284,7 @@ fn add_up(x: &[f64]) -> f64 {
 
 /// The same sum, for numbers that arrive one after the other.
 #[derive(Default)]
-pub(super) struct Adder {
+pub struct Adder {
     /// Sums of complete chunks.
     parts: Vec<f64>,
     /// Elements of the incomplete chunk.
@@ -293,12 +293,12 @@ pub(super) struct Adder {
 
 impl Adder {
     /// Starts with one number.
-    pub(super) fn of(x: f64) -> Adder {
+    pub fn of(x: f64) -> Adder {
         Adder { parts: Vec::new(), open: vec![x] }
     }
 
     /// Adds a number.
-    pub(super) fn push(&mut self, x: f64) {
+    pub fn push(&mut self, x: f64) {
         if self.open.len() == CHUNK {
             self.parts.push(add_up(&self.open));
             self.open.clear();
@@ -307,7 +307,7 @@ impl Adder {
     }
 
     /// The sum of all numbers.
-    pub(super) fn total(mut self) -> f64 {
+    pub fn total(mut self) -> f64 {
         let n = self.parts.len() * CHUNK + self.open.len();
         self.parts.push(add_up(&self.open));
         pairwise(0, n, &|start, _| self.parts[start / CHUNK])
@@ -333,43 +333,4 @@ fn few_products(p: &[f64], q: &[f64]) -> f64 {
         }
     }
     fold(acc, cp.remainder().iter().zip(cq.remainder()).map(|(a, b)| a * b).sum())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_of_the_best_is_found_wherever_it_stands() {
-        let plain = |x: &[f64], less: bool| {
-            let mut best = 0;
-            for i in 0..x.len() {
-                if x[i].is_nan() {
-                    return i;
-                }
-                if less && x[i] < x[best] || !less && x[i] > x[best] {
-                    best = i;
-                }
-            }
-            best
-        };
-        for len in [0, 1, 7, 8, 9, 1023, 1024, 1025, 70_000] {
-            for salt in [1usize, 3, 12_345] {
-                let mut values: Vec<f64> =
-                    (0..len).map(|i: usize| ((i.wrapping_mul(salt * 2_654_435_761) >> 7) % 97) as f64 - 48.0).collect();
-                let check = |x: &[f64]| {
-                    [true, false]
-                        .iter()
-                        .for_each(|less| assert_eq!(arg_extremum(x, *less), plain(x, *less), "{len} {salt}"));
-                };
-                check(&values);
-                values.iter_mut().for_each(|v| *v = if *v > 0.0 { f64::INFINITY } else { *v * -0.0 });
-                check(&values);
-                if let Some(v) = values.get_mut(len / 2) {
-                    *v = f64::NAN;
-                }
-                check(&values);
-            }
-        }
-    }
 }

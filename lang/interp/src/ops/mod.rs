@@ -3,7 +3,7 @@
 
 mod arguments;
 pub mod arith;
-mod arrays;
+pub(crate) mod arrays;
 pub(crate) mod chain;
 pub(crate) mod comm;
 mod cumulative;
@@ -18,7 +18,7 @@ mod linalg;
 pub(crate) mod masks;
 mod numbers;
 pub mod parallel;
-mod random;
+pub(crate) mod random;
 pub(crate) mod reduce;
 pub(crate) use linalg::contract;
 mod comprehension_sums;
@@ -28,7 +28,7 @@ pub(crate) mod fused_chain;
 pub(crate) mod interrupt;
 pub(crate) mod rows;
 pub(crate) mod shapes;
-mod sorting;
+pub(crate) mod sorting;
 pub mod strip_mining;
 mod text;
 mod vector_arith;

@@ -59,7 +59,7 @@ pub(crate) fn alone(elements: usize) -> bool {
 }
 
 /// A vector of `len` elements. `fill` gets the offset of a part, and the part, which it must fill completely.
-pub(crate) fn made<T: Copy + Default + Send>(
+pub fn made<T: Copy + Default + Send>(
     interrupt: InterruptFlag,
     len: usize,
     fill: impl Fn(usize, &mut [T]) + Sync,
@@ -95,7 +95,7 @@ pub(crate) fn made<T: Copy + Default + Send>(
 }
 
 /// Updates a vector in place. `f` gets the offset of a part, and the part.
-pub(crate) fn changed<T: Send>(w: InterruptFlag, v: &mut [T], f: impl Fn(usize, &mut [T]) + Sync) -> Res<()> {
+pub fn changed<T: Send>(w: InterruptFlag, v: &mut [T], f: impl Fn(usize, &mut [T]) + Sync) -> Res<()> {
     let n = v.len();
     bands(w, v, STRIDE / 4, n, f)
 }
@@ -213,39 +213,4 @@ fn for_each_part<T: Send>(pool: &ThreadPool, values: &mut [T], part: usize, f: &
 
 fn listed_on<T: Send>(pool: &ThreadPool, n: usize, f: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
     pool.install(|| (0..n).into_par_iter().map(f).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::atomic::AtomicBool;
-
-    #[test]
-    fn parts_cover_everything_once_with_any_number_of_threads() {
-        let off = AtomicBool::new(false);
-        for threads in [1, 2, 3, 5] {
-            set_threads(threads);
-            for len in [0, 1, 255, 256, 257, 70_000, 200_001] {
-                let v: Vec<i64> = made(InterruptFlag(&off), len, |at, part| {
-                    part.iter_mut().enumerate().for_each(|(i, x)| *x = (at + i) as i64);
-                })
-                .unwrap();
-                assert!(v.iter().enumerate().all(|(i, x)| *x == i as i64) && v.len() == len, "{len}");
-                let mut v = v;
-                changed(InterruptFlag(&off), &mut v, |at, part| {
-                    part.iter_mut().enumerate().for_each(|(i, x)| *x += (at + i) as i64);
-                })
-                .unwrap();
-                assert!(v.iter().enumerate().all(|(i, x)| *x == 2 * i as i64), "{len}");
-            }
-        }
-        set_threads(0);
-    }
-
-    #[test]
-    fn an_interrupt_ends_it() {
-        let on = AtomicBool::new(true);
-        assert!(made::<f64>(InterruptFlag(&on), 1000, |_, _| ()).is_err());
-        assert!(changed(InterruptFlag(&on), &mut [0.0; 1000], |_, _| ()).is_err());
-    }
 }

@@ -185,7 +185,7 @@ fn by_comparison(interrupt: InterruptFlag, n: usize, order: &dyn Fn(usize, usize
 }
 
 /// The indices that sort an array.
-pub(super) fn argsort(w: InterruptFlag, v: &Value) -> Res<Value> {
+pub fn argsort(w: InterruptFlag, v: &Value) -> Res<Value> {
     Ok(array::ints(order(w, v)?.into_iter().map(|i| i as i64).collect()))
 }
 
@@ -222,72 +222,4 @@ pub(super) fn extreme(what: &str, v: &Value, better: Ordering) -> Res<usize> {
         }
     }
     Ok(at)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::value::Shape;
-    use std::sync::atomic::AtomicBool;
-
-    /// Pseudo-random numbers with repetitions.
-    fn noise(n: u64) -> Vec<u64> {
-        (0..n)
-            .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7 ^ (i % 3) << 63)
-            .map(|k| if k % 5 == 0 { k % 1000 } else { k })
-            .collect()
-    }
-
-    #[test]
-    fn tuples_are_sorted_by_their_first_number_and_then_by_the_rest() {
-        let off = AtomicBool::new(false);
-        let first = |k: &u64| {
-            if k.is_multiple_of(11) {
-                f64::NAN
-            } else if k % 97 == 40 {
-                [0.0, -0.0][(k % 2) as usize]
-            } else {
-                (k % 97) as f64 - 40.0
-            }
-        };
-        let (xs, ys): (Vec<f64>, Vec<i64>) = noise(5000).iter().map(|k| (first(k), (k % 7) as i64)).unzip();
-        let a = Array::new(Shape::from_slice(&[xs.len()]), Buf::Tuple(vec![array::floats(xs), array::ints(ys)]));
-        let elements = Column::of(&a);
-        let mut want: Vec<usize> = (0..a.len()).collect();
-        want.sort_by(|i, j| compare::total(&array::elem(&a, *i), &array::elem(&a, *j)));
-        let keys: Vec<u64> = elements.first().and_then(Column::keys).unwrap().collect();
-        assert_eq!(by_first(InterruptFlag(&off), &keys, &elements).unwrap(), want);
-        assert_eq!(order(InterruptFlag(&off), &Value::Array(std::rc::Rc::new(a))).unwrap(), want);
-    }
-
-    #[test]
-    fn both_ways_of_sorting_are_stable_and_right() {
-        let off = AtomicBool::new(false);
-        for n in [0, 1, 2, 100, 2047, 2048, 5000, 20_000] {
-            let keys = noise(n);
-            let mut want: Vec<usize> = (0..keys.len()).collect();
-            want.sort_by_key(|i| keys[*i]);
-            assert_eq!(by_keys(InterruptFlag(&off), keys.iter().copied()).unwrap(), want, "{n}");
-            assert_eq!(
-                by_comparison(InterruptFlag(&off), keys.len(), &|i, j| keys[i].cmp(&keys[j])).unwrap(),
-                want,
-                "{n}"
-            );
-        }
-    }
-
-    #[test]
-    fn keys_of_floats_are_in_their_order() {
-        let ascending = [f64::NEG_INFINITY, -1.5, -f64::MIN_POSITIVE, 0.0, 5e-324, 1.0, f64::INFINITY, f64::NAN];
-        assert!(ascending.windows(2).all(|p| float_key(p[0]) < float_key(p[1])));
-        assert_eq!(float_key(-0.0), float_key(0.0));
-        assert_eq!(float_key(-f64::NAN), float_key(f64::NAN));
-    }
-
-    #[test]
-    fn an_interrupt_ends_a_sort() {
-        let on = AtomicBool::new(true);
-        assert!(by_keys(InterruptFlag(&on), noise(5000).into_iter()).is_err());
-        assert!(by_comparison(InterruptFlag(&on), 5000, &|i, j| i.cmp(&j)).is_err());
-    }
 }

@@ -68,37 +68,3 @@ pub fn around(stop: &AtomicBool, n: usize, alone: usize, room: &mut [f64], f: St
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn totals_of_strips_are_sums() {
-        let off = AtomicBool::new(false);
-        for n in [1, 1023, 1024, 1025, 70_000, 200_001] {
-            let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
-            let f = |start: usize, len: usize, room: &mut [f64]| {
-                room[0] = super::super::kernels::sum(&x[start..start + len]);
-            };
-            for threads in [false, true] {
-                assert_eq!(
-                    all((&off, &|_| {}), n, (1, 1), threads, &f).unwrap()[0].to_bits(),
-                    super::super::kernels::sum(&x).to_bits(),
-                    "{n}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn the_turn_that_is_alone_is() {
-        let off = AtomicBool::new(false);
-        for (n, alone) in [(1, 0), (20, 0), (20, 19), (3000, 1500)] {
-            let seen = std::sync::Mutex::new(Vec::new());
-            around(&off, n, alone, &mut [], &|start, len, _| seen.lock().unwrap().push((start, len))).unwrap();
-            let seen = seen.into_inner().unwrap();
-            assert!(seen.contains(&(alone, 1)) && seen.iter().map(|s| s.1).sum::<usize>() == n, "{n} {seen:?}");
-        }
-    }
-}

@@ -290,7 +290,7 @@ impl Code {
     }
 
     /// Appends an instruction. Returns its index, by which the target of a jump is set later.
-    pub(crate) fn emit(&mut self, i: I, span: Span) -> usize {
+    pub fn emit(&mut self, i: I, span: Span) -> usize {
         self.instrs.push(i);
         self.spans.push(span);
         self.instrs.len() - 1

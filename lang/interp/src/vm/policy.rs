@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// What is known when a function is about to be applied to elements.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Request {
+pub struct Request {
     /// The number of elements.
     pub count: usize,
     /// The time that the interpreter has spent on elements of this function.
@@ -29,7 +29,7 @@ pub(crate) struct Request {
 
 /// Where elements are computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Tier {
+pub enum Tier {
     /// By one call of the function for each, in the interpreter.
     Interpreter,
     /// By one call of compiled code: native code, a device, or lowered code where neither is there.
@@ -37,7 +37,7 @@ pub(crate) enum Tier {
 }
 
 /// The choice. Without elements compiled code tells the extents of the result.
-pub(crate) fn choose(request: Request) -> Tier {
+pub fn choose(request: Request) -> Tier {
     let Request { count, spent, failures, compiles } = request;
     let worth = count == 0 || count >= MANY || count >= FEW && spent >= COMPILATION;
     if compiles && failures < ATTEMPTS && worth { Tier::Compiled } else { Tier::Interpreter }
@@ -141,35 +141,5 @@ impl Machine {
             profile.failures.set(if out.is_some() { 0 } else { failures });
         }
         Ok(out)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table() {
-        let of = |count, spent, failures, compiles| {
-            choose(Request { count, spent: Duration::from_millis(spent), failures, compiles })
-        };
-        use Tier::{Compiled, Interpreter};
-        for (request, tier, why) in [
-            ((1, 0, 0, true), Interpreter, "few elements, nothing known"),
-            ((1000, 0, 0, true), Interpreter, "compilation may take longer"),
-            ((1000, 1, 0, true), Interpreter, "it still may"),
-            ((1000, 2, 0, true), Compiled, "as much time is spent as compilation takes"),
-            ((15, 100, 0, true), Interpreter, "too few for a call of compiled code"),
-            ((16, 100, 0, true), Compiled, "enough for one"),
-            ((MANY, 0, 0, true), Compiled, "many elements"),
-            ((MANY, 0, 2, true), Compiled, "failures may be due to the values"),
-            ((MANY, 0, ATTEMPTS, true), Interpreter, "it never succeeds"),
-            ((MANY, 100, 0, false), Interpreter, "not possible now"),
-            ((0, 0, 0, true), Compiled, "the extents of nothing"),
-            ((0, 0, 0, false), Interpreter, "nothing"),
-        ] {
-            let (count, spent, failures, compiles) = request;
-            assert_eq!(of(count, spent, failures, compiles), tier, "{why}: {request:?}");
-        }
     }
 }

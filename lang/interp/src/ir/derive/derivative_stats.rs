@@ -22,7 +22,7 @@ pub struct DerivativeStats {
 
 impl DerivativeStats {
     /// Counts a call, with the compilation done for it.
-    fn call(&mut self, work: CompileTimes) {
+    pub fn call(&mut self, work: CompileTimes) {
         self.calls += 1;
         self.last_kept = work.is_none();
         self.kept += u32::from(self.last_kept);
@@ -30,7 +30,7 @@ impl DerivativeStats {
     }
 
     /// Adds compilation that was done later for the last call, for example for its transpose.
-    fn add(&mut self, work: CompileTimes) {
+    pub fn add(&mut self, work: CompileTimes) {
         if !work.is_none() && std::mem::take(&mut self.last_kept) {
             self.kept -= 1;
         }
@@ -41,9 +41,11 @@ impl DerivativeStats {
 
 /// Compilation time since it was last taken.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct CompileTimes {
-    made: Duration,
-    compiled: Duration,
+pub struct CompileTimes {
+    /// Time to transform code.
+    pub made: Duration,
+    /// Time to compile it to native code.
+    pub compiled: Duration,
 }
 
 impl CompileTimes {
@@ -88,25 +90,5 @@ impl CompiledAd {
         if let Some(last) = self.explain.last_mut() {
             last.spent.add(work);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_call_for_which_something_is_made_later_did_not_find_it() {
-        let ms = Duration::from_millis(1);
-        let mut s = DerivativeStats::default();
-        s.call(CompileTimes { made: ms, ..CompileTimes::default() });
-        s.call(CompileTimes::default());
-        s.call(CompileTimes::default());
-        assert_eq!((s.calls, s.kept, s.made), (3, 2, ms));
-        s.add(CompileTimes::default());
-        assert_eq!(s.kept, 2);
-        s.add(CompileTimes { compiled: ms, ..CompileTimes::default() });
-        s.add(CompileTimes { compiled: ms, ..CompileTimes::default() });
-        assert_eq!((s.calls, s.kept, s.compiled), (3, 1, 2 * ms));
     }
 }

@@ -6,7 +6,7 @@
 
 pub(crate) mod captured;
 mod exchange;
-mod plain;
+pub(crate) mod plain;
 mod rule;
 mod wire;
 

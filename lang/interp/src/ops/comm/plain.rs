@@ -55,7 +55,7 @@ impl Mark {
 }
 
 /// The bytes that a value takes in a message.
-pub(super) fn size(v: &Value) -> usize {
+pub fn size(v: &Value) -> usize {
     let mut out = Vec::new();
     write(v, &mut out);
     out.len()
@@ -86,7 +86,7 @@ fn put<const N: usize>(mark: Mark, bytes: [u8; N], out: &mut Vec<u8>) {
 }
 
 /// Appends a value without functions and traced numbers.
-pub(super) fn write(v: &Value, out: &mut Vec<u8>) {
+pub fn write(v: &Value, out: &mut Vec<u8>) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
         Value::Bool(b) => put(Mark::Bool, [u8::from(*b)], out),
         Value::Int(n) => put(Mark::Int, n.to_le_bytes(), out),
@@ -189,7 +189,7 @@ fn read_numbers<T, const N: usize>(bytes: &mut &[u8], of: fn([u8; N]) -> T) -> R
 }
 
 /// Takes a value off the front of `bytes`.
-pub(super) fn read(bytes: &mut &[u8]) -> Res<Value> {
+pub fn read(bytes: &mut &[u8]) -> Res<Value> {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mark = *Mark::ALL.get(usize::from(byte(bytes)?)).ok_or_else(broken)?;
         Ok(match mark {
@@ -237,50 +237,4 @@ fn read_array(mark: Mark, bytes: &mut &[u8]) -> Res<Value> {
         _ => Buf::Unit,
     };
     Ok(Value::Array(Rc::new(Array::new(shape, buf))))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{read, size, write};
-    use crate::value::{Array, Buf, ConInfo, Data, Record, Tuple, Value, show};
-    use adl_syntax::symbol::Symbol;
-    use adl_typing::ty::DataId;
-    use std::rc::Rc;
-
-    fn sample() -> Value {
-        let con = ConInfo { name: Symbol::new("Some"), tag: 1, data: DataId(7, Symbol::new("Option")), arity: 1 };
-        let array = |shape: &[usize], buf| Value::Array(Rc::new(Array::new(shape.into(), buf)));
-        let texts = array(&[2], Buf::Boxed(vec![Value::Str(Rc::new("é\"".into())), Value::Str(Rc::new("".into()))]));
-        let flat = array(&[2, 2], Buf::F64(vec![1.5, -0.0, f64::INFINITY, 3.0]));
-        let pairs = array(&[2], Buf::Tuple(vec![texts.clone(), array(&[2], Buf::I64(vec![i64::MIN, 3]))]));
-        let record = Value::Record(Rc::new(Record {
-            names: [Symbol::new("a"), Symbol::new("b")].into(),
-            vals: vec![pairs, Value::F32(0.25)],
-        }));
-        let some = Value::Data(Rc::new(Data { con: Rc::new(con), fields: vec![record] }));
-        Value::Tuple(Rc::new(Tuple(vec![some, flat, texts, Value::Bool(true), Value::Unit, Value::Zero])))
-    }
-
-    #[test]
-    fn what_is_written_is_read() {
-        let (v, mut bytes) = (sample(), Vec::new());
-        write(&v, &mut bytes);
-        assert_eq!(bytes.len(), size(&v));
-        bytes.extend([1, 2, 3]);
-        let mut rest = bytes.as_slice();
-        assert_eq!(show::show(&read(&mut rest).unwrap()), show::show(&v));
-        assert_eq!(rest, [1, 2, 3]);
-    }
-
-    #[test]
-    fn a_message_that_is_cut_or_changed_is_no_panic() {
-        let mut bytes = Vec::new();
-        write(&sample(), &mut bytes);
-        for n in 0..bytes.len() {
-            assert!(read(&mut &bytes[..n]).is_err(), "{n}");
-            let mut other = bytes.clone();
-            other[n] ^= 0xa5;
-            let _ = read(&mut other.as_slice());
-        }
-    }
 }

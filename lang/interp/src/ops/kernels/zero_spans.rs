@@ -8,7 +8,7 @@ use std::cell::OnceCell;
 use std::ops::Range;
 
 /// Whether all elements are finite.
-pub(super) fn finite(x: &[f64]) -> bool {
+pub fn finite(x: &[f64]) -> bool {
     super::wide(|| {
         let mut parts = [0.0; 8];
         let (groups, rest) = x.as_chunks::<8>();
@@ -18,7 +18,7 @@ pub(super) fn finite(x: &[f64]) -> bool {
 }
 
 /// The range of parts, of `part` elements each, from the first to the last one that is not all zeros.
-fn span(x: &[f64], part: usize) -> Range<usize> {
+pub fn span(x: &[f64], part: usize) -> Range<usize> {
     let other = |p: &[f64]| p.iter().any(|x| *x != 0.0);
     let parts = x.chunks_exact(part.max(1));
     let Some(lo) = parts.clone().position(other) else { return 0..0 };
@@ -31,7 +31,7 @@ fn few(some: usize, all: usize) -> bool {
 }
 
 /// The zeros that can be skipped in a product of `n` rows of `k` elements with columns.
-pub(super) struct Spans<'a> {
+pub struct Spans<'a> {
     left: &'a [f64],
     /// Whether the left factor is finite, once that was checked.
     finite: OnceCell<bool>,
@@ -61,30 +61,5 @@ impl<'a> Spans<'a> {
         });
         let lo = lo.clamp(panel.start, panel.end);
         lo..hi.clamp(lo, panel.end)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn zeros_at_the_ends_are_left_out_where_the_other_factor_is_finite() {
-        assert_eq!(span(&[0.0, -0.0, 1.0, 0.0, f64::NAN, 0.0], 1), 2..5);
-        assert_eq!(span(&[0.0, -0.0, 1.0, 0.0, 0.0, 0.0], 2), 1..2);
-        assert_eq!(span(&[0.0; 3], 1), 0..0);
-        let (x, infinite) = ([1.0, 2.0, 3.0, 0.0, 0.0, 4.0], [1.0, f64::INFINITY]);
-        let spans = Spans::new(&x, 3, || true);
-        assert_eq!(
-            (spans.of_rows(1..2, &(0..3)), spans.of_rows(0..2, &(0..3)), spans.of_rows(1..2, &(0..2))),
-            (2..3, 0..3, 2..2)
-        );
-        assert_eq!(Spans::new(&x, 3, || false).of_rows(1..2, &(0..3)), 0..3);
-        let panel = [1.0, 1.0, 0.0, 0.0];
-        assert_eq!(
-            (Spans::new(&x, 3, || true).of_panel(&panel, 2), Spans::new(&infinite, 2, || true).of_panel(&panel, 2)),
-            (0..1, 0..2)
-        );
-        assert!(finite(&[1e308; 20]) && !finite(&[1.0, f64::NEG_INFINITY, 2.0]) && !finite(&[f64::NAN; 9]));
     }
 }

@@ -43,7 +43,7 @@ impl Default for CellTypes {
 }
 
 /// The number of digits at the beginning, eight at a time.
-fn digits(text: &[u8]) -> usize {
+pub fn digits(text: &[u8]) -> usize {
     let mut n = 0;
     while let Some(eight) = text[n..].first_chunk::<8>() {
         // Digits become 0 to 9. Others get the highest bit, or are behind one that has it.
@@ -59,7 +59,7 @@ fn digits(text: &[u8]) -> usize {
 
 /// The length of a number at the beginning that is written as most are, and whether it is an Int. Its value is not
 /// computed.
-pub(super) fn ordinary_number(text: &[u8]) -> Option<(usize, bool)> {
+pub fn ordinary_number(text: &[u8]) -> Option<(usize, bool)> {
     let sign = usize::from(text.first() == Some(&b'-'));
     let whole = digits(&text[sign..]);
     let mut n = sign + whole;
@@ -173,33 +173,4 @@ fn cell(name: Symbol, v: &Value) -> Res<String> {
 pub(super) fn quoted(s: &str) -> String {
     let plain = !s.is_empty() && !s.contains([',', '"', '\n', '\r']) && s.trim_matches([' ', '\t']).len() == s.len();
     if plain { s.to_owned() } else { format!("\"{}\"", s.replace('"', "\"\"")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ordinary_numbers_are_numbers() {
-        let ints = ["0", "-12", "123456789", "123456789012345678"];
-        let floats = ["1.", "-0.5", "12345678.123456789", "1.5e10", "1.0E-300", "2.5e+3"];
-        let others = ["", "-", "1.5e", "1.5e+", ".5", "+1", "1234567890123456789"];
-        // The beginning is a number.
-        let more = ["1e5", "1.2.3", "12345678x", "1.5 ", "0x10", "1,2"];
-        let is = |c: &str| ordinary_number(c.as_bytes());
-        assert!(ints.iter().all(|c| is(c) == Some((c.len(), true)) && c.parse::<i64>().is_ok()));
-        assert!(floats.iter().all(|c| is(c) == Some((c.len(), false)) && c.parse::<f64>().is_ok()));
-        assert!(others.iter().all(|c| is(c).is_none()));
-        assert!(more.iter().all(|c| is(c).is_some_and(|(n, _)| n < c.len() && c[..n].parse::<f64>().is_ok())));
-    }
-
-    #[test]
-    fn digits_are_counted() {
-        for n in 0..20 {
-            for end in ["", ",", "x1234567", "\u{e9}12345678", "/", ":", "\u{0}9"] {
-                let text = "1234567890".repeat(2)[..n].to_owned() + end;
-                assert_eq!(digits(text.as_bytes()), n, "{text:?}");
-            }
-        }
-    }
 }

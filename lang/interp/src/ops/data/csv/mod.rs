@@ -4,8 +4,8 @@
 //! threads.
 
 mod chunks;
-mod columns;
-mod parts;
+pub(crate) mod columns;
+pub(crate) mod parts;
 mod tokens;
 
 use super::table::{self, Builder, Origin, Source, WantedColumn, counted};

@@ -12,10 +12,14 @@ use crate::value::{Buf, Shape, Value, array};
 use crate::{memory, polling};
 
 /// A column of numbers or Bools, with room for one in each line.
-enum Numbers {
+pub enum Numbers {
+    /// `Int`.
     Int(Vec<i64>),
+    /// `Float`.
     Float(Vec<f64>),
+    /// `F32`.
     F32(Vec<f32>),
+    /// `Bool`.
     Bool(Vec<bool>),
 }
 
@@ -68,7 +72,7 @@ impl Numbers {
     }
 
     /// Closes the gaps that empty lines leave: a part has `lines` places, of which `rows` are filled.
-    fn close(&mut self, lines: &[usize], rows: &[usize]) {
+    pub fn close(&mut self, lines: &[usize], rows: &[usize]) {
         fn close<T: Copy>(v: &mut Vec<T>, lines: &[usize], rows: &[usize]) {
             let (mut from, mut to) = (0, 0);
             for (n, k) in lines.iter().zip(rows) {
@@ -112,7 +116,7 @@ impl Room<'_> {
 }
 
 /// What is done with the cells of a part.
-trait Visit: Send {
+pub trait Visit: Send {
     /// Takes a cell from the beginning of the text, if its end can be seen without a search, and returns its length.
     fn prefix(&mut self, _column: usize, _text: &[u8]) -> Option<usize> {
         None
@@ -149,7 +153,7 @@ fn in_parts<T: Visit>((parts, separator): (Vec<&str>, u8), width: usize, visitor
 }
 
 /// Parts of whole lines.
-fn split(text: &str) -> Vec<&str> {
+pub fn split(text: &str) -> Vec<&str> {
     let (mut out, mut rest) = (Vec::new(), text);
     while rest.len() > PART {
         let Some(n) = rest.as_bytes()[PART..].iter().position(|c| *c == b'\n') else { break };
@@ -162,7 +166,7 @@ fn split(text: &str) -> Vec<&str> {
 }
 
 /// The number of lines of a part. Counts of blocks fit into a byte, so that the inner loop is vectorised.
-fn lines(text: &str) -> usize {
+pub fn lines(text: &str) -> usize {
     let in_block = |b: &[u8]| usize::from(b.iter().map(|c| u8::from(*c == b'\n')).sum::<u8>());
     let ends: usize = text.as_bytes().chunks(128).map(in_block).sum();
     ends + usize::from(!text.ends_with('\n') && !text.is_empty())
@@ -181,7 +185,7 @@ fn is_end(byte: u8, separator: u8) -> bool {
 }
 
 /// Visits each cell; `None` if a row has another number of cells than `width`, or a cell does not fit.
-fn cells(text: &str, separator: u8, width: usize, visit: &mut impl Visit) -> Option<()> {
+pub fn cells(text: &str, separator: u8, width: usize, visit: &mut impl Visit) -> Option<()> {
     let bytes = text.as_bytes();
     let (mut at, mut row) = (0, 0);
     while at < bytes.len() {
@@ -291,46 +295,4 @@ pub(super) fn types(rows: &Scanner, width: usize) -> Res<Option<Vec<CellTypes>>>
         all.iter_mut().zip(part).for_each(|(a, b)| a.join(&b));
         all
     }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_are_whole_lines() {
-        let line = "0.125,-3\r\n";
-        let text = line.repeat(3 * PART / line.len());
-        let parts = split(&text);
-        assert!(parts.len() > 2 && parts.concat() == text);
-        assert!(parts.iter().all(|p| p.ends_with("\r\n")));
-    }
-
-    #[test]
-    fn rows_of_another_width_are_left_to_the_other_reader() {
-        struct Seen(Vec<(usize, String)>);
-        impl Visit for Seen {
-            fn cell(&mut self, _: usize, column: usize, cell: &str) -> Option<()> {
-                self.0.push((column, cell.to_owned()));
-                Some(())
-            }
-        }
-        let read = |text: &str| {
-            let mut seen = Seen(Vec::new());
-            cells(text, b',', 2, &mut seen).map(|()| seen.0)
-        };
-        let pair = |a: &str, b: &str| vec![(0, a.to_owned()), (1, b.to_owned())];
-        assert_eq!(read("1, x\n\n  \n"), Some(pair("1", "x")));
-        assert_eq!(read(",\n"), Some(pair("", "")));
-        assert_eq!((read("1\n"), read("1,2,3\n"), read("1,2\r3,4\n")), (None, None, None));
-        assert_eq!((read("1,2\n3"), read("1,2,\n"), read("1,2\n3,4\r\n\r\n").map(|c| c.len())), (None, None, Some(4)));
-    }
-
-    #[test]
-    fn empty_lines_leave_no_gaps() {
-        let mut column = Numbers::Int(vec![1, 2, 0, 3, 0, 4]);
-        column.close(&[3, 2, 1], &[2, 1, 1]);
-        assert!(matches!(column, Numbers::Int(v) if v == [1, 2, 3, 4]));
-        assert_eq!((lines(""), lines("a"), lines("a\n"), lines(&"\n".repeat(1_000))), (0, 1, 1, 1_000));
-    }
 }
