@@ -286,22 +286,3 @@ pub(crate) fn prim_type(p: Prim) -> &'static str {
     let (Typing::Scheme(t) | Typing::Elementwise(t) | Typing::Special(t)) = p.row().typing;
     t
 }
-
-#[cfg(test)]
-mod tests {
-    use super::DocEntry;
-
-    #[test]
-    fn the_first_sentence() {
-        for (doc, want) in [
-            ("One. Two.", "One"),
-            ("In `lo .. hi - 1`. More.", "In `lo .. hi - 1`"),
-            ("Only one.", "Only one"),
-            ("", ""),
-            ("At 0, 1, ... and so on. More.", "At 0, 1, ... and so on"),
-            ("By He et al. (2015). More.", "By He et al. (2015)"),
-        ] {
-            assert_eq!(DocEntry::new("f", String::new(), doc, None).summary(), want);
-        }
-    }
-}

@@ -227,21 +227,3 @@ impl Session {
         changed
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::normal;
-
-    #[test]
-    fn one_name_a_file() {
-        for (path, want) in [
-            ("a/../b.adl", "b.adl"),
-            ("./x/./y.adl", "x/y.adl"),
-            ("../a.adl", "../a.adl"),
-            ("../../a/b/../c", "../../a/c"),
-            ("/a/../b", "/b"),
-        ] {
-            assert_eq!(normal(path), want);
-        }
-    }
-}

@@ -50,6 +50,16 @@ pub use run::Outcome;
 pub use saved::RanEntry;
 pub use test_runner::{Failure, TestReport, examples};
 
+/// What the tests of the crate use beside its interface.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::echo::extent::of as extent;
+    pub use crate::echo::text::clip;
+    pub use crate::imports::normal;
+    pub use crate::limits::echo::LINES;
+    pub use crate::saved::imports_from;
+}
+
 use adl_interp::host::Host;
 use adl_interp::ir::derive::Derivation;
 use adl_interp::vm::Machine;

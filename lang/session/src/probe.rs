@@ -124,29 +124,3 @@ impl Session {
         Some((head.to_owned(), if summary.starts_with('(') { String::new() } else { summary.to_owned() }))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use adl_interp::host::NullHost;
-
-    #[test]
-    fn types_and_errors_of_what_is_typed() {
-        let mut s = Session::new(Box::new(NullHost));
-        assert_eq!(s.probe("1 + 1").ty.as_deref(), Some("Int"));
-        assert_eq!(s.probe("let f (x : Float) = x * 2.0").ty.as_deref(), Some("Float -> Float"));
-        assert_eq!(s.probe("let y = [1.0]\nsum y").ty.as_deref(), Some("Float"));
-        assert_eq!(s.probe("let f x ="), Probe::default());
-        let wrong = s.probe("1 + undefined_name");
-        assert_eq!((wrong.ty, wrong.errors[0].0.clone()), (None, 4..18));
-        assert!(!s.eval("y").ok(), "nothing is kept");
-    }
-
-    #[test]
-    fn signatures() {
-        let mut s = Session::new(Box::new(NullHost));
-        s.eval("--| Doubles. And more.\nlet double (x : Float) = 2.0 * x");
-        assert_eq!(s.signature("double"), Some(("double : Float -> Float".into(), "Doubles".into())));
-        assert!(s.signature("optim.adam").is_some() && s.signature("nothing").is_none());
-    }
-}

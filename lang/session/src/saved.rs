@@ -110,7 +110,7 @@ fn edited(text: &str, mut edits: Vec<Edit>) -> String {
 }
 
 /// A file's text with import paths relative to another directory.
-fn imports_from(text: &str, file: &str, dir: &Path) -> String {
+pub fn imports_from(text: &str, file: &str, dir: &Path) -> String {
     let home = Path::new(file).parent().unwrap_or(Path::new("")).to_owned();
     let same = |a: &Path, b: &Path| a.components().eq(b.components());
     if same(&home, dir) {
@@ -128,39 +128,4 @@ fn imports_from(text: &str, file: &str, dir: &Path) -> String {
         Some((at.lo as usize + 1..at.hi as usize - 1, target.to_string_lossy().into_owned()))
     });
     edited(text.trim_end(), edits.collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn saved(entries: &[&str]) -> String {
-        let mut s = Session::new(Box::new(adl_interp::host::NullHost));
-        entries.iter().for_each(|e| drop(s.eval(e)));
-        s.program(Path::new(""))
-    }
-
-    #[test]
-    fn last_values_get_names() {
-        assert_eq!(saved(&["1 + 1", "it * 3", "it + it1"]), "let it_1 = 1 + 1\n\nlet it_2 = it_1 * 3\n\nit_2 + it_1\n");
-        assert_eq!(
-            saved(&["2\nit + 1", "let f it = it"]),
-            "let it_1 = 2\nit_1 + 1\n\nlet f it = it\n"
-                .replace("f it = it", "f it_2 = it_2")
-                .replace("it_1 + 1", "let it_2 = it_1 + 1")
-        );
-        assert_eq!(saved(&["{it = 3}.it"]), "{it = 3}.it\n");
-    }
-
-    #[test]
-    fn what_failed_is_left_out() {
-        assert_eq!(saved(&["let x = 1\nlet y = x + \"a\"", "x"]), "let x = 1\n\nx\n");
-        assert_eq!(saved(&["nothing_here", "let y = 2"]), "let y = 2\n");
-    }
-
-    #[test]
-    fn imports_of_other_directories_are_found() {
-        assert_eq!(imports_from("import \"b.adl\" as B\n", "sub/a.adl", Path::new("")), "import \"sub/b.adl\" as B");
-        assert_eq!(imports_from("import \"b.adl\" as B\n", "a.adl", Path::new("")), "import \"b.adl\" as B");
-    }
 }

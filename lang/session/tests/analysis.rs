@@ -1,7 +1,5 @@
 //! A text that is edited is understood as if it were read for the first time.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_interp::host::NullHost;
 use adl_session::Session;
 use adl_session::analysis::Analysis;

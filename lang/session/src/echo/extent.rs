@@ -3,7 +3,7 @@
 use adl_interp::value::{Array, Buf, digits};
 
 /// `-1.0 .. 3.5, 2 nan, 1 inf`; `None` if there are no numbers, or if they are only on a device.
-pub(super) fn of(a: &Array) -> Option<String> {
+pub fn of(a: &Array) -> Option<String> {
     if a.is_remote() {
         return None;
     }
@@ -40,21 +40,4 @@ pub(super) fn has_none(a: &Array) -> bool {
             Buf::F32(v) => v.iter().any(|x| !x.is_finite()),
             _ => false,
         }
-}
-
-#[cfg(test)]
-mod tests {
-    use adl_interp::value::{Value, array};
-
-    #[test]
-    fn counts() {
-        let of = |v: Value| if let Value::Array(a) = v { super::of(&a) } else { None };
-        assert_eq!(
-            of(array::floats(vec![1.0, f64::NAN, -2.5, f64::INFINITY, f64::NAN])).as_deref(),
-            Some("-2.5 .. 1.0, 2 nan, 1 inf")
-        );
-        assert_eq!(of(array::floats(vec![f64::NAN])).as_deref(), Some("1 nan"));
-        assert_eq!(of(array::ints(vec![3, -1])).as_deref(), Some("-1 .. 3"));
-        assert_eq!(of(array::ints(vec![])), None);
-    }
 }

@@ -15,7 +15,7 @@ pub fn width(text: &str) -> usize {
 }
 
 /// A text truncated to a width.
-pub(super) fn clip(text: &str, columns: usize) -> String {
+pub fn clip(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -185,28 +185,4 @@ pub(super) fn summary(a: &Array, tail: &str, columns: usize) -> String {
     let fits = texts().find(|t| width(t) + rest <= columns);
     let text = fits.unwrap_or_else(|| ends(a, 0));
     format!("{text}{tail}{about}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_break_between_words() {
-        assert_eq!(wrapped("one two three four", 9, 2), ["one two", "  three", "  four"]);
-        assert_eq!(wrapped_type("{a : Int, b : Int} -> Int", 14, 2), ["{a : Int,", "  b : Int} ->", "  Int"]);
-        assert_eq!(wrapped("  a b", 80, 2), ["  a b"]);
-        assert_eq!(wrapped("a\n\nb", 80, 0), ["a", "", "b"]);
-        assert_eq!(wrapped("abcdefghij", 4, 0), ["abcd", "efgh", "ij"]);
-        assert!(wrapped("日本語 のテキスト と", 10, 0).iter().all(|l| width(l) <= 10));
-    }
-
-    #[test]
-    fn clipped_texts_fit() {
-        for (text, columns, want) in
-            [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("日本語", 5, "日本…"), ("日本語", 4, "日…")]
-        {
-            assert_eq!(clip(text, columns), want);
-        }
-    }
 }
