@@ -15,7 +15,7 @@ const QUIET: Duration = Duration::from_millis(30);
 /// The maximal delay of a failed cell's reply.
 const LONGEST: Duration = Duration::from_millis(100);
 /// The time after the reply during which requests without a date are aborted.
-const UNDATED: Duration = Duration::from_millis(100);
+pub const UNDATED: Duration = Duration::from_millis(100);
 /// The maximal delay in transit of a request. It limits the effect of a clock that is set back.
 const LATE: Duration = Duration::from_secs(30);
 
@@ -24,8 +24,9 @@ pub struct Failed {
     session: String,
     made: Option<DateTime<FixedOffset>>,
     /// The time from the arrival of the request to its reply.
-    took: TimeDelta,
-    replied: Instant,
+    pub took: TimeDelta,
+    /// When the reply was sent.
+    pub replied: Instant,
 }
 
 /// The date at which the front end created the request.
@@ -63,72 +64,6 @@ impl Failed {
                 late < LATE && session(r) == self.session && date - failed < self.took - TimeDelta::milliseconds(1)
             }
             _ => late < UNDATED,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Failed, UNDATED};
-    use crate::outbox::{Channel, Request};
-    use crate::wire::Message;
-    use chrono::TimeDelta;
-    use serde_json::json;
-    use std::time::{Duration, Instant};
-
-    fn request(session: &str, date: Option<&str>, arrived: Instant) -> Request {
-        let mut message = Message::new(session, "execute_request", &json!({}), json!({}));
-        message.header["date"] = json!(date);
-        Request { message, channel: Channel::Shell, arrived }
-    }
-
-    /// A cell that failed 40 ms after it was sent.
-    fn failed(date: Option<&str>) -> Failed {
-        let replied = Instant::now();
-        let mut f = Failed::now(&request("a", date, replied));
-        (f.took, f.replied) = (TimeDelta::milliseconds(40), replied);
-        f
-    }
-
-    #[test]
-    fn what_was_made_before_the_reply_is_aborted_however_its_date_is_written() {
-        let f = failed(Some("2026-03-01T10:00:00.000Z"));
-        let soon = f.replied + Duration::from_millis(500);
-        let precedes = |session: &str, date: &str| f.precedes(&request(session, Some(date), soon));
-        assert!(precedes("a", "2026-03-01T10:00:00.038Z"));
-        assert!(precedes("a", "2026-03-01T12:00:00.012345+02:00"));
-        assert!(precedes("a", "2026-03-01T10:00:00Z"));
-        assert!(!precedes("a", "2026-03-01T10:00:00.040Z"));
-        assert!(!precedes("a", "2026-03-01T09:00:00.041-01:00"));
-        assert!(!precedes("a", "2026-03-01T10:00:03Z"));
-        // Clocks of different front ends are not compared.
-        assert!(!precedes("b", "2026-03-01T10:00:00.001Z"));
-    }
-
-    #[test]
-    fn what_arrived_before_the_reply_is_aborted() {
-        let f = failed(Some("2026-03-01T10:00:00Z"));
-        assert!(f.precedes(&request("b", Some("2027-01-01T00:00:00Z"), f.replied)));
-    }
-
-    #[test]
-    fn a_clock_that_is_set_back_aborts_for_a_short_time_only() {
-        let f = failed(Some("2026-03-01T10:00:00Z"));
-        let arrived = f.replied + Duration::from_secs(60);
-        assert!(!f.precedes(&request("a", Some("2026-03-01T09:00:00Z"), arrived)));
-    }
-
-    #[test]
-    fn without_dates_what_arrives_soon_is_aborted() {
-        for (of_failed, date) in [
-            (None, None),
-            (Some("2026-03-01T10:00:00Z"), None),
-            (None, Some("2026-03-01T10:00:00Z")),
-            (Some("yesterday"), Some("today")),
-        ] {
-            let f = failed(of_failed);
-            assert!(f.precedes(&request("a", date, f.replied + UNDATED / 2)));
-            assert!(!f.precedes(&request("a", date, f.replied + UNDATED * 2)));
         }
     }
 }

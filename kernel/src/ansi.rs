@@ -36,17 +36,3 @@ fn rewritten(text: &str, style: impl Fn(&str) -> String) -> String {
     }
     out
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{bold_only, plain};
-
-    #[test]
-    fn bold_stays_and_colours_go() {
-        let text = "\u{1b}[1m\u{1b}[91merror[E1]\u{1b}[0m\u{1b}[1m: a\u{1b}[0m \u{1b}[33mb\u{1b}[0m \u{1b}[2K";
-        assert_eq!(bold_only(text), "\u{1b}[1merror[E1]\u{1b}[0m\u{1b}[1m: a\u{1b}[0m b\u{1b}[0m \u{1b}[2K");
-        assert_eq!(plain(text), "error[E1]: a b \u{1b}[2K");
-        assert_eq!(bold_only("\u{1b}[1;91mx\u{1b}[m"), "\u{1b}[1mx\u{1b}[m");
-        assert_eq!(plain("\u{1b}["), "\u{1b}[");
-    }
-}

@@ -228,7 +228,7 @@ impl Host for CellHost {
 }
 
 /// A progress bar: fraction, rate, remaining time.
-fn bar_data(done: u64, total: u64, rate: f64) -> Json {
+pub fn bar_data(done: u64, total: u64, rate: f64) -> Json {
     let left = total.saturating_sub(done) as f64 / rate.max(1e-9);
     let percent = 100.0 * done as f64 / total.max(1) as f64;
     let text = format!(
@@ -250,23 +250,4 @@ pub fn grouped(n: u64) -> String {
         groups.insert(0, &digits[..first]);
     }
     groups.join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{bar_data, grouped};
-
-    #[test]
-    fn a_bar_says_how_long_still() {
-        assert_eq!(bar_data(500, 1000, 250.0)["text/plain"], "50 % (500 of 1,000), 250/s, 2 s left");
-        assert!(bar_data(0, 0, 0.0)["text/plain"].as_str().unwrap().starts_with("0 %"));
-    }
-
-    #[test]
-    fn digits_are_grouped() {
-        assert_eq!(
-            [0, 12, 999, 1000, 34_906_930, 10_000_000_000].map(grouped),
-            ["0", "12", "999", "1,000", "34,906,930", "10,000,000,000"]
-        );
-    }
 }

@@ -99,9 +99,10 @@ pub struct Cells {
 }
 
 /// A part of a cell.
-enum CellPart {
+pub enum CellPart {
     /// Items, preceded by as many empty lines as in the cell, so that line numbers agree.
     Items(String),
+    /// A line with a command.
     Command(String),
 }
 
@@ -398,7 +399,7 @@ pub fn contained<T>(f: impl FnOnce() -> T) -> Result<T, CellFailure> {
 }
 
 /// Splits a cell at its command lines.
-fn parts(code: &str) -> Vec<CellPart> {
+pub fn parts(code: &str) -> Vec<CellPart> {
     if let Some(name) = crate::suggest::asked(code) {
         return vec![CellPart::Command(format!(":doc {name}"))];
     }
@@ -432,27 +433,5 @@ fn headline(complained: &str) -> (String, String) {
     match line.strip_prefix("error[").and_then(|l| l.split_once("]: ")) {
         Some((code, text)) => (code.to_owned(), text.to_owned()),
         None => ("command".to_owned(), line.trim_start_matches("error: ").to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{CellPart, parts};
-
-    #[test]
-    fn a_cell_is_split_at_commands() {
-        let shown = |code: &str| -> Vec<String> {
-            parts(code)
-                .into_iter()
-                .map(|p| match p {
-                    CellPart::Items(t) => t,
-                    CellPart::Command(c) => format!("!{c}"),
-                })
-                .collect()
-        };
-        assert_eq!(shown("let x = 1\n:type x\nx + 1\n"), ["let x = 1\n", "!:type x", "\n\nx + 1"]);
-        assert_eq!(shown("\n\n"), [""; 0]);
-        assert_eq!(shown("%timeit f x\n"), ["!%timeit f x"]);
-        assert_eq!(shown("1\n:: [2]"), ["1\n:: [2]"]);
     }
 }

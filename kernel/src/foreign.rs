@@ -3,7 +3,7 @@
 use crate::suggest::CommandName;
 
 /// Commands of others, by words, and what to write for them.
-const THEIRS: &[(&str, &str)] = &[
+pub const THEIRS: &[(&str, &str)] = &[
     ("exit quit bye x wq q! leave logout", "`:quit` or Ctrl-D leaves"),
     ("who whos who_ls vars variables bindings workspace", "`:env` lists your definitions"),
     (
@@ -74,39 +74,4 @@ pub fn entry(text: &str, commands: &[CommandName]) -> Option<String> {
     let theirs = own.or_else(|| command(word).map(str::to_owned));
     let letters = word.starts_with(char::is_alphabetic);
     theirs.or_else(|| (sign == '%' && letters).then(|| "commands begin with a colon: `:help` lists them".to_owned()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{THEIRS, command, entry};
-
-    #[test]
-    fn no_word_has_two_answers() {
-        let mut words: Vec<&str> = THEIRS.iter().flat_map(|(words, _)| words.split(' ')).collect();
-        let count = words.len();
-        words.sort_unstable();
-        words.dedup();
-        assert_eq!(words.len(), count);
-    }
-
-    #[test]
-    fn commands_of_other_shells() {
-        let own = [(":time", "measures"), (":quit", "leaves")];
-        for (text, want) in [
-            ("%timeit f x", ":time EXPR"),
-            ("%time f x", "`:time`"),
-            ("]add Plots", "packages"),
-            (";ls", "shell"),
-            ("!ls -l", "shell"),
-            ("#quit", "`:quit`"),
-            ("@time f x", "`:time`"),
-            ("%frobnicate", ":help"),
-        ] {
-            assert!(entry(text, &own).is_some_and(|t| t.contains(want)), "{text}: {:?}", entry(text, &own));
-        }
-        for text in ["1 + 1", "!ready", "# a comment", "@inline f x", "%", "let x = 1"] {
-            assert_eq!(entry(text, &own), None, "{text}");
-        }
-        assert_eq!(command("browse"), command("bro"));
-    }
 }

@@ -144,7 +144,7 @@ fn unique<'e>(found: impl DoubleEndedIterator<Item = &'e Entry>) -> Vec<&'e Entr
 }
 
 /// Whether a text matches a pattern in which `*` stands for any text and `?` for one character.
-fn glob(pattern: &[char], text: &[char]) -> bool {
+pub fn glob(pattern: &[char], text: &[char]) -> bool {
     // The position of the last star, and of the text after its match.
     let (mut in_pattern, mut in_text, mut star) = (0, 0, None);
     while in_text < text.len() {
@@ -164,58 +164,4 @@ fn glob(pattern: &[char], text: &[char]) -> bool {
         }
     }
     pattern[in_pattern..].iter().all(|c| *c == '*')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{History, glob};
-    use serde_json::json;
-
-    #[test]
-    fn patterns() {
-        let fits = |p: &str, t: &str| glob(&p.chars().collect::<Vec<_>>(), &t.chars().collect::<Vec<_>>());
-        assert!(fits("*", "") && fits("a*c", "abbc") && fits("a?c", "abc") && fits("*b*", "abc") && fits("*ab", "aab"));
-        assert!(!fits("a", "ab") && !fits("a*c", "ab") && !fits("?", ""));
-    }
-
-    #[test]
-    fn cells_are_kept_across_restarts() {
-        let file = std::env::temp_dir().join(format!("adl-kernel-history-{}/h.jsonl", std::process::id()));
-        let _ = std::fs::remove_file(&file);
-        for session in 1..=3 {
-            let mut h = History::kept_in(Some(file.clone()));
-            h.add(1, &format!("let x = {session}\nx"), Some("1 : Int".to_owned()));
-        }
-        // A line that was cut off is left out.
-        let text = std::fs::read_to_string(&file).unwrap();
-        std::fs::write(&file, format!("{text}[4, 1, \"le")).unwrap();
-        let h = History::kept_in(Some(file.clone()));
-        assert_eq!(
-            h.reply(&json!({"hist_access_type": "tail", "n": 2}))["history"],
-            json!([[2, 1, "let x = 2\nx"], [3, 1, "let x = 3\nx"]])
-        );
-        let of = |session: i64| h.reply(&json!({"hist_access_type": "range", "session": session}))["history"].clone();
-        assert_eq!(
-            (of(-1), of(0), of(1)),
-            (json!([[3, 1, "let x = 3\nx"]]), json!([]), json!([[1, 1, "let x = 1\nx"]]))
-        );
-        std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
-    }
-
-    #[test]
-    fn three_ways_to_ask() {
-        let mut h = History::default();
-        for (i, t) in ["1", "2", "1"].into_iter().enumerate() {
-            h.add(i as u64 + 1, t, Some(format!("{t} : Int")));
-        }
-        assert_eq!(h.reply(&json!({"hist_access_type": "tail", "n": 2}))["history"], json!([[1, 2, "2"], [1, 3, "1"]]));
-        assert_eq!(
-            h.reply(&json!({"hist_access_type": "range", "session": 0, "start": 2, "stop": 3, "output": true}))["history"],
-            json!([[1, 2, ["2", "2 : Int"]]])
-        );
-        assert_eq!(
-            h.reply(&json!({"hist_access_type": "search", "pattern": "1*", "unique": true}))["history"],
-            json!([[1, 3, "1"]])
-        );
-    }
 }

@@ -211,32 +211,3 @@ fn table(columns: &[(String, &Array)]) -> String {
     let head = format!("<table><thead><tr><th></th>{names}</tr></thead><tbody>{}</tbody></table>", rows(&down, &cells));
     format!("{head}<div>{n} rows × {} columns</div>", columns.len())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{escape, of};
-    use adl_interp::value::{Buf, Value, array};
-
-    fn ints(shape: &[usize]) -> Value {
-        array::make(shape.iter().copied().collect(), Buf::I64((0..shape.iter().product::<usize>() as i64).collect()))
-    }
-
-    #[test]
-    fn big_values_are_cut() {
-        for shape in [&[100_000][..], &[1000, 1000], &[100, 100, 100], &[3, 2, 2, 2]] {
-            let html = of(&ints(shape), "T").unwrap();
-            assert!(html.len() < 200_000 && (html.contains('…') || shape.len() == 4), "{shape:?}: {}", html.len());
-            assert_eq!(html.matches("<tr>").count(), html.matches("</tr>").count());
-        }
-    }
-
-    #[test]
-    fn scalars_have_no_parts() {
-        assert!(of(&Value::Int(1), "Int").is_none() && of(&array::ints(vec![]), "[0]Int").is_none());
-    }
-
-    #[test]
-    fn text_is_no_markup() {
-        assert_eq!(escape("<b a='\"'>&"), "&lt;b a=&#39;&quot;&#39;&gt;&amp;");
-    }
-}

@@ -140,27 +140,3 @@ pub fn matching(name: &str) -> Vec<(&'static str, &'static str)> {
 pub fn named(letter: &str) -> Option<&'static str> {
     all().find(|(_, l)| *l == letter).map(|(n, _)| *n)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_unique_and_whole_names_win() {
-        for (i, (n, _)) in LATEX_LETTERS.iter().enumerate() {
-            assert!(LATEX_LETTERS[..i].iter().all(|(m, _)| m != n), "{n}");
-            assert_eq!(matching(n).len(), 1);
-        }
-        assert_eq!(matching("alpha"), [("alpha", "α")]);
-        assert!(matching("vare").len() == 1 && matching("zzz").is_empty());
-    }
-
-    #[test]
-    fn every_letter_is_one_in_a_program() {
-        for (n, l) in LATEX_LETTERS {
-            let text = format!("let x{l} = 1");
-            let (_, diags) = adl_syntax::parse(adl_syntax::span::FileId::default(), &text);
-            assert!(diags.is_empty(), "\\{n}");
-        }
-    }
-}

@@ -69,12 +69,26 @@ pub fn language_info() -> serde_json::Value {
     })
 }
 
-/// Serialises the tests that inject a panic, because an injection concerns the whole process.
-#[cfg(test)]
-static INJECTIONS: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
 /// A value in several media types, and their metadata, for other front ends: two objects of JSON.
 pub fn mime_bundle(v: &adl_interp::value::Value, ty: &str) -> (String, String) {
     let (data, metadata) = mime_bundle::shown(v, ty);
     (data.to_string(), metadata.to_string())
+}
+
+/// What the tests of the crate use beside its interface.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::abort::{Failed, UNDATED};
+    pub use crate::cell_host::{OutputSink, bar_data, grouped};
+    pub use crate::cells::{CellPart, parts};
+    pub use crate::channels::{Inboxes, MessageRouter, connection};
+    pub use crate::history::{History, glob};
+    pub use crate::html::{escape, of as html};
+    pub use crate::outbox::{Channel, Outbox, Request};
+    pub use crate::output_record::{LIMIT, Record};
+    pub use crate::responder::{Responder, SharedHandle, asked, byte_of, lock};
+    pub use crate::server::serve;
+    pub use crate::snapshot::Snapshot;
+    pub use crate::variables::Variables;
+    pub use crate::wire::{Key, Message, read, write};
 }

@@ -139,20 +139,3 @@ fn entry(a: &Array, i: usize) -> Option<String> {
         (t, None) => t.to_owned(),
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::shown;
-    use adl_interp::value::{Buf, array};
-
-    #[test]
-    fn a_small_matrix_is_a_formula() {
-        let m = array::make([2, 2].into_iter().collect(), Buf::F64(vec![1.0, -2.5, 1e30, f64::INFINITY]));
-        let (data, _) = shown(&m, "[2][2]Float");
-        assert_eq!(
-            data["text/latex"],
-            r"$\displaystyle \begin{bmatrix}1.0 & -2.5 \\ 1 \cdot 10^{30} & \infty\end{bmatrix}$"
-        );
-        assert!(data["text/plain"].as_str().unwrap().starts_with(": [2][2]Float, -2.5 .. 1e30, 1 inf\n"));
-    }
-}

@@ -7,7 +7,7 @@ use crate::cell_host::OutputSink;
 use serde_json::{Value as Json, json};
 
 /// The number of bytes recorded for one cell. If a cell has more output, a removed output is only emptied.
-const LIMIT: usize = 1 << 20;
+pub const LIMIT: usize = 1 << 20;
 
 enum Output {
     Stream(&'static str, String),
@@ -112,67 +112,5 @@ impl Record {
                 Output::Display { kind, content, metadata } => to.publish(kind, content.clone(), metadata.clone()),
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{LIMIT, Record};
-    use crate::cell_host::OutputSink;
-    use serde_json::{Value as Json, json};
-    use std::cell::RefCell;
-
-    #[derive(Default)]
-    struct Heard(RefCell<Vec<String>>);
-
-    impl OutputSink for Heard {
-        fn stream(&self, name: &'static str, text: &str) {
-            self.0.borrow_mut().push(format!("{name} {text}"));
-        }
-        fn publish(&self, kind: &str, content: Json, _metadata: Json) {
-            self.0.borrow_mut().push(format!("{kind} {}{}", content["wait"], content["data"]));
-        }
-        fn ask(&self, _prompt: &str) -> Result<Option<String>, String> {
-            Ok(None)
-        }
-        fn watched(&self) -> bool {
-            true
-        }
-    }
-
-    fn display(id: &str, data: &str) -> Json {
-        json!({"data": {"text/plain": data}, "metadata": {}, "transient": {"display_id": id}})
-    }
-
-    #[test]
-    fn what_else_was_shown_is_shown_again() {
-        let (mut r, heard) = (Record::default(), Heard::default());
-        r.stream("stdout", "a");
-        r.stream("stdout", "b");
-        r.publish("display_data", &display("bar", "50 %"), &json!({}));
-        r.publish("display_data", &display("x", "1"), &json!({}));
-        r.publish("update_display_data", &display("x", "2"), &json!({}));
-        r.take_back("bar", &heard);
-        assert_eq!(
-            *heard.0.borrow(),
-            ["clear_output truenull", "stdout ab", "display_data null{\"text/plain\":\"2\"}"]
-        );
-    }
-
-    #[test]
-    fn a_cell_with_nothing_else_is_empty_at_once() {
-        let (mut r, heard) = (Record::default(), Heard::default());
-        r.publish("display_data", &display("bar", "50 %"), &json!({}));
-        r.take_back("bar", &heard);
-        assert_eq!(*heard.0.borrow(), ["clear_output falsenull"]);
-    }
-
-    #[test]
-    fn long_output_is_not_sent_twice() {
-        let (mut r, heard) = (Record::default(), Heard::default());
-        r.publish("display_data", &display("bar", "50 %"), &json!({}));
-        r.stream("stdout", &"x".repeat(LIMIT + 1));
-        r.take_back("bar", &heard);
-        assert_eq!(*heard.0.borrow(), ["update_display_data null{}"]);
     }
 }

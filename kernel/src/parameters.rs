@@ -11,7 +11,7 @@ const INJECTED: &str = "injected-parameters";
 pub struct Parameter {
     name: String,
     /// An expression.
-    value: String,
+    pub value: String,
 }
 
 impl std::str::FromStr for Parameter {
@@ -122,63 +122,6 @@ pub fn typed(parameters: &mut [Parameter], s: &mut Session) -> Result<(), String
 }
 
 /// A type without array sizes.
-fn sizeless(ty: &str) -> String {
+pub fn sizeless(ty: &str) -> String {
     ty.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect::<Vec<_>>().join("[]")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Parameter, inject, sizeless};
-    use serde_json::json;
-
-    fn given(text: &str) -> Parameter {
-        text.parse().unwrap()
-    }
-
-    #[test]
-    fn values_are_expressions_or_text() {
-        for (text, value) in [
-            ("a=0.25", "0.25"),
-            ("a=-3", "-3"),
-            ("a=true", "true"),
-            ("a=-inf", "-inf"),
-            ("a=[1, 2]", "[1, 2]"),
-            ("a=(1 + 2)", "(1 + 2)"),
-            ("a=\"x\"", "\"x\""),
-        ] {
-            assert_eq!(given(text).value, value);
-        }
-        for (text, value) in [
-            ("a=run 1", "\"run 1\""),
-            ("a=2024-01-01", "\"2024-01-01\""),
-            ("a=x=y", "\"x=y\""),
-            ("a=", "\"\""),
-            ("a=infinity", "\"infinity\""),
-        ] {
-            assert_eq!(given(text).value, value);
-        }
-        for wrong in ["alpha", "Alpha=1", "let=1", "a b=1", "=1"] {
-            assert!(wrong.parse::<Parameter>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn the_cell_stands_behind_the_defaults_and_is_replaced() {
-        let mut book = json!({"nbformat_minor": 5, "cells": [{"source": "1"}, {"metadata": {"tags": ["parameters"]}, "source": ["let a = 1\n", "let b = 2"]}, {"source": "2"}]});
-        assert_eq!(inject(&mut book, &[given("a=3")]), Ok(2));
-        assert_eq!(inject(&mut book, &[given("a=4"), given("b=5")]), Ok(2));
-        assert_eq!(book["cells"].as_array().unwrap().len(), 4);
-        assert_eq!(book["cells"][2]["source"], json!(["-- Parameters\n", "let a = 4\n", "let b = 5"]));
-        assert_eq!(
-            inject(&mut book, &[given("c=1")]).unwrap_err(),
-            "it has no parameter `c`; its parameters are `a`, `b`"
-        );
-        let mut plain = json!({"cells": [{"source": "1"}]});
-        assert_eq!(inject(&mut plain, &[given("a=3")]), Ok(0));
-    }
-
-    #[test]
-    fn sizes_are_not_compared() {
-        assert_eq!(sizeless("[3][2]Float -> [n]Int"), "[][]Float -> []Int");
-    }
 }

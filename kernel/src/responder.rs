@@ -199,7 +199,7 @@ fn own(names: &Snapshot, name: &str) -> Option<(String, Option<String>)> {
 
 /// The names that a cursor position may refer to, the likeliest first: the name at the cursor, then the applied
 /// function.
-fn asked(code: &str, at: usize) -> Vec<String> {
+pub fn asked(code: &str, at: usize) -> Vec<String> {
     let begin = code[..at].char_indices().rev().take_while(|(_, c)| in_name(*c)).last().map_or(at, |(i, _)| i);
     let end = code[at..].char_indices().find(|(_, c)| !in_name(*c)).map_or(code.len(), |(i, _)| at + i);
     let touched = code[begin..end].trim_matches('.');
@@ -269,106 +269,4 @@ fn info() -> Json {
         "help_links": HELP_LINKS.map(|(text, url)| json!({"text": text, "url": url})),
         "language_info": crate::language_info(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Completion, Responder, SharedHandle, asked, byte_of, is_complete, kind, lock};
-    use crate::outbox::{Channel, Outbox, Request};
-    use crate::snapshot::Snapshot;
-    use crate::wire::Message;
-    use adl_interp::fault;
-    use adl_interp::host::NullHost;
-    use serde_json::json;
-    use tokio::sync::mpsc::unbounded_channel;
-
-    #[test]
-    fn a_panic_is_an_error_of_one_question() {
-        let (shell, mut replies) = unbounded_channel();
-        let out = Outbox::new("session", shell, unbounded_channel().0, unbounded_channel().0);
-        let (ask, questions) = std::sync::mpsc::channel();
-        for _ in 0..2 {
-            let message =
-                Message::new("session", "complete_request", &json!({}), json!({"code": "tan", "cursor_pos": 3}));
-            ask.send(Request { message, channel: Channel::Shell, arrived: std::time::Instant::now() }).unwrap();
-        }
-        drop(ask);
-        let _turn = crate::INJECTIONS.lock();
-        fault::inject(Some(fault::Point::Answer));
-        Responder::new(SharedHandle::default(), out, Vec::new(), || Box::new(NullHost)).serve(&questions);
-        let (first, second) = (replies.try_recv().unwrap().content, replies.try_recv().unwrap().content);
-        assert!(first["status"] == "error" && first.to_string().contains("E0901"), "{first}");
-        assert!(
-            second["status"] == "ok" && second["matches"].as_array().is_some_and(|m| m.contains(&json!("tanh"))),
-            "{second}"
-        );
-    }
-
-    #[test]
-    fn candidates_are_ordered_as_in_the_repl() {
-        let mut session = adl_session::Session::new(Box::new(NullHost));
-        session.eval("type Shape = Circle Float\nlet loss (w : [2]Float) (x : Float) = sum w * x\nlet wa = \"text\"\nlet wb = [1.0, 2.0]\nlet wd (n : Int) = [float n, 1.0]");
-        let common = SharedHandle::default();
-        let names = Snapshot::of(&mut session, &Snapshot::default());
-        lock(&common).snapshot = names;
-        let out = Outbox::new("session", unbounded_channel().0, unbounded_channel().0, unbounded_channel().0);
-        let mut desk = Responder::new(common, out, Vec::new(), || Box::new(NullHost));
-        let mut matches = |code: &str| {
-            let answer = desk.complete(&Message::new(
-                "session",
-                "complete_request",
-                &json!({}),
-                json!({"code": code, "cursor_pos": code.len()}),
-            ));
-            answer["matches"].as_array().unwrap().iter().map(|m| m.as_str().unwrap().to_owned()).collect::<Vec<_>>()
-        };
-        for text in ["loss w", "let g x = 2.0 * (loss w"] {
-            let mut found = session.complete("w");
-            session.order_by_type(text, text.len() - 1, &mut found);
-            let there: Vec<String> = found.into_iter().map(|c| c.text).collect();
-            assert_eq!(
-                (&there[..2], matches(text)),
-                (&["wb".to_owned(), "wd".to_owned()][..], there.clone()),
-                "{text}"
-            );
-        }
-        assert_eq!(matches("loss ")[..2], ["wb", "wd"]);
-        assert_eq!(matches("let f (s : Sh"), ["Shape"]);
-    }
-
-    #[test]
-    fn positions_count_characters() {
-        assert_eq!(byte_of("αβ x", Some(2)), 4);
-        assert_eq!(byte_of("αβ", Some(9)), 4);
-        assert_eq!(byte_of("ab", None), 2);
-    }
-
-    #[test]
-    fn what_a_cursor_asks_about() {
-        assert_eq!(asked("grad f", 2), ["grad"]);
-        assert_eq!(asked("grad ", 5), ["grad"]);
-        assert_eq!(asked("let y = foldr f", 15), ["f", "foldr"]);
-        assert_eq!(asked("stats.mean xs", 2), ["stats", "stats.mean"]);
-        assert_eq!(asked("stats.mean xs", 8), ["stats.mean"]);
-        assert_eq!(asked("", 0), [""; 0]);
-    }
-
-    #[test]
-    fn kinds() {
-        let of = |text: &str, ty: &str| {
-            kind(&Completion { text: text.into(), ty: ty.into(), doc: String::new(), own: false })
-        };
-        assert_eq!(
-            [of("f", "Float -> Float"), of("x", "Float"), of("stats.", "module")],
-            ["function", "instance", "module"]
-        );
-        assert_eq!([of("Circle", "Float -> Shape"), of("Shape", "type")], ["class", "class"]);
-    }
-
-    #[test]
-    fn indentation_of_the_next_line() {
-        assert_eq!(is_complete("let f x ="), serde_json::json!({"status": "incomplete", "indent": "  "}));
-        assert_eq!(is_complete("1 + 1")["status"], "complete");
-        assert_eq!(is_complete("let = )")["status"], "invalid");
-    }
 }

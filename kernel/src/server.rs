@@ -39,18 +39,25 @@ pub fn run(file: &Path, setup: &Setup) -> Result<(), String> {
     lock(&common).history = History::kept_in(history::file());
     let clerk = (common.clone(), out.clone(), setup.names.clone(), setup.world);
     std::thread::spawn(move || Responder::new(clerk.0, clerk.1, clerk.2, clerk.3).serve(&questions));
-    let front = Rc::new(Front {
-        out: out.clone(),
-        request: RefCell::new(None),
-        answers: answered,
-        interrupt: interrupt.clone(),
-    });
     if let Some(all) = &setup.ranks {
         all.share_interrupts(&interrupt);
     }
+    serve(setup, out, common, work, answered, (interrupt, tick));
+    Ok(())
+}
+
+/// Runs cells and comms until there are no more requests. The flags interrupt a cell and ask for a progress report.
+pub fn serve(
+    setup: &Setup,
+    out: Outbox,
+    common: SharedHandle,
+    work: Receiver<Request>,
+    answers: Receiver<String>,
+    (interrupt, tick): (Arc<AtomicBool>, Arc<AtomicBool>),
+) {
+    let front = Rc::new(Front { out: out.clone(), request: RefCell::new(None), answers, interrupt: interrupt.clone() });
     let cells = Cells::new(setup, front.clone(), interrupt, tick);
     Server { out, common, front, cells, count: 0, work, waiting: VecDeque::new(), failed: None }.serve();
-    Ok(())
 }
 
 /// The audience of the running cell: the front end that sent it.
@@ -252,78 +259,4 @@ fn ok(given: &CellResult, expressions: Map<String, Json>) -> Json {
     let pages: Vec<Json> =
         given.pages.iter().map(|p| json!({"source": "page", "data": {"text/plain": p}, "start": 0})).collect();
     json!({"status": "ok", "user_expressions": expressions, "payload": pages})
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Front, Server};
-    use crate::cells::{Cells, Commands, Setup};
-    use crate::outbox::{Channel, Outbox, Request};
-    use crate::responder::SharedHandle;
-    use crate::wire::Message;
-    use adl_interp::host::NullHost;
-    use adl_session::Session;
-    use serde_json::{Value as Json, json};
-    use std::cell::RefCell;
-    use std::collections::VecDeque;
-    use std::rc::Rc;
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
-    use std::sync::mpsc::channel;
-    use std::time::Instant;
-    use tokio::sync::mpsc::unbounded_channel;
-
-    /// Commands that panic.
-    struct Faulty;
-
-    impl Commands for Faulty {
-        fn run(&mut self, line: &str) -> bool {
-            panic!("{line} is broken")
-        }
-    }
-
-    /// The contents of the replies to cells sent in a burst.
-    fn replies(cells: &[&str]) -> Vec<Json> {
-        let (shell, mut sent) = unbounded_channel();
-        let out = Outbox::new("k", shell, unbounded_channel().0, unbounded_channel().0);
-        let setup = Setup {
-            world: || Box::new(NullHost),
-            session: Rc::new(Session::new),
-            commands: Rc::new(|_, _| Box::new(Faulty)),
-            names: Vec::new(),
-            ranks: None,
-        };
-        let flag = || Arc::new(AtomicBool::new(false));
-        let front =
-            Rc::new(Front { out: out.clone(), request: RefCell::new(None), answers: channel().1, interrupt: flag() });
-        let (jobs, work) = channel();
-        let server = Server {
-            out,
-            common: SharedHandle::default(),
-            front: front.clone(),
-            cells: Cells::new(&setup, front, flag(), flag()),
-            count: 0,
-            work,
-            waiting: VecDeque::new(),
-            failed: None,
-        };
-        for code in cells {
-            let message =
-                Message::new("f", "execute_request", &json!({}), json!({"code": code, "stop_on_error": false}));
-            jobs.send(Request { message, channel: Channel::Shell, arrived: Instant::now() }).unwrap();
-        }
-        drop(jobs);
-        server.serve();
-        std::iter::from_fn(|| sent.try_recv().ok()).map(|m| m.content).collect()
-    }
-
-    #[test]
-    fn a_panic_is_an_error_of_the_cell_and_the_next_cell_runs() {
-        let said = replies(&["let x = 1", ":fault", "x"]);
-        let status: Vec<&str> = said.iter().map(|r| r["status"].as_str().unwrap()).collect();
-        assert_eq!(status, ["ok", "error", "ok"]);
-        assert_eq!(said[1]["ename"], "E0901");
-        assert!(said[1]["evalue"].as_str().unwrap().contains(":fault is broken"));
-        assert!(said[1]["traceback"].to_string().contains("report"));
-    }
 }

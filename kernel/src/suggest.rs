@@ -170,7 +170,7 @@ pub fn asked(text: &str) -> Option<&str> {
 }
 
 /// The text of a string that is unclosed at the end of a line.
-fn unclosed_string(line: &str) -> Option<&str> {
+pub fn unclosed_string(line: &str) -> Option<&str> {
     let (mut open, mut escaped) = (None, false);
     for (i, c) in line.char_indices() {
         match c {
@@ -197,99 +197,4 @@ fn files(path: &str, end: usize) -> (usize, Vec<Completion>) {
         .collect();
     names.sort_unstable();
     (end - prefix.len(), names.iter().map(|n| named(n, "")).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Completion, asked, candidates, named, unclosed_string};
-
-    #[test]
-    fn where_a_completion_begins() {
-        for (text, start, first) in [
-            ("\\alpha", 0, "α"),
-            ("let x = so", 8, "so!"),
-            ("π + so", 5, "so!"),
-            (":ty", 0, ":type"),
-            ("1\n:ty", 2, ":type"),
-            ("12", 2, ""),
-            ("", 0, "let"),
-        ] {
-            let (at, found) = candidates(text, &[(":type", "")], |p| vec![named(format!("{p}!"), "")]);
-            assert_eq!((at, found.first().map_or("", |c| c.text.as_str())), (start, first), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_fits_by_place() {
-        let names = |p: &str| {
-            let all = ["radius", "rate", "r.radius", "r.rate", "Real", "Rect"];
-            all.iter()
-                .filter(|n| n.starts_with(p))
-                .map(|n| named(*n, if *n == "Rect" { "type" } else { "Float" }))
-                .collect::<Vec<_>>()
-        };
-        for (text, want) in [
-            ("{r with ra", &["radius", "rate"][..]),
-            ("{r with rate = 1.0, ra", &["radius", "rate"]),
-            ("f {r with rate = (ra", &["radius", "rate"]),
-            ("let f (x : Re", &["Rect"]),
-            ("let f (x : Fl", &["Float"]),
-            ("let f (g : Int -> Fl", &["Float"]),
-            ("let radish = 1\nlet g rat = ra", &["rat", "radish", "radius", "rate"]),
-            ("r.ra", &["r.radius", "r.rate"]),
-        ] {
-            let found: Vec<String> = candidates(text, &[], names).1.into_iter().map(|c| c.text).collect();
-            assert_eq!(found, want, "{text}");
-        }
-    }
-
-    #[test]
-    fn without_a_word() {
-        let names = |p: &str| {
-            let own = ["rate", "Rect"]
-                .map(|n| Completion { own: true, ..named(n, if n == "Rect" { "type" } else { "Float" }) });
-            let all: Vec<Completion> = own.into_iter().chain([named("sum", "a"), named("r.radius", "Float")]).collect();
-            all.into_iter().filter(|c| c.text.starts_with(p)).collect::<Vec<_>>()
-        };
-        let texts =
-            |text: &str| candidates(text, &[(":type", "")], names).1.into_iter().map(|c| c.text).collect::<Vec<_>>();
-        let first = texts("");
-        assert_eq!(
-            (&first[..3], first.last().map(String::as_str)),
-            (&["rate", "Rect", "let"].map(str::to_owned)[..], Some(":type"))
-        );
-        for (text, want) in [
-            ("sum ", &["rate", "Rect"][..]),
-            ("let square = 1 in square * ", &["square", "rate", "Rect"]),
-            ("{r with ", &["radius"]),
-            ("let f (x : ", &["Bool", "F32", "Float", "Int", "Rect", "String"]),
-            ("let ", &[]),
-            ("let f x =\n  ", &[]),
-            ("1 -- ", &[]),
-        ] {
-            assert_eq!(texts(text), want, "{text}");
-        }
-    }
-
-    #[test]
-    fn questions() {
-        for (text, want) in [
-            ("?f", Some("f")),
-            ("f?", Some("f")),
-            ("??optim.adam", Some("optim.adam")),
-            ("f x", None),
-            ("?", None),
-            ("? grad", Some("grad")),
-            ("f x?", None),
-        ] {
-            assert_eq!(asked(text), want, "{text}");
-        }
-    }
-
-    #[test]
-    fn open_strings() {
-        assert_eq!(unclosed_string("read_csv \"a/b"), Some("a/b"));
-        assert_eq!(unclosed_string("f \"a\" b"), None);
-        assert_eq!(unclosed_string("f \"a\\\" b"), Some("a\\\" b"));
-    }
 }

@@ -66,35 +66,3 @@ fn rich(names: &Snapshot, name: &str, describe: impl FnOnce(&str) -> Option<Stri
     let html = format!("<pre>{}</pre>", crate::html::escape(&text));
     Some(json!({"data": {"text/plain": text, "text/html": html}, "metadata": {}}))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use adl_interp::host::NullHost;
-
-    #[test]
-    fn the_panel_shows_names_types_and_values() {
-        let mut session = adl_session::Session::new(Box::new(NullHost));
-        session.eval("let m = [[1.0, 2.0], [3.0, 4.0]]\nlet f x = x + 1.0\nlet n = 3\ntype T = A | B");
-        let names = Snapshot::of(&mut session, &Snapshot::default());
-        let mut panel = Variables::default();
-        let mut ask = |request: Json| panel.reply(&request, &names, |n| Some(format!("about {n}")));
-        let all = ask(json!({"seq": 7, "command": "inspectVariables"}));
-        let of = |v: &Json| (v["name"].as_str().unwrap().to_owned(), v["type"].clone(), v["value"].clone());
-        let found: Vec<_> = all["body"]["variables"].as_array().unwrap().iter().map(of).collect();
-        assert_eq!(
-            found,
-            [
-                ("m".to_owned(), json!("[2][2]Float"), json!("[[1.0, 2.0], [3.0, 4.0]]")),
-                ("n".to_owned(), json!("Int"), json!("3"))
-            ]
-        );
-        assert_eq!((&all["success"], &all["request_seq"]), (&json!(true), &json!(7)));
-        let rich = ask(json!({"command": "richInspectVariables", "arguments": {"variableName": "n"}}));
-        assert_eq!(rich["body"]["data"]["text/plain"], "3\n\nabout n");
-        assert_eq!(ask(json!({"command": "debugInfo"}))["body"]["isStarted"], false);
-        assert_eq!(ask(json!({"command": "attach"}))["success"], true);
-        assert_eq!(ask(json!({"command": "debugInfo"}))["body"]["isStarted"], true);
-        assert_eq!(ask(json!({"command": "stepIn"}))["success"], false);
-    }
-}
