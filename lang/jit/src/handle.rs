@@ -33,8 +33,9 @@ use adl_interp::value::{Array, Buf, Value, array};
 use adl_ir::Ty;
 use std::rc::Rc;
 
-/// The largest rank whose extents a handle stores.
-pub(crate) const AXES: usize = 4;
+/// The largest rank whose extents a handle stores: what the three bits of a `ValueForm` hold. Arrays of more axes go through
+/// the runtime, which takes hundreds of times as long for an element.
+pub(crate) const AXES: usize = 7;
 
 /// The initial reference count of the handle of symbolic zeros, which is never freed.
 const IMMORTAL: i64 = 1 << 40;
@@ -248,13 +249,13 @@ impl Handle {
     /// The number of scalars in one element of the first axis.
     #[inline]
     pub fn row(&self) -> i64 {
-        let [_, a, b, c] = self.dims;
+        let [_, a, b, ..] = self.dims;
         // Unrolled, because this is called for each row that a loop collects.
         match self.expect.rank() {
             0 | 1 => 1,
             2 => a,
             3 => a * b,
-            _ => a * b * c,
+            rank => self.dims[1..rank].iter().product(),
         }
     }
 
@@ -479,7 +480,8 @@ impl HandlePool {
         let size = all.row();
         // SAFETY: the caller has ensured that `all` has room for one row more.
         h.data = unsafe { all.data.cast::<f64>().add((all.dims[0] * size) as usize) }.cast();
-        h.dims = [0, all.dims[2], all.dims[3], 0];
+        h.dims = [0; AXES];
+        h.dims[1..AXES - 1].copy_from_slice(&all.dims[2..]);
         (h.rc, h.owned, h.expect, h.waits) = (1, 0, expect, 0);
         (h.stale, h.class, h.hint, h.value) = (true, PART, all.dims[1], Value::Unit);
         p

@@ -405,7 +405,9 @@ unsafe fn ragged(ctx: &mut Ctx, b: &mut Handle) -> Value {
     // element is the number of Floats written.
     unsafe {
         (*starts).filled(b.dims[0] as usize + 1, false);
-        b.dims = [*(*starts).data.cast::<i64>().add(b.dims[0] as usize), 0, 0, 0];
+        let numbers = *(*starts).data.cast::<i64>().add(b.dims[0] as usize);
+        b.dims = [0; AXES];
+        b.dims[0] = numbers;
         b.expect = ValueForm::ROW;
         ctx.pool.settled(b);
         let numbers = std::mem::take(&mut b.value);
