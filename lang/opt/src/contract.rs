@@ -10,26 +10,73 @@
 //! factor is first computed into a matrix of its own, which costs a fraction of the sums. Without the index `i` the
 //! contraction is a vector–matrix product.
 //!
-//! The results have the same bits, because a contraction adds terms in the order of `sum` ([`adl_ir::Contract`]).
+//! Each of `i`, `j` and `l` may stand for several indices. So a layer of convolutions is a product of matrices:
+//!
+//! ```text
+//! for j < o, g < r, h < s -> sum for k < c, u < 3, v < 3 -> x[k, g + u, h + v] * w[j, k, u, v]
+//! ```
+//!
+//! has the rows `j`, the columns `(g, h)` and the terms `(k, u, v)`; the matrix of `x` has a column for each window.
+//!
+//! With one index for the terms the results have the same bits, because a contraction adds terms in the order of `sum`
+//! ([`adl_ir::Contract`]). Sums over several indices are added as one sum.
 //! The numbers of rows and columns are known only at run time, so the original nest is kept as an alternative for
 //! small ones.
 
-use crate::limits::contract::{DEEP, WIDE};
-use adl_ir::{Block, Builder, Cmp, Contract, Function, Lit, Loop, Op, Out, Stmt, Terms, Trip, Ty, Var};
+mod nest;
+mod tables;
+
+use crate::limits::contract::COPIED;
+use adl_ir::{Block, Builder, Cmp, Contract, Conv, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
-use std::collections::HashMap;
+use nest::{ContractionSite, Factor, Nest, NestDef, collecting, found, may_recompute, summed, sums};
+use std::collections::{HashMap, HashSet};
 
 /// Introduces contractions. Returns whether the function changed.
 pub fn contract(f: &mut Function) -> bool {
     if !sums_in_loops(f, &f.body, 0) {
         return false;
     }
-    let mut c = Contractions { b: Builder::on(f.clone()), changed: false };
+    let mut c = Contractions { b: Builder::on(f.clone()), ints: literals(&f.body), split: false, changed: false };
     let made = c.block(&f.body);
     if c.changed {
         *f = Function { body: made, ..c.b.func };
     }
     c.changed
+}
+
+/// The results of the sums that can become contractions, and of the sums inside of them.
+pub(crate) fn sums_of_contractions(f: &Function) -> HashSet<Var> {
+    let mut all = HashSet::new();
+    if sums_in_loops(f, &f.body, 0) {
+        sums_of_block(f, &literals(&f.body), &f.body, &mut all);
+    }
+    all
+}
+
+fn sums_of_block(f: &Function, ints: &HashMap<Var, i64>, b: &Block, all: &mut HashSet<Var>) {
+    for s in &b.stmts {
+        if let Some(site) = found(f, ints, s) {
+            all.extend(site.sum.outs.first());
+            all.extend(sums(f, site.sum).iter().map(|(l, _)| l.body.results[0]));
+        }
+        let inner = || s.op.blocks().into_iter().for_each(|b| sums_of_block(f, ints, b, all));
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, inner);
+    }
+}
+
+/// The literal Ints of a block and of the blocks inside of it.
+fn literals(b: &Block) -> HashMap<Var, i64> {
+    let (mut ints, mut work) = (HashMap::new(), vec![b]);
+    while let Some(b) = work.pop() {
+        for s in &b.stmts {
+            if let Op::Lit(Lit::I64(n)) = s.op {
+                ints.insert(s.outs[0], n);
+            }
+            work.extend(s.op.blocks());
+        }
+    }
+    ints
 }
 
 /// Whether a sum over an index occurs inside of a loop.
@@ -42,204 +89,13 @@ fn sums_in_loops(f: &Function, b: &Block, depth: usize) -> bool {
     })
 }
 
-/// The loop of a statement, with its trip count, if its iterations are independent.
-fn independent(s: &Stmt) -> Option<(&Loop, Var)> {
-    let Op::Loop(l) = &s.op else { return None };
-    let Trip::Count(n) = l.trip else { return None };
-    let plain = l.init.is_empty()
-        && l.lin_init.is_empty()
-        && l.lin_xs.is_empty()
-        && l.lin_outs.is_empty()
-        && l.body.lin_params.is_empty();
-    plain.then_some((&**l, n))
-}
-
-/// The loop of a statement, with its trip count, if its only output is a sum of Floats over an index.
-fn summed<'a>(f: &Function, s: &'a Stmt) -> Option<(&'a Loop, Var)> {
-    independent(s).filter(|(l, _)| l.outs == [Out::Sum] && *f.ty(l.body.results[0]) == Ty::F64)
-}
-
-/// The loop of a statement, with its trip count, if its iterations are independent and it collects an array.
-fn collecting(s: &Stmt) -> Option<(&Loop, Var)> {
-    independent(s).filter(|(l, _)| l.outs.contains(&Out::Collect))
-}
-
 struct Contractions {
     b: Builder,
+    /// The literal Ints of the function.
+    ints: HashMap<Var, i64>,
+    /// Whether the nest at hand is the rest of one whose outermost loop stays around a table.
+    split: bool,
     changed: bool,
-}
-
-/// How a variable of a nest is defined.
-#[derive(Clone, Copy)]
-enum NestDef<'a> {
-    /// The index of a loop.
-    Index,
-    /// An element of an array (the first variable) at the index of a loop (the second).
-    Elem(Var, Var),
-    /// The result of a statement.
-    Made(&'a Stmt),
-    /// Any other definition.
-    Other,
-}
-
-/// A nest of loops around a sum.
-struct Nest<'a> {
-    /// The definition of each variable bound in the nest, and a bit set of the loops on which it depends.
-    defs: HashMap<Var, (NestDef<'a>, u8)>,
-    /// The index and the trip count of each loop, from the outermost inwards.
-    loops: Vec<(Var, Var)>,
-}
-
-/// Bit of a variable that depends on more than loop indices.
-const MORE: u8 = 128;
-
-/// A factor of the term, and the index of its rows (`None` for a vector).
-#[derive(Clone, Copy)]
-struct Factor {
-    v: Var,
-    row: Option<usize>,
-}
-
-impl<'a> Nest<'a> {
-    /// Analyses a nest of loops, the innermost of which is the sum.
-    fn of(func: &Function, loops: &[(&'a Loop, Var)]) -> Nest<'a> {
-        let mut nest = Nest { defs: HashMap::new(), loops: Vec::new() };
-        for (k, (l, n)) in loops.iter().enumerate() {
-            let (bit, index) = (1 << k, l.body.params[0]);
-            nest.loops.push((index, *n));
-            nest.defs.insert(index, (NestDef::Index, bit));
-            for (x, e) in l.xs.iter().zip(&l.body.params[1..]) {
-                let on = nest.on(*x) | bit;
-                nest.defs.insert(*e, (NestDef::Elem(*x, index), on));
-            }
-            for s in &l.body.stmts {
-                let mut on = if may_recompute(func, s) { 0 } else { MORE };
-                s.op.each_operand(&mut |v| on |= nest.on(v));
-                for v in &s.outs {
-                    nest.defs.insert(*v, (if on & MORE == 0 { NestDef::Made(s) } else { NestDef::Other }, on));
-                }
-            }
-        }
-        nest
-    }
-
-    /// The set of loops on which a variable depends, as bits.
-    fn on(&self, v: Var) -> u8 {
-        self.defs.get(&v).map_or(0, |d| d.1)
-    }
-
-    fn outside(&self, v: Var) -> bool {
-        !self.defs.contains_key(&v)
-    }
-
-    /// If a variable is an element or row of an array from outside of the nest: that array, and the indices.
-    fn place(&self, v: Var) -> Option<(Var, Vec<Var>)> {
-        let (a, at) = match self.defs.get(&v) {
-            None => return Some((v, Vec::new())),
-            Some((NestDef::Elem(a, i), _)) => (*a, vec![*i]),
-            Some((NestDef::Made(Stmt { op: Op::Index { a, at, .. }, .. }), _)) => (*a, at.clone()),
-            _ => return None,
-        };
-        let (a, mut to) = self.place(a)?;
-        to.extend(at);
-        Some((a, to))
-    }
-
-    /// The factors of a sum's term, if they have the form of a contraction.
-    fn factors(&self, sum: &Loop) -> Option<(Terms, [Factor; 2])> {
-        let last = self.loops.len() - 1;
-        let Some((NestDef::Made(Stmt { op: Op::Bin(by @ (Bin::Mul | Bin::ScaleTangent), x, y), .. }), _)) =
-            self.defs.get(&sum.body.results[0])
-        else {
-            return None;
-        };
-        let side = |v: Var| {
-            let on = self.on(v) ^ (1 << last);
-            let row = (0..last).find(|k| on == 1 << k);
-            (on == 0 || row.is_some()).then_some(Factor { v, row })
-        };
-        let sides = [side(*x)?, side(*y)?];
-        let second = sides.iter().position(|s| s.row == Some(last - 1))?;
-        let first = sides[1 - second];
-        let fits = if last == 1 { first.row.is_none() } else { first.row == Some(0) };
-        let terms = match (by, second) {
-            (Bin::Mul, _) => Terms::Mul,
-            (_, 1) => Terms::Scale,
-            _ => Terms::Scaled,
-        };
-        fits.then_some((terms, [first, sides[second]]))
-    }
-}
-
-/// An array, the indices at which the factor lies in it, and whether the next index runs over the terms.
-type FactorPlace = (Var, Vec<Var>, bool);
-
-impl Nest<'_> {
-    /// The indices on which a factor depends, with their trip counts.
-    fn axes(&self, side: Factor) -> Vec<(Var, Var)> {
-        side.row.into_iter().chain([self.loops.len() - 1]).map(|k| self.loops[k]).collect()
-    }
-
-    /// The position of a factor, if it is an element of an array from outside of the nest.
-    fn factor_place(&self, f: &Function, side: Factor) -> Option<FactorPlace> {
-        let way: Vec<Var> = self.axes(side).iter().map(|a| a.0).collect();
-        let (a, at) = self.place(side.v).filter(|(a, at)| *f.ty(*a) == Ty::F64.array(at.len() as u32))?;
-        let (before, last) = at.split_at(at.len().saturating_sub(way.len()));
-        let turned = last.iter().rev().eq(&way) && way.len() == 2;
-        ((turned || last == way) && before.iter().all(|v| self.outside(*v))).then(|| (a, before.to_vec(), turned))
-    }
-}
-
-/// Whether a statement may be part of the computation of a factor.
-fn may_recompute(f: &Function, s: &Stmt) -> bool {
-    let flat = s.outs.len() == 1 && s.lin_outs.is_empty() && f.ty(s.outs[0]).is_flat();
-    match &s.op {
-        Op::Lit(_) | Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) => flat,
-        Op::Index { .. } => s.outs.len() == 1,
-        _ => false,
-    }
-}
-
-/// A sum that can become a contraction: the nest around it, its statement, and its factors.
-struct ContractionSite<'a> {
-    nest: Nest<'a>,
-    sum: &'a Stmt,
-    terms: Terms,
-    sides: [Factor; 2],
-}
-
-/// The first sum of a nest that can become a contraction.
-fn found<'a>(func: &Function, s: &'a Stmt) -> Option<ContractionSite<'a>> {
-    let outer = collecting(s)?;
-    let inner = outer.0.body.stmts.iter().filter_map(collecting);
-    let deep = inner.flat_map(|l| l.0.body.stmts.iter().map(move |s| (vec![outer, l], s)));
-    let all = deep.chain(outer.0.body.stmts.iter().map(|s| (vec![outer], s)));
-    all.into_iter().find_map(|(mut loops, sum)| {
-        loops.push(summed(func, sum)?);
-        let nest = Nest::of(func, &loops);
-        // The replacement needs the trip counts before the nest, and does not define the trip count results of the
-        // replaced loops.
-        let around = loops[loops.len() - 2].0;
-        let counted = sum.outs.get(1).is_some_and(|v| reads(&around.body, *v));
-        if counted || !nest.loops.iter().all(|l| nest.outside(l.1)) {
-            return None;
-        }
-        let (terms, sides) = nest.factors(loops[loops.len() - 1].0)?;
-        // Copying a matrix costs as much as multiplying it by one vector.
-        if loops.len() == 2 && !nest.factor_place(func, sides[1]).is_some_and(|(_, before, _)| before.is_empty()) {
-            return None;
-        }
-        Some(ContractionSite { nest, sum, terms, sides })
-    })
-}
-
-fn reads(b: &Block, v: Var) -> bool {
-    let mut found = b.results.contains(&v);
-    for s in &b.stmts {
-        s.op.each_operand(&mut |x| found |= x == v);
-        found |= s.op.blocks().into_iter().any(|b| reads(b, v));
-    }
-    found
 }
 
 impl Contractions {
@@ -252,19 +108,31 @@ impl Contractions {
 
     fn stmt(&mut self, stmt: &Stmt) {
         let func = std::mem::take(&mut self.b.func);
-        let found = found(&func, stmt);
+        let found = found(&func, &self.ints, stmt);
+        let table = if found.is_none() { tables::found(&func, stmt, self.split) } else { None };
         self.b.func = func;
-        let Some(found) = found else {
-            let mut s = stmt.clone();
-            for b in s.op.blocks_mut() {
-                *b = self.block(b);
-            }
-            return self.b.push(s);
-        };
+        if let Some(found) = found {
+            let pays_off = self.pays_off(&found);
+            return self.choice(stmt, pays_off, |c| c.emit_contraction(stmt, &found));
+        }
+        if let Some(table) = table.as_ref().filter(|t| !t.outside) {
+            let (extents, pays_off) = self.table_pays_off(table);
+            return self.choice(stmt, pays_off, |c| c.emit_table(stmt, table, &extents));
+        }
+        let before = std::mem::replace(&mut self.split, table.is_some());
+        let mut s = stmt.clone();
+        for b in s.op.blocks_mut() {
+            *b = self.block(b);
+        }
+        self.split = before;
+        self.b.push(s);
+    }
+
+    /// Emits a statement in another form where a condition holds.
+    fn choice(&mut self, stmt: &Stmt, pays_off: Var, emit: impl FnOnce(&mut Self) -> Vec<Var>) {
         self.changed = true;
-        let pays_off = self.pays_off(&found.nest);
         self.b.open();
-        let results = self.emit_contraction(stmt, &found);
+        let results = emit(self);
         let some = self.b.close(results, Vec::new());
         self.b.open();
         let rest = self.b.copy_stmt(stmt, &mut HashMap::new());
@@ -274,39 +142,89 @@ impl Contractions {
         self.b.push(Stmt { op: Op::If(pays_off, Box::new(some), Box::new(few)), ..stmt.clone() });
     }
 
-    /// Emits the condition under which a contraction pays off at run time.
-    fn pays_off(&mut self, nest: &Nest) -> Var {
-        let last = nest.loops.len() - 1;
-        let no = self.b.lit(Lit::Bool(false));
-        let mut all = None;
-        for (k, (_, n)) in nest.loops.iter().enumerate() {
-            let least = self.b.int(if k == last { DEEP } else { WIDE });
-            let enough = self.b.cmp(Cmp::Ge, *n, least);
-            all = Some(all.map_or(enough, |all| self.b.one(Op::Select(all, enough, no), Ty::Bool)));
+    /// Emits the condition under which a contraction pays off at run time. Products of extents are Floats, which do
+    /// not overflow.
+    fn pays_off(&mut self, site: &ContractionSite) -> Var {
+        let mut all = Vec::new();
+        for (axes, least) in site.extents() {
+            match axes {
+                [] => {}
+                [(_, n)] => {
+                    let least = self.b.int(least);
+                    all.push(self.b.cmp(Cmp::Ge, *n, least));
+                }
+                axes => {
+                    let n = self.elements(axes.iter().map(|a| a.1));
+                    all.push(self.compared(Cmp::Ge, n, least as f64));
+                }
+            }
         }
-        all.unwrap_or(no)
+        for side in site.sides.iter().filter(|side| !site.nest.is_matrix(side)) {
+            let n = self.elements(site.nest.axes(side).iter().map(|a| a.1));
+            all.push(self.compared(Cmp::Le, n, COPIED as f64));
+        }
+        self.all(all)
+    }
+
+    /// Emits the comparison of a Float with a literal.
+    fn compared(&mut self, order: Cmp, n: Var, with: f64) -> Var {
+        let with = self.b.lit(Lit::F64(with));
+        self.b.cmp(order, n, with)
+    }
+
+    /// Emits the conjunction of conditions.
+    fn all(&mut self, conditions: Vec<Var>) -> Var {
+        let no = self.b.lit(Lit::Bool(false));
+        conditions.into_iter().reduce(|all, c| self.b.one(Op::Select(all, c, no), Ty::Bool)).unwrap_or(no)
+    }
+
+    /// Emits the product of extents as a Float.
+    fn elements(&mut self, extents: impl IntoIterator<Item = Var>) -> Var {
+        let mut all = None;
+        for n in extents {
+            let n = self.b.convert(Conv::ToF64, n);
+            all = Some(all.map_or(n, |all| self.b.bin(Bin::Mul, all, n)));
+        }
+        all.unwrap_or_else(|| self.b.lit(Lit::F64(1.0)))
+    }
+
+    /// Emits the product of the extents of some axes.
+    fn extent(&mut self, axes: &[(Var, Var)]) -> Var {
+        let Some(((_, first), rest)) = axes.split_first() else { return self.b.int(1) };
+        rest.iter().fold(*first, |all, (_, n)| self.b.bin(Bin::Mul, all, *n))
+    }
+
+    /// Emits an array with other extents.
+    fn reshape(&mut self, a: Var, extents: Vec<Var>) -> Var {
+        let ty = self.b.ty(a).scalar().array(extents.len() as u32);
+        let to = self.b.one(Op::ArrayLit { elems: extents, shape: None }, Ty::I64.array(1));
+        self.b.one(Op::Reshape { a, to, from: None }, ty)
     }
 
     /// Emits the contraction and the rest of the nest. Returns the results.
     fn emit_contraction(&mut self, stmt: &Stmt, found: &ContractionSite) -> Vec<Var> {
         let ContractionSite { nest, sum, terms, sides } = found;
-        let ((a, left), (b, right)) = (self.factor(nest, sides[0]), self.factor(nest, sides[1]));
-        let [.., (i, m), (_, k)] = nest.loops[..] else { return Vec::new() };
-        let (rank, n) = if nest.loops.len() == 2 { (1, self.b.int(1)) } else { (2, nest.loops[0].1) };
+        let ((a, left), (b, right)) = (self.factor(nest, &sides[0]), self.factor(nest, &sides[1]));
+        let collects = &nest.loops[..nest.collects];
+        let rank = if sides[0].rows.is_empty() { 1 } else { 2 };
+        let [n, m] = [&sides[0], &sides[1]].map(|side| self.extent(&collects[side.rows.clone()]));
+        let k = self.extent(nest.terms());
         let c = Contract { terms: *terms, a, b, size: [n, m, k], turned: [left, right] };
-        let c = self.b.one(Op::Contract(Box::new(c)), Ty::F64.array(rank));
-        if stmt.outs.len() == 2 && is_all(&self.b.func, stmt, sum.outs[0]) {
-            return vec![c, nest.loops[0].1];
+        let mut c = self.b.one(Op::Contract(Box::new(c)), Ty::F64.array(rank));
+        if collects.len() > rank as usize {
+            c = self.reshape(c, collects.iter().map(|l| l.1).collect());
         }
-        let at = if rank == 1 { vec![i] } else { vec![nest.loops[0].0, i] };
+        if stmt.outs.len() == 2 && is_all(&self.b.func, stmt, sum.outs[0]) {
+            return vec![c, collects[0].1];
+        }
         let read = Stmt {
-            op: Op::Index { a: c, at, shape: None },
+            op: Op::Index { a: c, at: collects.iter().map(|l| l.0).collect(), shape: None },
             outs: vec![sum.outs[0]],
             lin_outs: Vec::new(),
             span: sum.span,
         };
         let mut rest = stmt.clone();
-        replace(&mut rest, sum.outs[0], &read);
+        replace(&mut rest, sum.outs[0], &[read]);
         let rest = self.b.copy_stmt(&rest, &mut HashMap::new());
         let results = rest.outs.clone();
         self.stmt(&rest);
@@ -314,12 +232,21 @@ impl Contractions {
     }
 
     /// Emits a factor as an array. The Bool tells whether its first index runs over the terms.
-    fn factor(&mut self, nest: &Nest, side: Factor) -> (Var, bool) {
-        let axes = nest.axes(side);
+    fn factor(&mut self, nest: &Nest, side: &Factor) -> (Var, bool) {
+        let mut axes = nest.axes(side);
         if let Some((a, at, turned)) = nest.factor_place(&self.b.func, side) {
             let ty = Ty::F64.array(axes.len() as u32);
             return (if at.is_empty() { a } else { self.b.one(Op::Index { a, at, shape: None }, ty) }, turned);
         }
+        // The kernel reads columns term by term, so that their indices are the inner ones; but short ones.
+        let short = axes[..side.rows.len()].last().is_some_and(|(_, n)| self.ints.contains_key(n));
+        let turned = side.rows.end == nest.collects && side.rows.len() > 1 && !short;
+        let mut extents = vec![self.extent(nest.terms())];
+        if !side.rows.is_empty() {
+            let rows = self.extent(&nest.loops[side.rows.clone()]);
+            extents.insert(usize::from(turned), rows);
+        }
+        axes.rotate_left(if turned { side.rows.len() } else { 0 });
         let mut names = HashMap::new();
         for (index, _) in &axes {
             self.b.open();
@@ -328,21 +255,25 @@ impl Contractions {
         }
         let mut made = self.made(nest, side.v, &mut names);
         for (rank, (_, n)) in axes.iter().rev().enumerate() {
-            let body = self.b.close(vec![made], Vec::new());
-            let ir_loop = Loop {
-                trip: Trip::Count(*n),
-                reverse: false,
-                init: Vec::new(),
-                lin_init: Vec::new(),
-                xs: Vec::new(),
-                lin_xs: Vec::new(),
-                outs: vec![Out::Collect],
-                lin_outs: Vec::new(),
-                body,
-            };
-            made = self.b.emit(Op::Loop(Box::new(ir_loop)), &[Ty::F64.array(rank as u32 + 1), Ty::I64], &[]).0[0];
+            made = self.close_loop(*n, Out::Collect, made, Ty::F64.array(rank as u32 + 1));
         }
-        (made, false)
+        (if extents.len() < axes.len() { self.reshape(made, extents) } else { made }, turned)
+    }
+
+    /// Closes the open block as a loop with a result of this type.
+    fn close_loop(&mut self, trips: Var, out: Out, result: Var, ty: Ty) -> Var {
+        let ir_loop = Loop {
+            trip: Trip::Count(trips),
+            reverse: false,
+            init: Vec::new(),
+            lin_init: Vec::new(),
+            xs: Vec::new(),
+            lin_xs: Vec::new(),
+            outs: vec![out],
+            lin_outs: Vec::new(),
+            body: self.b.close(vec![result], Vec::new()),
+        };
+        self.b.emit(Op::Loop(Box::new(ir_loop)), &[ty, Ty::I64], &[]).0[0]
     }
 
     /// Recomputes a variable of the nest outside of it.
@@ -382,14 +313,11 @@ fn is_all(f: &Function, s: &Stmt, sum: Var) -> bool {
 }
 
 /// Replaces the statement of a nest that defines the variable `made`.
-fn replace(s: &mut Stmt, made: Var, by: &Stmt) {
+fn replace(s: &mut Stmt, made: Var, by: &[Stmt]) {
     for b in s.op.blocks_mut() {
-        for s in &mut b.stmts {
-            if s.outs.contains(&made) {
-                *s = by.clone();
-            } else {
-                replace(s, made, by);
-            }
+        match b.stmts.iter().position(|s| s.outs.contains(&made)) {
+            Some(at) => _ = b.stmts.splice(at..=at, by.iter().cloned()),
+            None => b.stmts.iter_mut().for_each(|s| replace(s, made, by)),
         }
     }
 }

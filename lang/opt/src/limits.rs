@@ -18,6 +18,13 @@ pub(crate) mod contract {
     pub const WIDE: i64 = 4;
     /// Number of terms from which a contraction pays off: as many as the kernel adds side by side.
     pub const DEEP: i64 = 8;
+    /// Largest number of loops of a nest.
+    pub const LOOPS: usize = 16;
+    /// Largest number of elements of a matrix that has a row for each of several indices: 128 MiB. It may have many
+    /// times the elements of the array that it is read from.
+    pub const COPIED: i64 = 1 << 24;
+    /// How many times as many elements as are read a table may have. To compute one costs an eighth of what it saves.
+    pub const SPARE: f64 = 2.0;
 }
 
 /// Limits of `cse`.

@@ -68,6 +68,7 @@ passes! {
     PUSHDOWN_ORDERED "pushdown_ordered", "Index pushdown that keeps the order of sums.", |_, f, _| index_pushdown::elements(f, index_pushdown::Order::Kept);
     ROWS "rows", "Index pushdown for rows of rows.", |_, f, _| always!(row_of_row::rows(f));
     SCALARS "scalars", "Scalar replacement of small arrays; sums are kept.", |_, f, _| scalar_replacement::scalars(f, Sums::Kept);
+    SCALARS_ORDERED "scalars_ordered", "Scalar replacement of small arrays; sums are written out, but not those of contractions.", |_, f, _| scalar_replacement::scalars(f, Sums::BeforeContractions);
     SCALARS_WRITTEN "scalars_written", "Scalar replacement of small arrays; sums are written out.", |_, f, _| scalar_replacement::scalars(f, Sums::Written);
     SCALARS_DEVICE "scalars_device", "Scalar replacement for a device.", |_, f, _| scalar_replacement::for_device(f);
     CONTRACT "contract", "Recognition of contractions (sums of products).", |_, f, _| contract::contract(f);
@@ -127,7 +128,7 @@ pub static PLAIN: &[Step] = &[
     Materialized(&PUSHDOWN_ORDERED),
     Run(&ROWS),
     All(CLEANUP),
-    Then(&[&SCALARS_WRITTEN], CLEANUP),
+    Then(&[&SCALARS_ORDERED], CLEANUP),
     Then(&[&DIAGONALS], CLEANUP),
 ];
 
@@ -138,7 +139,7 @@ pub static SUM_ORDER: &[Step] = &[Run(&CONTRACT), Run(&TERMS)];
 pub static INLINED: &[Step] = &[Run(&INLINE_ALL), All(CLEANUP)];
 
 /// A function that is about to be lowered, after all differentiation and [`INLINED`].
-pub static FINISH: &[Step] = &[Then(&[&SCALARS_WRITTEN], CLEANUP), Then(&[&CONTRACT], CLEANUP), Rounds(&FUSE, CLEANUP)];
+pub static FINISH: &[Step] = &[Then(&[&CONTRACT], CLEANUP), Then(&[&SCALARS_WRITTEN], CLEANUP), Rounds(&FUSE, CLEANUP)];
 
 /// Arithmetic on entire vectors as loops, before [`NATIVE`]. All arrays must be materialised.
 pub static POINTWISE: &[Step] = &[Run(&POINTWISE_LOOPS)];

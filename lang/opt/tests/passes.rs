@@ -15,6 +15,7 @@ const PIPELINES: &[(&str, &str, &[Step])] = &[
     ("shapes", "", &[Run(&HOIST)]),
     ("scalars", "", &[Run(&SCALARS_WRITTEN), Run(&SIMPLIFY), Run(&DEAD)]),
     ("scalars_kept", "scalars", &[Run(&SCALARS), Run(&SIMPLIFY), Run(&DEAD)]),
+    ("scalars_ordered", "", &[Run(&SCALARS_ORDERED), Run(&SIMPLIFY), Run(&DEAD)]),
     ("scalars_device", "scalars", &[Run(&SCALARS_DEVICE), Run(&SIMPLIFY), Run(&DEAD)]),
     ("dead", "", &[Run(&DEAD)]),
     ("fuse", "", &[Run(&FUSE)]),

@@ -277,6 +277,9 @@ impl Scalars<'_> {
         let Op::Loop(ir_loop) = &s.op else { return None };
         let Trip::Count(n) = ir_loop.trip else { return None };
         let count = self.literal(n).filter(|n| (1..=ITERATIONS).contains(n))?;
+        if s.outs.first().is_some_and(|sum| self.contracted.contains(sum)) {
+            return None;
+        }
         let linear = !(s.lin_outs.is_empty()
             && ir_loop.lin_init.is_empty()
             && ir_loop.lin_xs.is_empty()

@@ -31,8 +31,11 @@ use std::collections::HashSet;
 /// Treatment of sums of small arrays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sums {
-    /// Sums stay one operation: used before J, so that reports name the rules of reductions.
+    /// Sums stay one operation: used before J, so that reports name the rules of reductions. Short sums that can
+    /// become contractions stay loops, and so do those in their derivatives.
     Kept,
+    /// Sums are expanded, and short sums that can become contractions stay loops.
+    BeforeContractions,
     /// Sums are expanded.
     Written,
 }
@@ -57,6 +60,7 @@ enum LoopStart {
 }
 
 fn apart(func: &mut Function, sums: Sums, begin: LoopStart) -> bool {
+    let contracted = if sums == Sums::Written { HashSet::new() } else { crate::contract::sums_of_contractions(func) };
     let mut body = std::mem::take(&mut func.body);
     let mut updated_in_place = HashSet::new();
     changing(&body, &mut updated_in_place);
@@ -70,6 +74,7 @@ fn apart(func: &mut Function, sums: Sums, begin: LoopStart) -> bool {
         most,
         updated_in_place,
         read_vars,
+        contracted,
         layers: vec![BlockFacts::default()],
         left,
         guesses: 0,
@@ -125,6 +130,8 @@ struct Scalars<'a> {
     updated_in_place: HashSet<Var>,
     /// Variables that are read.
     read_vars: HashSet<Var>,
+    /// Sums over an index that stay loops.
+    contracted: HashSet<Var>,
     /// Layers of the open blocks, innermost last.
     layers: Vec<BlockFacts>,
     /// Number of statements that may still be added.
