@@ -609,7 +609,8 @@ impl Kernel<'_, '_, '_, '_> {
         match &stmt.op {
             Op::If(c, x, y) => return self.branch(stmt, *c, [x, y]),
             Op::Loop(l) => return self.inner(stmt, l),
-            Op::IndexAdd { .. } if !self.is_last() => return,
+            Op::IndexAdd { .. } | Op::ArrayLit { .. } if !self.is_last() => return,
+            Op::ArrayLit { elems, .. } => return self.list_row(stmt.outs[0], elems),
             Op::IndexAdd { acc, at, v, .. } if !self.k.p.rows.accumulated.contains_key(&stmt.outs[0]) => {
                 let Some(VarClass::Sum(k)) = self.k.p.classes.get(acc) else { return self.row_add(stmt.outs[0]) };
                 let at: At = at.iter().map(|v| self.node(*v)).collect();

@@ -76,6 +76,8 @@ pub(super) enum VarClass {
     At(usize, Var),
     /// The rows that an inner loop collects.
     Table(usize),
+    /// The extents of an array, which only reads of symbolic zeros use. Arrays are materialised where vectors are used.
+    Shape,
 }
 
 /// An array that is carried from iteration to iteration and accumulated to.
@@ -525,6 +527,14 @@ impl LoopAnalysis<'_> {
             }
             return self.chosen(out, a, i);
         }
+        if let [i, j] = at[..]
+            && let (VarClass::Position(_), VarClass::Part(a, place)) = (self.class(i)?, self.class(a)?)
+            && place.is_empty()
+            && ValueForm::of(self.f.ty(self.p.arrays[a])).rank() == 2
+        {
+            let j = self.int(j)?;
+            return self.at_position(out, a, i, j);
+        }
         match (self.class(a)?, at) {
             (VarClass::Row(_), [i]) => {
                 let i = self.int(*i)?;
@@ -584,9 +594,14 @@ impl LoopAnalysis<'_> {
                 VarClass::At(a, _) => VarClass::Int(self.node(Int::Dim(a, 1))?),
                 _ => return None,
             },
+            Op::Shape(a) => match self.class(*a)? {
+                VarClass::Row(_) | VarClass::Part(..) | VarClass::At(..) | VarClass::Table(_) => VarClass::Shape,
+                _ => return None,
+            },
             Op::Prim(..) => self.extremum(op, out, around)?,
             Op::IndexAdd { acc, at, v, shape } => self.add(*acc, (at, *v, *shape), out, around)?,
             Op::Sum { a, .. } => self.summed(*a, out, around)?,
+            Op::ArrayLit { elems, .. } => self.listed(elems, out, around)?,
             _ => return None,
         })
     }

@@ -59,8 +59,8 @@ impl<'a> Search<'a> {
                 op.each_operand(&mut |v| operands.push(v));
                 self.made.insert(*out, Definition::By(s));
                 self.depends(*out, &operands);
-                // While arguments are stored, nothing is added to rows.
-                if matches!(op, Op::IndexAdd { .. }) {
+                // While arguments are stored, no other rows are.
+                if matches!(op, Op::IndexAdd { .. } | Op::ArrayLit { .. }) {
                     self.late.insert(*out);
                 }
                 if MathFunction::of(op).is_some() && !hoisted.contains(out) {

@@ -1,5 +1,5 @@
-//! Rows of an iteration: numbers that an inner loop collects, that a branch chooses, or to which a number is added, and
-//! whose elements another inner loop, a reduction, an index or an output reads.
+//! Rows of an iteration: numbers that an inner loop collects, that an array literal lists, that a branch chooses, or to
+//! which a number is added, and whose elements another inner loop, a reduction, an index or an output reads.
 //!
 //! Such a row is stored in scratch memory, element by element, with the numbers of all iterations of a vector step side
 //! by side. So a row of any length is read and written by whole vectors. A row that a branch chooses is not stored: its
@@ -85,6 +85,8 @@ pub(super) struct RowReads {
     pub stored: Vec<Node>,
     /// The stored rows that inner loops collect, with these loops.
     pub collected: Vec<(Var, usize, usize)>,
+    /// The stored rows that array literals list.
+    pub listed: HashMap<Var, usize>,
     /// Elements of rows, at indices that are the same in all iterations.
     pub elements: HashMap<Var, Element>,
     /// Extrema and positions of extrema.
@@ -154,7 +156,7 @@ impl Source {
 }
 
 /// The vector whose extremum an operation finds, whether it is the least, and whether its position is wanted.
-fn searched(op: &Op) -> Option<(Var, bool, bool)> {
+pub(in crate::emit) fn searched(op: &Op) -> Option<(Var, bool, bool)> {
     let Op::Prim(Prim::Reduction(reduction), args) = op else { return None };
     let (least, position) = match reduction {
         ReductionFn::Argmax => (false, true),
@@ -187,6 +189,18 @@ impl LoopAnalysis<'_> {
     pub(super) fn collected(&mut self, inner: usize) -> VarClass {
         let Inner { trip: length, outer, .. } = self.p.inner[inner];
         self.row(Row { length, inner: Some(inner), source: None, outer })
+    }
+
+    /// Classifies a row that an array literal lists.
+    pub(super) fn listed(&mut self, elems: &[Var], out: Var, around: &Around) -> Option<VarClass> {
+        if *self.f.ty(out) != Ty::F64.array(1) || !elems.iter().all(|v| self.is_float(*v)) {
+            return None;
+        }
+        let length = self.node(Int::Lit(elems.len() as i64))?;
+        let row = self.room(length)?;
+        self.p.rows.listed.insert(out, row);
+        let source = Some(Source::Row(row));
+        Some(self.row(Row { length, inner: None, source, outer: around.loops.last().copied() }))
     }
 
     /// The inner loop that collects a row.
@@ -301,6 +315,9 @@ impl LoopAnalysis<'_> {
     /// Classifies an element of the row of a matrix at a position.
     pub(super) fn at_position(&mut self, out: Var, a: usize, position: Var, at: Node) -> Option<()> {
         let VarClass::Position(below) = self.class(position)? else { return None };
+        if self.p.ints[at].step != Some(0) || *self.f.ty(out) != Ty::F64 {
+            return None;
+        }
         let last = self.last(below)?;
         self.p.reads.push((a, [last, at].into_iter().collect()));
         self.p.rows.elements.insert(out, Element::At(a, position, at));

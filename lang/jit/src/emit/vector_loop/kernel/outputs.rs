@@ -136,6 +136,10 @@ impl Kernel<'_, '_, '_, '_> {
     /// Stores the rows of an iteration of an inner loop, and adds them to accumulated arrays.
     pub(super) fn store_tables(&mut self, inner: usize, ir_loop: &Loop) {
         let k = self.k;
+        // The iteration that evaluates hoisted functions has no other effect.
+        if !self.is_last() {
+            return;
+        }
         for (t, table) in k.p.rows.tables.iter().enumerate().filter(|(_, t)| t.inner == inner) {
             let node = self.node(ir_loop.body.params[0]);
             let [(at, _), (rows, _), (length, _)] =

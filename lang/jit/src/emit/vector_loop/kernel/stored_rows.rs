@@ -227,6 +227,17 @@ impl Kernel<'_, '_, '_, '_> {
         self.e.b.switch_to_block(exit);
     }
 
+    /// Stores the elements of a row that an array literal lists.
+    pub(super) fn list_row(&mut self, out: Var, elems: &[Var]) {
+        let Some(row) = self.k.p.rows.listed.get(&out).copied() else { return };
+        for (at, v) in (0..).zip(elems) {
+            let x = self.float(*v);
+            let at = self.e.int(at);
+            let place = self.in_row(row, at);
+            self.store(&x, place);
+        }
+    }
+
     /// Adds a number to a row at an index or position.
     pub(super) fn row_add(&mut self, out: Var) {
         let k = self.k;
