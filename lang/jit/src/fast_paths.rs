@@ -503,6 +503,12 @@ pub(crate) unsafe fn total(a: *const f64, n: usize) -> f64 {
     unsafe { kernels::sum(std::slice::from_raw_parts(a, n)) }
 }
 
+/// The position of the first extremum of `n` Floats: of the smallest one if `less` is not 0.
+pub(crate) unsafe fn extremum(a: *const f64, n: usize, less: u64) -> usize {
+    // SAFETY: native code has checked that the vector has `n` elements, and at least one.
+    unsafe { kernels::arg_extremum(std::slice::from_raw_parts(a, n), less != 0) }
+}
+
 /// Combines the sums of the chunks of `n` Floats; they are `step` words apart.
 pub(crate) unsafe fn of_chunks(parts: *const f64, step: usize, n: usize) -> f64 {
     // SAFETY: native code has written the sum of every chunk at a multiple of `step`.

@@ -66,6 +66,7 @@ shims! {
     quick = fast_paths::quick(ctx: *mut Ctx, id: u64, a: u64, b: u64, c: u64, d: u64, e: u64) -> *mut Handle, else std::ptr::null_mut();
     dot = fast_paths::dot(a: *const f64, b: *const f64, n: usize) -> f64, else f64::NAN;
     total = fast_paths::total(a: *const f64, n: usize) -> f64, else f64::NAN;
+    extremum = fast_paths::extremum(a: *const f64, n: usize, less: u64) -> usize, else 0;
     of_chunks = fast_paths::of_chunks(parts: *const f64, step: usize, n: usize) -> f64, else f64::NAN;
     run_iterations = strip_runner::run(ctx: *mut Ctx, told: *mut LoopDescription) -> u64, else 1;
     new_floats = strip_runner::floats(ctx: *mut Ctx, form: u64, a: i64, b: i64, c: i64, d: i64) -> *mut Handle, else std::ptr::null_mut();

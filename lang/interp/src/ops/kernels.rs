@@ -219,6 +219,14 @@ pub fn running(op: Bin, acc: f64, values: &[f64], out: &mut [f64]) -> f64 {
 /// The index of the first extremum: of the smallest element if `less`, otherwise of the largest. A nan counts
 /// as more extreme than any number. 0 if there are no elements.
 pub fn arg_extremum(x: &[f64], less: bool) -> usize {
+    if x.len() < FEW {
+        let mut at = 0;
+        for (i, v) in x.iter().enumerate() {
+            let beyond = v.is_nan() || if less { *v < x[at] } else { *v > x[at] };
+            at = if beyond && !x[at].is_nan() { i } else { at };
+        }
+        return at;
+    }
     let part = |i: usize| &x[i * CHUNK..x.len().min((i + 1) * CHUNK)];
     let found = parallel::listed(x.len().div_ceil(CHUNK), CHUNK, |i| {
         wide(|| if less { extremum_or_nan(part(i), |a, b| a < b) } else { extremum_or_nan(part(i), |a, b| a > b) })

@@ -1,6 +1,7 @@
 //! Operations on whole Float arrays, with their fast path first.
 
-use super::{Emit, EmitSite, Scope, is_ref};
+use super::extrema::searched;
+use super::{Emit, EmitSite, LOOSE, Scope, is_ref};
 use crate::fast_paths::{FastOp, FastOpSite, WORDS};
 use crate::handle::ValueForm;
 use crate::runtime::{SlowOp, WordKind};
@@ -62,7 +63,7 @@ impl Emit<'_, '_, '_> {
 
     /// Emits an operation on whole arrays, with its fast path first. Returns whether it has one.
     pub(super) fn quick(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> bool {
-        if self.quick_number(stmt, at, sc) || self.identity(stmt, at, sc) {
+        if self.quick_number(stmt, at, sc) || self.quick_extremum(stmt, at, sc) || self.identity(stmt, at, sc) {
             return true;
         }
         let Some(what) = self.fast(stmt) else { return false };
@@ -194,6 +195,36 @@ impl Emit<'_, '_, '_> {
         true
     }
 
+    /// Emits an extremum of a vector, or its position. Returns whether the statement is one.
+    fn quick_extremum(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> bool {
+        let Some((v, least, position)) = extremum(self.f, stmt) else { return false };
+        let ty = if position { types::I64 } else { types::F64 };
+        let (cold, done) = (self.cold(), self.fresh());
+        self.b.append_block_param(done, ty);
+        let (data, dims) = self.seen(v);
+        self.unless(data, cold, &[]);
+        // An empty vector has no extremum.
+        self.unless(dims[0], cold, &[]);
+        let least = self.int(i64::from(least));
+        let place = self.runtime(shims::extremum as *const u8, &[data, dims[0], least], 1).unwrap_or(data);
+        let x = if position {
+            place
+        } else {
+            let bytes = self.b.ins().ishl_imm_s(place, 3);
+            let place = self.b.ins().iadd(data, bytes);
+            self.b.ins().load(types::F64, LOOSE, place, 0)
+        };
+        self.goto(done, &[x]);
+        self.b.switch_to_block(cold);
+        let y = self.slow_lent(stmt)[0];
+        self.goto(done, &[y]);
+        self.b.switch_to_block(done);
+        let x = self.b.block_params(done)[0];
+        self.bind_outs(stmt, &[x]);
+        self.release_dying(&[v], at, sc);
+        true
+    }
+
     /// Emits operations without an effect at run time: `stop_grad`, and checks that succeed.
     fn identity(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> bool {
         match &stmt.op {
@@ -276,9 +307,14 @@ fn reduced(f: &Function, s: &Stmt) -> Option<Vec<Var>> {
     }
 }
 
+/// The vector of Floats whose extremum a statement finds, whether it is the least, and whether its position is wanted.
+fn extremum(f: &Function, s: &Stmt) -> Option<(Var, bool, bool)> {
+    searched(&s.op).filter(|(v, ..)| floats(f.ty(*v)) && f.ty(*v).rank() == 1)
+}
+
 /// Whether a statement reads arrays without needing their handles.
 pub(super) fn reads_elements(f: &Function, s: &Stmt) -> bool {
-    reduced(f, s).is_some()
+    reduced(f, s).is_some() || extremum(f, s).is_some()
 }
 
 /// The fast operation that reads an element of `array`, and the form of its result.

@@ -15,6 +15,7 @@ mod control;
 mod data;
 mod deferred;
 mod element_access;
+mod extrema;
 mod fast_calls;
 mod group;
 mod loops;

@@ -33,7 +33,6 @@ use kernel::{Total, Vectors};
 use libm_stages::Stages;
 use params::KernelParams;
 use plan::{Output, VectorPlan};
-pub(super) use rows::searched;
 
 /// A loop together with the sums of its outputs.
 struct VectorLoop<'b> {

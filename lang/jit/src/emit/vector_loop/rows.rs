@@ -6,13 +6,13 @@
 //! reader chooses between the elements of both arms. The position of an extremum differs from iteration to iteration:
 //! it is kept as a Float, which is exact, and an element at it is loaded for each iteration.
 
+use super::super::extrema::searched;
 use super::inner::{Inner, RowUse};
 use super::plan::{Around, At, Int, Known, LoopAnalysis, Node, VarClass, uses};
 use super::row_calls::RowCalls;
 use crate::handle::ValueForm;
 use crate::limits::emit_vector_loop_rows::{INNER_LOOPS, STORED};
 use adl_ir::{Block, Cmp, Op, Stmt, Ty, Var};
-use adl_prim::{Prim, ReductionFn};
 use std::collections::HashMap;
 
 /// An element of a row.
@@ -153,19 +153,6 @@ impl Source {
             Source::Zero => Element::Zero,
         }
     }
-}
-
-/// The vector whose extremum an operation finds, whether it is the least, and whether its position is wanted.
-pub(in crate::emit) fn searched(op: &Op) -> Option<(Var, bool, bool)> {
-    let Op::Prim(Prim::Reduction(reduction), args) = op else { return None };
-    let (least, position) = match reduction {
-        ReductionFn::Argmax => (false, true),
-        ReductionFn::Argmin => (true, true),
-        ReductionFn::Maximum => (false, false),
-        ReductionFn::Minimum => (true, false),
-        _ => return None,
-    };
-    Some((*args.first()?, least, position))
 }
 
 impl LoopAnalysis<'_> {
