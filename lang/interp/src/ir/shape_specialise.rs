@@ -137,8 +137,8 @@ fn arrays_in(f: &Function, b: &Block, zeros: &HashSet<Var>) -> usize {
         .fold(0, usize::saturating_add)
 }
 
-/// Inserts assertions of the facts at the beginning of a function. For boxed rows, the loops over them assert
-/// the row lengths.
+/// Inserts assertions of the facts at the beginning of a function. The extents of boxed rows are asserted where they
+/// are read.
 pub(super) fn assert_facts(func: &mut Function, facts: &[ShapeFact]) -> Option<()> {
     let mut first = Vec::new();
     for fact in facts {
@@ -154,9 +154,9 @@ pub(super) fn assert_facts(func: &mut Function, facts: &[ShapeFact]) -> Option<(
             ShapeFact::Extent(_, axis, _) if func.ty(param).rank() > *axis => {
                 assert_size(func, Size::Extent(param, *axis), value, &mut first);
             }
-            ShapeFact::Extent(_, 1, _) => {
+            ShapeFact::Extent(_, axis @ 1.., _) => {
                 let mut body = std::mem::take(&mut func.body);
-                rows(func, &mut body, param, value);
+                rows(func, &mut body, (param, *axis - 1), value);
                 func.body = body;
             }
             ShapeFact::Extent(..) => return None,
@@ -190,22 +190,32 @@ fn assert_size(f: &mut Function, size: Size, n: i64, out: &mut Vec<Stmt>) {
     stmt(Op::Prim(Prim::General(GeneralFn::Assert), vec![same, text]), None);
 }
 
-/// Makes each iteration of a loop over boxes begin with an assertion of its row's length.
-fn rows(func: &mut Function, b: &mut Block, boxes: Var, extent: i64) {
-    for stmt in &mut b.stmts {
+/// Asserts an extent of each row of boxes where a loop over them begins an iteration, and after each read of one.
+fn rows(func: &mut Function, b: &mut Block, (boxes, axis): (Var, u32), extent: i64) {
+    let mut out = Vec::with_capacity(b.stmts.len());
+    for mut stmt in std::mem::take(&mut b.stmts) {
+        let mut first = Vec::new();
         if let Op::Loop(l) = &mut stmt.op {
             let row =
                 l.xs.iter().position(|x| *x == boxes).and_then(|k| l.body.params.get(1 + l.init.len() + k).copied());
-            if let Some(row) = row.filter(|r| func.ty(*r).rank() == 1) {
-                let mut first = Vec::new();
-                assert_size(func, Size::Extent(row, 0), extent, &mut first);
+            if let Some(row) = row.filter(|r| func.ty(*r).rank() > axis) {
+                assert_size(func, Size::Extent(row, axis), extent, &mut first);
                 first.append(&mut l.body.stmts);
-                l.body.stmts = first;
+                l.body.stmts = std::mem::take(&mut first);
             }
+        }
+        if let (Op::Index { a, shape: None, .. }, [row]) = (&stmt.op, &stmt.outs[..])
+            && *a == boxes
+            && func.ty(*row).rank() > axis
+        {
+            assert_size(func, Size::Extent(*row, axis), extent, &mut first);
         }
         stmt.op
             .blocks_mut()
             .into_iter()
-            .for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || rows(func, b, boxes, extent)));
+            .for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || rows(func, b, (boxes, axis), extent)));
+        out.push(stmt);
+        out.append(&mut first);
     }
+    b.stmts = out;
 }
