@@ -29,15 +29,26 @@ mod tables;
 use crate::limits::contract::COPIED;
 use adl_ir::{Block, Builder, Cmp, Contract, Conv, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
-use nest::{ContractionSite, Factor, Nest, NestDef, collecting, found, may_recompute, summed, sums};
+use nest::{ContractionSite, Factor, Nest, NestDef, Search, collecting, found, may_recompute, summed};
 use std::collections::{HashMap, HashSet};
 
+/// Which products become contractions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Products {
+    /// Those of two matrices. A function may still be inlined into a loop, where the product of a vector and a matrix
+    /// is a row of a product of two matrices.
+    Matrices,
+    /// Those of a vector and a matrix, too.
+    All,
+}
+
 /// Introduces contractions. Returns whether the function changed.
-pub fn contract(f: &mut Function) -> bool {
+pub fn contract(f: &mut Function, products: Products) -> bool {
     if !sums_in_loops(f, &f.body, 0) {
         return false;
     }
-    let mut c = Contractions { b: Builder::on(f.clone()), ints: literals(&f.body), split: false, changed: false };
+    let search = Search { ints: literals(&f.body), products };
+    let mut c = Contractions { b: Builder::on(f.clone()), search, split: false, changed: false };
     let made = c.block(&f.body);
     if c.changed {
         *f = Function { body: made, ..c.b.func };
@@ -49,18 +60,17 @@ pub fn contract(f: &mut Function) -> bool {
 pub(crate) fn sums_of_contractions(f: &Function) -> HashSet<Var> {
     let mut all = HashSet::new();
     if sums_in_loops(f, &f.body, 0) {
-        sums_of_block(f, &literals(&f.body), &f.body, &mut all);
+        sums_of_block(f, &Search { ints: literals(&f.body), products: Products::All }, &f.body, &mut all);
     }
     all
 }
 
-fn sums_of_block(f: &Function, ints: &HashMap<Var, i64>, b: &Block, all: &mut HashSet<Var>) {
+fn sums_of_block(f: &Function, search: &Search, b: &Block, all: &mut HashSet<Var>) {
     for s in &b.stmts {
-        if let Some(site) = found(f, ints, s) {
-            all.extend(site.sum.outs.first());
-            all.extend(sums(f, site.sum).iter().map(|(l, _)| l.body.results[0]));
+        if let Some(site) = found(f, search, s) {
+            all.extend(&site.sums);
         }
-        let inner = || s.op.blocks().into_iter().for_each(|b| sums_of_block(f, ints, b, all));
+        let inner = || s.op.blocks().into_iter().for_each(|b| sums_of_block(f, search, b, all));
         stacker::maybe_grow(64 * 1024, 1024 * 1024, inner);
     }
 }
@@ -84,15 +94,14 @@ fn sums_in_loops(f: &Function, b: &Block, depth: usize) -> bool {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         b.stmts.iter().any(|s| {
             let inner = depth + usize::from(matches!(s.op, Op::Loop(_)));
-            depth > 0 && summed(f, s).is_some() || s.op.blocks().into_iter().any(|b| sums_in_loops(f, b, inner))
+            depth > 0 && summed(f, b, s).is_some() || s.op.blocks().into_iter().any(|b| sums_in_loops(f, b, inner))
         })
     })
 }
 
 struct Contractions {
     b: Builder,
-    /// The literal Ints of the function.
-    ints: HashMap<Var, i64>,
+    search: Search,
     /// Whether the nest at hand is the rest of one whose outermost loop stays around a table.
     split: bool,
     changed: bool,
@@ -108,7 +117,7 @@ impl Contractions {
 
     fn stmt(&mut self, stmt: &Stmt) {
         let func = std::mem::take(&mut self.b.func);
-        let found = found(&func, &self.ints, stmt);
+        let found = found(&func, &self.search, stmt);
         let table = if found.is_none() { tables::found(&func, stmt, self.split) } else { None };
         self.b.func = func;
         if let Some(found) = found {
@@ -203,7 +212,7 @@ impl Contractions {
 
     /// Emits the contraction and the rest of the nest. Returns the results.
     fn emit_contraction(&mut self, stmt: &Stmt, found: &ContractionSite) -> Vec<Var> {
-        let ContractionSite { nest, sum, terms, sides } = found;
+        let ContractionSite { nest, sum, terms, sides, .. } = found;
         let ((a, left), (b, right)) = (self.factor(nest, &sides[0]), self.factor(nest, &sides[1]));
         let collects = &nest.loops[..nest.collects];
         let rank = if sides[0].rows.is_empty() { 1 } else { 2 };
@@ -239,7 +248,7 @@ impl Contractions {
             return (if at.is_empty() { a } else { self.b.one(Op::Index { a, at, shape: None }, ty) }, turned);
         }
         // The kernel reads columns term by term, so that their indices are the inner ones; but short ones.
-        let short = axes[..side.rows.len()].last().is_some_and(|(_, n)| self.ints.contains_key(n));
+        let short = axes[..side.rows.len()].last().is_some_and(|(_, n)| self.search.ints.contains_key(n));
         let turned = side.rows.end == nest.collects && side.rows.len() > 1 && !short;
         let mut extents = vec![self.extent(nest.terms())];
         if !side.rows.is_empty() {
@@ -307,7 +316,12 @@ impl Contractions {
 fn is_all(f: &Function, s: &Stmt, sum: Var) -> bool {
     let Some((l, _)) = collecting(s).filter(|(l, _)| l.outs == [Out::Collect]) else { return false };
     let result = l.body.results[0];
-    let simple = |s: &Stmt| may_recompute(f, s) || s.outs.contains(&result);
+    // The terms are collected for the sum only.
+    let terms = l.body.stmts.iter().find_map(|s| match s.op {
+        Op::Sum { a, .. } if s.outs[..] == [sum] => Some(a),
+        _ => None,
+    });
+    let simple = |s: &Stmt| may_recompute(f, s) || s.outs.contains(&result) || s.outs.first().copied() == terms;
     l.body.stmts.iter().all(simple)
         && (result == sum || l.body.stmts.iter().any(|s| s.outs.contains(&result) && is_all(f, s, sum)))
 }

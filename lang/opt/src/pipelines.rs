@@ -13,6 +13,7 @@
 //!   materialised. [`SMALL`] further, if assertions establish that arguments are small.
 //! - [`FOR_DEVICE`] instead of [`FINISH`], and then [`VECTORS`], for a device.
 
+use crate::contract::Products;
 use crate::fuse::{self, For};
 use crate::limits::diagonals::{FEWEST, FEWEST_DIFFERENTIATED};
 use crate::scalar_replacement::{self, Sums};
@@ -71,7 +72,8 @@ passes! {
     SCALARS_ORDERED "scalars_ordered", "Scalar replacement of small arrays; sums are written out, but not those of contractions.", |_, f, _| scalar_replacement::scalars(f, Sums::BeforeContractions);
     SCALARS_WRITTEN "scalars_written", "Scalar replacement of small arrays; sums are written out.", |_, f, _| scalar_replacement::scalars(f, Sums::Written);
     SCALARS_DEVICE "scalars_device", "Scalar replacement for a device.", |_, f, _| scalar_replacement::for_device(f);
-    CONTRACT "contract", "Recognition of contractions (sums of products).", |_, f, _| contract::contract(f);
+    CONTRACT "contract", "Recognition of contractions (sums of products).", |_, f, _| contract::contract(f, Products::All);
+    CONTRACT_MATRICES "contract_matrices", "Recognition of contractions of two matrices.", |_, f, _| contract::contract(f, Products::Matrices);
     TERMS "terms", "Sums over an index in the order of sums of arrays.", |_, f, _| always!(sum_order::terms(f));
     FUSE "fuse", "Loop fusion: map, reduce, scan, histogram, and maps side by side.", |_, f, _| fuse::fuse(f, For::Any);
     FUSE_NATIVE "fuse_native", "Loop fusion for native code.", |_, f, _| fuse::fuse(f, For::Native);
@@ -133,7 +135,7 @@ pub static PLAIN: &[Step] = &[
 ];
 
 /// The order of sums, at the end of [`PLAIN`].
-pub static SUM_ORDER: &[Step] = &[Run(&CONTRACT), Run(&TERMS)];
+pub static SUM_ORDER: &[Step] = &[Run(&CONTRACT_MATRICES), Run(&TERMS)];
 
 /// Before [`FINISH`] and [`FOR_DEVICE`]: inlining.
 pub static INLINED: &[Step] = &[Run(&INLINE_ALL), All(CLEANUP)];

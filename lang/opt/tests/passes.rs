@@ -35,6 +35,7 @@ const PIPELINES: &[(&str, &str, &[Step])] = &[
     ("diagonals_differentiated", "diagonals", &[Run(&DIAGONALS_DIFFERENTIATED), All(CLEANUP)]),
     ("terms", "", &[Run(&TERMS)]),
     ("contract", "", &[Run(&CONTRACT)]),
+    ("contract_matrices", "contract", &[Run(&CONTRACT_MATRICES), All(CLEANUP)]),
     ("rows", "", &[Run(&ROWS), Run(&DEAD)]),
     ("inline", "", &[Run(&INLINE)]),
     ("inline_all", "inline", &[Run(&INLINE_ALL)]),

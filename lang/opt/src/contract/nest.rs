@@ -1,5 +1,6 @@
 //! Nests of loops around sums of products, and which of them can become contractions.
 
+use super::Products;
 use crate::limits::contract::{DEEP, LOOPS, WIDE};
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Terms, Trip, Ty, Var};
 use adl_prim::Bin;
@@ -18,9 +19,25 @@ pub(super) fn independent(s: &Stmt) -> Option<(&Loop, Var)> {
     plain.then_some((&**l, n))
 }
 
-/// The loop of a statement, with its trip count, if its only output is a sum of Floats over an index.
-pub(super) fn summed<'a>(f: &Function, s: &'a Stmt) -> Option<(&'a Loop, Var)> {
-    independent(s).filter(|(l, _)| l.outs == [Out::Sum] && *f.ty(l.body.results[0]) == Ty::F64)
+/// The loop whose terms a statement of a block sums, with its trip count: the statement itself, or one that only collects
+/// the terms for it.
+pub(super) fn summed<'a>(f: &Function, b: &'a Block, s: &'a Stmt) -> Option<(&'a Loop, Var)> {
+    let (of, out) = match &s.op {
+        Op::Sum { a, .. } => (b.stmts.iter().find(|s| s.outs.first() == Some(a))?, Out::Collect),
+        _ => (s, Out::Sum),
+    };
+    let found = independent(of).filter(|(l, _)| l.outs == [out] && *f.ty(l.body.results[0]) == Ty::F64)?;
+    (out == Out::Sum || readers(b, of.outs[0]) == 1).then_some(found)
+}
+
+/// The number of statements and results of a block that read a variable.
+pub(super) fn readers(b: &Block, v: Var) -> usize {
+    let reads = |s: &Stmt| {
+        let mut found = false;
+        s.op.each_operand(&mut |x| found |= x == v);
+        found || s.op.blocks().into_iter().any(|b| readers(b, v) > 0)
+    };
+    b.stmts.iter().filter(|s| reads(s)).count() + b.results.iter().filter(|r| **r == v).count()
 }
 
 /// The loop of a statement, with its trip count, if its iterations are independent and it collects an array.
@@ -188,37 +205,49 @@ pub(super) fn may_recompute(f: &Function, s: &Stmt) -> bool {
 pub(super) struct ContractionSite<'a> {
     pub(super) nest: Nest<'a>,
     pub(super) sum: &'a Stmt,
+    /// The results of the loops that sum or collect the terms.
+    pub(super) sums: Vec<Var>,
     pub(super) terms: Terms,
     pub(super) sides: [Factor; 2],
 }
 
-/// The first sum of a nest that can become a contraction, innermost loops first.
-pub(super) fn found<'a>(func: &Function, ints: &HashMap<Var, i64>, s: &'a Stmt) -> Option<ContractionSite<'a>> {
-    collected(func, ints, &mut Vec::new(), s)
+/// What contractions are searched for.
+pub(super) struct Search {
+    /// The literal Ints of the function.
+    pub(super) ints: HashMap<Var, i64>,
+    pub(super) products: Products,
 }
 
-/// The same for a nest inside of other loops.
-fn collected<'a>(
-    func: &Function,
-    ints: &HashMap<Var, i64>,
-    loops: &mut Vec<(&'a Loop, Var)>,
+/// The first sum of a nest that can become a contraction, innermost loops first.
+pub(super) fn found<'a>(func: &Function, search: &Search, s: &'a Stmt) -> Option<ContractionSite<'a>> {
+    collected(s, &mut Vec::new(), &mut |loops, sum| {
+        let site = site(func, loops, sum)?;
+        let vector = site.sides[0].rows.is_empty();
+        (!site.is_small(&search.ints) && (search.products == Products::All || !vector)).then_some(site)
+    })
+}
+
+/// A search of nests of loops that collect, innermost loops first, for a statement in them.
+pub(super) fn collected<'a, T>(
     s: &'a Stmt,
-) -> Option<ContractionSite<'a>> {
+    loops: &mut Vec<(&'a Loop, Var)>,
+    found: &mut impl FnMut(&[(&'a Loop, Var)], &'a Stmt) -> Option<T>,
+) -> Option<T> {
     let outer = collecting(s).filter(|_| loops.len() < LOOPS)?;
     loops.push(outer);
-    let stmts = || outer.0.body.stmts.iter();
-    let deep = stmts().find_map(|s| collected(func, ints, loops, s));
-    let found = deep.or_else(|| stmts().find_map(|s| site(func, loops, s)).filter(|site| !site.is_small(ints)));
+    let stmts = &outer.0.body.stmts;
+    let deep = stmts.iter().find_map(|s| collected(s, loops, found));
+    let result = deep.or_else(|| stmts.iter().find_map(|s| found(loops, s)));
     loops.pop();
-    found
+    result
 }
 
-/// The sums that a statement computes, one in the other, with their trip counts.
-pub(super) fn sums<'a>(func: &Function, s: &'a Stmt) -> Vec<(&'a Loop, Var)> {
-    let mut all: Vec<(&Loop, Var)> = summed(func, s).into_iter().collect();
+/// The sums that a statement of a block computes, one in the other, with their trip counts.
+pub(super) fn sums<'a>(func: &Function, b: &'a Block, s: &'a Stmt) -> Vec<(&'a Loop, Var)> {
+    let mut all: Vec<(&Loop, Var)> = summed(func, b, s).into_iter().collect();
     while let Some((l, _)) = all.last() {
-        let result = |s: &&Stmt| s.outs[..1] == l.body.results[..];
-        let inner = l.body.stmts.iter().find(result).and_then(|s| summed(func, s));
+        let result = |s: &&Stmt| s.outs.first() == l.body.results.first();
+        let inner = l.body.stmts.iter().find(result).and_then(|s| summed(func, &l.body, s));
         match inner {
             Some(inner) if l.body.stmts.iter().all(|s| result(&s) || may_recompute(func, s)) => all.push(inner),
             _ => break,
@@ -229,8 +258,9 @@ pub(super) fn sums<'a>(func: &Function, s: &'a Stmt) -> Vec<(&'a Loop, Var)> {
 
 /// A sum in loops that collect, if it can become a contraction.
 fn site<'a>(func: &Function, collects: &[(&'a Loop, Var)], sum: &'a Stmt) -> Option<ContractionSite<'a>> {
-    let sums = sums(func, sum);
-    let (around, innermost) = (collects.last()?.0, sums.last()?.0);
+    let around = &collects.last()?.0.body;
+    let sums = sums(func, around, sum);
+    let innermost = sums.last()?.0;
     let loops = [collects, &sums].concat();
     if loops.len() > LOOPS {
         return None;
@@ -238,7 +268,7 @@ fn site<'a>(func: &Function, collects: &[(&'a Loop, Var)], sum: &'a Stmt) -> Opt
     let nest = Nest::of(func, &loops, collects.len());
     // The replacement needs the trip counts before the nest, and does not define the trip count results of the
     // replaced loops.
-    let counted = sum.outs.get(1).is_some_and(|v| reads(&around.body, *v));
+    let counted = sum.outs.get(1).is_some_and(|v| readers(around, *v) > 0);
     if counted || !nest.loops.iter().all(|l| nest.outside(l.1)) {
         return None;
     }
@@ -247,7 +277,9 @@ fn site<'a>(func: &Function, collects: &[(&'a Loop, Var)], sum: &'a Stmt) -> Opt
     if sides[0].rows.is_empty() && !nest.factor_place(func, &sides[1]).is_some_and(|(_, before, _)| before.is_empty()) {
         return None;
     }
-    Some(ContractionSite { nest, sum, terms, sides })
+    let collected = if let Op::Sum { a, .. } = sum.op { a } else { sum.outs[0] };
+    let sums = [collected].into_iter().chain(sums.iter().map(|(l, _)| l.body.results[0])).collect();
+    Some(ContractionSite { nest, sum, sums, terms, sides })
 }
 
 impl ContractionSite<'_> {
@@ -262,13 +294,4 @@ impl ContractionSite<'_> {
         let count = |axes: &[(Var, Var)]| axes.iter().try_fold(1_i64, |n, a| n.checked_mul(*ints.get(&a.1)?));
         self.extents().iter().any(|(axes, least)| !axes.is_empty() && count(axes).is_some_and(|n| n < *least))
     }
-}
-
-pub(super) fn reads(b: &Block, v: Var) -> bool {
-    let mut found = b.results.contains(&v);
-    for s in &b.stmts {
-        s.op.each_operand(&mut |x| found |= x == v);
-        found |= s.op.blocks().into_iter().any(|b| reads(b, v));
-    }
-    found
 }

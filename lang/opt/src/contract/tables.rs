@@ -15,7 +15,7 @@
 //! This is what the derivative of a layer of convolutions by its signal needs. The sum over `j` becomes the innermost
 //! one, which changes the order of additions.
 
-use super::nest::{Nest, NestDef, collecting, summed, sums};
+use super::nest::{Nest, NestDef, collected, readers, sums};
 use super::{Contractions, replace};
 use crate::limits::contract::{COPIED, DEEP, LOOPS, SPARE, WIDE};
 use adl_ir::{Cmp, Function, Loop, Op, Out, Stmt, Ty, Var};
@@ -53,29 +53,19 @@ pub(super) type Extents = [Vec<Var>; 2];
 
 /// The first sum of a nest that can read a table. In the rest of a nest whose outermost loop stays, no other does.
 pub(super) fn found<'a>(func: &Function, s: &'a Stmt, rest: bool) -> Option<TableSite<'a>> {
-    let mut site = collected(func, &mut Vec::new(), s)?;
+    let mut site = collected(s, &mut Vec::new(), &mut |loops, s| site(func, loops, s))?;
     site.outside = !rest && site.outer();
     Some(site)
 }
 
-fn collected<'a>(func: &Function, loops: &mut Vec<(&'a Loop, Var)>, s: &'a Stmt) -> Option<TableSite<'a>> {
-    let outer = collecting(s).filter(|_| loops.len() < LOOPS)?;
-    loops.push(outer);
-    let stmts = || outer.0.body.stmts.iter();
-    let deep = stmts().find_map(|s| collected(func, loops, s));
-    let found = deep.or_else(|| stmts().filter(|s| summed(func, s).is_some()).find_map(|s| site(func, loops, s)));
-    loops.pop();
-    found
-}
-
 fn site<'a>(func: &Function, collects: &[(&'a Loop, Var)], sum: &'a Stmt) -> Option<TableSite<'a>> {
-    let sums = sums(func, sum);
+    let around = &collects.last()?.0.body;
+    let sums = sums(func, around, sum);
     if sums.len() < 2 || collects.len() + sums.len() > LOOPS {
         return None;
     }
     let nest = Nest::of(func, &[collects, &sums].concat(), collects.len());
-    let around = collects.last()?.0;
-    let counted = sum.outs.get(1).is_some_and(|v| super::nest::reads(&around.body, *v));
+    let counted = sum.outs.get(1).is_some_and(|v| readers(around, *v) > 0);
     if counted || !collects.iter().all(|l| nest.outside(l.1)) {
         return None;
     }
