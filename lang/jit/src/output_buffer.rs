@@ -70,9 +70,10 @@ pub(crate) unsafe fn new_part(ctx: *mut Ctx, id: u64, n: i64, site: u64, around:
 
 /// The address at which a row of this form and extents is to be written. Null if the buffer does not store such rows
 /// contiguously.
-pub(crate) unsafe fn place(ctx: *mut Ctx, buffer: *mut Handle, row: u64, a: i64, b: i64, c: i64) -> *mut f64 {
-    let (row, dims) = (ValueForm(row as u8), [a, b, c]);
-    let dims = &dims[..row.rank()];
+pub(crate) unsafe fn place(ctx: *mut Ctx, buffer: *mut Handle, row: u64, dims: *const i64) -> *mut f64 {
+    let row = ValueForm(row as u8);
+    // SAFETY: native code passes an extent for each axis.
+    let dims = unsafe { std::slice::from_raw_parts(dims, row.rank()) };
     // SAFETY: native code passes the live context of its run and a live buffer of it, to which no reference exists.
     unsafe {
         if (*buffer).waits > 0 && !begin(&mut *ctx, buffer, row, dims) {

@@ -372,31 +372,23 @@ pub(crate) static NOTHING: [f64; 8] = [-0.0; 8];
 
 /// An array for a result: `old` if it is non-null with a single owner, else a new one. Null if memory is exhausted. The
 /// elements are uninitialised.
-pub(crate) unsafe fn target(
-    ctx: *mut Ctx,
-    old: *mut Handle,
-    expect: u64,
-    first: i64,
-    second: i64,
-    c: i64,
-    d: i64,
-) -> *mut Handle {
+pub(crate) unsafe fn target(ctx: *mut Ctx, old: *mut Handle, expect: u64, dims: *const i64) -> *mut Handle {
     let expect = ValueForm(expect as u8);
-    // SAFETY: native code passes the live context of its run; `old` is null or a live handle of an array of the
-    // requested shape.
+    // SAFETY: native code passes the live context of its run, and an extent for each axis; `old` is null or a live handle
+    // of an array of the requested shape.
     unsafe {
         if !old.is_null() && (*old).rc == 1 && (*old).owned == 1 {
             return old;
         }
-        let dims = [first, second, c, d];
-        (*ctx).pool.floats(&dims[..expect.rank()], expect).unwrap_or(std::ptr::null_mut())
+        (*ctx).pool.floats(std::slice::from_raw_parts(dims, expect.rank()), expect).unwrap_or(std::ptr::null_mut())
     }
 }
 
 /// Copies a block of Floats into a new array of the given extents. Null if memory is exhausted.
-pub(crate) unsafe fn copied(ctx: *mut Ctx, data: *const f64, expect: u64, a: i64, b: i64, c: i64) -> *mut Handle {
-    let (expect, dims) = (ValueForm(expect as u8), [a, b, c]);
-    let dims = &dims[..expect.rank()];
+pub(crate) unsafe fn copied(ctx: *mut Ctx, data: *const f64, expect: u64, dims: *const i64) -> *mut Handle {
+    let expect = ValueForm(expect as u8);
+    // SAFETY: native code passes an extent for each axis.
+    let dims = unsafe { std::slice::from_raw_parts(dims, expect.rank()) };
     // SAFETY: native code passes the live context of its run; `data` is valid for reading as many Floats as the extents
     // multiply to.
     unsafe {

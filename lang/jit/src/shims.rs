@@ -39,8 +39,8 @@ shims! {
     no_match = runtime::no_match(ctx: *mut Ctx, site: u64) -> u64, else 1;
     constant = runtime::constant(ctx: *mut Ctx, id: u64) -> *mut Handle, else symbolic_zero(ctx);
     row_address = runtime::row_address(ctx: *mut Ctx, h: *const Handle, index: u64, rank: u64, dims: *mut i64) -> *const f64, else std::ptr::null();
-    target = runtime::target(ctx: *mut Ctx, old: *mut Handle, expect: u64, a: i64, b: i64, c: i64, d: i64) -> *mut Handle, else std::ptr::null_mut();
-    copied_part = runtime::copied(ctx: *mut Ctx, data: *const f64, expect: u64, a: i64, b: i64, c: i64) -> *mut Handle, else std::ptr::null_mut();
+    target = runtime::target(ctx: *mut Ctx, old: *mut Handle, expect: u64, dims: *const i64) -> *mut Handle, else std::ptr::null_mut();
+    copied_part = runtime::copied(ctx: *mut Ctx, data: *const f64, expect: u64, dims: *const i64) -> *mut Handle, else std::ptr::null_mut();
     target_row = runtime::target_row(ctx: *mut Ctx, old: *mut Handle, n: i64) -> *mut Handle, else std::ptr::null_mut();
     map_strip = runtime::map(ctx: *mut Ctx, id: usize, x: *mut f64, n: usize), else ();
     sigmoids = runtime::sigmoids(x: *mut f64, other: *mut f64, n: usize), else ();
@@ -57,7 +57,7 @@ shims! {
     cell_fields = heap::fields(ctx: *mut Ctx, c: *mut HeapCell, layout: u64, slot: *mut u64, site: u64) -> u64, else 1;
     new_buffer = output_buffer::new_buffer(ctx: *mut Ctx, id: u64, n: i64, site: u64) -> *mut Handle, else std::ptr::null_mut();
     new_part = output_buffer::new_part(ctx: *mut Ctx, id: u64, n: i64, site: u64, around: *mut Handle) -> *mut Handle, else std::ptr::null_mut();
-    row_target = output_buffer::place(ctx: *mut Ctx, buffer: *mut Handle, row: u64, a: i64, b: i64, c: i64) -> *mut f64, else std::ptr::null_mut();
+    row_target = output_buffer::place(ctx: *mut Ctx, buffer: *mut Handle, row: u64, dims: *const i64) -> *mut f64, else std::ptr::null_mut();
     new_rows = output_buffer::new_rows(ctx: *mut Ctx, id: u64, n: i64, width: i64, site: u64) -> *mut Handle, else std::ptr::null_mut();
     finish_rows = output_buffer::finish_rows(ctx: *mut Ctx, h: *mut Handle, n: u64, width: u64, id: u64, how: u64) -> *mut Handle, else symbolic_zero(ctx);
     grow_buffer = output_buffer::grow(ctx: *mut Ctx, h: *mut Handle, len: u64, site: u64) -> u64, else 1;
@@ -69,7 +69,7 @@ shims! {
     extremum = fast_paths::extremum(a: *const f64, n: usize, less: u64) -> usize, else 0;
     of_chunks = fast_paths::of_chunks(parts: *const f64, step: usize, n: usize) -> f64, else f64::NAN;
     run_iterations = strip_runner::run(ctx: *mut Ctx, told: *mut LoopDescription) -> u64, else 1;
-    new_floats = strip_runner::floats(ctx: *mut Ctx, form: u64, a: i64, b: i64, c: i64, d: i64) -> *mut Handle, else std::ptr::null_mut();
+    new_floats = strip_runner::floats(ctx: *mut Ctx, form: u64, dims: *const i64) -> *mut Handle, else std::ptr::null_mut();
     clear = strip_runner::clear(array: *mut Handle) -> *mut Handle, else std::ptr::null_mut();
     above = strip_runner::above(data: *const i64, n: i64) -> i64, else i64::MAX;
     no_memory = strip_runner::no_room(ctx: *mut Ctx, site: u64) -> u64, else 1;

@@ -113,11 +113,11 @@ pub(crate) unsafe fn above(data: *const i64, n: i64) -> i64 {
 }
 
 /// An array of Floats of a form and extents, which are still to be written. Null if memory is exhausted.
-pub(crate) unsafe fn floats(ctx: *mut Ctx, form: u64, a: i64, b: i64, c: i64, d: i64) -> *mut Handle {
+pub(crate) unsafe fn floats(ctx: *mut Ctx, form: u64, dims: *const i64) -> *mut Handle {
     let form = ValueForm(form as u8);
-    // SAFETY: native code passes the live context of its run.
-    let pool = unsafe { &mut (*ctx).pool };
-    pool.floats(&[a, b, c, d][..form.rank()], form).unwrap_or(std::ptr::null_mut())
+    // SAFETY: native code passes the live context of its run, and an extent for each axis of the form.
+    let (pool, dims) = unsafe { (&mut (*ctx).pool, std::slice::from_raw_parts(dims, form.rank())) };
+    pool.floats(dims, form).unwrap_or(std::ptr::null_mut())
 }
 
 /// Writes additive identities (-0) to all elements of a new array, unless it is null.

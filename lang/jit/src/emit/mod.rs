@@ -382,6 +382,16 @@ impl Emit<'_, '_, '_> {
         self.b.inst_results(call).first().copied()
     }
 
+    /// Stores words in the frame, for the call that follows. Returns their address.
+    fn words_on_stack(&mut self, words: &[Value]) -> Value {
+        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, 8 * words.len() as u32, 3);
+        let slot = self.b.create_sized_stack_slot(slot);
+        for (k, word) in (0..).zip(words) {
+            self.b.ins().stack_store(types::I64, *word, slot, 8 * k);
+        }
+        self.b.ins().stack_addr(types::I64, slot, 0)
+    }
+
     /// An out-of-line cold call. It preserves all registers, so that the hot path keeps its values in them.
     fn cold_call(&mut self, f: *const u8, args: &[Value], returns: usize) -> Option<Value> {
         let id = self.job.rare.id(self.job.module, args.len())?;

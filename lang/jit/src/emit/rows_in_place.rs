@@ -10,7 +10,7 @@
 //! outer loop's first row has determined the row length.
 
 use super::{Emit, TRUSTED, params, results};
-use crate::handle::{self, AXES, ValueForm};
+use crate::handle::{self, ValueForm};
 use crate::runtime::WordKind;
 use crate::shims;
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Ty, Var};
@@ -145,8 +145,8 @@ impl Emit<'_, '_, '_> {
     pub(super) fn place_in_buffer(&mut self, v: Var, dims: &[Value]) -> Value {
         let buffer = self.held.collected.buffers[&v];
         let (expect, none) = (self.int(i64::from(ValueForm::of(self.ty(v)).0)), self.int(0));
-        let dims = (0..AXES - 1).map(|k| dims.get(k).copied().unwrap_or(none));
-        let args: Vec<Value> = [self.frame.ctx, buffer, expect].into_iter().chain(dims).collect();
+        let dims = self.words_on_stack(dims);
+        let args = [self.frame.ctx, buffer, expect, dims];
         self.held.collected.placed.insert(v);
         self.held.viewed.remove(&v);
         self.runtime(shims::row_target as *const u8, &args, 1).unwrap_or(none)

@@ -7,7 +7,7 @@
 
 use super::{ArrayView, BoundVar, Emit, Scope, group, is_ref};
 use crate::fast_paths::{FastOp, FastOpSite};
-use crate::handle::{self, AXES, ValueForm};
+use crate::handle::{self, ValueForm};
 use crate::runtime::{SlowOp, WordKind};
 use crate::shims;
 use adl_interp::ir::eval_op::LoweredOp;
@@ -233,8 +233,8 @@ impl Emit<'_, '_, '_> {
         let bytes = self.b.ins().ishl_imm_s(blocks, 3);
         let data = self.b.ins().iadd(view.data, bytes);
         let (expect, none) = (self.int(i64::from(expect.0)), self.int(0));
-        let dims = (1..AXES).map(|k| view.dims.get(k).copied().unwrap_or(none));
-        let args: Vec<Value> = [self.frame.ctx, data, expect].into_iter().chain(dims).collect();
+        let dims = self.words_on_stack(&view.dims[1..]);
+        let args = [self.frame.ctx, data, expect, dims];
         let copy = self.runtime(shims::copied_part as *const u8, &args, 1).unwrap_or(none);
         self.unless(copy, cold, &[]);
         self.goto(done, &[copy]);

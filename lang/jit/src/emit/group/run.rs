@@ -4,7 +4,7 @@ use super::super::state::EmitSite;
 use super::super::{BoundVar, Emit, LOOSE, Scope, TRUSTED};
 use super::plan::Group;
 use super::{Member, member};
-use crate::handle::{self, AXES, ValueForm};
+use crate::handle::{self, ValueForm};
 pub(super) use crate::limits::emit_group_run::CHUNKS;
 use crate::shims;
 use adl_ir::{Block, Ty, Var};
@@ -155,10 +155,8 @@ impl Emit<'_, '_, '_> {
             let h = if group.rank == 1 {
                 self.runtime(shims::target_row as *const u8, &[self.frame.ctx, given, ir_loop.dims[0]], 1)
             } else {
-                let none = self.int(0);
-                let dims = (0..AXES).map(|k| ir_loop.dims.get(k).copied().unwrap_or(none));
-                let args: Vec<Value> = [self.frame.ctx, given, expect].into_iter().chain(dims).collect();
-                self.runtime(shims::target as *const u8, &args, 1)
+                let dims = self.words_on_stack(&ir_loop.dims);
+                self.runtime(shims::target as *const u8, &[self.frame.ctx, given, expect, dims], 1)
             };
             let h = h.unwrap_or(given);
             self.unless(h, slow, own);

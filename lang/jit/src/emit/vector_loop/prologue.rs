@@ -4,7 +4,7 @@ use super::super::rows_in_place::Rows;
 use super::super::{Emit, Scope, TRUSTED, inner, is_ref};
 use super::plan::{BITS, Carry, Int, Node, Output, VectorPlan};
 use super::{VectorLoop, kernel};
-use crate::handle::{self, AXES, ValueForm};
+use crate::handle::{self, ValueForm};
 use crate::limits::emit_vector_loop_prologue::{FEWEST, ITERATIONS};
 use crate::limits::output_buffer::ROOM;
 use crate::shims;
@@ -483,9 +483,8 @@ impl Emit<'_, '_, '_> {
     /// An array of Floats of these extents, which are still to be written. 0 if memory is exhausted.
     fn new_floats(&mut self, form: ValueForm, dims: &[Value]) -> Value {
         let (form, none) = (self.int(i64::from(form.0)), self.int(0));
-        let dims = (0..AXES).map(|k| dims.get(k).copied().unwrap_or(none));
-        let args: Vec<Value> = [self.frame.ctx, form].into_iter().chain(dims).collect();
-        self.runtime(shims::new_floats as *const u8, &args, 1).unwrap_or(none)
+        let dims = self.words_on_stack(dims);
+        self.runtime(shims::new_floats as *const u8, &[self.frame.ctx, form, dims], 1).unwrap_or(none)
     }
 
     /// Stores the description for the runtime and the parameter words of the kernel.
