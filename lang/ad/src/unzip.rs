@@ -382,32 +382,36 @@ impl U<'_> {
         found || !adl_ir::rewrite::linear_uses::captured_by(&self.f, &s.op).is_empty()
     }
 
-    /// Index arithmetic, which like literals is always recomputed: sums and products of Ints from indices, literals
-    /// and available values; their minima, maxima, comparisons and conversions; shapes that are written out; and elements at such
-    /// indices that are read in more loops than the array has axes; and slices in loops of arrays from outside. T
-    /// needs to see it as affine subscripts, predicates and extents. The array of repeatedly read elements is smaller
-    /// than the sequence of reads.
+    /// Index arithmetic, which like literals is always recomputed: sums and products of Ints from indices, literals and
+    /// available values; their minima, maxima, remainders, conversions, and comparisons with connectives; shapes that are written
+    /// out; elements at such indices that are read in more loops than the array has axes; and slices in loops of arrays
+    /// from outside. T needs to see it as affine subscripts, predicates and extents. The array of repeatedly read
+    /// elements is smaller than the sequence of reads.
     fn index_arithmetic(&self, b: &Block) -> HashSet<Var> {
         let mut bound: HashSet<Var> = HashSet::new();
         let mut out: HashSet<Var> = HashSet::new();
         for stmt in &b.stmts {
-            let free = |v: &Var| !bound.contains(v) || out.contains(v);
+            let known = |v: &Var| !bound.contains(v) || out.contains(v);
             let ints = || stmt.outs.iter().all(|o| *self.f.ty(*o).scalar() == Ty::I64);
             let index = match &stmt.op {
                 Op::Lit(_) => ints(),
-                Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, x, y) => ints() && free(x) && free(y),
-                Op::Bin(Bin::Min | Bin::Max, x, y) => self.loops > 0 && ints() && free(x) && free(y),
-                Op::Cmp(_, x, y) => self.loops > 0 && [x, y].into_iter().all(|v| *self.f.ty(*v) == Ty::I64 && free(v)),
-                Op::Convert(_, x) => self.loops > 0 && *self.f.ty(*x) == Ty::I64 && free(x),
+                Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, x, y) => ints() && known(x) && known(y),
+                Op::Bin(Bin::Min | Bin::Max | Bin::Rem, x, y) => self.loops > 0 && ints() && known(x) && known(y),
+                Op::Cmp(_, x, y) => self.loops > 0 && [x, y].into_iter().all(|v| *self.f.ty(*v) == Ty::I64 && known(v)),
+                Op::Convert(_, x) => self.loops > 0 && *self.f.ty(*x) == Ty::I64 && known(x),
+                Op::If(c, yes, no) => {
+                    let arm = |b: &Block| self.is_condition(b) && free(&self.f, b).iter().all(known);
+                    self.loops > 0 && known(c) && arm(yes) && arm(no)
+                }
                 Op::ArrayLit { elems, .. } => ints() && elems.iter().all(|v| *self.f.ty(*v) == Ty::I64),
                 Op::Index { a, at, .. } => {
                     self.is_read_repeatedly(*a, at.iter().filter(|i| !self.outside.contains(*i)).count())
-                        && at.iter().all(free)
+                        && at.iter().all(known)
                 }
                 Op::Slice { a, lo, hi, shape } => {
                     self.loops > 0
                         && self.outside.contains(a)
-                        && [lo, hi].into_iter().chain(shape).all(|v| free(v) || self.outside.contains(v))
+                        && [lo, hi].into_iter().chain(shape).all(|v| known(v) || self.outside.contains(v))
                 }
                 _ => false,
             };
@@ -420,6 +424,19 @@ impl U<'_> {
             }
         }
         out
+    }
+
+    /// Whether the arm of a branch is a connective of comparisons of Ints.
+    fn is_condition(&self, b: &Block) -> bool {
+        let ints = |v: &Var| *self.f.ty(*v) == Ty::I64;
+        let bools = b.results.iter().all(|r| *self.f.ty(*r) == Ty::Bool);
+        bools
+            && b.stmts.iter().all(|s| match &s.op {
+                Op::Lit(_) | Op::Not(_) => true,
+                Op::Bin(Bin::Add | Bin::Sub, x, _) | Op::Cmp(_, x, _) => ints(x),
+                Op::If(_, yes, no) => self.is_condition(yes) && self.is_condition(no),
+                _ => false,
+            })
     }
 
     /// Whether an array is available anyway, and loops read more elements or rows of it than it has. `subscripts` is

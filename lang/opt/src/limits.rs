@@ -86,6 +86,8 @@ pub(crate) mod index_splitting {
     pub const FEWEST_WITH_LOOPS: i64 = 16;
     /// Largest number of statements of a body that is split.
     pub const LONGEST: usize = 90;
+    /// Above each index.
+    pub const NO_INDEX: i64 = 1 << 61;
 }
 
 /// Limits of `inline`.

@@ -101,7 +101,7 @@ impl T<'_> {
         };
         let about =
             |at: &Affine, n: &Affine| span(at).and_then(|s| n.plus(-1, &s)).is_some_and(|rest| rest.terms.is_empty());
-        sol.equal.is_empty() && site.at.iter().zip(extents).all(|(at, n)| about(at, n))
+        sol.equal.is_empty() && site.at.iter().zip(extents).all(|(at, n)| about(&at.form, n))
     }
 
     /// All reads of an array, each solved for the positions that it reads.
@@ -327,7 +327,16 @@ impl T<'_> {
         cts: &[Option<NestCotangent>],
         names: &mut NestNames,
     ) -> Result<Var, Unsupported> {
-        let Some((first, rest)) = guards.split_first() else { return self.sums(&sol.sums, l, site, sol, cts, names) };
+        let Some((first, rest)) = guards.split_first() else {
+            for (v, k) in &sol.known {
+                if let IndexValue::Wrapped { form, divisor, .. } = k {
+                    let (form, divisor) = (form.emit(&mut self.b), divisor.emit(&mut self.b));
+                    let at = self.b.bin(Bin::Rem, form, divisor);
+                    names.new.insert(*v, at);
+                }
+            }
+            return self.sums(&sol.sums, l, site, sol, cts, names);
+        };
         self.b.open();
         let value = self.under(rest, l, site, sol, cts, names)?;
         let ty = self.b.ty(value);

@@ -94,7 +94,17 @@ impl T<'_> {
             self.b.open();
             self.b.adopt(&[index], &[]);
         }
-        let at = lifted_read.site.at.iter().map(|a| a.renamed(&names).emit(&mut self.b)).collect();
+        let mut at = Vec::new();
+        for subscript in &lifted_read.site.at {
+            let form = subscript.form.renamed(&names).emit(&mut self.b);
+            at.push(match &subscript.divisor {
+                Some(m) => {
+                    let m = m.emit(&mut self.b);
+                    self.b.bin(Bin::Rem, form, m)
+                }
+                None => form,
+            });
+        }
         let mut value = self.b.lin(Op::Index { a: lifted_read.of, at, shape: Some(shape) }, scalar.clone());
         let array = self.b.func.fresh(scalar.array(rank), true);
         let mut made = None;

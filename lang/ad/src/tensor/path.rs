@@ -49,6 +49,14 @@ impl Axis {
     }
 }
 
+/// A subscript of a read.
+#[derive(Clone, Debug)]
+pub(super) struct Subscript {
+    pub(super) form: Affine,
+    /// It is the remainder of the form by this one, which depends on nothing in the nest.
+    pub(super) divisor: Option<Affine>,
+}
+
 /// A read that can be transposed without a scatter.
 #[derive(Debug)]
 pub(super) struct ReadSite {
@@ -56,7 +64,7 @@ pub(super) struct ReadSite {
     /// The loop indices on the path, from the outermost inwards.
     pub(super) axes: Vec<Axis>,
     /// The subscripts of the read.
-    pub(super) at: Vec<Affine>,
+    pub(super) at: Vec<Subscript>,
     /// The shape of the array that is read.
     pub(super) extents: Extents,
 }
@@ -333,8 +341,8 @@ pub(super) fn comprehension(op: &Op) -> Option<(&Loop, Var)> {
 
 /// Follows the path of a read. Succeeds if the subscripts and all loop bounds are affine in the indices.
 pub(super) fn site(f: &Function, nest: &Stmt, place: ReadPath, literals: &Forms) -> Option<ReadSite> {
-    let (inside, choices) = (HashSet::new(), HashMap::new());
-    let mut walk = PathWalk { f, forms: literals.clone(), inside, axes: Vec::new(), choices };
+    let (inside, choices, remainders) = (HashSet::new(), HashMap::new(), HashMap::new());
+    let mut walk = PathWalk { f, forms: literals.clone(), inside, axes: Vec::new(), choices, remainders };
     let mut b = walk.enter(nest, 0)?;
     for (depth, (k, n)) in place.steps.iter().enumerate() {
         walk.block(b, next(&place, depth))?;
@@ -356,12 +364,16 @@ pub(super) fn site(f: &Function, nest: &Stmt, place: ReadPath, literals: &Forms)
             Extents::Trip(trip.collect::<Option<Vec<_>>>()?)
         }
     };
-    let mut at: Vec<Affine> = at.iter().map(|v| walk.forms.of(*v)).collect();
+    let divisors: Vec<Option<Affine>> =
+        at.iter().map(|v| walk.remainders.get(v).map(|(_, m)| walk.forms.of(*m))).collect();
+    let mut at: Vec<Affine> =
+        at.iter().map(|v| walk.forms.of(walk.remainders.get(v).map_or(*v, |(x, _)| *x))).collect();
     walk.begin(&mut at)?;
     let bounds = walk.axes.iter().all(|a| a.to().all(|form| walk.known(form)));
-    if !bounds || !at.iter().all(|form| walk.known(form)) {
+    if !bounds || !at.iter().all(|form| walk.known(form)) || !divisors.iter().flatten().all(|m| walk.fixed(m)) {
         return None;
     }
+    let at = at.into_iter().zip(divisors).map(|(form, divisor)| Subscript { form, divisor }).collect();
     Some(ReadSite { place, axes: walk.axes, at, extents })
 }
 
@@ -373,6 +385,8 @@ struct PathWalk<'a> {
     axes: Vec<Axis>,
     /// Minima and maxima of Ints.
     choices: HashMap<Var, (Bin, Var, Var)>,
+    /// Remainders of Ints.
+    remainders: HashMap<Var, (Var, Var)>,
 }
 
 impl PathWalk<'_> {
@@ -447,10 +461,13 @@ impl PathWalk<'_> {
         for s in &b.stmts {
             self.inside.extend(&s.outs);
             self.forms.note(self.f, s);
-            if let (Op::Bin(op @ (Bin::Min | Bin::Max), x, y), [v]) = (&s.op, &s.outs[..])
-                && *self.f.ty(*v) == Ty::I64
-            {
-                self.choices.insert(*v, (*op, *x, *y));
+            let (Op::Bin(op, x, y), [v]) = (&s.op, &s.outs[..]) else { continue };
+            if *self.f.ty(*v) == Ty::I64 {
+                match op {
+                    Bin::Min | Bin::Max => _ = self.choices.insert(*v, (*op, *x, *y)),
+                    Bin::Rem => _ = self.remainders.insert(*v, (*x, *y)),
+                    _ => {}
+                }
             }
         }
         dependents(self.f, b, target).map(|_| ())

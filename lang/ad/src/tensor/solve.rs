@@ -1,7 +1,7 @@
 //! Solves predicates: equalities eliminate sums, inequalities narrow them (§2.2, §4.3 of the paper).
 
 use super::affine::Affine;
-use super::path::{Extents, ReadSite};
+use super::path::{Extents, ReadSite, Subscript};
 use adl_ir::{Builder, Ty, Var};
 use std::collections::HashSet;
 
@@ -11,6 +11,8 @@ pub(super) enum IndexValue {
     Is(Affine),
     /// Equal to this form divided by a number, where it is divisible.
     Part(Affine, i64),
+    /// The remainder of this form by the trip count of the index, where the position is below that.
+    Wrapped { form: Affine, divisor: Affine, position: Var },
 }
 
 /// A remaining sum with its bounds: at least each form in `from`, and below each in `to`, where forms are divided
@@ -40,7 +42,7 @@ pub(super) fn solve(b: &mut Builder, site: &ReadSite) -> Option<Solution> {
     let h: Vec<Var> = site.at.iter().map(|_| b.func.fresh(Ty::I64, false)).collect();
     let mut solution =
         Solution { h: h.clone(), known: Vec::new(), sums: Vec::new(), equal: Vec::new(), positive: Vec::new() };
-    let mut left: Vec<(Var, &Affine)> = h.iter().copied().zip(&site.at).collect();
+    let mut left: Vec<(Var, &Subscript)> = h.iter().copied().zip(&site.at).collect();
     while !left.is_empty() {
         // Prefers an equation that determines an index without a division.
         let next = left.iter().position(|(_, at)| solution.determines(site, at)).unwrap_or(0);
@@ -53,6 +55,11 @@ pub(super) fn solve(b: &mut Builder, site: &ReadSite) -> Option<Solution> {
             let value = match k {
                 IndexValue::Is(a) => a.clone(),
                 IndexValue::Part(..) => Affine::var(axis.index),
+                IndexValue::Wrapped { divisor, position, .. } => {
+                    let last = divisor.plus(-1, &Affine::constant(1))?;
+                    conditions.push(last.plus(-1, &Affine::var(*position))?);
+                    continue;
+                }
             };
             for from in axis.from() {
                 conditions.push(value.plus(-1, &solution.substituted(&from)?)?);
@@ -65,6 +72,11 @@ pub(super) fn solve(b: &mut Builder, site: &ReadSite) -> Option<Solution> {
     }
     solution.bounds(site, &mut conditions)?;
     conditions.retain(|c| !holds_everywhere(c, &solution.h, &site.extents));
+    // A remainder is taken where the conditions hold.
+    let wrapped = |v: &Var| solution.known.iter().any(|(k, is)| k == v && matches!(is, IndexValue::Wrapped { .. }));
+    if conditions.iter().chain(&solution.equal).any(|c| c.terms.keys().any(wrapped)) {
+        return None;
+    }
     solution.positive = conditions;
     Some(solution)
 }
@@ -93,14 +105,20 @@ impl Solution {
     }
 
     /// Whether an equation has an undetermined index with factor 1 or -1.
-    fn determines(&self, site: &ReadSite, at: &Affine) -> bool {
+    fn determines(&self, site: &ReadSite, at: &Subscript) -> bool {
         let open = |v: Var| !self.known.iter().any(|(k, _)| *k == v);
-        self.substituted(at).is_some_and(|at| site.axes.iter().any(|a| open(a.index) && at.factor(a.index).abs() == 1))
+        at.divisor.is_none()
+            && self
+                .substituted(&at.form)
+                .is_some_and(|at| site.axes.iter().any(|a| open(a.index) && at.factor(a.index).abs() == 1))
     }
 
     /// Uses `h = at` to determine an index, the outermost possible one.
-    fn equation(&mut self, site: &ReadSite, h: Var, at: &Affine) -> Option<()> {
-        let at = self.substituted(at)?;
+    fn equation(&mut self, site: &ReadSite, h: Var, at: &Subscript) -> Option<()> {
+        if let Some(divisor) = &at.divisor {
+            return self.wrapped(site, h, &at.form, divisor);
+        }
+        let at = self.substituted(&at.form)?;
         let open = |v: Var| !self.known.iter().any(|(k, _)| *k == v);
         let mut free = site.axes.iter().map(|a| a.index).filter(|v| open(*v) && at.factor(*v) != 0);
         let unit = free.clone().find(|v| at.factor(*v).abs() == 1);
@@ -123,6 +141,22 @@ impl Solution {
         } else {
             self.equal.push(position.plus(-1, &at)?);
         }
+        Some(())
+    }
+
+    /// Uses `h = at % divisor` to determine an index whose trip count is the divisor.
+    fn wrapped(&mut self, site: &ReadSite, h: Var, at: &Affine, divisor: &Affine) -> Option<()> {
+        let at = self.substituted(at)?;
+        let of_axis = |v: Var| site.axes.iter().find(|a| a.index == v);
+        let mut indices = at.terms.keys().filter_map(|v| of_axis(*v));
+        let (Some(axis), None) = (indices.next(), indices.next()) else { return None };
+        let index = axis.index;
+        let open = !self.known.iter().any(|(k, _)| *k == index);
+        if !open || at.factor(index).abs() != 1 || !axis.is_plain() || axis.trip != *divisor {
+            return None;
+        }
+        let form = Affine::var(h).plus(-1, &at.without(index))?.times(at.factor(index))?;
+        self.known.push((index, IndexValue::Wrapped { form, divisor: divisor.clone(), position: h }));
         Some(())
     }
 
