@@ -46,6 +46,8 @@ pub struct Setup {
     pub names: Vec<crate::suggest::CommandName>,
     /// The other ranks of a run on several.
     pub ranks: Option<Rc<dyn CellRanks>>,
+    /// Called on the thread of the sockets before a shutdown ends the process.
+    pub at_shutdown: fn(),
 }
 
 /// The failure of a cell.

@@ -67,8 +67,8 @@ pub fn connection(text: &str) -> Result<ConnectionInfo, String> {
     })
 }
 
-/// Starts the socket thread. It runs until the process ends, and ends the process at a shutdown.
-pub fn start(info: ConnectionInfo, inboxes: Inboxes) -> Result<Outbox, String> {
+/// Starts the socket thread. It runs until the process ends, and ends the process at a shutdown, after `at_shutdown`.
+pub fn start(info: ConnectionInfo, inboxes: Inboxes, at_shutdown: fn()) -> Result<Outbox, String> {
     let session = uuid::Uuid::new_v4().to_string();
     let (shell, shell_out) = unbounded_channel();
     let (control, control_out) = unbounded_channel();
@@ -87,7 +87,7 @@ pub fn start(info: ConnectionInfo, inboxes: Inboxes) -> Result<Outbox, String> {
                 Err(e) => return drop(ready.send(Err(e))),
             };
             let _ = ready.send(Ok(()));
-            sockets.serve(MessageRouter { inboxes, out, info }, [shell_out, control_out, stdin_out]).await;
+            sockets.serve(MessageRouter { inboxes, out, info, at_shutdown }, [shell_out, control_out, stdin_out]).await;
         });
     });
     bound.recv().unwrap_or_else(|_| Err("the thread of the sockets ended".into()))?;
@@ -194,18 +194,9 @@ async fn watch(desk: &MessageRouter) {
         tokio::time::sleep(TICK).await;
         desk.inboxes.tick.store(true, Ordering::Relaxed);
         if parent.is_some_and(|p| p != std::os::unix::process::parent_id()) {
-            end(&desk.info);
+            desk.end();
         }
     }
-}
-
-fn end(info: &ConnectionInfo) -> ! {
-    if info.transport == Transport::IPC {
-        for port in [info.shell_port, info.iopub_port, info.stdin_port, info.control_port, info.hb_port] {
-            let _ = std::fs::remove_file(format!("{}-{port}", info.ip));
-        }
-    }
-    std::process::exit(0)
 }
 
 /// Routes incoming messages.
@@ -216,6 +207,8 @@ pub struct MessageRouter {
     pub out: Outbox,
     /// The addresses of the kernel.
     pub info: ConnectionInfo,
+    /// What is done before the process ends.
+    pub at_shutdown: fn(),
 }
 
 impl MessageRouter {
@@ -230,7 +223,7 @@ impl MessageRouter {
             (Ok(true), _) => {
                 // Pending output is sent first.
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                end(&self.info);
+                self.end();
             }
             (Err(failure), Some(request)) if request.message.kind().ends_with("_request") => {
                 let mut content = failure.content();
@@ -260,6 +253,17 @@ impl MessageRouter {
             _ => drop(self.inboxes.desk.send(request)),
         }
         false
+    }
+
+    fn end(&self) -> ! {
+        let info = &self.info;
+        if info.transport == Transport::IPC {
+            for port in [info.shell_port, info.iopub_port, info.stdin_port, info.control_port, info.hb_port] {
+                let _ = std::fs::remove_file(format!("{}-{port}", info.ip));
+            }
+        }
+        (self.at_shutdown)();
+        std::process::exit(0)
     }
 
     fn answer(&self, request: &Request, kind: &str, content: Json) {

@@ -33,7 +33,8 @@ pub fn run(file: &Path, setup: &Setup) -> Result<(), String> {
     let (jobs, work) = channel();
     let (desk, questions) = channel();
     let (answers, answered) = channel();
-    let out = channels::start(info, Inboxes { jobs, desk, answers, interrupt: interrupt.clone(), tick: tick.clone() })?;
+    let inboxes = Inboxes { jobs, desk, answers, interrupt: interrupt.clone(), tick: tick.clone() };
+    let out = channels::start(info, inboxes, setup.at_shutdown)?;
     out.status(&json!({}), "starting");
     let common = SharedHandle::default();
     lock(&common).history = History::kept_in(history::file());

@@ -46,6 +46,7 @@ fn replies(cells: &[&str]) -> Vec<Json> {
         commands: Rc::new(|_, _| Box::new(Faulty)),
         names: Vec::new(),
         ranks: None,
+        at_shutdown: || {},
     };
     let (jobs, work) = channel();
     for code in cells {

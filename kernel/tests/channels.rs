@@ -15,7 +15,7 @@ fn a_panic_while_routing_fails_one_request() {
     let out = Outbox::new("session", shell, unbounded_channel().0, unbounded_channel().0);
     let ((jobs, cells), (desk, _), (answers, _)) = (channel(), channel(), channel());
     let inboxes = Inboxes { jobs, desk, answers, interrupt: Default::default(), tick: Default::default() };
-    let router = MessageRouter { inboxes, out, info };
+    let router = MessageRouter { inboxes, out, info, at_shutdown: || {} };
     let request = || {
         let message = Message::new("session", "execute_request", &json!({}), json!({"code": "1"}));
         Request { message, channel: Channel::Shell, arrived: std::time::Instant::now() }

@@ -286,8 +286,7 @@ pub fn main(words: &[String], command: Option<Vec<String>>) -> u8 {
         if !cli.command.as_ref().map_or(cli.expr.is_some() || global.stdin, Command::runs_on_ranks) {
             return commands::usage("`--ranks` is for programs, notebooks and kernels");
         }
-        let kernel = matches!(&cli.command, Some(Command::Kernel { .. }));
-        return commands::usage(&ranks::launch(words, n, !kernel));
+        return commands::usage(&ranks::launch(words, n));
     }
     let code = commands::guarded(&global, || dispatch(cli));
     rank_watch::end(code);

@@ -71,9 +71,8 @@ pub fn join(global: &Global) -> Result<Option<Group>, String> {
     Ok(Some(Rc::new(RefCell::new(agreement))))
 }
 
-/// Starts this command again under `mpiexec`, without the flag `--ranks`. `names`: whether a rank that is killed is named.
-/// Returns only if that fails.
-pub fn launch(words: &[String], ranks: u32, names: bool) -> String {
+/// Starts this command again under `mpiexec`, without the flag `--ranks`. Returns only if that fails.
+pub fn launch(words: &[String], ranks: u32) -> String {
     let Some(mpiexec) = adl_mpi::find::mpiexec() else {
         return "`--ranks` needs a launcher: expected `mpiexec` on the path, found none (MPICH and Open MPI have it, and \
                 so has `pip install mpich`)"
@@ -86,7 +85,7 @@ pub fn launch(words: &[String], ranks: u32, names: bool) -> String {
     let mut command = Command::new(mpiexec);
     // More ranks than cores are fine: the user has asked for them.
     command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
-    if let Some(socket) = names.then(|| rank_watch::start(words)).flatten() {
+    if let Some(socket) = rank_watch::start(words) {
         command.env(rank_watch::SOCKET, socket);
     }
     command.args(["-n", &ranks.to_string()]).args(own).args(without_ranks(words));

@@ -150,6 +150,8 @@ fn setup(global: &Global, others: Option<&Others>) -> Setup {
         commands: Rc::new(move |s, fresh| interactive::commands(&global, s, fresh)),
         names: interactive::command_names(),
         ranks: others.map(|o| -> Rc<dyn CellRanks> { o.ranks.clone() }),
+        // Rank 0 ends without the others, which the launcher then kills.
+        at_shutdown: || rank_watch::end(1),
     }
 }
 

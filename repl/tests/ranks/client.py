@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import sys
 import time
+from pathlib import Path
 
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
@@ -63,5 +65,27 @@ endless = "comm.total (comm.each (fun r -> if r == 1 then (loop i = 0 while i >=
 expect("interrupt", run(endless, interrupt_after=2))
 expect("[0, 1, 2]", run("comm.gather r"))
 client.stop_channels()
-manager.shutdown_kernel()
+manager.restart_kernel()
+print("restarted", file=sys.stderr, flush=True)
+client = manager.client()
+client.start_channels()
+client.wait_for_ready(timeout=LIMIT)
+
+
+def is_rank(process, number):
+    """Whether a process is that rank of this kernel."""
+    try:
+        words = (process / "environ").read_bytes().split(b"\0")
+        return os.readlink(process / "cwd") == os.getcwd() and f"PMI_RANK={number}".encode() in words
+    except OSError:
+        return False
+
+
+(killed,) = [int(p.name) for p in Path("/proc").glob("[0-9]*") if is_rank(p, 2)]
+os.kill(killed, signal.SIGKILL)
+since = time.monotonic()
+while manager.is_alive():
+    assert time.monotonic() - since < LIMIT, "the kernel goes on without a rank"
+    time.sleep(0.1)
+client.stop_channels()
 print("all right")

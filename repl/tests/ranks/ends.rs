@@ -1,6 +1,7 @@
 //! Ends of runs from outside: ranks that are killed, interrupts, a launcher that is killed.
 
-use super::{Dir, LIMIT, Started, all_gone, command, left, start, wheel, with_path};
+use super::{Dir, LIMIT, Started, all_gone, allow_all, command, launchers_of_debian, left, start, wheel, with_path};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -66,6 +67,35 @@ fn a_killed_rank_is_named() {
         assert!(run.err.contains(&named), "{}{}", run.out, run.err);
         assert_eq!(run.err.matches("was killed").count(), 1, "{}", run.err);
         nothing_left(&dir);
+    }
+}
+
+#[test]
+fn a_killed_rank_is_named_under_other_launchers() {
+    for launcher in launchers_of_debian() {
+        let dir = Dir::new("named-elsewhere");
+        // `--ranks` starts the first `mpiexec` on the path. A link would not do: MPICH's looks for its parts beside it.
+        let own = dir.path().join("own");
+        std::fs::create_dir_all(&own).unwrap();
+        let script = own.join("mpiexec");
+        std::fs::write(&script, format!("#!/bin/sh\nexec {} \"$@\"\n", launcher.display())).unwrap();
+        std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&path))).unwrap();
+        dir.file("a.adl", ENDLESS);
+        for rank in ["2", "0"] {
+            let mut c = Command::new(env!("CARGO_BIN_EXE_adl"));
+            c.args(["--ranks", "3", "a.adl"]).current_dir(dir.path()).env_remove("ADL_MPI");
+            c.env("PATH", &path).env("ADL_TEST_RANKS", dir.path());
+            allow_all(&mut c);
+            let run = start(c, None);
+            begun(&dir);
+            kill(&dir, rank, "-KILL");
+            let run = run.end();
+            let named = format!("error[E0726]: rank {rank} of 3 was killed: the run has ended");
+            assert!(run.code != 0 && run.err.contains(&named), "{}: {}{}", launcher.display(), run.out, run.err);
+            all_gone(&dir);
+        }
     }
 }
 

@@ -93,7 +93,8 @@ fn what_has_no_ranks_says_so() {
     }
 }
 
-/// A client of Jupyter: two cells, an endless one on one rank that is interrupted, and one after it.
+/// A client of Jupyter: two cells, an endless one on one rank that is interrupted, one after it, a restart, and a rank that
+/// is killed.
 const CLIENT: &str = include_str!("client.py");
 
 #[test]
@@ -116,6 +117,9 @@ fn a_kernel_runs_over_ranks() {
     let run = start(c, None).end();
     // On a busy machine Jupyter kills a kernel that takes too long to end, and the launcher prints so.
     assert_eq!((run.code, run.out.lines().last()), (0, Some("all right")), "{}", run.err);
+    let (before, after) = run.err.split_once("restarted\n").unwrap();
+    assert!(!before.contains("was killed"), "{before}");
+    assert!(after.contains("error[E0726]: rank 2 of 3 was killed: the run has ended"), "{after}");
     all_gone(&dir);
 }
 
