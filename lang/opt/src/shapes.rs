@@ -1,6 +1,6 @@
 //! Shape propagation: shapes that can be computed without the array, from what it was made of. `shape` and `dim` of
 //! an array made in a loop become those of an array from before the loop, so that reverse mode need not store the
-//! array for its shape. Literal indices are proved to be in bounds.
+//! array for its shape. Literal indices are proved to be in bounds, and a slice of an entire array is that array.
 //!
 //! Every array has a *form*, one `Extent` for each axis. A carried array has the form of its initial value if
 //! every iteration returns it in that form; this is assumed until refuted. Assertions about extents hold in the
@@ -17,6 +17,7 @@ mod symbolic_zeros;
 mod zero_arguments;
 
 use crate::limits::shapes::DEEPEST;
+use adl_ir::rewrite::rename::rename;
 use adl_ir::shape_rule::Shapes;
 use adl_ir::{Block, FnId, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{GeneralFn, Prim};
@@ -45,12 +46,24 @@ type Form = Vec<Extent>;
 /// results of `index` statements that cannot fail.
 pub fn known(func: &mut Function) -> HashSet<Var> {
     let zeros = if makes_symbolic_zero(&func.body, func) { Tracked::All } else { Tracked::No };
-    let ShapeAnalysis { found, safe, bounds, .. } = analysis(func, zeros);
+    let ShapeAnalysis { found, safe, bounds, entire, .. } = analysis(func, zeros);
     let mut body = std::mem::take(&mut func.body);
     write(func, &mut body, &found);
     bounds.write(&mut body);
+    rename(&mut body, &origins(entire));
     func.body = body;
     safe
+}
+
+/// The slices of entire arrays, with arrays that are no such slices.
+fn origins(entire: HashMap<Var, Var>) -> HashMap<Var, Var> {
+    let origin = |mut a: Var| {
+        while let Some(of) = entire.get(&a) {
+            a = *of;
+        }
+        a
+    };
+    entire.iter().map(|(part, of)| (*part, origin(*of))).collect()
 }
 
 /// The arrays of a function called without symbolic zeros that may be some, because it or its callees create some.
@@ -118,6 +131,7 @@ fn analyse<'a>(
         equal: HashMap::new(),
         facts: Vec::new(),
         found: HashMap::new(),
+        entire: HashMap::new(),
         safe: HashSet::new(),
         bounds: IndexBounds::default(),
         stacks: HashMap::new(),
@@ -221,6 +235,8 @@ struct ShapeAnalysis<'a> {
     facts: Vec<(Extent, Extent, usize)>,
     /// Results: a form for each `shape`, one extent for each `dim`.
     found: HashMap<Var, Form>,
+    /// Slices of entire arrays, and those arrays.
+    entire: HashMap<Var, Var>,
     safe: HashSet<Var>,
     bounds: IndexBounds,
     /// Elements of arrays of Ints.
@@ -249,6 +265,9 @@ impl Shapes for ResultForm<'_> {
     fn difference(&self, hi: Var, lo: Var) -> Extent {
         match [hi, lo].map(|v| self.analysis.plain(Extent::Is(v))) {
             [Extent::Lit(hi), Extent::Lit(lo)] if 0 <= lo && lo <= hi => Extent::Lit(hi - lo),
+            // An end that is negative, or beyond the array, is an error of the slice.
+            [Extent::Lit(..0), _] => Extent::Of(self.out, 0),
+            [hi, Extent::Lit(0)] => hi,
             _ => Extent::Of(self.out, 0),
         }
     }
@@ -418,10 +437,23 @@ impl ShapeAnalysis<'_> {
                 self.is(out, form.get(at.len()..).unwrap_or_default().to_vec());
             }
             op => {
+                if let Op::Slice { a, lo, hi, shape: None } = op {
+                    self.sliced(*a, (*lo, *hi), out);
+                }
                 if let Some(form) = self.form_of_result(op, &ResultForm { analysis: self, out }) {
                     self.is(out, form);
                 }
             }
+        }
+    }
+
+    /// Records whether a slice is of the entire array.
+    fn sliced(&mut self, a: Var, (lo, hi): (Var, Var), out: Var) {
+        let all =
+            self.plain(Extent::Is(lo)) == Extent::Lit(0) && self.form(a).first() == Some(&self.plain(Extent::Is(hi)));
+        match all {
+            true => _ = self.entire.insert(out, a),
+            false => _ = self.entire.remove(&out),
         }
     }
 
@@ -527,9 +559,9 @@ impl ShapeAnalysis<'_> {
         let Some(trip) = stmt.outs.last() else { return };
         if let Trip::Count(n) = ir_loop.trip {
             self.bounds.trip.insert(*trip, n);
-            // A loop with a negative trip count runs zero times, so only non-negative literals are used.
-            if let Some(Extent::Lit(n)) = self.ints.get(&n).filter(|e| matches!(e, Extent::Lit(0..))) {
-                self.ints.insert(*trip, Extent::Lit(*n));
+            // A loop with a negative trip count runs zero times, so only literals and extents are used.
+            if let Some(n @ (Extent::Lit(0..) | Extent::Of(..))) = self.ints.get(&n).copied() {
+                self.ints.insert(*trip, n);
             }
         }
         for ((v, o), form) in stmt.outs.iter().skip(carried).zip(&ir_loop.outs).zip(results.iter().skip(carried)) {
