@@ -30,6 +30,8 @@ pub(crate) mod emit_group_phases {
 pub(crate) mod emit_group_plan {
     /// The maximum number of members, so that most intermediate results stay in registers.
     pub const MEMBERS: usize = 96;
+    /// How many statements are searched for what connects members.
+    pub const WINDOW: usize = 256;
 }
 
 /// Limits of `emit::group::run`.

@@ -205,3 +205,40 @@ fn logistic_functions_of_numbers_and_their_negatives_come_together() {
     both(&p, f, &[array::floats(edges.clone()), array::floats(vec![0.0; 10])]).expect("values");
     both(&p, f, &[array::floats(edges), array::floats(vec![-0.0; 10])]).expect("values");
 }
+
+#[test]
+fn arrays_of_other_shapes_are_in_other_groups() {
+    // Two chains that no statement connects, slices that no chain reads, and rows of one matrix.
+    let text = "fn f0 f (v0: []f64, v1: []f64, v2: [][]f64, v3: i64) -> ([]f64, []f64, []f64, f64) {
+        v4: i64 = 0
+        v5: i64 = 1
+        v6: []f64, v7: []f64, v8: []f64, v9: i64 = loop for v3 carry (v0, v1, v0) (v10: i64, v11: []f64, v12: []f64, v13: []f64) {
+          v14: []f64 = mul v11 v11
+          v15: []f64 = mul v12 v12
+          v16: []f64 = slice v13 v4 v5
+          v17: []f64 = sub v11 v14
+          v18: []f64 = sub v12 v15
+          v19: i64 = dim 0 v2
+          v20: i64 = rem v10 v19
+          v21: []f64 = index v2 [v20]
+          v22: []f64 = index v2 [v4]
+          v23: []f64 = add v21 v22
+          v24: i64 = dim 0 v13
+          v25: []f64 = slice v13 v5 v24
+          v26: []f64 = mul v25 v25
+          v27: f64 = sum v26
+          v28: []f64 = mul v17 v27
+          v29: []f64 = concat v25 v16
+          return v28, v18, v29 }
+        v30: [][]f64 = mul v2 v2
+        v31: f64 = sum_all v30
+        return v6, v7, v8, v31
+      }";
+    let (p, f) = program(text);
+    for (n, m, k) in [(3, 3, 3), (1, 9, 4), (8, 2, 7), (300, 7, 5), (9, 300, 1)] {
+        let args = [array::floats(numbers(n, 0.7)), array::floats(numbers(m, 1.3)), matrix(k, 6, 0.3), Value::Int(9)];
+        both(&p, f, &args).expect("values");
+    }
+    let empty = [array::floats(vec![]), array::floats(numbers(3, 1.3)), matrix(2, 6, 0.3), Value::Int(2)];
+    both(&p, f, &empty).expect_err("a slice out of bounds");
+}

@@ -7,13 +7,15 @@
 //! members, too ([`phases`]). A group without them may end with sums and inner products of its results, in the order of
 //! [`adl_interp::ops::kernels`].
 //!
-//! The loop runs if all arrays are materialised and have fitting shapes. Otherwise the interpreter's operations run one
+//! The members of a group are connected by their operands, so that arrays of other shapes are in other groups. The loop
+//! runs if all arrays are materialised and have fitting shapes. Otherwise the interpreter's operations run one
 //! by one, with the same results and errors. A symbolic zero that is only added to is read as -0, which is exact.
 
 mod check;
 mod phases;
 mod plan;
 mod run;
+mod shape_classes;
 
 pub(super) use run::CHUNK;
 

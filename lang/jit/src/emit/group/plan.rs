@@ -2,6 +2,7 @@
 
 use super::super::{Emit, Scope, is_ref};
 use super::phases::Phases;
+use super::shape_classes::ShapeClasses;
 use super::{Member, is_plain, member};
 use crate::limits::emit_group_plan::MEMBERS;
 use adl_interp::ir::live::NEVER;
@@ -55,6 +56,9 @@ struct Search<'a, 'e, 'a1, 'j, 'f> {
     e: &'e Emit<'a1, 'j, 'f>,
     sc: &'a Scope<'a>,
     g: Group,
+    classes: ShapeClasses,
+    /// The class of the first member.
+    class: Option<Var>,
     /// Results of members, except updated arrays.
     inside: HashSet<Var>,
     /// The variable of each updated array after each update, and whether the update was of a slice.
@@ -66,7 +70,10 @@ struct Search<'a, 'e, 'a1, 'j, 'f> {
 impl Emit<'_, '_, '_> {
     /// The group that starts at a statement.
     pub(super) fn find_group(&self, block: &Block, at: u32, sc: &Scope) -> Option<Group> {
-        let (_, rank) = member(self.f, &block.stmts[at as usize])?;
+        let stmts = &block.stmts[at as usize..];
+        let (first, rank) = member(self.f, &stmts[0])?;
+        let classes = ShapeClasses::of(self.f, stmts);
+        let class = classes.class(&first, &stmts[0]);
         let group = Group {
             members: Vec::new(),
             before: Vec::new(),
@@ -80,7 +87,8 @@ impl Emit<'_, '_, '_> {
             released: Vec::new(),
             phases: Phases::default(),
         };
-        let mut s = Search { e: self, sc, g: group, inside: HashSet::new(), changed: Vec::new(), read: HashSet::new() };
+        let (inside, read) = (HashSet::new(), HashSet::new());
+        let mut s = Search { e: self, sc, g: group, classes, class, inside, changed: Vec::new(), read };
         for i in at..block.stmts.len() as u32 {
             let stmt = &block.stmts[i as usize];
             if s.g.members.len() >= MEMBERS || !(s.join(stmt, i) || s.goes_before(stmt, i)) {
@@ -112,6 +120,7 @@ impl Search<'_, '_, '_, '_, '_> {
         };
         if late
             || rank != self.g.rank
+            || self.classes.class(&candidate, s) != self.class
             || own_base
             || arrays.iter().any(is_changed)
             || !self.may_change(&candidate, (out, &arrays), at)
@@ -174,6 +183,8 @@ impl Search<'_, '_, '_, '_, '_> {
             | Op::Select(..)
             | Op::Convert(..)
             | Op::Index { .. } => stmt.outs.iter().chain(&stmt.lin_outs).all(scalar),
+            // A part of an array that no member of the group reads.
+            Op::Slice { .. } => true,
             _ => false,
         };
         let mut free = simple;
