@@ -5,18 +5,22 @@
 //! loop runs zero times, it takes zero elements. So a loop inside of a loop over the first `k` rows of a matrix
 //! does not copy these in each iteration.
 
+mod int_bounds;
+
 use crate::shapes::symbolic_zeros;
 use adl_ir::rewrite::{is_pure, never_fails};
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Trip, Ty, Var, Zeros};
+use int_bounds::IntBounds;
 use std::collections::HashSet;
 
 /// Moves invariant statements out of loops, as far as possible. `safe`: results of `index` statements that cannot fail.
 /// `arrays`: whether arguments may be symbolic zeros, which have no extents.
 pub fn hoist(f: &mut Function, safe: &HashSet<Var>, arrays: Zeros) {
     let absent = symbolic_zeros(f);
-    let mut body = std::mem::take(&mut f.body);
+    let ints = IntBounds::of(f);
     let mut zeros = HashSet::new();
-    block(f, &mut body, &Hoistable { safe, arrays, absent: &absent }, &mut zeros);
+    let mut body = std::mem::take(&mut f.body);
+    block(f, &mut body, &Hoistable { safe, arrays, absent: &absent, ints }, (&mut zeros, &mut Vec::new()));
     f.body = body;
 }
 
@@ -26,11 +30,14 @@ struct Hoistable<'a> {
     arrays: Zeros,
     /// Arrays that may be symbolic zeros made by the function itself.
     absent: &'a HashSet<Var>,
+    ints: IntBounds,
 }
 
 impl Hoistable<'_> {
-    fn cannot_fail(&self, f: &Function, s: &Stmt) -> bool {
+    /// Inside of loops with the trip counts `around`.
+    fn cannot_fail(&self, f: &Function, s: &Stmt, around: &[Var]) -> bool {
         is_pure(&s.op) && never_fails(f, &s.op)
+            || self.ints.succeeds(&s.op, around)
             || matches!(s.op, Op::Index { .. }) && s.outs.iter().all(|v| self.safe.contains(v))
     }
 
@@ -45,21 +52,33 @@ impl Hoistable<'_> {
     }
 }
 
-/// `zeros`: Ints that are known to be 0.
-fn block(func: &mut Function, body: &mut Block, hoistable: &Hoistable<'_>, zeros: &mut HashSet<Var>) {
+/// `zeros`: Ints that are known to be 0. `around`: the trip counts of the loops around the block.
+fn block(
+    func: &mut Function,
+    body: &mut Block,
+    hoistable: &Hoistable<'_>,
+    (zeros, around): (&mut HashSet<Var>, &mut Vec<Var>),
+) {
     let mut out = Vec::with_capacity(body.stmts.len());
     for mut stmt in std::mem::take(&mut body.stmts) {
         if let Op::Lit(Lit::I64(0)) = stmt.op {
             zeros.extend(&stmt.outs);
         }
-        for part in stmt.op.blocks_mut() {
-            block(func, part, hoistable, zeros);
+        let outside = around.len();
+        if let Op::Loop(l) = &stmt.op
+            && let Trip::Count(n) = l.trip
+        {
+            around.push(n);
         }
+        for part in stmt.op.blocks_mut() {
+            block(func, part, hoistable, (&mut *zeros, &mut *around));
+        }
+        around.truncate(outside);
         if let Op::Loop(l) = &mut stmt.op {
             if let Trip::While(c) = &mut l.trip {
-                out.extend(invariant(func, c, hoistable));
+                out.extend(invariant(func, c, hoistable, around));
             }
-            out.extend(invariant(func, &mut l.body, hoistable));
+            out.extend(invariant(func, &mut l.body, hoistable, around));
             if let Trip::Count(n) = l.trip {
                 first_elements(func, &mut l.body, n, zeros, &mut out);
             }
@@ -96,10 +115,10 @@ fn first_elements(f: &mut Function, block: &mut Block, count: Var, zeros: &HashS
 }
 
 /// Removes from a loop's body the statements that depend on nothing bound in it, and returns them.
-fn invariant(f: &Function, b: &mut Block, hoistable: &Hoistable<'_>) -> Vec<Stmt> {
+fn invariant(f: &Function, b: &mut Block, hoistable: &Hoistable<'_>, around: &[Var]) -> Vec<Stmt> {
     let mut moved = Vec::new();
-    let cannot_fail = |s: &Stmt| hoistable.cannot_fail(f, s);
-    let free = |s: &Stmt| hoistable.cannot_fail(f, s) && hoistable.costs_nothing(&s.op);
+    let cannot_fail = |s: &Stmt| hoistable.cannot_fail(f, s, around);
+    let free = |s: &Stmt| cannot_fail(s) && hoistable.costs_nothing(&s.op);
     hoist_invariant(f, b, &mut HashSet::new(), (&cannot_fail, &free), &mut moved);
     moved
 }

@@ -78,6 +78,16 @@ pub(crate) mod diagonals {
     pub const SMALL: i64 = 1 << 50;
 }
 
+/// Limits of `hoist`.
+pub(crate) mod hoist {
+    /// Bits of an extent: no memory holds more elements.
+    pub const EXTENT_BITS: u32 = 47;
+    /// Bits of an index or a trip count: no run makes more iterations.
+    pub const LOOP_BITS: u32 = 50;
+    /// How many definitions of operands are followed.
+    pub const DEEPEST: u32 = 8;
+}
+
 /// Limits of `index_splitting`.
 pub(crate) mod index_splitting {
     /// Trip count of the interior from which the split loop is used.

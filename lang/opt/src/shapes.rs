@@ -26,9 +26,9 @@ use std::collections::{HashMap, HashSet};
 
 pub use zero_arguments::receivers;
 
-/// Largest rank for which the shape of an array is written out element by element if it is also the shape of
-/// another array.
-const WRITTEN: usize = 1;
+/// Largest rank for which the shape of an array is written out element by element. Reverse mode then knows that it has the
+/// extents of loops; with more axes, `shape` of another array is cheaper.
+const WRITTEN: usize = 2;
 
 /// The extent of an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
