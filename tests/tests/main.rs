@@ -32,6 +32,7 @@ mod hot;
 mod interrupts;
 mod late_functions;
 mod lints;
+mod module_in_python;
 mod operators;
 mod plans;
 mod plots;

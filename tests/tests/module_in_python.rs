@@ -1,8 +1,6 @@
 //! The module in Python: a wheel of the library that cargo has just built, in environments below `target/`, and pytest, on the
 //! newest Python there is and on 3.9. Without Python it prints one line.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,11 +18,12 @@ fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
+/// The directory of the package for Python.
 fn home() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+    adl_tests::root().join("python")
 }
 
-/// The library, beside this test's binary.
+/// The library, which cargo has put beside this test's binary, because the module is a dependency of it.
 fn library() -> PathBuf {
     let built = std::env::current_exe().unwrap();
     let dir = built.parent().unwrap();
