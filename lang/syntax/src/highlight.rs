@@ -147,32 +147,3 @@ impl TypeTracker {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn classes() {
-        let text = "type T = A Float\nlet f (x : [n]Float) : M.T = Some x -- no\ntest \"a\" = f\"{x}\" == 'b";
-        let found: Vec<(&str, Class)> = tokens(text).into_iter().map(|(r, c)| (&text[r], c)).collect();
-        use Class::*;
-        for pair in [
-            ("type", Keyword),
-            ("T", Type),
-            ("A", Constructor),
-            ("Float", Type),
-            ("f", Name),
-            ("[", Bracket),
-            ("M", Type),
-            ("Some", Constructor),
-            ("-- no", Comment),
-            ("test", Keyword),
-            ("\"a\"", String),
-            ("==", Operator),
-            ("\"", String),
-        ] {
-            assert!(found.contains(&pair), "{pair:?} in {found:?}");
-        }
-    }
-}

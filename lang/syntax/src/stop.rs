@@ -37,20 +37,3 @@ pub fn poll() {
         resume_unwind(Box::new(Stopped));
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_flag_ends_parsing_while_somebody_listens() {
-        let flag = Arc::new(AtomicBool::new(true));
-        let parse = || crate::parse(crate::span::FileId::default(), "let x = 1").0.items.len();
-        let stopped = std::panic::catch_unwind(|| {
-            let _listening = listen(flag);
-            parse()
-        });
-        assert!(stopped.is_err_and(|e| e.is::<Stopped>()));
-        assert_eq!(parse(), 1);
-    }
-}

@@ -8,8 +8,12 @@ static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod cases;
 mod common;
+mod completeness;
+mod explain;
+mod field_order;
 mod format;
 mod fuzz;
+mod names;
 mod parsing;
 mod render;
 mod samples;

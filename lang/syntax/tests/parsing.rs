@@ -2,7 +2,10 @@
 
 use adl_syntax::ast::*;
 use adl_syntax::span::FileId;
+use adl_syntax::stop::{Stopped, listen};
 use adl_syntax::{Completeness, completeness, parse};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 fn ok(text: &str) -> Program {
     let (p, d) = parse(FileId(0), text);
@@ -136,4 +139,16 @@ fn an_index_that_is_missing_before_a_comma_is_an_error() {
         let (_, diagnostics) = parse(FileId(0), text);
         assert_eq!(diagnostics.iter().filter(|d| d.code == "E0112").count(), errors, "{text}");
     }
+}
+
+#[test]
+fn a_flag_ends_parsing_while_somebody_listens() {
+    let flag = Arc::new(AtomicBool::new(true));
+    let parse = || parse(FileId(0), "let x = 1").0.items.len();
+    let stopped = std::panic::catch_unwind(|| {
+        let _listening = listen(flag);
+        parse()
+    });
+    assert!(stopped.is_err_and(|e| e.is::<Stopped>()));
+    assert_eq!(parse(), 1);
 }
