@@ -52,7 +52,7 @@ fn check(p: Prim) -> Check {
             | Bin::Min
             | Bin::Max,
         ) => Binary,
-        // Only derivatives contain them; the unit tests of their rows differentiate them.
+        // Only derivatives contain them; the tests of their rows differentiate them.
         P::Bin(Bin::LeIndicator | Bin::ScaleTangent) => Discrete,
         P::Number(NumberFn::PowInt) => At(&[
             ("Float", "x ^ 3 + x ^ 2 + x ^ 1 + x ^ 0", SMALL),

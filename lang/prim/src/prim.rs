@@ -160,18 +160,3 @@ impl Prim {
         matches!(self, Prim::Io(_)) || matches!(self, Prim::Comm(p) if p.sends())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::row::Typing;
-
-    #[test]
-    fn every_type_text_parses() {
-        for p in Prim::ALL {
-            let (Typing::Scheme(t) | Typing::Elementwise(t) | Typing::Special(t)) = p.row().typing;
-            assert!(adl_syntax::parse_signature(t).is_ok(), "{p:?}: {t}");
-            assert_eq!(Prim::by_name(p.name()), Some(*p));
-        }
-    }
-}

@@ -2,8 +2,6 @@
 //! functions of [`adl_prim::elementary`]. For each, `bits.txt` has a checksum of its values at fixed arguments;
 //! `UPDATE=1` rewrites it. A change of one bit is a change of results that users see.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
 use adl_prim::scalar::Native;
 use adl_prim::{Bin, Un};
 use std::path::Path;
