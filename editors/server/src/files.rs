@@ -138,18 +138,3 @@ pub fn sources(root: &Path) -> Vec<PathBuf> {
     out.sort_unstable();
     out
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_and_paths() {
-        for path in ["/a/b c/ü.adl", "/x/100%.adl"] {
-            assert_eq!(path_of(&uri_of(Path::new(path)).unwrap()).unwrap(), Path::new(path));
-        }
-        let odd = Uri::from_str("file:///c%3A/a/../b.adl").unwrap();
-        assert_eq!(path_of(&odd).unwrap(), Path::new("c:/b.adl"));
-        assert!(path_of(&Uri::from_str("untitled:1").unwrap()).is_none());
-    }
-}

@@ -28,7 +28,7 @@ struct Queue {
 pub struct Inbox {
     queue: Arc<(Mutex<Queue>, Condvar)>,
     /// Stops the session.
-    interrupt: Arc<AtomicBool>,
+    pub interrupt: Arc<AtomicBool>,
 }
 
 impl Inbox {
@@ -48,7 +48,8 @@ impl Inbox {
         self.queue.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, message: Message) {
+    /// Takes a message of the editor, which may cancel what is under way.
+    pub fn add(&self, message: Message) {
         let mut queue = self.lock();
         if let Message::Notification(n) = &message {
             let cancelled = (n.method == "$/cancelRequest").then(|| id_of(&n.params["id"])).flatten();
@@ -112,31 +113,5 @@ fn id_of(id: &serde_json::Value) -> Option<RequestId> {
         serde_json::Value::Number(n) => Some(RequestId::from(i32::try_from(n.as_i64()?).ok()?)),
         serde_json::Value::String(s) => Some(RequestId::from(s.clone())),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lsp_server::{Notification, Request};
-    use serde_json::json;
-
-    fn cancel(id: serde_json::Value) -> Message {
-        Message::Notification(Notification::new("$/cancelRequest".to_owned(), json!({"id": id})))
-    }
-
-    #[test]
-    fn what_is_cancelled_is_interrupted_or_not_begun() {
-        let inbox = Inbox::default();
-        inbox.add(Message::Request(Request::new(RequestId::from(1), "x".to_owned(), json!({}))));
-        inbox.add(cancel(json!("other")));
-        assert!(!inbox.is_cancelled(&RequestId::from(1)));
-        inbox.add(cancel(json!(1)));
-        assert!(inbox.is_cancelled(&RequestId::from(1)) && !inbox.interrupt.load(Ordering::Relaxed));
-        assert!(inbox.answering(&RequestId::from(2), || inbox.add(cancel(json!(2)))).1);
-        let change = || Message::Notification(Notification::new("textDocument/didChange".to_owned(), json!({})));
-        assert!(!inbox.answering(&RequestId::from(3), || inbox.add(change())).1, "an answer is finished");
-        assert!(inbox.between(|| inbox.add(change())).1);
-        assert!(!inbox.between(|| ()).1, "an interrupt does not reach the next work");
     }
 }

@@ -34,6 +34,15 @@ pub use server::serve;
 
 use lsp_server::Connection;
 
+/// What the tests of the crate use beside its interface.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::files::{path_of, uri_of};
+    pub use crate::inbox::Inbox;
+    pub use crate::text::{Encoding, Text};
+    pub use crate::views::{in_comment, in_table};
+}
+
 /// Serves an editor over standard input and output until it ends the session. `adl` is how this program is started.
 ///
 /// # Errors

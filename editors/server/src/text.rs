@@ -108,37 +108,3 @@ impl Text {
         now
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn positions_count_units_of_the_editor() {
-        let text = "a = \"αβ𝄞\"\nx";
-        for (encoding, columns) in [(Encoding::Utf16, 10), (Encoding::Utf8, 14)] {
-            let t = Text::new(text.to_owned(), encoding);
-            let end = t.position(text.find('\n').unwrap());
-            assert_eq!((end.line, end.character), (0, columns));
-            for (at, _) in text.char_indices() {
-                assert_eq!(t.offset(t.position(at)), at);
-            }
-            assert_eq!(t.offset(Position { line: 0, character: 99 }), text.find('\n').unwrap());
-            assert_eq!(t.offset(Position { line: 9, character: 0 }), text.len());
-        }
-    }
-
-    #[test]
-    fn changes_apply_in_order() {
-        let at = |l, c| Position { line: l, character: c };
-        let change = |from, to, text: &str| TextDocumentContentChangeEvent {
-            range: Some(Range { start: from, end: to }),
-            range_length: None,
-            text: text.to_owned(),
-        };
-        let t = Text::new("one\ntwo\n".to_owned(), Encoding::Utf16);
-        let now = t.changed(vec![change(at(0, 3), at(1, 0), ""), change(at(0, 0), at(0, 1), "O\n")]);
-        assert_eq!(now.text, "O\nnetwo\n");
-        assert_eq!(now.range_of(2..4), Range { start: at(1, 0), end: at(1, 2) });
-    }
-}

@@ -60,7 +60,7 @@ impl Views {
 }
 
 /// The line number in the comment at the end of a line of IR.
-fn in_comment(line: &str) -> Option<(std::ops::Range<u32>, u32)> {
+pub fn in_comment(line: &str) -> Option<(std::ops::Range<u32>, u32)> {
     let at = line.rfind(COMMENT)?;
     let number = line[at + COMMENT.len()..].trim_end().parse().ok()?;
     let units = |text: &str| text.encode_utf16().count() as u32;
@@ -68,7 +68,7 @@ fn in_comment(line: &str) -> Option<(std::ops::Range<u32>, u32)> {
 }
 
 /// The line number in the second column of a table of residuals. The first column is a number, too.
-fn in_table(line: &str) -> Option<(std::ops::Range<u32>, u32)> {
+pub fn in_table(line: &str) -> Option<(std::ops::Range<u32>, u32)> {
     let id = line.trim_start();
     let (first, rest) = id.split_once(' ')?;
     let _: u32 = first.parse().ok()?;
@@ -108,19 +108,5 @@ impl View {
             let start = Position { line: number.saturating_sub(1), character: 0 };
             json!({"uri": self.of, "range": {"start": start, "end": start}})
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_lines() {
-        assert_eq!(in_comment("  v1: f64 = sin v0  -- line 12"), Some((20..30, 12)));
-        assert_eq!(in_comment("  λ_1: f64 = sin v0"), None);
-        assert_eq!(in_table(" 3     7  sin y           Float × 10"), Some((7..8, 7)));
-        assert_eq!(in_table(" 0        (argument)      [2]Float"), None);
-        assert_eq!(in_table("1  revolve 8        32 B"), None);
     }
 }

@@ -8,5 +8,7 @@ static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod client;
 mod edits;
+mod inbox;
 mod requests;
+mod texts;
 mod tree_sitter;

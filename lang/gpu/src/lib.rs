@@ -109,3 +109,11 @@ pub use array::{Array, Data, Operand, Scalar};
 pub use error::{Check, Error, Fault, Res};
 pub use memory::{Buffer, Memory};
 pub use queue::{Bound, Gpu, Kernel, Work};
+
+/// What the tests of the crate use beside its interface.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::cache::{opened, sealed};
+    pub use crate::shader::{ARITHMETIC, DECORATE, NO_CONTRACTION, instructions, spirv};
+    pub use crate::wgsl::windows::calls;
+}

@@ -13,15 +13,20 @@
 use crate::error::{Error, Res};
 use naga::back::spv;
 
-const DECORATE: u32 = 71;
-const NO_CONTRACTION: u32 = 42;
+/// The opcode of a decoration.
+pub const DECORATE: u32 = 71;
+/// The decoration of exact arithmetic.
+pub const NO_CONTRACTION: u32 = 42;
 
 /// The opcodes of instructions to decorate: negation, addition, subtraction, multiplication, division, remainders, and
 /// vector times scalar.
-const ARITHMETIC: [u32; 8] = [127, 129, 131, 133, 136, 140, 141, 142];
+pub const ARITHMETIC: [u32; 8] = [127, 129, 131, 133, 136, 140, 141, 142];
 
 /// Validates the text and generates SPIR-V with exact arithmetic.
-pub(crate) fn spirv(text: &str) -> Res<Vec<u32>> {
+///
+/// # Errors
+/// The text is not valid, or has what drivers compute wrongly.
+pub fn spirv(text: &str) -> Res<Vec<u32>> {
     let refused = |why: String| Error::Refused(format!("{why}\n{}", numbered(text)));
     let module = naga::front::wgsl::parse_str(text).map_err(|e| refused(e.emit_to_string(text)))?;
     let caps = naga::valid::Capabilities::FLOAT64
@@ -78,7 +83,7 @@ fn numbered(text: &str) -> String {
 }
 
 /// The instructions of a module: word offset, opcode, and length in words.
-fn instructions(words: &[u32]) -> impl Iterator<Item = (usize, u32, usize)> + '_ {
+pub fn instructions(words: &[u32]) -> impl Iterator<Item = (usize, u32, usize)> + '_ {
     let mut at = 5;
     std::iter::from_fn(move || {
         let first = *words.get(at)?;
@@ -124,40 +129,4 @@ pub(crate) fn module(device: &wgpu::Device, text: &str, passthrough: bool) -> Re
     // SAFETY: the words are a module that the validator accepts, with added decorations that only restrict the
     // compiler. The generated kernels access their bindings within bounds only.
     Ok(unsafe { device.create_shader_module_passthrough(desc) })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn text(body: &str) -> String {
-        format!(
-            "@group(0) @binding(0) var<storage, read_write> a: array<f64>;\n@compute @workgroup_size(1) fn main() {{ {body} }}"
-        )
-    }
-
-    #[test]
-    fn every_operation_on_floats_is_decorated() {
-        let words = spirv(&text("a[0] = -(a[1] + a[2] * a[3]) / a[4] - a[5];")).unwrap();
-        let count = |wanted: &[u32]| instructions(&words).filter(|(_, op, _)| wanted.contains(op)).count();
-        assert_eq!(count(&ARITHMETIC), 5);
-        let marks =
-            instructions(&words).filter(|(at, op, _)| *op == DECORATE && words[at + 2] == NO_CONTRACTION).count();
-        assert_eq!(marks, 5);
-    }
-
-    #[test]
-    fn bools_in_work_group_memory_are_refused() {
-        let e = spirv(&format!("var<workgroup> s: array<bool, 4>;\n{}", text("s[0] = a[1] > a[2];")));
-        assert!(e.unwrap_err().to_string().contains("which drivers may pack"));
-    }
-
-    #[test]
-    fn built_in_functions_of_f64_are_refused() {
-        for f in ["exp(a[1])", "sqrt(a[1])", "floor(a[1])", "min(a[1], a[2])", "abs(a[1])", "fma(a[1], a[2], a[3])"] {
-            let e = spirv(&text(&format!("a[0] = {f};"))).unwrap_err().to_string();
-            assert!(e.contains("not one of ours"), "{e}");
-        }
-        assert!(spirv(&text("a[0] = f64(sqrt(f32(a[1]))) + a[2];")).is_ok());
-    }
 }

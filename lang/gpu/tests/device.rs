@@ -2,6 +2,7 @@
 
 use crate::common;
 
+use adl_gpu::internals::{opened, sealed};
 use adl_gpu::{Array, Bound, Check, Data, Error, Fault, Gpu, Kernel};
 
 const ADD_ONE: &str = "
@@ -138,4 +139,16 @@ fn large_buffers_are_copied_whole() {
     let buffer = gpu.copy(&a.buffer, a.bytes()).unwrap();
     let Data::Word(copied) = gpu.read(&Array { buffer, ..a }).unwrap() else { panic!("not words") };
     assert_eq!(copied, words);
+}
+
+#[test]
+fn bytes_that_were_changed_are_not_taken() {
+    let blob = sealed(&[1, 2, 3]);
+    assert_eq!(opened(&blob), Some([1, 2, 3].as_slice()));
+    for i in 0..blob.len() {
+        let mut bad = blob.clone();
+        bad[i] ^= 4;
+        assert_eq!(opened(&bad), None);
+        assert_eq!(opened(&blob[..i]), None);
+    }
 }

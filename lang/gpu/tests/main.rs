@@ -16,4 +16,5 @@ mod generated;
 mod made;
 mod math;
 mod programs;
+mod shader;
 mod windows;

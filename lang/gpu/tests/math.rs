@@ -2,6 +2,7 @@
 
 use crate::common;
 
+use adl_gpu::random::philox;
 use adl_gpu::{Data, Gpu};
 use adl_prim::scalar::Gpu as OnGpu;
 use adl_prim::{Bin, Cmp, Un};
@@ -327,4 +328,14 @@ fn comparisons_know_nan() {
         let want = xs.iter().zip(&ys).map(|(x, y)| cmp.holds(x.partial_cmp(y))).collect();
         assert!(got[0] == Data::Bool(want), "{name}");
     }
+}
+
+/// Known answers published with Random123 (Salmon et al., 2011).
+#[test]
+fn philox_known_answers() {
+    assert_eq!(philox([0; 4], [0; 2]), [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]);
+    assert_eq!(
+        philox([0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344], [0xa4093822, 0x299f31d0]),
+        [0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1]
+    );
 }

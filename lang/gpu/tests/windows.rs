@@ -3,8 +3,10 @@
 use crate::common;
 
 use adl_gpu::index::{self, ByIndex};
+use adl_gpu::internals::calls;
 use adl_gpu::{Array, Data, Error, Gpu, Res, data_movement, gemm, soac, sort};
 use common::{Rng, program, same};
+use std::collections::BTreeSet;
 
 /// The size of a binding in bytes.
 const BYTES: u64 = 64 * 1024;
@@ -137,4 +139,20 @@ fn more_bindings_than_there_are_are_refused() {
     let gpu = common::gpu().with_binding_size(BYTES).with_binding_count(8);
     let a = on(&gpu, &floats(1, 200_000), &[400, 500]);
     assert!(matches!(data_movement::transpose(&gpu, &a), Err(Error::Unsupported(_))));
+}
+
+#[test]
+fn uses_become_calls() {
+    let (mut out, mut used) = (String::new(), BTreeSet::new());
+    calls(
+        "let x = a3[a3[i] + b[j]] == a33[k]; if f { a3[k[0]] = a3[1u] + y; } atomicMax(&a3[at + 1u], a3[2u]);",
+        "a3",
+        &mut out,
+        &mut used,
+    );
+    assert_eq!(
+        out,
+        "let x = a3_get(a3_get(i) + b[j]) == a33[k]; if f { a3_set(k[0], a3_get(1u) + y); } a3_atomicMax(at + 1u, a3_get(2u));"
+    );
+    assert_eq!(used.into_iter().collect::<Vec<_>>(), ["atomicMax", "get", "set"]);
 }

@@ -10,6 +10,7 @@ mod builder;
 mod cost;
 mod eval;
 mod property;
+mod rewrite;
 mod rows;
 mod text;
 #[path = "common/variants.rs"]

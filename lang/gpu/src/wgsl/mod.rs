@@ -17,7 +17,7 @@ pub(crate) mod deferred_arrays;
 mod ops;
 pub mod scalar;
 mod text;
-mod windows;
+pub mod windows;
 
 use bindings::Slot;
 pub(crate) use bindings::{FinishedKernel, MOST, ORIGIN};

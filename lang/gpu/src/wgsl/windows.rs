@@ -54,7 +54,7 @@ pub(super) fn seen(text: &str, slot: usize, (ty, each): (&str, usize), windows: 
 }
 
 /// Replaces accesses to an array by calls, and records which functions are called.
-fn calls(text: &str, array: &str, out: &mut String, used: &mut BTreeSet<String>) {
+pub fn calls(text: &str, array: &str, out: &mut String, used: &mut BTreeSet<String>) {
     let mut rest = text;
     while let Some((at, index, after)) = next_use(rest, array) {
         let before = &rest[..at];
@@ -97,25 +97,4 @@ fn next_use<'a>(text: &'a str, array: &str) -> Option<(usize, &'a str, &'a str)>
         depth == 0
     });
     end.map(|(end, _)| (at, &inner[..end], &inner[end + 1..]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn uses_become_calls() {
-        let (mut out, mut used) = (String::new(), BTreeSet::new());
-        calls(
-            "let x = a3[a3[i] + b[j]] == a33[k]; if f { a3[k[0]] = a3[1u] + y; } atomicMax(&a3[at + 1u], a3[2u]);",
-            "a3",
-            &mut out,
-            &mut used,
-        );
-        assert_eq!(
-            out,
-            "let x = a3_get(a3_get(i) + b[j]) == a33[k]; if f { a3_set(k[0], a3_get(1u) + y); } a3_atomicMax(at + 1u, a3_get(2u));"
-        );
-        assert_eq!(used.into_iter().collect::<Vec<_>>(), ["atomicMax", "get", "set"]);
-    }
 }
