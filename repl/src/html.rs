@@ -195,7 +195,7 @@ fn entry(doc_entry: &DocEntry) -> String {
 }
 
 /// A name as an anchor.
-fn anchor(name: &str) -> String {
+pub fn anchor(name: &str) -> String {
     name.chars()
         .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c.to_string() } else { format!("-{:x}", c as u32) })
         .collect()
@@ -213,7 +213,7 @@ fn prose(text: &str) -> String {
 }
 
 /// Converts text with `code` in it.
-fn inline(text: &str) -> String {
+pub fn inline(text: &str) -> String {
     let mut parts = text.split('`');
     let mut out = escape(parts.next().unwrap_or(""));
     let mut inside = true;
@@ -222,16 +222,4 @@ fn inline(text: &str) -> String {
         inside = !inside;
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_is_escaped_and_marked() {
-        assert_eq!(inline("a < `b > c` & d"), "a &lt; <code>b &gt; c</code> &amp; d");
-        assert_eq!(code("let x = 1"), "<span class=\"k\">let</span> x = <span class=\"n\">1</span>");
-        assert_eq!(anchor("x'"), "x-27");
-    }
 }

@@ -15,6 +15,25 @@ mod notebook_ranks;
 mod rank_watch;
 mod ranks;
 
+/// What the tests of the crate use beside its interface.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::commands::fmt::diff;
+    pub use crate::commands::measure::duration;
+    pub use crate::commands::stored::compared;
+    pub use crate::host::bar_text;
+    pub use crate::html::{anchor, inline};
+    pub use crate::interactive::assistant::{brackets_at, candidates, coloured, wanted};
+    pub use crate::interactive::history::{HEAD, MOST, append, shorten};
+    pub use crate::interactive::menu::{Menu, MenuKey, keys};
+    pub use crate::interactive::paste::entries as pasted;
+    pub use crate::interactive::piped::{NextInput, belongs_to_entry};
+    pub use crate::interactive::signature::line as signature;
+    pub use crate::interactive::value_colours::{marked, odd};
+    pub use crate::memory::{MemoryLimits, MemoryUse, groups};
+    pub use crate::ranks::{difference, without_ranks};
+}
+
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::IsTerminal;
 use std::sync::OnceLock;

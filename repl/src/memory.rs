@@ -91,23 +91,24 @@ fn grant(bytes: u64) -> Result<(), Shortage> {
 }
 
 /// The memory of the process in bytes.
-struct MemoryUse {
-    resident: u64,
+pub struct MemoryUse {
+    /// What it holds.
+    pub resident: u64,
     /// Its address space.
-    address: u64,
+    pub address: u64,
 }
 
 /// The limits in bytes.
 #[derive(Default)]
-struct MemoryLimits {
+pub struct MemoryLimits {
     /// The limit given by `--memory`.
-    asked: Option<u64>,
+    pub asked: Option<u64>,
     /// The limit of the address space (`ulimit -v`).
-    address: Option<u64>,
+    pub address: Option<u64>,
     /// The limits of the control groups that contain the process, each with its current usage.
-    groups: Vec<(u64, u64)>,
+    pub groups: Vec<(u64, u64)>,
     /// The total and the free memory of the machine.
-    machine: Option<(u64, u64)>,
+    pub machine: Option<(u64, u64)>,
 }
 
 impl MemoryUse {
@@ -133,7 +134,7 @@ impl MemoryLimits {
     }
 
     /// The remaining bytes under the hard limits, which are checked before an allocation.
-    fn hard(&self, held: &MemoryUse) -> Shortage {
+    pub fn hard(&self, held: &MemoryUse) -> Shortage {
         let of = |limit: u64, used: u64| Shortage { free: limit.saturating_sub(used), limit };
         let asked = self.asked.map(|limit| of(limit, held.resident));
         let address = self.address.map(|limit| of(limit, held.address));
@@ -147,7 +148,7 @@ impl MemoryLimits {
     }
 
     /// The bytes that a run may still allocate; 0 if it must end.
-    fn left(&self, held: &MemoryUse) -> u64 {
+    pub fn left(&self, held: &MemoryUse) -> u64 {
         let address = self.address.map(|limit| limit.saturating_sub(held.address));
         if let Some(limit) = self.asked {
             return limit.saturating_sub(held.resident).min(address.unwrap_or(u64::MAX));
@@ -183,7 +184,7 @@ fn machine() -> Option<(u64, u64)> {
 
 /// The limits and usage of the control groups of a process, including parent groups. `text`: the contents of
 /// `/proc/self/cgroup`.
-fn groups(root: &Path, text: &str) -> Vec<(u64, u64)> {
+pub fn groups(root: &Path, text: &str) -> Vec<(u64, u64)> {
     let mut out = Vec::new();
     for line in text.lines() {
         // The format is hierarchy:controllers:path. In cgroup v2 the hierarchy is 0 and there are no controllers.
@@ -209,46 +210,4 @@ fn groups(root: &Path, text: &str) -> Vec<(u64, u64)> {
         }
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn limits_of_groups_and_of_those_around_them() {
-        let root = std::env::temp_dir().join(format!("adl-groups-{}", std::process::id()));
-        let file = |name: &str, text: &str| {
-            let path = root.join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
-        file("a/memory.max", "1000\n");
-        file("a/memory.current", "900\n");
-        file("a/memory.stat", "anon 500\ninactive_file 300\n");
-        file("a/b/memory.max", "max\n");
-        file("memory/job/memory.limit_in_bytes", "5000\n");
-        file("memory/job/memory.usage_in_bytes", "10\n");
-        file("memory/memory.limit_in_bytes", "9223372036854771712\n");
-        assert_eq!(groups(&root, "0::/a/b\n"), [(1000, 600)]);
-        assert_eq!(groups(&root, "3:cpu:/x\n2:memory,hugetlb:/job\n"), [(5000, 10)]);
-        assert_eq!(groups(&root, "0::/\n"), []);
-        let _ = std::fs::remove_dir_all(&root);
-    }
-
-    #[test]
-    fn the_least_limit_counts() {
-        let held = MemoryUse { resident: 100, address: 300 };
-        let bounds =
-            |asked, address| MemoryLimits { asked, address, groups: vec![(3200, 3000)], machine: Some((3200, 3000)) };
-        assert_eq!(bounds(None, None).hard(&held).free, 100);
-        assert_eq!(bounds(Some(150), Some(400)).hard(&held).free, 50);
-        assert_eq!(bounds(Some(900), Some(310)).hard(&held).free, 10);
-        assert_eq!(bounds(Some(90), None).left(&held), 0);
-        assert_eq!(bounds(None, Some(320)).left(&held), 20);
-        // The group is full, but mostly because of other processes.
-        assert!(bounds(None, None).left(&held) > 0);
-        assert_eq!(bounds(None, None).left(&MemoryUse { resident: 3000, address: 3000 }), 100);
-        assert_eq!(MemoryLimits::default().hard(&held).free, u64::MAX);
-    }
 }

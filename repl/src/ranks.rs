@@ -105,7 +105,7 @@ fn replace(_: Command) -> String {
 }
 
 /// The words of a command line without `--ranks N` or `--ranks=N`.
-fn without_ranks(words: &[String]) -> Vec<String> {
+pub fn without_ranks(words: &[String]) -> Vec<String> {
     let (mut out, mut skip) = (Vec::new(), false);
     for w in words {
         if !std::mem::take(&mut skip) {
@@ -293,7 +293,7 @@ pub fn agree(group: &Group, global: &Global, device: &str) -> Result<(), Box<Dia
 }
 
 /// The first line in which the texts of ranks differ.
-fn difference(names: &[&str], all: &[Vec<u8>]) -> Option<String> {
+pub fn difference(names: &[&str], all: &[Vec<u8>]) -> Option<String> {
     let texts: Vec<_> = all.iter().map(|m| String::from_utf8_lossy(m)).collect();
     let line = |rank: usize, k: usize| texts[rank].lines().nth(k).unwrap_or_default();
     names.iter().enumerate().find_map(|(k, name)| {
@@ -549,28 +549,4 @@ pub fn end_without(group: &Group, report: impl FnOnce() -> u8) -> u8 {
 /// Whether an error is found before anything runs.
 fn is_static(d: &Diagnostic) -> bool {
     d.code.strip_prefix('E').and_then(|n| n.parse::<u32>().ok()).is_some_and(|n| n < 700)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{difference, without_ranks};
-
-    #[test]
-    fn what_differs_between_ranks_is_named() {
-        let all = |texts: &[&str]| texts.iter().map(|t| t.as_bytes().to_vec()).collect::<Vec<_>>();
-        let names = ["the version of adl", "the processor"];
-        assert_eq!(difference(&names, &all(&["1\nx86_64 avx"; 3])), None);
-        assert_eq!(
-            difference(&names, &all(&["1\nx86_64 avx", "1\nx86_64 avx", "1\nx86_64"])).unwrap(),
-            "the processor differs between ranks: x86_64 avx on rank 0, x86_64 on rank 2"
-        );
-        assert!(difference(&names, &all(&["1\nx86_64", "2\nx86_64"])).unwrap().starts_with("the version of adl"));
-    }
-
-    #[test]
-    fn the_flag_is_taken_out() {
-        let words = |t: &str| t.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(without_ranks(&words("--ranks 2 a.adl x")), words("a.adl x"));
-        assert_eq!(without_ranks(&words("--no-jit --ranks=2 a.adl")), words("--no-jit a.adl"));
-    }
 }

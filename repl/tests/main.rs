@@ -7,14 +7,18 @@ mod cli;
 #[path = "../../editors/server/tests/client/mod.rs"]
 mod client;
 mod common;
+mod editor;
 mod files;
 mod jupyter;
 mod kernel;
+mod launchers;
 mod limits;
 mod lsp;
+mod memory;
 mod notebooks;
 mod pipes;
 mod ranks;
 mod rows;
 mod terminal;
+mod texts;
 mod transcripts;

@@ -2,6 +2,7 @@
 
 use crate::common;
 
+use adl_cli::internals::{NextInput, belongs_to_entry};
 use common::{Dir, Run, finish};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -169,4 +170,51 @@ fn a_session_that_cannot_be_saved() {
     let r = d.piped(&[], "let x = 1\n:save no/such/file.adl\nx + 1\n");
     r.is(1, "x = 1 : Int\n2 : Int\n", "error: no/such/file.adl: there is no such directory");
     d.piped(&[], "let x = 1\n:save .\n").is(1, "x = 1 : Int\n", "it is a directory");
+}
+
+#[test]
+fn entries_end_where_items_end() {
+    for (text, next, want) in [
+        ("1 + 1\n", "2", false),
+        ("let f x =\n", "  x", true),
+        ("let f x =\n  x\n", "f 1", false),
+        ("let f x =\n  x\n", "", true),
+        ("let f x =\n  x\n\n", "f 1", false),
+        ("xs\n", "|> sum", true),
+        ("x\n", "- 1", true),
+        ("x\n", "-1", false),
+        ("--| doc\n", "let f x = x", true),
+        ("1 +\n", "let x = 2", false),
+        ("(1,\n", "2)", true),
+        (":type x\n", "  1", false),
+    ] {
+        assert_eq!(belongs_to_entry(text, NextInput::Line(next)), want, "{text:?} {next:?}");
+    }
+}
+
+#[test]
+fn complete_entries_do_not_wait() {
+    for (text, want) in [
+        ("1 + 1\n", false),
+        ("let x = 1\n", false),
+        ("-- a comment\n", false),
+        ("--| doc\n", true),
+        ("1 +\n", true),
+        ("let f x =\n", true),
+        ("let f x =\n  x\n", true),
+        ("let f x =\n  x\n\n", false),
+        ("let f x =\n  x;;\n", false),
+        ("let f x =\n\n", true),
+        ("f (1,\n", true),
+        ("f (1,\n  2)\n", false),
+        ("match x with\n| 1 -> 2\n", true),
+        ("match x with\n| 1 -> 2\n\n", false),
+        ("print \"open\n", true),
+        (":type x\n", false),
+        ("foo )\n", false),
+        ("\n", false),
+    ] {
+        assert_eq!(belongs_to_entry(text, NextInput::Later), want, "{text:?}");
+    }
+    assert!(!belongs_to_entry("1 +\n", NextInput::End));
 }

@@ -73,7 +73,7 @@ enum DiffLine {
 }
 
 /// The differences of two texts in unified diff format.
-fn diff(name: &str, old: &str, new: &str) -> String {
+pub fn diff(name: &str, old: &str, new: &str) -> String {
     let (a, b): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let steps = compared(&a, &b);
     let near = |k: usize| {
@@ -152,23 +152,4 @@ fn middle<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<(DiffLine, &'t str)> {
     out.extend(old[old_index..].iter().map(|l| (DiffLine::Old, *l)));
     out.extend(new[new_index..].iter().map(|l| (DiffLine::New, *l)));
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::diff;
-
-    #[test]
-    fn differences_are_unified() {
-        let old = "a\nb\nc\nd\ne\nf\ng\nh\n";
-        assert_eq!(
-            diff("x", old, &old.replace("b\n", "B\n")),
-            "--- x\n+++ x (formatted)\n@@ -1,5 +1,5 @@\n a\n-b\n+B\n c\n d\n e\n"
-        );
-        assert_eq!(
-            diff("x", old, &old.replace("h\n", "")),
-            "--- x\n+++ x (formatted)\n@@ -5,4 +5,3 @@\n e\n f\n g\n-h\n"
-        );
-        assert_eq!(diff("x", "", "a\n"), "--- x\n+++ x (formatted)\n@@ -0,0 +1,1 @@\n+a\n");
-    }
 }

@@ -130,15 +130,3 @@ pub fn duration(seconds: f64) -> String {
     };
     format!("{scaled:.digits$} {unit}")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::duration;
-
-    #[test]
-    fn units() {
-        for (s, want) in [(1.5e-9, "1.50 ns"), (2.34e-5, "23.4 us"), (0.1234, "123 ms"), (12.0, "12.0 s")] {
-            assert_eq!(duration(s), want);
-        }
-    }
-}

@@ -64,23 +64,3 @@ pub fn compared(now: &Timing, then: (f64, f64, f64)) -> String {
     };
     format!("{change:+.1} %  {verdict}")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn verdicts_need_halves_that_are_apart() {
-        let now = |median: f64| Timing {
-            name: "a".into(),
-            median,
-            quartiles: (median * 0.9, median * 1.1),
-            min: median * 0.8,
-            samples: 1,
-            iterations: 1,
-        };
-        for (median, want) in [(2.0, "+100.0 %  slower"), (1.05, "+5.0 %  no clear change"), (0.5, "-50.0 %  faster")] {
-            assert_eq!(compared(&now(median), (1.0, 0.9, 1.1)), want);
-        }
-    }
-}

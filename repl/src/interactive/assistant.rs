@@ -214,7 +214,7 @@ impl Highlighter for Assistant {
 }
 
 /// An entry with syntax colours, matching brackets marked, and errors underlined.
-fn coloured(line: &str, pos: usize, wrong: &[Range<usize>]) -> String {
+pub fn coloured(line: &str, pos: usize, wrong: &[Range<usize>]) -> String {
     let tokens = adl_syntax::tokens(line);
     let marked = brackets_at(line, pos, &tokens);
     let mut out = String::with_capacity(line.len() * 2);
@@ -251,7 +251,7 @@ fn style_of(class: Class) -> &'static str {
 }
 
 /// The positions of the bracket at (or directly before) the cursor and of its partner.
-fn brackets_at(line: &str, pos: usize, tokens: &[(std::ops::Range<usize>, Class)]) -> Vec<usize> {
+pub fn brackets_at(line: &str, pos: usize, tokens: &[(std::ops::Range<usize>, Class)]) -> Vec<usize> {
     let side = |r: &std::ops::Range<usize>| match line.get(r.clone()) {
         Some("(" | "[" | "{" | "[|") => 1i32,
         Some(")" | "]" | "}" | "|]") => -1,
@@ -289,7 +289,7 @@ impl Validator for Assistant {
 }
 
 /// The indentation of the next line of an incomplete entry; `None` if it is complete.
-pub(super) fn wanted(text: &str) -> Option<usize> {
+pub fn wanted(text: &str) -> Option<usize> {
     if text.starts_with([':', '?'])
         || suggest::asked(text).is_some()
         || super::paste::entries(text).is_some()
@@ -301,81 +301,5 @@ pub(super) fn wanted(text: &str) -> Option<usize> {
     match adl_syntax::is_complete(text) {
         Completeness::Incomplete(n) => Some(n),
         Completeness::Complete | Completeness::Invalid => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn brackets_find_each_other() {
-        let line = "f (a, [b]) c";
-        let tokens = adl_syntax::tokens(line);
-        assert_eq!(brackets_at(line, 2, &tokens), [2, 9]);
-        assert_eq!(brackets_at(line, 10, &tokens), [9, 2]);
-        assert_eq!(brackets_at(line, 6, &tokens), [6, 8]);
-        assert!(brackets_at(line, 0, &tokens).is_empty());
-        assert!(brackets_at("((a)", 0, &adl_syntax::tokens("((a)")).is_empty());
-    }
-
-    #[test]
-    fn colours_do_not_change_the_text() {
-        for line in ["let f x = \"a\" -- c", "(* open", "f\"{x}\"", "α [1, 2] )"] {
-            let text = coloured(line, 0, std::slice::from_ref(&(4..5)));
-            let mut plain = String::new();
-            let mut skip = false;
-            for c in text.chars() {
-                match (skip, c) {
-                    (false, '\x1b') => skip = true,
-                    (false, c) => plain.push(c),
-                    (true, 'm') => skip = false,
-                    (true, _) => {}
-                }
-            }
-            assert_eq!(plain, line);
-        }
-    }
-
-    #[test]
-    fn entries_that_want_more() {
-        assert_eq!(wanted("let f x ="), Some(2));
-        assert_eq!(wanted("let f x =\n  x"), Some(2));
-        assert_eq!(wanted("let f x =\n  x\n  "), None);
-        assert_eq!(wanted("1 + 1"), None);
-        assert_eq!(wanted(":load"), None);
-    }
-
-    #[test]
-    fn candidates_by_place() {
-        let mut session = Session::new(Box::new(crate::host::Terminal::new(Vec::new())));
-        session.eval("let point = {x = 1.0, y = {z = 2}}");
-        let texts = |s: &mut Session, before: &str| {
-            candidates(s, before).1.into_iter().map(|p| p.replacement).collect::<Vec<_>>()
-        };
-        assert_eq!(texts(&mut session, "2 * point."), ["point.x", "point.y"]);
-        assert_eq!(texts(&mut session, "point.y."), ["point.y.z"]);
-        assert_eq!(texts(&mut session, "poi"), ["point"]);
-        assert_eq!(texts(&mut session, "")[..2], ["point", "let"]);
-        assert_eq!(texts(&mut session, "2.0 * "), ["point"]);
-        session.eval("type Shape = Circle Float | Dot");
-        let display = |s: &mut Session, before: &str| {
-            candidates(s, before).1.into_iter().map(|p| p.display.trim_end().to_owned()).collect::<Vec<_>>()
-        };
-        let circle = display(&mut session, "Circ").concat();
-        assert!(
-            circle.starts_with("Circle : Float -> Shape ") && circle.ends_with("type Shape = Circle Float | Dot"),
-            "{circle}"
-        );
-        let of_entry = display(&mut session, "let f (side : Float) = let sides = [side] in sum si");
-        assert!(of_entry[0] == "sides : [1]Float" && of_entry.contains(&"side : Float".to_owned()), "{of_entry:?}");
-        assert_eq!(texts(&mut session, "\\alpha"), ["α"]);
-        assert_eq!(texts(&mut session, ":re"), [":reload", ":restore", ":residuals", ":recompute", ":reset"]);
-        assert_eq!(texts(&mut session, ":type poi"), ["point"]);
-        assert!(texts(&mut session, "optim.").contains(&"optim.adam".to_owned()));
-        assert!(texts(&mut session, "import \"sr").contains(&"src/".to_owned()));
-        assert!(texts(&mut session, ":load src/ma").contains(&"main.rs".to_owned()));
-        let displays: Vec<String> = candidates(&mut session, "point.x").1.into_iter().map(|p| p.display).collect();
-        assert_eq!(displays, ["point.x : Float"]);
     }
 }

@@ -11,7 +11,7 @@ pub const MOST: usize = 10_000;
 /// The header of the editor's format. Each further line is an entry, in which backslashes and newlines are written `\\`
 /// and `
 /// `.
-const HEAD: &str = "#V2";
+pub const HEAD: &str = "#V2";
 
 /// The path of the history file: `$ADL_HISTORY`, or a file in the home directory.
 pub fn file() -> Option<PathBuf> {
@@ -58,38 +58,4 @@ pub fn shorten(path: &Path) -> Result<()> {
     }
     let kept = entries[entries.len().saturating_sub(MOST)..].join("\n");
     adl_files::write(path, format!("{HEAD}\n{kept}\n"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rustyline::history::{FileHistory, History, SearchDirection};
-
-    fn entries(path: &Path) -> Vec<String> {
-        let mut h = FileHistory::default();
-        h.load(path).unwrap();
-        (0..h.len()).map(|i| h.get(i, SearchDirection::Forward).unwrap().unwrap().entry.into_owned()).collect()
-    }
-
-    #[test]
-    fn the_editor_reads_what_is_appended() {
-        let path = std::env::temp_dir().join(format!("adl-history-{}", std::process::id()));
-        let _ = std::fs::remove_file(&path);
-        shorten(&path).unwrap();
-        let all = ["let x = 1", "let f y =\n  \"a\\n\" ++ y", "\\alpha"];
-        for (i, e) in all.iter().enumerate() {
-            append(&path, e).unwrap();
-            assert_eq!(entries(&path), all[..=i]);
-        }
-        std::fs::write(&path, "old\n\\n").unwrap();
-        shorten(&path).unwrap();
-        append(&path, "new").unwrap();
-        assert_eq!(entries(&path), ["old", "\\n", "new"]);
-        let many: String = (0..=(2 * MOST)).map(|i| format!("{i}\n")).collect();
-        std::fs::write(&path, format!("{HEAD}\n{many}")).unwrap();
-        shorten(&path).unwrap();
-        let kept = std::fs::read_to_string(&path).unwrap();
-        assert_eq!((kept.lines().count(), kept.lines().last()), (MOST + 1, Some("20000")));
-        let _ = std::fs::remove_file(&path);
-    }
 }

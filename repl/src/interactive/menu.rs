@@ -11,19 +11,27 @@ const ROWS: usize = 8;
 
 /// The action of a key.
 #[derive(Clone, Debug, PartialEq)]
-enum MenuKey {
+pub enum MenuKey {
+    /// To the next older entry.
     Older,
+    /// To the next newer entry.
     Newer,
+    /// Takes the entry.
     Accept,
+    /// Leaves the menu without an entry.
     Cancel,
+    /// Deletes the last character of the query.
     Erase,
+    /// Deletes the query.
     Clear,
+    /// Extends the query.
     Text(String),
+    /// A key without meaning here.
     Nothing,
 }
 
 /// The keys in a chunk of input.
-fn keys(mut bytes: &[u8]) -> Vec<MenuKey> {
+pub fn keys(mut bytes: &[u8]) -> Vec<MenuKey> {
     let mut out = Vec::new();
     while let Some((first, rest)) = bytes.split_first() {
         let (key, used) = match (first, rest) {
@@ -52,7 +60,7 @@ fn keys(mut bytes: &[u8]) -> Vec<MenuKey> {
 }
 
 /// The state of the menu: query and selection.
-struct Menu<'a> {
+pub struct Menu<'a> {
     entries: &'a [String],
     query: String,
     found: Vec<usize>,
@@ -60,7 +68,8 @@ struct Menu<'a> {
 }
 
 impl<'a> Menu<'a> {
-    fn new(entries: &'a [String], query: &str) -> Menu<'a> {
+    /// A menu of the entries that fit a query.
+    pub fn new(entries: &'a [String], query: &str) -> Menu<'a> {
         let mut m = Menu { entries, query: query.to_owned(), found: Vec::new(), at: 0 };
         m.search();
         m
@@ -74,7 +83,7 @@ impl<'a> Menu<'a> {
     }
 
     /// Handles a key. `Some` ends the menu with the choice, `Some(None)` without one; `None` continues.
-    fn press(&mut self, key: MenuKey) -> Option<Option<String>> {
+    pub fn press(&mut self, key: MenuKey) -> Option<Option<String>> {
         match key {
             MenuKey::Older => self.at = (self.at + 1).min(self.found.len().saturating_sub(1)),
             MenuKey::Newer => self.at = self.at.saturating_sub(1),
@@ -92,7 +101,7 @@ impl<'a> Menu<'a> {
     }
 
     /// The lines of the menu, and the index of the selected one.
-    fn lines(&self, columns: usize) -> (Vec<String>, usize) {
+    pub fn lines(&self, columns: usize) -> (Vec<String>, usize) {
         let first = self.at.saturating_sub(ROWS - 1);
         let shown = self.found.iter().skip(first).take(ROWS);
         let head = format!("search: {}   ({} of {})", self.query, self.found.len(), self.entries.len());
@@ -151,35 +160,4 @@ fn write(text: &str) {
     let mut out = std::io::stdout().lock();
     // If the terminal is gone, the editor detects that itself.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_of_bytes() {
-        assert_eq!(keys(b"\x1b[A"), [MenuKey::Older]);
-        assert_eq!(keys(b"ab\x7f"), [MenuKey::Text("ab".into()), MenuKey::Erase]);
-        assert_eq!(keys(b"\x1b"), [MenuKey::Cancel]);
-        assert_eq!(keys(b"\x1b[1;5C\r"), [MenuKey::Nothing, MenuKey::Accept]);
-        assert_eq!(keys("é".as_bytes()), [MenuKey::Text("é".into())]);
-    }
-
-    #[test]
-    fn entries_are_narrowed_and_chosen() {
-        let all: Vec<String> = ["let f x = x", "sin 1.0", "let g x =\n  sin x"].map(String::from).to_vec();
-        let mut menu = Menu::new(&all, "");
-        assert_eq!(menu.lines(80).0.len(), 4);
-        menu.press(MenuKey::Text("sin".into()));
-        assert_eq!(
-            menu.lines(80),
-            (vec!["search: sin   (2 of 3)".into(), "  sin 1.0".into(), "  let g x = ⏎ sin x".into()], 1)
-        );
-        menu.press(MenuKey::Older);
-        assert_eq!(menu.press(MenuKey::Accept), Some(Some("let g x =\n  sin x".into())));
-        menu.press(MenuKey::Text("zzz".into()));
-        assert_eq!((menu.press(MenuKey::Accept), menu.press(MenuKey::Cancel)), (Some(None), Some(None)));
-        assert!(menu.lines(10).0.iter().all(|l| width(l) <= 10));
-    }
 }

@@ -1,18 +1,18 @@
 //! The REPL: with an editor on a terminal, and otherwise entry by entry from a pipe.
 
-mod assistant;
-mod history;
+pub mod assistant;
+pub mod history;
 mod inspect;
 mod keys;
-mod menu;
+pub mod menu;
 mod meta;
 mod pager;
-mod paste;
-mod piped;
+pub mod paste;
+pub mod piped;
 mod plans;
-mod signature;
+pub mod signature;
 mod undo;
-mod value_colours;
+pub mod value_colours;
 
 use crate::Global;
 use crate::commands::{report, session};

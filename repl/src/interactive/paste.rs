@@ -31,19 +31,3 @@ pub fn entries(text: &str) -> Option<Vec<String>> {
     out.retain(|e| !e.trim().is_empty());
     Some(out)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn prompts_and_outputs_are_dropped() {
-        assert_eq!(entries("let x = 1\nx"), None);
-        assert_eq!(
-            entries("adl> let x = 1\nx = 1 : Int\nadl> x + 1\n2 : Int\n"),
-            Some(vec!["let x = 1".into(), "x + 1".into()])
-        );
-        assert_eq!(entries("adl> let f x =\n...>   x\n...> \nf : a -> a"), Some(vec!["let f x =\n  x\n".into()]));
-        assert_eq!(entries("  adl> 1\n  1 : Int"), Some(vec!["1".into()]));
-    }
-}

@@ -14,7 +14,8 @@ const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The text after an entry.
 #[derive(Clone, Copy)]
-enum NextInput<'a> {
+pub enum NextInput<'a> {
+    /// A line.
     Line(&'a str),
     /// Nothing has arrived yet.
     Later,
@@ -93,7 +94,7 @@ fn plain(line: &[u8]) -> String {
 }
 
 /// Whether the next text belongs to the entry.
-fn belongs_to_entry(text: &str, next: NextInput) -> bool {
+pub fn belongs_to_entry(text: &str, next: NextInput) -> bool {
     if text.starts_with(':') || text.trim().is_empty() || adl_kernel::foreign::entry(text, &[]).is_some() {
         return false;
     }
@@ -135,55 +136,4 @@ fn continues(line: &str) -> bool {
 fn begins(line: &str) -> bool {
     let word: String = line.chars().take_while(|c| c.is_alphanumeric()).collect();
     line.starts_with(':') && !line.starts_with("::") || matches!(word.as_str(), "let" | "type" | "import")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{NextInput, belongs_to_entry};
-
-    #[test]
-    fn entries_end_where_items_end() {
-        for (text, next, want) in [
-            ("1 + 1\n", "2", false),
-            ("let f x =\n", "  x", true),
-            ("let f x =\n  x\n", "f 1", false),
-            ("let f x =\n  x\n", "", true),
-            ("let f x =\n  x\n\n", "f 1", false),
-            ("xs\n", "|> sum", true),
-            ("x\n", "- 1", true),
-            ("x\n", "-1", false),
-            ("--| doc\n", "let f x = x", true),
-            ("1 +\n", "let x = 2", false),
-            ("(1,\n", "2)", true),
-            (":type x\n", "  1", false),
-        ] {
-            assert_eq!(belongs_to_entry(text, NextInput::Line(next)), want, "{text:?} {next:?}");
-        }
-    }
-    #[test]
-    fn complete_entries_do_not_wait() {
-        for (text, want) in [
-            ("1 + 1\n", false),
-            ("let x = 1\n", false),
-            ("-- a comment\n", false),
-            ("--| doc\n", true),
-            ("1 +\n", true),
-            ("let f x =\n", true),
-            ("let f x =\n  x\n", true),
-            ("let f x =\n  x\n\n", false),
-            ("let f x =\n  x;;\n", false),
-            ("let f x =\n\n", true),
-            ("f (1,\n", true),
-            ("f (1,\n  2)\n", false),
-            ("match x with\n| 1 -> 2\n", true),
-            ("match x with\n| 1 -> 2\n\n", false),
-            ("print \"open\n", true),
-            (":type x\n", false),
-            ("foo )\n", false),
-            ("\n", false),
-        ] {
-            assert_eq!(belongs_to_entry(text, NextInput::Later), want, "{text:?}");
-        }
-        assert!(!belongs_to_entry("1 +\n", NextInput::End));
-    }
 }

@@ -18,27 +18,3 @@ pub fn line(name: &str, ty: &str, about: &str, nth: usize, columns: usize) -> (S
     let place = here.map(|r| head.len() + r.start - from..(head.len() + r.end - from).min(text.len()));
     (text, place.filter(|r| r.start < r.end))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_parameter_is_marked() {
-        let marked = |ty, nth, columns| {
-            let (text, place) = line("f", ty, "Words", nth, columns);
-            let part = place.map(|r| text[r].to_owned());
-            (text, part)
-        };
-        assert_eq!(
-            marked("Num a => a -> [n]a -> Int", 1, 80),
-            ("f : Num a => a -> [n]a -> Int   Words".into(), Some("[n]a".into()))
-        );
-        assert_eq!(marked("Int -> Int", 1, 80).1, None);
-        assert_eq!(
-            marked("{a : Float, b : Float} -> Int -> Bool", 1, 30),
-            ("f : … -> Int -> Bool   Words".into(), Some("Int".into()))
-        );
-        assert!(width(&marked("{a : Float, b : Float} -> Int -> Bool", 0, 20).0) <= 20);
-    }
-}
