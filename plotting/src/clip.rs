@@ -118,35 +118,3 @@ pub fn distinct(points: Vec<Point>, most: usize) -> Vec<Point> {
     }
     points
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const FRAME: Frame = Frame { x: 0.0, y: 0.0, w: 10.0, h: 10.0 };
-
-    #[test]
-    fn lines_end_at_the_frame() {
-        assert_eq!(
-            line(&[(-5.0, 5.0), (5.0, 5.0), (5.0, 20.0), (20.0, 20.0)], FRAME),
-            [vec![(0.0, 5.0), (5.0, 5.0), (5.0, 10.0)]]
-        );
-        assert!(line(&[(20.0, 20.0), (30.0, 20.0)], FRAME).is_empty());
-    }
-
-    #[test]
-    fn polygons_end_at_the_frame() {
-        let p = polygon(&[(5.0, 5.0), (20.0, 5.0), (20.0, 8.0), (5.0, 8.0)], FRAME);
-        assert!(p.len() >= 4 && p.iter().all(|p| FRAME.holds(*p)), "{p:?}");
-        assert!(polygon(&[(20.0, 20.0), (30.0, 20.0), (30.0, 30.0)], FRAME).is_empty());
-    }
-
-    #[test]
-    fn thinned_lines_keep_their_extremes() {
-        let mut points: Vec<Point> = (0..1_000_000).map(|k| (k as f64 / 2000.0, 50.0)).collect();
-        points[654_321].1 = 99.0;
-        points[123_456].1 = 1.0;
-        let thin = thin(points);
-        assert!(thin.len() < 5000 && thin.iter().any(|p| p.1 == 99.0) && thin.iter().any(|p| p.1 == 1.0));
-    }
-}

@@ -23,8 +23,6 @@ mod scene;
 mod surface;
 mod svg;
 pub mod terminal;
-#[cfg(test)]
-mod tests;
 mod text;
 
 pub use colour::Theme;
@@ -32,6 +30,20 @@ pub use colour::Theme;
 use adl_interp::value::{Value, interactive};
 use chart::Chart;
 use scene::{Frame, Scene};
+
+/// What the tests of the crate use beside its interface.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::chart::{Chart, Grid, Layer, LayerKind};
+    pub use crate::clip::{line, polygon, thin};
+    pub use crate::colour::{Colour, DARK_PAGE, NAMED, WHITE};
+    pub use crate::live::MOST;
+    pub use crate::marks::{Summary, lines, summary};
+    pub use crate::scale::Axis;
+    pub use crate::scene::{Frame, Point};
+    pub use crate::svg::{base64, escape, num};
+    pub use crate::terminal::{PIECE, kitty, sixel};
+}
 
 /// The default size in pixels.
 const SIZE: (f64, f64) = (640.0, 400.0);
@@ -65,7 +77,9 @@ pub fn frontier(v: &Value, steps: &[(u64, u64)]) -> Option<Figure> {
 }
 
 impl Figure {
-    pub(crate) fn of(chart: Chart) -> Figure {
+    /// The picture of a chart.
+    #[doc(hidden)]
+    pub fn of(chart: Chart) -> Figure {
         Figure { what: What::Chart(Box::new(chart)) }
     }
 

@@ -156,13 +156,13 @@ fn cells(frame: Frame, columns: usize, colours: &[Option<Colour>], out: &mut Str
 
 /// A number with at most two decimals. Numbers that are not finite never reach this function; if they did, the file
 /// would still be valid.
-fn num(x: f64) -> String {
+pub fn num(x: f64) -> String {
     let x = if x.is_finite() { (x * 100.0).round() / 100.0 } else { 0.0 };
     format!("{}", if x == 0.0 { 0.0 } else { x })
 }
 
 /// Escapes text for XML.
-fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '&' => "&amp;".to_owned(),
@@ -187,24 +187,4 @@ pub fn base64(bytes: &[u8]) -> String {
         }
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_as_in_its_rfc() {
-        for (text, want) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")]
-        {
-            assert_eq!(base64(text.as_bytes()), want);
-        }
-    }
-
-    #[test]
-    fn numbers_are_short_and_text_is_escaped() {
-        assert_eq!([num(1.0), num(0.126), num(-0.001), num(f64::NAN)], ["1", "0.13", "0", "0"]);
-        assert_eq!(escape("a<b>&\"\u{1}"), "a&lt;b&gt;&amp;&quot; ");
-    }
 }

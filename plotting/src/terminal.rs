@@ -17,7 +17,7 @@ pub enum Protocol {
 }
 
 /// The chunk size in characters that kitty requires.
-const PIECE: usize = 4096;
+pub const PIECE: usize = 4096;
 
 /// The escape sequences for a scene.
 pub fn write(scene: &Scene, protocol: Protocol, scale: f64) -> String {
@@ -34,7 +34,8 @@ pub fn write(scene: &Scene, protocol: Protocol, scale: f64) -> String {
     }
 }
 
-fn kitty(data: &str) -> String {
+/// A PNG in base64 in kitty's protocol.
+pub fn kitty(data: &str) -> String {
     let mut out = String::new();
     let pieces = data.len().div_ceil(PIECE);
     for k in 0..pieces {
@@ -50,7 +51,8 @@ fn index(rgb: &[u8]) -> usize {
     rgb.iter().fold(0, |n, c| n * 6 + (usize::from(*c) * 5 + 127) / 255)
 }
 
-fn sixel(width: usize, h: usize, pixels: &[u8]) -> String {
+/// Pixels, three bytes each, as sixels.
+pub fn sixel(width: usize, h: usize, pixels: &[u8]) -> String {
     let mut out = format!("\x1bPq\"1;1;{width};{h}");
     for c in 0..216 {
         let _ = write!(out, "#{c};2;{};{};{}", c / 36 * 20, c / 6 % 6 * 20, c % 6 * 20);
@@ -86,23 +88,5 @@ fn runs(bits: &[u8], out: &mut String) {
             out.extend(std::iter::repeat_n(letter, n));
         }
         at += n;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sixels_are_rows_of_six_pixels() {
-        let text = sixel(5, 2, &[255; 30]);
-        assert!(text.starts_with("\x1bPq\"1;1;5;2#0;2;0;0;0#1;2;0;0;20"), "{text:?}");
-        assert!(text.ends_with("#215!5B$-\x1b\\"), "{text:?}");
-    }
-
-    #[test]
-    fn kitty_takes_pieces() {
-        let text = kitty(&"A".repeat(PIECE + 1));
-        assert!(text.starts_with("\x1b_Ga=T,f=100,m=1;AAAA") && text.ends_with("A\x1b\\\x1b_Gm=0;A\x1b\\"));
     }
 }

@@ -87,15 +87,3 @@ impl LayerMarks<'_> {
         out
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quartiles_are_those_of_numpy() {
-        let s = summary(&[1.0, 2.0, 3.0, 4.0, 100.0]);
-        assert_eq!(s, Summary { five: [1.0, 2.0, 3.0, 4.0, 4.0], beyond: vec![100.0] });
-        assert_eq!(summary(&[7.0]).five, [7.0; 5]);
-    }
-}

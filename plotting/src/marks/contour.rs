@@ -51,7 +51,7 @@ impl LayerMarks<'_> {
 }
 
 /// The lines of a level, as the edges that they cross.
-fn lines(g: &Grid, level: f64) -> Vec<Vec<Edge>> {
+pub fn lines(g: &Grid, level: f64) -> Vec<Vec<Edge>> {
     let mut ends: HashMap<Edge, Vec<Edge>> = HashMap::new();
     let mut order = Vec::new();
     for i in 0..g.rows.saturating_sub(1) {
@@ -109,26 +109,5 @@ fn pieces(g: &Grid, level: f64, i: usize, j: usize) -> Vec<(Edge, Edge)> {
             if middle == above[0] { vec![(a, b), (c, d)] } else { vec![(d, a), (b, c)] }
         }
         _ => Vec::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_hill_has_rings_and_a_slope_has_lines() {
-        let data = (0..81).map(|k| -((k / 9) as f64 - 4.0).powi(2) - ((k % 9) as f64 - 4.0).powi(2)).collect();
-        let ring = lines(&Grid { rows: 9, columns: 9, data }, -4.5);
-        assert_eq!(ring.len(), 1);
-        assert_eq!(ring[0].first(), ring[0].last());
-        let slope = lines(&Grid { rows: 3, columns: 4, data: (0..12).map(|k| (k % 4) as f64).collect() }, 1.5);
-        assert_eq!(slope.iter().map(Vec::len).collect::<Vec<_>>(), [3]);
-    }
-
-    #[test]
-    fn saddles_join_what_belongs_together() {
-        assert_eq!(lines(&Grid { rows: 2, columns: 2, data: vec![1.0, 0.0, 0.0, 1.0] }, 0.4).len(), 2);
-        assert!(lines(&Grid { rows: 2, columns: 2, data: vec![1.0, f64::NAN, 0.0, 1.0] }, 0.4).is_empty());
     }
 }

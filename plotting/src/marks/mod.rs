@@ -6,6 +6,9 @@ mod contour;
 mod grid;
 mod lines;
 
+pub use boxes::{Summary, summary};
+pub use contour::lines;
+
 use crate::chart::{Layer, LayerKind};
 use crate::colour::Colour;
 use crate::panel::Panel;

@@ -1,7 +1,7 @@
 //! All kinds of plots with hostile numbers: no panics, and no invalid numbers in files.
 
-use crate::chart::{Chart, Grid, Layer, LayerKind};
-use crate::{Figure, Theme};
+use adl_plotting::internals::{Chart, Grid, Layer, LayerKind};
+use adl_plotting::{Figure, Theme};
 
 const KINDS: [LayerKind; 17] = [
     LayerKind::Line,
