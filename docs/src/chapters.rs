@@ -98,28 +98,3 @@ fn console(code: &str) -> String {
     };
     code.lines().map(line).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocks_of_adl_are_coloured() {
-        let text = "Text.\n\n```adl\nlet x = 1\nx < 2\n-- > true : Bool\n```\n\n```sh\nls\n```\n";
-        let want = "Text.\n\n<pre><code class=\"nohighlight adl\"><span class=\"k\">let</span> x = <span class=\"n\">1</span>\nx &lt; <span class=\"n\">2</span>\n\
-                    <span class=\"answer\">true : Bool</span>\n</code></pre>\n\n```sh\nls\n```\n";
-        assert_eq!(coloured(text), want);
-        assert!(coloured("```console\nadl> 1\n1 : Int\n```\n").contains("<span class=\"prompt\">adl&gt; </span>"));
-    }
-
-    #[test]
-    fn generated_pages_are_in_the_table_of_contents() {
-        let mut summary = "# Summary\n\n- [All](library/index.md)\n- [Next](next.md)\n".to_owned();
-        let page = |path: &str| Page { path: path.to_owned(), title: "optim".to_owned(), text: String::new() };
-        list_below(&mut summary, "library/index.md", &[page("library/index.md"), page("library/optim.md")]);
-        assert_eq!(
-            summary,
-            "# Summary\n\n- [All](library/index.md)\n  - [optim](library/optim.md)\n- [Next](next.md)\n"
-        );
-    }
-}

@@ -77,22 +77,3 @@ fn anchor(title: &str) -> String {
     };
     title.chars().filter_map(letter).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn links_are_followed() {
-        let mut book = Book::default();
-        let pages = [
-            ("SUMMARY.md", "[A](a.md) [B](d/b.md)"),
-            ("a.md", "# A\n[here](#a) [there](d/b.md#a-plan) [out](https://x.y)"),
-            ("d/b.md", "## A `plan`!\n[back](../a.md) [no](../c.md) [none](#x)"),
-        ];
-        book.pages.extend(pages.map(|(p, t)| (p.to_owned(), t.to_owned())));
-        assert_eq!(book.broken(), ["d/b.md: ../c.md", "d/b.md: #x"]);
-        book.pages.insert("e.md".to_owned(), String::new());
-        assert_eq!(book.broken().last().map(String::as_str), Some("SUMMARY.md lacks e.md"));
-    }
-}

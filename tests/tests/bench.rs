@@ -1,10 +1,11 @@
 //! The benchmarks' C++ compiles and agrees with adl: values and gradients of every program in every style, at small
 //! sizes. Nothing is asserted about times.
 
-use adl_tests::bench::compare;
 use adl_tests::bench::native::{ByHand, sources};
 use adl_tests::bench::programs::measure;
+use adl_tests::bench::report::{Report, significant};
 use adl_tests::bench::table::programs;
+use adl_tests::bench::{Row, Times, compare};
 use std::collections::BTreeSet;
 
 #[test]
@@ -42,4 +43,30 @@ fn other_numbers_are_found() {
         assert!(compare("x", &[1.0, 2.0], &other).is_err(), "{other:?}");
         assert!(compare("x", &other, &[1.0, 2.0]).is_err(), "{other:?}");
     }
+}
+
+fn row(ours: f64, hand: Option<f64>) -> Row {
+    let times = |least| Times { least, median: least };
+    let by_hand = (None, hand.map(times));
+    let name = "a|b".to_owned();
+    Row { name, size: "3".to_owned(), primal: None, gradient: Some(times(ours)), by_hand, memory: None }
+}
+
+#[test]
+fn means_and_counts_are_of_the_rows_with_a_ratio() {
+    let topics = vec![("One", vec![row(8.0, Some(1.0)), row(2.0, Some(1.0))]), ("Two", vec![row(1.0, None)])];
+    let report = Report { compiler: Some("g++ 1".to_owned()), threads: 1, seconds: 0.25, topics };
+    let summary = report.summary();
+    assert!(summary.contains("| One | 2 | - | 4.00 | 1 |"), "{summary}");
+    assert!(summary.contains("| Two | 1 | - | - | 0 |"), "{summary}");
+    assert!(summary.contains("| **all** | 3 | - | 4.00 | 1 |"), "{summary}");
+    let text = report.markdown();
+    assert!(text.contains("| a\\|b | 3 | – | – | - | 8.00 | 1.00 | 8.00 | - |"), "{text}");
+    assert!(text.contains("the runs of 0.25 s"), "{text}");
+    assert!(text.contains("g++ 1, `-std=c++17 -O3 -ffast-math -march=native"), "{text}");
+}
+
+#[test]
+fn times_have_three_digits() {
+    assert_eq!([0.001234, 0.1234, 1.234, 12.34, 1234.0].map(significant), ["0.00123", "0.123", "1.23", "12.3", "1234"]);
 }

@@ -1,6 +1,8 @@
 //! The quick part of fuzzing: random programs against the reference evaluator, and broken texts, files and entries. The long part is
 //! `cargo run --release -p adl-tests --bin fuzz -- --minutes 60`.
 
+use adl_tests::fuzz::number::Num::Flat;
+use adl_tests::fuzz::number::{BINARY, Num, UNARY, binary, flat_binary, flat_unary, unary};
 use adl_tests::fuzz::report::{FuzzPlan, front, programs};
 use std::time::Duration;
 
@@ -148,4 +150,32 @@ fn gradients_of_the_reference_are_central_differences() {
     let (compared, wrong) = std::thread::Builder::new().stack_size(STACK).spawn(run).unwrap().join().unwrap();
     // Jumps at the point are rare.
     assert!(compared > 50 && wrong.len() * 50 <= compared, "{} of {compared}\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Compares tangents with central differences of the values, for every function.
+#[test]
+fn rules_are_the_slopes_of_the_values() {
+    let step = 1e-6;
+    for f in UNARY {
+        for x in [0.37, 0.61] {
+            let d = unary(f, &Num::dual(1, Flat(x), Flat(1.0))).parts(1).1.value();
+            let want = (flat_unary(f, x + step) - flat_unary(f, x - step)) / (2.0 * step);
+            assert!((d - want).abs() < 1e-8 * (1.0 + want.abs()), "{f} {x}: {d} {want}");
+        }
+    }
+    for f in BINARY {
+        let (x, y) = (0.7, 1.3);
+        let d = binary(f, &Num::dual(1, Flat(x), Flat(0.5)), &Num::dual(1, Flat(y), Flat(2.0))).parts(1).1.value();
+        let want = (flat_binary(f, x + 0.5 * step, y + 2.0 * step) - flat_binary(f, x - 0.5 * step, y - 2.0 * step))
+            / (2.0 * step);
+        assert!((d - want).abs() < 1e-8 * (1.0 + want.abs()), "{f}: {d} {want}");
+    }
+}
+
+/// Perturbations of nested derivatives are not confused: d/dx (x * d/dy (x * y)) is 2 x.
+#[test]
+fn nested_derivatives_keep_their_tags() {
+    let x = Num::dual(1, Flat(3.0), Flat(1.0));
+    let inner = binary("*", &x, &Num::dual(2, Flat(5.0), Flat(1.0))).parts(2).1;
+    assert_eq!(binary("*", &x, &inner).parts(1).1.value(), 6.0);
 }
