@@ -3,6 +3,7 @@
 //! - `vertical`: another loop reads a map's result at its own index: map–map, and maps into loops with carried state.
 //! - `soac`: a map's result is reduced, scanned, or combined by keys: map–reduce, map–scan, map–histogram.
 //! - `horizontal`: two maps over the same arrays.
+//! - `elementwise`: arithmetic on the arrays that maps make (in native code only).
 //! - `sums`: a map's results are summed (on a device only). `branches`: two branches on one condition (on a
 //!   device only).
 //!
@@ -12,6 +13,7 @@
 //! evaluating the call again in the interpreter, which finds the first one.
 
 mod branches;
+mod elementwise;
 mod horizontal;
 mod parts;
 mod soac;
@@ -66,6 +68,7 @@ fn block(func: &mut Function, body: &mut Block, target: For) -> bool {
             || operators(func, body)
             || horizontal::fuse_one(func, body, target)
             || branches(body)
+            || target == For::Native && elementwise::expand_one(func, body)
         {
             changed = true;
         }
