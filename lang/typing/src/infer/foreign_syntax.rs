@@ -1,5 +1,5 @@
 //! Hints for argument conventions of other languages: a tuple for two arguments, the function after its array, methods
-//! of matrices and strings.
+//! of matrices and strings, the transpose of a matrix.
 
 use super::Infer;
 use crate::core;
@@ -11,6 +11,9 @@ use adl_syntax::ast;
 use adl_syntax::errors::foreign_syntax;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
+
+/// `transpose m`.
+const NO_MATRIX: &str = "a matrix is transposed by `m.T`; `transpose` transposes a linear function";
 
 impl Infer<'_> {
     /// A hint if the expected and actual types reveal what was meant.
@@ -30,6 +33,7 @@ impl Infer<'_> {
                 Some("this function is called with more arguments than it takes".into())
             }
             Role::Thing(t) if t == "the indexed value" && matches!(actual, Ty::Record(_)) => Some("a field of a record is taken by its name: `r.x`".into()),
+            Role::Thing(t) if t.ends_with("side of `@`") && matches!(actual, Ty::Lin(..)) => Some(NO_MATRIX.into()),
             Role::Thing(t) if t == "an extent" && matches!(actual, Ty::Tuple(_)) => Some("a shape is written with brackets: `zeros [n, m]`".into()),
             Role::Thing(t) if t.contains("pattern") && matches!(expected, Ty::Fun(..)) && !matches!(actual, Ty::Fun(..)) => {
                 Some("the value is a function: is an argument missing?".into())
@@ -141,7 +145,7 @@ impl Infer<'_> {
                 format!("the function stands first: `{name} f xs`")
             }
             (Ty::Lin(..), Ty::Array(_, row)) if name == "transpose" && matches!(self.resolve(row), Ty::Array(..)) => {
-                "a matrix is transposed by `m.T`; `transpose` transposes a linear function".into()
+                NO_MATRIX.into()
             }
             (Ty::Array(..), Ty::Str) if name == "len" => "the length of a text is `io.length s`".into(),
             (Ty::Array(..), Ty::Str) => {
