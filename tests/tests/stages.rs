@@ -8,7 +8,7 @@ use adl_ir::print::{Style, function};
 use adl_ir::verify::verify_program;
 use adl_ir::{Program, Zeros};
 use adl_opt::Step::All;
-use adl_opt::pipelines::{FINISH, FOR_DEVICE, INLINED, NATIVE, POINTWISE, SMALL, VECTORS};
+use adl_opt::pipelines::{COMPILED, FINISH, FOR_DEVICE, INLINED, NATIVE, POINTWISE, SMALL, VECTORS};
 use adl_tests::session;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ fn files() -> Vec<PathBuf> {
 /// Tallies what machine code and kernels are made of: all functions of a stage after the last passes.
 fn last_passes(stage: &str, program: &Program, tallies: &mut BTreeMap<String, Tally>) {
     let pipelines = [
-        ("native", vec![All(INLINED), All(FINISH), All(POINTWISE), All(NATIVE), All(SMALL)]),
+        ("native", vec![All(INLINED), All(FINISH), All(POINTWISE), All(NATIVE), All(SMALL), All(COMPILED)]),
         ("device", vec![All(INLINED), All(FOR_DEVICE), All(VECTORS)]),
     ];
     let zeros = if stage == "spec" { Zeros::Materialized } else { Zeros::Symbolic };

@@ -3,7 +3,8 @@
 use crate::limits::unit::{MAX_SIZE, MAX_VARS};
 use crate::outline_loops;
 use adl_interp::ir::native::LoweredIr;
-use adl_ir::{Block, DataDecl, FnId, Function, Op};
+use adl_ir::{Block, DataDecl, FnId, Function, Op, Zeros};
+use adl_opt::pipelines;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -55,6 +56,10 @@ impl Unit {
             unit.funcs.push(func);
         }
         unit.recursive = circular(&callees);
+        let program = source.program();
+        for f in &mut unit.funcs {
+            adl_opt::run(pipelines::COMPILED, &program, Rc::make_mut(f), Zeros::Symbolic);
+        }
         adl_opt::arm_constructors::split(&mut unit.funcs, &mut unit.datas);
         unit.tail_calls = unit.funcs.iter().zip(&todo).any(|(f, me)| tail(&f.body, *me));
         unit.parts = unit.funcs.len();

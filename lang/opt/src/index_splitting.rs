@@ -36,18 +36,30 @@ use std::collections::HashMap;
 pub fn split_loops(f: &mut Function) -> bool {
     let mut body = std::mem::take(&mut f.body);
     let literals = Literals::of(&body);
-    let changed = block(f, &literals, &mut body);
+    let changed = block(f, &literals, &mut body, None);
     f.body = body;
     changed
 }
 
-fn block(f: &mut Function, literals: &Literals, body: &mut Block) -> bool {
+/// `rows`: in an iteration without carried values, the rows that its loop collects.
+fn block(f: &mut Function, literals: &Literals, body: &mut Block, rows: Option<&[Var]>) -> bool {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut changed = false;
         let mut out = Vec::with_capacity(body.stmts.len());
         for mut s in std::mem::take(&mut body.stmts) {
-            s.op.blocks_mut().into_iter().for_each(|b| changed |= block(f, literals, b));
-            match interior_of(f, literals, &s) {
+            let collected = if let Op::Loop(l) = &s.op { collected(l) } else { None };
+            let is_loop = matches!(s.op, Op::Loop(_));
+            for part in s.op.blocks_mut() {
+                let of_arm = |rows: &[Var]| -> Vec<Var> {
+                    s.outs.iter().zip(&part.results).filter(|(v, _)| rows.contains(v)).map(|(_, r)| *r).collect()
+                };
+                let inside = if is_loop { collected.clone() } else { rows.map(of_arm) };
+                changed |= block(f, literals, part, inside.as_deref());
+            }
+            // A loop is vectorised along its own index, with the loops over arrays that only its iteration reads. An
+            // equality costs nothing there.
+            let local = rows.is_some_and(|rows| !s.outs.iter().any(|v| rows.contains(v)));
+            match interior_of(f, literals, &s).filter(|interior| !local || !interior.has_equalities()) {
                 Some(interior) => {
                     apart(f, s, &interior, &mut out);
                     changed = true;
@@ -60,14 +72,29 @@ fn block(f: &mut Function, literals: &Literals, body: &mut Block) -> bool {
     })
 }
 
+/// The results of an iteration that a loop collects, if it carries nothing.
+fn collected(l: &Loop) -> Option<Vec<Var>> {
+    let kept = l.outs.iter().zip(&l.body.results).filter(|(o, _)| **o == Out::Collect).map(|(_, r)| *r);
+    l.init.is_empty().then(|| kept.collect())
+}
+
 fn size(b: &Block) -> usize {
     b.stmts.iter().map(|s| 1 + s.op.blocks().into_iter().map(size).sum::<usize>()).sum()
+}
+
+/// The trip count of the interior from which a split loop is used.
+fn fewest(body: &Block) -> i64 {
+    let loops = body.stmts.iter().any(|s| matches!(s.op, Op::Loop(_)));
+    if loops { FEWEST_WITH_LOOPS } else { FEWEST }
 }
 
 /// The interior of a loop, if it can be split.
 fn interior_of(func: &Function, literals: &Literals, s: &Stmt) -> Option<Interior> {
     let Op::Loop(ir_loop) = &s.op else { return None };
     let Trip::Count(trip) = ir_loop.trip else { return None };
+    if literals.int(trip).is_some_and(|n| n < fewest(&ir_loop.body)) {
+        return None;
+    }
     let plain = ir_loop.init.is_empty()
         && ir_loop.lin_init.is_empty()
         && ir_loop.lin_xs.is_empty()
@@ -267,8 +294,7 @@ fn apart(func: &mut Function, stmt: Stmt, interior: &Interior, out: &mut Vec<Stm
     let trips = emitter.bin(Bin::Max, n, zero);
     let Some((lo, hi)) = emitter.range(trips, &interior.bounds) else { return out.push(stmt.clone()) };
     let count = emitter.bin(Bin::Sub, hi, lo);
-    let loops = ir_loop.body.stmts.iter().any(|s| matches!(s.op, Op::Loop(_)));
-    let few = emitter.int(if loops { FEWEST_WITH_LOOPS } else { FEWEST });
+    let few = emitter.int(fewest(&ir_loop.body));
     let many = emitter.one(Op::Cmp(Cmp::Ge, count, few), Ty::Bool);
     out.append(&mut emitter.out);
     let first = emitter.emit_range(ir_loop, &ir_loop.body, (zero, lo), &tys);

@@ -10,7 +10,7 @@
 //! - [`INLINED`] and [`FINISH`], before a function is lowered and after all differentiation: small arrays, contractions,
 //!   and rounds of fusion until a round changes nothing. Each fusion removes a statement, so this terminates.
 //! - [`NATIVE`], in addition, what pays off in native code only. [`POINTWISE`] before it, if all arrays are
-//!   materialised. [`SMALL`] further, if assertions establish that arguments are small.
+//!   materialised. [`SMALL`] further, if assertions establish that arguments are small; at last [`COMPILED`].
 //! - [`FOR_DEVICE`] instead of [`FINISH`], and then [`VECTORS`], for a device.
 
 use crate::contract::Products;
@@ -149,10 +149,13 @@ pub static POINTWISE: &[Step] = &[Run(&POINTWISE_LOOPS)];
 static FUSE_FOR_NATIVE: &[Step] = &[Rounds(&FUSE_NATIVE, CLEANUP), Then(&[&INTERCHANGE, &FLATTEN], CLEANUP)];
 
 /// For native code, after [`FINISH`].
-pub static NATIVE: &[Step] = &[All(FUSE_FOR_NATIVE), Then(&[&SPLIT], CLEANUP)];
+pub static NATIVE: &[Step] = &[All(FUSE_FOR_NATIVE)];
 
 /// After [`NATIVE`], if arguments are small.
 pub static SMALL: &[Step] = &[Then(&[&SCALARS_WRITTEN], &[All(CLEANUP), All(FUSE_FOR_NATIVE)])];
+
+/// When a function is compiled, after [`SMALL`]: loops over small arrays are not split.
+pub static COMPILED: &[Step] = &[Then(&[&SPLIT], CLEANUP)];
 
 static FUSE_FOR_DEVICE: &[Step] = &[
     Then(&[&SCALARS_DEVICE], CLEANUP),

@@ -48,6 +48,7 @@ const PIPELINES: &[&[Step]] = &[
     pipelines::FUNCTION,
     &[Step::All(pipelines::INLINED), Step::All(pipelines::FINISH)],
     pipelines::NATIVE,
+    pipelines::COMPILED,
 ];
 const HOIST: usize = 4;
 /// From this entry on, scalar replacement is included: reading elements and assembling arrays counts as work, and

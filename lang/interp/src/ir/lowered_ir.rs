@@ -39,7 +39,7 @@ impl LoweredIr {
     }
 
     /// The functions as a program with the original function numbers.
-    pub(super) fn program(&self) -> Program {
+    pub fn program(&self) -> Program {
         let mut funcs = vec![Rc::default(); self.places.keys().map(|f| f.0 as usize + 1).max().unwrap_or(0)];
         for (f, at) in &self.places {
             if let Some(found) = self.funcs.get(*at as usize) {

@@ -93,6 +93,13 @@ pub(super) struct Interior {
     pub wrapped: HashMap<Var, Bin>,
 }
 
+impl Interior {
+    /// Whether a test for equality decides where it is.
+    pub fn has_equalities(&self) -> bool {
+        self.bounds.iter().any(|bound| matches!(bound, Bound::NonZero(_)))
+    }
+}
+
 /// The Ints and Bools of a function that are literals.
 #[derive(Default)]
 pub(super) struct Literals {
@@ -105,6 +112,11 @@ impl Literals {
         let mut all = Literals::default();
         all.add(b);
         all
+    }
+
+    /// The value of an Int that is a literal.
+    pub fn int(&self, v: Var) -> Option<i64> {
+        self.ints.get(&v).copied()
     }
 
     fn add(&mut self, b: &Block) {

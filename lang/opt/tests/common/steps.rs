@@ -11,7 +11,10 @@ pub fn all() -> Vec<(String, Vec<Step>)> {
         ("FUNCTION", vec![All(pipelines::FUNCTION)]),
         ("PLAIN", vec![All(pipelines::PLAIN), All(pipelines::SUM_ORDER)]),
         ("FINISH", vec![All(pipelines::INLINED), All(pipelines::FINISH)]),
-        ("NATIVE", vec![All(pipelines::FINISH), All(pipelines::POINTWISE), All(pipelines::NATIVE)]),
+        (
+            "NATIVE",
+            vec![All(pipelines::FINISH), All(pipelines::POINTWISE), All(pipelines::NATIVE), All(pipelines::COMPILED)],
+        ),
         ("SMALL", vec![All(pipelines::FINISH), All(pipelines::SMALL)]),
         ("FOR_DEVICE", vec![All(pipelines::INLINED), All(pipelines::FOR_DEVICE)]),
     ];

@@ -18,9 +18,10 @@ fn all_pipelines(c: &mut CompiledAd, e: &Rc<Specialized>, halves: &[FnId]) {
         let p = &c.program;
         let mut inlined = (**p.func(*f)).clone();
         adl_opt::run(pipelines::INLINED, p, &mut inlined, Zeros::Symbolic);
-        for target in [[pipelines::FINISH, pipelines::NATIVE], [pipelines::FOR_DEVICE, pipelines::VECTORS]] {
+        let native = &[pipelines::FINISH, pipelines::NATIVE, pipelines::COMPILED][..];
+        for target in [native, &[pipelines::FOR_DEVICE, pipelines::VECTORS]] {
             let mut made = inlined.clone();
-            target.into_iter().for_each(|steps| _ = adl_opt::run(steps, p, &mut made, Zeros::Symbolic));
+            target.iter().for_each(|steps| _ = adl_opt::run(steps, p, &mut made, Zeros::Symbolic));
         }
     }
 }
