@@ -383,9 +383,9 @@ impl U<'_> {
     }
 
     /// Index arithmetic, which like literals is always recomputed: sums and products of Ints from indices, literals and
-    /// available values; their minima, maxima, remainders, conversions, and comparisons with connectives; shapes that are written
-    /// out; elements at such indices that are read in more loops than the array has axes; and slices in loops of arrays
-    /// from outside. T needs to see it as affine subscripts, predicates and extents. The array of repeatedly read
+    /// available values; their minima, maxima, remainders, conversions, and comparisons with connectives; shapes that are
+    /// written out; elements at such indices that are read in more loops than the array has axes; and slices in loops of
+    /// arrays from outside. T needs to see it as affine subscripts, predicates and extents. The array of repeatedly read
     /// elements is smaller than the sequence of reads.
     fn index_arithmetic(&self, b: &Block) -> HashSet<Var> {
         let mut bound: HashSet<Var> = HashSet::new();

@@ -32,12 +32,13 @@ impl Unit {
         let of_place: HashMap<u32, FnId> = source.places.iter().map(|(f, p)| (*p, *f)).collect();
         let first = *of_place.get(&at).ok_or("a function that is not lowered")?;
         let mut unit = Unit { datas: source.datas.clone(), ..Unit::default() };
-        let (mut todo, mut size) = (vec![first], 0);
+        let (mut todo, mut size, program) = (vec![first], 0, source.program());
         unit.index.insert(first, 0);
         let mut callees: Vec<Vec<usize>> = Vec::new();
         while unit.funcs.len() < todo.len() {
             let me = todo[unit.funcs.len()];
-            let func = source.func(me).ok_or("a function that is not lowered")?.clone();
+            let mut func = source.func(me).ok_or("a function that is not lowered")?.clone();
+            adl_opt::run(pipelines::COMPILED, &program, Rc::make_mut(&mut func), Zeros::Symbolic);
             let mut calls = Vec::new();
             size += scan(&func.body, &mut |g| calls.push(g));
             if func.vars.len() > MAX_VARS || size > MAX_SIZE {
@@ -56,10 +57,6 @@ impl Unit {
             unit.funcs.push(func);
         }
         unit.recursive = circular(&callees);
-        let program = source.program();
-        for f in &mut unit.funcs {
-            adl_opt::run(pipelines::COMPILED, &program, Rc::make_mut(f), Zeros::Symbolic);
-        }
         adl_opt::arm_constructors::split(&mut unit.funcs, &mut unit.datas);
         unit.tail_calls = unit.funcs.iter().zip(&todo).any(|(f, me)| tail(&f.body, *me));
         unit.parts = unit.funcs.len();

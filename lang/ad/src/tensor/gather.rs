@@ -328,6 +328,7 @@ impl T<'_> {
         names: &mut NestNames,
     ) -> Result<Var, Unsupported> {
         let Some((first, rest)) = guards.split_first() else {
+            // Behind the guards, where the position is below the divisor, which is then no zero.
             for (v, k) in &sol.known {
                 if let IndexValue::Wrapped { form, divisor, .. } = k {
                     let (form, divisor) = (form.emit(&mut self.b), divisor.emit(&mut self.b));

@@ -364,10 +364,11 @@ pub(super) fn site(f: &Function, nest: &Stmt, place: ReadPath, literals: &Forms)
             Extents::Trip(trip.collect::<Option<Vec<_>>>()?)
         }
     };
-    let divisors: Vec<Option<Affine>> =
-        at.iter().map(|v| walk.remainders.get(v).map(|(_, m)| walk.forms.of(*m))).collect();
-    let mut at: Vec<Affine> =
-        at.iter().map(|v| walk.forms.of(walk.remainders.get(v).map_or(*v, |(x, _)| *x))).collect();
+    let subscript = |v: &Var| match walk.remainders.get(v) {
+        Some((x, m)) => (walk.forms.of(*x), Some(walk.forms.of(*m))),
+        None => (walk.forms.of(*v), None),
+    };
+    let (mut at, divisors): (Vec<Affine>, Vec<Option<Affine>>) = at.iter().map(subscript).unzip();
     walk.begin(&mut at)?;
     let bounds = walk.axes.iter().all(|a| a.to().all(|form| walk.known(form)));
     if !bounds || !at.iter().all(|form| walk.known(form)) || !divisors.iter().flatten().all(|m| walk.fixed(m)) {

@@ -10,20 +10,37 @@ use super::parts::{definitions, reads};
 use super::{as_map, is_number};
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Un};
+use std::collections::HashMap;
 
-/// Rewrites one statement of a block. Returns whether there was one.
-pub(super) fn expand_one(f: &mut Function, b: &mut Block) -> bool {
+/// Rewrites the statements of a block. Returns whether there were any.
+pub(super) fn expand(f: &mut Function, b: &mut Block) -> bool {
+    let (defs, readers) = (definitions(b), readers(b));
+    let mut changed = false;
     for at in 0..b.stmts.len() {
-        if let Some((arrays, trip)) = made_by_maps(f, b, at) {
+        if let Some((arrays, trip)) = made_by_maps(f, b, at, (&defs, &readers)) {
             b.stmts[at] = over_elements(f, &b.stmts[at], &arrays, trip);
-            return true;
+            changed = true;
         }
     }
-    false
+    changed
 }
 
-/// The arrays on which a statement is arithmetic, and the trip count of the maps that make all of them.
-fn made_by_maps(f: &Function, b: &Block, at: usize) -> Option<(Vec<Var>, Var)> {
+/// How many statements read each variable, and the block as one of them if it returns the variable.
+fn readers(b: &Block) -> HashMap<Var, usize> {
+    let mut count: HashMap<Var, usize> = HashMap::new();
+    let all = b.stmts.iter().flat_map(reads).chain(b.results.iter().copied());
+    all.for_each(|v| *count.entry(v).or_default() += 1);
+    count
+}
+
+/// The arrays on which a statement is arithmetic, and the trip count of the maps that make all of them. One array at least
+/// has no other reader.
+fn made_by_maps(
+    f: &Function,
+    b: &Block,
+    at: usize,
+    (defs, readers): (&HashMap<Var, usize>, &HashMap<Var, usize>),
+) -> Option<(Vec<Var>, Var)> {
     let stmt = &b.stmts[at];
     let operands = match &stmt.op {
         Op::Un(Un::Neg, a) => vec![*a],
@@ -37,13 +54,11 @@ fn made_by_maps(f: &Function, b: &Block, at: usize) -> Option<(Vec<Var>, Var)> {
     if rank == 0 || *f.ty(*out).scalar() != Ty::F64 || arrays.iter().any(|v| f.ty(*v).rank() != rank) {
         return None;
     }
-    let defs = definitions(b);
     let trips = arrays.iter().map(|v| defs.get(v).filter(|p| **p < at).and_then(|p| trip_of_map(f, &b.stmts[*p], *v)));
     let trips = trips.collect::<Option<Vec<Var>>>()?;
-    let elsewhere =
-        |v: &Var| b.results.contains(v) || b.stmts.iter().enumerate().any(|(k, s)| k != at && reads(s).contains(v));
     let trip = *trips.first()?;
-    (trips.iter().all(|t| *t == trip) && !arrays.iter().all(elsewhere)).then_some((arrays, trip))
+    let saves = arrays.iter().any(|v| readers.get(v) == Some(&1));
+    (trips.iter().all(|t| *t == trip) && saves).then_some((arrays, trip))
 }
 
 /// The trip count of a statement that collects an array of which each element is computed by itself.

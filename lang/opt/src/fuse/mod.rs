@@ -68,7 +68,7 @@ fn block(func: &mut Function, body: &mut Block, target: For) -> bool {
             || operators(func, body)
             || horizontal::fuse_one(func, body, target)
             || branches(body)
-            || target == For::Native && elementwise::expand_one(func, body)
+            || target == For::Native && elementwise::expand(func, body)
         {
             changed = true;
         }

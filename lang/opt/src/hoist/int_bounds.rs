@@ -1,5 +1,5 @@
 //! Integer arithmetic that cannot fail, because its operands are small: literals, extents, and indices and trip counts of
-//! loops. No run reaches an iteration that is not.
+//! loops. No memory holds a larger extent, and no run with a larger trip count would end.
 
 use crate::limits::hoist::{DEEPEST, EXTENT_BITS, LOOP_BITS};
 use adl_ir::{Block, Function, Lit, Op, Trip, Ty, Var};
@@ -27,8 +27,8 @@ impl IntBounds {
 
     fn block(&mut self, f: &Function, b: &Block) {
         for s in &b.stmts {
-            if let (Op::Loop(l), Some(index)) = (&s.op, s.op.blocks().last().and_then(|b| b.params.first()))
-                && let Trip::Count(_) = l.trip
+            if let Op::Loop(l) = &s.op
+                && let (Trip::Count(_), Some(index)) = (&l.trip, l.body.params.first())
             {
                 self.0.insert(*index, IntDef::Index);
             }
