@@ -7,6 +7,7 @@
 //! Tables that only grow (texts, ids of types and definitions) keep what the entry added, because nothing refers to it
 //! any more.
 
+use crate::limits::boundary::{STACK, STACK_LEFT};
 use crate::plans::ResidualsHandle;
 use crate::reload::Loaded;
 use crate::saved::History;
@@ -90,7 +91,7 @@ impl Session {
         let kept = self.machine.keep();
         self.boundaries += 1;
         self.item = Span::NOWHERE;
-        let done = fault::catch(|| run(&mut self.machine));
+        let done = fault::catch(|| with_stack(|| run(&mut self.machine)));
         self.boundaries = self.boundaries.saturating_sub(1);
         done.and_then(|done| fault::aside().map_or(Ok(done), Err)).map_err(|fault| {
             let mut error = fault.error().diag;
@@ -107,7 +108,7 @@ impl Session {
     /// E0901, if there was a panic.
     pub fn guarded<T>(&mut self, entry: impl FnOnce(&mut Session) -> T) -> Result<T, Box<Diagnostic>> {
         let before = self.checkpoint();
-        let done = fault::catch(|| entry(self));
+        let done = fault::catch(|| with_stack(|| entry(self)));
         match done.and_then(|done| fault::aside().map_or(Ok(done), Err)) {
             Ok(done) => {
                 self.keep(before);
@@ -133,4 +134,9 @@ impl Session {
     pub(crate) fn record_source(&mut self, name: Symbol, text: Span) {
         self.texts.insert_mut(name, text);
     }
+}
+
+/// Runs an entry with enough stack, once for all its calls of native code.
+fn with_stack<T>(entry: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(STACK_LEFT, STACK, entry)
 }

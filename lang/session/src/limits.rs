@@ -3,6 +3,15 @@
 //! Widths are columns of a terminal, lengths are characters.
 //! A figure without a time or a count beside it has no measurement on record.
 
+/// Limits of `boundary`.
+pub(crate) mod boundary {
+    /// Bytes of stack with which an entry begins. A call of native code that finds less than about half of it takes a
+    /// stack of its own, which costs 10 us and the time of other threads.
+    pub const STACK_LEFT: usize = 5 << 20;
+    /// Bytes of the stack of an entry that begins with less.
+    pub const STACK: usize = 16 << 20;
+}
+
 /// Limits of `completion_ranking`.
 pub(crate) mod completion_ranking {
     /// The number of candidates whose types are checked; more would cause a noticeable delay.
