@@ -1,10 +1,8 @@
 //! The REPL on a pseudo-terminal: keys, menus, display while typing, pagers, colours.
 
-use std::process::Command;
-
 #[test]
 fn what_is_typed_and_what_is_seen() {
-    let mut python = Command::new("python3");
+    let mut python = crate::jupyter::python();
     python.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interactive.py")).arg(env!("CARGO_BIN_EXE_adl"));
     let out = python.output().unwrap();
     let said = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);

@@ -50,16 +50,21 @@ pub fn install(packages: &[&str]) {
     }
 }
 
-/// A new Python environment. If Python or venv is missing, the Debian packages are installed.
+/// Python with venv. If it is missing, the Debian packages are installed, once for tests that run side by side.
+pub fn python() -> Command {
+    static INSTALLED: OnceLock<()> = OnceLock::new();
+    INSTALLED.get_or_init(|| {
+        if run(Command::new("python3").args(["-c", "import ensurepip, venv"])).is_err() {
+            install(&["python3", "python3-venv"]);
+        }
+    });
+    Command::new("python3")
+}
+
+/// A new Python environment.
 fn venv(dir: &Path) -> Result<String, String> {
-    let make = || {
-        let _ = std::fs::remove_dir_all(dir);
-        run(Command::new("python3").args(["-m", "venv"]).arg(dir))
-    };
-    make().or_else(|_| {
-        install(&["python3", "python3-venv"]);
-        make()
-    })
+    let _ = std::fs::remove_dir_all(dir);
+    run(python().args(["-m", "venv"]).arg(dir))
 }
 
 /// A Python environment with Jupyter and the kernel under test.
