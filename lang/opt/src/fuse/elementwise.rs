@@ -1,5 +1,5 @@
-//! Arithmetic on arrays that comprehensions with one trip count make becomes a loop over their elements, into which
-//! `vertical` then fuses the comprehensions. For native code: gradients of stencils are sums of gathers.
+//! Arithmetic on arrays that comprehensions make becomes a loop over their elements, into which `vertical` then fuses the
+//! comprehensions. Slices of rows are comprehensions, too. For native code: gradients of stencils are sums of gathers.
 //!
 //! ```text
 //! a = loop for n collect { … };  b = loop for n collect { … };  c = add a b
@@ -7,22 +7,54 @@
 //! ```
 
 use super::parts::{definitions, reads};
-use super::{as_map, is_number};
+use super::{as_map, is_number, subarrays};
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Un};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Rewrites the statements of a block. Returns whether there were any.
 pub(super) fn expand(f: &mut Function, b: &mut Block) -> bool {
     let (defs, readers) = (definitions(b), readers(b));
+    let zeros: HashSet<Var> = b.stmts.iter().filter(|s| matches!(s.op, Op::Zero(_))).map(|s| s.outs[0]).collect();
+    let known = Known { defs: &defs, readers: &readers };
+    let mut checks: Vec<(usize, Vec<Stmt>)> = Vec::new();
     let mut changed = false;
     for at in 0..b.stmts.len() {
-        if let Some((arrays, trip)) = made_by_maps(f, b, at, (&defs, &readers)) {
+        if let Op::Loop(l) = &b.stmts[at].op
+            && subarrays::are_padded(f, l, &zeros)
+        {
+            checks.extend(subarrays::expand(f, &mut b.stmts[at], &zeros).map(|c| (at, c)));
+            changed = true;
+        }
+        if let Some((arrays, trip)) = made_by_maps(f, b, at, &known) {
+            for place in arrays.iter().map(|v| defs[v]) {
+                let stmt = &mut b.stmts[place];
+                checks.extend(same_trip(f, stmt, trip).map(|c| (place, c)));
+                checks.extend(subarrays::expand(f, stmt, &zeros).map(|c| (place, c)));
+            }
             b.stmts[at] = over_elements(f, &b.stmts[at], &arrays, trip);
             changed = true;
         }
     }
+    checks.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
+    checks.into_iter().for_each(|(place, c)| drop(b.stmts.splice(place..place, c)));
     changed
+}
+
+/// Makes `trip` the trip count of a loop. Returns the check that it is, if it is not the same variable.
+fn same_trip(f: &mut Function, s: &mut Stmt, trip: Var) -> Option<Vec<Stmt>> {
+    let Op::Loop(l) = &mut s.op else { return None };
+    let Trip::Count(own) = &mut l.trip else { return None };
+    let other = std::mem::replace(own, trip);
+    (other != trip).then(|| subarrays::equal(f, trip, other, s.span))
+}
+
+/// What is known of a block.
+struct Known<'a> {
+    /// The positions of definitions.
+    defs: &'a HashMap<Var, usize>,
+    /// The number of readers of variables.
+    readers: &'a HashMap<Var, usize>,
 }
 
 /// How many statements read each variable, and the block as one of them if it returns the variable.
@@ -33,14 +65,9 @@ fn readers(b: &Block) -> HashMap<Var, usize> {
     count
 }
 
-/// The arrays on which a statement is arithmetic, and the trip count of the maps that make all of them. One array at least
-/// has no other reader.
-fn made_by_maps(
-    f: &Function,
-    b: &Block,
-    at: usize,
-    (defs, readers): (&HashMap<Var, usize>, &HashMap<Var, usize>),
-) -> Option<(Vec<Var>, Var)> {
+/// The arrays on which a statement is arithmetic, if maps make all of them, and the trip count of the first map, which has to
+/// be that of all. One array at least has no other reader.
+fn made_by_maps(f: &Function, b: &Block, at: usize, known: &Known) -> Option<(Vec<Var>, Var)> {
     let stmt = &b.stmts[at];
     let operands = match &stmt.op {
         Op::Un(Un::Neg, a) => vec![*a],
@@ -54,16 +81,18 @@ fn made_by_maps(
     if rank == 0 || *f.ty(*out).scalar() != Ty::F64 || arrays.iter().any(|v| f.ty(*v).rank() != rank) {
         return None;
     }
-    let trips = arrays.iter().map(|v| defs.get(v).filter(|p| **p < at).and_then(|p| trip_of_map(f, &b.stmts[*p], *v)));
-    let trips = trips.collect::<Option<Vec<Var>>>()?;
-    let trip = *trips.first()?;
-    let saves = arrays.iter().any(|v| readers.get(v) == Some(&1));
-    (trips.iter().all(|t| *t == trip) && saves).then_some((arrays, trip))
+    arrays.sort_by_key(|v| known.defs.get(v));
+    let trip = |v: &Var| known.defs.get(v).filter(|p| **p < at).and_then(|p| trip_of_map(f, &b.stmts[*p], *v));
+    let trips = arrays.iter().map(trip).collect::<Option<Vec<Var>>>()?;
+    let first = *trips.first()?;
+    let saves = arrays.iter().any(|v| known.readers.get(v) == Some(&1));
+    saves.then_some((arrays, first))
 }
 
 /// The trip count of a statement that collects an array of which each element is computed by itself.
 fn trip_of_map(f: &Function, s: &Stmt, array: Var) -> Option<Var> {
-    let l = as_map(f, &s.op).filter(|l| is_light(f, l))?;
+    let light = |l: &&Loop| is_light(f, l) || subarrays::are_slices(f, l);
+    let l = as_map(f, &s.op).filter(light)?;
     let k = s.outs.iter().position(|v| *v == array).filter(|k| *k < l.outs.len())?;
     match l.trip {
         Trip::Count(n) if l.outs[k] == Out::Collect => Some(n),

@@ -3,7 +3,7 @@
 //! - `vertical`: another loop reads a map's result at its own index: map–map, and maps into loops with carried state.
 //! - `soac`: a map's result is reduced, scanned, or combined by keys: map–reduce, map–scan, map–histogram.
 //! - `horizontal`: two maps over the same arrays.
-//! - `elementwise`: arithmetic on the arrays that maps make (in native code only).
+//! - `elementwise`: arithmetic on the arrays that maps make (in native code only). `subarrays`: slices of rows as maps.
 //! - `sums`: a map's results are summed (on a device only). `branches`: two branches on one condition (on a
 //!   device only).
 //!
@@ -17,6 +17,7 @@ mod elementwise;
 mod horizontal;
 mod parts;
 mod soac;
+mod subarrays;
 mod sums;
 mod vertical;
 
