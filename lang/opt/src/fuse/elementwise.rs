@@ -28,9 +28,8 @@ pub(super) fn expand(f: &mut Function, b: &mut Block) -> bool {
         }
         if let Some((arrays, trip)) = made_by_maps(f, b, at, &known) {
             for place in arrays.iter().map(|v| defs[v]) {
-                let stmt = &mut b.stmts[place];
-                checks.extend(same_trip(f, stmt, trip).map(|c| (place, c)));
-                checks.extend(subarrays::expand(f, stmt, &zeros).map(|c| (place, c)));
+                same_trip(f, b, (place, trip), &defs, &mut checks);
+                checks.extend(subarrays::expand(f, &mut b.stmts[place], &zeros).map(|c| (place, c)));
             }
             b.stmts[at] = over_elements(f, &b.stmts[at], &arrays, trip);
             changed = true;
@@ -41,12 +40,29 @@ pub(super) fn expand(f: &mut Function, b: &mut Block) -> bool {
     changed
 }
 
-/// Makes `trip` the trip count of a loop. Returns the check that it is, if it is not the same variable.
-fn same_trip(f: &mut Function, s: &mut Stmt, trip: Var) -> Option<Vec<Stmt>> {
-    let Op::Loop(l) = &mut s.op else { return None };
-    let Trip::Count(own) = &mut l.trip else { return None };
-    let other = std::mem::replace(own, trip);
-    (other != trip).then(|| subarrays::equal(f, trip, other, s.span))
+/// Makes `trip` the trip count of the loop at a place, and of the maps over whose results it runs. Adds the check that it is, if
+/// it is not the same variable.
+fn same_trip(
+    f: &mut Function,
+    b: &mut Block,
+    (place, trip): (usize, Var),
+    defs: &HashMap<Var, usize>,
+    checks: &mut Vec<(usize, Vec<Stmt>)>,
+) {
+    let mut todo = vec![place];
+    while let Some(place) = todo.pop() {
+        let stmt = &mut b.stmts[place];
+        let Op::Loop(l) = &mut stmt.op else { continue };
+        let Trip::Count(own) = &mut l.trip else { continue };
+        let other = std::mem::replace(own, trip);
+        if other != trip {
+            checks.push((place, subarrays::equal(f, trip, other, stmt.span)));
+            let producers: Vec<usize> = l.xs.iter().filter_map(|v| defs.get(v).copied()).collect();
+            let after_trip = |p: &usize| *p < place && defs.get(&trip).is_none_or(|d| d < p);
+            let of_other = |p: &usize| as_map(f, &b.stmts[*p].op).is_some_and(|l| l.trip == Trip::Count(other));
+            todo.extend(producers.into_iter().filter(after_trip).filter(of_other));
+        }
+    }
 }
 
 /// What is known of a block.
