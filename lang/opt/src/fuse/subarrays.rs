@@ -110,8 +110,8 @@ pub(super) fn expand(f: &mut Function, stmt: &mut Stmt, zeros: &HashSet<Var>) ->
     for (collected, rows) in l.body.stmts.iter_mut().zip(&all) {
         let elements = elements(&mut before, rows);
         collected.op = Op::Loop(Box::new(elements));
-        let turns = before.f.fresh(Ty::I64, false);
-        collected.outs.push(turns);
+        let trips = before.f.fresh(Ty::I64, false);
+        collected.outs.push(trips);
     }
     Some(before.stmts)
 }
