@@ -15,7 +15,8 @@ use std::collections::{HashMap, HashSet};
 /// Rewrites the statements of a block. Returns whether there were any.
 pub(super) fn expand(f: &mut Function, b: &mut Block) -> bool {
     let (defs, readers) = (definitions(b), readers(b));
-    let zeros: HashSet<Var> = b.stmts.iter().filter(|s| matches!(s.op, Op::Zero(_))).map(|s| s.outs[0]).collect();
+    let zeros: HashSet<Var> =
+        b.stmts.iter().filter(|s| matches!(s.op, Op::Zero(_))).flat_map(|s| s.outs.clone()).collect();
     let known = Known { defs: &defs, readers: &readers };
     let mut checks: Vec<(usize, Vec<Stmt>)> = Vec::new();
     let mut changed = false;
