@@ -50,7 +50,13 @@ fn row_of(f: &Function, l: &Loop, stmt: &Stmt, zeros: &HashSet<Var>) -> Option<R
     let of = *l.xs.get(l.body.params.iter().skip(1).position(|p| p == row)?)?;
     let outer = |v: &Var| !l.body.params.contains(v);
     let vector = *f.ty(*row) == Ty::F64.array(1);
-    (vector && outer(lo) && outer(hi)).then_some(Rows { of, row: *row, lo: *lo, hi: *hi, shape })
+    (vector && [Some(lo), Some(hi), shape.as_ref()].into_iter().flatten().all(outer)).then_some(Rows {
+        of,
+        row: *row,
+        lo: *lo,
+        hi: *hi,
+        shape,
+    })
 }
 
 /// Whether a loop takes slices of rows.
