@@ -9,7 +9,8 @@ const browser = await browsers.launch({ executablePath: chromium, args: ["--no-s
 const page = await browser.newPage({ viewport: { width: 1400, height: 1300 } });
 page.setDefaultTimeout(60_000);
 // On a slow machine JupyterLab may ask something, such as whether to wait for the kernel. No test needs such a dialog.
-await page.addLocatorHandler(page.locator("dialog.jp-Dialog"), () => page.keyboard.press("Escape"));
+const dialog = page.locator("dialog.jp-Dialog");
+await page.addLocatorHandler(dialog, () => dialog.locator("button").first().press("Escape"));
 try {
   await page.goto(`${url}/lab/tree/live.ipynb?reset`);
   await page.waitForSelector(".jp-Notebook .cm-content");

@@ -17,7 +17,9 @@ const browser = await browsers.launch({ executablePath: chromium, args: ["--no-s
 const page = await browser.newPage({ viewport: { width: 1400, height: 1300 } });
 page.setDefaultTimeout(60_000);
 // On a slow machine JupyterLab may ask something, such as whether to wait for the kernel. No test needs such a dialog.
-await page.addLocatorHandler(page.locator("dialog.jp-Dialog"), () => page.keyboard.press("Escape"));
+// The key has to arrive in the dialog, which may not have the focus.
+const dialog = page.locator("dialog.jp-Dialog");
+await page.addLocatorHandler(dialog, () => dialog.locator("button").first().press("Escape"));
 
 // Changes a setting of JupyterLab.
 const set = (plugin, value) =>
