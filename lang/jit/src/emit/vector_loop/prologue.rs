@@ -5,6 +5,7 @@ use super::super::{Emit, Scope, TRUSTED, inner, is_ref};
 use super::plan::{BITS, Carry, Int, Node, Output, VectorPlan};
 use super::{VectorLoop, kernel};
 use crate::handle::{self, ValueForm};
+use crate::limits::emit_vector_loop::COMPARED;
 use crate::limits::emit_vector_loop_prologue::{FEWEST, ITERATIONS};
 use crate::limits::output_buffer::ROOM;
 use crate::shims;
@@ -200,6 +201,12 @@ impl Emit<'_, '_, '_> {
                 }
                 Int::Above(a) => {
                     let (data, n) = (outside.arrays[a].0, outside.arrays[a].1[0]);
+                    // A short loop may read few elements of a long array, all of which are compared here.
+                    let many = self.b.ins().imul_imm_s(outside.n, COMPARED);
+                    let few = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, n, many);
+                    outside.ok.push(few);
+                    let none = self.int(0);
+                    let n = self.b.ins().select(few, n, none);
                     let above = self.runtime(shims::above as *const u8, &[data, n], 1).unwrap_or(n);
                     outside.above.insert(a, above);
                     self.below(outside, above, bound);
