@@ -97,6 +97,10 @@ fn first_elements(f: &mut Function, block: &mut Block, count: Var, zeros: &HashS
         let mut depends = false;
         stmt.op.each_operand(&mut |v| depends |= inside.contains(&v));
         match &mut stmt.op {
+            // If the loop runs zero times, these are zero elements.
+            Op::Slice { lo, hi, .. } if *hi == count && zeros.contains(lo) && stmt.lin_outs.is_empty() && !depends => {
+                to.push(stmt);
+            }
             Op::Slice { lo, hi, .. } if zeros.contains(lo) && stmt.lin_outs.is_empty() && !depends => {
                 let (trip, none) = (f.fresh(Ty::Bool, false), f.fresh(Ty::I64, false));
                 let of = |outs, op| Stmt { outs: vec![outs], lin_outs: Vec::new(), op, span: stmt.span };

@@ -19,7 +19,7 @@ mod zero_arguments;
 use crate::limits::shapes::DEEPEST;
 use adl_ir::rewrite::rename::rename;
 use adl_ir::shape_rule::Shapes;
-use adl_ir::{Block, FnId, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
+use adl_ir::{Block, Cmp, FnId, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{GeneralFn, Prim};
 use bounds::IndexBounds;
 use std::collections::{HashMap, HashSet};
@@ -130,6 +130,8 @@ fn analyse<'a>(
         ints: HashMap::new(),
         equal: HashMap::new(),
         facts: Vec::new(),
+        not_negative: HashMap::new(),
+        natural: Vec::new(),
         found: HashMap::new(),
         entire: HashMap::new(),
         safe: HashSet::new(),
@@ -233,6 +235,10 @@ struct ShapeAnalysis<'a> {
     equal: HashMap<Var, (Var, Var)>,
     /// Asserted equalities, as replacements of the first extent by the second, with the block depth of the assertion.
     facts: Vec<(Extent, Extent, usize)>,
+    /// Comparisons that an Int is not negative.
+    not_negative: HashMap<Var, Var>,
+    /// Ints that were asserted not to be negative.
+    natural: Vec<Var>,
     /// Results: a form for each `shape`, one extent for each `dim`.
     found: HashMap<Var, Form>,
     /// Slices of entire arrays, and those arrays.
@@ -353,11 +359,12 @@ impl ShapeAnalysis<'_> {
 
     /// Processes a nested block; facts established in it are dropped at its end.
     fn inner(&mut self, b: &Block) {
-        let facts = self.facts.len();
+        let (facts, natural) = (self.facts.len(), self.natural.len());
         self.now += 1;
         self.block(b);
         self.now -= 1;
         self.facts.truncate(facts);
+        self.natural.truncate(natural);
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
@@ -367,6 +374,7 @@ impl ShapeAnalysis<'_> {
                 if let Some((x, y)) = args.first().and_then(|c| self.equal.get(c)).copied() {
                     self.fact(x, y);
                 }
+                self.natural.extend(args.first().and_then(|c| self.not_negative.get(c)));
             }
             Op::If(_, a, b) => self.branches(stmt, &[&**a, &**b]),
             Op::Switch(_, arms) => self.branches(stmt, &arms.iter().collect::<Vec<_>>()),
@@ -417,6 +425,9 @@ impl ShapeAnalysis<'_> {
             }
             Op::Cmp(c, a, b) if self.rank(*a) + self.rank(*b) == 0 && *self.f.ty(*a) == Ty::I64 => {
                 self.compared(*c, (*a, *b), out);
+                if *c == Cmp::Ge && self.plain(Extent::Is(*b)) == Extent::Lit(0) {
+                    self.not_negative.insert(out, *a);
+                }
             }
             Op::ArrayLit { elems, .. } if elems.iter().all(|v| *self.f.ty(*v) == Ty::I64) => {
                 self.stacks.insert(out, elems.clone());
@@ -559,9 +570,12 @@ impl ShapeAnalysis<'_> {
         let Some(trip) = stmt.outs.last() else { return };
         if let Trip::Count(n) = ir_loop.trip {
             self.bounds.trip.insert(*trip, n);
-            // A loop with a negative trip count runs zero times, so only literals and extents are used.
-            if let Some(n @ (Extent::Lit(0..) | Extent::Of(..))) = self.ints.get(&n).copied() {
-                self.ints.insert(*trip, n);
+            // A loop with a negative trip count runs zero times.
+            let natural = self.natural.contains(&n);
+            match self.plain(Extent::Is(n)) {
+                n @ (Extent::Lit(0..) | Extent::Of(..)) => _ = self.ints.insert(*trip, n),
+                n @ Extent::Is(_) if natural => _ = self.ints.insert(*trip, n),
+                _ => {}
             }
         }
         for ((v, o), form) in stmt.outs.iter().skip(carried).zip(&ir_loop.outs).zip(results.iter().skip(carried)) {
