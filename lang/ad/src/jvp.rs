@@ -67,6 +67,8 @@ impl Ad {
     /// A function that is not differentiated, with its arrays of brackets pushed to their readers, and its sums narrowed
     /// by their brackets. `None` if it has neither. The results have the same bits.
     pub fn undifferentiated(f: &Function) -> Option<Function> {
+        let mut summed = f.clone();
+        let f = if adl_opt::fuse::sums(&mut summed) { &summed } else { f };
         let pushed = crate::tensor::push::pushed(f);
         crate::tensor::narrow::narrowed(pushed.as_ref().unwrap_or(f), NarrowMode::SameBits).or(pushed)
     }
@@ -94,6 +96,9 @@ impl Ad {
         let mut func = (*src).clone();
         // The optimiser inlines small functions, so that the following passes see producers and readers together.
         self.optimised(program, &mut func, arrays);
+        if self.optimise {
+            adl_opt::run(pipelines::DIFFERENTIATED, program, &mut func, arrays);
+        }
         let pushed = crate::tensor::push::pushed(&func);
         let narrowed = crate::tensor::narrow::narrowed(pushed.as_ref().unwrap_or(&func), NarrowMode::All).or(pushed);
         if let Some(made) = narrowed {

@@ -20,16 +20,21 @@
 //!
 //! With one index for the terms the results have the same bits, because a contraction adds terms in the order of `sum`
 //! ([`adl_ir::Contract`]). Sums over several indices are added as one sum.
+//! The sum may be in a branch that is taken for the first rows, or for the first columns, only.
+//!
 //! The numbers of rows and columns are known only at run time, so the original nest is kept as an alternative for
 //! small ones.
 
 mod nest;
 mod tables;
+mod vectors;
+
+pub use vectors::vector_products;
 
 use crate::limits::contract::COPIED;
 use adl_ir::{Block, Builder, Cmp, Contract, Conv, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
-use nest::{ContractionSite, Factor, Nest, NestDef, Search, collecting, found, may_recompute, summed};
+use nest::{ContractionSite, Factor, Limit, Nest, NestDef, Search, collecting, found, may_recompute, summed};
 use std::collections::{HashMap, HashSet};
 
 /// Which products become contractions.
@@ -120,7 +125,8 @@ impl Contractions {
         let found = found(&func, &self.search, stmt);
         let table = if found.is_none() { tables::found(&func, stmt, self.split) } else { None };
         self.b.func = func;
-        if let Some(found) = found {
+        if let Some(mut found) = found {
+            self.limit(&mut found);
             let pays_off = self.pays_off(&found);
             return self.choice(stmt, pays_off, |c| c.emit_contraction(stmt, &found));
         }
@@ -135,6 +141,20 @@ impl Contractions {
         }
         self.split = before;
         self.b.push(s);
+    }
+
+    /// Emits the numbers of rows and columns of which the sums are computed.
+    fn limit(&mut self, site: &mut ContractionSite) {
+        for Limit { of, sides, least } in &site.limits {
+            let (index, trips) = site.nest.loops[*of];
+            let zero = self.b.int(0);
+            // The difference at the index 0 is the last index; or the number of indices, if it may not be 0.
+            let [first, second] = sides.map(|v| self.made(&site.nest, v, &mut HashMap::from([(index, zero)])));
+            let (one, last) = (self.b.int(1 - *least), self.b.bin(Bin::Sub, first, second));
+            let count = self.b.bin(Bin::Add, last, one);
+            let count = self.b.bin(Bin::Max, count, zero);
+            site.nest.loops[*of].1 = self.b.bin(Bin::Min, count, trips);
+        }
     }
 
     /// Emits a statement in another form where a condition holds.

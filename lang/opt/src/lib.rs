@@ -54,11 +54,13 @@ pub mod operators;
 pub mod pipelines;
 pub mod pointwise;
 pub mod row_of_row;
+pub mod row_products;
 pub mod scalar_replacement;
 pub mod shapes;
 pub mod simplify;
 pub mod sum_order;
 pub mod tail_calls;
+pub mod updated_zeros;
 
 pub use fuse::straight;
 pub use pipelines::{Pass, Step, run};

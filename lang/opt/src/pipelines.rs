@@ -4,7 +4,7 @@
 //! changed a function it verifies the function in debug builds and tells the observer (`adl ir --after`, `--timings`).
 //!
 //! - [`FUNCTION`], before differentiation (J) and between J and unzipping (U). Linear statements are left alone; fewer
-//!   statements mean fewer residuals.
+//!   statements mean fewer residuals. [`DIFFERENTIATED`] further, before J.
 //! - [`PLAIN`], for functions that are not differentiated. The order of all sums is kept; [`TERMS`] then establishes
 //!   the order that the language defines.
 //! - [`INLINED`] and [`FINISH`], before a function is lowered and after all differentiation: small arrays, contractions,
@@ -19,7 +19,7 @@ use crate::limits::diagonals::{FEWEST, FEWEST_DIFFERENTIATED};
 use crate::scalar_replacement::{self, Sums};
 use crate::{
     contract, device, diagonals, flatten_rows, hoist, index_pushdown, index_splitting, inline, interchange, pointwise,
-    row_of_row, shapes, simplify, sum_order,
+    row_of_row, row_products, shapes, simplify, sum_order, updated_zeros,
 };
 use adl_ir::rewrite::dce;
 use adl_ir::{Function, Program, Zeros};
@@ -43,6 +43,17 @@ macro_rules! always {
     ($run:expr) => {{
         $run;
         true
+    }};
+}
+
+/// The body of a pass that needs all arrays materialised, with cleaning up after it.
+macro_rules! cleaned {
+    ($f:ident, $run:expr) => {{
+        let changed = $run;
+        if changed {
+            clean($f, Zeros::Materialized);
+        }
+        changed
     }};
 }
 
@@ -78,10 +89,15 @@ passes! {
     FUSE "fuse", "Loop fusion: map, reduce, scan, histogram, and maps side by side.", |_, f, _| fuse::fuse(f, For::Any);
     FUSE_NATIVE "fuse_native", "Loop fusion for native code.", |_, f, _| fuse::fuse(f, For::Native);
     FUSE_DEVICE "fuse_device", "Loop fusion for a device.", |_, f, _| fuse::fuse(f, For::Device);
+    SUMS "sums", "Sums of the numbers that a loop collects, as sums in the loop.", |_, f, _| fuse::sums(f);
+    VECTOR_PRODUCTS "vector_products", "Products of a vector and a matrix that comprehensions in loops write out.", |_, f, _| cleaned!(f, contract::vector_products(f));
+    PRODUCTS "products", "Products of the rows of a matrix in a loop, as one product.", |_, f, _| cleaned!(f, row_products::products(f, index_pushdown::Order::Free));
+    PRODUCTS_ORDERED "products_ordered", "Products of the rows of a matrix, with the same order of sums.", |_, f, _| cleaned!(f, row_products::products(f, index_pushdown::Order::Kept));
     INTERCHANGE "interchange", "Reductions, scans and histograms of narrow rows as those of columns.", |_, f, _| interchange::interchange(f);
     INTERCHANGE_DEVICE "interchange_device", "Reductions, scans and histograms of rows as those of columns.", |_, f, _| interchange::for_device(f);
     FLATTEN "flatten", "Small matrices that loops collect, as flat rows of numbers.", |_, f, _| flatten_rows::flatten_matrices(f);
     SPLIT "split", "Index-set splitting: a loop without boundary tests for the interior.", |_, f, _| index_splitting::split_loops(f);
+    UPDATED_ZEROS "updated_zeros", "Zeros that are updated, as arrays.", |_, f, _| updated_zeros::updated_zeros(f);
     POINTWISE_LOOPS "pointwise", "Arithmetic on entire vectors as loops.", |_, f, _| pointwise::pointwise(f);
     SIDES "sides", "Extents of rows that a device collects, asserted.", |_, f, _| device::sides::sides(f);
     DEVICE_VECTORS "device_vectors", "Arrays as loops over their elements, fused for a device.", |p, f, _| {
@@ -124,6 +140,10 @@ pub static FUNCTION: &[Step] = &[
     Then(&[&DIAGONALS_DIFFERENTIATED], CLEANUP),
 ];
 
+/// A function that is differentiated, after [`FUNCTION`]: comprehensions have rules of their own for sums over an index.
+pub static DIFFERENTIATED: &[Step] =
+    &[Then(&[&SUMS], CLEANUP), Materialized(&VECTOR_PRODUCTS), Materialized(&PRODUCTS)];
+
 /// A function that is not differentiated.
 pub static PLAIN: &[Step] = &[
     All(INLINING),
@@ -132,6 +152,7 @@ pub static PLAIN: &[Step] = &[
     All(CLEANUP),
     Then(&[&SCALARS_ORDERED], CLEANUP),
     Then(&[&DIAGONALS], CLEANUP),
+    Materialized(&PRODUCTS_ORDERED),
 ];
 
 /// The order of sums, at the end of [`PLAIN`].
@@ -155,7 +176,7 @@ pub static NATIVE: &[Step] = &[All(FUSE_FOR_NATIVE)];
 pub static SMALL: &[Step] = &[Then(&[&SCALARS_WRITTEN], &[All(CLEANUP), All(FUSE_FOR_NATIVE)])];
 
 /// When a function is compiled, after [`SMALL`]: loops over small arrays are not split.
-pub static COMPILED: &[Step] = &[Then(&[&SPLIT], CLEANUP)];
+pub static COMPILED: &[Step] = &[Then(&[&SPLIT, &UPDATED_ZEROS], CLEANUP)];
 
 static FUSE_FOR_DEVICE: &[Step] = &[
     Then(&[&SCALARS_DEVICE], CLEANUP),

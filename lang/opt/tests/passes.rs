@@ -36,6 +36,11 @@ const PIPELINES: &[(&str, &str, &[Step])] = &[
     ("terms", "", &[Run(&TERMS)]),
     ("contract", "", &[Run(&CONTRACT)]),
     ("contract_matrices", "contract", &[Run(&CONTRACT_MATRICES), All(CLEANUP)]),
+    ("sums", "", &[Run(&SUMS)]),
+    ("vector_products", "", &[Run(&VECTOR_PRODUCTS)]),
+    ("updated_zeros", "", &[Run(&UPDATED_ZEROS)]),
+    ("products", "", &[Run(&PRODUCTS)]),
+    ("products_ordered", "products", &[Run(&PRODUCTS_ORDERED)]),
     ("rows", "", &[Run(&ROWS), Run(&DEAD)]),
     ("inline", "", &[Run(&INLINE)]),
     ("inline_all", "inline", &[Run(&INLINE_ALL)]),
@@ -43,7 +48,7 @@ const PIPELINES: &[(&str, &str, &[Step])] = &[
 ];
 
 /// Pipelines whose arrays may be symbolic zeros.
-const SYMBOLIC: [&str; 4] = ["hoist", "device", "device_maps", "finish"];
+const SYMBOLIC: [&str; 5] = ["hoist", "device", "device_maps", "finish", "updated_zeros"];
 
 /// Applies pipelines to files `NAME.ir` and compares with `NAME.out`. `UPDATE=1` rewrites the latter.
 #[test]

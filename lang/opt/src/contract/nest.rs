@@ -2,8 +2,8 @@
 
 use super::Products;
 use crate::limits::contract::{DEEP, LOOPS, WIDE};
-use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Terms, Trip, Ty, Var};
-use adl_prim::Bin;
+use adl_ir::{Block, Cmp, Function, Loop, Op, Out, Stmt, Terms, Trip, Ty, Var};
+use adl_prim::{Bin, Un};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -58,6 +58,39 @@ pub(super) enum NestDef<'a> {
     Other,
 }
 
+/// The loops around a statement, all of which collect, and the branches between them.
+#[derive(Default)]
+pub(super) struct Around<'a> {
+    /// The loops with their trip counts, from the outermost inwards.
+    pub(super) loops: Vec<(&'a Loop, Var)>,
+    pub(super) arms: Vec<Arm<'a>>,
+}
+
+/// The first arm of a branch in a nest.
+pub(super) struct Arm<'a> {
+    /// The number of loops around it.
+    depth: usize,
+    condition: Var,
+    block: &'a Block,
+}
+
+impl<'a> Around<'a> {
+    /// The block of the statement.
+    pub(super) fn block(&self) -> Option<&'a Block> {
+        let arm = self.arms.last().filter(|arm| arm.depth == self.loops.len());
+        arm.map(|arm| arm.block).or_else(|| Some(&self.loops.last()?.0.body))
+    }
+}
+
+/// A condition of a nest: the index of a loop is below a bound that does not depend on the nest.
+pub(super) struct Limit {
+    /// The loop.
+    pub(super) of: usize,
+    /// It holds if the first Int, less the second one, is as large as this.
+    pub(super) sides: [Var; 2],
+    pub(super) least: i64,
+}
+
 /// A nest of loops around a sum.
 pub(super) struct Nest<'a> {
     /// The definition of each variable bound in the nest, and a bit set of the loops on which it depends.
@@ -80,9 +113,9 @@ pub(super) struct Factor {
 
 impl<'a> Nest<'a> {
     /// Analyses a nest of loops, the first of which collect and the others sum.
-    pub(super) fn of(func: &Function, loops: &[(&'a Loop, Var)], collects: usize) -> Nest<'a> {
-        let mut nest = Nest { defs: HashMap::new(), loops: Vec::new(), collects };
-        for (k, (l, n)) in loops.iter().enumerate() {
+    pub(super) fn of(func: &Function, around: &Around<'a>, sums: &[(&'a Loop, Var)]) -> Nest<'a> {
+        let mut nest = Nest { defs: HashMap::new(), loops: Vec::new(), collects: around.loops.len() };
+        for (k, (l, n)) in around.loops.iter().chain(sums).enumerate() {
             let (bit, index) = (1 << k, l.body.params[0]);
             nest.loops.push((index, *n));
             nest.defs.insert(index, (NestDef::Index, bit));
@@ -90,15 +123,53 @@ impl<'a> Nest<'a> {
                 let on = nest.on(*x) | bit;
                 nest.defs.insert(*e, (NestDef::Elem(*x, index), on));
             }
-            for s in &l.body.stmts {
-                let mut on = if may_recompute(func, s) { 0 } else { MORE };
-                s.op.each_operand(&mut |v| on |= nest.on(v));
-                for v in &s.outs {
-                    nest.defs.insert(*v, (if on & MORE == 0 { NestDef::Made(s) } else { NestDef::Other }, on));
-                }
-            }
+            let arms = around.arms.iter().filter(|arm| arm.depth == k + 1).map(|arm| arm.block);
+            [&l.body].into_iter().chain(arms).for_each(|b| nest.define(func, b));
         }
         nest
+    }
+
+    fn define(&mut self, func: &Function, b: &'a Block) {
+        for s in &b.stmts {
+            let mut on = if may_recompute(func, s) { 0 } else { MORE };
+            s.op.each_operand(&mut |v| on |= self.on(v));
+            for v in &s.outs {
+                self.defs.insert(*v, (if on & MORE == 0 { NestDef::Made(s) } else { NestDef::Other }, on));
+            }
+        }
+    }
+
+    /// The bound of an index that a condition is.
+    fn limit(&self, condition: Var) -> Option<Limit> {
+        let (NestDef::Made(Stmt { op: Op::Cmp(cmp, x, y), .. }), on) = self.definition(condition)? else {
+            return None;
+        };
+        let of = Some(on.trailing_zeros() as usize).filter(|of| *of < self.collects && on == 1 << of)?;
+        let (sides, least) = match cmp {
+            Cmp::Ge => ([*x, *y], 0),
+            Cmp::Gt => ([*x, *y], 1),
+            Cmp::Le => ([*y, *x], 0),
+            Cmp::Lt => ([*y, *x], 1),
+            Cmp::Eq | Cmp::Ne => return None,
+        };
+        let factor = self.coefficient(sides[0], of)?.checked_sub(self.coefficient(sides[1], of)?)?;
+        (factor == -1).then_some(Limit { of, sides, least })
+    }
+
+    /// The factor of the index of a loop in an Int that is a sum.
+    fn coefficient(&self, v: Var, of: usize) -> Option<i64> {
+        match self.definition(v) {
+            _ if v == self.loops[of].0 => Some(1),
+            None => Some(0),
+            Some((_, 0)) => Some(0),
+            Some((NestDef::Made(Stmt { op, .. }), _)) => match op {
+                Op::Bin(Bin::Add, x, y) => self.coefficient(*x, of)?.checked_add(self.coefficient(*y, of)?),
+                Op::Bin(Bin::Sub, x, y) => self.coefficient(*x, of)?.checked_sub(self.coefficient(*y, of)?),
+                Op::Un(Un::Neg, x) => self.coefficient(*x, of)?.checked_neg(),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// The set of loops on which a variable depends, as bits.
@@ -204,6 +275,8 @@ pub(super) fn may_recompute(f: &Function, s: &Stmt) -> bool {
 /// A sum that can become a contraction: the nest around it, its statement, and its factors.
 pub(super) struct ContractionSite<'a> {
     pub(super) nest: Nest<'a>,
+    /// Where the sum is computed.
+    pub(super) limits: Vec<Limit>,
     pub(super) sum: &'a Stmt,
     /// The results of the loops that sum or collect the terms.
     pub(super) sums: Vec<Var>,
@@ -220,25 +293,53 @@ pub(super) struct Search {
 
 /// The first sum of a nest that can become a contraction, innermost loops first.
 pub(super) fn found<'a>(func: &Function, search: &Search, s: &'a Stmt) -> Option<ContractionSite<'a>> {
-    collected(s, &mut Vec::new(), &mut |loops, sum| {
-        let site = site(func, loops, sum)?;
-        let vector = site.sides[0].rows.is_empty();
-        (!site.is_small(&search.ints) && (search.products == Products::All || !vector)).then_some(site)
-    })
+    collected(collecting, s, &mut Around::default(), &mut |around, sum| accepted(func, search, around, sum))
 }
 
-/// A search of nests of loops that collect, innermost loops first, for a statement in them.
+/// All sums of a nest that can become a contraction. The loops around them may sum as well.
+pub(super) fn all<'a>(func: &Function, search: &Search, s: &'a Stmt) -> Vec<ContractionSite<'a>> {
+    let mut sites = Vec::new();
+    collected::<()>(independent, s, &mut Around::default(), &mut |around, sum| {
+        sites.extend(accepted(func, search, around, sum));
+        None
+    });
+    sites
+}
+
+fn accepted<'a>(f: &Function, search: &Search, around: &Around<'a>, sum: &'a Stmt) -> Option<ContractionSite<'a>> {
+    let site = site(f, around, sum)?;
+    let vector = site.sides[0].rows.is_empty();
+    (!site.is_small(&search.ints) && (search.products == Products::All || !vector)).then_some(site)
+}
+
+/// The loop of a statement, with its trip count, if it may be one of those around a sum.
+pub(super) type Outer = for<'b> fn(&'b Stmt) -> Option<(&'b Loop, Var)>;
+
+/// A search of nests of loops, innermost loops first, for a statement in them.
 pub(super) fn collected<'a, T>(
+    outer: Outer,
     s: &'a Stmt,
-    loops: &mut Vec<(&'a Loop, Var)>,
-    found: &mut impl FnMut(&[(&'a Loop, Var)], &'a Stmt) -> Option<T>,
+    around: &mut Around<'a>,
+    found: &mut impl FnMut(&Around<'a>, &'a Stmt) -> Option<T>,
 ) -> Option<T> {
-    let outer = collecting(s).filter(|_| loops.len() < LOOPS)?;
-    loops.push(outer);
-    let stmts = &outer.0.body.stmts;
-    let deep = stmts.iter().find_map(|s| collected(s, loops, found));
-    let result = deep.or_else(|| stmts.iter().find_map(|s| found(loops, s)));
-    loops.pop();
+    let depth = around.loops.len();
+    let arm = match &s.op {
+        Op::If(condition, block, _) if depth > 0 => Some(Arm { depth, condition: *condition, block }),
+        _ => None,
+    };
+    let branch = arm.is_some();
+    match arm {
+        Some(arm) => around.arms.push(arm),
+        None => around.loops.push(outer(s).filter(|_| depth < LOOPS)?),
+    }
+    let stmts = &around.block()?.stmts;
+    let deep = stmts.iter().find_map(|s| collected(outer, s, around, found));
+    let result = deep.or_else(|| stmts.iter().find_map(|s| found(around, s)));
+    if branch {
+        around.arms.pop();
+    } else {
+        around.loops.pop();
+    }
     result
 }
 
@@ -257,18 +358,18 @@ pub(super) fn sums<'a>(func: &Function, b: &'a Block, s: &'a Stmt) -> Vec<(&'a L
 }
 
 /// A sum in loops that collect, if it can become a contraction.
-fn site<'a>(func: &Function, collects: &[(&'a Loop, Var)], sum: &'a Stmt) -> Option<ContractionSite<'a>> {
-    let around = &collects.last()?.0.body;
-    let sums = sums(func, around, sum);
+fn site<'a>(func: &Function, around: &Around<'a>, sum: &'a Stmt) -> Option<ContractionSite<'a>> {
+    let block = around.block()?;
+    let sums = sums(func, block, sum);
     let innermost = sums.last()?.0;
-    let loops = [collects, &sums].concat();
-    if loops.len() > LOOPS {
+    if around.loops.len() + sums.len() > LOOPS {
         return None;
     }
-    let nest = Nest::of(func, &loops, collects.len());
+    let nest = Nest::of(func, around, &sums);
+    let limits = around.arms.iter().map(|arm| nest.limit(arm.condition)).collect::<Option<Vec<_>>>()?;
     // The replacement needs the trip counts before the nest, and does not define the trip count results of the
     // replaced loops.
-    let counted = sum.outs.get(1).is_some_and(|v| readers(around, *v) > 0);
+    let counted = sum.outs.get(1).is_some_and(|v| readers(block, *v) > 0);
     if counted || !nest.loops.iter().all(|l| nest.outside(l.1)) {
         return None;
     }
@@ -279,7 +380,7 @@ fn site<'a>(func: &Function, collects: &[(&'a Loop, Var)], sum: &'a Stmt) -> Opt
     }
     let collected = if let Op::Sum { a, .. } = sum.op { a } else { sum.outs[0] };
     let sums = [collected].into_iter().chain(sums.iter().map(|(l, _)| l.body.results[0])).collect();
-    Some(ContractionSite { nest, sum, sums, terms, sides })
+    Some(ContractionSite { nest, limits, sum, sums, terms, sides })
 }
 
 impl ContractionSite<'_> {

@@ -15,7 +15,7 @@
 //! This is what the derivative of a layer of convolutions by its signal needs. The sum over `j` becomes the innermost
 //! one, which changes the order of additions.
 
-use super::nest::{Nest, NestDef, collected, readers, sums};
+use super::nest::{Around, Nest, NestDef, collected, collecting, readers, sums};
 use super::{Contractions, replace};
 use crate::limits::contract::{COPIED, DEEP, LOOPS, SPARE, WIDE};
 use adl_ir::{Cmp, Function, Loop, Op, Out, Stmt, Ty, Var};
@@ -53,19 +53,19 @@ pub(super) type Extents = [Vec<Var>; 2];
 
 /// The first sum of a nest that can read a table. In the rest of a nest whose outermost loop stays, no other does.
 pub(super) fn found<'a>(func: &Function, s: &'a Stmt, rest: bool) -> Option<TableSite<'a>> {
-    let mut site = collected(s, &mut Vec::new(), &mut |loops, s| site(func, loops, s))?;
+    let mut site = collected(collecting, s, &mut Around::default(), &mut |around, s| site(func, around, s))?;
     site.outside = !rest && site.outer();
     Some(site)
 }
 
-fn site<'a>(func: &Function, collects: &[(&'a Loop, Var)], sum: &'a Stmt) -> Option<TableSite<'a>> {
-    let around = &collects.last()?.0.body;
-    let sums = sums(func, around, sum);
+fn site<'a>(func: &Function, around: &Around<'a>, sum: &'a Stmt) -> Option<TableSite<'a>> {
+    let (block, collects) = (around.block().filter(|_| around.arms.is_empty())?, &around.loops);
+    let sums = sums(func, block, sum);
     if sums.len() < 2 || collects.len() + sums.len() > LOOPS {
         return None;
     }
-    let nest = Nest::of(func, &[collects, &sums].concat(), collects.len());
-    let counted = sum.outs.get(1).is_some_and(|v| readers(around, *v) > 0);
+    let nest = Nest::of(func, around, &sums);
+    let counted = sum.outs.get(1).is_some_and(|v| readers(block, *v) > 0);
     if counted || !collects.iter().all(|l| nest.outside(l.1)) {
         return None;
     }

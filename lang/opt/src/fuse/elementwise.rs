@@ -6,7 +6,7 @@
 //! ⟼  a = loop for n collect { … };  b = loop for n collect { … };  c = loop for n over (a, b) collect { add x y }
 //! ```
 
-use super::parts::{definitions, reads};
+use super::parts::{definitions, readers};
 use super::{as_map, is_number, subarrays};
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Un};
@@ -72,14 +72,6 @@ struct Known<'a> {
     defs: &'a HashMap<Var, usize>,
     /// The number of readers of variables.
     readers: &'a HashMap<Var, usize>,
-}
-
-/// How many statements read each variable, and the block as one of them if it returns the variable.
-fn readers(b: &Block) -> HashMap<Var, usize> {
-    let mut count: HashMap<Var, usize> = HashMap::new();
-    let all = b.stmts.iter().flat_map(reads).chain(b.results.iter().copied());
-    all.for_each(|v| *count.entry(v).or_default() += 1);
-    count
 }
 
 /// The arrays on which a statement is arithmetic, if maps make all of them, and the trip count of the first map, which has to

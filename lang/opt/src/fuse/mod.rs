@@ -4,8 +4,8 @@
 //! - `soac`: a map's result is reduced, scanned, or combined by keys: map–reduce, map–scan, map–histogram.
 //! - `horizontal`: two maps over the same arrays.
 //! - `elementwise`: arithmetic on the arrays that maps make (in native code only). `subarrays`: slices of rows as maps.
-//! - `sums`: a map's results are summed (on a device only). `branches`: two branches on one condition (on a
-//!   device only).
+//! - `sums`: a map's results are summed (on a device, and before differentiation). `branches`: two branches on one
+//!   condition (on a device only).
 //!
 //! The results have the same bits. The order of additions in a sum may depend on how a loop is executed:
 //! [`straight`] loops add entire arrays in chunks. Two loops are fused only if the fused loop is executed in the
@@ -22,7 +22,7 @@ mod sums;
 mod vertical;
 
 pub use parts::reads_of;
-pub(crate) use parts::{may_move, moved_adjacent, reads, rename_op};
+pub(crate) use parts::{definitions, may_move, moved_adjacent, readers, reads, rename_op};
 
 use adl_ir::{Block, Function, Loop, Op, Out, Trip, Ty, Var};
 use adl_prim::{GeneralFn, Prim};
@@ -48,6 +48,15 @@ pub fn fuse(f: &mut Function, target: For) -> bool {
     changed
 }
 
+/// Lets loops add the numbers that they collect only for a sum, in a function that is differentiated. Returns whether the
+/// function changed.
+pub fn sums(f: &mut Function) -> bool {
+    let mut body = std::mem::take(&mut f.body);
+    let changed = sums::of_maps(f, &mut body);
+    f.body = body;
+    changed
+}
+
 fn block(func: &mut Function, body: &mut Block, target: For) -> bool {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut changed = false;
@@ -62,7 +71,7 @@ fn block(func: &mut Function, body: &mut Block, target: For) -> bool {
             s.op.blocks_mut().into_iter().for_each(|part| changed |= block(func, part, within));
         }
         let operators = |f: &mut Function, b: &mut Block| {
-            if target == For::Device { sums::fuse_one(f, b) } else { soac::fuse_one(f, b, target) }
+            if target == For::Device { sums::of_threads(f, b) } else { soac::fuse_one(f, b, target) }
         };
         let branches = |b: &mut Block| target == For::Device && branches::fuse_one(b);
         while vertical::fuse_one(func, body, target)

@@ -4,7 +4,7 @@ use adl_ir::{Block, Loop, Op, Stmt, Var};
 use std::collections::{HashMap, HashSet};
 
 /// Maps each variable to the position of the statement in the block that binds it.
-pub(super) fn definitions(b: &Block) -> HashMap<Var, usize> {
+pub(crate) fn definitions(b: &Block) -> HashMap<Var, usize> {
     b.stmts.iter().enumerate().flat_map(|(i, s)| s.outs.iter().chain(&s.lin_outs).map(move |v| (*v, i))).collect()
 }
 
@@ -13,6 +13,14 @@ pub(crate) fn reads(s: &Stmt) -> HashSet<Var> {
     let mut out = HashSet::new();
     add_reads(&s.op, &mut out);
     out
+}
+
+/// How many statements read each variable, and the block as one of them if it returns the variable.
+pub(crate) fn readers(b: &Block) -> HashMap<Var, usize> {
+    let mut count: HashMap<Var, usize> = HashMap::new();
+    let all = b.stmts.iter().flat_map(reads).chain(b.results.iter().copied());
+    all.for_each(|v| *count.entry(v).or_default() += 1);
+    count
 }
 
 /// All variables that a block reads, including those that it binds itself.

@@ -1,40 +1,54 @@
 //! A map whose results are only summed becomes a loop that returns the sum. For devices, which add in an order of
-//! their own.
+//! their own, and for functions that are differentiated: the transpose of a sum in a comprehension has no array.
 //!
 //! ```text
 //! ys = loop for n over (x) collect { y = sin x; return y }; s = sum ys
 //! ⟼  s = loop for n over (x) sum { y = sin x; return y }
 //! ```
 
-use super::parts::{definitions, reads};
+use super::parts::{definitions, readers};
 use super::{as_map, is_number, is_thread};
-use adl_ir::{Block, Function, Op, Out, Var};
+use adl_ir::{Block, Function, Loop, Op, Out};
 
-/// Rewrites one sum of a block. Returns whether there was one.
-pub(super) fn fuse_one(f: &Function, b: &mut Block) -> bool {
-    let defs = definitions(b);
-    for c in 0..b.stmts.len() {
-        let Op::Sum { a, .. } = b.stmts[c].op else { continue };
-        let Some(p) = defs.get(&a).copied().filter(|p| only_summed(f, b, *p, c, a)) else { continue };
-        let s = b.stmts.remove(c);
-        let map = &mut b.stmts[p];
-        let (Some(k), Some(sum)) = (map.outs.iter().position(|v| *v == a), s.outs.first()) else { return false };
-        map.outs[k] = *sum;
-        if let Op::Loop(l) = &mut map.op {
-            l.outs[k] = Out::Sum;
-        }
-        return true;
+/// Rewrites the sums of a function that is differentiated. Returns whether there were any.
+pub(super) fn of_maps(f: &Function, b: &mut Block) -> bool {
+    let mut changed = false;
+    for inner in b.stmts.iter_mut().flat_map(|s| s.op.blocks_mut()) {
+        changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || of_maps(f, inner));
     }
-    false
+    changed | rewrite(f, b, &|_, _| true)
 }
 
-/// Whether the array is collected by a map of numbers and has no reader but the sum.
-fn only_summed(f: &Function, b: &Block, p: usize, c: usize, a: Var) -> bool {
-    let Some(map) = as_map(f, &b.stmts[p].op).filter(|l| is_thread(f, l)) else { return false };
-    let Some(k) = b.stmts[p].outs.iter().position(|v| *v == a).filter(|k| *k < map.outs.len()) else { return false };
-    // The map must have no other outputs than sums: a device would first store arrays and then read them again for
-    // the sum.
-    let alone = map.outs.iter().enumerate().all(|(i, o)| i == k || *o == Out::Sum);
-    let elsewhere = b.results.contains(&a) || b.stmts.iter().enumerate().any(|(i, s)| i != c && reads(s).contains(&a));
-    map.outs[k] == Out::Collect && alone && is_number(f, map.body.results[k]) && !elsewhere
+/// Rewrites the sums of a block that a device executes. Returns whether there were any. The map must have no other outputs
+/// than sums: a device would first store arrays and then read them again for the sum.
+pub(super) fn of_threads(f: &Function, b: &mut Block) -> bool {
+    let alone = |l: &Loop, k: usize| l.outs.iter().enumerate().all(|(i, o)| i == k || *o == Out::Sum);
+    rewrite(f, b, &|l, k| is_thread(f, l) && alone(l, k))
+}
+
+/// Rewrites the sums of a block of which the terms have no other reader, and are an accepted output of a map.
+fn rewrite(f: &Function, b: &mut Block, accepts: &dyn Fn(&Loop, usize) -> bool) -> bool {
+    if !b.stmts.iter().any(|s| matches!(s.op, Op::Sum { .. })) {
+        return false;
+    }
+    let (defs, readers) = (definitions(b), readers(b));
+    let mut done = Vec::new();
+    for at in 0..b.stmts.len() {
+        let (Op::Sum { a, .. }, [sum]) = (&b.stmts[at].op, &b.stmts[at].outs[..]) else { continue };
+        let (a, sum) = (*a, *sum);
+        let Some(map) = defs.get(&a).copied().filter(|p| *p < at && readers.get(&a) == Some(&1)) else { continue };
+        let Some(k) = b.stmts[map].outs.iter().position(|v| *v == a) else { continue };
+        let terms = |l: &&Loop| l.outs.get(k) == Some(&Out::Collect) && is_number(f, l.body.results[k]);
+        if as_map(f, &b.stmts[map].op).filter(terms).is_none_or(|l| !accepts(l, k)) {
+            continue;
+        }
+        b.stmts[map].outs[k] = sum;
+        if let Op::Loop(l) = &mut b.stmts[map].op {
+            l.outs[k] = Out::Sum;
+        }
+        done.push(at);
+    }
+    let mut at = 0..;
+    b.stmts.retain(|_| at.next().is_some_and(|at| done.binary_search(&at).is_err()));
+    !done.is_empty()
 }

@@ -1,0 +1,63 @@
+//! Vectors that are zero but for an element or a slice, in native code: updates in place of zeros that are materialised.
+//!
+//! ```text
+//! z = zero []f64;  … y = index_add z [i] v shape s
+//! ⟼  n = index s [0];  a = replicate n 0.0;  y = index_add a [i] v
+//! ```
+//!
+//! Native code has a store for an update in place, and calls the runtime for one of a symbolic zero. Used after fusion, which
+//! has to see the zeros.
+
+use adl_ir::{Block, Function, Lit, Op, Stmt, Ty, Var};
+use std::collections::HashSet;
+
+/// Materialises updated zeros. Returns whether there were any.
+pub fn updated_zeros(f: &mut Function) -> bool {
+    let mut body = std::mem::take(&mut f.body);
+    let changed = block(f, &mut body, &mut HashSet::new());
+    f.body = body;
+    changed
+}
+
+fn block(f: &mut Function, b: &mut Block, zeros: &mut HashSet<Var>) -> bool {
+    let mut changed = false;
+    let mut out = Vec::with_capacity(b.stmts.len());
+    for mut s in std::mem::take(&mut b.stmts) {
+        if matches!(s.op, Op::Zero(_)) {
+            zeros.extend(&s.outs);
+        }
+        for inner in s.op.blocks_mut() {
+            changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || block(f, inner, zeros));
+        }
+        if let Some(shape) = updated(f, &s, zeros) {
+            materialise(f, &mut s, shape, &mut out);
+            changed = true;
+        }
+        out.push(s);
+    }
+    b.stmts = out;
+    changed
+}
+
+/// The shape of the result, if a statement updates a vector of zeros.
+fn updated(f: &Function, s: &Stmt, zeros: &HashSet<Var>) -> Option<Var> {
+    let (Op::IndexAdd { acc, shape, .. } | Op::SliceAdd { acc, shape, .. }) = &s.op else { return None };
+    let vector = *f.ty(*acc) == Ty::F64.array(1) && zeros.contains(acc) && s.lin_outs.is_empty();
+    shape.filter(|_| vector)
+}
+
+fn materialise(f: &mut Function, s: &mut Stmt, shape: Var, out: &mut Vec<Stmt>) {
+    let span = s.span;
+    let mut push = |op: Op, ty: Ty| {
+        let v = f.fresh(ty, false);
+        out.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span });
+        v
+    };
+    let first = push(Op::Lit(Lit::I64(0)), Ty::I64);
+    let n = push(Op::Index { a: shape, at: vec![first], shape: None }, Ty::I64);
+    let zero = push(Op::Lit(Lit::F64(0.0)), Ty::F64);
+    let zeros = push(Op::Replicate { n, a: zero }, Ty::F64.array(1));
+    if let Op::IndexAdd { acc, shape, .. } | Op::SliceAdd { acc, shape, .. } = &mut s.op {
+        (*acc, *shape) = (zeros, None);
+    }
+}
