@@ -6,7 +6,8 @@
 //! ```
 //!
 //! If a loop computes the rows, it is split in functions that are differentiated. So a function of one example that runs
-//! over many costs as much as the same function of all examples, and so do its derivatives. `matmul w row` is a row of `matmul x (transpose w)`.
+//! over many costs as much as the same function of all examples, and so do its derivatives. `matmul w row` is a row of
+//! `matmul x (transpose w)`.
 //!
 //! A sum of outer products is a product as well, which is added in another order:
 //!
