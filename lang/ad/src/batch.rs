@@ -55,7 +55,12 @@ impl Ad {
 }
 
 fn function(ad: &mut Ad, program: &mut Program, src: &Function, id: FnId) -> Result<(), Unsupported> {
-    let mut out = Function { name: program.func(id).name.clone(), vars: src.vars.clone(), body: Block::default() };
+    let mut out = Function {
+        name: program.func(id).name.clone(),
+        vars: src.vars.clone(),
+        body: Block::default(),
+        ..Function::default()
+    };
     for v in out.vars.iter_mut().filter(|v| v.linear) {
         v.ty = wide(ad, program, &v.ty);
     }

@@ -19,7 +19,8 @@ impl Ad {
         let id = program.reserve(&src.name);
         self.linear.erasures.insert(f, id);
         self.symbolic_zero.insert(id);
-        let mut out = Function { name: src.name.clone(), vars: src.vars.clone(), body: Block::default() };
+        let mut out =
+            Function { name: src.name.clone(), vars: src.vars.clone(), body: Block::default(), ..Function::default() };
         out.vars.iter_mut().for_each(|v| v.linear = false);
         out.body = self.erase_block(program, &mut out, &src.body, &mut HashMap::new());
         dce::remove_dead(&mut out);

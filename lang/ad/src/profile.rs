@@ -23,7 +23,7 @@ pub(crate) use sites::key;
 
 use crate::limits::profile::MAX_RESULTS;
 use crate::{Ad, check};
-use adl_ir::{Block, Builder, FnId, Function, Loop, Program, Trip, Ty, Var};
+use adl_ir::{Builder, FnId, Function, Loop, Program, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
@@ -71,7 +71,7 @@ impl Ad {
         let mut sign = Function {
             name: format!("profile of {}", src.name.trim_start_matches("jvp ")),
             vars: src.vars.clone(),
-            body: Block::default(),
+            ..Function::default()
         };
         sign.body.params = src.body.params.clone();
         sign.body.results = src.body.results.clone();

@@ -60,7 +60,8 @@ impl Ad {
         let id = program.reserve(&name);
         self.linear.transposes.entry(func_id).or_default().push((there.clone(), id));
         // Recursive callers need the signature before the body exists.
-        let mut early = Function { name: name.clone(), vars: src.vars.clone(), body: Block::default() };
+        let mut early =
+            Function { name: name.clone(), vars: src.vars.clone(), body: Block::default(), ..Function::default() };
         early.body.params = src.body.params.clone();
         early.body.lin_params = src.body.lin_results.clone();
         early.body.lin_params.extend(selected_params(&src.body.lin_params, &there));

@@ -83,7 +83,7 @@ impl Ad {
         let mut primal = Function {
             name: program.func(unzipped.primal).name.clone(),
             vars: src.vars.clone(),
-            body: Block::default(),
+            ..Function::default()
         };
         primal.body.params = src.body.params.clone();
         primal.body.results = src.body.results.clone();
@@ -93,7 +93,7 @@ impl Ad {
         let mut linear = Function {
             name: program.func(unzipped.linear).name.clone(),
             vars: src.vars.clone(),
-            body: Block::default(),
+            ..Function::default()
         };
         linear.body.params = vec![linear.fresh(Ty::Data(id), false)];
         linear.body.lin_params = src.body.lin_params.clone();
@@ -115,10 +115,18 @@ impl Ad {
         let rows: Vec<Vec<Residual>> = halves.needs.iter().map(|v| z.origin(*v)).collect();
         let own = rows.iter().flatten().filter(|r| z.is_own(r)).cloned().collect();
         let (vars, notes, needs) = (z.f, z.notes, halves.needs);
-        let mut primal =
-            Function { name: program.func(unzipped.primal).name.clone(), vars: vars.vars.clone(), body: halves.primal };
-        let mut linear =
-            Function { name: program.func(unzipped.linear).name.clone(), vars: vars.vars, body: halves.linear };
+        let mut primal = Function {
+            name: program.func(unzipped.primal).name.clone(),
+            vars: vars.vars.clone(),
+            body: halves.primal,
+            ..Function::default()
+        };
+        let mut linear = Function {
+            name: program.func(unzipped.linear).name.clone(),
+            vars: vars.vars,
+            body: halves.linear,
+            ..Function::default()
+        };
         primal.body.results = [&src.body.results[..], &needs].concat();
         linear.body.params = needs.clone();
         // If each of many calls returned all residuals of its callees, code size would be that of the call tree. A

@@ -85,9 +85,16 @@ pub struct Function {
     pub vars: Vec<VarInfo>,
     /// The body.
     pub body: Block,
+    /// Whether it is a placeholder for a function under construction ([`Program::reserve`]).
+    pub reserved: bool,
 }
 
 impl Function {
+    /// A placeholder ([`Program::reserve`]).
+    pub fn placeholder(name: &str) -> Function {
+        Function { name: name.to_owned(), reserved: true, ..Function::default() }
+    }
+
     /// A new variable.
     pub fn fresh(&mut self, ty: Ty, linear: bool) -> Var {
         self.vars.push(VarInfo::new(ty, linear));
@@ -102,11 +109,6 @@ impl Function {
     /// Whether a variable is linear.
     pub fn linear(&self, v: Var) -> bool {
         self.vars[v.0 as usize].linear
-    }
-
-    /// Whether it is a placeholder for a function under construction ([`Program::reserve`]).
-    pub fn is_reserved(&self) -> bool {
-        self.vars.is_empty() && self.body.stmts.is_empty()
     }
 
     /// The types of some variables.
@@ -150,7 +152,7 @@ pub struct Program {
 impl Program {
     /// Adds a placeholder, for a function that may be recursive.
     pub fn reserve(&mut self, name: &str) -> FnId {
-        self.add(Function { name: name.to_owned(), ..Function::default() })
+        self.add(Function::placeholder(name))
     }
 
     /// Adds a function.
@@ -209,7 +211,7 @@ impl Program {
         let (mut work, mut seen) = (vec![f], HashSet::new());
         while let Some(g) = work.pop() {
             if !known.contains(&g) && seen.insert(g) {
-                if self.func(g).is_reserved() {
+                if self.func(g).reserved {
                     return false;
                 }
                 work.extend(self.called_by(g));

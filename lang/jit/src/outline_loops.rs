@@ -26,7 +26,7 @@ pub(crate) fn split(func: &Function, next: FnId) -> Option<(Function, Vec<Functi
     let Split { left, parts, .. } = s;
     let mut body = Block { stmts: left, ..func.body.clone() };
     forget(&mut body);
-    Some((Function { name: func.name.clone(), vars: func.vars.clone(), body }, parts))
+    Some((Function { name: func.name.clone(), vars: func.vars.clone(), body, ..Function::default() }, parts))
 }
 
 /// The number of statements of a block, including nested ones.
@@ -107,7 +107,7 @@ impl Split<'_> {
             rule: None,
             checkpoint: false,
         };
-        self.parts.push(Function { name: func.name.clone(), vars: func.vars.clone(), body });
+        self.parts.push(Function { name: func.name.clone(), vars: func.vars.clone(), body, ..Function::default() });
         Some((end, Stmt { outs: results, lin_outs: Vec::new(), op: call, span: stmt.span }))
     }
 }

@@ -92,7 +92,7 @@ impl DeadAnalysis<'_> {
                 self.need_all(r.func);
             }
             let callee = self.p.func(*called);
-            if rule.is_some() || !lin_args.is_empty() || !callee.body.lin_results.is_empty() || callee.is_reserved() {
+            if rule.is_some() || !lin_args.is_empty() || !callee.body.lin_results.is_empty() || callee.reserved {
                 self.need_all(*called);
                 continue;
             }

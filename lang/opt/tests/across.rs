@@ -41,7 +41,7 @@ fn reader(p: &mut Program, f: FnId, which: usize) -> FnId {
     let call = Op::Call { f, args: args.clone(), lin_args: Vec::new(), rule: None, checkpoint: false };
     let stmt = Stmt { outs: outs.clone(), lin_outs: Vec::new(), op: call, span: Default::default() };
     let body = Block { params: args, stmts: vec![stmt], results: vec![outs[which]], ..Block::default() };
-    p.add(Function { name: "reader".into(), vars: [params, results].concat(), body })
+    p.add(Function { name: "reader".into(), vars: [params, results].concat(), body, ..Function::default() })
 }
 
 #[test]

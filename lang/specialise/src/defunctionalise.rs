@@ -336,7 +336,7 @@ impl Spec<'_> {
         let (arg, result, codes) = (kind.arg.clone(), kind.result.clone(), kind.codes.len());
         self.progress(data_id, Some(codes), true)?;
         // Nothing may use the body before it covers all codes: a derivative of it inside one of the codes is rejected.
-        self.p.set(id, Function { name: "apply".to_owned(), ..Function::default() });
+        self.p.set(id, Function::placeholder("apply"));
         let (from, to) = (self.layout(&arg)?, self.layout(&result)?);
         let f = &mut self.b.func;
         let x = f.fresh(IrTy::Data(data_id), false);

@@ -29,7 +29,8 @@ impl Ad {
         let src = program.func(func_id).clone();
         let name = format!("metered {}", src.name);
         // Recursive callers need the signature before the body exists.
-        let mut sign = Function { name: name.clone(), vars: src.vars.clone(), body: Block::default() };
+        let mut sign =
+            Function { name: name.clone(), vars: src.vars.clone(), body: Block::default(), ..Function::default() };
         sign.body.params = src.body.params.clone();
         sign.body.results = src.body.results.clone();
         let boxed = src.body.results.iter().filter(|v| holds(src.ty(**v), boxes)).count();

@@ -37,7 +37,8 @@ impl Trial {
             free.iter().map(|v| known(*v).or_else(|| rng.value(func.ty(*v), false))).collect::<Option<Vec<_>>>()?;
         let tys = func.tys(&op.params[..op.results.len()]);
         let body = Block { params: [&op.params[..], &free].concat(), ..op.clone() };
-        let f = program.add(Function { name: "operator".to_owned(), vars: func.vars.clone(), body });
+        let f =
+            program.add(Function { name: "operator".to_owned(), vars: func.vars.clone(), body, ..Function::default() });
         Some(Trial { program, f, tys, free: vals })
     }
 

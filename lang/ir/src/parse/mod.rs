@@ -286,7 +286,8 @@ impl Parser {
         if self.take_word("unused") {
             self.two(Parser::binding)?;
         }
-        let f = Function { name, vars: self.finish_vars()?, body };
+        let reserved = self.take_word("reserved");
+        let f = Function { name, vars: self.finish_vars()?, body, reserved };
         if f.tys(&f.body.results) != tys || f.tys(&f.body.lin_results) != lin_tys {
             return self.error_at(place, "the results have other types".to_owned());
         }

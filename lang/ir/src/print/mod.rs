@@ -26,6 +26,8 @@
 //! ty        ::= f64 | f32 | i64 | bool | str | D0 | []ty | [][]ty | … | [](ty)    parentheses: boxes that hold arrays
 //! ```
 //!
+//! After the body of a function under construction stands `reserved`.
+//!
 //! `shape s`, `len n`, `from s` are omitted if the operation has none. `--` begins a comment.
 //!
 //! - [`Style::EXACT`] prints everything: spans (`@lo..hi`, `@file:lo..hi`, omitted if empty), variables that are
@@ -112,6 +114,9 @@ fn labelled(p: &Program, f: &Function, label: &str, style: Style<'_>) -> String 
     pr.braces(&f.body);
     if style.exact {
         pr.unused();
+    }
+    if f.reserved {
+        pr.out.push_str(" reserved");
     }
     pr.out.push('\n');
     pr.out

@@ -7,10 +7,6 @@ use crate::{Block, Function, Var};
 pub fn compact(f: &mut Function) {
     let mut numbers = Numbers { of: vec![None; f.vars.len()], order: Vec::new() };
     numbers.block(&mut f.body);
-    // A function without variables would be a placeholder ([`Function::is_reserved`]).
-    if numbers.order.is_empty() && !f.vars.is_empty() {
-        numbers.order.push(Var(0));
-    }
     f.vars = numbers.order.into_iter().map(|v| f.vars[v.0 as usize].clone()).collect();
 }
 

@@ -195,7 +195,7 @@ impl<'a> Verifier<'a> {
     fn call(&mut self, s: &Stmt) {
         let Op::Call { f, args, lin_args, rule, .. } = &s.op else { return };
         let Some(callee) = self.p.funcs.get(f.0 as usize).cloned() else { return };
-        if callee.is_reserved() {
+        if callee.reserved {
             return;
         }
         let body = &callee.body;
@@ -203,7 +203,7 @@ impl<'a> Verifier<'a> {
         self.has_types("linear arguments", lin_args, &tys_of(&callee, &body.lin_params));
         self.results(s, &tys_of(&callee, &body.results), &tys_of(&callee, &body.lin_results));
         let Some(declared) = rule else { return };
-        let Some(rule) = self.p.funcs.get(declared.func.0 as usize).cloned().filter(|f| !f.is_reserved()) else {
+        let Some(rule) = self.p.funcs.get(declared.func.0 as usize).cloned().filter(|f| !f.reserved) else {
             return;
         };
         let kind = match declared.kind {

@@ -59,7 +59,7 @@ struct Lowering<'a> {
 /// only of which a plan asks the values.
 pub(super) fn with_variables(f: &Function) -> Rc<Function> {
     let stmts = definitions(&f.body).into_iter().cloned().collect();
-    Rc::new(Function { name: String::new(), vars: f.vars.clone(), body: Block { stmts, ..Block::default() } })
+    Rc::new(Function { vars: f.vars.clone(), body: Block { stmts, ..Block::default() }, ..Function::default() })
 }
 
 /// Lowers the operations on rows in the body of a loop. `made`: what [`with_variables`] gave, or the last result.
