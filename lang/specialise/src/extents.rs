@@ -3,7 +3,7 @@
 use crate::val::Val;
 use crate::{Res, Spec};
 use adl_ir::shape_rule::Shapes;
-use adl_ir::{Cmp, Lit, Op, Var};
+use adl_ir::{Cmp, Lit, Loop, Op, Out, Stmt, Trip, Var};
 use adl_prim::{GeneralFn, Prim};
 use adl_typing::core::{SizeAt, SizeRep, Sizes};
 use std::cell::RefCell;
@@ -195,11 +195,13 @@ pub(crate) struct ExtentsFromOutside<'a, 's> {
     /// The number of the first variable of the body.
     base: u32,
     shapes: RefCell<HashMap<Var, Vec<Option<Extent>>>>,
+    /// The statements of loops in the body, by what they define.
+    inner: RefCell<HashMap<Var, Stmt>>,
 }
 
 impl<'a, 's> ExtentsFromOutside<'a, 's> {
     pub(crate) fn new(spec: &'a Spec<'s>, base: u32) -> Self {
-        ExtentsFromOutside { spec, base, shapes: RefCell::default() }
+        ExtentsFromOutside { spec, base, shapes: RefCell::default(), inner: RefCell::default() }
     }
 
     /// The extent in terms of variables from outside.
@@ -216,11 +218,49 @@ impl<'a, 's> ExtentsFromOutside<'a, 's> {
         if known.iter().all(Option::is_some) {
             return known;
         }
-        let by_rule = self.spec.b.definition(v).and_then(|s| s.op.shape_of_result(self));
+        let definition = self.inner.borrow().get(&v).or_else(|| self.spec.b.definition(v)).cloned();
+        let by_rule = definition.and_then(|s| match &s.op {
+            Op::Loop(l) => self.result_of_loop(l, s.outs.iter().position(|out| *out == v)?),
+            op => op.shape_of_result(self),
+        });
         match by_rule.filter(|rule| rule.len() == known.len()) {
             Some(rule) => known.into_iter().zip(rule).map(|(known, rule)| known.or(rule)).collect(),
             None => known,
         }
+    }
+
+    /// The shape of a result of a loop. A carried value keeps the extents that no iteration changes.
+    fn result_of_loop(&self, l: &Loop, k: usize) -> Option<Vec<Option<Extent>>> {
+        let carried = l.init.len();
+        let stmts = l.body.stmts.iter();
+        self.inner.borrow_mut().extend(stmts.flat_map(|s| s.outs.iter().map(|out| (*out, s.clone()))));
+        let mut state: Vec<_> = l.init.iter().map(|v| self.shape(*v)).collect::<Option<_>>()?;
+        loop {
+            let before = self.shapes.borrow().clone();
+            self.bind_parameters(l, &state);
+            let results: Vec<_> = l.body.results.iter().map(|v| self.shape(*v)).collect::<Option<_>>()?;
+            let kept = |(a, b): (&Option<Extent>, &Option<Extent>)| if a == b { *a } else { None };
+            let next: Vec<Vec<_>> =
+                state.iter().zip(&results).map(|(a, b)| a.iter().zip(b).map(kept).collect()).collect();
+            if next != state {
+                (state, *self.shapes.borrow_mut()) = (next, before);
+                continue;
+            }
+            return match (k < carried, l.outs.get(k.saturating_sub(carried)), &l.trip) {
+                (true, ..) => Some(state.swap_remove(k)),
+                (_, Some(Out::Sum), _) => Some(results[k].clone()),
+                (_, Some(Out::Collect), Trip::Count(n)) => {
+                    Some(std::iter::once(self.int(*n)).chain(results[k].iter().copied()).collect())
+                }
+                _ => None,
+            };
+        }
+    }
+
+    fn bind_parameters(&self, l: &Loop, state: &[Vec<Option<Extent>>]) {
+        let rows = l.xs.iter().map(|x| self.shape(*x).map_or(Vec::new(), |s| s.into_iter().skip(1).collect()));
+        let shapes: Vec<_> = state.iter().cloned().chain(rows).collect();
+        self.shapes.borrow_mut().extend(l.body.params.iter().skip(1).copied().zip(shapes));
     }
 }
 
