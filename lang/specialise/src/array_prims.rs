@@ -54,7 +54,7 @@ impl Spec<'_> {
     }
 
     /// An array without elements, for an element type.
-    fn empty(&mut self, t: &Ty) -> Res<Val> {
+    pub(crate) fn empty(&mut self, t: &Ty) -> Res<Val> {
         let l = self.layout(t)?;
         let extent = self.int(0);
         let mut tys = Vec::new();

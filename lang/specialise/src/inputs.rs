@@ -140,16 +140,16 @@ impl Spec<'_> {
                     Some(Ty::Array(_, e)) => Some((**e).clone()),
                     _ => None,
                 };
-                let elems =
-                    (0..n).map(|k| self.outside(place.then(k), elem.clone(), inputs)).collect::<Res<Vec<_>>>()?;
-                self.global_inputs(&elems, inputs)?;
-                if elems.iter().any(Val::has_fun) {
-                    self.stack_tagged_functions(&elems, elem.as_ref())
-                } else {
-                    self.stacked(&elems)
-                }
+                self.outside_elements(&place, n, elem.as_ref(), inputs)
             }
         }
+    }
+
+    /// An array of the elements at a place.
+    fn outside_elements(&mut self, place: &ValuePath, n: u32, elem: Option<&Ty>, inputs: &mut Vec<Input>) -> Res<Val> {
+        let elems = (0..n).map(|k| self.outside(place.then(k), elem.cloned(), inputs)).collect::<Res<Vec<_>>>()?;
+        self.global_inputs(&elems, inputs)?;
+        if elems.iter().any(Val::has_fun) { self.stack_tagged_functions(&elems, elem) } else { self.stacked(&elems) }
     }
 
     /// Data at a place. `ty`: its type, if Core states it. Type variables in it belong to a polymorphic top-level value
@@ -158,10 +158,30 @@ impl Spec<'_> {
         let told = ty.clone().filter(closed).or_else(|| self.world.ty(&place)).filter(closed);
         let known = told.or_else(|| ty.filter(is_polymorphic_only_in_data));
         let Some(t) = known else { return Err(self.no("a captured value whose type is not known")) };
+        if !self.functions_in(&t)? {
+            return self.data_input(place, &t, inputs);
+        }
         match &t {
-            Ty::Data(id, args) if self.functions_in(&t)? => self.rebuild_data(place, *id, args, inputs),
+            Ty::Data(id, args) => self.rebuild_data(place, *id, args, inputs),
+            Ty::Tuple(ts) => {
+                let parts = ts.iter().enumerate().map(|(k, t)| self.captured_part(&place, k, t, inputs));
+                Ok(Val::Tuple(parts.collect::<Res<_>>()?))
+            }
+            Ty::Record(r) => {
+                let part = |(k, (n, t)): (usize, &(Symbol, Ty))| Ok((*n, self.captured_part(&place, k, t, inputs)?));
+                Ok(Val::Record(r.fields.iter().enumerate().map(part).collect::<Res<_>>()?))
+            }
+            Ty::Array(_, elem) => match self.world.length(&place) {
+                Some(0) => self.empty(&t),
+                Some(n) => self.outside_elements(&place, n, Some(elem), inputs),
+                None => self.data_input(place, &t, inputs),
+            },
             _ => self.data_input(place, &t, inputs),
         }
+    }
+
+    fn captured_part(&mut self, whole: &ValuePath, k: usize, ty: &Ty, inputs: &mut Vec<Input>) -> Res<Val> {
+        self.outside(whole.then(k as u32), Some(ty.clone()), inputs)
     }
 
     fn functions_in(&mut self, t: &Ty) -> Res<bool> {

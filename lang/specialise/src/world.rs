@@ -104,6 +104,11 @@ pub trait World {
     fn constructor(&mut self, _at: &ValuePath) -> Option<(u32, u32)> {
         None
     }
+    /// The length of the array at a place, if it has one axis and is short; steps: the elements. Called only if they may
+    /// contain functions.
+    fn length(&mut self, _at: &ValuePath) -> Option<u32> {
+        None
+    }
     /// What the code may assume of its runs.
     fn assumptions(&self) -> Assumptions {
         Assumptions::default()

@@ -169,15 +169,10 @@ impl World for Values<'_> {
             Value::Zero => ValueKind::Opaque("a zero of unknown shape".into()),
             Value::Tuple(t) if holds_functions(&value) => ValueKind::Tuple(t.0.len() as u32),
             Value::Record(r) if holds_functions(&value) => ValueKind::Record(r.names.to_vec()),
-            Value::Array(a) if holds_functions(&value) => {
-                let n = a.shape.first().copied().unwrap_or(0);
-                self.facts.push((at.clone(), ValueFact::Array(n)));
-                if a.shape.len() != 1 || n > MOST_FUNCTIONS {
-                    ValueKind::Opaque("an array of very many functions, or of more than one axis".into())
-                } else {
-                    ValueKind::Array(n as u32)
-                }
-            }
+            Value::Array(_) if holds_functions(&value) => match self.length(at) {
+                Some(n) => ValueKind::Array(n),
+                None => ValueKind::Opaque("an array of very many functions, or of more than one axis".into()),
+            },
             _ => ValueKind::Data,
         }
     }
@@ -196,6 +191,13 @@ impl World for Values<'_> {
         let Value::Data(d) = self.at(at)? else { return None };
         self.facts.push((at.clone(), ValueFact::Con(d.con.data, d.con.tag)));
         Some((d.con.tag, d.fields.len() as u32))
+    }
+
+    fn length(&mut self, at: &ValuePath) -> Option<u32> {
+        let Value::Array(a) = self.at(at)? else { return None };
+        let n = a.shape.first().copied().unwrap_or(0);
+        self.facts.push((at.clone(), ValueFact::Array(n)));
+        (a.shape.len() == 1 && n <= MOST_FUNCTIONS).then_some(n as u32)
     }
 
     fn global(&mut self, id: GlobalId) -> Option<Rc<Def>> {
