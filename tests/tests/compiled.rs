@@ -9,7 +9,7 @@ const TYPES: [&str; 3] = [
 ];
 
 /// What each program has, its function, and an expression that is true.
-const PROGRAMS: [(&str, &str, &str); 26] = [
+const PROGRAMS: [(&str, &str, &str); 32] = [
     (
         "a Jacobian without rows",
         "let g (x : Float) : Float = x * x + sum (jacrev (fun (y : Float) -> ([] : [_]Float)) x)",
@@ -136,7 +136,77 @@ const PROGRAMS: [(&str, &str, &str); 26] = [
         "let g (x : Float) : Float = (jacfwd (fun (y : [_]Float) -> where [true, false] [0.5, 1.5] [x, y[0] * x]) [x])[1][0]",
         "jvp g 2.0 1.0 == (2.0, 1.0) && hvp g 2.0 1.0 == 0.0",
     ),
+    (
+        "branches that give arrays of different functions",
+        "let g (x : Float) : Float = (let (fs : [_](Float -> Float)) = (if x > 1.0 then [(fun y -> x * y), sin] else [cos, fun y -> y * y]) in sum (map (fun (f : Float -> Float) -> f x) fs))",
+        "abs (grad g 2.0 - (4.0 + cos 2.0)) < 1e-12 && abs (grad g 0.5 - (1.0 - sin 0.5)) < 1e-12 && abs (hvp g 0.5 1.0 - (2.0 - cos 0.5)) < 1e-12",
+    ),
+    (
+        "branches that give arrays of functions of which some capture arrays",
+        "let g (x : [_]Float) : Float = (let fs = where (x[0] > 1.0) [(0.5, fun (y : Float) -> sum x * y), (1.0, sin)] [(2.0, sin), (1.0, fun (y : Float) -> (3.0 * x[0] + 0.0) * y)] in sum (map (fun ((a, f) : (Float, Float -> Float)) -> a * f a) fs))",
+        "grad g [2.0, 1.0] == [0.25, 0.25] && grad g [0.5, 1.0] == [3.0, 0.0]",
+    ),
+    (
+        "branches that give matrices of functions",
+        "let g (x : Float) : Float = (let fs = (if x > 1.0 then [[(fun (y : Float) -> x * y), sin], [exp, exp]] else [[sin, cos], [exp, (fun (y : Float) -> x * x * y)]]) in fs[0][0] 1.5 + fs[1][1] 1.5)",
+        "grad g 2.0 == 1.5 && grad g 0.5 == 1.5",
+    ),
+    (
+        "branches that give arrays of functions, of which one comes from a recursive function",
+        "let g (x : Float) : Float = (let rec h (n : Int) (fs : [_](Float -> Float)) : [_](Float -> Float) = (if n <= 0 then fs else h (n - 1) [cos, fs[0]]) in let fs = (if x > 1.0 then h 2 [sin, cos] else [(fun y -> x * y), exp]) in sum (map (fun (f : Float -> Float) -> f x) fs))",
+        "abs (grad g 2.0 + 2.0 * sin 2.0) < 1e-12 && abs (grad g 0.5 - (1.0 + exp 0.5)) < 1e-12",
+    ),
+    (
+        "a checkpoint of a function of functions that gives no number yet",
+        "let g (x : Float) : Float = x * x + sum (checkpoint (fun (h : Float -> Float) (k : Float -> Float) -> [2.0]) sin cos)",
+        "grad g 1.5 == 3.0",
+    ),
+    (
+        "rows of no rows that a loop hands on",
+        "let g (x : Float) : Float = x * sum (map sum ((for i < 0 -> loop s = [x] for j < 2 do s * x) ++ [[x], [x]]))",
+        "grad g 1.5 == 6.0",
+    ),
 ];
+
+/// What each program has, its entries, and an expression that is true.
+const CAPTURED: [(&str, &[&str], &str); 3] = [
+    (
+        "a tuple from outside with declared data that may have functions",
+        &[
+            "let outside = ((Nil : List (Float -> Float)), 2.0)",
+            "let g (x : Float) : Float = snd outside * x + (match fst outside with | Nil -> x * x | Cons f _ -> f x)",
+        ],
+        "grad g 1.5 == 5.0",
+    ),
+    (
+        "a record from outside with functions in declared data, and one without",
+        &[
+            "let net (s : List (Float -> Float)) = {layers = s, scale = 2.0}",
+            "let g (n : {layers : List (Float -> Float), scale : Float}) (x : Float) : Float = n.scale * (match n.layers with | Nil -> x * x | Cons f _ -> f x)",
+        ],
+        "grad (g (net Nil)) 1.5 == 6.0 && grad (g (net ((fun y -> 3.0 * y) :: Nil))) 1.5 == 6.0 && grad (g (net Nil)) 2.0 == 8.0",
+    ),
+    (
+        "arrays from outside of declared data that may have functions",
+        &[
+            "let outside = [(Nil : List (Float -> Float)), Nil]",
+            "let none = outside[0:0]",
+            "let g (x : Float) : Float = x * x * sum (map (fun (s : List (Float -> Float)) -> (match s with | Nil -> x | Cons f _ -> f x)) (outside ++ none))",
+        ],
+        "grad g 1.5 == 13.5",
+    ),
+];
+
+#[test]
+fn data_from_outside_may_have_functions() {
+    for (what, entries, expression) in CAPTURED {
+        let (mut session, _) = session();
+        entries.iter().for_each(|e| assert!(session.eval(e).ok(), "{what}: {e}"));
+        assert_eq!(echo_in(&mut session, expression), "true : Bool", "{what}");
+        let derivations = session.derivations();
+        assert!(derivations.iter().all(|r| !r.contains("taped")), "{what}: {derivations:?}");
+    }
+}
 
 #[test]
 fn what_was_refused_is_compiled() {

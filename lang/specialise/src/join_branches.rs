@@ -3,7 +3,7 @@
 use crate::key::Key;
 use crate::val::{Fun, Rep, Val};
 use crate::{Res, Spec};
-use adl_ir::{Block, Cmp, Lit, Op, Stmt, Ty as IrTy, Var};
+use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Trip, Ty as IrTy, Var};
 use adl_typing::core::Expr;
 use adl_typing::ty::Ty;
 use std::rc::Rc;
@@ -16,8 +16,12 @@ enum ResultSource {
     Zero,
     /// The number of a candidate function.
     Tag(i64),
-    /// The branch's candidate number, mapped to the common numbering.
+    /// The branch's candidate number, or an array of such numbers, mapped to the common numbering.
     Remap(Var, Vec<i64>),
+    /// An array with the extents of another: of the number of the only candidate function.
+    Tags(Var, i64),
+    /// Not used in this branch: an array with the extents of another, of empty arrays or of zeros.
+    Filler(Var),
 }
 
 /// The results of all branches: for each, its type and its source in each branch.
@@ -25,6 +29,8 @@ enum ResultSource {
 struct JoinedResults {
     /// Whether a function gets a tag even if there is only one candidate.
     always: bool,
+    /// The number of axes of the arrays around the value.
+    axes: u32,
     tys: Vec<IrTy>,
     src: Vec<Vec<ResultSource>>,
 }
@@ -108,15 +114,28 @@ impl<'s> Spec<'s> {
         v
     }
 
+    fn zero_in(&mut self, block: &mut Block, ty: &IrTy) -> Var {
+        match ty {
+            IrTy::Str => self.append(block, Op::Lit(Lit::Str("".into())), IrTy::Str),
+            IrTy::Bool => self.append(block, Op::Lit(Lit::Bool(false)), IrTy::Bool),
+            t => self.append(block, Op::Zero(t.clone()), t.clone()),
+        }
+    }
+
     fn source(&mut self, block: &mut Block, ty: &IrTy, src: &ResultSource) -> Var {
         match src {
             ResultSource::Var(v) => *v,
-            ResultSource::Zero => match ty {
-                IrTy::Str => self.append(block, Op::Lit(Lit::Str("".into())), IrTy::Str),
-                IrTy::Bool => self.append(block, Op::Lit(Lit::Bool(false)), IrTy::Bool),
-                t => self.append(block, Op::Zero(t.clone()), t.clone()),
-            },
+            ResultSource::Zero => self.zero_in(block, ty),
             ResultSource::Tag(n) => self.append(block, Op::Lit(Lit::I64(*n)), IrTy::I64),
+            ResultSource::Tags(like, n) => {
+                let n = self.append(block, Op::Lit(Lit::I64(*n)), IrTy::I64);
+                self.filled_like(block, *like, ty, n)
+            }
+            ResultSource::Filler(like) => {
+                let zero = self.zero_in(block, ty.scalar());
+                self.filled_like(block, *like, ty, zero)
+            }
+            ResultSource::Remap(tag, to) if self.b.ty(*tag).rank() > 0 => self.remap_all(block, *tag, to),
             ResultSource::Remap(tag, to) => {
                 let mut out = self.append(block, Op::Lit(Lit::I64(to[0])), IrTy::I64);
                 for (i, n) in to.iter().enumerate().skip(1) {
@@ -128,6 +147,45 @@ impl<'s> Spec<'s> {
                 out
             }
         }
+    }
+
+    /// An array of type `ty` with the extents of `like`, of empty arrays or of one number.
+    fn filled_like(&mut self, block: &mut Block, like: Var, ty: &IrTy, number: Var) -> Var {
+        let (axes, mut made) = (self.b.ty(like).rank(), number);
+        for k in (0..ty.rank()).rev() {
+            let n = match k < axes {
+                true => self.append(block, Op::Dim(like, k), IrTy::I64),
+                false => self.append(block, Op::Lit(Lit::I64(0)), IrTy::I64),
+            };
+            let more = self.b.ty(made).array(1);
+            made = self.append(block, Op::Replicate { n, a: made }, more);
+        }
+        made
+    }
+
+    /// Maps each number of an array.
+    fn remap_all(&mut self, block: &mut Block, tags: Var, to: &[i64]) -> Var {
+        let ty = self.b.ty(tags);
+        let n = self.append(block, Op::Dim(tags, 0), IrTy::I64);
+        let (i, tag) = (self.b.func.fresh(IrTy::I64, false), self.b.func.fresh(ty.elem(), false));
+        let mut body = Block { params: vec![i, tag], ..Block::default() };
+        let mapped = self.source(&mut body, &ty.elem(), &ResultSource::Remap(tag, to.to_vec()));
+        body.results.push(mapped);
+        let each = Loop {
+            trip: Trip::Count(n),
+            reverse: false,
+            init: Vec::new(),
+            lin_init: Vec::new(),
+            xs: vec![tags],
+            lin_xs: Vec::new(),
+            outs: vec![Out::Collect],
+            lin_outs: Vec::new(),
+            body,
+        };
+        let (all, count) = (self.b.func.fresh(ty, false), self.b.func.fresh(IrTy::I64, false));
+        let (outs, op) = (vec![all, count], Op::Loop(Box::new(each)));
+        block.stmts.push(Stmt { outs, lin_outs: Vec::new(), op, span: self.b.span });
+        all
     }
 
     /// The common layout of some values (`None` for a branch without a value).
@@ -157,13 +215,14 @@ impl<'s> Spec<'s> {
                 });
                 Ok(Val::Record(parts.collect::<Res<_>>()?))
             }
-            Val::Array(e) if e.has_fun() => self.unify_functions(first, vs, joined_results),
             Val::Array(_) => {
+                joined_results.axes += 1;
                 let e = self.unify_part(vs, joined_results, &|v| match v {
                     Val::Array(e) => Some(e),
                     _ => None,
-                })?;
-                Ok(Val::Array(Box::new(e)))
+                });
+                joined_results.axes -= 1;
+                Ok(Val::Array(Box::new(e?)))
             }
             Val::Fun(_) => self.unify_fun(vs, joined_results),
         }
@@ -188,27 +247,6 @@ impl<'s> Spec<'s> {
         self.unify(&parts, joined_results)
     }
 
-    /// Arrays of functions can be joined if they have the same candidates.
-    fn unify_functions(&mut self, first: &Val, vs: &[Option<&Val>], joined_results: &mut JoinedResults) -> Res<Val> {
-        let mut keys = Vec::new();
-        for v in vs.iter().flatten() {
-            let mut key = Key::new();
-            self.key_val(v, &mut key);
-            keys.push(key);
-        }
-        if keys.iter().any(|k| *k != keys[0]) {
-            return Err(self.no("branches that give arrays of different functions"));
-        }
-        let leaves: Vec<Option<Vec<Var>>> = vs.iter().map(|v| v.map(Val::leaves)).collect();
-        let mut k = 0;
-        Ok(first.map(&mut |x| {
-            k += 1;
-            let src =
-                leaves.iter().map(|l| l.as_ref().map_or(ResultSource::Zero, |l| ResultSource::Var(l[k - 1]))).collect();
-            joined_results.leaf(self.b.ty(x), src)
-        }))
-    }
-
     /// An array of elements that contain functions: for each element the candidate's number, and the values that the
     /// candidates capture.
     pub(crate) fn stack_tagged_functions(&mut self, vals: &[Val], elem: Option<&Ty>) -> Res<Val> {
@@ -216,7 +254,7 @@ impl<'s> Spec<'s> {
         let refs: Vec<Option<&Val>> = vals.iter().map(Some).collect();
         let made = self.unify(&refs, &mut joined_results);
         let arrays = |(ty, src): (&IrTy, &Vec<ResultSource>)| {
-            ty.rank() > 0 && src.iter().any(|s| matches!(s, ResultSource::Zero))
+            ty.rank() > 0 && src.iter().any(|s| matches!(s, ResultSource::Zero | ResultSource::Filler(_)))
         };
         let template = match (made, elem) {
             (Ok(t), _) if !joined_results.tys.iter().zip(&joined_results.src).any(arrays) => t,
@@ -279,20 +317,23 @@ impl<'s> Spec<'s> {
                 Some(_) => return Err(self.no("branches whose values are laid out differently")),
             });
         }
-        let one = cands.len() == 1 && !joined_results.always;
-        let tag = if one { None } else { Some(joined_results.leaf(IrTy::I64, choices.iter().map(number).collect())) };
+        let tags = IrTy::I64.array(joined_results.axes);
+        // The numbers of functions in arrays say how many there are.
+        let numbered = joined_results.axes > 0 && choices.iter().any(|c| matches!(c, CandidateSet::Many(..)));
+        let tagged = numbered || cands.len() > 1 || joined_results.always && joined_results.axes == 0;
+        let sources = choices.iter().map(|c| number(c, joined_results.axes)).collect();
+        let tag = tagged.then(|| joined_results.leaf(tags, sources));
         let mut funs = Vec::new();
         for (k, (_, f)) in cands.iter().enumerate() {
             let leaves: Vec<Option<Vec<Var>>> = choices.iter().map(|c| chosen(c, k).map(|f| f.leaves())).collect();
+            let absent: Vec<ResultSource> = choices.iter().map(|c| unused(c, joined_results.axes)).collect();
             let tys: Vec<IrTy> = f.leaves().iter().map(|v| self.b.ty(*v)).collect();
             let mut i = 0;
             funs.push(Rc::new(f.map(&mut |_| {
                 i += 1;
-                let src = leaves
-                    .iter()
-                    .map(|l| l.as_ref().map_or(ResultSource::Zero, |l| ResultSource::Var(l[i - 1])))
-                    .collect();
-                joined_results.leaf(tys[i - 1].clone(), src)
+                let sources = leaves.iter().zip(&absent);
+                let src = sources.map(|(l, no)| l.as_ref().map_or(no.clone(), |l| ResultSource::Var(l[i - 1])));
+                joined_results.leaf(tys[i - 1].clone(), src.collect())
             })));
         }
         Ok(Val::Fun(match (tag, funs.len()) {
@@ -314,12 +355,29 @@ impl<'s> Spec<'s> {
     }
 }
 
-fn number(c: &CandidateSet) -> ResultSource {
+/// An array of functions as a branch has it, from which the extents are taken.
+fn functions(c: &CandidateSet) -> Option<Var> {
     match c {
-        CandidateSet::None => ResultSource::Zero,
-        CandidateSet::One(k, _) => ResultSource::Tag(*k as i64),
-        CandidateSet::Many(tag, at, _) => ResultSource::Remap(*tag, at.iter().map(|k| *k as i64).collect()),
+        CandidateSet::None => None,
+        CandidateSet::One(_, f) => f.leaves().first().copied(),
+        CandidateSet::Many(tags, ..) => Some(*tags),
     }
+}
+
+/// The numbers of a branch's functions, in the arrays of `axes` axes in which they are.
+fn number(c: &CandidateSet, axes: u32) -> ResultSource {
+    match (c, functions(c).filter(|_| axes > 0)) {
+        (CandidateSet::None, _) => ResultSource::Zero,
+        (CandidateSet::One(k, _), Some(like)) => ResultSource::Tags(like, *k as i64),
+        (CandidateSet::One(k, _), None) => ResultSource::Tag(*k as i64),
+        (CandidateSet::Many(tag, at, _), _) if at.iter().enumerate().all(|(k, to)| k == *to) => ResultSource::Var(*tag),
+        (CandidateSet::Many(tag, at, _), _) => ResultSource::Remap(*tag, at.iter().map(|k| *k as i64).collect()),
+    }
+}
+
+/// What stands for the captured values of a function that is no candidate in this branch.
+fn unused(c: &CandidateSet, axes: u32) -> ResultSource {
+    functions(c).filter(|_| axes > 0).map_or(ResultSource::Zero, ResultSource::Filler)
 }
 
 fn chosen(c: &CandidateSet, k: usize) -> Option<&Rc<Fun>> {
