@@ -81,7 +81,7 @@ fn sums_of_block(f: &Function, search: &Search, b: &Block, all: &mut HashSet<Var
 }
 
 /// The literal Ints of a block and of the blocks inside of it.
-fn literals(b: &Block) -> HashMap<Var, i64> {
+pub(crate) fn literals(b: &Block) -> HashMap<Var, i64> {
     let (mut ints, mut work) = (HashMap::new(), vec![b]);
     while let Some(b) = work.pop() {
         for s in &b.stmts {

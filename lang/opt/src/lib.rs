@@ -13,6 +13,7 @@
 //! - [`mod@diagonals`]: code motion along diagonals: what depends on the sum of two indices only.
 //! - [`mod@index_pushdown`]: index pushdown: elements of products and sums of arrays from elements of the operands.
 //! - [`mod@interchange`]: reductions, scans and histograms of rows as those of columns.
+//! - [`mod@loop_rows`]: rows that loops with carried values read at their index, as rows over which they run.
 //! - [`mod@row_of_row`]: index pushdown for rows of rows.
 //! - [`mod@pointwise`]: arithmetic on entire vectors as loops. [`mod@device`]: the same for a device.
 //! - [`mod@contract`]: recognition of contractions (sums of products).
@@ -50,6 +51,7 @@ pub mod inline;
 pub mod interchange;
 pub mod ipo_dce;
 mod limits;
+pub mod loop_rows;
 pub mod operators;
 pub mod pipelines;
 pub mod pointwise;

@@ -18,8 +18,8 @@ use crate::fuse::{self, For};
 use crate::limits::diagonals::{FEWEST, FEWEST_DIFFERENTIATED};
 use crate::scalar_replacement::{self, Sums};
 use crate::{
-    contract, device, diagonals, flatten_rows, hoist, index_pushdown, index_splitting, inline, interchange, pointwise,
-    row_of_row, row_products, shapes, simplify, sum_order, updated_zeros,
+    contract, device, diagonals, flatten_rows, hoist, index_pushdown, index_splitting, inline, interchange, loop_rows,
+    pointwise, row_of_row, row_products, shapes, simplify, sum_order, updated_zeros,
 };
 use adl_ir::rewrite::dce;
 use adl_ir::{Function, Program, Zeros};
@@ -89,6 +89,7 @@ passes! {
     FUSE "fuse", "Loop fusion: map, reduce, scan, histogram, and maps side by side.", |_, f, _| fuse::fuse(f, For::Any);
     FUSE_NATIVE "fuse_native", "Loop fusion for native code.", |_, f, _| fuse::fuse(f, For::Native);
     FUSE_DEVICE "fuse_device", "Loop fusion for a device.", |_, f, _| fuse::fuse(f, For::Device);
+    LOOP_ROWS "loop_rows", "Rows that a loop with carried values reads at its index, as rows over which it runs.", |_, f, _| cleaned!(f, loop_rows::loop_rows(f));
     SUMS "sums", "Sums of the numbers that a loop collects, as sums in the loop.", |_, f, _| fuse::sums(f);
     VECTOR_PRODUCTS "vector_products", "Products of a vector and a matrix that comprehensions in loops write out.", |_, f, _| cleaned!(f, contract::vector_products(f));
     PRODUCTS "products", "Products of the rows of a matrix in a loop, as one product.", |_, f, _| cleaned!(f, row_products::products(f, index_pushdown::Order::Free));
@@ -142,7 +143,7 @@ pub static FUNCTION: &[Step] = &[
 
 /// A function that is differentiated, after [`FUNCTION`]: comprehensions have rules of their own for sums over an index.
 pub static DIFFERENTIATED: &[Step] =
-    &[Then(&[&SUMS], CLEANUP), Materialized(&VECTOR_PRODUCTS), Materialized(&PRODUCTS)];
+    &[Materialized(&LOOP_ROWS), Then(&[&SUMS], CLEANUP), Materialized(&VECTOR_PRODUCTS), Materialized(&PRODUCTS)];
 
 /// A function that is not differentiated.
 pub static PLAIN: &[Step] = &[

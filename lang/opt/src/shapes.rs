@@ -78,18 +78,47 @@ pub fn own_symbolic_zeros(f: &Function) -> HashSet<Var> {
 }
 
 /// The extents of the arrays of a function that is called without symbolic zeros, as far as they are known.
-pub struct Extents(HashMap<Var, Form>);
+pub struct Extents {
+    forms: HashMap<Var, Form>,
+    /// Ints that are extents or literals.
+    ints: HashMap<Var, Extent>,
+    /// Equalities asserted outside of loops and branches.
+    facts: Vec<(Extent, Extent)>,
+}
 
 impl Extents {
     /// Those of the non-linear arrays.
     pub fn of(f: &Function) -> Extents {
         let analysis = analysis(f, Tracked::All);
-        Extents(analysis.forms.keys().map(|v| (*v, analysis.form(*v))).collect())
+        let forms = analysis.forms.keys().map(|v| (*v, analysis.form(*v))).collect();
+        let facts = analysis.facts.iter().map(|(a, b, _)| (*a, *b)).collect();
+        Extents { forms, facts, ints: analysis.ints }
+    }
+
+    /// Whether an array has the extent `n` along an axis.
+    pub fn is(&self, array: Var, axis: usize, n: Var) -> bool {
+        let extent = self.forms.get(&array).and_then(|form| form.get(axis));
+        extent.is_some_and(|e| self.origin(*e) == self.origin(Extent::Is(n)))
+    }
+
+    /// An extent that equals this one, the same for all that are known to be equal.
+    fn origin(&self, mut e: Extent) -> Extent {
+        // Each fact leads to a variable bound further out or to a literal.
+        for _ in 0..=self.facts.len() {
+            if let Extent::Is(v) = e {
+                e = self.ints.get(&v).copied().unwrap_or(e);
+            }
+            match self.facts.iter().rev().find(|(a, _)| *a == e) {
+                Some((_, b)) => e = *b,
+                None => break,
+            }
+        }
+        e
     }
 
     /// Whether all extents of an array are constants or known from variables other than these.
     pub fn known_without(&self, array: Var, these: &HashSet<Var>) -> bool {
-        self.0.get(&array).is_some_and(|form| {
+        self.forms.get(&array).is_some_and(|form| {
             form.iter().all(|e| match e {
                 Extent::Lit(_) => true,
                 Extent::Is(v) | Extent::Of(v, _) => !these.contains(v),
@@ -99,8 +128,8 @@ impl Extents {
 
     /// Records that an array has a row of the form of `row` for each of `count` iterations.
     pub fn collect(&mut self, array: Var, count: Option<Var>, row: Var) {
-        let rows = self.0.get(&row).cloned().unwrap_or_default();
-        self.0.insert(array, [vec![count.map_or(Extent::Of(array, 0), Extent::Is)], rows].concat());
+        let rows = self.forms.get(&row).cloned().unwrap_or_default();
+        self.forms.insert(array, [vec![count.map_or(Extent::Of(array, 0), Extent::Is)], rows].concat());
     }
 }
 

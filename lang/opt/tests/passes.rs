@@ -36,6 +36,7 @@ const PIPELINES: &[(&str, &str, &[Step])] = &[
     ("terms", "", &[Run(&TERMS)]),
     ("contract", "", &[Run(&CONTRACT)]),
     ("contract_matrices", "contract", &[Run(&CONTRACT_MATRICES), All(CLEANUP)]),
+    ("loop_rows", "", &[Run(&LOOP_ROWS)]),
     ("sums", "", &[Run(&SUMS)]),
     ("vector_products", "", &[Run(&VECTOR_PRODUCTS)]),
     ("updated_zeros", "", &[Run(&UPDATED_ZEROS)]),
