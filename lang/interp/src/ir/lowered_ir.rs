@@ -38,9 +38,15 @@ impl LoweredIr {
         }
     }
 
+    /// A placeholder for each function of the original program. Those that are not lowered, as rules of derivatives, stay so.
+    fn placeholders(&self) -> Vec<Rc<Function>> {
+        let count = self.places.keys().map(|f| f.0 as usize + 1).max().unwrap_or(0);
+        vec![Rc::new(Function::placeholder("")); count]
+    }
+
     /// The functions as a program with the original function numbers.
     pub fn program(&self) -> Program {
-        let mut funcs = vec![Rc::default(); self.places.keys().map(|f| f.0 as usize + 1).max().unwrap_or(0)];
+        let mut funcs = self.placeholders();
         for (f, at) in &self.places {
             if let Some(found) = self.funcs.get(*at as usize) {
                 funcs[f.0 as usize] = found.clone();
@@ -52,7 +58,7 @@ impl LoweredIr {
     /// The functions as a program, from before the target-specific passes, and the number of the function at
     /// index `at`.
     pub(crate) fn unlowered(&self, at: u32) -> Option<(Program, FnId)> {
-        let mut funcs = vec![Rc::default(); self.places.keys().map(|f| f.0 as usize + 1).max().unwrap_or(0)];
+        let mut funcs = self.placeholders();
         for (f, at) in &self.places {
             funcs[f.0 as usize] = self.inlined.get(*at as usize)?.clone();
         }
