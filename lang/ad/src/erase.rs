@@ -122,15 +122,11 @@ impl Ad {
         let mut order = mix(outs, &stmt.lin_outs, carried, lk);
         order.extend(trips);
         let made = Loop {
-            trip,
             reverse: ir_loop.reverse,
             init: [ir_loop.init, ir_loop.lin_init].concat(),
-            lin_init: Vec::new(),
             xs: [ir_loop.xs, ir_loop.lin_xs].concat(),
-            lin_xs: Vec::new(),
             outs: [ir_loop.outs, ir_loop.lin_outs].concat(),
-            lin_outs: Vec::new(),
-            body,
+            ..Loop::new(trip, body)
         };
         (made, order)
     }

@@ -193,17 +193,7 @@ impl Segmenter<'_> {
             .collect();
         let body = self.iteration(&mut builder, ir_loop, lo, names);
         let tys: Vec<Ty> = carry.iter().map(|v| builder.ty(*v)).collect();
-        let made = Loop {
-            trip: Trip::Count(count),
-            reverse: false,
-            init: carry,
-            lin_init: Vec::new(),
-            xs: parts,
-            lin_xs: Vec::new(),
-            outs: Vec::new(),
-            lin_outs: Vec::new(),
-            body,
-        };
+        let made = Loop { init: carry, xs: parts, ..Loop::new(Trip::Count(count), body) };
         let (outs, _) = builder.emit(Op::Loop(Box::new(made)), &[&tys[..], &[Ty::I64]].concat(), &[]);
         let f = builder.finish(outs[..tys.len()].to_vec(), Vec::new());
         let id = self.p.add(without_dead_code(f));
@@ -366,17 +356,7 @@ fn middle(builder: &mut Builder, len: Var, states: Var) -> Var {
     let grown = builder.bin(Bin::Mul, beta2, up);
     let grown = builder.bin(Bin::IntDiv, grown, r2);
     let body = builder.close(vec![r2, grown], Vec::new());
-    let made = Loop {
-        trip: Trip::While(cond),
-        reverse: false,
-        init: vec![zero, one],
-        lin_init: Vec::new(),
-        xs: Vec::new(),
-        lin_xs: Vec::new(),
-        outs: Vec::new(),
-        lin_outs: Vec::new(),
-        body,
-    };
+    let made = Loop { init: vec![zero, one], ..Loop::new(Trip::While(cond), body) };
     let (outs, _) = builder.emit(Op::Loop(Box::new(made)), &[Ty::I64, Ty::I64, Ty::I64], &[]);
     let (r, beta) = (outs[0], outs[1]);
     let part = builder.bin(Bin::Mul, beta, r);

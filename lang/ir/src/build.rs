@@ -4,7 +4,7 @@
 use crate::func::{Block, FnId, Function, Program, Role, Stmt, Var};
 use crate::op::{Cmp, Conv, Lit, Op};
 use crate::ty::Ty;
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{Bin, GeneralFn, Prim, Un};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
 
@@ -268,6 +268,12 @@ impl Builder {
         self.one(Op::Prim(p.into(), args.to_vec()), ty)
     }
 
+    /// Adds an assertion. A run in which it fails is repeated for the text of the error.
+    pub fn assert(&mut self, holds: Var, text: &str) {
+        let text = self.lit(Lit::Str(text.into()));
+        self.emit(Op::Prim(Prim::General(GeneralFn::Assert), vec![holds, text]), &[], &[]);
+    }
+
     /// Appends the extent of an axis.
     pub fn dim(&mut self, a: Var, axis: u32) -> Var {
         self.one(Op::Dim(a, axis), Ty::I64)
@@ -287,5 +293,46 @@ impl Builder {
             &tys,
             &lin_tys,
         )
+    }
+}
+
+/// Statements that are added to a block without a [`Builder`], with new variables of its function.
+pub struct Added<'a> {
+    /// The function.
+    pub f: &'a mut Function,
+    /// The statements.
+    pub stmts: Vec<Stmt>,
+    /// Their place in the source.
+    pub span: Span,
+}
+
+impl<'a> Added<'a> {
+    /// No statements.
+    pub fn new(f: &'a mut Function, span: Span) -> Added<'a> {
+        Added { f, stmts: Vec::new(), span }
+    }
+
+    /// Adds an operation with one result.
+    pub fn push(&mut self, op: Op, ty: Ty) -> Var {
+        let v = self.f.fresh(ty, false);
+        self.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: self.span });
+        v
+    }
+
+    /// Adds an Int.
+    pub fn int(&mut self, n: i64) -> Var {
+        self.push(Op::Lit(Lit::I64(n)), Ty::I64)
+    }
+
+    /// Adds a comparison of numbers.
+    pub fn cmp(&mut self, cmp: Cmp, x: Var, y: Var) -> Var {
+        self.push(Op::Cmp(cmp, x, y), Ty::Bool)
+    }
+
+    /// Adds an assertion. A run in which it fails is repeated for the text of the error.
+    pub fn assert(&mut self, holds: Var, text: &str) {
+        let text = self.push(Op::Lit(Lit::Str(text.into())), Ty::Str);
+        let op = Op::Prim(Prim::General(GeneralFn::Assert), vec![holds, text]);
+        self.stmts.push(Stmt { outs: Vec::new(), lin_outs: Vec::new(), op, span: self.span });
     }
 }

@@ -52,7 +52,7 @@ pub mod sum_order;
 pub mod ty;
 pub mod verify;
 
-pub use build::Builder;
+pub use build::{Added, Builder};
 pub use collective::Collective;
 pub use eval::{Counts, Evaluator, Host, Val};
 pub use func::{Block, DataDecl, FnId, Function, Program, Role, Stmt, Var, VarInfo, Zeros};

@@ -89,6 +89,14 @@ pub struct Loop {
     pub body: Block,
 }
 
+impl Loop {
+    /// A loop that carries, reads and returns nothing.
+    pub fn new(trip: Trip, body: Block) -> Loop {
+        let (init, lin_init, xs, lin_xs) = Default::default();
+        Loop { trip, reverse: false, init, lin_init, xs, lin_xs, outs: Vec::new(), lin_outs: Vec::new(), body }
+    }
+}
+
 /// The kind of a second-order array combinator.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SoacKind {

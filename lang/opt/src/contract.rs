@@ -291,17 +291,7 @@ impl Contractions {
 
     /// Closes the open block as a loop with a result of this type.
     fn close_loop(&mut self, trips: Var, out: Out, result: Var, ty: Ty) -> Var {
-        let ir_loop = Loop {
-            trip: Trip::Count(trips),
-            reverse: false,
-            init: Vec::new(),
-            lin_init: Vec::new(),
-            xs: Vec::new(),
-            lin_xs: Vec::new(),
-            outs: vec![out],
-            lin_outs: Vec::new(),
-            body: self.b.close(vec![result], Vec::new()),
-        };
+        let ir_loop = Loop { outs: vec![out], ..Loop::new(Trip::Count(trips), self.b.close(vec![result], Vec::new())) };
         self.b.emit(Op::Loop(Box::new(ir_loop)), &[ty, Ty::I64], &[]).0[0]
     }
 

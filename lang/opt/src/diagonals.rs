@@ -291,17 +291,7 @@ impl Nests {
             self.b.push(copy);
         }
         let block = self.b.close(found.roots.iter().map(|v| names[v]).collect(), Vec::new());
-        let ir_loop = Loop {
-            trip: Trip::Count(count),
-            reverse: false,
-            init: Vec::new(),
-            lin_init: Vec::new(),
-            xs: Vec::new(),
-            lin_xs: Vec::new(),
-            outs: vec![Out::Collect; found.roots.len()],
-            lin_outs: Vec::new(),
-            body: block,
-        };
+        let ir_loop = Loop { outs: vec![Out::Collect; found.roots.len()], ..Loop::new(Trip::Count(count), block) };
         let mut tys = vec![Ty::F64.array(1); found.roots.len()];
         tys.push(Ty::I64);
         let (mut arrays, _) = self.b.emit(Op::Loop(Box::new(ir_loop)), &tys, &[]);

@@ -10,8 +10,8 @@
 
 use crate::limits::index_pushdown::{READERS, ROUNDS};
 use crate::shapes::symbolic_zeros;
-use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
-use adl_prim::{ArrayFn, Bin, GeneralFn, Prim};
+use adl_ir::{Added, Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
+use adl_prim::{ArrayFn, Bin, Prim};
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 
@@ -328,15 +328,9 @@ impl Rewrite<'_> {
         }];
         let body = Block { params, stmts, results: vec![product], ..Block::default() };
         Op::Loop(Box::new(Loop {
-            trip: Trip::Count(count),
-            reverse: false,
-            init: Vec::new(),
-            lin_init: Vec::new(),
             xs: vec![left, right],
-            lin_xs: Vec::new(),
             outs: vec![Out::Collect],
-            lin_outs: Vec::new(),
-            body,
+            ..Loop::new(Trip::Count(count), body)
         }))
     }
 
@@ -361,15 +355,11 @@ impl Rewrite<'_> {
             return;
         }
         for k in 0..rank {
-            let [n, m] = [x, y].map(|v| self.push(Op::Dim(v, k), Ty::I64, span, out));
-            let same = self.push(Op::Cmp(Cmp::Eq, n, m), Ty::Bool, span, out);
-            let text = self.push(Op::Lit(Lit::Str("arrays of different shapes".into())), Ty::Str, span, out);
-            out.push(Stmt {
-                outs: Vec::new(),
-                lin_outs: Vec::new(),
-                op: Op::Prim(Prim::General(GeneralFn::Assert), vec![same, text]),
-                span,
-            });
+            let mut added = Added::new(self.f, span);
+            let [n, m] = [x, y].map(|v| added.push(Op::Dim(v, k), Ty::I64));
+            let same = added.cmp(Cmp::Eq, n, m);
+            added.assert(same, "arrays of different shapes");
+            out.append(&mut added.stmts);
         }
     }
 

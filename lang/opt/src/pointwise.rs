@@ -11,7 +11,7 @@
 //! loops and prevent fusion.
 
 use crate::limits::pointwise::FEWEST;
-use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
+use adl_ir::{Added, Block, Cmp, Function, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, GeneralFn, Prim};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
@@ -139,14 +139,10 @@ impl VectorLoops<'_> {
         if first == second {
             return;
         }
-        let equal = self.push(Op::Cmp(Cmp::Eq, first, second), Ty::Bool, span);
-        let text = self.push(Op::Lit(Lit::Str("vectors of different lengths".into())), Ty::Str, span);
-        self.out.push(Stmt {
-            outs: Vec::new(),
-            lin_outs: Vec::new(),
-            op: Op::Prim(Prim::General(GeneralFn::Assert), vec![equal, text]),
-            span,
-        });
+        let mut added = Added::new(self.f, span);
+        let equal = added.cmp(Cmp::Eq, first, second);
+        added.assert(equal, "vectors of different lengths");
+        self.out.append(&mut added.stmts);
         self.same.insert(second, first);
     }
 
@@ -179,17 +175,7 @@ impl VectorLoops<'_> {
         let result = self.f.fresh(Ty::F64, false);
         let stmt = Stmt { outs: vec![result], lin_outs: Vec::new(), op: op(&given), span: statement.span };
         let body = Block { params, stmts: vec![stmt], results: vec![result], ..Block::default() };
-        let ir_loop = Loop {
-            trip: Trip::Count(extent),
-            reverse: false,
-            init: vec![],
-            lin_init: vec![],
-            xs,
-            lin_xs: vec![],
-            outs: vec![Out::Collect],
-            lin_outs: vec![],
-            body,
-        };
+        let ir_loop = Loop { xs, outs: vec![Out::Collect], ..Loop::new(Trip::Count(extent), body) };
         let trip = self.f.fresh(Ty::I64, false);
         self.out.push(Stmt {
             outs: vec![*out, trip],

@@ -22,8 +22,7 @@
 use crate::fuse::{definitions, readers, reads};
 use crate::index_pushdown::Order;
 use adl_ir::rewrite::purity::op_has_output;
-use adl_ir::{Block, Builder, Cmp, Contract, Function, Lit, Loop, Op, Out, Stmt, Terms, Trip, Ty, Var};
-use adl_prim::{GeneralFn, Prim};
+use adl_ir::{Block, Builder, Cmp, Contract, Function, Loop, Op, Out, Stmt, Terms, Trip, Ty, Var};
 use std::collections::{HashMap, HashSet};
 
 /// Hoists products out of loops. Returns whether there were any.
@@ -205,8 +204,7 @@ impl RowProducts {
         let size = [self.b.dim(x, 0), self.b.dim(by, 0), self.b.dim(by, 1)];
         let columns = self.b.dim(x, 1);
         let fits = self.b.cmp(Cmp::Eq, columns, size[2]);
-        let text = self.b.lit(Lit::Str("the extents of a product differ".into()));
-        self.b.emit(Op::Prim(Prim::General(GeneralFn::Assert), vec![fits, text]), &[], &[]);
+        self.b.assert(fits, "the extents of a product differ");
         let c = Contract { terms: Terms::Mul, a: x, b: by, size, turned: [false, false] };
         self.b.one(Op::Contract(Box::new(c)), ty)
     }

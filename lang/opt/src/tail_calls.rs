@@ -152,15 +152,8 @@ fn looped(f: &Function, me: FnId, ends: FnId, fixed: &[bool]) -> Function {
     };
     let condition = Block { params: asked.clone(), results: asked[..1].to_vec(), ..Block::default() };
     let ir_loop = Loop {
-        trip: Trip::While(condition),
-        reverse: false,
         init: std::iter::once(begin).chain(given.iter().copied()).collect(),
-        lin_init: Vec::new(),
-        xs: Vec::new(),
-        lin_xs: Vec::new(),
-        outs: Vec::new(),
-        lin_outs: Vec::new(),
-        body: turned,
+        ..Loop::new(Trip::While(condition), turned)
     };
     let stmt = |op: Op, outs: Vec<Var>| Stmt { op, outs, lin_outs: Vec::new(), span };
     let stmts = vec![

@@ -8,7 +8,7 @@
 //! Native code has a store for an update in place, and calls the runtime for one of a symbolic zero. Used after fusion, which
 //! has to see the zeros.
 
-use adl_ir::{Block, Function, Lit, Op, Stmt, Ty, Var};
+use adl_ir::{Added, Block, Function, Lit, Op, Stmt, Ty, Var};
 use std::collections::HashSet;
 
 /// Materialises updated zeros. Returns whether there were any.
@@ -47,16 +47,12 @@ fn updated(f: &Function, s: &Stmt, zeros: &HashSet<Var>) -> Option<Var> {
 }
 
 fn materialise(f: &mut Function, s: &mut Stmt, shape: Var, out: &mut Vec<Stmt>) {
-    let span = s.span;
-    let mut push = |op: Op, ty: Ty| {
-        let v = f.fresh(ty, false);
-        out.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span });
-        v
-    };
-    let first = push(Op::Lit(Lit::I64(0)), Ty::I64);
-    let n = push(Op::Index { a: shape, at: vec![first], shape: None }, Ty::I64);
-    let zero = push(Op::Lit(Lit::F64(0.0)), Ty::F64);
-    let zeros = push(Op::Replicate { n, a: zero }, Ty::F64.array(1));
+    let mut added = Added::new(f, s.span);
+    let first = added.int(0);
+    let n = added.push(Op::Index { a: shape, at: vec![first], shape: None }, Ty::I64);
+    let zero = added.push(Op::Lit(Lit::F64(0.0)), Ty::F64);
+    let zeros = added.push(Op::Replicate { n, a: zero }, Ty::F64.array(1));
+    out.append(&mut added.stmts);
     if let Op::IndexAdd { acc, shape, .. } | Op::SliceAdd { acc, shape, .. } = &mut s.op {
         (*acc, *shape) = (zeros, None);
     }

@@ -177,8 +177,7 @@ impl Spec<'_> {
 
     /// Asserts a condition.
     pub(crate) fn assert(&mut self, c: Var, text: &str) {
-        let text = self.lit(Lit::Str(text.into()));
-        self.b.emit(Op::Prim(Prim::General(GeneralFn::Assert), vec![c, text]), &[], &[]);
+        self.b.assert(c, text);
     }
 
     /// Emits an unconditional error.

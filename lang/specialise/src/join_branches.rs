@@ -171,17 +171,7 @@ impl<'s> Spec<'s> {
         let mut body = Block { params: vec![i, tag], ..Block::default() };
         let mapped = self.source(&mut body, &ty.elem(), &ResultSource::Remap(tag, to.to_vec()));
         body.results.push(mapped);
-        let each = Loop {
-            trip: Trip::Count(n),
-            reverse: false,
-            init: Vec::new(),
-            lin_init: Vec::new(),
-            xs: vec![tags],
-            lin_xs: Vec::new(),
-            outs: vec![Out::Collect],
-            lin_outs: Vec::new(),
-            body,
-        };
+        let each = Loop { xs: vec![tags], outs: vec![Out::Collect], ..Loop::new(Trip::Count(n), body) };
         let (all, count) = (self.b.func.fresh(ty, false), self.b.func.fresh(IrTy::I64, false));
         let (outs, op) = (vec![all, count], Op::Loop(Box::new(each)));
         block.stmts.push(Stmt { outs, lin_outs: Vec::new(), op, span: self.b.span });

@@ -315,17 +315,7 @@ impl<'s> Spec<'s> {
         let tys = leaves.iter().map(|x| self.out_ty(*x, out)).collect::<Res<Vec<_>>>()?;
         let body = self.b.close(leaves.clone(), Vec::new());
         let (xs, outs) = (xs.iter().flat_map(Val::leaves).collect(), vec![out; leaves.len()]);
-        let ir_loop = Loop {
-            trip: Trip::Count(count),
-            reverse: false,
-            init: Vec::new(),
-            lin_init: Vec::new(),
-            xs,
-            lin_xs: Vec::new(),
-            outs,
-            lin_outs: Vec::new(),
-            body,
-        };
+        let ir_loop = Loop { xs, outs, ..Loop::new(Trip::Count(count), body) };
         let all: Vec<IrTy> = tys.into_iter().chain([IrTy::I64]).collect();
         let (mut outs, _) = self.b.emit(Op::Loop(Box::new(ir_loop)), &all, &[]);
         if out != Out::Sum {
@@ -461,17 +451,7 @@ impl<'s> Spec<'s> {
         let init_leaves = init.leaves();
         let tys: Vec<IrTy> = init_leaves.iter().map(|x| self.b.ty(*x)).chain([IrTy::I64]).collect();
         let xs = xs.iter().flat_map(Val::leaves).collect();
-        let ir_loop = Loop {
-            trip,
-            reverse,
-            init: init_leaves,
-            lin_init: Vec::new(),
-            xs,
-            lin_xs: Vec::new(),
-            outs: Vec::new(),
-            lin_outs: Vec::new(),
-            body,
-        };
+        let ir_loop = Loop { reverse, init: init_leaves, xs, ..Loop::new(trip, body) };
         let (outs, _) = self.b.emit(Op::Loop(Box::new(ir_loop)), &tys, &[]);
         Ok(Some(init.with(&outs)))
     }

@@ -23,15 +23,10 @@ pub(super) fn reduction(builder: &mut Builder, stmt: &Stmt, c: &Soac) {
     body.params.insert(0, index);
     body.results.extend(&kept);
     let ir_loop = Loop {
-        trip: Trip::Count(count),
-        reverse: false,
         init: neutral.clone(),
-        lin_init: Vec::new(),
         xs: arrays.clone(),
-        lin_xs: Vec::new(),
         outs: vec![Out::Collect; kept.len()],
-        lin_outs: Vec::new(),
-        body,
+        ..Loop::new(Trip::Count(count), body)
     };
     let outs = if kept.is_empty() {
         stmt.outs.clone()
@@ -69,17 +64,7 @@ pub(super) fn histogram(builder: &mut Builder, stmt: &Stmt, dest: &[Var], keys: 
     let body = builder.close(next, Vec::new());
     let mut xs = vec![keys];
     xs.extend(values);
-    let ir_loop = Loop {
-        trip: Trip::Count(count),
-        reverse: false,
-        init: dest.to_vec(),
-        lin_init: Vec::new(),
-        xs,
-        lin_xs: Vec::new(),
-        outs: Vec::new(),
-        lin_outs: Vec::new(),
-        body,
-    };
+    let ir_loop = Loop { init: dest.to_vec(), xs, ..Loop::new(Trip::Count(count), body) };
     bind(builder, stmt.outs.clone(), ir_loop, stmt);
 }
 

@@ -315,17 +315,7 @@ impl J<'_> {
         let all = self.b.inline(&group.op, &[&left[..], &elems[2 * w..]].concat());
         let real: Vec<usize> = (0..w).filter(|k| self.act.has(group.outs[*k])).collect();
         let body = self.b.close(real.iter().map(|k| all[*k]).collect(), Vec::new());
-        let ir_loop = Loop {
-            trip: Trip::Count(count),
-            reverse: false,
-            init: Vec::new(),
-            lin_init: Vec::new(),
-            xs,
-            lin_xs: Vec::new(),
-            outs: vec![Out::Sum; real.len()],
-            lin_outs: Vec::new(),
-            body,
-        };
+        let ir_loop = Loop { xs, outs: vec![Out::Sum; real.len()], ..Loop::new(Trip::Count(count), body) };
         let sums = self.b.like(&all);
         let mut outs: Vec<Var> = real.iter().map(|k| sums[*k]).collect();
         outs.push(self.b.func.fresh(Ty::I64, false));

@@ -276,15 +276,11 @@ impl J<'_> {
         let over: Vec<Ty> = tys.iter().map(|t| t.array(1)).collect();
         let lin_tys = [&tys[..], &over, if without { &over } else { &[] }].concat();
         let ir_loop = Loop {
-            trip: Trip::Count(count),
-            reverse: false,
-            init: Vec::new(),
             lin_init,
             xs,
             lin_xs: drive.iter().flatten().copied().collect(),
-            outs: Vec::new(),
             lin_outs: vec![Out::Collect; kinds * block.len()],
-            body,
+            ..Loop::new(Trip::Count(count), body)
         };
         let q = block.len();
         let (_, made) = self.b.emit(Op::Loop(Box::new(ir_loop)), &[Ty::I64], &lin_tys);
@@ -451,15 +447,11 @@ impl J<'_> {
         let kept = if group.kind == SoacKind::Scan { body.lin_results.clone() } else { carried.to_vec() };
         body.lin_results.extend(kept);
         let ir_loop = Loop {
-            trip: Trip::Count(count),
-            reverse: false,
-            init: Vec::new(),
             lin_init,
             xs: [&before[..], &group.arrays].concat(),
             lin_xs: driven.iter().filter_map(|k| self.has(group.arrays[*k])).collect(),
-            outs: Vec::new(),
             lin_outs: vec![Out::Collect; real.len()],
-            body,
+            ..Loop::new(Trip::Count(count), body)
         };
         let tys: Vec<Ty> = real
             .iter()

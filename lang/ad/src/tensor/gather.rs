@@ -273,17 +273,7 @@ impl T<'_> {
 
     /// Emits a comprehension with one linear output.
     fn nest(&mut self, n: Var, out: Out, body: Block, ty: Ty) -> Var {
-        let ir_loop = Loop {
-            trip: Trip::Count(n),
-            reverse: false,
-            init: Vec::new(),
-            lin_init: Vec::new(),
-            xs: Vec::new(),
-            lin_xs: Vec::new(),
-            outs: Vec::new(),
-            lin_outs: vec![out],
-            body,
-        };
+        let ir_loop = Loop { lin_outs: vec![out], ..Loop::new(Trip::Count(n), body) };
         self.b.emit(Op::Loop(Box::new(ir_loop)), &[Ty::I64], &[ty]).1[0]
     }
 

@@ -110,17 +110,7 @@ impl T<'_> {
         let mut made = None;
         for (level, n) in trip.iter().enumerate().rev() {
             let body = self.b.close(Vec::new(), vec![value]);
-            let ir_loop = Loop {
-                trip: Trip::Count(*n),
-                reverse: false,
-                init: Vec::new(),
-                lin_init: Vec::new(),
-                xs: Vec::new(),
-                lin_xs: Vec::new(),
-                outs: Vec::new(),
-                lin_outs: vec![Out::Collect],
-                body,
-            };
+            let ir_loop = Loop { lin_outs: vec![Out::Collect], ..Loop::new(Trip::Count(*n), body) };
             let op = Op::Loop(Box::new(ir_loop));
             if level > 0 {
                 value = self.b.emit(op, &[Ty::I64], &[scalar.array(rank - level as u32)]).1[0];

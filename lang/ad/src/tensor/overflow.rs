@@ -6,8 +6,8 @@
 use super::affine::{Affine, Forms};
 use super::narrow::bound_in;
 use crate::limits::tensor_overflow::{FACTOR, INT, MULTIPLIED};
-use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Stmt, Ty, Var};
-use adl_prim::{Bin, GeneralFn, Prim};
+use adl_ir::{Added, Block, Cmp, Function, Loop, Op, Stmt, Ty, Var};
+use adl_prim::Bin;
 use std::collections::{BTreeMap, HashSet};
 
 /// Required ranges of Ints, bounds included.
@@ -91,19 +91,11 @@ fn within(f: &mut Function, b: &mut Block, ints: &Ranges) {
 
 fn check(func: &mut Function, var: Var, ints: &Ranges, out: &mut Vec<Stmt>) {
     let Some((lo, hi)) = ints.get(&var) else { return };
-    let mut push = |f: &mut Function, op: Op, ty: Option<Ty>| {
-        let outs: Vec<Var> = ty.into_iter().map(|t| f.fresh(t, false)).collect();
-        out.push(Stmt { outs: outs.clone(), lin_outs: Vec::new(), op, span: Default::default() });
-        outs.first().copied().unwrap_or(var)
-    };
-    let text = push(
-        func,
-        Op::Lit(Lit::Str("an Int of a predicate that is too large, or a divisor that is not positive".into())),
-        Some(Ty::Str),
-    );
+    let mut added = Added::new(func, Default::default());
     for (end, cmp) in [(*lo, Cmp::Ge), (*hi, Cmp::Le)] {
-        let end = push(func, Op::Lit(Lit::I64(end)), Some(Ty::I64));
-        let holds = push(func, Op::Cmp(cmp, var, end), Some(Ty::Bool));
-        push(func, Op::Prim(Prim::General(GeneralFn::Assert), vec![holds, text]), None);
+        let end = added.int(end);
+        let holds = added.cmp(cmp, var, end);
+        added.assert(holds, "an Int of a predicate that is too large, or a divisor that is not positive");
     }
+    out.append(&mut added.stmts);
 }

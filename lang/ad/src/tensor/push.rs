@@ -346,17 +346,7 @@ impl Pusher<'_> {
         let mut stmts = Vec::new();
         let elem = self.element(&at, &mut stmts);
         let body = Block { params: vec![index], stmts, results: vec![elem], ..Block::default() };
-        let ir_loop = Loop {
-            trip: Trip::Count(n),
-            reverse: false,
-            init: Vec::new(),
-            lin_init: Vec::new(),
-            xs: Vec::new(),
-            lin_xs: Vec::new(),
-            outs: vec![Out::Collect],
-            lin_outs: Vec::new(),
-            body,
-        };
+        let ir_loop = Loop { outs: vec![Out::Collect], ..Loop::new(Trip::Count(n), body) };
         out.push(Stmt {
             outs: vec![var, trips],
             lin_outs: Vec::new(),

@@ -8,8 +8,7 @@
 use super::lowered_ir::LoweredIr;
 use crate::limits::ir_shape_specialise::{ITERATIONS, SMALL};
 use crate::value::{Kind, Value};
-use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Trip, Ty, Var};
-use adl_prim::{GeneralFn, Prim};
+use adl_ir::{Added, Block, Cmp, Function, Lit, Op, Stmt, Trip, Ty, Var};
 use std::collections::HashSet;
 
 /// A fact that is assumed about a parameter.
@@ -175,19 +174,15 @@ enum Size {
 }
 
 fn assert_size(f: &mut Function, size: Size, n: i64, out: &mut Vec<Stmt>) {
-    let mut stmt = |op: Op, ty: Option<Ty>| -> Var {
-        let outs: Vec<Var> = ty.into_iter().map(|t| f.fresh(t, false)).collect();
-        out.push(Stmt { outs: outs.clone(), lin_outs: Vec::new(), op, span: Default::default() });
-        outs.first().copied().unwrap_or(Var(0))
-    };
-    let n = stmt(Op::Lit(Lit::I64(n)), Some(Ty::I64));
+    let mut added = Added::new(f, Default::default());
+    let n = added.int(n);
     let found = match size {
-        Size::Extent(a, axis) => stmt(Op::Dim(a, axis), Some(Ty::I64)),
+        Size::Extent(a, axis) => added.push(Op::Dim(a, axis), Ty::I64),
         Size::Int(v) => v,
     };
-    let same = stmt(Op::Cmp(Cmp::Eq, found, n), Some(Ty::Bool));
-    let text = stmt(Op::Lit(Lit::Str("arguments of other sizes".into())), Some(Ty::Str));
-    stmt(Op::Prim(Prim::General(GeneralFn::Assert), vec![same, text]), None);
+    let same = added.cmp(Cmp::Eq, found, n);
+    added.assert(same, "arguments of other sizes");
+    out.append(&mut added.stmts);
 }
 
 /// Asserts an extent of each row of boxes where a loop over them begins an iteration, and after each read of one.

@@ -82,17 +82,7 @@ fn sum_in_array_order(func: &mut Function, mut stmt: Stmt, to: &mut Vec<Stmt>) {
         let sum = Stmt { outs: vec![whole], lin_outs: Vec::new(), op: Op::Sum { a: part, n: Some(trip_count) }, span };
         let (i, x, trip) = (func.fresh(Ty::I64, false), func.fresh(ty, false), func.fresh(Ty::I64, false));
         let body = Block { params: vec![i, x], results: vec![x], ..Block::default() };
-        let each = Loop {
-            trip: Trip::Count(trip_count),
-            reverse,
-            init: vec![],
-            lin_init: vec![],
-            xs: vec![part],
-            lin_xs: vec![],
-            outs: vec![Out::Sum],
-            lin_outs: vec![],
-            body,
-        };
+        let each = Loop { reverse, xs: vec![part], outs: vec![Out::Sum], ..Loop::new(Trip::Count(trip_count), body) };
         // `short_or_vectorised` binds the results of the short loop itself.
         let few = Stmt { outs: vec![total, trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(each)), span };
         let count = func.fresh(Ty::I64, false);

@@ -89,15 +89,11 @@ impl Generator {
         let steps = self.rng.between(1, 4);
         let body = self.block(&params, steps, &[carried.clone(), made.clone()].concat());
         let op = Loop {
-            trip: Trip::Count(count),
             reverse: self.rng.once_in(2),
             init,
-            lin_init: vec![],
             xs: xs.iter().map(|x| x.v).collect(),
-            lin_xs: vec![],
             outs: outs.clone(),
-            lin_outs: vec![],
-            body,
+            ..Loop::new(Trip::Count(count), body)
         };
         self.emit_loop(op, carried, &outs, &made, trip);
     }
@@ -186,17 +182,7 @@ impl Generator {
         body.stmts.push(plain(vec![next], Op::Bin(Bin::Add, body.params[1], one)));
         body.results.insert(0, next);
         let carried: Vec<VarKind> = std::iter::once(VarKind::Int(0, 3)).chain(kinds).collect();
-        let op = Loop {
-            trip: Trip::While(test),
-            reverse: false,
-            init,
-            lin_init: vec![],
-            xs: vec![],
-            lin_xs: vec![],
-            outs: outs.clone(),
-            lin_outs: vec![],
-            body,
-        };
+        let op = Loop { init, outs: outs.clone(), ..Loop::new(Trip::While(test), body) };
         self.emit_loop(op, carried, &outs, &made, limit as usize);
     }
 

@@ -112,17 +112,7 @@ impl Maps {
             init.iter().map(|_| Ty::F64).chain(outs.iter().map(|out| of(*out))).chain([Ty::I64]).collect();
         let reverse = self.rng.once_in(4);
         let carried = init.len();
-        let ir_loop = Loop {
-            trip: Trip::Count(trip),
-            reverse,
-            init,
-            lin_init: Vec::new(),
-            xs,
-            lin_xs: Vec::new(),
-            outs: outs.clone(),
-            lin_outs: Vec::new(),
-            body,
-        };
+        let ir_loop = Loop { reverse, init, xs, outs: outs.clone(), ..Loop::new(Trip::Count(trip), body) };
         let (made, _) = self.b.emit(Op::Loop(Box::new(ir_loop)), &tys, &[]);
         self.numbers.extend(&made[..carried]);
         for (v, out) in made[carried..].iter().zip(&outs) {

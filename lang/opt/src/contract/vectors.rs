@@ -151,17 +151,7 @@ impl VectorProducts {
         let row = self.c.b.open_loop(&[all])[0];
         let row = self.first(row, columns);
         let body = self.c.b.close(vec![row], Vec::new());
-        let l = Loop {
-            trip: Trip::Count(rows),
-            reverse: false,
-            init: Vec::new(),
-            lin_init: Vec::new(),
-            xs: vec![all],
-            lin_xs: Vec::new(),
-            outs: vec![Out::Collect],
-            lin_outs: Vec::new(),
-            body,
-        };
+        let l = Loop { xs: vec![all], outs: vec![Out::Collect], ..Loop::new(Trip::Count(rows), body) };
         self.c.b.emit(Op::Loop(Box::new(l)), &[Ty::F64.array(2), Ty::I64], &[]).0[0]
     }
 

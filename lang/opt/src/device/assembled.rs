@@ -89,17 +89,7 @@ fn write(func: &mut Function, block: &mut Block, (last, parts): (usize, &[Part])
         sum = push(func, &mut stmts, Op::Bin(Bin::Add, sum, x), ty.clone(), stmt.span);
     }
     let body = Block { params: vec![i], stmts, results: vec![sum], ..Block::default() };
-    let ir_loop = Loop {
-        trip: Trip::Count(count),
-        reverse: false,
-        init: vec![],
-        lin_init: vec![],
-        xs: vec![],
-        lin_xs: vec![],
-        outs: vec![Out::Collect],
-        lin_outs: vec![],
-        body,
-    };
+    let ir_loop = Loop { outs: vec![Out::Collect], ..Loop::new(Trip::Count(count), body) };
     let trip = func.fresh(Ty::I64, false);
     before.push(Stmt {
         outs: vec![stmt.outs[0], trip],

@@ -81,17 +81,7 @@ fn from_end(f: &mut Function, found: &[(Var, Var)], span: Span) -> Vec<Stmt> {
         body.stmts.push(stmt(x, Op::Index { a: *a, at: vec![at], shape: None }));
         body.results.push(x);
     }
-    let ir_loop = Loop {
-        trip: Trip::Count(count),
-        reverse: false,
-        init: vec![],
-        lin_init: vec![],
-        xs: vec![],
-        lin_xs: vec![],
-        outs: vec![Out::Collect; found.len()],
-        lin_outs: vec![],
-        body,
-    };
+    let ir_loop = Loop { outs: vec![Out::Collect; found.len()], ..Loop::new(Trip::Count(count), body) };
     let outs = found.iter().map(|(v, _)| *v).chain([trip]).collect();
     let all = Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(ir_loop)), span };
     vec![

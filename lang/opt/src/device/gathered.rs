@@ -53,17 +53,7 @@ impl Pass<'_> {
             }
         };
         let body = Block { params: vec![i, k], stmts, results: vec![x], ..Block::default() };
-        let ir_loop = Loop {
-            trip: Trip::Count(count),
-            reverse: false,
-            init: vec![],
-            lin_init: vec![],
-            xs: vec![*at],
-            lin_xs: vec![],
-            outs: vec![Out::Collect],
-            lin_outs: vec![],
-            body,
-        };
+        let ir_loop = Loop { xs: vec![*at], outs: vec![Out::Collect], ..Loop::new(Trip::Count(count), body) };
         let trip = self.f.fresh(Ty::I64, false);
         let made = Stmt {
             outs: vec![stmt.outs[0], trip],

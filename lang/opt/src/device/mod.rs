@@ -41,7 +41,7 @@ mod turned;
 
 use crate::fuse::{self, For};
 use adl_ir::Zeros;
-use adl_ir::{Block, Cmp, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Trip, Ty, Var};
+use adl_ir::{Added, Block, Cmp, FnId, Function, Loop, Op, Out, Program, Stmt, Trip, Ty, Var};
 use adl_prim::{ArrayFn, Bin, GeneralFn, Prim, Un};
 use adl_syntax::span::Span;
 use ints::{Ints, SEEN, is_array, of_numbers};
@@ -468,14 +468,10 @@ impl Pass<'_> {
                 continue;
             };
             if expected != extent {
-                let equal = self.push(Op::Cmp(Cmp::Eq, expected, extent), Ty::Bool, span, out);
-                let text = self.push(Op::Lit(Lit::Str("vectors of different lengths".into())), Ty::Str, span, out);
-                out.push(Stmt {
-                    outs: Vec::new(),
-                    lin_outs: Vec::new(),
-                    op: Op::Prim(Prim::General(GeneralFn::Assert), vec![equal, text]),
-                    span,
-                });
+                let mut added = Added::new(self.f, span);
+                let equal = added.cmp(Cmp::Eq, expected, extent);
+                added.assert(equal, "vectors of different lengths");
+                out.append(&mut added.stmts);
                 self.unite(expected, extent);
             }
         }
@@ -531,17 +527,7 @@ impl Pass<'_> {
             results: vec![one],
             ..Block::default()
         };
-        let ir_loop = Loop {
-            trip: Trip::Count(extent),
-            reverse: false,
-            init: vec![],
-            lin_init: vec![],
-            xs,
-            lin_xs: vec![],
-            outs: vec![Out::Collect],
-            lin_outs: vec![],
-            body,
-        };
+        let ir_loop = Loop { xs, outs: vec![Out::Collect], ..Loop::new(Trip::Count(extent), body) };
         let trip = self.f.fresh(Ty::I64, false);
         let made =
             Stmt { outs: vec![result, trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(ir_loop)), span: stmt.span };

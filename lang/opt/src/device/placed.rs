@@ -48,17 +48,8 @@ impl Pass<'_> {
         let zero = self.push(Op::Lit(crate::real(&ty, 0.0)), ty.clone(), stmt.span, out);
         self.known.zeros.insert(zero);
         let body = self.from_end(&xs, zero, stmt);
-        let ir_loop = Loop {
-            trip: Trip::Count(n),
-            reverse: true,
-            init: vec![zero],
-            lin_init: vec![],
-            xs,
-            lin_xs: vec![],
-            outs: vec![Out::Collect],
-            lin_outs: vec![],
-            body,
-        };
+        let ir_loop =
+            Loop { reverse: true, init: vec![zero], xs, outs: vec![Out::Collect], ..Loop::new(Trip::Count(n), body) };
         let [last, trip] = [ty, Ty::I64].map(|t| self.f.fresh(t, false));
         self.changed = true;
         Some(Stmt {
@@ -95,17 +86,7 @@ impl Pass<'_> {
         let i = self.f.fresh(Ty::I64, false);
         let trip = self.f.fresh(Ty::I64, false);
         let body = Block { params: vec![i], results: vec![i], ..Block::default() };
-        let ir_loop = Loop {
-            trip: Trip::Count(n),
-            reverse: false,
-            init: vec![],
-            lin_init: vec![],
-            xs: vec![],
-            lin_xs: vec![],
-            outs: vec![Out::Collect],
-            lin_outs: vec![],
-            body,
-        };
+        let ir_loop = Loop { outs: vec![Out::Collect], ..Loop::new(Trip::Count(n), body) };
         self.known.indices.insert(stmt.outs[0]);
         self.changed = true;
         Stmt { outs: vec![stmt.outs[0], trip], lin_outs: Vec::new(), op: Op::Loop(Box::new(ir_loop)), span: stmt.span }

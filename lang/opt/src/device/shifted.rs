@@ -44,17 +44,7 @@ impl Pass<'_> {
         };
         let trip = self.f.fresh(Ty::I64, false);
         let body = self.neighbour(&found, end, stmt);
-        let ir_loop = Loop {
-            trip: Trip::Count(n),
-            reverse: false,
-            init: vec![],
-            lin_init: vec![],
-            xs: vec![],
-            lin_xs: vec![],
-            outs: vec![Out::Collect],
-            lin_outs: vec![],
-            body,
-        };
+        let ir_loop = Loop { outs: vec![Out::Collect], ..Loop::new(Trip::Count(n), body) };
         out.push(Stmt {
             outs: vec![stmt.outs[0], trip],
             lin_outs: Vec::new(),

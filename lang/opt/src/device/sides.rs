@@ -5,8 +5,7 @@
 //! ys, n = loop … collect { y = stack a b; return y }; k = dim 1 ys  ⟼  assert n > 0; k = 2
 //! ```
 
-use adl_ir::{Block, Cmp, Function, Lit, Op, Out, Stmt, Ty, Var};
-use adl_prim::{GeneralFn, Prim};
+use adl_ir::{Added, Block, Cmp, Function, Lit, Op, Out, Stmt, Var};
 use std::collections::HashMap;
 
 /// Extents up to this are considered: those of arrays that scalar replacement takes apart.
@@ -101,18 +100,9 @@ impl Made {
 }
 
 fn runs_at_all(f: &mut Function, trip: Var, stmt: &Stmt, out: &mut Vec<Stmt>) {
-    let mut push = |op: Op, ty: Ty| {
-        let v = f.fresh(ty, false);
-        out.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: stmt.span });
-        v
-    };
-    let zero = push(Op::Lit(Lit::I64(0)), Ty::I64);
-    let some = push(Op::Cmp(Cmp::Gt, trip, zero), Ty::Bool);
-    let text = push(Op::Lit(Lit::Str("rows of a loop that does not turn".into())), Ty::Str);
-    out.push(Stmt {
-        outs: Vec::new(),
-        lin_outs: Vec::new(),
-        op: Op::Prim(Prim::General(GeneralFn::Assert), vec![some, text]),
-        span: stmt.span,
-    });
+    let mut added = Added::new(f, stmt.span);
+    let zero = added.int(0);
+    let some = added.cmp(Cmp::Gt, trip, zero);
+    added.assert(some, "rows of a loop without iterations");
+    out.append(&mut added.stmts);
 }

@@ -144,17 +144,7 @@ fn over_elements(f: &mut Function, stmt: &Stmt, arrays: &[Var], trip: Var) -> St
         results: vec![result],
         ..Block::default()
     };
-    let ir_loop = Loop {
-        trip: Trip::Count(trip),
-        reverse: false,
-        init: Vec::new(),
-        lin_init: Vec::new(),
-        xs: arrays.to_vec(),
-        lin_xs: Vec::new(),
-        outs: vec![Out::Collect],
-        lin_outs: Vec::new(),
-        body,
-    };
+    let ir_loop = Loop { xs: arrays.to_vec(), outs: vec![Out::Collect], ..Loop::new(Trip::Count(trip), body) };
     let trips = f.fresh(Ty::I64, false);
     Stmt { outs: vec![stmt.outs[0], trips], lin_outs: Vec::new(), op: Op::Loop(Box::new(ir_loop)), span: stmt.span }
 }

@@ -91,17 +91,7 @@ fn empty_loop(f: &mut Function, p: &Stmt, map: &Loop, arrays: &[Var], carried: &
         });
     }
     prepend(map, &mut body, &mut xs);
-    let ir_loop = Loop {
-        trip: map.trip.clone(),
-        reverse: false,
-        init: Vec::new(),
-        lin_init: Vec::new(),
-        xs,
-        lin_xs: Vec::new(),
-        outs: Vec::new(),
-        lin_outs: Vec::new(),
-        body,
-    };
+    let ir_loop = Loop { xs, ..Loop::new(map.trip.clone(), body) };
     (ir_loop, found)
 }
 

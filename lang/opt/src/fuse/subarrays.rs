@@ -13,8 +13,8 @@
 //! A slice that is out of bounds fails at an element, or before the loop if it has none. What is added to zeros is a
 //! cotangent of a slice, so it fits. A row may be a symbolic zero, whose elements are zeros.
 
-use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
-use adl_prim::{Bin, GeneralFn, Prim};
+use adl_ir::{Added, Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
+use adl_prim::Bin;
 use adl_syntax::span::Span;
 use std::collections::HashSet;
 
@@ -69,41 +69,14 @@ pub(super) fn are_padded(f: &Function, l: &Loop, zeros: &HashSet<Var>) -> bool {
     rows(f, l, zeros).is_some_and(|all| all.iter().all(|r| r.shape.is_some()))
 }
 
-/// Statements that are added to a block.
-struct Added<'a> {
-    f: &'a mut Function,
-    stmts: Vec<Stmt>,
-    span: Span,
-}
-
-impl Added<'_> {
-    fn push(&mut self, op: Op, ty: Ty) -> Var {
-        let v = self.f.fresh(ty, false);
-        self.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: self.span });
-        v
-    }
-
-    fn int(&mut self, n: i64) -> Var {
-        self.push(Op::Lit(Lit::I64(n)), Ty::I64)
-    }
-
-    fn cmp(&mut self, cmp: Cmp, x: Var, y: Var) -> Var {
-        self.push(Op::Cmp(cmp, x, y), Ty::Bool)
-    }
-
-    /// A check. A run in which it fails is repeated for the text of the error.
-    fn assert(&mut self, holds: Var) {
-        let text = self.push(Op::Lit(Lit::Str("a slice is out of bounds, or extents differ".into())), Ty::Str);
-        let op = Op::Prim(Prim::General(GeneralFn::Assert), vec![holds, text]);
-        self.stmts.push(Stmt { outs: Vec::new(), lin_outs: Vec::new(), op, span: self.span });
-    }
-}
+/// The text of an assertion that fails where an operation on entire arrays would have failed.
+const DIFFERENT: &str = "a slice is out of bounds, or extents differ";
 
 /// A check that two trip counts are equal.
 pub(super) fn equal(f: &mut Function, x: Var, y: Var, span: Span) -> Vec<Stmt> {
-    let mut before = Added { f, stmts: Vec::new(), span };
+    let mut before = Added::new(f, span);
     let holds = before.cmp(Cmp::Eq, x, y);
-    before.assert(holds);
+    before.assert(holds, DIFFERENT);
     before.stmts
 }
 
@@ -112,7 +85,7 @@ pub(super) fn equal(f: &mut Function, x: Var, y: Var, span: Span) -> Vec<Stmt> {
 pub(super) fn expand(f: &mut Function, stmt: &mut Stmt, zeros: &HashSet<Var>) -> Option<Vec<Stmt>> {
     let Op::Loop(l) = &mut stmt.op else { return None };
     let all = rows(f, l, zeros)?;
-    let mut before = Added { f, stmts: Vec::new(), span: stmt.span };
+    let mut before = Added::new(f, stmt.span);
     for (collected, rows) in l.body.stmts.iter_mut().zip(&all) {
         let elements = elements(&mut before, rows);
         collected.op = Op::Loop(Box::new(elements));
@@ -132,11 +105,11 @@ fn elements(before: &mut Added, rows: &Rows) -> Loop {
     } else {
         let (begins, ends) = (before.cmp(Cmp::Ge, lo, zero), before.cmp(Cmp::Ge, width, zero));
         let fits = fits(before, (of, hi), (width, zero));
-        [begins, ends, fits].into_iter().for_each(|holds| before.assert(holds));
+        [begins, ends, fits].into_iter().for_each(|holds| before.assert(holds, DIFFERENT));
         width
     };
     let j = before.f.fresh(Ty::I64, false);
-    let mut body = Added { f: &mut *before.f, stmts: Vec::new(), span: before.span };
+    let mut body = Added::new(before.f, before.span);
     let result = if shape.is_some() {
         padded(&mut body, (j, lo, width), row, zero)
     } else {
@@ -144,15 +117,11 @@ fn elements(before: &mut Added, rows: &Rows) -> Loop {
         body.push(Op::Index { a: row, at: vec![k], shape: None }, Ty::F64)
     };
     Loop {
-        trip: Trip::Count(trip),
-        reverse: false,
-        init: Vec::new(),
-        lin_init: Vec::new(),
-        xs: Vec::new(),
-        lin_xs: Vec::new(),
         outs: vec![Out::Collect],
-        lin_outs: Vec::new(),
-        body: Block { params: vec![j], stmts: body.stmts, results: vec![result], ..Block::default() },
+        ..Loop::new(
+            Trip::Count(trip),
+            Block { params: vec![j], stmts: body.stmts, results: vec![result], ..Block::default() },
+        )
     }
 }
 
@@ -160,7 +129,7 @@ fn elements(before: &mut Added, rows: &Rows) -> Loop {
 fn fits(before: &mut Added, (of, hi): (Var, Var), (width, zero): (Var, Var)) -> Var {
     let some = before.cmp(Cmp::Gt, width, zero);
     let span = before.span;
-    let mut none = Added { f: &mut *before.f, stmts: Vec::new(), span };
+    let mut none = Added::new(before.f, span);
     let extent = none.push(Op::Dim(of, 1), Ty::I64);
     let within = none.cmp(Cmp::Le, hi, extent);
     let none = Block { stmts: none.stmts, results: vec![within], ..Block::default() };
@@ -174,7 +143,7 @@ fn padded(body: &mut Added, (j, lo, width): (Var, Var, Var), row: Var, zero: Var
     let k = body.push(Op::Bin(Bin::Sub, j, lo), Ty::I64);
     let (begun, ended) = (body.cmp(Cmp::Ge, k, zero), body.cmp(Cmp::Lt, k, width));
     let span = body.span;
-    let mut inside = Added { f: &mut *body.f, stmts: Vec::new(), span };
+    let mut inside = Added::new(body.f, span);
     let element = inside.push(Op::Index { a: row, at: vec![k], shape: None }, Ty::F64);
     // A sum, as `slice_add` makes: it has no zero with a sign.
     let element = inside.push(Op::Bin(Bin::Add, nothing, element), Ty::F64);

@@ -146,17 +146,7 @@ fn columns(
 
 /// Emits a stateless loop that collects the results of its body.
 fn collected(builder: &mut Builder, n: Var, xs: Vec<Var>, body: Block, tys: &[Ty]) -> Vec<Var> {
-    let ir_loop = Loop {
-        trip: Trip::Count(n),
-        reverse: false,
-        init: Vec::new(),
-        lin_init: Vec::new(),
-        xs,
-        lin_xs: Vec::new(),
-        outs: vec![Out::Collect; tys.len()],
-        lin_outs: Vec::new(),
-        body,
-    };
+    let ir_loop = Loop { xs, outs: vec![Out::Collect; tys.len()], ..Loop::new(Trip::Count(n), body) };
     let mut over: Vec<Ty> = tys.iter().map(|t| t.array(1)).collect();
     over.push(Ty::I64);
     let (mut outs, _) = builder.emit(Op::Loop(Box::new(ir_loop)), &over, &[]);

@@ -185,17 +185,8 @@ impl Scalars<'_> {
         };
         all.extend(&stmt.outs);
         all.push(self.f.fresh(Ty::I64, false));
-        let ir_loop = Loop {
-            trip: Trip::Count(count),
-            reverse: false,
-            init: soac.neutral.clone(),
-            lin_init: Vec::new(),
-            xs: soac.arrays.clone(),
-            lin_xs: Vec::new(),
-            outs,
-            lin_outs: Vec::new(),
-            body,
-        };
+        let ir_loop =
+            Loop { init: soac.neutral.clone(), xs: soac.arrays.clone(), outs, ..Loop::new(Trip::Count(count), body) };
         Stmt { op: Op::Loop(Box::new(ir_loop)), outs: all, lin_outs: Vec::new(), span: stmt.span }
     }
 }

@@ -439,15 +439,9 @@ impl Lowering<'_> {
     ) -> Stmt {
         let params = std::iter::once(self.fresh(Ty::I64)).chain(elements).collect();
         let l = Loop {
-            trip: Trip::Count(length),
-            reverse: false,
-            init: Vec::new(),
-            lin_init: Vec::new(),
             xs,
-            lin_xs: Vec::new(),
             outs: vec![Out::Collect; outs.len()],
-            lin_outs: Vec::new(),
-            body: Block { params, stmts, results, ..Block::default() },
+            ..Loop::new(Trip::Count(length), Block { params, stmts, results, ..Block::default() })
         };
         outs.push(self.fresh(Ty::I64));
         Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span }

@@ -212,17 +212,7 @@ impl Rewriting<'_, '_> {
         }
         let block = copy_all(self.pass.f, &block);
         let (outs, count) = (vec![Out::Collect; block.results.len()], self.pass.f.fresh(Ty::I64, false));
-        let ir_loop = Loop {
-            trip: self.l.trip.clone(),
-            reverse: false,
-            init: vec![],
-            lin_init: vec![],
-            xs,
-            lin_xs: vec![],
-            outs,
-            lin_outs: vec![],
-            body: block,
-        };
+        let ir_loop = Loop { xs, outs, ..Loop::new(self.l.trip.clone(), block) };
         if !is_thread(self.pass.f, &ir_loop) {
             return None;
         }
