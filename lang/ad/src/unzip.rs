@@ -115,18 +115,11 @@ impl Ad {
         let rows: Vec<Vec<Residual>> = halves.needs.iter().map(|v| z.origin(*v)).collect();
         let own = rows.iter().flatten().filter(|r| z.is_own(r)).cloned().collect();
         let (vars, notes, needs) = (z.f, z.notes, halves.needs);
-        let mut primal = Function {
-            name: program.func(unzipped.primal).name.clone(),
-            vars: vars.vars.clone(),
-            body: halves.primal,
-            ..Function::default()
+        let half = |id: FnId, body: Block| {
+            let name = program.func(id).name.clone();
+            Function { name, vars: vars.vars.clone(), body, ..Function::default() }
         };
-        let mut linear = Function {
-            name: program.func(unzipped.linear).name.clone(),
-            vars: vars.vars,
-            body: halves.linear,
-            ..Function::default()
-        };
+        let (mut primal, mut linear) = (half(unzipped.primal, halves.primal), half(unzipped.linear, halves.linear));
         primal.body.results = [&src.body.results[..], &needs].concat();
         linear.body.params = needs.clone();
         // If each of many calls returned all residuals of its callees, code size would be that of the call tree. A

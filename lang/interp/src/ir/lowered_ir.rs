@@ -41,7 +41,8 @@ impl LoweredIr {
     /// A placeholder for each function of the original program. Those that are not lowered, as rules of derivatives, stay so.
     fn placeholders(&self) -> Vec<Rc<Function>> {
         let count = self.places.keys().map(|f| f.0 as usize + 1).max().unwrap_or(0);
-        vec![Rc::new(Function::placeholder("")); count]
+        let one = Rc::new(Function::placeholder(""));
+        vec![one; count]
     }
 
     /// The functions as a program with the original function numbers.
