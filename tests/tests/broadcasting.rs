@@ -1,5 +1,6 @@
 //! Operators and comparisons on arrays of different rank agree with the same thing written with `map`: values, and gradients by both derivations.
 
+use adl_session::Session;
 use adl_tests::{echo_in, session};
 
 const OPERATORS: &[&str] =
@@ -81,29 +82,38 @@ fn by_element(op: &str, ranks: (usize, usize)) -> String {
     }
 }
 
+/// Checks that `plain` on operands of `ranks` is `op` on their elements: whole, in a `map`, and in differentiated code, as a mask
+/// of a choice.
+fn check_mask(session: &mut Session, ranks: (usize, usize), plain: &str, op: &str) {
+    let ty = |rank: usize| format!("{}Float", ["[n]", "[m]", "[k]"][3 - rank..].concat());
+    let text = format!(
+        "let f (a : {0}) (b : {1}) = {plain}\nlet g (a : {0}) (b : {1}) = {2}\nlet x = {3}\nlet y = {4}\n\
+         let h (a : {0}, b : {1}) = {5}\n(f x y == g x y, map (fun a -> f a y) [x, x] == [g x y, g x y], (gradcheck h (x, {6})).ok)",
+        ty(ranks.0),
+        ty(ranks.1),
+        by_element(op, ranks),
+        array(ranks.0, 0.3),
+        array(ranks.1, 0.3),
+        total(ranks.0.max(ranks.1), &format!("where ({plain}) (sin a * b) (b + a * a)")),
+        array(ranks.1, 0.9),
+    );
+    assert_eq!(echo_in(session, &text), "(true, true, true) : (Bool, Bool, Bool)", "{text}");
+}
+
 #[test]
-fn comparisons_of_elements_are_those_of_numbers() {
+fn comparisons_and_masks_of_elements_are_those_of_numbers() {
     for jit in [true, false] {
         let (mut session, _) = session();
         session.set_jit(jit);
-        for (left_rank, right_rank) in [(1, 1), (2, 1), (1, 2), (3, 1), (2, 3), (3, 0), (0, 2)] {
+        for ranks in [(1, 1), (2, 1), (1, 2), (3, 1), (2, 3), (3, 0), (0, 2)] {
             for op in ["<", "<=", ">", ">=", "==", "!="] {
-                let ty = |rank: usize| format!("{}Float", ["[n]", "[m]", "[k]"][3 - rank..].concat());
-                let (plain, each) = (format!("a .{op} b"), by_element(&format!("a {op} b"), (left_rank, right_rank)));
-                let (x, y, apart) = (array(left_rank, 0.3), array(right_rank, 0.3), array(right_rank, 0.9));
-                // Whole, in a `map`, in differentiated code, and as a mask of a choice.
-                let text = format!(
-                    "let f (a : {0}) (b : {1}) = {plain}\nlet g (a : {0}) (b : {1}) = {each}\nlet x = {x}\nlet y = {y}\n\
-                     let h (a : {0}, b : {1}) = {2}\n(f x y == g x y, map (fun a -> f a y) [x, x] == [g x y, g x y], (gradcheck h (x, {apart})).ok)",
-                    ty(left_rank),
-                    ty(right_rank),
-                    total(left_rank.max(right_rank), &format!("where ({plain}) (sin a * b) (b + a * a)")),
-                );
-                assert_eq!(
-                    echo_in(&mut session, &text),
-                    "(true, true, true) : (Bool, Bool, Bool)",
-                    "native {jit}: {text}"
-                );
+                check_mask(&mut session, ranks, &format!("a .{op} b"), &format!("a {op} b"));
+            }
+            if ranks.0.min(ranks.1) > 0 {
+                for op in ["&&", "||"] {
+                    let (plain, each) = (format!("(a .> 2.5) .{op} (b .> 2.6)"), format!("a > 2.5 {op} b > 2.6"));
+                    check_mask(&mut session, ranks, &plain, &each);
+                }
             }
         }
     }

@@ -5,8 +5,10 @@ use crate::common;
 
 use adl_ad::segment::Segments;
 use adl_ad::unzip::UnzipPlan;
-use common::check;
+use adl_ir::FnId;
+use adl_ir::eval::Val;
 use common::programs::PROGRAMS;
+use common::{check, gradient};
 
 fn program(name: &str, text: &str) -> adl_ir::Program {
     adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{name}: {e}"))
@@ -34,6 +36,22 @@ fn gradients_are_the_same_bits_under_every_plan() {
         ] {
             let other = check(&format!("{name} under {plan:?} {how:?}"), program(name, text), &plan, how, false);
             assert_eq!(stored, other, "{name} under {plan:?} {how:?}");
+        }
+    }
+}
+
+#[test]
+fn gradients_of_loops_that_turn_seldom_are_the_same_under_every_plan() {
+    let text = "fn f0 f (v0: f64, v1: f64, v2: i64) -> (f64) {
+        v3: f64, v4: i64 = loop for v2 carry (v0) (v5: i64, v6: f64) { v7: f64 = mul v6 v1 v8: f64 = sin v7 return v8 }
+        return v3 }";
+    for turns in [0, 1, 2, 5] {
+        let at = [Val::F64(0.7), Val::F64(1.3), Val::I64(turns)];
+        let stored = gradient(program("loop", text), FnId(0), &at, &UnzipPlan::store_all(), Segments::None);
+        let parts = [1, 130, 255].map(Segments::Partial);
+        for how in [Segments::Sqrt, Segments::Revolve(1), Segments::Revolve(3)].into_iter().chain(parts) {
+            let other = gradient(program("loop", text), FnId(0), &at, &UnzipPlan::store_all(), how);
+            assert_eq!(stored, other, "{turns} turns under {how:?}");
         }
     }
 }

@@ -35,16 +35,19 @@ fn groups() -> BTreeMap<String, Group> {
     let vectors = (0..40).map(|k| maps::program(2000 + k, 3 + k as usize % 8)).map(|c| (c.program, c.main));
     let mixed = (0..40).map(|k| generate::program(2000 + k, 6 + (k % 40) as usize)).map(|g| (g.program, g.main));
     let deep = (0..6).map(|seed| common::deep::program(seed, 6)).map(|(p, f, _)| (p, f));
+    // Deep enough for arms with numbers.
+    let deeper = (0..6).map(|seed| common::deep::program(seed, 11)).map(|(p, f, _)| (p, f));
     let chains = (0..40)
         .map(|seed| rows::chain(2000 + seed, 4 + seed as usize % 9, &Ty::F64, has_derivative))
         .map(|c| (c.program, c.main));
-    let named: [(&str, Group); 7] = [
+    let named: [(&str, Group); 8] = [
         ("small", small.collect()),
         ("nests", nests.collect()),
         ("bracketed", sums.collect()),
         ("maps", vectors.collect()),
         ("mixed", mixed.collect()),
         ("deep", deep.collect()),
+        ("deeper", deeper.collect()),
         ("chains", chains.collect()),
     ];
     all.extend(named.map(|(name, group)| (name.to_owned(), group)));
@@ -104,7 +107,11 @@ fn transformations_make_as_many_operations_as_recorded() {
         let mut tallies: BTreeMap<(usize, &str), Tally> = BTreeMap::new();
         // Plans and segments are about programs.
         let all = ways();
-        let ways = if name.starts_with("rows of") { &all[1..2] } else { &all[..] };
+        let ways = match name.as_str() {
+            "deeper" => &all[..2],
+            _ if name.starts_with("rows of") => &all[1..2],
+            _ => &all[..],
+        };
         for (program, f) in &group {
             for (way, (_, plan, how, optimise)) in ways.iter().enumerate() {
                 let Some(made) = stages(program, *f, plan, *how, *optimise) else { continue };

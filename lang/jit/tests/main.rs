@@ -12,6 +12,7 @@ mod generated;
 mod groups;
 mod lowered_rows;
 mod rows;
+mod tallies;
 #[path = "../../ir/tests/common/variants.rs"]
 mod variants;
 mod vector_loops;

@@ -1,4 +1,4 @@
-//! Matrices that are zero off their diagonal, and vectors with a single nonzero element.
+//! Matrices that are zero off their diagonal, their products with numbers, and vectors with a single nonzero element.
 //!
 //! Such an array is computed like any other. In addition this table records its components, and operations that need
 //! only these use them: the sum of a diagonal, the product of a row and a column. The array itself is then dead code.
@@ -13,18 +13,27 @@ use std::collections::HashMap;
 /// Facts about the nonzero elements of arrays.
 #[derive(Default)]
 pub(crate) struct KnownZeros {
-    /// The diagonal of a matrix that is zero elsewhere.
-    diagonals: HashMap<Var, Var>,
+    /// Matrices that are a number off their diagonal.
+    diagonals: HashMap<Var, DiagonalMatrix>,
     /// The position and value of a vector's only nonzero element.
     units: HashMap<Var, (Var, Var)>,
     /// The extents that comprehension indices run over.
     trip: HashMap<Var, Var>,
 }
 
+/// A diagonal matrix times a number. Off the diagonal stands the product of 0 and the number: -0 for a negative number,
+/// and no number for an infinite one.
+#[derive(Clone, Copy)]
+struct DiagonalMatrix {
+    diagonal: Var,
+    /// What the zeros were multiplied to, if the matrix was multiplied.
+    elsewhere: Option<Var>,
+}
+
 impl Spec<'_> {
-    /// The diagonal of a matrix that is zero elsewhere.
+    /// The diagonal of a matrix that is zero, or zero times a number, elsewhere.
     pub(crate) fn diagonal(&self, m: Var) -> Option<Var> {
-        self.sparse.diagonals.get(&m).copied()
+        self.sparse.diagonals.get(&m).map(|d| d.diagonal)
     }
 
     /// Whether zeros of an argument are known. A function of its own would not know them, so that a short one is inlined.
@@ -35,8 +44,12 @@ impl Spec<'_> {
 
     /// Records the diagonal of a matrix that is zero elsewhere.
     pub(crate) fn learn_diagonal(&mut self, m: Var, d: Var) {
+        self.learn_diagonal_matrix(m, DiagonalMatrix { diagonal: d, elsewhere: None });
+    }
+
+    fn learn_diagonal_matrix(&mut self, m: Var, d: DiagonalMatrix) {
         self.sparse.diagonals.insert(m, d);
-        (0..2).for_each(|k| self.sizes.learn(Extent::Axis(m, k), Extent::Axis(d, 0)));
+        (0..2).for_each(|k| self.sizes.learn(Extent::Axis(m, k), Extent::Axis(d.diagonal, 0)));
     }
 
     /// Records that an index runs over an extent.
@@ -46,7 +59,10 @@ impl Spec<'_> {
 
     /// The element at an index of a matrix known to be diagonal, if the index is known well enough.
     pub(crate) fn diagonal_element(&mut self, m: Var, at: &[Var]) -> Option<Var> {
-        let (Some(diagonal), [row, col]) = (self.diagonal(m), at) else { return None };
+        let (Some(DiagonalMatrix { diagonal, elsewhere }), [row, col]) = (self.sparse.diagonals.get(&m).copied(), at)
+        else {
+            return None;
+        };
         let inside: Vec<bool> = [row, col]
             .into_iter()
             .map(|v| {
@@ -68,7 +84,7 @@ impl Spec<'_> {
         let here = self.b.one(Op::Index { a: diagonal, at: vec![*row], shape: None }, ty.clone());
         let some = self.b.close(vec![here], Vec::new());
         self.b.open();
-        let zero = self.zero_of(&ty);
+        let zero = elsewhere.unwrap_or_else(|| self.zero_of(&ty));
         let none = self.b.close(vec![zero], Vec::new());
         Some(self.b.one(Op::If(same, Box::new(some), Box::new(none)), ty))
     }
@@ -94,25 +110,30 @@ impl Spec<'_> {
 
     /// Records that a diagonal matrix, multiplied or divided by a number, is diagonal.
     pub(crate) fn learn_scaled(&mut self, op: Bin, x: Var, y: Var, z: Var) {
+        let of = |v: Var| self.sparse.diagonals.get(&v).copied();
         let number = |v: Var| self.b.ty(v).rank() == 0;
-        let d = match (op, self.diagonal(x), self.diagonal(y)) {
-            (Bin::Mul, None, Some(d)) if number(x) => self.b.bin(op, x, d),
-            (Bin::Mul | Bin::Div, Some(d), None) if number(y) => self.b.bin(op, d, y),
+        let (d, by) = match (op, of(x), of(y)) {
+            (Bin::Mul, None, Some(d)) if number(x) => (d, x),
+            (Bin::Mul | Bin::Div, Some(d), None) if number(y) => (d, y),
             _ => return,
         };
-        self.learn_diagonal(z, d);
+        let zero = d.elsewhere.unwrap_or_else(|| self.zero_of(&self.b.ty(by)));
+        let elsewhere = Some(self.b.bin(op, zero, by));
+        let diagonal = self.b.bin(op, d.diagonal, by);
+        self.learn_diagonal_matrix(z, DiagonalMatrix { diagonal, elsewhere });
     }
 
     /// Records that the transpose of a diagonal matrix is diagonal.
     pub(crate) fn learn_transpose(&mut self, m: Var, t: Var) {
-        if let Some(d) = self.diagonal(m) {
-            self.learn_diagonal(t, d);
+        if let Some(d) = self.sparse.diagonals.get(&m) {
+            self.learn_diagonal_matrix(t, *d);
         }
     }
 
     /// Records that a row of a diagonal matrix has a single nonzero element.
     pub(crate) fn learn_row(&mut self, m: Var, at: &[Var], row: Var) {
-        if let (Some(d), [i]) = (self.diagonal(m), at) {
+        let plain = self.sparse.diagonals.get(&m).filter(|d| d.elsewhere.is_none()).map(|d| d.diagonal);
+        if let (Some(d), [i]) = (plain, at) {
             let ty = self.b.ty(d).elem();
             let v = self.b.one(Op::Index { a: d, at: vec![*i], shape: None }, ty);
             self.sparse.units.insert(row, (*i, v));
