@@ -45,13 +45,13 @@ fn gradients_of_loops_that_turn_seldom_are_the_same_under_every_plan() {
     let text = "fn f0 f (v0: f64, v1: f64, v2: i64) -> (f64) {
         v3: f64, v4: i64 = loop for v2 carry (v0) (v5: i64, v6: f64) { v7: f64 = mul v6 v1 v8: f64 = sin v7 return v8 }
         return v3 }";
-    for turns in [0, 1, 2, 5] {
-        let at = [Val::F64(0.7), Val::F64(1.3), Val::I64(turns)];
+    for trips in [0, 1, 2, 5] {
+        let at = [Val::F64(0.7), Val::F64(1.3), Val::I64(trips)];
         let stored = gradient(program("loop", text), FnId(0), &at, &UnzipPlan::store_all(), Segments::None);
         let parts = [1, 130, 255].map(Segments::Partial);
         for how in [Segments::Sqrt, Segments::Revolve(1), Segments::Revolve(3)].into_iter().chain(parts) {
             let other = gradient(program("loop", text), FnId(0), &at, &UnzipPlan::store_all(), how);
-            assert_eq!(stored, other, "{turns} turns under {how:?}");
+            assert_eq!(stored, other, "{trips} iterations under {how:?}");
         }
     }
 }

@@ -32,6 +32,7 @@ mod vectors;
 pub use vectors::vector_products;
 
 use crate::limits::contract::COPIED;
+use crate::rebuild::Rebuild;
 use adl_ir::{Block, Builder, Cmp, Contract, Conv, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use nest::{ContractionSite, Factor, Limit, Nest, NestDef, Search, collecting, found, may_recompute, summed};
@@ -112,12 +113,9 @@ struct Contractions {
     changed: bool,
 }
 
-impl Contractions {
-    fn block(&mut self, b: &Block) -> Block {
-        self.b.open();
-        self.b.adopt(&b.params, &b.lin_params);
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().for_each(|s| self.stmt(s)));
-        self.b.close(b.results.clone(), b.lin_results.clone())
+impl Rebuild for Contractions {
+    fn builder(&mut self) -> &mut Builder {
+        &mut self.b
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
@@ -142,7 +140,9 @@ impl Contractions {
         self.split = before;
         self.b.push(s);
     }
+}
 
+impl Contractions {
     /// Emits the numbers of rows and columns of which the sums are computed.
     fn limit(&mut self, site: &mut ContractionSite) {
         for Limit { of, sides, least } in &site.limits {

@@ -55,6 +55,7 @@ pub mod loop_rows;
 pub mod operators;
 pub mod pipelines;
 pub mod pointwise;
+mod rebuild;
 pub mod row_of_row;
 pub mod row_products;
 pub mod scalar_replacement;

@@ -21,6 +21,7 @@
 
 use crate::fuse::{definitions, readers, reads};
 use crate::index_pushdown::Order;
+use crate::rebuild::Rebuild;
 use adl_ir::rewrite::purity::op_has_output;
 use adl_ir::{Block, Builder, Cmp, Contract, Function, Loop, Op, Out, Stmt, Terms, Trip, Ty, Var};
 use std::collections::{HashMap, HashSet};
@@ -119,12 +120,9 @@ struct RowProducts {
     changed: bool,
 }
 
-impl RowProducts {
-    fn block(&mut self, b: &Block) -> Block {
-        self.b.open();
-        self.b.adopt(&b.params, &b.lin_params);
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().for_each(|s| self.stmt(s)));
-        self.b.close(b.results.clone(), b.lin_results.clone())
+impl Rebuild for RowProducts {
+    fn builder(&mut self) -> &mut Builder {
+        &mut self.b
     }
 
     fn stmt(&mut self, s: &Stmt) {
@@ -135,7 +133,9 @@ impl RowProducts {
         self.hoist(&mut s);
         self.b.push(s);
     }
+}
 
+impl RowProducts {
     /// Takes the products with rows out of a loop.
     fn hoist(&mut self, stmt: &mut Stmt) {
         let Op::Loop(l) = &mut stmt.op else { return };

@@ -18,6 +18,7 @@
 use super::nest::{Around, Nest, NestDef, collected, collecting, readers, sums};
 use super::{Contractions, replace};
 use crate::limits::contract::{COPIED, DEEP, LOOPS, SPARE, WIDE};
+use crate::rebuild::Rebuild;
 use adl_ir::{Cmp, Function, Loop, Op, Out, Stmt, Ty, Var};
 use adl_prim::Bin;
 use std::collections::HashMap;

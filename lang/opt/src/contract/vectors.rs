@@ -15,6 +15,7 @@
 
 use super::nest::{ContractionSite, Search, all, collecting, readers};
 use super::{Contractions, Products, is_all, literals, replace};
+use crate::rebuild::Rebuild;
 use adl_ir::{Block, Builder, Function, Loop, Op, Out, Stmt, Terms, Trip, Ty, Var};
 use adl_prim::Bin;
 use std::collections::{HashMap, HashSet};
@@ -92,14 +93,9 @@ fn nested(s: &Stmt) -> Option<bool> {
     Some(several)
 }
 
-impl VectorProducts {
-    fn block(&mut self, b: &Block) -> Block {
-        let outside = self.parts.clone();
-        self.c.b.open();
-        self.c.b.adopt(&b.params, &b.lin_params);
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().for_each(|s| self.stmt(s)));
-        self.parts = outside;
-        self.c.b.close(b.results.clone(), b.lin_results.clone())
+impl Rebuild for VectorProducts {
+    fn builder(&mut self) -> &mut Builder {
+        &mut self.c.b
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
@@ -117,11 +113,17 @@ impl VectorProducts {
         }
         let mut s = stmt.clone();
         self.depth += inside;
-        s.op.blocks_mut().into_iter().for_each(|b| *b = self.block(b));
+        for b in s.op.blocks_mut() {
+            let outside = self.parts.clone();
+            *b = self.block(b);
+            self.parts = outside;
+        }
         self.depth -= inside;
         self.c.b.push(s);
     }
+}
 
+impl VectorProducts {
     /// Emits the parts of matrices from outside of a loop that products in it read.
     fn take_parts(&mut self, stmt: &Stmt) {
         let (mut bound, mut parts, mut work) = (HashSet::new(), Vec::new(), stmt.op.blocks());

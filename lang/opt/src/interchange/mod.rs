@@ -15,6 +15,7 @@ mod columns;
 pub use columns::{arbitrary_value, by_columns, parts};
 
 use crate::limits::interchange::NARROW;
+use crate::rebuild::Rebuild;
 use adl_ir::{Block, Builder, Cmp, Function, Lit, Op, Stmt, Var};
 use std::collections::HashMap;
 
@@ -66,12 +67,9 @@ struct Interchanger {
     changed: bool,
 }
 
-impl Interchanger {
-    fn block(&mut self, b: &Block) -> Block {
-        self.b.open();
-        self.b.adopt(&b.params, &b.lin_params);
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().for_each(|s| self.stmt(s)));
-        self.b.close(b.results.clone(), b.lin_results.clone())
+impl Rebuild for Interchanger {
+    fn builder(&mut self) -> &mut Builder {
+        &mut self.b
     }
 
     fn stmt(&mut self, s: &Stmt) {
@@ -87,7 +85,9 @@ impl Interchanger {
         self.learn(&s);
         self.b.push(s);
     }
+}
 
+impl Interchanger {
     fn learn(&mut self, s: &Stmt) {
         let known = match &s.op {
             Op::Lit(l) => Some(l.clone()),
