@@ -268,7 +268,10 @@ impl<'s> Spec<'s> {
             return Err(self.no("a reduction whose neutral element is laid out differently from the elements"));
         }
         let effects = self.effects;
-        let combined = self.run(fun, vec![acc, elem], here)?;
+        let combined = match self.run(fun, vec![acc.clone(), elem], here)? {
+            Val::Bottom => acc,
+            v => v,
+        };
         if self.effects > effects {
             return Err(self.no("output or input in the operator of a reduction"));
         }

@@ -148,9 +148,12 @@ impl Spec<'_> {
         self.b.open();
         let product = self.b.bin(Bin::Mul, a, b);
         let some: Block = self.b.close(vec![product], Vec::new());
+        // Zero times an infinity is no number.
         self.b.open();
         let zero = self.zero_of(&ty);
-        let none = self.b.close(vec![zero], Vec::new());
+        let (below, beside) = (self.b.bin(Bin::Mul, a, zero), self.b.bin(Bin::Mul, zero, b));
+        let sum = self.b.bin(Bin::Add, below, beside);
+        let none = self.b.close(vec![sum], Vec::new());
         Some(self.b.one(Op::If(same, Box::new(some), Box::new(none)), ty))
     }
 }
