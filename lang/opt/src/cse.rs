@@ -66,7 +66,7 @@ fn key(f: &Function, op: &Op) -> Option<String> {
 }
 
 /// The text of an operation without blocks. Float literals are compared by bits, so that 0.0 and -0.0 differ.
-fn plain(op: &Op) -> String {
+pub(crate) fn plain(op: &Op) -> String {
     match op {
         Op::Lit(Lit::F64(x)) => format!("f64 {:x}", x.to_bits()),
         Op::Lit(Lit::F32(x)) => format!("f32 {:x}", x.to_bits()),

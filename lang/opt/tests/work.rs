@@ -50,6 +50,7 @@ const PIPELINES: &[&[Step]] = &[
     pipelines::NATIVE,
     pipelines::COMPILED,
 ];
+const FUSED: usize = 3;
 const HOIST: usize = 4;
 /// From this entry on, scalar replacement is included: reading elements and assembling arrays counts as work, and
 /// so does the initial 0 of a sum.
@@ -61,8 +62,10 @@ fn compare(program: &mut Program, f: FnId, args: &[Val], arrays: Zeros, seed: u6
     let mut made: Function = (**program.func(f)).clone();
     let mut hoisted = 0;
     for (pass, pipeline) in PIPELINES.iter().enumerate() {
-        // A hoisted statement is computed once even if the loop runs zero times.
+        // A reduction that becomes a loop needs its trip count. A hoisted statement is computed once even if the loop runs zero
+        // times.
         hoisted = match pass {
+            FUSED => 8 + plain.counts.total / 32,
             HOIST => 32 + plain.counts.total / 8,
             APART => 32 + plain.counts.total,
             _ => hoisted,

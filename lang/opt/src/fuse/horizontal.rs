@@ -1,7 +1,8 @@
 //! Horizontal fusion: two maps with the same trip count that share an input array become one, which reads each
-//! element once.
+//! element once. In native code, so do two loops that carry numbers.
 
-use super::parts::{may_move, prepend, reads, rename_op, result};
+use super::carried::as_recurrence;
+use super::parts::{carry_both, may_move, prepend, reads, rename_op, result};
 use super::{For, as_map, may_fuse};
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Var};
 use std::collections::HashMap;
@@ -11,7 +12,7 @@ pub(super) fn fuse_one(f: &Function, b: &mut Block, target: For) -> bool {
     // The last maps seen, by trip count.
     let mut seen: HashMap<Var, Vec<usize>> = HashMap::new();
     for c in 0..b.stmts.len() {
-        let Some(l) = as_map(f, &b.stmts[c].op) else { continue };
+        let Some(l) = candidate(f, &b.stmts[c].op, target) else { continue };
         let Trip::Count(n) = l.trip else { continue };
         let earlier = seen.entry(n).or_default();
         if let Some(p) = earlier.iter().rev().copied().find(|p| fits(f, b, *p, c, target)) {
@@ -23,8 +24,17 @@ pub(super) fn fuse_one(f: &Function, b: &mut Block, target: For) -> bool {
     false
 }
 
+/// A map, or in native code a loop that carries numbers.
+fn candidate<'a>(f: &Function, op: &'a Op, target: For) -> Option<&'a Loop> {
+    as_map(f, op).or_else(|| as_recurrence(f, op).filter(|_| target == For::Native))
+}
+
 fn fits(f: &Function, b: &Block, p: usize, c: usize, target: For) -> bool {
-    let (Some(x), Some(y)) = (as_map(f, &b.stmts[p].op), as_map(f, &b.stmts[c].op)) else { return false };
+    let loops = [p, c].map(|at| candidate(f, &b.stmts[at].op, target));
+    let [Some(x), Some(y)] = loops else { return false };
+    if x.init.is_empty() != y.init.is_empty() {
+        return false;
+    }
     let shared = x.xs.iter().any(|v| y.xs.contains(v));
     let theirs = reads(&b.stmts[c]);
     let apart = !b.stmts[p].outs.iter().any(|v| theirs.contains(v));
@@ -56,9 +66,11 @@ fn fuse(block: &mut Block, p: usize, c: usize) {
     let s: &mut Stmt = &mut block.stmts[consumer];
     let Op::Loop(l) = &mut s.op else { return };
     let Some(index) = l.body.params.first().copied() else { return };
+    let (own, added) = (l.init.len(), map.init.len());
     join(map, l, index);
     let trip = s.outs.pop();
-    s.outs.extend(first.outs.iter().take(map.outs.len()));
+    s.outs.extend(&first.outs[added..added + map.outs.len()]);
+    s.outs.splice(own..own, first.outs[..added].iter().copied());
     s.outs.extend(trip);
     if let (Some(old), Some(new)) = (first.outs.last(), trip) {
         let names = HashMap::from([(*old, new)]);
@@ -70,5 +82,7 @@ fn fuse(block: &mut Block, p: usize, c: usize) {
 fn join(map: &Loop, l: &mut Loop, index: Var) {
     prepend(map, &mut l.body, &mut l.xs);
     l.outs.extend(&map.outs);
-    l.body.results.extend((0..map.outs.len()).map(|k| result(map, k, index)));
+    carry_both(map, l);
+    let added = map.init.len();
+    l.body.results.extend((added..added + map.outs.len()).map(|k| result(map, k, index)));
 }

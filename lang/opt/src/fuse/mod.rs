@@ -1,8 +1,9 @@
 //! Loop fusion: loops over the same indices become one, so that intermediate results need no array.
 //!
-//! - `vertical`: another loop reads a map's result at its own index: map–map, and maps into loops with carried state.
+//! - `vertical`: another loop reads a map's result at its own index: map–map, and maps into loops with carried state. In
+//!   native code, loops that carry numbers into each other, too.
 //! - `soac`: a map's result is reduced, scanned, or combined by keys: map–reduce, map–scan, map–histogram.
-//! - `horizontal`: two maps over the same arrays.
+//! - `horizontal`: two maps over the same arrays; in native code, two loops that carry numbers. `carried` simplifies those.
 //! - `elementwise`: arithmetic on the arrays that maps make (in native code only). `subarrays`: slices of rows as maps.
 //! - `sums`: a map's results are summed (on a device, and before differentiation). `branches`: two branches on one
 //!   condition (on a device only).
@@ -13,6 +14,7 @@
 //! evaluating the call again in the interpreter, which finds the first one.
 
 mod branches;
+mod carried;
 mod elementwise;
 mod horizontal;
 mod parts;
@@ -78,7 +80,7 @@ fn block(func: &mut Function, body: &mut Block, target: For) -> bool {
             || operators(func, body)
             || horizontal::fuse_one(func, body, target)
             || branches(body)
-            || target == For::Native && elementwise::expand(func, body)
+            || target == For::Native && (elementwise::expand(func, body) || carried::simplify_one(func, body))
         {
             changed = true;
         }

@@ -130,6 +130,17 @@ pub(super) fn prepend(map: &Loop, body: &mut Block, xs: &mut Vec<Var>) {
     body.stmts.extend(rest);
 }
 
+/// Lets a loop carry what the loop carries whose body has just been inserted before its own, after its own carried values.
+pub(super) fn carry_both(first: &Loop, l: &mut Loop) {
+    let (own, added) = (l.init.len(), first.init.len());
+    let at = l.body.params.len() - (first.body.params.len() - 1);
+    let params: Vec<Var> = l.body.params.drain(at..at + added).collect();
+    l.body.params.splice(1 + own..=own, params);
+    let index = l.body.params[0];
+    l.body.results.splice(own..own, (0..added).map(|k| result(first, k, index)));
+    l.init.splice(own..own, first.init.iter().copied());
+}
+
 /// The map's `k`-th result in one iteration, as seen in a loop with that index variable.
 pub(super) fn result(map: &Loop, k: usize, index: Var) -> Var {
     let v = map.body.results[k];

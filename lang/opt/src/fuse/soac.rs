@@ -9,11 +9,14 @@
 //!
 //! The operator meets the elements in the same order, so the results have the same bits. The pass runs after
 //! differentiation, because the derivative rules for reductions have to see reductions.
+//!
+//! In native code, reductions and scans of numbers become loops without a producer, too. Then the rules for loops apply
+//! to them.
 
 use super::parts::{definitions, may_move, prepend, reads, rename, result};
 use super::{For, as_map, has_no_linear, straight};
 use adl_ir::rewrite::never_fails;
-use adl_ir::{Block, Function, Loop, Op, Out, Soac, SoacKind, Stmt, Ty, Var};
+use adl_ir::{Block, Function, Loop, Op, Out, Soac, SoacKind, Stmt, Trip, Ty, Var};
 use std::collections::{HashMap, HashSet};
 
 /// Fuses one pair of a block. Returns whether there was one.
@@ -26,13 +29,33 @@ pub(super) fn fuse_one(f: &mut Function, block: &mut Block, target: For) -> bool
         }
         let mut makers: Vec<usize> = arrays.iter().filter_map(|v| defs.get(v)).copied().collect();
         makers.sort_unstable();
-        let Some(p) = makers.into_iter().rev().find(|p| fits(f, block, *p, c, target)) else { continue };
-        let Some(s) = as_loop(f, &block.stmts[p].clone(), &block.stmts[c].clone()) else { continue };
-        block.stmts[c] = s;
-        block.stmts.remove(p);
-        return true;
+        if let Some(p) = makers.into_iter().rev().find(|p| fits(f, block, *p, c, target)) {
+            let Some(s) = as_loop(f, &block.stmts[p].clone(), &block.stmts[c].clone()) else { continue };
+            block.stmts[c] = s;
+            block.stmts.remove(p);
+            return true;
+        }
+        if let Some(made) = (target == For::Native).then(|| recurrence(f, &block.stmts[c])).flatten() {
+            block.stmts.splice(c..=c, made);
+            return true;
+        }
     }
     false
+}
+
+/// A reduction or scan of numbers as a loop that carries them, with the statement for its trip count. `None` for scans that
+/// the runtime has a loop for: those by one operation.
+fn recurrence(f: &mut Function, stmt: &Stmt) -> Option<[Stmt; 2]> {
+    let Op::Soac(soac) = &stmt.op else { return None };
+    let numbers = soac.neutral.iter().all(|v| f.ty(*v).is_flat());
+    if !numbers || soac.kind == SoacKind::Scan && matches!(&soac.op.stmts[..], [s] if matches!(s.op, Op::Bin(..))) {
+        return None;
+    }
+    let (n, index, span) = (f.fresh(Ty::I64, false), f.fresh(Ty::I64, false), stmt.span);
+    let extent = Stmt { outs: vec![n], lin_outs: Vec::new(), op: Op::Dim(*soac.arrays.first()?, 0), span };
+    let nothing = Loop::new(Trip::Count(n), Block { params: vec![index], ..Block::default() });
+    let producer = Stmt { outs: Vec::new(), ..extent.clone() };
+    Some([extent, accumulating(f, &producer, &nothing, soac, stmt)])
 }
 
 /// The arrays whose elements an operator combines.

@@ -11,8 +11,11 @@
 //! only depend on the map move after the fused loop. A stateless loop without sums may be reversed to match the
 //! direction of the other.
 
-use super::parts::{definitions, may_move, moved_adjacent, prepend, reads, reads_of, rename, rename_op, result};
-use super::{For, as_boxing_map, has_no_linear, may_fuse};
+use super::carried::as_recurrence;
+use super::parts::{
+    carry_both, definitions, may_move, moved_adjacent, prepend, reads, reads_of, rename, rename_op, result,
+};
+use super::{For, as_boxing_map, has_no_linear, may_fuse, straight};
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Var};
 use std::collections::{HashMap, HashSet};
 
@@ -54,15 +57,20 @@ fn sources(l: &Loop) -> HashSet<Var> {
 }
 
 fn fits(func: &Function, block: &Block, p: usize, carried: usize, target: For) -> bool {
-    let (Some(map), Op::Loop(ir_loop)) = (as_boxing_map(func, &block.stmts[p].op), &block.stmts[carried].op) else {
+    let producer = as_boxing_map(func, &block.stmts[p].op)
+        .or_else(|| as_recurrence(func, &block.stmts[p].op).filter(|_| target == For::Native));
+    let (Some(map), Op::Loop(ir_loop)) = (producer, &block.stmts[carried].op) else {
         return false;
     };
-    let outs = &block.stmts[p].outs;
+    if !map.init.is_empty() && !joins_recurrence(func, &block.stmts[p], &block.stmts[carried]) {
+        return false;
+    }
+    let outs = &block.stmts[p].outs[map.init.len()..];
     let same = match (&map.trip, &ir_loop.trip) {
         (Trip::Count(n), Trip::Count(k)) => n == k || outs.last() == Some(k),
         _ => false,
     };
-    let ordered = map.reverse == ir_loop.reverse || !map.outs.contains(&Out::Sum) || either_way(ir_loop);
+    let ordered = map.reverse == ir_loop.reverse || either_way(map) || either_way(ir_loop);
     let results: Vec<Var> = outs.iter().take(map.outs.len()).copied().collect();
     // On a device, a kernel either sums or stores.
     let alike = target != For::Device
@@ -75,6 +83,16 @@ fn fits(func: &Function, block: &Block, p: usize, carried: usize, target: For) -
         && !counts
         && may_fuse(func, map, ir_loop, target)
         && only_elements(ir_loop, &results, &map.outs)
+}
+
+/// Whether a loop that carries numbers may take in another that reads what it collects: that one carries and collects
+/// numbers, too, and does not need those that are carried at the end. Straight-line maps are left to vectors.
+fn joins_recurrence(f: &Function, producer: &Stmt, consumer: &Stmt) -> bool {
+    let (Op::Loop(p), Op::Loop(c)) = (&producer.op, &consumer.op) else { return false };
+    let read = reads(consumer);
+    let needs_last = producer.outs[..p.init.len()].iter().any(|v| read.contains(v));
+    let numbers = c.body.results.iter().all(|v| f.ty(*v).is_flat()) && !c.outs.contains(&Out::Sum);
+    !needs_last && numbers && (!c.init.is_empty() || !straight(f, c))
 }
 
 /// Whether a statement other than the one at `c` reads a variable, or the block returns it.
@@ -116,19 +134,21 @@ fn fuse(block: &mut Block, producer: usize, consumer: usize) {
     let stmt = &mut block.stmts[consumer];
     let Op::Loop(ir_loop) = &mut stmt.op else { return };
     let Some(index) = ir_loop.body.params.first().copied() else { return };
-    let k = ir_loop.init.len();
+    let (k, carried) = (ir_loop.init.len(), map.init.len());
     // The variables to which the map's body binds the elements.
     let made: HashMap<Var, Var> =
-        first.outs.iter().enumerate().take(map.outs.len()).map(|(i, v)| (*v, result(map, i, index))).collect();
+        (carried..carried + map.outs.len()).map(|i| (first.outs[i], result(map, i, index))).collect();
     let names = take_elements(ir_loop, &made, k);
     rename(&mut ir_loop.body, &names);
-    prepend(map, &mut ir_loop.body, &mut ir_loop.xs);
-    if map.outs.contains(&Out::Sum) && either_way(ir_loop) {
+    if !either_way(map) && either_way(ir_loop) {
         ir_loop.reverse = map.reverse;
     }
+    prepend(map, &mut ir_loop.body, &mut ir_loop.xs);
+    carry_both(map, ir_loop);
     ir_loop.trip = map.trip.clone();
     let trip = stmt.outs.pop();
-    for (v, kind) in first.outs.iter().zip(&map.outs).filter(|(v, _)| after.contains(v)) {
+    stmt.outs.splice(k..k, first.outs[..carried].iter().copied());
+    for (v, kind) in first.outs[carried..].iter().zip(&map.outs).filter(|(v, _)| after.contains(v)) {
         ir_loop.outs.push(*kind);
         ir_loop.body.results.push(made[v]);
         stmt.outs.push(*v);
