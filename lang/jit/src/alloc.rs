@@ -5,6 +5,9 @@
 //! list. Sizes are rounded up by at most an eighth, so that blocks can be reused. The system is advised to use large
 //! pages for them. Smaller blocks come from the wrapped allocator.
 //!
+//! Large blocks begin at different lines of their pages (cache colouring). A loop that goes through dozens of arrays at one
+//! index would otherwise find all elements in one set of the cache, which holds eight lines.
+//!
 //! If the system is out of memory, all kept blocks are freed, then a reserve of address space ([`reserve_address_space`]), and the
 //! function set by [`set_alarm`] is called. The run then ends with an error soon, and allocates from the reserve until
 //! it does. A failed allocation larger than the reserve is left to the caller: code that allocates so much checks first
@@ -287,18 +290,56 @@ mod kept {
         unsafe { libc::munmap(block as *mut libc::c_void, size) };
     }
 
+    /// The bytes of a line of the cache, and the number of lines in a page.
+    const LINE: usize = 64;
+    const LINES: usize = 64;
+    /// The bytes before a block: the address from the system stands right before it.
+    const PAD: usize = LINE * (LINES + 1);
+
+    /// The first block in an allocation of the system, at the next line of a page.
+    fn coloured(base: *mut libc::c_void) -> *mut u8 {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        // An odd step visits every line.
+        let line = NEXT.fetch_add(27, Ordering::Relaxed) % LINES;
+        let to_line = LINE - base as usize % LINE;
+        placed(base, to_line + LINE * line)
+    }
+
+    /// The block that many bytes after the beginning of an allocation, with a note of where that is. Null if it failed.
+    fn placed(base: *mut libc::c_void, offset: usize) -> *mut u8 {
+        if base.is_null() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the allocation has `PAD` bytes more than the block, at least 16 and at most `PAD` of them before it.
+        unsafe {
+            let block = base.cast::<u8>().add(offset);
+            block.cast::<*mut libc::c_void>().sub(1).write(base);
+            block
+        }
+    }
+
+    /// The allocation of the system in which a block lies.
+    ///
+    /// # Safety
+    /// The block is a live one from `fresh` or `resized`.
+    unsafe fn base(block: *mut u8) -> *mut libc::c_void {
+        // SAFETY: by this function's contract, `placed` has written the address there.
+        unsafe { block.cast::<*mut libc::c_void>().sub(1).read() }
+    }
+
     /// Returns a block to the system.
     fn free(block: usize) {
-        // SAFETY: blocks in the list come from `malloc`, `calloc` or `realloc`, and the list owns them.
-        unsafe { libc::free(block as *mut libc::c_void) }
+        // SAFETY: blocks in the list come from `fresh` or `resized`, and the list owns them.
+        unsafe { libc::free(base(block as *mut u8)) }
     }
 
     /// Allocates a new block.
     pub fn fresh(size: usize, zeroed: bool) -> *mut u8 {
+        let Some(all) = size.checked_add(PAD) else { return std::ptr::null_mut() };
         // SAFETY: `calloc` and `malloc` have no preconditions.
-        let p = unsafe { if zeroed { libc::calloc(size, 1) } else { libc::malloc(size) } };
+        let p = coloured(unsafe { if zeroed { libc::calloc(all, 1) } else { libc::malloc(all) } });
         pages(p as usize, size);
-        p.cast()
+        p
     }
 
     /// Reallocates a block.
@@ -306,10 +347,15 @@ mod kept {
     /// # Safety
     /// `p` is a live block from `fresh` or `resized`, which the caller owns; it is invalid after success.
     pub unsafe fn resized(p: *mut u8, size: usize) -> *mut u8 {
-        // SAFETY: by this function's contract, `p` is a live block from `malloc`, `calloc` or `realloc`.
-        let p = unsafe { libc::realloc(p.cast(), size) };
+        let Some(all) = size.checked_add(PAD) else { return std::ptr::null_mut() };
+        // SAFETY: by this function's contract, `p` is a live block, and `base` the allocation in which it lies. The contents
+        // keep their distance from the beginning.
+        let p = unsafe {
+            let base = base(p);
+            placed(libc::realloc(base, all), p as usize - base as usize)
+        };
         pages(p as usize, size);
-        p.cast()
+        p
     }
 
     /// Advises the system to use large pages for a block.
@@ -481,6 +527,17 @@ mod tests {
             assert_eq!(*q, 0);
             KEEPING.dealloc(q, layout(small));
         }
+    }
+
+    #[test]
+    fn blocks_begin_at_different_lines_of_their_pages() {
+        let layout = Layout::from_size_align(11 * LARGE, 8).unwrap();
+        // SAFETY: each block is freed with the layout that it was allocated with.
+        let blocks: Vec<*mut u8> = (0..40).map(|_| unsafe { KEEPING.alloc(layout) }).collect();
+        let lines: std::collections::HashSet<usize> = blocks.iter().map(|p| *p as usize % 4096 / 64).collect();
+        // SAFETY: as above.
+        blocks.into_iter().for_each(|p| unsafe { KEEPING.dealloc(p, layout) });
+        assert!(lines.len() > 20, "{lines:?}");
     }
 
     #[test]
