@@ -575,17 +575,18 @@ impl HandlePool {
         }
     }
 
-    /// Enlarges an output buffer. If memory is exhausted, its capacity stays the same.
+    /// Makes room in an output buffer for `more` elements after `len` others. If memory is exhausted, its capacity stays the
+    /// same.
     ///
     /// # Safety
     /// `h` is a live output buffer of this pool with `len` initialised elements, and no reference to it exists.
-    pub unsafe fn grow(&mut self, h: *mut Handle, len: usize) {
+    pub unsafe fn grow(&mut self, h: *mut Handle, len: usize, more: usize) {
         // SAFETY: by this function's contract, `h` is live and not borrowed.
         let buffer = unsafe { &mut *h };
         if !buffer.stale {
-            return buffer.reserve(len, len.max(8));
+            return buffer.reserve(len, more.max(8));
         }
-        let Some(new) = self.floats(&[len as i64 * 2], ValueForm::ROW) else { return };
+        let Some(new) = self.floats(&[len.saturating_add(more) as i64], ValueForm::ROW) else { return };
         // SAFETY: the new handle is distinct from the old one, and both have room for `len` elements of eight bytes.
         unsafe {
             let n = &mut *new;

@@ -144,7 +144,7 @@ unsafe fn push_cell(ctx: &mut Ctx, buffer: *mut Handle, cell: *mut HeapCell) -> 
     unsafe {
         let len = (*buffer).dims[0];
         if len >= (*buffer).owned {
-            ctx.pool.grow(buffer, len as usize);
+            ctx.pool.grow(buffer, len as usize, len as usize);
             (*buffer).dims[0] = len;
         }
         let b = &mut *buffer;
@@ -254,18 +254,32 @@ fn settle(ctx: &mut Ctx, handle: &mut Handle) -> Res<()> {
 
 /// Ensures room for one element after `len` existing ones. Returns 1 after an error.
 pub(crate) unsafe fn grow(ctx: *mut Ctx, h: *mut Handle, len: u64, site: u64) -> u64 {
-    // SAFETY: native code passes the live context of its run and a live buffer.
-    let ctx = unsafe { &mut *ctx };
-    // SAFETY: `h` is a live buffer in which native code has written `len` elements.
-    unsafe { ctx.pool.grow(h, len as usize) };
-    // SAFETY: `h` is live, and no other reference to it exists.
-    let h = unsafe { &mut *h };
-    if h.owned as u64 > len {
+    // SAFETY: native code passes the live context of its run, and a live buffer in which it has written `len` elements.
+    unsafe { enlarge(ctx, h, (len, len), len + 1, site) }
+}
+
+/// Ensures room for `count` elements in an empty buffer. Returns 1 after an error.
+pub(crate) unsafe fn reserve(ctx: *mut Ctx, h: *mut Handle, count: u64, site: u64) -> u64 {
+    // SAFETY: native code passes the live context of its run, and a live and empty buffer.
+    unsafe { enlarge(ctx, h, (0, count), count, site) }
+}
+
+/// Requests room for some more elements after `len` others. Returns 1 after an error: if there is none for `least` in all.
+///
+/// # Safety
+/// The context and the buffer are live, no reference to them exists, and the buffer has `len` initialised elements.
+unsafe fn enlarge(ctx: *mut Ctx, h: *mut Handle, (len, more): (u64, u64), least: u64, site: u64) -> u64 {
+    // SAFETY: by this function's contract.
+    let (ctx, h) = unsafe {
+        (*ctx).pool.grow(h, len as usize, more as usize);
+        (&mut *ctx, &*h)
+    };
+    if h.owned as u64 >= least {
         return 0;
     }
     let e = Error::new(
         codes::MEMORY,
-        format!("there is not enough memory for an array of shape [{}]", len.saturating_mul(2)),
+        format!("there is not enough memory for an array of shape [{}]", len.saturating_add(more)),
     );
     ctx.fail(e, site as u32)
 }
@@ -376,7 +390,7 @@ unsafe fn push_ragged(ctx: &mut Ctx, handle: &mut Handle, row: &Handle) -> Optio
         }
         let starts = handle.dims[3] as *mut Handle;
         if rows + 1 >= (*starts).owned {
-            ctx.pool.grow(starts, rows as usize + 1);
+            ctx.pool.grow(starts, rows as usize + 1, rows as usize + 1);
         }
         if rows + 1 >= (*starts).owned {
             return None;

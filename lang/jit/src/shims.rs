@@ -61,6 +61,7 @@ shims! {
     new_rows = output_buffer::new_rows(ctx: *mut Ctx, id: u64, n: i64, width: i64, site: u64) -> *mut Handle, else std::ptr::null_mut();
     finish_rows = output_buffer::finish_rows(ctx: *mut Ctx, h: *mut Handle, n: u64, width: u64, id: u64, how: u64) -> *mut Handle, else symbolic_zero(ctx);
     grow_buffer = output_buffer::grow(ctx: *mut Ctx, h: *mut Handle, len: u64, site: u64) -> u64, else 1;
+    reserve_buffer = output_buffer::reserve(ctx: *mut Ctx, h: *mut Handle, count: u64, site: u64) -> u64, else 1;
     push = output_buffer::push(ctx: *mut Ctx, buffer: *mut Handle, word: u64, code: u64, site: u64) -> u64, else 1;
     finish_buffer = output_buffer::finish(ctx: *mut Ctx, h: *mut Handle, len: u64, how: u64) -> *mut Handle, else symbolic_zero(ctx);
     quick = fast_paths::quick(ctx: *mut Ctx, id: u64, a: u64, b: u64, c: u64, d: u64, e: u64) -> *mut Handle, else std::ptr::null_mut();

@@ -235,7 +235,8 @@ impl Emit<'_, '_, '_> {
 
     /// Reports loop progress if a report was requested.
     pub(super) fn report(&mut self, done: Value, total: Value) {
-        let at = self.b.ins().load(types::I64, TRUSTED, self.frame.ctx, runtime::offset::TICK);
+        let fixed = TRUSTED.with_readonly().with_can_move();
+        let at = self.b.ins().load(types::I64, fixed, self.frame.ctx, runtime::offset::TICK);
         let flag = self.b.ins().load(types::I8, TRUSTED, at, 0);
         let (tell, next) = (self.cold(), self.fresh());
         self.b.ins().brif(flag, tell, &[], next, &[]);

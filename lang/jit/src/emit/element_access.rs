@@ -244,12 +244,6 @@ impl Emit<'_, '_, '_> {
 
     /// Stores an element after `len` others in an output buffer.
     pub(super) fn append(&mut self, buffer: Value, len: Value, kind: WordKind, value: Value) {
-        let elem = match kind {
-            WordKind::F32 => Ty::F32,
-            WordKind::I64 => Ty::I64,
-            WordKind::Bool => Ty::Bool,
-            WordKind::F64 | WordKind::Ref(_) | WordKind::Data(_) => Ty::F64,
-        };
         let (cold, write) = (self.cold(), self.fresh());
         let room = self.b.ins().load(types::I64, TRUSTED, buffer, handle::offset::OWNED);
         let ok = self.b.ins().icmp(IntCC::UnsignedLessThan, len, room);
@@ -261,8 +255,34 @@ impl Emit<'_, '_, '_> {
         self.goto(write, &[]);
         self.b.switch_to_block(write);
         let data = self.b.ins().load(types::I64, TRUSTED, buffer, handle::offset::DATA);
+        self.store_at(data, len, kind, value);
+    }
+
+    /// Ensures room for `count` elements in an empty output buffer. Returns the address of the first.
+    pub(super) fn reserve(&mut self, buffer: Value, count: Value) -> Value {
+        let (cold, done) = (self.cold(), self.fresh());
+        let room = self.b.ins().load(types::I64, TRUSTED, buffer, handle::offset::OWNED);
+        let ok = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, count, room);
+        self.b.ins().brif(ok, done, &[], cold, &[]);
+        self.b.switch_to_block(cold);
+        let site = self.site();
+        let site = self.int(i64::from(site));
+        self.fallible(shims::reserve_buffer as *const u8, &[self.frame.ctx, buffer, count, site]);
+        self.goto(done, &[]);
+        self.b.switch_to_block(done);
+        self.b.ins().load(types::I64, TRUSTED, buffer, handle::offset::DATA)
+    }
+
+    /// Stores an element of an array of scalars.
+    pub(super) fn store_at(&mut self, data: Value, at: Value, kind: WordKind, value: Value) {
+        let elem = match kind {
+            WordKind::F32 => Ty::F32,
+            WordKind::I64 => Ty::I64,
+            WordKind::Bool => Ty::Bool,
+            WordKind::F64 | WordKind::Ref(_) | WordKind::Data(_) => Ty::F64,
+        };
         let (_, size) = element(&elem);
-        let bytes = self.b.ins().ishl_imm_s(len, i64::from(size.trailing_zeros()));
+        let bytes = self.b.ins().ishl_imm_s(at, i64::from(size.trailing_zeros()));
         let p = self.b.ins().iadd(data, bytes);
         self.b.ins().store(TRUSTED, value, p, 0);
     }

@@ -18,6 +18,8 @@ use std::collections::HashSet;
 /// An output of a loop: an output buffer, or the index of a sum among the header's parameters.
 enum LoopOutput {
     Buffer(Value, WordKind),
+    /// A buffer with room for all elements, which are scalars; and its address.
+    Reserved(Value, WordKind, Value),
     Sum(usize),
     /// A sum in the order of sums of arrays, and the index of the sum of its last terms.
     OrderedSum(OrderedSum, usize),
@@ -118,10 +120,14 @@ impl Emit<'_, '_, '_> {
                 } else {
                     let boxed = out == Out::Boxed;
                     let around = self.held.collected.buffers.get(&name).copied();
-                    LoopOutput::Buffer(
-                        self.new_buffer_in(around, &ty, boxed, count),
-                        if boxed { WordKind::Ref(ValueForm(0)) } else { WordKind::of(&ty) },
-                    )
+                    let buffer = self.new_buffer_in(around, &ty, boxed, count);
+                    match count {
+                        Some(n) if ty.is_flat() && !boxed => {
+                            LoopOutput::Reserved(buffer, WordKind::of(&ty), self.reserve(buffer, n))
+                        }
+                        _ if boxed => LoopOutput::Buffer(buffer, WordKind::Ref(ValueForm(0))),
+                        _ => LoopOutput::Buffer(buffer, WordKind::of(&ty)),
+                    }
                 },
             ));
         }
@@ -271,6 +277,7 @@ impl Emit<'_, '_, '_> {
                     let at = if placed(ir_loop, *kind) { index } else { loop_state.counter };
                     self.push(*h, *kind, at, WordKind::of(self.f.ty(*var)), value);
                 }
+                LoopOutput::Reserved(_, kind, data) => self.store_at(*data, index, *kind, value),
                 LoopOutput::Sum(i) => sums[*i] = self.add_up(sums[*i], *var, value),
                 LoopOutput::OrderedSum(s, i) => sums[*i] = self.add_term(s, loop_state.counter, sums[*i], value),
                 LoopOutput::Rows(_) => {}
@@ -342,6 +349,7 @@ impl Emit<'_, '_, '_> {
                 LoopOutput::Buffer(h, kind) => {
                     self.finish(*h, loop_state.counter, ir_loop.reverse && !placed(ir_loop, *kind), *v)
                 }
+                LoopOutput::Reserved(h, ..) => self.finish(*h, loop_state.counter, false, *v),
                 LoopOutput::Sum(i) => loop_state.sums[*i],
                 LoopOutput::Rows(rows) => self.finish_rows(rows, loop_state.counter, *v),
                 LoopOutput::OrderedSum(s, i) => {
