@@ -55,7 +55,7 @@ impl WithSimd for Multiply<'_> {
     }
 }
 
-/// The product by panels that are as wide as a tile.
+/// The product by panels that are as wide as a tile. The last columns get a narrow panel if they fill one vector at most.
 #[inline(always)]
 fn in_panels<S: Simd, const R: usize, const V: usize>(
     simd: S,
@@ -69,36 +69,25 @@ fn in_panels<S: Simd, const R: usize, const V: usize>(
     for l0 in (0..depth).step_by(INNER) {
         let inner = (l0, (l0 + INNER).min(depth));
         for col in (0..cols).step_by(width) {
+            let narrow = V > 1 && cols - col <= S::F64_LANES;
+            let width = if narrow { S::F64_LANES } else { width };
             let some = width.min(cols - col);
             for (l, to) in (inner.0..inner.1).zip(panel.chunks_exact_mut(width)) {
                 to[..some].copy_from_slice(&right[l * cols + col..][..some]);
+                to[some..].fill(0.0);
             }
-            let found = spans.of_panel(&panel[..width * (inner.1 - l0)], width);
-            let terms = l0 + found.start..l0 + found.end;
-            let mut row = 0;
-            while row < rows {
-                let some = spans.of_rows(row..(row + R).min(rows), &terms);
-                let mut product = Product {
-                    s: simd,
-                    x: left,
-                    k: depth,
-                    right: &panel[(some.start - l0) * width..],
-                    width,
-                    out: &mut *out,
-                    c: cols,
-                    first: col,
-                    inner: (some.start, some.end),
-                };
-                row += match rows - row {
-                    m if m >= R => product.tile::<R, V>(row, col),
-                    4.. => product.tile::<4, V>(row, col),
-                    2.. => product.tile::<2, V>(row, col),
-                    _ => product.tile::<1, V>(row, col),
-                };
+            let right = &panel[..width * (inner.1 - l0)];
+            let mut product = Product { s: simd, x: left, k: depth, right, width, out, c: cols, first: col, inner };
+            match narrow {
+                true => product.of_panel::<NARROW, 1>((rows, col), &spans),
+                false => product.of_panel::<R, V>((rows, col), &spans),
             }
         }
     }
 }
+
+/// The rows of a tile that is one vector wide: with it and a factor, they fill 16 registers.
+const NARROW: usize = 12;
 
 /// A matrix product with some columns of the right factor in `right`, whose rows have length `width`, from
 /// column `first` on.
@@ -115,6 +104,26 @@ struct Product<'a, S> {
 }
 
 impl<S: Simd> Product<'_, S> {
+    /// The columns of the result from `col` on that a panel holds, which begins at the first inner index.
+    #[inline(always)]
+    fn of_panel<const R: usize, const V: usize>(&mut self, (rows, col): (usize, usize), spans: &Spans) {
+        let (l0, panel) = (self.inner.0, self.right);
+        let found = spans.of_panel(panel, self.width);
+        let terms = l0 + found.start..l0 + found.end;
+        let mut row = 0;
+        while row < rows {
+            let some = spans.of_rows(row..(row + R).min(rows), &terms);
+            self.right = &panel[(some.start - l0) * self.width..];
+            self.inner = (some.start, some.end);
+            row += match rows - row {
+                m if m >= R => self.tile::<R, V>(row, col),
+                4.. => self.tile::<4, V>(row, col),
+                2.. => self.tile::<2, V>(row, col),
+                _ => self.tile::<1, V>(row, col),
+            };
+        }
+    }
+
     /// For few rows: tiles are wide, and read the right factor in place.
     #[inline(always)]
     fn few_rows(mut self, n: usize) {

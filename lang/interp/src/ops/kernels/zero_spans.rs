@@ -42,8 +42,9 @@ pub struct Spans<'a> {
 impl<'a> Spans<'a> {
     /// `right` checks whether the right factor is finite.
     pub fn new(left: &'a [f64], k: usize, right: impl FnOnce() -> bool) -> Spans<'a> {
-        let rows: Vec<Range<usize>> = left.chunks_exact(k.max(1)).map(|row| span(row, 1)).collect();
-        let rows = (few(rows.iter().map(Range::len).sum(), left.len()) && right()).then_some(rows);
+        let spans = left.chunks_exact(k.max(1)).map(|row| span(row, 1));
+        let some = spans.clone().map(|s| s.len()).sum();
+        let rows = (few(some, left.len()) && right()).then(|| spans.collect());
         Spans { left, finite: OnceCell::new(), rows }
     }
 
