@@ -162,8 +162,8 @@ pub(crate) mod ir_derive {
     /// when it is needed.
     pub const FUNCTIONS: usize = 4096;
     /// Maximum number of variables of a function with its callees, from which another level of derivatives of functions
-    /// inside themselves is compiled. A level makes it four times as large, which then takes 0.2 s.
-    pub const DEEPENED: usize = 2000;
+    /// inside themselves is compiled. A level makes it four times as large, which then takes 0.8 s.
+    pub const DEEPENED: usize = 8000;
 }
 
 /// Limits of `ir::derive::cost`.
