@@ -15,9 +15,11 @@ use adl_ir::{Block, FnId, Function, Op, Program, Role, Stmt, Var};
 use adl_prim::{GeneralFn, Prim};
 use std::collections::HashMap;
 
-/// Inlines small functions. Returns whether there were any.
+/// Inlines small functions, and larger ones with a single call site. Returns whether there were any.
 pub fn inline(p: &Program, f: &mut Function) -> bool {
-    within(p, f, GROWTH, HashMap::new(), false)
+    let mut calls = HashMap::new();
+    count(&f.body, &mut calls);
+    !calls.is_empty() && within(p, f, GROWTH, calls, false)
 }
 
 /// Inlines small functions and functions with a single call site, in a function that will not be differentiated any
