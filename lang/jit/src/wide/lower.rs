@@ -2,20 +2,16 @@
 //! lanes without or with all bits.
 
 use super::encode::map::{M0F, M3A};
-use super::encode::opcode::{BROADCAST, XOR};
 use super::encode::prefix::P66;
-use super::encode::{VectorOpcode, Width, condition};
+use super::encode::{BROADCAST, VectorOpcode, Width, condition};
+use super::extension::Bits;
 use super::inst::{Address, Alu, Base, Cell, Operation};
 use super::select::{Selector, Unsupported, int_condition};
 use cranelift_codegen::ir::condcodes::{CondCode, FloatCC};
 use cranelift_codegen::ir::{self, InstructionData, Opcode, Type, Value, types};
 use regalloc2::{Operand, RegClass, VReg};
 
-/// Instructions on all lanes, and those that move lanes.
-const AND: VectorOpcode = VectorOpcode::new(P66, M0F, 0xdb, 2);
-const AND_NOT: VectorOpcode = VectorOpcode::new(P66, M0F, 0xdf, 2);
-const OR: VectorOpcode = VectorOpcode::new(P66, M0F, 0xeb, 2);
-
+/// Instructions that move lanes.
 const LOW_PAIR: VectorOpcode = VectorOpcode::new(P66, M0F, 0x14, 0);
 const INSERT_PAIR: VectorOpcode = VectorOpcode::new(P66, M3A, 0x18, 1);
 const INSERT_HALF: VectorOpcode = VectorOpcode::new(P66, M3A, 0x1a, 2);
@@ -203,16 +199,17 @@ impl Selector<'_> {
             Width::Scalar => Operation::VectorOne(VectorOpcode::new(P66, M3A, 0x0b, 0), Some(mode)),
             Width::Vector => Operation::VectorOne(VectorOpcode::new(P66, M3A, 0x09, 2), Some(mode)),
         };
+        let bits = |op| self.extension.bits(op);
         let op = match opcode {
             Opcode::Splat => return self.splat(x, out),
-            Opcode::Fneg => Operation::VectorConstant(XOR, 1 << 63),
-            Opcode::Fabs => Operation::VectorConstant(AND, !(1 << 63)),
+            Opcode::Fneg => Operation::VectorConstant(bits(Bits::Xor), 1 << 63),
+            Opcode::Fabs => Operation::VectorConstant(bits(Bits::And), !(1 << 63)),
             Opcode::Sqrt => Operation::VectorOne(VectorOpcode::arithmetic(0x51, width(to)), None),
             Opcode::Nearest => round(rounding::NEAREST),
             Opcode::Floor => round(rounding::FLOOR),
             Opcode::Ceil => round(rounding::CEIL),
             Opcode::Trunc => round(rounding::TRUNC),
-            Opcode::Bnot if to.is_vector() => Operation::VectorConstant(XOR, u64::MAX),
+            Opcode::Bnot if to.is_vector() => Operation::VectorConstant(bits(Bits::Xor), u64::MAX),
             Opcode::Bnot if to == types::I8 => return self.overwriting(Operation::AluInt(Alu::Xor, 255), out, &[x], 0),
             Opcode::Bnot => return self.overwriting(Operation::Unary(2), out, &[x], 0),
             Opcode::Ineg if to == types::I64 => return self.overwriting(Operation::Unary(3), out, &[x], 0),
@@ -260,12 +257,14 @@ impl Selector<'_> {
                 // The complement of an instruction is that of its first operand.
                 return match self.complemented(y) {
                     Some(z) if self.compared(z).is_some() => self.choose_lanes_not(z, x, out),
-                    Some(z) => self.of_registers(Operation::Vector(AND_NOT, None), out, &[z, x]),
-                    None => self.of_registers(Operation::Vector(AND, None), out, &[x, y]),
+                    Some(z) => {
+                        self.of_registers(Operation::Vector(self.extension.bits(Bits::AndNot), None), out, &[z, x])
+                    }
+                    None => self.of_registers(Operation::Vector(self.extension.bits(Bits::And), None), out, &[x, y]),
                 };
             }
-            Opcode::Bor if ty.is_vector() => Operation::Vector(OR, None),
-            Opcode::Bxor if ty.is_vector() => Operation::Vector(XOR, None),
+            Opcode::Bor if ty.is_vector() => Operation::Vector(self.extension.bits(Bits::Or), None),
+            Opcode::Bxor if ty.is_vector() => Operation::Vector(self.extension.bits(Bits::Xor), None),
             _ if ty.is_vector() || ty.is_float() => return Err(unsupported(opcode)),
             Opcode::Iadd if ty == types::I64 => return self.sum(x, y, out),
             Opcode::Ishl | Opcode::Sshr | Opcode::Ushr if ty == types::I64 => return self.shift(opcode, x, y, out),
@@ -390,7 +389,7 @@ impl Selector<'_> {
 
     /// A vector whose lanes have been inserted one by one.
     fn from_lanes(&mut self, out: Value) -> Result<(), Unsupported> {
-        let mut lanes: [Option<Value>; 8] = [None; 8];
+        let mut lanes: Vec<Option<Value>> = vec![None; self.extension.lanes()];
         let mut v = out;
         loop {
             match self.definition(v) {
@@ -415,14 +414,27 @@ impl Selector<'_> {
             return self.lanes_number(out, bits);
         }
         let pairs = lanes.chunks(2).map(|x| self.pair(x[0], x[1])).collect::<Result<Vec<VReg>, _>>()?;
-        let quarters = pairs.chunks(2).map(|x| {
-            let half = self.fresh(RegClass::Float);
-            self.join(INSERT_PAIR, half, x);
-            half
-        });
-        let halves: Vec<VReg> = quarters.collect();
-        let out = self.register(out)?;
-        self.join(INSERT_HALF, out, &halves);
+        self.joined(out, &pairs)
+    }
+
+    /// Pairs of lanes side by side: two or four.
+    fn joined(&mut self, out: Value, pairs: &[VReg]) -> Result<(), Unsupported> {
+        match *pairs {
+            [x, y] => {
+                let out = self.register(out)?;
+                self.join(INSERT_PAIR, out, [x, y]);
+            }
+            [x, y, z, w] => {
+                let halves = [[x, y], [z, w]].map(|pair| {
+                    let half = self.fresh(RegClass::Float);
+                    self.join(INSERT_PAIR, half, pair);
+                    half
+                });
+                let out = self.register(out)?;
+                self.join(INSERT_HALF, out, halves);
+            }
+            _ => return Err("a vector of other lanes".to_owned()),
+        }
         Ok(())
     }
 
@@ -457,7 +469,7 @@ impl Selector<'_> {
     }
 
     /// Two parts of a vector side by side.
-    fn join(&mut self, op: VectorOpcode, out: VReg, parts: &[VReg]) {
+    fn join(&mut self, op: VectorOpcode, out: VReg, parts: [VReg; 2]) {
         let operands = vec![Operand::reg_def(out), Operand::reg_use(parts[0]), Operand::reg_use(parts[1])];
         self.emit(Operation::Vector(op, Some(1)), operands);
     }
