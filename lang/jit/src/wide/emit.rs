@@ -224,6 +224,7 @@ impl Emitter<'_> {
             | Operation::LaneToInt
             | Operation::BroadcastInt
             | Operation::LoadHigh(_)
+            | Operation::ChooseLanes(_)
             | Operation::Blend(_)
             | Operation::Keep(_)
             | Operation::Lane(_) => self.vector(x, regs),

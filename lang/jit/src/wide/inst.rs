@@ -102,6 +102,8 @@ pub(super) enum Operation {
     FloatCompare(u8, Width),
     /// Selects bits by a mask: mask, first, second.
     Bitselect,
+    /// The same by the highest bit of each lane, or of a scalar, for AVX2.
+    ChooseLanes(Width),
     /// Selects one of two scalars by a Bool: Bool, first, second.
     ChooseNumber,
     /// The Int nearest to a scalar towards 0, within the range of Ints; 0 for NaN.

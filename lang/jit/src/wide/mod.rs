@@ -2,15 +2,16 @@
 //! of 128 bits only.
 //!
 //! A kernel is a function of CLIF on vectors of eight or four lanes, which Cranelift optimises as any other. The
-//! [`Extension`] of the instruction set decides how many. Instructions are selected here ([`select`], [`lower`]), registers
-//! are allocated by `regalloc2`, as Cranelift does, [`emit`] and [`vectors`] make instructions of operations, and [`encode`]
-//! writes the bytes. All operations are those of IEEE 754 in each lane, so results have the same bits as with shorter
-//! vectors.
+//! [`Extension`] of the instruction set decides how many. Instructions are selected here ([`select`], [`lower`],
+//! [`lanes`]), and registers are allocated by `regalloc2`, as Cranelift does. [`emit`] and [`vectors`] make instructions
+//! of operations, and [`encode`] writes the bytes. All operations are those of IEEE 754 in each lane, so results have the
+//! same bits as with shorter vectors.
 
 mod emit;
 mod encode;
 mod extension;
 mod inst;
+mod lanes;
 mod lower;
 mod select;
 mod vectors;

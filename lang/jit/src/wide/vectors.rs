@@ -139,6 +139,10 @@ impl Emitter<'_> {
                 self.two(INT_TO_LANE, out, regs[1]);
                 self.two(BROADCAST_LANE, out, out);
             }
+            Operation::ChooseLanes(width) => {
+                let op = if *width == Width::Vector { CHOOSE_LANES } else { CHOOSE_SCALAR };
+                self.three(op, out, regs[3], regs[2], Some(regs[1] << 4));
+            }
             Operation::Blend(predicate) => {
                 self.compare_to(mask, Width::Vector, *predicate, [regs[1], regs[2]]);
                 self.three(CHOOSE_LANES, out, regs[3], regs[4], Some(mask << 4));

@@ -1,10 +1,10 @@
 //! The kernel of a vectorised loop: `(words, first iteration, number of iterations, scratch)`. It runs several
 //! iterations at a time, then the rest one by one.
 //!
-//! A loop-invariant number is a scalar; other numbers are vectors of two, four or eight lanes ([`Vectors`]), several of which
-//! are processed side by side. Branches are if-converted: both arms are computed, and results are selected. An arm that is not taken adds -0,
-//! which is exact. Scratch memory starts with the totals, followed by buffers for the terms of sums, the buffers of the
-//! stages ([`super::libm_stages`]), hoisted functions ([`hoisted`]), and rows ([`super::rows`]).
+//! A loop-invariant number is a scalar; other numbers are vectors of two, four or eight lanes ([`Vectors`]), several of
+//! which are processed side by side. Branches are if-converted: both arms are computed, and results are selected. An arm
+//! that is not taken adds -0, which is exact. Scratch memory starts with the totals, followed by buffers for the terms of
+//! sums, the buffers of the stages ([`super::libm_stages`]), hoisted functions ([`hoisted`]), and rows ([`super::rows`]).
 
 mod hoisted;
 mod inner_loops;

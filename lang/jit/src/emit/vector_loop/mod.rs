@@ -1,4 +1,4 @@
-//! Vectorised loops: several independent iterations at a time, two in each vector.
+//! Vectorised loops: several independent iterations at a time, two, four or eight in each vector.
 //!
 //! Such a loop becomes a function of its own, the [`kernel`], that runs a strip of iterations. The runtime
 //! ([`crate::vector_loop`]) runs it over all iterations, on all threads if there are many. Loop bodies may contain
