@@ -66,6 +66,10 @@ pub enum Vectors {
     /// As many lanes as the processor has.
     #[default]
     Widest,
+    /// Eight lanes. A processor without AVX-512 can list such code, but not compile it to be run.
+    Eight,
+    /// Four lanes, likewise with AVX2.
+    Four,
     /// Two lanes.
     Short,
 }

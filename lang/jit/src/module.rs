@@ -1,11 +1,12 @@
 //! Machine code of one unit: compilation, execution, and release.
 
+use crate::Vectors;
 use crate::emit;
 use crate::handle::HandlePool;
 use crate::limits::module::{INSTRUCTION, LARGE, MARGIN, MAX_STACK, MOST, STACK};
 use crate::runtime::{Ctx, Tables, WordKind};
 use crate::unit::Unit;
-use crate::{Vectors, wide};
+use crate::wide::{self, Extension};
 use adl_interp::error::{Error, Res, codes};
 use adl_interp::fault;
 use adl_interp::ir::boxes;
@@ -32,8 +33,8 @@ pub(crate) struct Target {
     isa: OwnedTargetIsa,
     /// The same machine with single-pass register allocation, for large functions.
     one_pass: OwnedTargetIsa,
-    /// Whether kernels have vectors of eight lanes.
-    wide: bool,
+    /// The extension whose vectors kernels have.
+    wide: Option<Extension>,
 }
 
 impl Target {
@@ -42,7 +43,12 @@ impl Target {
         Ok(Target {
             isa: machine("backtracking", cfg!(debug_assertions))?,
             one_pass: machine("single_pass", false)?,
-            wide: vectors == Vectors::Widest && wide::is_available(),
+            wide: match vectors {
+                Vectors::Widest => Extension::of_processor(),
+                Vectors::Eight => Some(Extension::Avx512),
+                Vectors::Four => Some(Extension::Avx2),
+                Vectors::Short => None,
+            },
         })
     }
 
@@ -116,6 +122,9 @@ struct Frames {
 /// Compiles a function with everything that it calls. Fails with a message if the unit is too large or Cranelift
 /// rejects it.
 pub(crate) fn compile(target: &Target, source: &LoweredIr, at: u32) -> Result<Rc<dyn Native>, String> {
+    if target.wide.is_some_and(|e| !e.is_available()) {
+        return Err("this processor does not have such vectors".to_owned());
+    }
     let unit = Unit::new(source, at)?;
     let mut module =
         JITModule::new(JITBuilder::with_isa(target.isa.clone(), cranelift_module::default_libcall_names()));
@@ -172,8 +181,8 @@ struct CompileJob {
     /// Its name in listings, if it is listed.
     name: Option<String>,
     func: ir::Function,
-    /// Whether [`crate::wide`] compiles it.
-    wide: bool,
+    /// The extension for which [`crate::wide`] compiles it.
+    wide: Option<Extension>,
 }
 
 /// The machine code of one function.
@@ -220,7 +229,7 @@ fn define(
 /// All functions of a unit, and which one they are entered through.
 fn emitted(
     module: &mut JITModule,
-    wide: bool,
+    wide: Option<Extension>,
     unit: &Unit,
     tables: &mut Tables,
 ) -> Result<(Vec<CompileJob>, FuncId), String> {
@@ -245,7 +254,7 @@ fn emitted(
         if size > MOST {
             return Err(crate::unit::too_large(&unit.funcs[0]));
         }
-        jobs.push(CompileJob { id: ids[me], name: Some(function.name.clone()), func, wide: false });
+        jobs.push(CompileJob { id: ids[me], name: Some(function.name.clone()), func, wide: None });
     }
     jobs.extend(kernels.into_iter().map(|k| CompileJob {
         id: k.id,
@@ -259,7 +268,7 @@ fn emitted(
             Signature::new(module.isa().default_call_conv()),
         );
         emit::rare_function(module, *args, &mut func, &mut shared);
-        jobs.push(CompileJob { id: *id, name: None, func, wide: false });
+        jobs.push(CompileJob { id: *id, name: None, func, wide: None });
     }
     if let Some((id, call)) = rare.releases() {
         let mut func = ir::Function::with_name_signature(
@@ -267,7 +276,7 @@ fn emitted(
             Signature::new(module.isa().default_call_conv()),
         );
         emit::release_function(module, call, &mut func, &mut shared);
-        jobs.push(CompileJob { id, name: None, func, wide: false });
+        jobs.push(CompileJob { id, name: None, func, wide: None });
     }
     let entry = entered(module, &unit.funcs[0], ids[0], &mut shared).map_err(text)?;
     let id = entry.id;
@@ -288,7 +297,7 @@ fn entered(
     let entry = module.declare_function("entry", Linkage::Export, &sig)?;
     let mut func = ir::Function::with_name_signature(UserFuncName::user(0, entry.as_u32()), sig);
     emit::entry(module, f, id, &mut func, shared);
-    Ok(CompileJob { id: entry, name: None, func, wide: false })
+    Ok(CompileJob { id: entry, name: None, func, wide: None })
 }
 
 /// Compiles a function to machine code, and to text if a listing is requested.
@@ -296,9 +305,9 @@ fn machine_code(target: &Target, job: CompileJob, form: Option<Listing>) -> Resu
     fault::point(fault::Point::Compiler);
     let isa = target.isa_for(&job.func);
     let mut ctx = Context::for_function(job.func);
-    if job.wide {
+    if let Some(extension) = job.wide {
         ctx.optimize(isa, &mut ControlPlane::default()).map_err(|e| format!("{e:?}"))?;
-        let (bytes, listed) = wide::compile(&ctx.func, form == Some(Listing::Asm))?;
+        let (bytes, listed) = wide::compile(extension, &ctx.func, form == Some(Listing::Asm))?;
         let listed = if form == Some(Listing::Clif) { ctx.func.display().to_string() } else { listed };
         let text = job.name.filter(|_| form.is_some()).map_or_else(String::new, |name| headed(&name, &listed));
         return Ok(CompiledFunction { id: job.id, alignment: 64, bytes, relocs: Vec::new(), text });

@@ -8,6 +8,7 @@ static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod behaviour;
 mod common;
+mod encodings;
 mod generated;
 mod groups;
 mod lowered_rows;

@@ -34,6 +34,7 @@ use crate::handle::{self, ValueForm};
 use crate::runtime::{self, Site, SlowOp, Tables, WordKind};
 use crate::shims;
 use crate::unit::Unit;
+use crate::wide::Extension;
 use adl_interp::ir::live::{self, BlockLiveness, Last, NEVER};
 use adl_interp::ir::op_site;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
@@ -61,8 +62,8 @@ pub(crate) struct Job<'a> {
     pub rare: &'a mut ColdCalls,
     /// Kernels of vectorised loops, which are still to be defined.
     pub kernels: &'a mut Vec<KernelCode>,
-    /// Whether kernels have vectors of eight lanes.
-    pub wide: bool,
+    /// The extension whose vectors kernels have.
+    pub wide: Option<Extension>,
     /// The function's index in the unit.
     pub me: usize,
 }
@@ -71,8 +72,8 @@ pub(crate) struct Job<'a> {
 pub(crate) struct KernelCode {
     pub id: FuncId,
     pub func: ir::Function,
-    /// Whether it has vectors of eight lanes, so that [`crate::wide`] compiles it.
-    pub wide: bool,
+    /// The extension whose vectors it has, for which [`crate::wide`] compiles it.
+    pub wide: Option<Extension>,
 }
 
 /// The machine type of a variable.

@@ -3,35 +3,23 @@
 //! The frame: saved registers below the frame pointer, then spilled registers, and at the stack pointer the slots. Scratch
 //! registers are r11, the last vector register and mask register 1.
 
-use super::encode::map::{M0F, M3A, M38};
-use super::encode::opcode::{BROADCAST, XOR};
-use super::encode::prefix::{P66, PF2, PF3};
-use super::encode::register::{MASK, RBP, RSP, SCRATCH, VECTOR_SCRATCH, ZEROING};
-use super::encode::{Code, Memory, Place, VectorOpcode, Width, condition};
+use super::encode::map::M0F;
+use super::encode::prefix::{P66, PF2};
+use super::encode::register::{RBP, RSP, SCRATCH};
+use super::encode::{BROADCAST, Code, Memory, Place, VectorOpcode, Width, condition};
+use super::extension::{Bits, Extension};
 use super::inst::{Address, Alu, Base, Cell, Instruction, MachineFunction, Operation};
 use regalloc2::{Allocation, Block, Edit, InstOrEdit, Output, RegClass};
 
 /// Registers that a function keeps for its caller.
 const KEPT: [u8; 5] = [3, 12, 13, 14, 15];
 
-/// Vector instructions that operations consist of.
-const MOVE: VectorOpcode = VectorOpcode::new(P66, M0F, 0x28, 2);
+/// Instructions that move vectors and scalars.
+pub(super) const MOVE: VectorOpcode = VectorOpcode::new(P66, M0F, 0x28, 2);
 const LOAD: VectorOpcode = VectorOpcode::new(P66, M0F, 0x10, 2);
 const STORE: VectorOpcode = VectorOpcode::new(P66, M0F, 0x11, 2);
-const LOAD_SCALAR: VectorOpcode = VectorOpcode::new(PF2, M0F, 0x10, 0);
+pub(super) const LOAD_SCALAR: VectorOpcode = VectorOpcode::new(PF2, M0F, 0x10, 0);
 const STORE_SCALAR: VectorOpcode = VectorOpcode::new(PF2, M0F, 0x11, 0);
-const BROADCAST_INT: VectorOpcode = VectorOpcode::new(P66, M38, 0x7c, 2);
-const TERNARY: VectorOpcode = VectorOpcode::new(P66, M3A, 0x25, 2);
-const MASK_TO_LANES: VectorOpcode = VectorOpcode::new(PF3, M38, 0x38, 2);
-const FROM_INT: VectorOpcode = VectorOpcode::new(PF2, M0F, 0x2a, 0);
-const TO_INT: VectorOpcode = VectorOpcode::new(PF2, M0F, 0x2c, 0);
-const ORDER: VectorOpcode = VectorOpcode::new(P66, M0F, 0x2e, 0);
-const INT_TO_LANE: VectorOpcode = VectorOpcode::new(P66, M0F, 0x6e, 0);
-const LANE_TO_INT: VectorOpcode = VectorOpcode::new(P66, M0F, 0x7e, 0);
-const LOAD_HIGH: VectorOpcode = VectorOpcode::new(P66, M0F, 0x16, 0);
-const BLEND: VectorOpcode = VectorOpcode::new(P66, M38, 0x65, 2);
-const HIGH_PAIR: VectorOpcode = VectorOpcode::new(P66, M0F, 0x15, 0);
-const EXTRACT_PAIR: VectorOpcode = VectorOpcode::new(P66, M3A, 0x19, 2);
 
 /// Writes the machine code of a function.
 pub(super) fn emit(f: &MachineFunction, allocated: &Output) -> Vec<u8> {
@@ -46,7 +34,7 @@ pub(super) fn emit(f: &MachineFunction, allocated: &Output) -> Vec<u8> {
     let emitter = Emitter {
         f,
         allocated,
-        code: Code::default(),
+        code: Code::new(f.extension),
         starts: vec![0; f.blocks.len()],
         jumps: Vec::new(),
         kept,
@@ -56,10 +44,10 @@ pub(super) fn emit(f: &MachineFunction, allocated: &Output) -> Vec<u8> {
     emitter.all()
 }
 
-struct Emitter<'f> {
+pub(super) struct Emitter<'f> {
     f: &'f MachineFunction,
     allocated: &'f Output,
-    code: Code,
+    pub code: Code,
     starts: Vec<usize>,
     /// The offsets of jumps, and their targets.
     jumps: Vec<(usize, usize)>,
@@ -75,6 +63,10 @@ fn number(a: Allocation) -> u8 {
 }
 
 impl Emitter<'_> {
+    pub fn extension(&self) -> Extension {
+        self.f.extension
+    }
+
     fn all(mut self) -> Vec<u8> {
         self.enter();
         let mut order: Vec<usize> = (0..self.f.blocks.len()).filter(|b| self.passed(*b).is_none()).collect();
@@ -166,21 +158,26 @@ impl Emitter<'_> {
             (RegClass::Int, None, None) => {
                 self.code.general(true, &[0x8b], number(to), Place::Register(number(from)), 0);
             }
-            (_, Some(source), _) => self.code.vector(LOAD, (number(to), 0, source), 0, false, None),
-            (_, _, Some(target)) => self.code.vector(STORE, (number(from), 0, target), 0, false, None),
+            (_, Some(source), _) => self.code.vector(LOAD, (number(to), 0, source), None),
+            (_, _, Some(target)) => self.code.vector(STORE, (number(from), 0, target), None),
             (_, None, None) => self.two(MOVE, number(to), number(from)),
         }
     }
 
-    fn two(&mut self, op: VectorOpcode, to: u8, from: u8) {
-        self.code.vector(op, (to, 0, Place::Register(from)), 0, false, None);
+    pub fn two(&mut self, op: VectorOpcode, to: u8, from: u8) {
+        self.code.vector(op, (to, 0, Place::Register(from)), None);
     }
 
-    fn three(&mut self, op: VectorOpcode, to: u8, x: u8, y: u8, immediate: Option<u8>) {
-        self.code.vector(op, (to, x, Place::Register(y)), 0, false, immediate);
+    pub fn three(&mut self, op: VectorOpcode, to: u8, x: u8, y: u8, immediate: Option<u8>) {
+        self.code.vector(op, (to, x, Place::Register(y)), immediate);
     }
 
-    fn memory(address: Address, registers: &[u8]) -> Place {
+    /// Sets a vector register to zero.
+    pub fn clear(&mut self, out: u8) {
+        self.three(self.extension().bits(Bits::Xor), out, out, out, None);
+    }
+
+    pub fn memory(address: Address, registers: &[u8]) -> Place {
         let (base, index) = match (address.base, registers) {
             (Base::Frame, [index]) => (RSP, Some(*index)),
             (Base::Register, [base, index]) => (*base, Some(*index)),
@@ -227,6 +224,7 @@ impl Emitter<'_> {
             | Operation::LaneToInt
             | Operation::BroadcastInt
             | Operation::LoadHigh(_)
+            | Operation::ChooseLanes(_)
             | Operation::Blend(_)
             | Operation::Keep(_)
             | Operation::Lane(_) => self.vector(x, regs),
@@ -260,9 +258,9 @@ impl Emitter<'_> {
         match cell {
             Cell::Byte => self.code.general(false, &[0x0f, 0xb6], out, from, 0),
             Cell::Int => self.code.general(true, &[0x8b], out, from, 0),
-            Cell::Number(Width::Scalar) => self.code.vector(LOAD_SCALAR, (out, 0, from), 0, false, None),
-            Cell::Number(Width::Vector) => self.code.vector(LOAD, (out, 0, from), 0, false, None),
-            Cell::Broadcast => self.code.vector(BROADCAST, (out, 0, from), 0, false, None),
+            Cell::Number(Width::Scalar) => self.code.vector(LOAD_SCALAR, (out, 0, from), None),
+            Cell::Number(Width::Vector) => self.code.vector(LOAD, (out, 0, from), None),
+            Cell::Broadcast => self.code.vector(BROADCAST, (out, 0, from), None),
         }
     }
 
@@ -270,14 +268,14 @@ impl Emitter<'_> {
         match cell {
             Cell::Byte => self.code.general(false, &[0x88], x, to, 0),
             Cell::Int => self.code.general(true, &[0x89], x, to, 0),
-            Cell::Number(Width::Scalar) => self.code.vector(STORE_SCALAR, (x, 0, to), 0, false, None),
-            Cell::Number(Width::Vector) | Cell::Broadcast => self.code.vector(STORE, (x, 0, to), 0, false, None),
+            Cell::Number(Width::Scalar) => self.code.vector(STORE_SCALAR, (x, 0, to), None),
+            Cell::Number(Width::Vector) | Cell::Broadcast => self.code.vector(STORE, (x, 0, to), None),
         }
     }
 
     fn constant(&mut self, out: u8, bits: &[u64], width: Width) {
         if *bits == [0] {
-            return self.three(XOR, out, out, out, None);
+            return self.clear(out);
         }
         let bytes = bits.iter().flat_map(|x| x.to_le_bytes()).collect();
         let place = Place::Memory(Memory::Pool(self.code.constant(bytes)));
@@ -286,7 +284,7 @@ impl Emitter<'_> {
             Width::Vector if bits.len() == 1 => BROADCAST,
             Width::Vector => LOAD,
         };
-        self.code.vector(op, (out, 0, place), 0, false, None);
+        self.code.vector(op, (out, 0, place), None);
     }
 
     /// Operations of general registers.
@@ -320,107 +318,6 @@ impl Emitter<'_> {
             }
             Operation::ZeroExtend(_) => self.code.general(false, &[0x0f, 0xb6], out, arg(1), 0),
             _ => {}
-        }
-    }
-
-    /// Operations of vector registers.
-    fn vector(&mut self, x: &Instruction, regs: &[u8]) {
-        let out = regs[0];
-        let arg = |k: usize| Place::Register(regs[k]);
-        match &x.op {
-            Operation::Vector(op, immediate) => self.three(*op, out, regs[1], regs[2], *immediate),
-            Operation::VectorConstant(op, bits) => {
-                let place = Place::Memory(Memory::Pool(self.code.constant(bits.to_le_bytes().to_vec())));
-                self.code.vector(*op, (out, regs[1], place), 0, true, None);
-            }
-            Operation::VectorOne(op, immediate) => {
-                // Scalar instructions take the high part from an operand of its own.
-                let second = if op.length == 0 { regs[1] } else { 0 };
-                self.code.vector(*op, (out, second, arg(1)), 0, false, *immediate);
-            }
-            Operation::FloatCompare(predicate, width) => {
-                let op = VectorOpcode::arithmetic(0xc2, *width);
-                self.code.vector(op, (MASK, regs[1], arg(2)), 0, false, Some(*predicate));
-                match width {
-                    Width::Vector => self.two(MASK_TO_LANES, out, MASK),
-                    Width::Scalar => self.code.mask(0x93, out, MASK),
-                }
-            }
-            Operation::Bitselect => {
-                // Of three bits, the second where the first is set, else the third.
-                self.code.vector(TERNARY, (out, regs[2], arg(3)), 0, false, Some(0xca));
-            }
-            Operation::ChooseNumber => {
-                self.code.mask(0x92, MASK, regs[1]);
-                self.code.vector(LOAD_SCALAR, (out, out, arg(2)), MASK, false, None);
-            }
-            Operation::ToInt => self.to_int(out, regs[1]),
-            Operation::FromInt => {
-                // The high part comes from another register, whose last writer is waited for.
-                self.three(XOR, out, out, out, None);
-                self.code.vector(FROM_INT, (out, out, arg(1)), 0, false, None);
-            }
-            Operation::IntToLane => self.two(INT_TO_LANE, out, regs[1]),
-            Operation::LaneToInt => self.two(LANE_TO_INT, regs[1], out),
-            Operation::BroadcastInt => self.two(BROADCAST_INT, out, regs[1]),
-            Operation::LoadHigh(address) => {
-                let place = Self::memory(*address, &regs[2..]);
-                self.code.vector(LOAD_HIGH, (out, regs[1], place), 0, false, None);
-            }
-            Operation::Blend(predicate) => {
-                self.mask_of(*predicate, regs[1], regs[2]);
-                self.code.vector(BLEND, (out, regs[3], arg(4)), MASK, false, None);
-            }
-            Operation::Keep(predicate) => {
-                self.mask_of(*predicate, regs[1], regs[2]);
-                self.code.vector(MOVE, (out, 0, arg(3)), ZEROING | MASK, false, None);
-            }
-            Operation::Lane(lane) => self.lane(*lane, out, regs[1], x.operands[0].class()),
-            _ => {}
-        }
-    }
-
-    /// The nearest Int towards 0, the largest or smallest one, or 0 for NaN.
-    fn to_int(&mut self, out: u8, x: u8) {
-        self.code.vector(TO_INT, (out, 0, Place::Register(x)), 0, false, None);
-        // Only the smallest Int minus 1 overflows: the result for all numbers beyond the range.
-        self.code.general_byte(0x83, 7, Place::Register(out), 1);
-        let usual = self.code.jump(Some(condition::NO_OVERFLOW));
-        let zero = Place::Memory(Memory::Pool(self.code.constant(vec![0; 8])));
-        self.code.vector(ORDER, (x, 0, zero), 0, false, None);
-        let nan = self.code.jump(Some(condition::PARITY));
-        let negative = self.code.jump(Some(condition::BELOW));
-        self.code.set(out, i64::MAX);
-        let large = self.code.jump(None);
-        self.code.jump_to(nan, self.code.bytes.len());
-        self.code.set(out, 0);
-        for field in [usual, negative, large] {
-            self.code.jump_to(field, self.code.bytes.len());
-        }
-    }
-
-    /// Sets the mask register to a comparison of vectors.
-    fn mask_of(&mut self, predicate: u8, x: u8, y: u8) {
-        let op = VectorOpcode::arithmetic(0xc2, Width::Vector);
-        self.code.vector(op, (MASK, x, Place::Register(y)), 0, false, Some(predicate));
-    }
-
-    /// The scalar of a lane.
-    fn lane(&mut self, lane: u8, out: u8, x: u8, class: RegClass) {
-        let to = if class == RegClass::Int { VECTOR_SCRATCH } else { out };
-        let mut pair = x;
-        if lane >= 2 {
-            self.code.vector(EXTRACT_PAIR, (x, 0, Place::Register(to)), 0, false, Some(lane / 2));
-            pair = to;
-        }
-        if lane % 2 == 1 {
-            self.three(HIGH_PAIR, to, pair, pair, None);
-            pair = to;
-        }
-        if class == RegClass::Int {
-            self.two(LANE_TO_INT, pair, out);
-        } else if pair != out {
-            self.two(MOVE, out, pair);
         }
     }
 }

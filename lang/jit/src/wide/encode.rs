@@ -1,6 +1,7 @@
-//! Encodings of x86-64 instructions: general registers, and vectors of 512 bits with the scalars in their low lanes
-//! (Intel 64 Manual, volume 2, 2.2 and 2.7).
+//! Encodings of x86-64 instructions: general registers, and vectors with the scalars in their low lanes (Intel 64 Manual,
+//! volume 2, 2.2, 2.3 and 2.7).
 
+use super::extension::Extension;
 use map::{M0F, M38};
 use prefix::{P66, PF2};
 use register::{RBP, RSP};
@@ -10,7 +11,7 @@ use register::{RBP, RSP};
 pub(super) enum Width {
     /// One Float in the low lane.
     Scalar,
-    /// Eight lanes of 64 bits.
+    /// All lanes.
     Vector,
 }
 
@@ -20,7 +21,7 @@ pub(super) struct VectorOpcode {
     pub prefix: u8,
     pub map: u8,
     pub opcode: u8,
-    /// The vector length: 0 for 128 bits and scalars, 1 for 256, 2 for 512.
+    /// The vector length: 0 for 128 bits and scalars, 1 for 256, 2 for all lanes.
     pub length: u8,
 }
 
@@ -50,15 +51,15 @@ impl VectorOpcode {
             Width::Vector => VectorOpcode::new(P66, M0F, opcode, 2),
         }
     }
+
+    /// Whether an operand is a general register of 64 bits. Only then a short prefix says that elements have 64 bits.
+    fn is_of_words(self) -> bool {
+        self.map == M0F && matches!(self.opcode, 0x2a | 0x2c | 0x6e | 0x7e)
+    }
 }
 
-/// Instructions on all lanes that selection and encoding both name.
-pub(super) mod opcode {
-    use super::{M0F, M38, P66, VectorOpcode};
-
-    pub const XOR: VectorOpcode = VectorOpcode::new(P66, M0F, 0xef, 2);
-    pub const BROADCAST: VectorOpcode = VectorOpcode::new(P66, M38, 0x19, 2);
-}
+/// The instruction that selection and encoding both name.
+pub(super) const BROADCAST: VectorOpcode = VectorOpcode::new(P66, M38, 0x19, 2);
 
 /// An address in memory.
 #[derive(Clone, Copy, Debug)]
@@ -80,9 +81,8 @@ pub(super) enum Place {
 pub(super) mod register {
     pub const RSP: u8 = 4;
     pub const RBP: u8 = 5;
-    /// The general scratch register, and that of vectors.
+    /// The general scratch register.
     pub const SCRATCH: u8 = 11;
-    pub const VECTOR_SCRATCH: u8 = 31;
     /// The mask register that is written and read within one operation.
     pub const MASK: u8 = 1;
     /// The bit beside a mask register by which lanes outside of the mask become 0.
@@ -101,16 +101,20 @@ pub(super) mod condition {
 }
 
 /// Machine code that is being written, with the constants that it reads.
-#[derive(Default)]
 pub(super) struct Code {
+    pub extension: Extension,
     pub bytes: Vec<u8>,
-    /// Constants of 8 bytes, or of 64.
+    /// Constants of 8 bytes, or of a vector.
     pool: Vec<Vec<u8>>,
     /// The places of offsets to constants: position of the field, end of the instruction, constant.
     reads: Vec<(usize, usize, usize)>,
 }
 
 impl Code {
+    pub fn new(extension: Extension) -> Code {
+        Code { extension, bytes: Vec::new(), pool: Vec::new(), reads: Vec::new() }
+    }
+
     /// The position of a constant in the pool.
     pub fn constant(&mut self, bytes: Vec<u8>) -> usize {
         self.pool.iter().position(|p| *p == bytes).unwrap_or_else(|| {
@@ -272,13 +276,21 @@ impl Code {
         self.operands(reg, Place::Register(rm), 1, 0);
     }
 
-    /// A vector instruction on elements of 64 bits, perhaps with an immediate. `mask`: the mask register, 0 for none.
-    pub fn vector(
+    /// A vector instruction on elements of 64 bits, perhaps with an immediate.
+    pub fn vector(&mut self, op: VectorOpcode, operands: (u8, u8, Place), immediate: Option<u8>) {
+        match self.extension {
+            Extension::Avx512 => self.evex(op, operands, (0, false), immediate),
+            Extension::Avx2 => self.vex(op, operands, immediate),
+        }
+    }
+
+    /// An instruction with the long prefix of vectors. `mask`: the mask register, 0 for none; `broadcast`: whether the
+    /// operand in memory is one element, for all lanes.
+    pub fn evex(
         &mut self,
         op: VectorOpcode,
         (reg, second, place): (u8, u8, Place),
-        mask: u8,
-        broadcast: bool,
+        (mask, broadcast): (u8, bool),
         immediate: Option<u8>,
     ) {
         let (base, index) = Code::extensions(place);
@@ -298,6 +310,25 @@ impl Code {
             length => 16 << length,
         };
         self.operands(reg, place, unit, usize::from(immediate.is_some()));
+        if let Some(x) = immediate {
+            self.byte(x);
+        }
+    }
+
+    /// An instruction with the short prefix of vectors, which has two or three bytes.
+    fn vex(&mut self, op: VectorOpcode, (reg, second, place): (u8, u8, Place), immediate: Option<u8>) {
+        let (base, index) = Code::extensions(place);
+        let not = |bit: u8| !bit & 1;
+        let last = (!second & 15) << 3 | u8::from(op.length > 0) << 2 | op.prefix;
+        let wide = u8::from(op.is_of_words());
+        if op.map == M0F && base >> 3 == 0 && index >> 3 == 0 && wide == 0 {
+            self.bytes.extend_from_slice(&[0xc5, not(reg >> 3) << 7 | last]);
+        } else {
+            let high = not(reg >> 3) << 7 | not(index >> 3) << 6 | not(base >> 3) << 5;
+            self.bytes.extend_from_slice(&[0xc4, high | op.map, wide << 7 | last]);
+        }
+        self.byte(op.opcode);
+        self.operands(reg, place, 1, usize::from(immediate.is_some()));
         if let Some(x) = immediate {
             self.byte(x);
         }

@@ -1,6 +1,7 @@
 //! Machine instructions before registers are allocated, and the function that they form.
 
 use super::encode::{VectorOpcode, Width};
+use super::extension::Extension;
 use regalloc2::{Block, Inst, InstRange, Operand, PReg, PRegSet, RegClass, VReg};
 
 /// An operation of general registers on two operands; the first is overwritten.
@@ -69,7 +70,7 @@ pub(super) enum Operation {
     /// The parameters of the function.
     Parameters,
     Int(i64),
-    /// The bits of a Float in the low lane or in all lanes, or of eight.
+    /// The bits of a Float in the low lane or in all lanes, or of one for each lane.
     Number(Vec<u64>, Width),
     Move,
     Alu(Alu),
@@ -101,6 +102,8 @@ pub(super) enum Operation {
     FloatCompare(u8, Width),
     /// Selects bits by a mask: mask, first, second.
     Bitselect,
+    /// The same by the highest bit of each lane, or of a scalar, for AVX2.
+    ChooseLanes(Width),
     /// Selects one of two scalars by a Bool: Bool, first, second.
     ChooseNumber,
     /// The Int nearest to a scalar towards 0, within the range of Ints; 0 for NaN.
@@ -148,8 +151,8 @@ pub(super) struct CodeBlock {
 }
 
 /// A function, in the form that the register allocator reads.
-#[derive(Default)]
 pub(super) struct MachineFunction {
+    pub extension: Extension,
     pub instructions: Vec<Instruction>,
     pub blocks: Vec<CodeBlock>,
     pub vregs: usize,
@@ -158,10 +161,10 @@ pub(super) struct MachineFunction {
 }
 
 /// The registers that a call does not keep.
-pub(super) fn clobbered() -> PRegSet {
+fn clobbered(extension: Extension) -> PRegSet {
     let mut all = PRegSet::empty();
     [0, 1, 2, 6, 7, 8, 9, 10].into_iter().for_each(|r| all.add(PReg::new(r, RegClass::Int)));
-    (0..31).for_each(|r| all.add(PReg::new(r, RegClass::Float)));
+    (0..usize::from(extension.scratch())).for_each(|r| all.add(PReg::new(r, RegClass::Float)));
     all
 }
 
@@ -216,7 +219,7 @@ impl regalloc2::Function for MachineFunction {
         if !matches!(instruction.op, Operation::Call(_)) {
             return PRegSet::empty();
         }
-        let mut all = clobbered();
+        let mut all = clobbered(self.extension);
         for o in instruction.operands.iter().filter(|o| o.kind() == regalloc2::OperandKind::Def) {
             if let regalloc2::OperandConstraint::FixedReg(r) = o.constraint() {
                 all.remove(r);
@@ -233,7 +236,7 @@ impl regalloc2::Function for MachineFunction {
         match class {
             RegClass::Int => 1,
             // Scalars and vectors are in registers of one class.
-            RegClass::Float | RegClass::Vector => 8,
+            RegClass::Float | RegClass::Vector => self.extension.lanes(),
         }
     }
 }

@@ -1,24 +1,18 @@
-//! Instruction selection for each CLIF instruction. Bools are general registers that are 0 or 1; in vectors they are
+//! Instruction selection for each CLIF instruction; [`super::lanes`] has those on masks and single lanes. Bools are general registers that are 0 or 1; in vectors they are
 //! lanes without or with all bits.
 
-use super::encode::map::{M0F, M3A};
-use super::encode::opcode::{BROADCAST, XOR};
+use super::encode::map::M3A;
 use super::encode::prefix::P66;
-use super::encode::{VectorOpcode, Width, condition};
+use super::encode::{BROADCAST, VectorOpcode, Width, condition};
+use super::extension::{Bits, Extension};
 use super::inst::{Address, Alu, Base, Cell, Operation};
 use super::select::{Selector, Unsupported, int_condition};
-use cranelift_codegen::ir::condcodes::{CondCode, FloatCC};
+use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::{self, InstructionData, Opcode, Type, Value, types};
-use regalloc2::{Operand, RegClass, VReg};
+use regalloc2::{Operand, VReg};
 
-/// Instructions on all lanes, and those that move lanes.
-const AND: VectorOpcode = VectorOpcode::new(P66, M0F, 0xdb, 2);
-const AND_NOT: VectorOpcode = VectorOpcode::new(P66, M0F, 0xdf, 2);
-const OR: VectorOpcode = VectorOpcode::new(P66, M0F, 0xeb, 2);
-
-const LOW_PAIR: VectorOpcode = VectorOpcode::new(P66, M0F, 0x14, 0);
-const INSERT_PAIR: VectorOpcode = VectorOpcode::new(P66, M3A, 0x18, 1);
-const INSERT_HALF: VectorOpcode = VectorOpcode::new(P66, M3A, 0x1a, 2);
+/// How many operations on masks are followed to see that something is a mask.
+const MASKS: u32 = 6;
 
 /// Rounding modes, without exceptions (4.3, table 4-18).
 mod rounding {
@@ -33,7 +27,7 @@ fn width(ty: Type) -> Width {
 }
 
 /// The predicate of a comparison (3.2, table 3-8).
-fn predicate(c: FloatCC) -> u8 {
+pub(super) fn predicate(c: FloatCC) -> u8 {
     match c {
         FloatCC::Equal => 0,
         FloatCC::NotEqual => 4,
@@ -134,7 +128,7 @@ impl Selector<'_> {
     }
 
     /// Emits an operation whose operands are all in registers.
-    fn of_registers(&mut self, op: Operation, out: Value, args: &[Value]) -> Result<(), Unsupported> {
+    pub fn of_registers(&mut self, op: Operation, out: Value, args: &[Value]) -> Result<(), Unsupported> {
         let mut operands = vec![Operand::reg_def(self.register(out)?)];
         for v in args {
             operands.push(Operand::reg_use(self.register(*v)?));
@@ -160,7 +154,7 @@ impl Selector<'_> {
     }
 
     /// A constant vector.
-    fn lanes_number(&mut self, out: Value, lanes: Vec<u64>) -> Result<(), Unsupported> {
+    pub fn lanes_number(&mut self, out: Value, lanes: Vec<u64>) -> Result<(), Unsupported> {
         let first = *lanes.first().ok_or("an empty constant")?;
         let lanes = if lanes.iter().all(|x| *x == first) { vec![first] } else { lanes };
         self.number(out, lanes, Width::Vector)
@@ -203,16 +197,17 @@ impl Selector<'_> {
             Width::Scalar => Operation::VectorOne(VectorOpcode::new(P66, M3A, 0x0b, 0), Some(mode)),
             Width::Vector => Operation::VectorOne(VectorOpcode::new(P66, M3A, 0x09, 2), Some(mode)),
         };
+        let bits = |op| self.extension.bits(op);
         let op = match opcode {
             Opcode::Splat => return self.splat(x, out),
-            Opcode::Fneg => Operation::VectorConstant(XOR, 1 << 63),
-            Opcode::Fabs => Operation::VectorConstant(AND, !(1 << 63)),
+            Opcode::Fneg => Operation::VectorConstant(bits(Bits::Xor), 1 << 63),
+            Opcode::Fabs => Operation::VectorConstant(bits(Bits::And), !(1 << 63)),
             Opcode::Sqrt => Operation::VectorOne(VectorOpcode::arithmetic(0x51, width(to)), None),
             Opcode::Nearest => round(rounding::NEAREST),
             Opcode::Floor => round(rounding::FLOOR),
             Opcode::Ceil => round(rounding::CEIL),
             Opcode::Trunc => round(rounding::TRUNC),
-            Opcode::Bnot if to.is_vector() => Operation::VectorConstant(XOR, u64::MAX),
+            Opcode::Bnot if to.is_vector() => Operation::VectorConstant(bits(Bits::Xor), u64::MAX),
             Opcode::Bnot if to == types::I8 => return self.overwriting(Operation::AluInt(Alu::Xor, 255), out, &[x], 0),
             Opcode::Bnot => return self.overwriting(Operation::Unary(2), out, &[x], 0),
             Opcode::Ineg if to == types::I64 => return self.overwriting(Operation::Unary(3), out, &[x], 0),
@@ -260,12 +255,14 @@ impl Selector<'_> {
                 // The complement of an instruction is that of its first operand.
                 return match self.complemented(y) {
                     Some(z) if self.compared(z).is_some() => self.choose_lanes_not(z, x, out),
-                    Some(z) => self.of_registers(Operation::Vector(AND_NOT, None), out, &[z, x]),
-                    None => self.of_registers(Operation::Vector(AND, None), out, &[x, y]),
+                    Some(z) => {
+                        self.of_registers(Operation::Vector(self.extension.bits(Bits::AndNot), None), out, &[z, x])
+                    }
+                    None => self.of_registers(Operation::Vector(self.extension.bits(Bits::And), None), out, &[x, y]),
                 };
             }
-            Opcode::Bor if ty.is_vector() => Operation::Vector(OR, None),
-            Opcode::Bxor if ty.is_vector() => Operation::Vector(XOR, None),
+            Opcode::Bor if ty.is_vector() => Operation::Vector(self.extension.bits(Bits::Or), None),
+            Opcode::Bxor if ty.is_vector() => Operation::Vector(self.extension.bits(Bits::Xor), None),
             _ if ty.is_vector() || ty.is_float() => return Err(unsupported(opcode)),
             Opcode::Iadd if ty == types::I64 => return self.sum(x, y, out),
             Opcode::Ishl | Opcode::Sshr | Opcode::Ushr if ty == types::I64 => return self.shift(opcode, x, y, out),
@@ -332,142 +329,22 @@ impl Selector<'_> {
     }
 
     fn ternary(&mut self, opcode: Opcode, args: [Value; 3], out: Value) -> Result<(), Unsupported> {
+        // AVX-512 has one instruction for bits, and one that selects scalars by a Bool.
+        let short = self.extension == Extension::Avx2;
         match (opcode, self.type_of(out)) {
             (Opcode::Bitselect, ty) if ty.is_vector() && self.compared(args[0]).is_some() => {
                 self.choose_lanes(args[0], Some(args[1]), args[2], out)
+            }
+            (Opcode::Bitselect, ty) if ty.is_vector() && short && self.is_mask(args[0], MASKS) => {
+                self.of_registers(Operation::ChooseLanes(Width::Vector), out, &args)
+            }
+            (Opcode::Select, types::F64) if short && self.is_scalar_mask(args[0], MASKS) => {
+                self.choose_scalar(args, out)
             }
             (Opcode::Bitselect, ty) if ty.is_vector() => self.overwriting(Operation::Bitselect, out, &args, 0),
             (Opcode::Select, types::F64) => self.overwriting(Operation::ChooseNumber, out, &args, 2),
             (Opcode::Select, types::I64 | types::I8) => self.overwriting(Operation::Choose, out, &args, 2),
             _ => Err(unsupported(opcode)),
-        }
-    }
-
-    /// The comparison that a mask is, if only the current instruction uses it.
-    fn compared(&self, mask: Value) -> Option<(FloatCC, [Value; 2])> {
-        let mut v = mask;
-        if let InstructionData::LoadNoOffset { opcode: Opcode::Bitcast, arg, .. } = self.definition(v)? {
-            if !self.is_only_use(v) {
-                return None;
-            }
-            v = arg;
-        }
-        match self.definition(v)? {
-            InstructionData::FloatCompare { cond, args, .. } if self.is_only_use(v) => Some((cond, args)),
-            _ => None,
-        }
-    }
-
-    /// Takes a comparison into the current instruction.
-    fn take_comparison(&mut self, mask: Value) {
-        self.fold(mask);
-        if let Some(InstructionData::LoadNoOffset { arg, .. }) = self.definition(mask) {
-            self.fold(arg);
-        }
-    }
-
-    /// The lanes of `x`, or nothing, where a comparison holds, and those of `y` elsewhere.
-    fn choose_lanes(&mut self, mask: Value, x: Option<Value>, y: Value, out: Value) -> Result<(), Unsupported> {
-        let (cond, [a, b]) = self.compared(mask).ok_or("a mask")?;
-        self.take_comparison(mask);
-        match x {
-            Some(x) => self.of_registers(Operation::Blend(predicate(cond)), out, &[a, b, y, x]),
-            None => self.of_registers(Operation::Keep(predicate(cond)), out, &[a, b, y]),
-        }
-    }
-
-    /// The lanes of `x` where a comparison does not hold, and nothing elsewhere.
-    fn choose_lanes_not(&mut self, mask: Value, x: Value, out: Value) -> Result<(), Unsupported> {
-        let (cond, [a, b]) = self.compared(mask).ok_or("a mask")?;
-        self.take_comparison(mask);
-        self.of_registers(Operation::Keep(predicate(cond.complement())), out, &[a, b, x])
-    }
-
-    /// The scalar of a lane.
-    fn lane(&mut self, x: Value, lane: u8, out: Value) -> Result<(), Unsupported> {
-        self.of_registers(Operation::Lane(lane), out, &[x])
-    }
-
-    /// A vector whose lanes have been inserted one by one.
-    fn from_lanes(&mut self, out: Value) -> Result<(), Unsupported> {
-        let mut lanes: [Option<Value>; 8] = [None; 8];
-        let mut v = out;
-        loop {
-            match self.definition(v) {
-                Some(InstructionData::TernaryImm8 { opcode: Opcode::Insertlane, args: [rest, x], imm }) => {
-                    let place = lanes.get_mut(usize::from(imm)).ok_or("a lane beyond the vector")?;
-                    place.get_or_insert(x);
-                    v = rest;
-                }
-                Some(InstructionData::Unary { opcode: Opcode::ScalarToVector, arg }) => {
-                    lanes[0].get_or_insert(arg);
-                    break;
-                }
-                _ => return Err("a vector that is changed in a lane".to_owned()),
-            }
-        }
-        let lanes: Option<Vec<Value>> = lanes.into_iter().collect();
-        let lanes = lanes.ok_or("a vector without some lanes")?;
-        let constants: Option<Vec<u64>> = lanes.iter().map(|v| self.float_constant(*v)).collect();
-        self.take_lanes(out);
-        if let Some(bits) = constants {
-            lanes.iter().for_each(|v| self.fold(*v));
-            return self.lanes_number(out, bits);
-        }
-        let pairs = lanes.chunks(2).map(|x| self.pair(x[0], x[1])).collect::<Result<Vec<VReg>, _>>()?;
-        let quarters = pairs.chunks(2).map(|x| {
-            let half = self.fresh(RegClass::Float);
-            self.join(INSERT_PAIR, half, x);
-            half
-        });
-        let halves: Vec<VReg> = quarters.collect();
-        let out = self.register(out)?;
-        self.join(INSERT_HALF, out, &halves);
-        Ok(())
-    }
-
-    /// Two scalars side by side. The second one is read from memory if only this instruction reads it.
-    fn pair(&mut self, x: Value, y: Value) -> Result<VReg, Unsupported> {
-        let out = self.fresh(RegClass::Float);
-        let mut operands = vec![Operand::reg_def(out), Operand::reg_use(self.in_lane(x)?)];
-        match self.definition(y) {
-            Some(InstructionData::Load { opcode: Opcode::Load, arg, offset, .. }) if self.is_still_there(y) => {
-                self.fold(y);
-                let (address, registers) = self.address(arg, offset.into())?;
-                operands.extend(registers.into_iter().map(Operand::reg_use));
-                self.emit(Operation::LoadHigh(address), operands);
-            }
-            _ => {
-                operands.push(Operand::reg_use(self.in_lane(y)?));
-                self.emit(Operation::Vector(LOW_PAIR, None), operands);
-            }
-        }
-        Ok(out)
-    }
-
-    /// The register of a scalar in a low lane.
-    fn in_lane(&mut self, x: Value) -> Result<VReg, Unsupported> {
-        let register = self.register(x)?;
-        if register.class() == RegClass::Float {
-            return Ok(register);
-        }
-        let lane = self.fresh(RegClass::Float);
-        self.emit(Operation::IntToLane, vec![Operand::reg_def(lane), Operand::reg_use(register)]);
-        Ok(lane)
-    }
-
-    /// Two parts of a vector side by side.
-    fn join(&mut self, op: VectorOpcode, out: VReg, parts: &[VReg]) {
-        let operands = vec![Operand::reg_def(out), Operand::reg_use(parts[0]), Operand::reg_use(parts[1])];
-        self.emit(Operation::Vector(op, Some(1)), operands);
-    }
-
-    /// Takes the parts of a vector into its last instruction.
-    fn take_lanes(&mut self, out: Value) {
-        let mut v = out;
-        while let Some(InstructionData::TernaryImm8 { args: [rest, _], .. }) = self.definition(v) {
-            self.fold(rest);
-            v = rest;
         }
     }
 }

@@ -2,6 +2,7 @@
 //! instruction that its only user takes into itself is not emitted on its own.
 
 use super::encode::condition;
+use super::extension::Extension;
 use super::inst::{Address, Base, CodeBlock, Instruction, MachineFunction, Operation};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstructionData, Opcode, Value, types};
@@ -15,6 +16,7 @@ const ARGUMENTS: [usize; 6] = [7, 6, 2, 1, 8, 9];
 pub(super) type Unsupported = String;
 
 pub(super) struct Selector<'f> {
+    pub extension: Extension,
     pub f: &'f ir::Function,
     /// How often values are used by instructions that are not yet selected, or are.
     uses: Vec<u32>,
@@ -32,7 +34,7 @@ pub(super) struct Selector<'f> {
 }
 
 /// Selects the instructions of a function.
-pub(super) fn select(f: &ir::Function) -> Result<MachineFunction, Unsupported> {
+pub(super) fn select(extension: Extension, f: &ir::Function) -> Result<MachineFunction, Unsupported> {
     let mut frame = 0;
     let mut slots = Vec::new();
     for slot in f.sized_stack_slots.values() {
@@ -46,6 +48,7 @@ pub(super) fn select(f: &ir::Function) -> Result<MachineFunction, Unsupported> {
     let vregs = vec![None; f.dfg.num_values()];
     let Some(first) = f.layout.entry_block() else { return Err("an empty function".to_owned()) };
     let mut selector = Selector {
+        extension,
         f,
         uses,
         vregs,
@@ -56,7 +59,7 @@ pub(super) fn select(f: &ir::Function) -> Result<MachineFunction, Unsupported> {
         broadcast: HashMap::new(),
         slots,
     };
-    let mut function = MachineFunction { frame, ..MachineFunction::default() };
+    let mut function = MachineFunction { extension, instructions: Vec::new(), blocks: Vec::new(), vregs: 0, frame };
     selector.blocks(&mut function)?;
     function.vregs = selector.next;
     Ok(function)
@@ -177,9 +180,11 @@ impl Selector<'_> {
         if let Some(r) = self.vregs[v.as_u32() as usize] {
             return Ok(r);
         }
+        let vector = self.extension.vector();
         let class = match self.f.dfg.value_type(v) {
             types::I64 | types::I8 => RegClass::Int,
-            types::F64 | types::F64X8 | types::I64X8 => RegClass::Float,
+            types::F64 => RegClass::Float,
+            ty if ty == vector || ty == vector.as_truthy() => RegClass::Float,
             other => return Err(format!("a value of type {other}")),
         };
         let r = self.fresh(class);

@@ -4,13 +4,15 @@
 use adl_interp::error::{Error, Res};
 use adl_interp::host::NullHost;
 use adl_interp::ir::lower::Linker;
-use adl_interp::ir::native::Native;
+use adl_interp::ir::native::{Listing, LoweredIr, Native};
 use adl_interp::upcalls::RunsLowered;
 use adl_interp::value::{Buf, Value};
 use adl_interp::vm::Machine;
 use adl_ir::{FnId, Program};
 use adl_jit::Vectors;
+use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::Mutex;
 
 pub fn machine() -> Machine {
     Machine::new(Box::new(NullHost))
@@ -73,9 +75,26 @@ pub fn both(program: &Program, id: FnId, args: &[Value]) -> Res<Vec<Value>> {
     natively(program, id, args, &[(Vectors::Widest, false), (Vectors::Widest, true)])
 }
 
-/// [`both`], and also with short vectors, which processors with wide ones use nowhere else.
+/// [`both`], and also with vectors that this processor uses nowhere else: shorter ones are run; code with longer ones is
+/// made.
 pub fn with_all_vectors(program: &Program, id: FnId, args: &[Value]) -> Res<Vec<Value>> {
-    natively(program, id, args, &[(Vectors::Widest, false), (Vectors::Widest, true), (Vectors::Short, true)])
+    let source = LoweredIr::of(program);
+    if is_new(program) {
+        for vectors in [Vectors::Eight, Vectors::Four] {
+            adl_jit::compiler_with(vectors).listing(&source, id.0, Listing::Asm).unwrap();
+        }
+    }
+    let mut runs = vec![(Vectors::Widest, false), (Vectors::Widest, true), (Vectors::Short, true)];
+    if adl_jit::compiler_with(Vectors::Eight).compile(&source, id.0).is_ok() {
+        runs.push((Vectors::Four, true));
+    }
+    natively(program, id, args, &runs)
+}
+
+/// Whether a program has not been asked for before.
+fn is_new(program: &Program) -> bool {
+    static KNOWN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    KNOWN.lock().unwrap().insert(adl_ir::print::program(program, adl_ir::print::Style::PLAIN))
 }
 
 /// Compares each of these native runs with the interpreter: vectors, whether arguments are unshared.

@@ -1,10 +1,10 @@
 //! The kernel of a vectorised loop: `(words, first iteration, number of iterations, scratch)`. It runs several
 //! iterations at a time, then the rest one by one.
 //!
-//! A loop-invariant number is a scalar; other numbers are vectors of two or eight lanes ([`Vectors`]), several of which
-//! are processed side by side. Branches are if-converted: both arms are computed, and results are selected. An arm that is not taken adds -0,
-//! which is exact. Scratch memory starts with the totals, followed by buffers for the terms of sums, the buffers of the
-//! stages ([`super::libm_stages`]), hoisted functions ([`hoisted`]), and rows ([`super::rows`]).
+//! A loop-invariant number is a scalar; other numbers are vectors of two, four or eight lanes ([`Vectors`]), several of
+//! which are processed side by side. Branches are if-converted: both arms are computed, and results are selected. An arm
+//! that is not taken adds -0, which is exact. Scratch memory starts with the totals, followed by buffers for the terms of
+//! sums, the buffers of the stages ([`super::libm_stages`]), hoisted functions ([`hoisted`]), and rows ([`super::rows`]).
 
 mod hoisted;
 mod inner_loops;
@@ -22,6 +22,7 @@ pub(super) use crate::limits::emit_vector_loop_kernel::STRIP;
 use crate::limits::emit_vector_loop_rows as rows;
 use crate::scalar_math;
 use crate::shims;
+use crate::wide::Extension;
 use adl_ir::{Block, Cmp, Conv, Function, Lit, Loop, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, AbiParam, InstBuilder, Signature, StackSlotData, StackSlotKind, Value, types};
@@ -58,16 +59,21 @@ pub(super) struct KernelJob<'k> {
 /// The vectors of a kernel.
 #[derive(Clone, Copy)]
 pub(super) struct Vectors {
-    /// The type of one: two lanes as everywhere, or eight if the processor has these ([`crate::wide`]).
-    pub ty: ir::Type,
+    /// The extension of the processor whose vectors they are ([`crate::wide`]); two lanes as everywhere without one.
+    pub wide: Option<Extension>,
     /// The number of vectors processed side by side.
     pub side: usize,
 }
 
 impl Vectors {
+    /// The type of one.
+    fn ty(self) -> ir::Type {
+        self.wide.map_or(types::F64X2, Extension::vector)
+    }
+
     /// The number of iterations of a vector step.
     pub fn iterations(self) -> i64 {
-        self.side as i64 * i64::from(self.ty.lane_count())
+        self.side as i64 * i64::from(self.ty().lane_count())
     }
 }
 
@@ -149,8 +155,7 @@ pub(super) fn define(outer: &mut Emit, kernel_job: &KernelJob) -> Option<FuncId>
     kernel.whole();
     kernel.e.b.seal_all_blocks();
     kernel.e.b.finalize(config);
-    let wide = kernel_job.vectors.ty == types::F64X8;
-    outer.job.kernels.push(KernelCode { id, func, wide });
+    outer.job.kernels.push(KernelCode { id, func, wide: kernel_job.vectors.wide });
     Some(id)
 }
 
@@ -297,15 +302,14 @@ impl Kernel<'_, '_, '_, '_> {
 
     /// The numbers of vectors side by side of the loops over the iterations, one after the other.
     fn sides(&self) -> SmallVec<[usize; 3]> {
-        match self.k.vectors {
-            Vectors { ty: types::F64X8, side } if side > 1 => SmallVec::from_slice(&[side, 1, 0]),
-            Vectors { side, .. } => SmallVec::from_slice(&[side, 0]),
-        }
+        let (most, side) = (self.k.vectors.iterations(), self.k.vectors.side);
+        // Fewer than eight iterations are left for single ones.
+        if most > 8 { SmallVec::from_slice(&[side, 1, 0]) } else { SmallVec::from_slice(&[side, 0]) }
     }
 
     /// The type of a vector.
     fn vector(&self) -> ir::Type {
-        self.k.vectors.ty
+        self.k.vectors.ty()
     }
 
     /// The number of iterations of the current vector step; 0 in the loop over single iterations.

@@ -1,4 +1,4 @@
-//! Vectorised loops: several independent iterations at a time, two in each vector.
+//! Vectorised loops: several independent iterations at a time, two, four or eight in each vector.
 //!
 //! Such a loop becomes a function of its own, the [`kernel`], that runs a strip of iterations. The runtime
 //! ([`crate::vector_loop`]) runs it over all iterations, on all threads if there are many. Loop bodies may contain
@@ -24,10 +24,11 @@ mod rows;
 
 use super::{Emit, EmitSite, Scope, is_ref};
 use crate::limits::emit_vector_loop::SHORT;
+use crate::wide::Extension;
 use adl_interp::ir::live::NEVER;
 use adl_ir::{Block, Loop, Op, Stmt, Var};
 use adl_prim::Bin;
-use cranelift_codegen::ir::{Value, types};
+use cranelift_codegen::ir::Value;
 use cranelift_module::FuncId;
 use kernel::{Total, Vectors};
 use libm_stages::Stages;
@@ -51,13 +52,29 @@ struct VectorLoop<'b> {
     vectors: Vectors,
 }
 
-/// The vectors with which a loop is run. `wide`: whether there are vectors of eight lanes.
-fn vectors(p: &VectorPlan, stages: &Stages, wide: bool) -> Vectors {
+/// The vectors with which a loop is run. `wide`: the extension that has longer ones than all processors.
+fn vectors(p: &VectorPlan, stages: &Stages, wide: Option<Extension>) -> Vectors {
     let size = stages.size().unwrap_or(p.size);
-    if wide {
-        // Sums of inner loops wait for each other, so several are computed side by side.
-        let sums = !p.inner.is_empty() && p.inside <= SHORT && !p.calls_inside && p.rows.stored.is_empty();
-        return Vectors { ty: types::F64X8, side: if sums { 4 } else { 1 } };
+    // Functions are called for at least eight iterations, and rows are stored for at most so many.
+    let eight = p.calls_inside || !p.rows.stored.is_empty();
+    // Sums of inner loops wait for each other, so several are computed side by side.
+    let sums = !p.inner.is_empty() && p.inside <= SHORT && !eight;
+    match wide {
+        Some(Extension::Avx512) => return Vectors { wide, side: if sums { 4 } else { 1 } },
+        Some(Extension::Avx2) => {
+            let few = eight || size < 28;
+            return Vectors {
+                wide,
+                side: if sums {
+                    4
+                } else if few {
+                    2
+                } else {
+                    1
+                },
+            };
+        }
+        None => {}
     }
     let side = match (p.inner.is_empty(), size) {
         _ if p.calls_inside => 4,
@@ -67,7 +84,7 @@ fn vectors(p: &VectorPlan, stages: &Stages, wide: bool) -> Vectors {
         (_, ..28) => 2,
         _ => 1,
     };
-    Vectors { ty: types::F64X2, side }
+    Vectors { wide, side }
 }
 
 impl Emit<'_, '_, '_> {
