@@ -92,8 +92,9 @@ fn readied(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<PreparedGradient
     let (e, leaves) = or_not_compiled!(entered(m, f, std::slice::from_ref(x)));
     let plan = m.compiled_ad.plan_of(f);
     let how = or_not_compiled!(resolve_plan::resolve(m, &e, &leaves, &plan)?);
-    // A plan that is made by hand or for a budget names the residuals of the general function.
-    let e = if plan == Plan::StoreAll { m.compiled_ad.sized(&e, &leaves) } else { e };
+    // Plans that name residuals name those of the general function.
+    let named = matches!(plan, Plan::ByHand(_) | Plan::Auto | Plan::Budget(_));
+    let e = if named { e } else { m.compiled_ad.sized(&e, &leaves) };
     let lined = or_not_compiled!(with(m, |compiled_ad, _| compiled_ad.lined(e, &how)));
     Ok(Ok(PreparedGradient { lined, leaves, plan, how }))
 }
