@@ -65,7 +65,7 @@ fn compare(program: &mut Program, f: FnId, args: &[Val], arrays: Zeros, seed: u6
         // A reduction that becomes a loop needs its trip count. A hoisted statement is computed once even if the loop runs zero
         // times.
         hoisted = match pass {
-            FUSED => 8 + plain.counts.total / 32,
+            FUSED => 8 + plain.counts.total / 16,
             HOIST => 32 + plain.counts.total / 8,
             APART => 32 + plain.counts.total,
             _ => hoisted,
