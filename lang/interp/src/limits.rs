@@ -311,6 +311,8 @@ pub(crate) mod ops_kernels_products {
     pub const INNER: usize = 256;
     /// Number of rows from which the right factor is copied into contiguous panels.
     pub const ROWS: usize = 16;
+    /// Number of rows of a tile that is one vector wide: with it and a factor, they take 14 of 16 registers.
+    pub const NARROW: usize = 12;
     /// Number of multiplications up to which plain loops are fastest.
     pub const FEW: usize = 30;
 }

@@ -92,9 +92,9 @@ fn readied(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<PreparedGradient
     let (e, leaves) = or_not_compiled!(entered(m, f, std::slice::from_ref(x)));
     let plan = m.compiled_ad.plan_of(f);
     let how = or_not_compiled!(resolve_plan::resolve(m, &e, &leaves, &plan)?);
-    // Plans that name residuals name those of the general function.
-    let named = matches!(plan, Plan::ByHand(_) | Plan::Auto | Plan::Budget(_));
-    let e = if named { e } else { m.compiled_ad.sized(&e, &leaves) };
+    // Plans and their tables refer to the general function.
+    let planned = m.compiled_ad.plans.given.is_some() || plan != Plan::StoreAll;
+    let e = if planned { e } else { m.compiled_ad.with_rows_of_size(&e, &leaves) };
     let lined = or_not_compiled!(with(m, |compiled_ad, _| compiled_ad.lined(e, &how)));
     Ok(Ok(PreparedGradient { lined, leaves, plan, how }))
 }

@@ -21,8 +21,18 @@ impl CompiledAd {
     /// The function specialised to the extents of these arguments, if they are small and specialisation gains
     /// something; otherwise the function itself.
     pub(super) fn sized(&mut self, specialized: &Rc<Specialized>, leaves: &[Value]) -> Rc<Specialized> {
+        self.of_sizes(specialized, small(leaves))
+    }
+
+    /// The function specialised to the extents of small rows in these arguments, but of no vectors.
+    pub(super) fn with_rows_of_size(&mut self, specialized: &Rc<Specialized>, leaves: &[Value]) -> Rc<Specialized> {
+        let mut sizes = small(leaves);
+        sizes.retain(|fact| matches!(fact, ShapeFact::Extent(_, 1.., _)));
+        self.of_sizes(specialized, sizes)
+    }
+
+    fn of_sizes(&mut self, specialized: &Rc<Specialized>, sizes: Vec<ShapeFact>) -> Rc<Specialized> {
         let id = specialized.entry.func;
-        let sizes = small(leaves);
         // All ranks of a run send the same messages, whatever the extents of their own parts.
         if sizes.is_empty() || self.ad.has_made(id) || specialized.entry.effects {
             return specialized.clone();

@@ -6,7 +6,7 @@
 
 use super::zero_spans::{Spans, finite};
 use super::{CHUNK, dot, fold};
-use crate::limits::ops_kernels_products::{FEW, INNER, ROWS};
+use crate::limits::ops_kernels_products::{FEW, INNER, NARROW, ROWS};
 use adl_ir::Terms;
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
@@ -85,9 +85,6 @@ fn in_panels<S: Simd, const R: usize, const V: usize>(
         }
     }
 }
-
-/// The rows of a tile that is one vector wide: with it and a factor, they fill 16 registers.
-const NARROW: usize = 12;
 
 /// A matrix product with some columns of the right factor in `right`, whose rows have length `width`, from
 /// column `first` on.
