@@ -1,9 +1,8 @@
 //! Inlining. Reverse mode stores all residuals of a callee for each iteration of the loop around a call, while an
-//! inlined body stores only what the loop cannot recompute. Code grows by a bounded number of statements for each
-//! function, so its size stays linear.
+//! inlined body stores only what the loop cannot recompute. Larger functions are inlined if they have a single call site,
+//! such as the step of a loop. Code grows by a bounded number of statements for each function, so its size stays linear.
 //!
-//! [`finally`] runs before a function is lowered. It also inlines larger functions that have a single call site:
-//! their arguments and results are often small arrays of known lengths.
+//! [`finally`] runs before a function is lowered.
 //!
 //! Not inlined: checkpoints, calls with a custom derivative rule (except by [`for_device`], after differentiation),
 //! calls with linear operands, and recursive functions.
@@ -17,27 +16,25 @@ use std::collections::HashMap;
 
 /// Inlines small functions, and larger ones with a single call site. Returns whether there were any.
 pub fn inline(p: &Program, f: &mut Function) -> bool {
-    let mut calls = HashMap::new();
-    count(&f.body, &mut calls);
-    !calls.is_empty() && within(p, f, GROWTH, calls, false)
+    within(p, f, GROWTH, false)
 }
 
-/// Inlines small functions and functions with a single call site, in a function that will not be differentiated any
-/// more. Returns whether there were any.
+/// The same in a function that will not be differentiated any more, which may grow further.
 pub fn finally(p: &Program, f: &mut Function) -> bool {
-    let mut calls = HashMap::new();
-    count(&f.body, &mut calls);
-    !calls.is_empty() && within(p, f, LAST_GROWTH, calls, false)
+    within(p, f, LAST_GROWTH, false)
 }
 
 /// Like [`finally`], and also inlines functions that have custom derivative rules. Returns whether there were any.
 pub fn for_device(p: &Program, f: &mut Function) -> bool {
-    let mut calls = HashMap::new();
-    count(&f.body, &mut calls);
-    !calls.is_empty() && within(p, f, LAST_GROWTH, calls, true)
+    within(p, f, LAST_GROWTH, true)
 }
 
-fn within(p: &Program, f: &mut Function, growth: usize, calls: HashMap<FnId, usize>, with_rules: bool) -> bool {
+fn within(p: &Program, f: &mut Function, growth: usize, with_rules: bool) -> bool {
+    let mut calls = HashMap::new();
+    count(&f.body, &mut calls);
+    if calls.is_empty() {
+        return false;
+    }
     let mut body = std::mem::take(&mut f.body);
     let mut i = Inliner { p, f, left: growth, calls, with_rules, within: Vec::new(), names: HashMap::new() };
     i.block(&mut body);
@@ -63,7 +60,7 @@ struct Inliner<'a> {
     p: &'a Program,
     f: &'a mut Function,
     left: usize,
-    /// The number of call sites of each function; empty if only small functions are inlined.
+    /// The number of call sites of each function.
     calls: HashMap<FnId, usize>,
     /// Whether functions with custom derivative rules are inlined too.
     with_rules: bool,
@@ -137,9 +134,7 @@ impl Inliner<'_> {
         let at = self.f.vars.len() as u32;
         self.f.vars.extend(callee.vars.iter().cloned());
         let mut body = callee.body.clone();
-        if !self.calls.is_empty() {
-            count(&body, &mut self.calls);
-        }
+        count(&body, &mut self.calls);
         let names: HashMap<Var, Var> = body.params.drain(..).zip(args.iter().copied()).collect();
         renumber(&mut body, &|v| *names.get(&v).unwrap_or(&Var(v.0 + at)));
         Some((*id, body))

@@ -35,7 +35,7 @@ pub(super) fn fuse_one(f: &mut Function, block: &mut Block, target: For) -> bool
             block.stmts.remove(p);
             return true;
         }
-        if let Some(made) = (target == For::Native).then(|| recurrence(f, &block.stmts[c])).flatten() {
+        if let Some(made) = (target == For::Native).then(|| without_producer(f, &block.stmts[c])).flatten() {
             block.stmts.splice(c..=c, made);
             return true;
         }
@@ -45,7 +45,7 @@ pub(super) fn fuse_one(f: &mut Function, block: &mut Block, target: For) -> bool
 
 /// A reduction or scan of numbers as a loop that carries them, with the statement for its trip count. `None` for scans that
 /// the runtime has a loop for: those by one operation.
-fn recurrence(f: &mut Function, stmt: &Stmt) -> Option<[Stmt; 2]> {
+fn without_producer(f: &mut Function, stmt: &Stmt) -> Option<[Stmt; 2]> {
     let Op::Soac(soac) = &stmt.op else { return None };
     let numbers = soac.neutral.iter().all(|v| f.ty(*v).is_flat());
     if !numbers || soac.kind == SoacKind::Scan && matches!(&soac.op.stmts[..], [s] if matches!(s.op, Op::Bin(..))) {
