@@ -290,8 +290,9 @@ mod kept {
         unsafe { libc::munmap(block as *mut libc::c_void, size) };
     }
 
-    /// The bytes of a line of the cache, and the number of lines in a page.
+    /// The bytes of a line of the cache.
     const LINE: usize = 64;
+    /// The number of lines in a page.
     const LINES: usize = 64;
     /// The bytes before a block: the address from the system stands right before it.
     const PAD: usize = LINE * (LINES + 1);

@@ -244,30 +244,25 @@ impl Emit<'_, '_, '_> {
 
     /// Stores an element after `len` others in an output buffer.
     pub(super) fn append(&mut self, buffer: Value, len: Value, kind: WordKind, value: Value) {
-        let (cold, write) = (self.cold(), self.fresh());
-        let room = self.b.ins().load(types::I64, TRUSTED, buffer, handle::offset::OWNED);
-        let ok = self.b.ins().icmp(IntCC::UnsignedLessThan, len, room);
-        self.b.ins().brif(ok, write, &[], cold, &[]);
-        self.b.switch_to_block(cold);
-        let site = self.site();
-        let site = self.int(i64::from(site));
-        self.fallible(shims::grow_buffer as *const u8, &[self.frame.ctx, buffer, len, site]);
-        self.goto(write, &[]);
-        self.b.switch_to_block(write);
-        let data = self.b.ins().load(types::I64, TRUSTED, buffer, handle::offset::DATA);
+        let data = self.with_room(buffer, (IntCC::SignedGreaterThan, len), shims::grow_buffer as *const u8);
         self.store_at(data, len, kind, value);
     }
 
     /// Ensures room for `count` elements in an empty output buffer. Returns the address of the first.
     pub(super) fn reserve(&mut self, buffer: Value, count: Value) -> Value {
+        self.with_room(buffer, (IntCC::SignedGreaterThanOrEqual, count), shims::reserve_buffer as *const u8)
+    }
+
+    /// The address of a buffer whose capacity compares so with a number; otherwise the runtime enlarges it first.
+    fn with_room(&mut self, buffer: Value, (enough, n): (IntCC, Value), enlarge: *const u8) -> Value {
         let (cold, done) = (self.cold(), self.fresh());
         let room = self.b.ins().load(types::I64, TRUSTED, buffer, handle::offset::OWNED);
-        let ok = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, count, room);
+        let ok = self.b.ins().icmp(enough, room, n);
         self.b.ins().brif(ok, done, &[], cold, &[]);
         self.b.switch_to_block(cold);
         let site = self.site();
         let site = self.int(i64::from(site));
-        self.fallible(shims::reserve_buffer as *const u8, &[self.frame.ctx, buffer, count, site]);
+        self.fallible(enlarge, &[self.frame.ctx, buffer, n, site]);
         self.goto(done, &[]);
         self.b.switch_to_block(done);
         self.b.ins().load(types::I64, TRUSTED, buffer, handle::offset::DATA)
