@@ -22,7 +22,7 @@ pub(crate) struct KnownZeros {
 }
 
 /// A diagonal matrix times a number. Off the diagonal stands the product of 0 and the number: -0 for a negative number,
-/// and no number for an infinite one.
+/// and NaN for an infinite one.
 #[derive(Clone, Copy)]
 struct DiagonalMatrix {
     diagonal: Var,
@@ -148,7 +148,7 @@ impl Spec<'_> {
         self.b.open();
         let product = self.b.bin(Bin::Mul, a, b);
         let some: Block = self.b.close(vec![product], Vec::new());
-        // Zero times an infinity is no number.
+        // 0 · inf is NaN.
         self.b.open();
         let zero = self.zero_of(&ty);
         let (below, beside) = (self.b.bin(Bin::Mul, a, zero), self.b.bin(Bin::Mul, zero, b));
