@@ -38,7 +38,7 @@ mod state;
 
 pub use crate::value::plan::{Plan, SPELLINGS};
 pub use crate::value::report_tables as table;
-use attempt::{answer, attempt, entered, with};
+use attempt::{answer, attempt, entered, entered_for_gradient, with};
 pub(crate) use attempt::{compiled, name_of, no_plans_error, wanted};
 pub use cost::rules_of;
 pub(crate) use derivative_stats::CompileClock;
@@ -89,12 +89,9 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<(Value, LinearM
 }
 
 fn readied(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<PreparedGradient, NotCompiled>> {
-    let (e, leaves) = or_not_compiled!(entered(m, f, std::slice::from_ref(x)));
+    let (e, leaves) = or_not_compiled!(entered_for_gradient(m, f, x));
     let plan = m.compiled_ad.plan_of(f);
     let how = or_not_compiled!(resolve_plan::resolve(m, &e, &leaves, &plan)?);
-    // Plans and their tables refer to the general function.
-    let planned = m.compiled_ad.plans.given.is_some() || plan != Plan::StoreAll;
-    let e = if planned { e } else { m.compiled_ad.with_rows_of_size(&e, &leaves) };
     let lined = or_not_compiled!(with(m, |compiled_ad, _| compiled_ad.lined(e, &how)));
     Ok(Ok(PreparedGradient { lined, leaves, plan, how }))
 }

@@ -90,6 +90,17 @@ pub(super) fn entered(
     })
 }
 
+/// The same for reverse mode: the function is specialised to the extents of small rows, too. Plans and tables of residuals
+/// refer to this function, so that every plan gives the same bits.
+pub(super) fn entered_for_gradient(
+    m: &mut Machine,
+    f: &Value,
+    x: &Value,
+) -> Result<(Rc<Specialized>, Vec<Value>), NotCompiled> {
+    let (e, leaves) = entered(m, f, std::slice::from_ref(x))?;
+    Ok((m.compiled_ad.with_rows_of_size(&e, &leaves), leaves))
+}
+
 /// The end of an attempt. `None` means that taped AD must be used; interrupts are passed on.
 pub(super) fn answer<T>(machine: &mut Machine, func: &Value, out: Res<Result<T, NotCompiled>>) -> Res<Option<T>> {
     let why = match out {

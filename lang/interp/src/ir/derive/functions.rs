@@ -141,7 +141,7 @@ impl CompiledAd {
             self.ad.given_zeros(adl_opt::shapes::receivers(&self.program, entry.func));
             let datas = Rc::new(DataTypes::new(&entry.datas));
             self.host_calls.extend(entry.host_calls.drain().map(|(key, call)| (key, (call, datas.clone()))));
-            Rc::new(Specialized { origin: entry.func, entry, datas })
+            Rc::new(Specialized { entry, datas })
         });
         let mut keep = std::mem::take(&mut values.keep);
         keep.extend(world::code_of(func));
@@ -245,7 +245,7 @@ impl CompiledAd {
             return;
         };
         let made = MemoryMeasurement {
-            func: l.specialized.origin,
+            func: l.specialized.entry.func,
             bytes: self.bytes_of(&boxes, &l.kept, residuals),
             how,
             sizes,

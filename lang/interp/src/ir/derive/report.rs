@@ -4,7 +4,7 @@ use super::ResolvedPlan;
 use super::cost;
 use super::measure::{self, Measured};
 use super::resolve_plan::{self, ProfiledFunction};
-use super::{NotCompiled, Specialized, entered, not};
+use super::{NotCompiled, Specialized, entered_for_gradient, not};
 use crate::error::Res;
 use crate::ops::data_text;
 use crate::value::plan::Plan;
@@ -59,19 +59,18 @@ pub(crate) fn residuals(m: &mut Machine, f: &Value, x: &Value, plan: Value) -> R
 /// order of increasing memory; empty if the function has no plans.
 pub fn steps(m: &mut Machine, f: &Value, x: &Value) -> Res<Vec<resolve_plan::PlanCost>> {
     let found = super::attempt(m, |m| {
-        let (e, leaves) = or_not_compiled!(entered(m, f, std::slice::from_ref(x)));
+        let (e, leaves) = or_not_compiled!(entered_for_gradient(m, f, x));
         resolve_plan::steps(m, &e, &leaves)
     })?;
     Ok(found.unwrap_or_default())
 }
 
 fn reported(machine: &mut Machine, func: &Value, x: &Value, plan: Value) -> Outcome<Report> {
-    let args = std::slice::from_ref(x);
     if machine.ad.depth() > 0 {
         return Ok(Err(not("a derivative around it")));
     }
     let named = Plan::of(&plan)?;
-    let (e, leaves) = or_not_compiled!(entered(machine, func, args));
+    let (e, leaves) = or_not_compiled!(entered_for_gradient(machine, func, x));
     let flat = or_not_compiled!(resolve_plan::study(machine, &e, &leaves, Segments::None)?);
     let resolved = or_not_compiled!(resolve_plan::resolve(machine, &e, &leaves, &named)?);
     let measured = machine.compiled_ad.measured(e.entry.func, &resolved, &resolve_plan::sizes(&leaves));

@@ -3,7 +3,7 @@
 //! elements keeps them in registers ([`mod@adl_opt::scalar_replacement`]).
 //!
 //! A specialised function begins with assertions of the assumed extents, and is only called with arguments for
-//! which they hold. Reports and plans refer to the general function.
+//! which they hold. Reverse mode, its plans and their tables use the one for small rows ([`super::attempt::entered_for_gradient`]).
 
 use super::{CompiledAd, Specialized};
 use crate::ir::shape_specialise::{self, ShapeFact};
@@ -62,7 +62,7 @@ impl CompiledAd {
         self.program.set(func, made);
         let mut entry = specialized.entry.clone();
         entry.func = func;
-        Some(Rc::new(Specialized { entry, datas: specialized.datas.clone(), origin: specialized.origin }))
+        Some(Rc::new(Specialized { entry, datas: specialized.datas.clone() }))
     }
 }
 

@@ -196,8 +196,6 @@ pub(super) struct CacheEntry {
 pub(crate) struct Specialized {
     pub entry: Entry,
     pub datas: Rc<DataTypes>,
-    /// The same function before shape specialisation.
-    pub(super) origin: FnId,
 }
 
 /// The halves of a gradient as one function, built on demand; `None` if that is not possible.
