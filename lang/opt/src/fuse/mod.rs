@@ -5,6 +5,7 @@
 //! - `soac`: a map's result is reduced, scanned, or combined by keys: map–reduce, map–scan, map–histogram.
 //! - `horizontal`: two maps over the same arrays; in native code, two loops that carry numbers. `carried` simplifies those.
 //! - `elementwise`: arithmetic on the arrays that maps make (in native code only). `subarrays`: slices of rows as maps.
+//! - `accumulations`: loops that add what one map makes to arrays (in native code only).
 //! - `sums`: a map's results are summed (on a device, and before differentiation). `branches`: two branches on one
 //!   condition (on a device only).
 //!
@@ -13,6 +14,7 @@
 //! same way. Fusion may change which of two errors is raised first. The runtime therefore answers any error by
 //! evaluating the call again in the interpreter, which finds the first one.
 
+mod accumulations;
 mod branches;
 mod carried;
 mod elementwise;
@@ -44,8 +46,12 @@ pub enum For {
 
 /// Fuses loops until no rule applies. Returns whether the function changed.
 pub fn fuse(f: &mut Function, target: For) -> bool {
+    let mut literals = accumulations::Literals::default();
+    if target == For::Native {
+        literals.add(&f.body);
+    }
     let mut body = std::mem::take(&mut f.body);
-    let changed = block(f, &mut body, target);
+    let changed = block(f, &mut body, target, &literals);
     f.body = body;
     changed
 }
@@ -59,7 +65,7 @@ pub fn sums(f: &mut Function) -> bool {
     changed
 }
 
-fn block(func: &mut Function, body: &mut Block, target: For) -> bool {
+fn block(func: &mut Function, body: &mut Block, target: For, literals: &accumulations::Literals) -> bool {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut changed = false;
         for s in &mut body.stmts {
@@ -70,13 +76,14 @@ fn block(func: &mut Function, body: &mut Block, target: For) -> bool {
             } else {
                 target
             };
-            s.op.blocks_mut().into_iter().for_each(|part| changed |= block(func, part, within));
+            s.op.blocks_mut().into_iter().for_each(|part| changed |= block(func, part, within, literals));
         }
         let operators = |f: &mut Function, b: &mut Block| {
             if target == For::Device { sums::of_threads(f, b) } else { soac::fuse_one(f, b, target) }
         };
         let branches = |b: &mut Block| target == For::Device && branches::fuse_one(b);
-        while vertical::fuse_one(func, body, target)
+        while target == For::Native && accumulations::fuse_one(func, body, literals)
+            || vertical::fuse_one(func, body, target)
             || operators(func, body)
             || horizontal::fuse_one(func, body, target)
             || branches(body)
