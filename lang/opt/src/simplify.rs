@@ -29,7 +29,7 @@ pub fn simplify(func: &mut Function) {
 }
 
 struct Simplifier<'a> {
-    f: &'a Function,
+    f: &'a mut Function,
     params: HashSet<Var>,
     /// Replacements of variables.
     names: HashMap<Var, Var>,
@@ -90,8 +90,32 @@ impl Simplifier<'_> {
             {
                 self.names.insert(*trip, n);
             }
+            if let Some(number) = self.of_copies(&mut stmt) {
+                out.extend(self.stmt(number));
+                stmt.op.map_operands(&mut |v| self.name(v));
+            }
             out.extend(self.stmt(stmt));
         }
+    }
+
+    /// Arithmetic on vectors all elements of which are equal becomes a vector of copies of one number, which the
+    /// returned statement computes.
+    fn of_copies(&mut self, stmt: &mut Stmt) -> Option<Stmt> {
+        let copied = |v: Var| match self.defs.get(&v) {
+            Some(Op::Replicate { n, a }) if *self.f.ty(*a) == Ty::F64 => Some((*n, *a)),
+            _ => None,
+        };
+        let (n, op) = match stmt.op {
+            Op::Un(op, a) => copied(a).map(|(n, x)| (n, Op::Un(op, x)))?,
+            Op::Bin(op, a, b) => {
+                let ((n, x), (m, y)) = (copied(a)?, copied(b)?);
+                (n == m).then_some((n, Op::Bin(op, x, y)))?
+            }
+            _ => return None,
+        };
+        let number = self.f.fresh(Ty::F64, false);
+        stmt.op = Op::Replicate { n, a: number };
+        Some(Stmt { op, outs: vec![number], lin_outs: Vec::new(), span: stmt.span })
     }
 
     /// The arm of a branch on a known condition, or the only iteration of a loop with trip count 1.

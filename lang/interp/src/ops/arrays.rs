@@ -199,7 +199,11 @@ fn replicate(machine: &mut dyn Upcalls, count: usize, x: Value) -> Res<Value> {
     let one = Shape::from_slice(&[count]);
     Ok(match x {
         Value::Float(x) => {
-            array::make(one, Buf::F64(made(InterruptFlag(machine.interrupt()), count, |_, out| out.fill(x))?))
+            let copies = match parallel::alone(count) {
+                true => array::filled(x, count)?,
+                false => made(InterruptFlag(machine.interrupt()), count, |_, out| out.fill(x))?,
+            };
+            array::make(one, Buf::F64(copies))
         }
         Value::F32(x) => array::make(one, Buf::F32(array::filled(x, count)?)),
         Value::Int(x) => array::make(one, Buf::I64(array::filled(x, count)?)),
