@@ -250,6 +250,8 @@ pub(crate) mod ir_native {
 pub(crate) mod ir_shape_specialise {
     /// Maximum extent of a vector or row, or number of rows, that counts as small.
     pub const SMALL: usize = 4;
+    /// Maximum number of elements of each of several matrices (or arrays of more axes) that counts as small.
+    pub const MATRIX: usize = 32;
     /// The weight of a statement inside a loop.
     pub const ITERATIONS: usize = 64;
 }

@@ -140,7 +140,7 @@ pub(crate) mod pointwise {
 /// Limits of `scalar_replacement`.
 pub(crate) mod scalar_replacement {
     /// Largest number of elements of a small array.
-    pub const MOST: usize = 16;
+    pub const MOST: usize = 32;
     /// Largest number of elements of a small array on a device, which has no other implementation of operators on matrices.
     pub const MOST_ON_DEVICE: usize = 25;
     /// Number of statements that a function may gain: the gradient of a Kalman filter with 4 states takes some 3,000.

@@ -6,7 +6,7 @@
 //! which they hold.
 
 use super::lowered_ir::LoweredIr;
-use crate::limits::ir_shape_specialise::{ITERATIONS, SMALL};
+use crate::limits::ir_shape_specialise::{ITERATIONS, MATRIX, SMALL};
 use crate::value::{Kind, Value};
 use adl_ir::{Added, Block, Cmp, Function, Lit, Op, Stmt, Trip, Ty, Var};
 use std::collections::HashSet;
@@ -42,22 +42,19 @@ pub(super) fn extents(leaves: &[&Value]) -> Vec<ShapeFact> {
     let mut out = Vec::new();
     for (k, v) in leaves.iter().enumerate() {
         let Value::Array(a) = v else { continue };
-        let is_small = |axis: usize| (1..=SMALL).contains(&a.shape[axis]);
+        let Some((first, rows)) = a.shape.split_first().filter(|_| a.kind() == Kind::F64 && !a.shape.contains(&0))
+        else {
+            continue;
+        };
         let mut say = |axis: usize| out.push(ShapeFact::Extent(k, axis as u32, a.shape[axis]));
-        match a.shape.len() {
-            1..=3 if a.kind() != Kind::F64 => {}
-            1 if is_small(0) => say(0),
-            2 if is_small(1) => {
-                say(1);
-                if is_small(0) {
-                    say(0);
-                }
-            }
-            3 if is_small(1) && is_small(2) => {
-                say(1);
-                say(2);
-            }
-            _ => {}
+        let row: usize = rows.iter().product();
+        let most = if rows.len() > 1 { MATRIX } else { SMALL };
+        let all = if rows.is_empty() { SMALL } else { MATRIX };
+        if row <= most || first * row <= all {
+            (1..a.shape.len()).for_each(&mut say);
+        }
+        if first * row <= all {
+            say(0);
         }
     }
     out
