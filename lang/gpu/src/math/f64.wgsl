@@ -188,15 +188,6 @@ fn d_exp2(x: vec2<f64>) -> f64 {
   return (s.x + (q + (s.x + q) * x.y)) * d_power(half) * d_power(d.k - half);
 }
 
-// exp x - 1 as a double-double number, for x from -50 to 40.
-fn d_below_one(x: f64) -> vec2<f64> {
-  let d = d_reduced(x);
-  let s = d_power(d.k - 1024lu);
-  let one = d_two_sum(s, -1.0lf);
-  let a = d_two_sum(one.x, s * d.r);
-  return d_fast_sum(a.x, a.y + (one.y + s * d.q));
-}
-
 // At most 2 ulps. exp x - 1.
 fn d_expm1(x: f64) -> f64 {
   if d_is_nan(x) || x == 0.0lf {
@@ -205,16 +196,11 @@ fn d_expm1(x: f64) -> f64 {
   if x > 40.0lf {
     return d_exp(x);
   }
-  return d_below_one(select(x, -50.0lf, x < -50.0lf)).x;
-}
-
-// (a + da) / (b + db) for b from 1 to 2.
-fn d_quotient(a: vec2<f64>, b: vec2<f64>) -> f64 {
-  let q = a.x / b.x;
-  let p = d_leading(q);
-  let c = d_leading(b.x);
-  let left = ((a.x - p * c) - (q - p) * c) - q * (b.x - c);
-  return q + (left + a.y - q * b.y) * (1.457lf - 0.5lf * b.x);
+  let d = d_reduced(select(x, -50.0lf, x < -50.0lf));
+  let s = d_power(d.k - 1024lu);
+  let one = d_two_sum(s, -1.0lf);
+  let a = d_two_sum(one.x, s * d.r);
+  return a.x + (a.y + (one.y + s * d.q));
 }
 
 // At most 3 ulps. The hyperbolic tangent.
@@ -223,10 +209,13 @@ fn d_tanh(x: f64) -> f64 {
     return x;
   }
   let b = d_abs(x);
-  let a = select(b, 22.0lf, b > 22.0lf);
-  let m = d_below_one(-2.0lf * a);
-  let d = d_fast_sum(2.0lf, m.x);
-  return d_copysign(d_quotient(-m, vec2<f64>(d.x, d.y + m.y)), x);
+  let d = d_reduced(-2.0lf * select(b, 22.0lf, b > 22.0lf));
+  let s = d_power(d.k - 1024lu);
+  let part = s * (d.r + d.q);
+  let e = s + part;
+  let less = (1.0lf - s) - part;
+  let large = e < 0.3333333333333333lf;
+  return d_copysign(select(0.0lf, 1.0lf, large) + select(less, -2.0lf * e, large) / (1.0lf + e), x);
 }
 
 // At most 3 ulps. 1 / cosh² x.
@@ -253,13 +242,8 @@ fn d_sigmoid(x: f64) -> f64 {
   let d = d_reduced(select(b, -746.0lf, b < -746.0lf));
   let half = d.k >> 1u;
   let s = d_fast_sum(1.0lf, d.r);
-  let h = d_fast_sum(s.x, s.y + d.q);
-  let p = d_power(half);
-  let q = d_power(d.k - half);
-  let e = h * p * q;
-  let all = d_fast_sum(1.0lf, e.x);
-  let top = select(vec2<f64>(1.0lf, 0.0lf), e, x < 0.0lf);
-  return d_quotient(top, vec2<f64>(all.x, all.y + e.y));
+  let e = (s.x + (s.y + d.q)) * d_power(half) * d_power(d.k - half);
+  return select(1.0lf, e, x < 0.0lf) / (1.0lf + e);
 }
 
 // (log ((1 + s) / (1 - s)) - 2 s) / s³, in s².
