@@ -177,7 +177,8 @@ pub static NATIVE: &[Step] = &[All(FUSE_FOR_NATIVE)];
 pub static SMALL: &[Step] = &[Then(&[&SCALARS_WRITTEN], &[All(CLEANUP), All(FUSE_FOR_NATIVE)])];
 
 /// When a function is compiled, after [`SMALL`]: loops over small arrays are not split.
-pub static COMPILED: &[Step] = &[Then(&[&SPLIT, &UPDATED_ZEROS], CLEANUP)];
+/// Zeros that are updated come last: equal ones would become one array, which each update but the last would copy.
+pub static COMPILED: &[Step] = &[Then(&[&SPLIT], CLEANUP), Run(&UPDATED_ZEROS)];
 
 static FUSE_FOR_DEVICE: &[Step] = &[
     Then(&[&SCALARS_DEVICE], CLEANUP),

@@ -1,8 +1,11 @@
-//! Vectors that are zero but for an element or a slice, in native code: updates in place of zeros that are materialised.
+//! Arrays that are zero but for an element, a row or a slice, in native code: updates in place of zeros that are
+//! materialised.
 //!
 //! ```text
 //! z = zero []f64;  … y = index_add z [i] v shape s
 //! ⟼  n = index s [0];  a = replicate n 0.0;  y = index_add a [i] v
+//! z = zero [][]f64;  … y = index_add z [i] v shape s
+//! ⟼  a = zero [][]f64;  y = index_add a [i] v shape s
 //! ```
 //!
 //! Native code has a store for an update in place, and calls the runtime for one of a symbolic zero. Used after fusion, which
@@ -39,19 +42,31 @@ fn block(f: &mut Function, b: &mut Block, zeros: &mut HashSet<Var>) -> bool {
     changed
 }
 
-/// The shape of the result, if a statement updates a vector of zeros.
+/// The shape of the result, if a statement updates an array of zeros.
 fn updated(f: &Function, s: &Stmt, zeros: &HashSet<Var>) -> Option<Var> {
     let (Op::IndexAdd { acc, shape, .. } | Op::SliceAdd { acc, shape, .. }) = &s.op else { return None };
-    let vector = *f.ty(*acc) == Ty::F64.array(1) && zeros.contains(acc) && s.lin_outs.is_empty();
-    shape.filter(|_| vector)
+    let floats =
+        matches!(f.ty(*acc), Ty::Array(e, _) if **e == Ty::F64) && zeros.contains(acc) && s.lin_outs.is_empty();
+    shape.filter(|_| floats)
 }
 
 fn materialise(f: &mut Function, s: &mut Stmt, shape: Var, out: &mut Vec<Stmt>) {
+    let (Op::IndexAdd { acc, .. } | Op::SliceAdd { acc, .. }) = &s.op else { return };
+    let ty = f.ty(*acc).clone();
     let mut added = Added::new(f, s.span);
+    if ty.rank() > 1 {
+        // What is added may be a symbolic zero, and then the result is. An array of its own is updated in place.
+        let own = added.push(Op::Zero(ty.clone()), ty);
+        out.append(&mut added.stmts);
+        if let Op::IndexAdd { acc, .. } | Op::SliceAdd { acc, .. } = &mut s.op {
+            *acc = own;
+        }
+        return;
+    }
+    let zero = added.push(Op::Lit(Lit::F64(0.0)), Ty::F64);
     let first = added.int(0);
     let n = added.push(Op::Index { a: shape, at: vec![first], shape: None }, Ty::I64);
-    let zero = added.push(Op::Lit(Lit::F64(0.0)), Ty::F64);
-    let zeros = added.push(Op::Replicate { n, a: zero }, Ty::F64.array(1));
+    let zeros = added.push(Op::Replicate { n, a: zero }, ty);
     out.append(&mut added.stmts);
     if let Op::IndexAdd { acc, shape, .. } | Op::SliceAdd { acc, shape, .. } = &mut s.op {
         (*acc, *shape) = (zeros, None);

@@ -56,7 +56,7 @@ struct Search<'a, 'e, 'a1, 'j, 'f> {
     e: &'e Emit<'a1, 'j, 'f>,
     sc: &'a Scope<'a>,
     g: Group,
-    classes: ShapeClasses,
+    classes: ShapeClasses<'a>,
     /// The class of the first member.
     class: Option<Var>,
     /// Results of members, except updated arrays.
@@ -72,7 +72,7 @@ impl Emit<'_, '_, '_> {
     pub(super) fn find_group(&self, block: &Block, at: u32, sc: &Scope) -> Option<Group> {
         let stmts = &block.stmts[at as usize..];
         let (first, rank) = member(self.f, &stmts[0])?;
-        let classes = ShapeClasses::of(self.f, stmts);
+        let classes = ShapeClasses::of(self.f, stmts, &self.held.collected.symbolic_zero);
         let class = classes.class(&first, &stmts[0]);
         let group = Group {
             members: Vec::new(),
@@ -185,6 +185,8 @@ impl Search<'_, '_, '_, '_, '_> {
             | Op::Index { .. } => stmt.outs.iter().chain(&stmt.lin_outs).all(scalar),
             // A part of an array that no member of the group reads.
             Op::Slice { .. } => true,
+            // An array to whose parts members add.
+            Op::Broadcast { a, .. } => scalar(a),
             _ => false,
         };
         let mut free = simple;

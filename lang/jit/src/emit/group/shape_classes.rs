@@ -4,29 +4,44 @@
 use super::{Member, member};
 use crate::limits::emit_group_plan::WINDOW;
 use adl_ir::{Function, Stmt, Var};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Arrays with the array that represents their class.
-#[derive(Default)]
-pub(super) struct ShapeClasses(HashMap<Var, Var>);
+pub(super) struct ShapeClasses<'a> {
+    classes: HashMap<Var, Var>,
+    /// A row of each array, by the number of its indices.
+    rows: HashMap<(Var, usize), Var>,
+    /// Arrays that are symbolic zeros, of any shape.
+    zeros: &'a HashSet<Var>,
+}
 
-impl ShapeClasses {
+impl<'a> ShapeClasses<'a> {
     /// The classes of the arrays of which the first statements consist.
-    pub fn of(f: &Function, stmts: &[Stmt]) -> ShapeClasses {
-        let mut classes = ShapeClasses::default();
-        let mut rows: HashMap<(Var, usize), Var> = HashMap::new();
+    pub fn of(f: &Function, stmts: &[Stmt], zeros: &'a HashSet<Var>) -> ShapeClasses<'a> {
+        let mut classes = ShapeClasses { classes: HashMap::new(), rows: HashMap::new(), zeros };
         for s in stmts.iter().take(WINDOW) {
             let Some((m, _)) = member(f, s) else { continue };
             let Some(of) = classes.array(&m, s) else { continue };
-            for v in m.elements().into_iter().filter(|v| f.ty(*v).rank() > 0) {
+            let sized = |v: &Var| f.ty(*v).rank() > 0 && !zeros.contains(v);
+            for v in m.elements().into_iter().filter(sized) {
                 classes.unite(of, v);
             }
-            if let Member::Row { a, at } = &m {
-                let first = *rows.entry((*a, at.len())).or_insert(of);
-                classes.unite(first, of);
+            match &m {
+                Member::Row { a, at } => classes.row((*a, at.len()), of),
+                Member::ToRow { acc, at, .. } => {
+                    classes.row((*acc, at.len()), of);
+                    s.outs.iter().for_each(|out| classes.row((*out, at.len()), of));
+                }
+                _ => {}
             }
         }
         classes
+    }
+
+    /// Records a row of an array.
+    fn row(&mut self, key: (Var, usize), row: Var) {
+        let first = *self.rows.entry(key).or_insert(row);
+        self.unite(first, row);
     }
 
     /// The class of a member.
@@ -34,9 +49,12 @@ impl ShapeClasses {
         self.array(m, s).map(|v| self.first(v))
     }
 
-    /// An array of the shape over which a member iterates.
+    /// An array of the shape over which a member iterates, if one is known.
     fn array(&self, m: &Member, s: &Stmt) -> Option<Var> {
         match m {
+            Member::ToRow { acc, at, v, add: false } if self.zeros.contains(v) => {
+                self.rows.get(&(*acc, at.len())).copied()
+            }
             Member::ToRow { v, .. } | Member::ToSlice { v, .. } | Member::Total { a: v, .. } => Some(*v),
             Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::Row { .. } | Member::Slice { .. } => {
                 s.outs.iter().chain(&s.lin_outs).next().copied()
@@ -45,7 +63,7 @@ impl ShapeClasses {
     }
 
     fn first(&self, mut v: Var) -> Var {
-        while let Some(of) = self.0.get(&v) {
+        while let Some(of) = self.classes.get(&v) {
             v = *of;
         }
         v
@@ -54,7 +72,7 @@ impl ShapeClasses {
     fn unite(&mut self, a: Var, b: Var) {
         let (a, b) = (self.first(a), self.first(b));
         if a != b {
-            self.0.insert(a, b);
+            self.classes.insert(a, b);
         }
     }
 }
