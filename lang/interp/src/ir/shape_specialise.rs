@@ -48,12 +48,12 @@ pub(super) fn extents(leaves: &[&Value]) -> Vec<ShapeFact> {
         };
         let mut say = |axis: usize| out.push(ShapeFact::Extent(k, axis as u32, a.shape[axis]));
         let row: usize = rows.iter().product();
-        let most = if rows.len() > 1 { MATRIX } else { SMALL };
-        let all = if rows.is_empty() { SMALL } else { MATRIX };
-        if row <= most || first * row <= all {
+        let largest_row = if rows.len() > 1 { MATRIX } else { SMALL };
+        let largest = if rows.is_empty() { SMALL } else { MATRIX };
+        if row <= largest_row || first * row <= largest {
             (1..a.shape.len()).for_each(&mut say);
         }
-        if first * row <= all {
+        if first * row <= largest {
             say(0);
         }
     }

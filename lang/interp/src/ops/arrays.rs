@@ -199,9 +199,11 @@ fn replicate(machine: &mut dyn Upcalls, count: usize, x: Value) -> Res<Value> {
     let one = Shape::from_slice(&[count]);
     Ok(match x {
         Value::Float(x) => {
-            let copies = match parallel::alone(count) {
-                true => array::filled(x, count)?,
-                false => made(InterruptFlag(machine.interrupt()), count, |_, out| out.fill(x))?,
+            // One thread needs no block in between, from which threads append.
+            let copies = if parallel::alone(count) {
+                array::filled(x, count)?
+            } else {
+                made(InterruptFlag(machine.interrupt()), count, |_, out| out.fill(x))?
             };
             array::make(one, Buf::F64(copies))
         }

@@ -44,7 +44,6 @@ impl Emit<'_, '_, '_> {
             }
             Op::Slice { a, .. } if numbers(a) => FastOp::Slice,
             Op::Replicate { a, .. } if number(a) => FastOp::Fill,
-            Op::Broadcast { a, .. } if number(a) => FastOp::Spread,
             Op::Shape(a) if numbers(a) => FastOp::Shape,
             Op::IndexAdd { acc, at, v, .. } if at.len() == 1 && array(acc) && array(v) => FastOp::AddRow,
             Op::IndexSet { acc, at, v, .. } if at.len() == 1 && array(acc) && array(v) => FastOp::SetRow,

@@ -9,7 +9,7 @@
 //! Each element gets its terms in the same order: two loops that add to the same array do so at indices one of which is
 //! a different literal.
 
-use super::parts::{carry_both, definitions, may_move, prepend, readers, reads, rename, rename_op, result};
+use super::parts::{carry_both, definitions, may_move, one_trip_count, prepend, readers, reads, rename, result};
 use super::{as_map, has_no_linear, simple};
 use adl_ir::{Block, Function, Lit, Loop, Op, Stmt, Trip, Var};
 use std::collections::HashMap;
@@ -136,9 +136,5 @@ fn fuse(block: &mut Block, p: usize, c: usize) {
         rename(&mut l.body, &names);
     }
     stmt.outs.extend(trip);
-    if let (Some(old), Some(new)) = (first.outs.last(), trip) {
-        let names = HashMap::from([(*old, new)]);
-        block.stmts[consumer + 1..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
-        block.results.iter_mut().filter(|v| **v == *old).for_each(|v| *v = new);
-    }
+    one_trip_count(block, consumer, first.outs.last(), trip);
 }

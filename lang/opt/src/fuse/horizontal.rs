@@ -2,7 +2,7 @@
 //! element once. In native code, so do two loops that carry numbers.
 
 use super::carried::as_recurrence;
-use super::parts::{carry_both, may_move, prepend, reads, rename_op, result};
+use super::parts::{carry_both, may_move, one_trip_count, prepend, reads, result};
 use super::{For, as_map, may_fuse};
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Var};
 use std::collections::HashMap;
@@ -72,11 +72,7 @@ fn fuse(block: &mut Block, p: usize, c: usize) {
     s.outs.extend(&first.outs[added..added + map.outs.len()]);
     s.outs.splice(own..own, first.outs[..added].iter().copied());
     s.outs.extend(trip);
-    if let (Some(old), Some(new)) = (first.outs.last(), trip) {
-        let names = HashMap::from([(*old, new)]);
-        block.stmts[consumer + 1..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
-        block.results.iter_mut().filter(|v| **v == *old).for_each(|v| *v = new);
-    }
+    one_trip_count(block, consumer, first.outs.last(), trip);
 }
 
 fn join(map: &Loop, l: &mut Loop, index: Var) {

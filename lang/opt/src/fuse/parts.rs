@@ -146,3 +146,11 @@ pub(super) fn result(map: &Loop, k: usize, index: Var) -> Var {
     let v = map.body.results[k];
     if map.body.params.first() == Some(&v) { index } else { v }
 }
+
+/// Replaces the trip count of a loop that was fused into the one at `at` by the trip count of that one, which is equal.
+pub(super) fn one_trip_count(block: &mut Block, at: usize, old: Option<&Var>, new: Option<Var>) {
+    let (Some(old), Some(new)) = (old, new) else { return };
+    let names = HashMap::from([(*old, new)]);
+    block.stmts[at + 1..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
+    block.results.iter_mut().filter(|v| **v == *old).for_each(|v| *v = new);
+}

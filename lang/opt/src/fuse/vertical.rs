@@ -13,7 +13,7 @@
 
 use super::carried::as_recurrence;
 use super::parts::{
-    carry_both, definitions, may_move, moved_adjacent, prepend, reads, reads_of, rename, rename_op, result,
+    carry_both, definitions, may_move, moved_adjacent, one_trip_count, prepend, reads, reads_of, rename, result,
 };
 use super::{For, as_boxing_map, has_no_linear, may_fuse, straight};
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Var};
@@ -154,12 +154,7 @@ fn fuse(block: &mut Block, producer: usize, consumer: usize) {
         stmt.outs.push(*v);
     }
     stmt.outs.extend(trip);
-    // Both loops have the same trip count.
-    if let (Some(old), Some(new)) = (first.outs.last(), trip) {
-        let names = HashMap::from([(*old, new)]);
-        block.stmts[consumer + 1..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
-        block.results.iter_mut().filter(|v| **v == *old).for_each(|v| *v = new);
-    }
+    one_trip_count(block, consumer, first.outs.last(), trip);
     block.stmts.remove(producer);
 }
 

@@ -185,8 +185,6 @@ impl Search<'_, '_, '_, '_, '_> {
             | Op::Index { .. } => stmt.outs.iter().chain(&stmt.lin_outs).all(scalar),
             // A part of an array that no member of the group reads.
             Op::Slice { .. } => true,
-            // An array to whose parts members add.
-            Op::Broadcast { a, .. } => scalar(a),
             _ => false,
         };
         let mut free = simple;
