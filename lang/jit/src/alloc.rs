@@ -108,6 +108,11 @@ pub(crate) fn fitting(size: usize, least: usize) -> usize {
     0
 }
 
+/// Whether the system limits the address space of the process.
+pub(crate) fn address_space_is_limited() -> bool {
+    kept::address_space_is_limited()
+}
+
 /// Retries a failed allocation after freeing kept blocks, then after releasing the reserve.
 #[cold]
 fn retry_alloc(size: usize, again: &dyn Fn() -> *mut u8) -> *mut u8 {
@@ -284,6 +289,13 @@ mod kept {
         if p == libc::MAP_FAILED { 0 } else { p as usize }
     }
 
+    /// Whether the address space is limited, or that cannot be asked.
+    pub fn address_space_is_limited() -> bool {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: `getrlimit` writes one `rlimit` through the pointer, which points to one.
+        unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) != 0 || limit.rlim_cur != libc::RLIM_INFINITY }
+    }
+
     /// Releases address space from `mapped`.
     pub fn unmap(block: usize, size: usize) {
         // SAFETY: `block` is null or the start of a mapping of `size` bytes from `mapped`, and nothing points into it.
@@ -398,6 +410,10 @@ mod kept {
 
     pub fn mapped(_: usize) -> usize {
         0
+    }
+
+    pub fn address_space_is_limited() -> bool {
+        true
     }
 
     pub fn unmap(_: usize, _: usize) {}

@@ -103,7 +103,7 @@ impl Floats {
     }
 
     /// The number of scalars in one element of the first axis.
-    fn row(&self) -> usize {
+    pub fn row(&self) -> usize {
         self.dims[1..self.rank].iter().product::<i64>() as usize
     }
 

@@ -56,6 +56,8 @@ mod unit;
 mod wide;
 mod word_conversion;
 
+pub use module::stack_of_entry;
+
 use adl_interp::ir::native::{Compiler, Listing, LoweredIr, Native};
 use std::cell::OnceCell;
 use std::rc::Rc;

@@ -331,6 +331,19 @@ fn headed(name: &str, listed: &str) -> String {
     format!("; {name}\n{}\n", listed.trim_end())
 }
 
+/// Bytes of stack for a unit with recursion, by the limit on the stack of interpreted code.
+fn recursion_stack(budget: usize) -> usize {
+    budget.clamp(STACK, MAX_STACK)
+}
+
+/// Bytes of stack on which units with recursion run without a stack of their own, where the caller uses at most `other`
+/// bytes. It is `other` alone where address space is scarce: a unit then takes the stack that it needs when it runs.
+#[must_use]
+pub fn stack_of_entry(budget: usize, other: usize) -> usize {
+    let whole = recursion_stack(budget) + other;
+    if crate::alloc::address_space_is_limited() || crate::alloc::fitting(whole, whole) == 0 { other } else { whole }
+}
+
 impl Native for Compiled {
     fn run(&self, machine: &mut Machine, args: Vec<Value>) -> Res<Vec<Value>> {
         machine.poll()?;
@@ -339,7 +352,10 @@ impl Native for Compiled {
             let frames = 2 * self.frames.all;
             return stacker::maybe_grow(STACK / 2 + frames, STACK + frames, || self.enter(machine, args));
         }
-        let wanted = machine.stack.budget.clamp(STACK, MAX_STACK);
+        let wanted = recursion_stack(machine.stack.budget);
+        if stacker::remaining_stack().is_some_and(|left| left >= wanted) {
+            return self.enter(machine, args);
+        }
         let size = crate::alloc::fitting(wanted, STACK);
         if size == 0 {
             return Err(memory::exhausted(crate::alloc::peak_resident_bytes()));

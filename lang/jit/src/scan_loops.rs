@@ -25,7 +25,7 @@ unsafe fn ints<'a>(h: *const Handle) -> Option<&'a [i64]> {
     }
 }
 
-/// A histogram by one of the [`SIMPLE`] operators. Consumes a reference to the destination and returns it. Returns null
+/// A histogram of numbers or rows by one of the [`SIMPLE`] operators. Consumes a reference to the destination and returns it. Returns null
 /// without any effect if this loop does not apply.
 pub(crate) unsafe fn count(
     ctx: *mut Ctx,
@@ -40,11 +40,13 @@ pub(crate) unsafe fn count(
     let ((Some(keys), Some(numbers), Some(mut target)), Some(op)) = (found, SIMPLE.get(op as usize)) else {
         return none;
     };
-    if ctx.asked() {
+    if ctx.asked() || target.dims()[1..] != numbers.dims()[1..] {
         return none;
     }
     if !target.alone {
-        let Some(copy) = ctx.pool.floats(target.dims(), ValueForm::ROW) else { return none };
+        // SAFETY: the destination is live.
+        let form = unsafe { (*dest).expect };
+        let Some(copy) = ctx.pool.floats(target.dims(), form) else { return none };
         // SAFETY: the copy is a new array of the same size. The result replaces the operand, whose reference is
         // released.
         unsafe {
@@ -57,7 +59,7 @@ pub(crate) unsafe fn count(
     // SAFETY: the destination has a single reference, so that the slices do not overlap; all arrays are live until this
     // function returns.
     let (bins, v) = unsafe { (std::slice::from_raw_parts_mut(target.data, target.len), numbers.slice()) };
-    kernels::count(*op, bins, keys, v);
+    kernels::count_rows(*op, bins, target.row(), keys, v);
     target.handle
 }
 

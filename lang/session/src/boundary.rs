@@ -91,7 +91,7 @@ impl Session {
         let kept = self.machine.keep();
         self.boundaries += 1;
         self.item = Span::NOWHERE;
-        let done = fault::catch(|| with_stack(|| run(&mut self.machine)));
+        let done = fault::catch(|| stacker::maybe_grow(STACK_LEFT, STACK, || run(&mut self.machine)));
         self.boundaries = self.boundaries.saturating_sub(1);
         done.and_then(|done| fault::aside().map_or(Ok(done), Err)).map_err(|fault| {
             let mut error = fault.error().diag;
@@ -108,7 +108,7 @@ impl Session {
     /// E0901, if there was a panic.
     pub fn guarded<T>(&mut self, entry: impl FnOnce(&mut Session) -> T) -> Result<T, Box<Diagnostic>> {
         let before = self.checkpoint();
-        let done = fault::catch(|| with_stack(|| entry(self)));
+        let done = fault::catch(|| self.with_stack(entry));
         match done.and_then(|done| fault::aside().map_or(Ok(done), Err)) {
             Ok(done) => {
                 self.keep(before);
@@ -116,6 +116,13 @@ impl Session {
             }
             Err(fault) => Err(Box::new(self.recover(before, &fault))),
         }
+    }
+
+    /// Runs an entry with enough stack, once for all its calls of native code.
+    fn with_stack<T>(&mut self, entry: impl FnOnce(&mut Session) -> T) -> T {
+        let compiles = self.machine.compiler.is_some();
+        let size = if compiles { adl_jit::stack_of_entry(self.machine.stack.budget, STACK) } else { STACK };
+        stacker::maybe_grow(size - STACK + STACK_LEFT, size, || entry(self))
     }
 
     /// The same for an entry of the user's: an interrupt ends also what parses and checks it, and the session is as it was before.
@@ -134,9 +141,4 @@ impl Session {
     pub(crate) fn record_source(&mut self, name: Symbol, text: Span) {
         self.texts.insert_mut(name, text);
     }
-}
-
-/// Runs an entry with enough stack, once for all its calls of native code.
-fn with_stack<T>(entry: impl FnOnce() -> T) -> T {
-    stacker::maybe_grow(STACK_LEFT, STACK, entry)
 }

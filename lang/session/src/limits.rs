@@ -8,7 +8,8 @@ pub(crate) mod boundary {
     /// Bytes of stack with which an entry begins. A call of native code that finds less than about half of it takes a
     /// stack of its own, which costs 10 us and the time of other threads.
     pub const STACK_LEFT: usize = 5 << 20;
-    /// Bytes of the stack of an entry that begins with less.
+    /// Bytes of the stack of an entry that begins with less, beside the stack for recursion in native code. With that,
+    /// a recursive function takes 1 us where a stack of its own takes 24 us.
     pub const STACK: usize = 16 << 20;
 }
 

@@ -118,7 +118,8 @@ impl Estimate<'_> {
                 self.sizes.reduced(x, stmt);
                 self.extent(x.arrays.first()).saturating_mul(step).saturating_add(1)
             }
-            Op::ReduceByIndex { op, keys, .. } => {
+            Op::ReduceByIndex { dest, op, keys, values, .. } => {
+                self.sizes.histogram((dest, values), op, stmt);
                 self.extent(Some(keys)).saturating_mul(self.block(op)).saturating_add(1)
             }
             Op::Call { f, .. } => self.call(*f),

@@ -225,12 +225,14 @@ pub(super) fn reduce_by_index(machine: &mut Machine, args: &mut [Value]) -> Res<
         _ => &[],
     };
     if let (Some(Prim::Bin(b)), Value::Array(d), Value::Array(v)) = (operator(op), &mut *dest, &*values)
-        && let (Buf::F64(v), 1) = (v.buf(), d.shape.len())
+        && d.shape[1..] == v.shape[1..]
+        && let width = d.shape[1..].iter().product::<usize>()
+        && let Buf::F64(v) = v.buf()
         && let Buf::F64(d) = Rc::make_mut(d).buf_mut()
     {
-        for (at, v) in at.chunks(polling::STRIDE).zip(v.chunks(polling::STRIDE)) {
+        for (at, v) in at.chunks(polling::STRIDE).zip(v.chunks((polling::STRIDE * width).max(1))) {
             machine.poll()?;
-            kernels::count(b, d, at, v);
+            kernels::count_rows(b, d, width, at, v);
         }
         return Ok(std::mem::take(dest));
     }

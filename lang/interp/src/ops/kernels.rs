@@ -184,6 +184,22 @@ pub fn count(op: Bin, bins: &mut [f64], keys: &[i64], values: &[f64]) {
     });
 }
 
+/// A histogram of rows of `width` numbers, which are combined element by element with the row of `bins` at their key.
+pub fn count_rows(op: Bin, bins: &mut [f64], width: usize, keys: &[i64], values: &[f64]) {
+    if width == 1 {
+        return count(op, bins, keys, values);
+    }
+    let most = if width == 0 { 0 } else { bins.len() / width };
+    with_instructions!(op, f => wide(|| {
+        for (k, row) in keys.iter().zip(values.chunks_exact(width.max(1))) {
+            let k = *k as usize;
+            if k < most {
+                bins[k * width..][..width].iter_mut().zip(row).for_each(|(bin, x)| *bin = f(*bin, *x));
+            }
+        }
+    }));
+}
+
 /// A histogram by `min` or `max` that also records the index of the value in each bin. On ties the bin keeps
 /// its value.
 pub fn count_places(

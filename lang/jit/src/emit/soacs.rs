@@ -209,7 +209,7 @@ impl Emit<'_, '_, '_> {
         vals[1..].to_vec()
     }
 
-    /// Histograms by a scalar operator in a run-time loop: jumps to `done` with the destination if all arrays are
+    /// Histograms by an operator on numbers or on rows in a run-time loop: jumps to `done` with the destination if all arrays are
     /// materialised.
     fn counted(&mut self, dest: &[Var], (keys, values, op): (Var, &[Var], &Block), given: &[Value], done: ir::Block) {
         if let ([d, _], [v, _]) = (dest, values) {
@@ -217,10 +217,8 @@ impl Emit<'_, '_, '_> {
         }
         let ([d], [v], [given]) = (dest, values, given) else { return };
         let given = *given;
-        let Some(op) = simple(op).filter(|_| [d, v].iter().all(|a| ValueForm::of(self.f.ty(**a)) == ValueForm::ROW))
-        else {
-            return;
-        };
+        let floats = |a: &Var| *self.f.ty(*a).scalar() == Ty::F64 && ValueForm::of(self.f.ty(*a)).is_numbers();
+        let Some(op) = simple(op).filter(|_| floats(d) && floats(v)) else { return };
         let (keys, values, op) = (self.val(keys), self.val(*v), self.int(op as i64));
         let none = self.int(0);
         let made =

@@ -154,10 +154,12 @@ fn collected(builder: &mut Builder, n: Var, xs: Vec<Var>, body: Block, tys: &[Ty
     outs
 }
 
+/// The histogram of all elements, whose keys are those of their rows times the width, and their columns. Nothing is
+/// transposed, and each bin receives its elements in the same order.
 fn histogram(builder: &mut Builder, h: &Op, column: &ElementwiseOperator) -> Option<Op> {
     let Op::ReduceByIndex { dest, op, keys, values, .. } = h else { return None };
-    let (n, w, zero) = (builder.dim(*keys, 0), builder.dim(dest[0], 0), builder.int(0));
-    let all = builder.bin(Bin::Min, n, w);
+    let (n, bins, zero) = (builder.dim(*keys, 0), builder.dim(dest[0], 0), builder.int(0));
+    let all = builder.bin(Bin::Min, n, bins);
     let empty = builder.cmp(Cmp::Eq, all, zero);
     builder.open();
     let none = builder.close(dest.clone(), Vec::new());
@@ -166,38 +168,55 @@ fn histogram(builder: &mut Builder, h: &Op, column: &ElementwiseOperator) -> Opt
         let firsts = rows(builder, dest, zero);
         checked_once(builder, op, &firsts, values, zero);
     }
-    let (turned, turned_values) = (transposed(builder, dest), transposed(builder, values));
-    let made = column_histograms(builder, *keys, column, (&turned, &turned_values));
-    let wholes: Vec<Var> = made.iter().zip(&turned).map(|(m, d)| like_another(builder, *m, *d)).collect();
-    let results = transposed(builder, &wholes);
+    let width = builder.dim(dest[0], 1);
+    for other in dest[1..].iter().chain(values) {
+        let own = builder.dim(*other, 1);
+        let same = builder.cmp(Cmp::Eq, own, width);
+        builder.assert(same, "the operator of a histogram has arrays of different lengths");
+    }
+    let flat_keys = keys_of_elements(builder, *keys, bins, width);
+    let flat_dest: Vec<Var> = dest.iter().map(|v| flattened(builder, *v)).collect();
+    let flat_values = values.iter().map(|v| flattened(builder, *v)).collect();
+    let op = column.block(builder);
+    // The neutral elements are not read.
+    let elements: Vec<Ty> = flat_dest.iter().map(|v| builder.ty(*v).elem()).collect();
+    let neutral = elements.iter().map(|t| arbitrary_value(builder, t)).collect();
+    let tys: Vec<Ty> = flat_dest.iter().map(|v| builder.ty(*v)).collect();
+    let inner = Op::ReduceByIndex { dest: flat_dest, op: Box::new(op), neutral, keys: flat_keys, values: flat_values };
+    let (made, _) = builder.emit(inner, &tys, &[]);
+    let results = made.iter().zip(dest).map(|(m, d)| like_another(builder, *m, *d)).collect();
     let some = builder.close(results, Vec::new());
     Some(Op::If(empty, Box::new(none), Box::new(some)))
 }
 
-fn column_histograms(
-    builder: &mut Builder,
-    keys: Var,
-    column: &ElementwiseOperator,
-    (dest, values): (&[Var], &[Var]),
-) -> Vec<Var> {
-    let count = builder.dim(dest[0], 0);
-    let xs = [dest, values].concat();
-    let elems = builder.open_loop(&xs);
-    let (bins, numbers) = elems.split_at(dest.len());
-    let op = column.block(builder);
-    let tys: Vec<Ty> = bins.iter().map(|x| builder.ty(*x)).collect();
-    // The neutral elements are not read.
-    let neutral = op.params[..dest.len()]
-        .iter()
-        .map(|p| builder.ty(*p))
-        .collect::<Vec<_>>()
-        .into_iter()
-        .map(|t| arbitrary_value(builder, &t))
-        .collect();
-    let inner = Op::ReduceByIndex { dest: bins.to_vec(), op: Box::new(op), neutral, keys, values: numbers.to_vec() };
-    let (made, _) = builder.emit(inner, &tys, &[]);
-    let body = builder.close(made, Vec::new());
-    collected(builder, count, xs, body, &tys)
+/// The keys of the elements of rows. Keys out of range stay out of range.
+fn keys_of_elements(builder: &mut Builder, keys: Var, bins: Var, width: Var) -> Var {
+    let n = builder.dim(keys, 0);
+    let below = builder.int(-1);
+    let key = builder.open_loop(&[keys])[0];
+    let key = builder.bin(Bin::Max, key, below);
+    let key = builder.bin(Bin::Min, key, bins);
+    let first = builder.bin(Bin::Mul, key, width);
+    builder.open();
+    let column = builder.param(Ty::I64);
+    let of_element = builder.bin(Bin::Add, first, column);
+    let row = builder.close(vec![of_element], Vec::new());
+    let row = collected(builder, width, Vec::new(), row, &[Ty::I64]);
+    let body = builder.close(row, Vec::new());
+    let by_row = collected(builder, n, vec![keys], body, &[Ty::shape()])[0];
+    let count = builder.bin(Bin::Mul, n, width);
+    let to = builder.one(Op::ArrayLit { elems: vec![count], shape: None }, Ty::shape());
+    builder.one(Op::Reshape { a: by_row, to, from: None }, Ty::shape())
+}
+
+/// An array of rows as an array of their elements, row after row.
+fn flattened(builder: &mut Builder, rows: Var) -> Var {
+    let ty = builder.ty(rows);
+    let mut extents: Vec<Var> = (0..ty.rank()).map(|axis| builder.dim(rows, axis as u32)).collect();
+    let count = builder.bin(Bin::Mul, extents[0], extents[1]);
+    extents.splice(..2, [count]);
+    let to = builder.one(Op::ArrayLit { elems: extents, shape: None }, Ty::shape());
+    builder.one(Op::Reshape { a: rows, to, from: None }, ty.elem())
 }
 
 /// An arbitrary value of a type, which will not be read.

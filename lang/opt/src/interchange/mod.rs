@@ -2,7 +2,8 @@
 //! *Reverse-Mode AD of Multi-Reduce and Scan in Futhark*) where native code gains by it. A scalar accumulator lives
 //! in a register, while a row as accumulator is an array in each iteration.
 //!
-//! - Histograms are always interchanged, because rows of bins would be copied out and back at each key.
+//! - Histograms become histograms of the rows' elements, because rows of bins would be copied out and back at each
+//!   key. Those by `+`, `*`, `min` or `max` remain on the CPU, where one loop combines whole rows.
 //! - Reductions and scans are interchanged for rows of a few numbers (`NARROW`). For wide rows the order of
 //!   elements in memory favours the original. The width is known only at run time, so both forms are emitted.
 //! - Independent components are separated first, so that those with rows can be interchanged.
@@ -16,7 +17,8 @@ pub use columns::{arbitrary_value, by_columns, parts};
 
 use crate::limits::interchange::NARROW;
 use crate::rebuild::Rebuild;
-use adl_ir::{Block, Builder, Cmp, Function, Lit, Op, Stmt, Var};
+use adl_ir::{Block, Builder, Cmp, Function, Lit, Op, Stmt, Ty, Var};
+use adl_prim::Bin;
 use std::collections::HashMap;
 
 /// Interchanges for native code. Returns whether the function changed.
@@ -50,6 +52,15 @@ fn of_rows(f: &Function, op: &Op) -> bool {
         Op::ReduceByIndex { neutral, dest, values, .. } => neutral.iter().any(row) && dest.len() == values.len(),
         _ => false,
     }
+}
+
+/// Whether an operation is a histogram of rows of Floats by an operator that has a loop of its own.
+fn combines_rows(f: &Function, op: &Op) -> bool {
+    let Op::ReduceByIndex { op, .. } = op else { return false };
+    let [Stmt { op: Op::Bin(Bin::Add | Bin::Mul | Bin::Min | Bin::Max, x, y), outs, .. }] = &op.stmts[..] else {
+        return false;
+    };
+    op.params == [*x, *y] && op.results == *outs && *f.ty(*x).scalar() == Ty::F64
 }
 
 fn has_rows(f: &Function, b: &Block) -> bool {
@@ -108,6 +119,9 @@ impl Interchanger {
                 self.stmt(&Stmt { outs, lin_outs: Vec::new(), op, span: stmt.span });
             }
             return any;
+        }
+        if self.narrow < i64::MAX && combines_rows(&self.b.func, &stmt.op) {
+            return false;
         }
         let Some((before, op)) = self.columns(&stmt.op) else { return false };
         match &stmt.op {

@@ -108,7 +108,8 @@ impl Estimate<'_> {
                 self.sizes.reduced(x, stmt);
                 Volume::step(self.extent(x.arrays.first()).saturating_mul(step))
             }
-            Op::ReduceByIndex { op, keys, .. } => {
+            Op::ReduceByIndex { dest, op, keys, values, .. } => {
+                self.sizes.histogram((dest, values), op, stmt);
                 Volume::step(self.extent(Some(keys)).saturating_mul(self.serial(op).max(1)))
             }
             Op::Call { f, args, lin_args, .. } => self.call(*f, args.iter().chain(lin_args), stmt),

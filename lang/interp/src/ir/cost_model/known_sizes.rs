@@ -3,7 +3,7 @@
 
 use crate::ir::fuse_elementwise;
 use adl_ir::shape_rule::Shapes;
-use adl_ir::{Function, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Var};
+use adl_ir::{Block, Function, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Var};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -183,6 +183,13 @@ impl Sizes {
     pub fn operator(&mut self, x: &Soac) {
         self.copy(&x.neutral, &x.op.params, 0);
         self.copy(&x.arrays, x.op.params.get(x.neutral.len()..).unwrap_or_default(), 1);
+    }
+
+    /// Propagates facts through a histogram: into its operator, and from its destination to its results.
+    pub fn histogram(&mut self, (dest, values): (&[Var], &[Var]), op: &Block, s: &Stmt) {
+        self.copy(dest, &op.params, 1);
+        self.copy(values, op.params.get(dest.len()..).unwrap_or_default(), 1);
+        self.copy(dest, &s.outs, 0);
     }
 
     /// Propagates facts out of a reduction or scan.
