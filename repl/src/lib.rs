@@ -276,9 +276,17 @@ pub fn command() -> std::io::Result<Vec<String>> {
     }
 }
 
+/// Bytes of stack beside that for recursion: what an entry must find, and what there is.
+const STACK: (usize, usize) = (16 << 20, 32 << 20);
+
 /// Runs a command line, without the name of the program; returns the exit code. `command` starts this program again, if it is
 /// not the binary that runs.
 pub fn main(words: &[String], command: Option<Vec<String>>) -> u8 {
+    // The stack of all entries, so that none takes one of its own.
+    adl_jit::on_deep_stack(usize::MAX, STACK, || started(words, command))
+}
+
+fn started(words: &[String], command: Option<Vec<String>>) -> u8 {
     if let Some(c) = command {
         let _ = COMMAND.set(c);
     }

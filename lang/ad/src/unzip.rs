@@ -384,13 +384,14 @@ impl U<'_> {
     }
 
     /// Index arithmetic, which like literals is always recomputed: sums and products of Ints from indices, literals and
-    /// available values; their minima, maxima, remainders, conversions, and comparisons with connectives; shapes that are
-    /// written out; elements at such indices that are read in more loops than the array has axes; and slices in loops of
-    /// arrays from outside. T needs to see it as affine subscripts, predicates and extents. The array of repeatedly read
-    /// elements is smaller than the sequence of reads.
+    /// available values; their minima, maxima, remainders, conversions, and comparisons with connectives; literals that
+    /// these choose; shapes that are written out; elements at such indices, if loops read more of them than the array
+    /// has; and slices in loops of arrays from outside. T needs to see it as affine subscripts, predicates and extents.
+    /// The array of repeatedly read elements is smaller than the sequence of reads.
     fn index_arithmetic(&self, b: &Block) -> HashSet<Var> {
         let mut bound: HashSet<Var> = HashSet::new();
         let mut out: HashSet<Var> = HashSet::new();
+        let several = read_several_times(b);
         for stmt in &b.stmts {
             let known = |v: &Var| !bound.contains(v) || out.contains(v);
             let ints = || stmt.outs.iter().all(|o| *self.f.ty(*o).scalar() == Ty::I64);
@@ -401,13 +402,14 @@ impl U<'_> {
                 Op::Cmp(_, x, y) => self.loops > 0 && [x, y].into_iter().all(|v| *self.f.ty(*v) == Ty::I64 && known(v)),
                 Op::Convert(_, x) => self.loops > 0 && *self.f.ty(*x) == Ty::I64 && known(x),
                 Op::If(c, yes, no) => {
-                    let arm = |b: &Block| self.is_condition(b) && free(&self.f, b).iter().all(known);
+                    let arm =
+                        |b: &Block| (self.is_condition(b) || gives_literals(b)) && free(&self.f, b).iter().all(known);
                     self.loops > 0 && known(c) && arm(yes) && arm(no)
                 }
                 Op::ArrayLit { elems, .. } => ints() && elems.iter().all(|v| *self.f.ty(*v) == Ty::I64),
                 Op::Index { a, at, .. } => {
-                    self.is_read_repeatedly(*a, at.iter().filter(|i| !self.outside.contains(*i)).count())
-                        && at.iter().all(known)
+                    let varying = at.iter().filter(|i| !self.outside.contains(*i)).count();
+                    self.is_read_repeatedly(*a, varying, several.contains(a)) && at.iter().all(known)
                 }
                 Op::Slice { a, lo, hi, shape } => {
                     self.loops > 0
@@ -441,9 +443,10 @@ impl U<'_> {
     }
 
     /// Whether an array is available anyway, and loops read more elements or rows of it than it has. `subscripts` is
-    /// the number of subscripts that may vary between iterations.
-    fn is_read_repeatedly(&self, a: Var, subscripts: usize) -> bool {
-        self.f.ty(a).scalar().is_flat() && self.rows_taken(a).is_some_and(|taken| taken + subscripts < self.loops)
+    /// the number of subscripts that may vary between iterations; `several`: an iteration reads several elements.
+    fn is_read_repeatedly(&self, a: Var, subscripts: usize, several: bool) -> bool {
+        let fewer = |taken: usize| taken + subscripts < self.loops + usize::from(several && self.loops > 0);
+        self.f.ty(a).scalar().is_flat() && self.rows_taken(a).is_some_and(fewer)
     }
 
     /// The number of loops that took a row, if an array is from outside of all loops or a row of one.
@@ -490,6 +493,18 @@ impl U<'_> {
         needs.sort_unstable();
         Halves { primal, linear, needs }
     }
+}
+
+/// Arrays of which a block reads elements at several places.
+fn read_several_times(b: &Block) -> HashSet<Var> {
+    let mut once = HashSet::new();
+    let arrays = b.stmts.iter().filter_map(|s| if let Op::Index { a, .. } = s.op { Some(a) } else { None });
+    arrays.filter(|a| !once.insert(*a)).collect()
+}
+
+/// Whether a block only chooses literals.
+fn gives_literals(b: &Block) -> bool {
+    b.stmts.iter().all(|s| matches!(s.op, Op::Lit(_)))
 }
 
 fn bools(b: &Block) -> HashMap<Var, bool> {

@@ -506,7 +506,7 @@ fn histograms_of_tuples_and_rows() {
     };
     let x = vec![m(2, 2, &[1.0, 2.0, 0.0, 4.0]), m(3, 2, &[0.5, 0.0, 1.5, 2.5, 0.7, 0.2]), k(&[1, 0, 1])];
     let none = vec![m(2, 2, &[1.0, 2.0, 3.0, 4.0]), m(0, 2, &[]), k(&[])];
-    for (op, rule) in [("add", "+"), ("mul", "interchange"), ("max", "interchange")] {
+    for (op, rule) in [("add", "+"), ("mul", "*: products"), ("max", "interchange")] {
         same_as_loop(op, &rows(op), rule, std::slice::from_ref(&x), std::slice::from_ref(&none));
     }
 }

@@ -17,7 +17,7 @@
 //! A binary installs it with `#[global_allocator] static MEMORY: CachingAllocator<A> = CachingAllocator(A)`, where `A` serves the smaller
 //! blocks.
 
-use crate::limits::alloc::{LARGE, MOST, SLOTS, TRIES, WAIT};
+use crate::limits::alloc::{DEEP, LARGE, MOST, NEAR, SLOTS, TRIES, WAIT};
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
@@ -113,6 +113,28 @@ pub(crate) fn address_space_is_limited() -> bool {
     kept::address_space_is_limited()
 }
 
+/// Whether a unit with recursion has run on a deep stack since [`release_unused_stack`].
+static STACK_USED: AtomicBool = AtomicBool::new(false);
+
+/// Notes that a unit with recursion has run on the stack below the caller. Its pages go back to the system at the end of
+/// the entry; if it `failed`, at once, because the interpreter repeats the call.
+pub(crate) fn stack_was_used(failed: bool) {
+    STACK_USED.store(true, Ordering::Relaxed);
+    if failed {
+        release_unused_stack();
+    }
+}
+
+/// Returns the pages below the caller's frame to the system, if the current thread has a deep stack that was used.
+pub(crate) fn release_unused_stack() {
+    if STACK_USED.load(Ordering::Relaxed)
+        && let Some(room) = stacker::remaining_stack().filter(|room| *room >= DEEP)
+    {
+        STACK_USED.store(false, Ordering::Relaxed);
+        kept::release_unused_stack(room);
+    }
+}
+
 /// Retries a failed allocation after freeing kept blocks, then after releasing the reserve.
 #[cold]
 fn retry_alloc(size: usize, again: &dyn Fn() -> *mut u8) -> *mut u8 {
@@ -163,7 +185,7 @@ pub fn release() {
 mod kept {
     //! The list of kept blocks. Its lock is held for a few steps only, and never during an allocation.
 
-    use super::{LARGE, MOST, SLOTS};
+    use super::{LARGE, MOST, NEAR, SLOTS};
     use std::cell::UnsafeCell;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -296,6 +318,17 @@ mod kept {
         unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) != 0 || limit.rlim_cur != libc::RLIM_INFINITY }
     }
 
+    /// Returns the pages of a stack that lie some way below this frame to the system. `room`: the bytes below it.
+    pub fn release_unused_stack(room: usize) {
+        const PAGE: usize = 1 << 16;
+        let frame = 0u8;
+        let here = &raw const frame as usize;
+        let (start, end) = ((here - room).next_multiple_of(PAGE) + PAGE, (here - NEAR) & !(PAGE - 1));
+        // SAFETY: `room` bytes below this frame belong to the stack of this thread, and none of its frames lies there. What
+        // this call or a signal handler uses is nearer than `NEAR`.
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
+    }
+
     /// Releases address space from `mapped`.
     pub fn unmap(block: usize, size: usize) {
         // SAFETY: `block` is null or the start of a mapping of `size` bytes from `mapped`, and nothing points into it.
@@ -415,6 +448,8 @@ mod kept {
     pub fn address_space_is_limited() -> bool {
         true
     }
+
+    pub fn release_unused_stack(_: usize) {}
 
     pub fn unmap(_: usize, _: usize) {}
 

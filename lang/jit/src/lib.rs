@@ -56,7 +56,7 @@ mod unit;
 mod wide;
 mod word_conversion;
 
-pub use module::stack_of_entry;
+pub use module::on_deep_stack;
 
 use adl_interp::ir::native::{Compiler, Listing, LoweredIr, Native};
 use std::cell::OnceCell;

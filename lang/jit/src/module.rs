@@ -336,12 +336,19 @@ fn recursion_stack(budget: usize) -> usize {
     budget.clamp(STACK, MAX_STACK)
 }
 
-/// Bytes of stack on which units with recursion run without a stack of their own, where the caller uses at most `other`
-/// bytes. It is `other` alone where address space is scarce: a unit then takes the stack that it needs when it runs.
-#[must_use]
-pub fn stack_of_entry(budget: usize, other: usize) -> usize {
-    let whole = recursion_stack(budget) + other;
-    if crate::alloc::address_space_is_limited() || crate::alloc::fitting(whole, whole) == 0 { other } else { whole }
+/// Runs something on a stack that suffices for units with recursion, and for `other` bytes that the caller uses, of which
+/// `least` must be left. It is `other` alone where address space is scarce: a unit then takes the stack that it needs
+/// when it runs. What lies below the caller's frame goes back to the system.
+pub fn on_deep_stack<T>(budget: usize, (least, other): (usize, usize), run: impl FnOnce() -> T) -> T {
+    let deep = recursion_stack(budget);
+    if stacker::remaining_stack().is_some_and(|left| left >= deep + least) {
+        let out = run();
+        crate::alloc::release_unused_stack();
+        return out;
+    }
+    let scarce = crate::alloc::address_space_is_limited() || crate::alloc::fitting(deep + other, deep + other) == 0;
+    let deep = if scarce { 0 } else { deep };
+    stacker::maybe_grow(deep + least, deep + other, run)
 }
 
 impl Native for Compiled {
@@ -354,7 +361,9 @@ impl Native for Compiled {
         }
         let wanted = recursion_stack(machine.stack.budget);
         if stacker::remaining_stack().is_some_and(|left| left >= wanted) {
-            return self.enter(machine, args);
+            let out = self.enter(machine, args);
+            crate::alloc::stack_was_used(out.is_err());
+            return out;
         }
         let size = crate::alloc::fitting(wanted, STACK);
         if size == 0 {
@@ -376,6 +385,7 @@ impl Compiled {
     fn enter(&self, machine: &mut Machine, args: Vec<Value>) -> Res<Vec<Value>> {
         let here = std::ptr::from_ref(&args) as usize;
         let room = stacker::remaining_stack().unwrap_or(STACK / 2);
+        let room = if self.recursive { room.min(recursion_stack(machine.stack.budget)) } else { room };
         let pool = HandlePool::new(&raw const self.tables.layouts);
         if pool.cells.symbolic_zero.is_null() && !self.tables.layouts.is_empty() {
             return Err(Error::new(codes::MEMORY, "there is not enough memory for data"));

@@ -120,9 +120,10 @@ impl Session {
 
     /// Runs an entry with enough stack, once for all its calls of native code.
     fn with_stack<T>(&mut self, entry: impl FnOnce(&mut Session) -> T) -> T {
-        let compiles = self.machine.compiler.is_some();
-        let size = if compiles { adl_jit::stack_of_entry(self.machine.stack.budget, STACK) } else { STACK };
-        stacker::maybe_grow(size - STACK + STACK_LEFT, size, || entry(self))
+        if self.machine.compiler.is_none() {
+            return stacker::maybe_grow(STACK_LEFT, STACK, || entry(self));
+        }
+        adl_jit::on_deep_stack(self.machine.stack.budget, (STACK_LEFT, STACK), || entry(self))
     }
 
     /// The same for an entry of the user's: an interrupt ends also what parses and checks it, and the session is as it was before.

@@ -114,11 +114,13 @@ impl T<'_> {
         let lin_outs: Vec<Out> = elems.iter().map(boxed).chain(sums.iter().map(|_| Out::Sum)).collect();
         let tys: Vec<Ty> =
             ir_loop.lin_init.iter().chain(&accs).chain(elems).chain(&sums).map(|v| self.b.ty(*v)).collect();
+        let lin_init = [carry_cts, acc_init].concat();
         let made = Loop {
             trip: ir_loop.trip.clone(),
-            reverse: !ir_loop.reverse,
+            // Without state the direction only decides the order of sums, and arrays are added from their first element on.
+            reverse: !ir_loop.reverse && !lin_init.is_empty(),
             init: Vec::new(),
-            lin_init: [carry_cts, acc_init].concat(),
+            lin_init,
             xs: ir_loop.xs.clone(),
             lin_xs,
             outs: Vec::new(),

@@ -128,4 +128,13 @@ pub const PROGRAMS: &[(&str, &str)] = &[
         v13: []f64 = scan_exclusive (v2) over (v0) (v14: f64, v15: f64) { v16: f64 = mul v14 v15 return v16 }
         v17: []f64 = reduce_by_index (v0) neutral (v2) keys v1 values (v8) (v18: f64, v19: f64) { v20: f64 = mul v18 v19 return v20 }
         return v3, v8, v13, v17 }"),
+    ("windows and signs", "fn f0 f (v0: []f64, v1: []f64) -> (f64) {
+        v2: i64 = dim 0 v0  v3: i64 = 2  v4: i64 = sub v2 v3  v5: i64 = 1  v6: i64 = 0  v7: f64 = 1.0  v8: f64 = -1.0
+        v9: f64 = index v1 [v6]  v10: f64 = index v1 [v5]
+        v11: f64, v12: i64 = loop for v4 out (sum) (v13: i64) {
+            v14: i64 = rem v13 v3  v15: bool = eq v14 v6  v16: f64 = if v15 { return v7 } else { return v8 }
+            v17: i64 = add v13 v5  v18: i64 = add v13 v3  v19: f64 = index v0 [v17]  v20: f64 = index v0 [v18]
+            v21: f64 = mul v9 v19  v22: f64 = mul v10 v20  v23: f64 = sub v21 v22  v24: f64 = mul v16 v23
+            v25: f64 = mul v24 v23 return v25 }
+        return v11 }"),
 ];

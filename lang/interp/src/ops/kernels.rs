@@ -189,7 +189,7 @@ pub fn count_rows(op: Bin, bins: &mut [f64], width: usize, keys: &[i64], values:
     if width == 1 {
         return count(op, bins, keys, values);
     }
-    let most = if width == 0 { 0 } else { bins.len() / width };
+    let most = bins.len().checked_div(width).unwrap_or(0);
     with_instructions!(op, f => wide(|| {
         for (k, row) in keys.iter().zip(values.chunks_exact(width.max(1))) {
             let k = *k as usize;

@@ -1,11 +1,11 @@
 //! Operators that act elementwise on arrays: `reduce (map2 op)` is `map (reduce op)` on the transpose (IRWIM,
-//! §3.2.4), and likewise for scans (ISWIM, §5.3.2) and histograms (IRBIWIM, §4.2.5). The same additions and
-//! multiplications happen in the same order.
+//! §3.2.4), and likewise for scans (ISWIM, §5.3.2). A histogram (IRBIWIM, §4.2.5) needs no transpose: it becomes one of
+//! all elements, with a key for each. The same additions and multiplications happen in the same order.
 //!
 //! The derivative rules are applied to the interchanged form. The optimiser also interchanges where that is faster.
 
 use crate::operators::{self, ElementwiseOperator, may_fail_on_purpose};
-use adl_ir::{Block, Builder, Cmp, Lit, Loop, Op, Out, Soac, SoacKind, Trip, Ty, Var};
+use adl_ir::{Block, Builder, Cmp, Function, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use std::collections::HashMap;
 
@@ -154,9 +154,56 @@ fn collected(builder: &mut Builder, n: Var, xs: Vec<Var>, body: Block, tys: &[Ty
     outs
 }
 
+/// The operator that has a loop of its own in histograms, if a block on Floats or arrays of Floats consists of it.
+pub(super) fn in_one_step(f: &Function, op: &Block) -> Option<Bin> {
+    let [Stmt { op: Op::Bin(made @ (Bin::Add | Bin::Mul | Bin::Min | Bin::Max), x, y), outs, .. }] = &op.stmts[..]
+    else {
+        return None;
+    };
+    (op.params == [*x, *y] && op.results == *outs && *f.ty(*x).scalar() == Ty::F64).then_some(*made)
+}
+
+/// The histogram of whole rows, if its operator combines two Floats of them by `+`, `*`, `min` or `max`.
+pub(super) fn by_rows(builder: &mut Builder, h: &Op) -> Option<Op> {
+    let Op::ReduceByIndex { dest, op, neutral, keys, values } = h else { return None };
+    let [row] = neutral[..] else { return None };
+    let scalar = operators::as_elementwise(&builder.func, op)?.block(builder);
+    let simple = in_one_step(&builder.func, &scalar)?;
+    let ty = builder.ty(row);
+    checked_histogram(builder, h, |builder, _| {
+        let op = Box::new(operators::binary(builder, &ty, simple));
+        let inner =
+            Op::ReduceByIndex { dest: dest.clone(), op, neutral: neutral.clone(), keys: *keys, values: values.clone() };
+        builder.emit(inner, &[ty.array(1)], &[]).0
+    })
+}
+
 /// The histogram of all elements, whose keys are those of their rows times the width, and their columns. Nothing is
 /// transposed, and each bin receives its elements in the same order.
 fn histogram(builder: &mut Builder, h: &Op, column: &ElementwiseOperator) -> Option<Op> {
+    let Op::ReduceByIndex { dest, keys, values, .. } = h else { return None };
+    checked_histogram(builder, h, |builder, [bins, width]| {
+        let keys = keys_of_elements(builder, *keys, bins, width);
+        let flat_dest: Vec<Var> = dest.iter().map(|v| flattened(builder, *v)).collect();
+        let flat_values = values.iter().map(|v| flattened(builder, *v)).collect();
+        let op = Box::new(column.block(builder));
+        // The neutral elements are not read.
+        let elements: Vec<Ty> = flat_dest.iter().map(|v| builder.ty(*v).elem()).collect();
+        let neutral = elements.iter().map(|t| arbitrary_value(builder, t)).collect();
+        let tys: Vec<Ty> = flat_dest.iter().map(|v| builder.ty(*v)).collect();
+        let inner = Op::ReduceByIndex { dest: flat_dest, op, neutral, keys, values: flat_values };
+        let (made, _) = builder.emit(inner, &tys, &[]);
+        made.iter().zip(dest).map(|(m, d)| like_another(builder, *m, *d)).collect()
+    })
+}
+
+/// A histogram of rows after the checks of its operator, which are the same for all rows. `made` gets the number of bins
+/// and the length of the rows; it is not used if there are no bins or no keys.
+fn checked_histogram(
+    builder: &mut Builder,
+    h: &Op,
+    made: impl FnOnce(&mut Builder, [Var; 2]) -> Vec<Var>,
+) -> Option<Op> {
     let Op::ReduceByIndex { dest, op, keys, values, .. } = h else { return None };
     let (n, bins, zero) = (builder.dim(*keys, 0), builder.dim(dest[0], 0), builder.int(0));
     let all = builder.bin(Bin::Min, n, bins);
@@ -174,23 +221,13 @@ fn histogram(builder: &mut Builder, h: &Op, column: &ElementwiseOperator) -> Opt
         let same = builder.cmp(Cmp::Eq, own, width);
         builder.assert(same, "the operator of a histogram has arrays of different lengths");
     }
-    let flat_keys = keys_of_elements(builder, *keys, bins, width);
-    let flat_dest: Vec<Var> = dest.iter().map(|v| flattened(builder, *v)).collect();
-    let flat_values = values.iter().map(|v| flattened(builder, *v)).collect();
-    let op = column.block(builder);
-    // The neutral elements are not read.
-    let elements: Vec<Ty> = flat_dest.iter().map(|v| builder.ty(*v).elem()).collect();
-    let neutral = elements.iter().map(|t| arbitrary_value(builder, t)).collect();
-    let tys: Vec<Ty> = flat_dest.iter().map(|v| builder.ty(*v)).collect();
-    let inner = Op::ReduceByIndex { dest: flat_dest, op: Box::new(op), neutral, keys: flat_keys, values: flat_values };
-    let (made, _) = builder.emit(inner, &tys, &[]);
-    let results = made.iter().zip(dest).map(|(m, d)| like_another(builder, *m, *d)).collect();
+    let results = made(builder, [bins, width]);
     let some = builder.close(results, Vec::new());
     Some(Op::If(empty, Box::new(none), Box::new(some)))
 }
 
 /// The keys of the elements of rows. Keys out of range stay out of range.
-fn keys_of_elements(builder: &mut Builder, keys: Var, bins: Var, width: Var) -> Var {
+pub fn keys_of_elements(builder: &mut Builder, keys: Var, bins: Var, width: Var) -> Var {
     let n = builder.dim(keys, 0);
     let below = builder.int(-1);
     let key = builder.open_loop(&[keys])[0];
@@ -210,9 +247,9 @@ fn keys_of_elements(builder: &mut Builder, keys: Var, bins: Var, width: Var) -> 
 }
 
 /// An array of rows as an array of their elements, row after row.
-fn flattened(builder: &mut Builder, rows: Var) -> Var {
+pub fn flattened(builder: &mut Builder, rows: Var) -> Var {
     let ty = builder.ty(rows);
-    let mut extents: Vec<Var> = (0..ty.rank()).map(|axis| builder.dim(rows, axis as u32)).collect();
+    let mut extents: Vec<Var> = (0..ty.rank()).map(|axis| builder.dim(rows, axis)).collect();
     let count = builder.bin(Bin::Mul, extents[0], extents[1]);
     extents.splice(..2, [count]);
     let to = builder.one(Op::ArrayLit { elems: extents, shape: None }, Ty::shape());

@@ -13,12 +13,11 @@
 
 mod columns;
 
-pub use columns::{arbitrary_value, by_columns, parts};
+pub use columns::{arbitrary_value, by_columns, flattened, keys_of_elements, parts};
 
 use crate::limits::interchange::NARROW;
 use crate::rebuild::Rebuild;
-use adl_ir::{Block, Builder, Cmp, Function, Lit, Op, Stmt, Ty, Var};
-use adl_prim::Bin;
+use adl_ir::{Block, Builder, Cmp, Function, Lit, Op, Stmt, Var};
 use std::collections::HashMap;
 
 /// Interchanges for native code. Returns whether the function changed.
@@ -52,15 +51,6 @@ fn of_rows(f: &Function, op: &Op) -> bool {
         Op::ReduceByIndex { neutral, dest, values, .. } => neutral.iter().any(row) && dest.len() == values.len(),
         _ => false,
     }
-}
-
-/// Whether an operation is a histogram of rows of Floats by an operator that has a loop of its own.
-fn combines_rows(f: &Function, op: &Op) -> bool {
-    let Op::ReduceByIndex { op, .. } = op else { return false };
-    let [Stmt { op: Op::Bin(Bin::Add | Bin::Mul | Bin::Min | Bin::Max, x, y), outs, .. }] = &op.stmts[..] else {
-        return false;
-    };
-    op.params == [*x, *y] && op.results == *outs && *f.ty(*x).scalar() == Ty::F64
 }
 
 fn has_rows(f: &Function, b: &Block) -> bool {
@@ -120,10 +110,14 @@ impl Interchanger {
             }
             return any;
         }
-        if self.narrow < i64::MAX && combines_rows(&self.b.func, &stmt.op) {
+        let on_cpu = self.narrow < i64::MAX;
+        if let (true, Op::ReduceByIndex { op, .. }) = (on_cpu, &stmt.op)
+            && columns::in_one_step(&self.b.func, op).is_some()
+        {
             return false;
         }
-        let Some((before, op)) = self.columns(&stmt.op) else { return false };
+        let rows = if on_cpu { self.aside(|b, _| columns::by_rows(b, &stmt.op)) } else { None };
+        let Some((before, op)) = rows.or_else(|| self.columns(&stmt.op)) else { return false };
         match &stmt.op {
             Op::Soac(c) if self.narrow < i64::MAX => self.narrow(stmt, c.neutral[0], (&before, op)),
             _ => {
@@ -136,9 +130,13 @@ impl Interchanger {
 
     /// The operation by columns, and the statements that it needs before it.
     fn columns(&mut self, op: &Op) -> Option<(Vec<Stmt>, Op)> {
+        self.aside(|b, filled| by_columns(b, op, &|v| filled.get(&v).cloned()))
+    }
+
+    /// An operation that `make` emits, and the statements that it needs before it.
+    fn aside(&mut self, make: impl FnOnce(&mut Builder, &HashMap<Var, Lit>) -> Option<Op>) -> Option<(Vec<Stmt>, Op)> {
         self.b.open();
-        let filled = &self.filled;
-        let made = by_columns(&mut self.b, op, &|v| filled.get(&v).cloned());
+        let made = make(&mut self.b, &self.filled);
         let before = self.b.close(Vec::new(), Vec::new());
         Some((before.stmts, made?))
     }

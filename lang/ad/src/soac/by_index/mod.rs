@@ -98,7 +98,9 @@ impl J<'_> {
             return self.histogram_loop(stmt, "its operator captures a variable that is differentiated");
         }
         let known = operators::known(&self.b.func, &histogram.op).or_else(|| self.is_sum(&histogram.op));
+        let known = known.or_else(|| self.multiplies_rows(&histogram.op));
         let scalars = histogram.neutral.iter().all(|v| self.b.ty(*v).rank() == 0);
+        let rows = matches!(histogram.neutral[..], [v] if self.b.ty(v).rank() == 1);
         match known {
             Some(Bin::Add) => {
                 self.b.push(stmt.clone());
@@ -117,7 +119,7 @@ impl J<'_> {
                 self.histogram_extreme(histogram, place);
                 Ok(())
             }
-            Some(Bin::Mul) if scalars => {
+            Some(Bin::Mul) if scalars || rows => {
                 self.b.push(stmt.clone());
                 self.decide(stmt.span, NAME, "*: products of the others in each bin, zeros counted (§4.2.3)", "");
                 self.histogram_product(histogram)
@@ -132,10 +134,16 @@ impl J<'_> {
                     }
                     None => self.any_histogram(histogram, stmt),
                 },
-                Some(made) => self.histogram_columns(stmt, made),
+                Some(made) => self.histogram_of_elements(stmt, made),
                 None => self.any_histogram(histogram, stmt),
             },
         }
+    }
+
+    /// Whether an operator multiplies rows element by element.
+    fn multiplies_rows(&mut self, op: &Block) -> Option<Bin> {
+        let column = operators::as_elementwise(&self.b.func, op)?.block(&mut self.b);
+        operators::known(&self.b.func, &column).filter(|b| *b == Bin::Mul)
     }
 
     fn histogram_loop(&mut self, s: &Stmt, why: &str) -> Result<(), Unsupported> {
@@ -234,9 +242,9 @@ impl J<'_> {
         Ok(())
     }
 
-    /// The interchange: one histogram for each column.
-    fn histogram_columns(&mut self, s: &Stmt, made: Op) -> Result<(), Unsupported> {
-        self.decide(s.span, NAME, "the interchange with the map inside (§4.2.5), then column by column", "");
+    /// The interchange, without transposes: one histogram of the elements of all rows.
+    fn histogram_of_elements(&mut self, s: &Stmt, made: Op) -> Result<(), Unsupported> {
+        self.decide(s.span, NAME, "the interchange with the map inside (§4.2.5): a histogram of all elements", "");
         self.derive(&Stmt { outs: s.outs.clone(), lin_outs: Vec::new(), op: made, span: s.span })
     }
 

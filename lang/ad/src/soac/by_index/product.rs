@@ -6,7 +6,7 @@ use super::segments;
 use crate::Ad;
 use crate::jvp::J;
 use adl_ir::{Block, Builder, Cmp, Conv, FnId, Op, Program, Rule, RuleKind, Ty, Var};
-use adl_opt::operators;
+use adl_opt::{interchange, operators};
 use adl_prim::{Bin, ReductionFn};
 use adl_specialise::Unsupported;
 
@@ -27,9 +27,13 @@ fn products(ad: &mut Ad, program: &mut Program, elem: &Ty) -> Result<(FnId, FnId
         return Ok(*known);
     }
     let many = elem.array(1);
-    let mut b = Builder::new("products of the others in bins, by scans");
+    let name = if elem.rank() > 0 { "element by element" } else { "by scans" };
+    let mut b = Builder::new(&format!("products of the others in bins, {name}"));
     let (dest, keys, values) = (b.param(many.clone()), b.param(Ty::shape()), b.param(many.clone()));
-    let (cd, cv) = by_scans(&mut b, dest, keys, values);
+    let (cd, cv) = match elem.rank() {
+        0 => by_scans(&mut b, dest, keys, values),
+        _ => by_elements(&mut b, products(ad, program, &elem.elem())?, dest, keys, values),
+    };
     let slow = program.add(b.finish(vec![cd, cv], Vec::new()));
     let mut b = Builder::new("products of the others in bins");
     let args = [many.clone(), Ty::shape(), many.clone(), many].map(|t| b.param(t));
@@ -76,6 +80,25 @@ fn by_scans(builder: &mut Builder, dest: Var, keys: Var, values: Var) -> (Var, V
     (firsts.in_bins(builder, rest, 1.0, dest), cv)
 }
 
+/// The coefficients for rows, by those of a histogram of all their elements, which `f` computes and `rule` differentiates.
+fn by_elements(b: &mut Builder, (f, rule): (FnId, FnId), dest: Var, keys: Var, values: Var) -> (Var, Var) {
+    let (bins, width) = (b.dim(dest, 0), b.dim(dest, 1));
+    let keys = interchange::keys_of_elements(b, keys, bins, width);
+    let [d, v] = [dest, values].map(|x| interchange::flattened(b, x));
+    let ty = b.ty(d);
+    let (op, one) = (operators::product(b, &ty.elem()), interchange::arbitrary_value(b, &ty.elem()));
+    let counted = Op::ReduceByIndex { dest: vec![d], op: Box::new(op), neutral: vec![one], keys, values: vec![v] };
+    let y = b.one(counted, ty.clone());
+    let rule = Some(Rule { kind: RuleKind::Jvp, func: rule });
+    let call = Op::Call { f, args: vec![d, keys, v, y], lin_args: Vec::new(), rule, checkpoint: false };
+    let made = b.emit(call, &[ty.clone(), ty], &[]).0;
+    let mut like = |a: Var, whole: Var| {
+        let (to, ty) = (b.shape(whole), b.ty(whole));
+        b.one(Op::Reshape { a, to, from: None }, ty)
+    };
+    (like(made[0], dest), like(made[1], values))
+}
+
 /// Gathers from each value's bin; 0 for keys out of range.
 fn of_bins(b: &mut Builder, a: Var, keys: Var) -> Var {
     let (ty, shape) = (b.ty(a), b.shape(a));
@@ -83,6 +106,7 @@ fn of_bins(b: &mut Builder, a: Var, keys: Var) -> Var {
 }
 
 fn all_ordinary(b: &mut Builder, x: Var) -> Var {
+    let x = if b.ty(x).rank() > 1 { interchange::flattened(b, x) } else { x };
     let each = is_in_range(b, x);
     b.prim(ReductionFn::All, &[each], Ty::Bool)
 }
@@ -96,7 +120,10 @@ fn fast(builder: &mut Builder, p: &Program, slow: FnId, [dest, keys, values, y]:
     let cv = builder.bin(Bin::Div, own, values);
     let yes = builder.close(vec![cd, cv], Vec::new());
     builder.open();
-    let made = with_zeros(builder, p, slow, [dest, keys, values]);
+    let made = match ty.rank() {
+        1 => with_zeros(builder, p, slow, [dest, keys, values]),
+        _ => builder.call(p, slow, &[dest, keys, values], &[]).0,
+    };
     let no = builder.close(made, Vec::new());
     builder.emit(Op::If(fine, Box::new(yes), Box::new(no)), &[ty.clone(), ty], &[]).0
 }

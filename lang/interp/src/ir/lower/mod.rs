@@ -53,6 +53,7 @@ impl Linker {
             // What follows keeps three copies of the function.
             compact(&mut func);
             let inlined = func.clone();
+            self.place_callees(&inlined);
             adl_opt::run(pipelines::FINISH, program, &mut func, Zeros::Symbolic);
             let mut kept = func.clone();
             let chains = self.there.contains(&next)
@@ -104,6 +105,19 @@ impl Linker {
     }
 
     /// The index of a function in the group.
+    /// Places what a function calls before the final passes, which may remove calls: devices run that form.
+    fn place_callees(&mut self, f: &Function) {
+        let mut blocks = vec![&f.body];
+        while let Some(b) = blocks.pop() {
+            for s in &b.stmts {
+                if let Op::Call { f, .. } = s.op {
+                    self.place(f);
+                }
+                blocks.extend(s.op.blocks());
+            }
+        }
+    }
+
     fn place(&mut self, f: FnId) -> u32 {
         let next = self.order.len() as u32;
         *self.index.entry(f).or_insert_with(|| {

@@ -53,7 +53,7 @@ struct VectorLoop<'b> {
 }
 
 /// The vectors with which a loop is run. `wide`: the extension that has longer ones than all processors.
-fn vectors(p: &VectorPlan, stages: &Stages, wide: Option<Extension>) -> Vectors {
+fn vectors(p: &VectorPlan, stages: &Stages, totals: bool, wide: Option<Extension>) -> Vectors {
     let size = stages.size().unwrap_or(p.size);
     // Functions are called for at least eight iterations, and rows are stored for at most so many.
     let eight = p.calls_inside || !p.rows.stored.is_empty();
@@ -62,7 +62,8 @@ fn vectors(p: &VectorPlan, stages: &Stages, wide: Option<Extension>) -> Vectors 
     match wide {
         Some(Extension::Avx512) => return Vectors { wide, side: if sums { 4 } else { 1 } },
         Some(Extension::Avx2) => {
-            let few = eight || size < 28;
+            // Totals in registers are those of eight iterations.
+            let few = eight || totals || size < 28;
             return Vectors {
                 wide,
                 side: if sums {
@@ -188,7 +189,7 @@ impl Emit<'_, '_, '_> {
         let stored: Vec<usize> =
             (0..outs.len()).filter(|k| lives(outs[*k]) || self.held.places.contains_key(&outs[*k])).collect();
         let w = KernelParams::of(self.f, &plan, stored.len());
-        let vectors = vectors(&plan, &stages, self.job.wide);
+        let vectors = vectors(&plan, &stages, !totals.is_empty(), self.job.wide);
         VectorLoop { s: stmt, l: ir_loop, p: plan, w, stages, stored, totals, sums, falls, vectors }
     }
 

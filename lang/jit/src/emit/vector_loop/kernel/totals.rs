@@ -11,7 +11,7 @@ impl Kernel<'_, '_, '_, '_> {
     pub(super) fn totals_in_registers(&self) -> bool {
         let totals = self.k.totals;
         self.k.vectors.iterations() == PARTIAL as i64
-            && (1..=TOTALS).contains(&totals.len())
+            && (1..=TOTALS).contains(&(totals.len() * self.k.vectors.side))
             && totals.iter().all(|t| matches!(t, Total::Out(_)))
     }
 
