@@ -81,6 +81,8 @@ fn lab(dir: &Path) -> (Lab, String) {
 /// The output of a browser script on `JupyterLab` in a directory of this name that contains these files.
 fn in_lab(name: &str, files: &[&str], script: &str) -> String {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // JupyterLab asks about notebooks that differ from what a run before, perhaps one that was ended, has left.
+    let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir).unwrap();
     for f in files {
         std::fs::copy(root().join("tests/jupyter").join(f), dir.join(f)).unwrap();

@@ -17,8 +17,9 @@
 //! A binary installs it with `#[global_allocator] static MEMORY: CachingAllocator<A> = CachingAllocator(A)`, where `A` serves the smaller
 //! blocks.
 
-use crate::limits::alloc::{DEEP, LARGE, MOST, NEAR, SLOTS, TRIES, WAIT};
+use crate::limits::alloc::{LARGE, MOST, NEAR, SLOTS, TRIES, WAIT};
 use std::alloc::{GlobalAlloc, Layout};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 /// The allocator. `A` serves blocks below 256 KiB.
@@ -113,26 +114,62 @@ pub(crate) fn address_space_is_limited() -> bool {
     kept::address_space_is_limited()
 }
 
-/// Whether a unit with recursion has run on a deep stack since [`release_unused_stack`].
-static STACK_USED: AtomicBool = AtomicBool::new(false);
+/// A deep stack that [`with_deep_stack`] runs on: its lowest address, and whether recursion has used it.
+#[derive(Clone, Copy, Default)]
+struct DeepStack {
+    limit: usize,
+    top: usize,
+    used: bool,
+}
+
+thread_local! {
+    static DEEP_STACK: Cell<DeepStack> = const { Cell::new(DeepStack { limit: 0, top: 0, used: false }) };
+}
+
+/// Runs something on a stack that was made for it, whose pages [`release_unused_stack`] may return. The stack that the
+/// system gave to a thread is none: where its size is unlimited, other mappings may lie in it.
+pub(crate) fn with_deep_stack<T>(run: impl FnOnce() -> T) -> T {
+    struct Restore(DeepStack);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            DEEP_STACK.set(self.0);
+        }
+    }
+    let top = frame();
+    let limit = top - stacker::remaining_stack().unwrap_or(0);
+    let _before = Restore(DEEP_STACK.replace(DeepStack { limit, top, used: false }));
+    run()
+}
+
+/// Whether the caller's frame lies on a stack of [`with_deep_stack`].
+pub(crate) fn is_on_deep_stack() -> bool {
+    let stack = DEEP_STACK.get();
+    (stack.limit..stack.top).contains(&frame())
+}
 
 /// Notes that a unit with recursion has run on the stack below the caller. Its pages go back to the system at the end of
 /// the entry; if it `failed`, at once, because the interpreter repeats the call.
 pub(crate) fn stack_was_used(failed: bool) {
-    STACK_USED.store(true, Ordering::Relaxed);
+    DEEP_STACK.set(DeepStack { used: true, ..DEEP_STACK.get() });
     if failed {
         release_unused_stack();
     }
 }
 
-/// Returns the pages below the caller's frame to the system, if the current thread has a deep stack that was used.
+/// Returns the pages some way below the caller's frame to the system, if it is on a deep stack that recursion has used.
 pub(crate) fn release_unused_stack() {
-    if STACK_USED.load(Ordering::Relaxed)
-        && let Some(room) = stacker::remaining_stack().filter(|room| *room >= DEEP)
-    {
-        STACK_USED.store(false, Ordering::Relaxed);
-        kept::release_unused_stack(room);
+    let stack = DEEP_STACK.get();
+    if stack.used && is_on_deep_stack() {
+        DEEP_STACK.set(DeepStack { used: false, ..stack });
+        kept::discard(stack.limit, frame().saturating_sub(NEAR));
     }
+}
+
+/// An address in the frame of this call.
+#[inline(never)]
+fn frame() -> usize {
+    let local = 0u8;
+    &raw const local as usize
 }
 
 /// Retries a failed allocation after freeing kept blocks, then after releasing the reserve.
@@ -185,7 +222,7 @@ pub fn release() {
 mod kept {
     //! The list of kept blocks. Its lock is held for a few steps only, and never during an allocation.
 
-    use super::{LARGE, MOST, NEAR, SLOTS};
+    use super::{LARGE, MOST, SLOTS};
     use std::cell::UnsafeCell;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -318,15 +355,16 @@ mod kept {
         unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) != 0 || limit.rlim_cur != libc::RLIM_INFINITY }
     }
 
-    /// Returns the pages of a stack that lie some way below this frame to the system. `room`: the bytes below it.
-    pub fn release_unused_stack(room: usize) {
+    /// Returns the whole pages between two addresses of an unused part of a stack to the system.
+    pub fn discard(start: usize, end: usize) {
+        // As large as pages of any system.
         const PAGE: usize = 1 << 16;
-        let frame = 0u8;
-        let here = &raw const frame as usize;
-        let (start, end) = ((here - room).next_multiple_of(PAGE) + PAGE, (here - NEAR) & !(PAGE - 1));
-        // SAFETY: `room` bytes below this frame belong to the stack of this thread, and none of its frames lies there. What
-        // this call or a signal handler uses is nearer than `NEAR`.
-        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
+        let (start, end) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
+        if start < end {
+            // SAFETY: the range lies in a mapping that is a stack of this thread, and `NEAR` below its lowest frame. So no
+            // frame and no signal handler uses it.
+            unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
+        }
     }
 
     /// Releases address space from `mapped`.
@@ -449,7 +487,7 @@ mod kept {
         true
     }
 
-    pub fn release_unused_stack(_: usize) {}
+    pub fn discard(_: usize, _: usize) {}
 
     pub fn unmap(_: usize, _: usize) {}
 
@@ -548,6 +586,46 @@ mod tests {
     use std::alloc::System;
 
     const KEEPING: CachingAllocator<System> = CachingAllocator(System);
+
+    /// Uses that many KiB of stack.
+    #[inline(never)]
+    fn touch(kib: usize) -> u8 {
+        let page = std::hint::black_box([kib as u8; 1 << 10]);
+        if kib == 0 { page[0] } else { page[1].wrapping_add(touch(kib - 1)) }
+    }
+
+    /// Whether the page at an address is in memory.
+    #[cfg(target_os = "linux")]
+    fn is_resident(at: usize) -> bool {
+        let mut resident = 0u8;
+        // SAFETY: `mincore` writes one byte for the one page, whose address is a multiple of the size of pages.
+        unsafe { libc::mincore((at & !0xffff) as *mut libc::c_void, 1, &raw mut resident) == 0 && resident & 1 == 1 }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_recursion_has_used_of_a_deep_stack_goes_back() {
+        stacker::grow(64 << 20, || {
+            with_deep_stack(|| {
+                let far = frame() - (16 << 20);
+                assert!(!is_resident(far));
+                std::hint::black_box(touch(20 << 10));
+                release_unused_stack();
+                assert!(is_resident(far), "nobody has said that it was used");
+                stack_was_used(false);
+                assert!(is_resident(far), "it is used until the entry ends");
+                release_unused_stack();
+                assert!(!is_resident(far));
+                std::hint::black_box(touch(20 << 10));
+                stack_was_used(true);
+                assert!(!is_resident(far));
+            });
+            std::hint::black_box(touch(20 << 10));
+            let far = frame() - (16 << 20);
+            stack_was_used(true);
+            assert!(is_resident(far), "a stack that others have made stays");
+        });
+    }
 
     #[test]
     fn rooms_hold_what_was_asked_for_and_little_more() {

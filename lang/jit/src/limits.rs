@@ -14,9 +14,7 @@ pub(crate) mod alloc {
     pub const SLOTS: usize = 128;
     /// The upper limit on kept bytes; the limit is lower on machines with less than 16 times this much memory.
     pub const MOST: usize = 1 << 30;
-    /// The bytes of stack from which what recursion has used goes back to the system after an entry. That takes 10 us.
-    pub const DEEP: usize = 1 << 28;
-    /// The bytes of stack next to the current frame that stay.
+    /// The bytes of a deep stack next to the current frame that stay. Returning the rest of 1 GiB takes 10 us.
     pub const NEAR: usize = 1 << 20;
     /// How often a failed allocation waits for other threads to free memory: runs that end do.
     pub const TRIES: u32 = 50;

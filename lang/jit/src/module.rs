@@ -338,17 +338,18 @@ fn recursion_stack(budget: usize) -> usize {
 
 /// Runs something on a stack that suffices for units with recursion, and for `other` bytes that the caller uses, of which
 /// `least` must be left. It is `other` alone where address space is scarce: a unit then takes the stack that it needs
-/// when it runs. What lies below the caller's frame goes back to the system.
+/// when it runs. On such a stack another is not made, and what recursion has used of it goes back to the system afterwards.
 pub fn on_deep_stack<T>(budget: usize, (least, other): (usize, usize), run: impl FnOnce() -> T) -> T {
     let deep = recursion_stack(budget);
-    if stacker::remaining_stack().is_some_and(|left| left >= deep + least) {
+    if crate::alloc::is_on_deep_stack() && stacker::remaining_stack().is_some_and(|left| left >= deep + least) {
         let out = run();
         crate::alloc::release_unused_stack();
         return out;
     }
-    let scarce = crate::alloc::address_space_is_limited() || crate::alloc::fitting(deep + other, deep + other) == 0;
-    let deep = if scarce { 0 } else { deep };
-    stacker::maybe_grow(deep + least, deep + other, run)
+    if crate::alloc::address_space_is_limited() || crate::alloc::fitting(deep + other, deep + other) == 0 {
+        return stacker::maybe_grow(least, other, run);
+    }
+    stacker::grow(deep + other, || crate::alloc::with_deep_stack(run))
 }
 
 impl Native for Compiled {

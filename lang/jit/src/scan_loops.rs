@@ -25,8 +25,8 @@ unsafe fn ints<'a>(h: *const Handle) -> Option<&'a [i64]> {
     }
 }
 
-/// A histogram of numbers or rows by one of the [`SIMPLE`] operators. Consumes a reference to the destination and returns it. Returns null
-/// without any effect if this loop does not apply.
+/// A histogram of numbers or rows by one of the [`SIMPLE`] operators. Consumes a reference to the destination and returns
+/// it. Returns null without any effect if this loop does not apply.
 pub(crate) unsafe fn count(
     ctx: *mut Ctx,
     dest: *mut Handle,

@@ -209,8 +209,8 @@ impl Emit<'_, '_, '_> {
         vals[1..].to_vec()
     }
 
-    /// Histograms by an operator on numbers or on rows in a run-time loop: jumps to `done` with the destination if all arrays are
-    /// materialised.
+    /// Histograms by an operator on numbers or on rows in a run-time loop: jumps to `done` with the destination if all
+    /// arrays are materialised.
     fn counted(&mut self, dest: &[Var], (keys, values, op): (Var, &[Var], &Block), given: &[Value], done: ir::Block) {
         if let ([d, _], [v, _]) = (dest, values) {
             return self.placed((*d, *v), (keys, values, op), given, done);

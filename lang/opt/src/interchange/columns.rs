@@ -83,8 +83,8 @@ fn reduction(builder: &mut Builder, soac: &Soac, column: &ElementwiseOperator, f
     Op::If(empty, Box::new(none), Box::new(some))
 }
 
-/// Restores the row shape of an array that may have no elements.
-fn like_another(b: &mut Builder, a: Var, like: Var) -> Var {
+/// The elements of an array in the shape of another. Arrays without elements do not know the lengths of their rows.
+pub fn like_another(b: &mut Builder, a: Var, like: Var) -> Var {
     let (to, ty) = (b.shape(like), b.ty(like));
     b.one(Op::Reshape { a, to, from: None }, ty)
 }
@@ -156,11 +156,8 @@ fn collected(builder: &mut Builder, n: Var, xs: Vec<Var>, body: Block, tys: &[Ty
 
 /// The operator that has a loop of its own in histograms, if a block on Floats or arrays of Floats consists of it.
 pub(super) fn in_one_step(f: &Function, op: &Block) -> Option<Bin> {
-    let [Stmt { op: Op::Bin(made @ (Bin::Add | Bin::Mul | Bin::Min | Bin::Max), x, y), outs, .. }] = &op.stmts[..]
-    else {
-        return None;
-    };
-    (op.params == [*x, *y] && op.results == *outs && *f.ty(*x).scalar() == Ty::F64).then_some(*made)
+    let [Stmt { op: Op::Bin(_, x, y), .. }] = op.stmts[..] else { return None };
+    operators::known(f, op).filter(|_| op.params == [x, y] && *f.ty(x).scalar() == Ty::F64)
 }
 
 /// The histogram of whole rows, if its operator combines two Floats of them by `+`, `*`, `min` or `max`.

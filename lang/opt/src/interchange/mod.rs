@@ -13,7 +13,7 @@
 
 mod columns;
 
-pub use columns::{arbitrary_value, by_columns, flattened, keys_of_elements, parts};
+pub use columns::{arbitrary_value, by_columns, flattened, keys_of_elements, like_another, parts};
 
 use crate::limits::interchange::NARROW;
 use crate::rebuild::Rebuild;

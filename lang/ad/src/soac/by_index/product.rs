@@ -86,17 +86,13 @@ fn by_elements(b: &mut Builder, (f, rule): (FnId, FnId), dest: Var, keys: Var, v
     let keys = interchange::keys_of_elements(b, keys, bins, width);
     let [d, v] = [dest, values].map(|x| interchange::flattened(b, x));
     let ty = b.ty(d);
-    let (op, one) = (operators::product(b, &ty.elem()), interchange::arbitrary_value(b, &ty.elem()));
+    let (op, one) = (operators::product(b, &ty.elem()), b.real(1.0, d));
     let counted = Op::ReduceByIndex { dest: vec![d], op: Box::new(op), neutral: vec![one], keys, values: vec![v] };
     let y = b.one(counted, ty.clone());
     let rule = Some(Rule { kind: RuleKind::Jvp, func: rule });
     let call = Op::Call { f, args: vec![d, keys, v, y], lin_args: Vec::new(), rule, checkpoint: false };
     let made = b.emit(call, &[ty.clone(), ty], &[]).0;
-    let mut like = |a: Var, whole: Var| {
-        let (to, ty) = (b.shape(whole), b.ty(whole));
-        b.one(Op::Reshape { a, to, from: None }, ty)
-    };
-    (like(made[0], dest), like(made[1], values))
+    (interchange::like_another(b, made[0], dest), interchange::like_another(b, made[1], values))
 }
 
 /// Gathers from each value's bin; 0 for keys out of range.
