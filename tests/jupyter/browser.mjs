@@ -1,6 +1,7 @@
 // The live table of residuals in JupyterLab, in a real browser: node browser.mjs PLAYWRIGHT CHROMIUM URL DIRECTORY
 import { createRequire } from "node:module";
 import { strict as assert } from "node:assert";
+import { closeDialogs, connected } from "./lab.mjs";
 
 const [playwright, chromium, url, directory] = process.argv.slice(2);
 const { chromium: browsers } = createRequire(import.meta.url)(playwright);
@@ -8,15 +9,12 @@ const { chromium: browsers } = createRequire(import.meta.url)(playwright);
 const browser = await browsers.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 const page = await browser.newPage({ viewport: { width: 1400, height: 1300 } });
 page.setDefaultTimeout(60_000);
-// On a slow machine JupyterLab may ask something, such as whether to wait for the kernel. No test needs such a dialog.
-const dialog = page.locator("dialog.jp-Dialog");
-await page.addLocatorHandler(dialog, () => dialog.locator("button").first().press("Escape"));
+await closeDialogs(page);
 try {
   await page.goto(`${url}/lab/tree/live.ipynb?reset`);
-  await page.waitForSelector(".jp-Notebook .cm-content");
+  await connected(page);
   // Colours: tokens of the first cell have classes of their own.
   await page.waitForFunction(() => document.querySelectorAll(".jp-Cell .cm-line span").length > 5);
-  await page.waitForFunction(() => document.querySelector(".jp-Notebook-ExecutionIndicator")?.dataset.status === "idle");
   await page.click(".jp-Cell .cm-content");
   await page.keyboard.press("Shift+Enter");
   await page.keyboard.press("Shift+Enter");

@@ -2,6 +2,7 @@
 import { createRequire } from "node:module";
 import { strict as assert } from "node:assert";
 import { writeFileSync } from "node:fs";
+import { closeDialogs, connected } from "./lab.mjs";
 
 const [playwright, chromium, url, directory] = process.argv.slice(2);
 const { chromium: browsers } = createRequire(import.meta.url)(playwright);
@@ -16,10 +17,7 @@ const book = (...codes) => ({
 const browser = await browsers.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 const page = await browser.newPage({ viewport: { width: 1400, height: 1300 } });
 page.setDefaultTimeout(60_000);
-// On a slow machine JupyterLab may ask something, such as whether to wait for the kernel. No test needs such a dialog.
-// The key has to arrive in the dialog, which may not have the focus.
-const dialog = page.locator("dialog.jp-Dialog");
-await page.addLocatorHandler(dialog, () => dialog.locator("button").first().press("Escape"));
+await closeDialogs(page);
 
 // Changes a setting of JupyterLab.
 const set = (plugin, value) =>
@@ -35,8 +33,7 @@ const set = (plugin, value) =>
 async function open(name, notebook) {
   writeFileSync(`${directory}/${name}`, JSON.stringify(notebook));
   await page.goto(`${url}/lab/tree/${name}?reset`);
-  await page.waitForSelector(".jp-Notebook .cm-content");
-  await page.waitForFunction(() => document.querySelector(".jp-Notebook-ExecutionIndicator")?.dataset.status === "idle");
+  await connected(page);
 }
 
 async function runAll() {
@@ -92,7 +89,7 @@ try {
     await set("@jupyterlab/apputils-extension:themes", { theme, "adaptive-theme": false });
     await page.goto(`${url}/lab/tree/run_all.ipynb?reset`);
     await page.waitForFunction((t) => document.body.dataset.jpThemeName === t, theme);
-    await page.waitForFunction(() => document.querySelector(".jp-Notebook-ExecutionIndicator")?.dataset.status === "idle");
+    await connected(page);
     await runUntilShown(".jp-OutputArea-output pre span");
     const all = await contrasts();
     assert.ok(all.length > 3 && Math.min(...all) >= 4.5, `${theme}: ${all}`);
