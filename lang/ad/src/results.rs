@@ -25,7 +25,11 @@ pub struct Unzipped {
     pub results: usize,
     /// `(r… ; ẋ…) -> ( ; ẏ…)`.
     pub linear: FnId,
-    /// The data type that packs all residuals, for recursive functions and those with more than `PASSED_ON`
+    /// The primal half that callers with the arguments call: its residuals are those after the first `passed`.
+    pub called: FnId,
+    /// The arguments of a recursive function that are its first residuals, by their positions.
+    pub passed: Rc<[usize]>,
+    /// The data type that packs all other residuals, for recursive functions and those with more than `PASSED_ON`
     /// residuals of callees.
     pub boxed: Option<DataId>,
     /// For each result of the primal half after the first `results`, the residuals that it stands for. The arms of

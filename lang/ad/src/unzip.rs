@@ -9,11 +9,14 @@
 //!   put into boxes, because shapes may differ. The condition for another iteration is not
 //!   stored, because the iteration's index determines it.
 //! - A call's residuals are additional results of the callee. Those of a recursive function are one value of a
-//!   recursive data type.
+//!   recursive data type, if possible with a constructor for each arm of its branch (`cells`). Its linear half gets
+//!   arguments again that its caller can compute at little cost (`arguments`).
 //! - Values that the plan recomputes move to the linear part, which reads the stored values that they need.
 
+mod arguments;
 mod balance;
 mod branches;
+mod cells;
 mod parts;
 mod plan;
 mod sink;
@@ -30,6 +33,7 @@ use adl_opt::shapes::Extents;
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
+use arguments::Arguments;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -44,10 +48,14 @@ impl Ad {
         let boxed = self.is_recursive(program, id).then(|| {
             program.add_data(DataDecl { name: format!("Residuals of {name}"), cons: Vec::new(), declared: None })
         });
+        let called = program.reserve(&format!("primal {name}"));
+        let arguments = boxed.map_or_else(Arguments::default, |_| Arguments::of(program, id, &src));
         let unzipped = Unzipped {
-            primal: program.reserve(&format!("primal {name}")),
+            primal: called,
             results: src.body.results.len(),
             linear: program.reserve(&format!("linear {name}")),
+            called,
+            passed: arguments.passed.clone().into(),
             boxed,
             residuals: Vec::new(),
             own: Rc::default(),
@@ -58,14 +66,14 @@ impl Ad {
         };
         self.unzip.unzips.insert((id, plan.clone()), unzipped.clone());
         // The residuals of an arm that was not taken are symbolic zeros.
-        self.symbolic_zero.insert(unzipped.primal);
+        self.symbolic_zero.insert(called);
         if let Some(d) = boxed {
             // Recursive callers need the signatures before the bodies exist.
             self.declare(program, &unzipped, &src, d);
         }
-        let made = self.unzip_function(program, id, &src, plan, &unzipped);
+        let made = self.unzip_function(program, id, (&src, arguments), plan, &unzipped);
         match made.and_then(|u| {
-            self.count(program.func(u.primal)).and_then(|()| self.count(program.func(u.linear))).map(|()| u)
+            self.count(program.func(u.called)).and_then(|()| self.count(program.func(u.linear))).map(|()| u)
         }) {
             Ok(u) => {
                 self.unzip.unzips.insert((id, plan.clone()), u.clone());
@@ -81,7 +89,7 @@ impl Ad {
     /// Placeholder functions without statements, with the signatures that the two halves will have.
     fn declare(&mut self, program: &mut Program, unzipped: &Unzipped, src: &Function, id: DataId) {
         let mut primal = Function {
-            name: program.func(unzipped.primal).name.clone(),
+            name: program.func(unzipped.called).name.clone(),
             vars: src.vars.clone(),
             ..Function::default()
         };
@@ -89,13 +97,15 @@ impl Ad {
         primal.body.results = src.body.results.clone();
         primal.body.results.push(Var(primal.vars.len() as u32));
         primal.fresh(Ty::Data(id), false);
-        program.set(unzipped.primal, primal);
+        program.set(unzipped.called, primal);
         let mut linear = Function {
             name: program.func(unzipped.linear).name.clone(),
             vars: src.vars.clone(),
             ..Function::default()
         };
-        linear.body.params = vec![linear.fresh(Ty::Data(id), false)];
+        linear.body.params = unzipped.passed.iter().map(|k| src.body.params[*k]).collect();
+        let residuals = linear.fresh(Ty::Data(id), false);
+        linear.body.params.push(residuals);
         linear.body.lin_params = src.body.lin_params.clone();
         linear.body.lin_results = src.body.lin_results.clone();
         program.set(unzipped.linear, linear);
@@ -105,60 +115,91 @@ impl Ad {
         &mut self,
         program: &mut Program,
         id: FnId,
-        src: &Function,
+        (src, arguments): (&Function, Arguments),
         plan: &UnzipPlan,
         unzipped: &Unzipped,
     ) -> Result<Unzipped, Unsupported> {
         let mut z = U::new(self, program, id, src, plan);
+        z.derived = arguments.derived;
         z.note_params(&src.body, Span::default(), "an argument");
         let halves = z.block(&src.body, &|_, _| false)?;
-        let rows: Vec<Vec<Residual>> = halves.needs.iter().map(|v| z.origin(*v)).collect();
-        let own = rows.iter().flatten().filter(|r| z.is_own(r)).cloned().collect();
-        let (vars, notes, needs) = (z.f, z.notes, halves.needs);
         let half = |id: FnId, body: Block| {
-            let name = program.func(id).name.clone();
-            Function { name, vars: vars.vars.clone(), body, ..Function::default() }
+            let name = z.p.func(id).name.clone();
+            Function { name, vars: z.f.vars.clone(), body, ..Function::default() }
         };
-        let (mut primal, mut linear) = (half(unzipped.primal, halves.primal), half(unzipped.linear, halves.linear));
+        let (mut primal, linear) = (half(unzipped.called, halves.primal), half(unzipped.linear, halves.linear));
+        let params: Vec<Var> = unzipped.passed.iter().map(|k| src.body.params[*k]).collect();
+        let (mut linear, keep) = arguments::needed(&linear, unzipped.linear, &params);
+        let mut passed = unzipped.passed.to_vec();
+        dce::retain(&mut passed, &keep);
+        let params: Vec<Var> = passed.iter().map(|k| src.body.params[*k]).collect();
+        let mut needs: Vec<Var> = free(&linear, &linear.body).into_iter().filter(|v| !params.contains(v)).collect();
+        needs.sort_unstable();
+        let rows: Vec<Vec<Residual>> = params.iter().chain(&needs).map(|v| z.origin(*v)).collect();
+        // The arguments that a recursive function is given again are residuals of its callers.
+        let mut own: Vec<Residual> = rows[params.len()..].iter().flatten().filter(|r| z.is_own(r)).cloned().collect();
+        let (slots, notes) = (z.slots, z.notes);
+        linear.body.params = [&params[..], &needs].concat();
         primal.body.results = [&src.body.results[..], &needs].concat();
-        linear.body.params = needs.clone();
+        if needs.is_empty() && unzipped.boxed.is_some() {
+            arguments::without_residuals(&mut primal, unzipped.called, unzipped.results);
+        }
         // If each of many calls returned all residuals of its callees, code size would be that of the call tree. A
         // packed value is as small as a synonym of its type (§8).
-        let own: Rc<[Residual]> = own;
-        let boxed = unzipped.boxed.or_else(|| {
+        let boxed = unzipped.boxed.filter(|_| !needs.is_empty()).or_else(|| {
             (needs.len() > own.len() + PASSED_ON).then(|| {
                 program.add_data(DataDecl {
-                    name: format!("Residuals of {}", program.func(unzipped.primal).name.trim_start_matches("primal ")),
+                    name: format!("Residuals of {}", program.func(unzipped.called).name.trim_start_matches("primal ")),
                     cons: Vec::new(),
                     declared: None,
                 })
             })
         });
+        let mut cells = cells::Cells::default();
         if let Some(d) = boxed {
-            pack_residuals(program, d, &mut primal, &mut linear, needs);
+            cells = cells::pack_residuals(program, d, (&mut primal, &mut linear), &needs, &slots);
+            own.iter_mut().for_each(|r| r.arms = cells.arms.remove(&r.at.1).unwrap_or_default());
         }
         let compared = balance::balanced(&mut linear, &notes.keys);
         dce::remove_dead(&mut primal);
         dce::remove_dead(&mut linear);
-        check::made("unzip", program, &primal);
-        check::made("unzip", program, &linear);
-        program.set(unzipped.primal, primal);
+        let stored = bound_anywhere(&primal.body);
+        let padding =
+            notes.padding.into_iter().filter(|(slot, _)| stored.contains(slot) && !cells.slots.contains(slot));
+        program.set(unzipped.called, primal);
         program.set(unzipped.linear, linear);
-        if let Some(k) = self.unzip.kept.get(&unzipped.primal) {
-            let made = kept(program.func(unzipped.primal), unzipped.results);
+        check::made("unzip", program, program.func(unzipped.called));
+        check::made("unzip", program, program.func(unzipped.linear));
+        if let Some(k) = self.unzip.kept.get(&unzipped.called) {
+            let made = kept(program.func(unzipped.called), unzipped.results);
             program.set(*k, made);
         }
-        let residuals = if boxed.is_some() { vec![own.to_vec()] } else { rows };
+        let mut residuals = rows;
+        if boxed.is_some() {
+            residuals.truncate(params.len());
+            residuals.push(own.clone());
+        }
+        let primal = if passed.is_empty() { unzipped.called } else { self.with_arguments(program, unzipped, &passed) };
         Ok(Unzipped {
+            primal,
+            passed: passed.into(),
             residuals,
-            own,
+            own: own.into(),
             boxed,
             moved: notes.moved.into(),
             compared: compared.into(),
             packs: notes.packs.into(),
-            padding: notes.padding.into(),
+            padding: padding.map(|(_, padding)| padding).collect(),
             ..unzipped.clone()
         })
+    }
+
+    /// The primal half of a recursive function, which also returns the arguments that the linear half takes.
+    fn with_arguments(&mut self, program: &mut Program, unzipped: &Unzipped, passed: &[usize]) -> FnId {
+        let made = arguments::with_arguments(program, unzipped.called, unzipped.results, passed);
+        let id = program.add(made);
+        self.symbolic_zero.insert(id);
+        id
     }
 
     /// Functions that checkpoints run again.
@@ -204,14 +245,14 @@ impl Ad {
         }
     }
 
-    /// The primal half without its results, for a checkpoint to run again. It omits what only the results need.
+    /// The primal half without its results and arguments, for a checkpoint to run again. It omits what only the results need.
     pub(crate) fn residuals_only(&mut self, p: &mut Program, u: &Unzipped) -> FnId {
-        if let Some(k) = self.unzip.kept.get(&u.primal) {
+        if let Some(k) = self.unzip.kept.get(&u.called) {
             return *k;
         }
-        let made = kept(p.func(u.primal), u.results);
+        let made = kept(p.func(u.called), u.results);
         let id = p.add(made);
-        self.unzip.kept.insert(u.primal, id);
+        self.unzip.kept.insert(u.called, id);
         self.symbolic_zero.insert(id);
         id
     }
@@ -271,6 +312,9 @@ struct U<'a> {
     loops: usize,
     /// Rows of arrays from outside that loops take, each with the number of loops that took a row.
     rows: HashMap<Var, usize>,
+    /// What is computed from arguments that the linear half gets again.
+    derived: HashSet<Var>,
+    slots: HashMap<Var, cells::Slot>,
 }
 
 /// Facts about a function besides its halves.
@@ -280,7 +324,8 @@ struct UnzipNotes {
     /// Numbered branches: maps a linear result to the result that identifies the branch.
     keys: HashMap<Var, Var>,
     packs: Vec<DataId>,
-    padding: Vec<(Var, u32, Ty)>,
+    /// Scalar slots of branches that hold residuals of other arms, as in [`Unzipped::padding`].
+    padding: Vec<(Var, (Var, u32, Ty))>,
 }
 
 impl<'a> U<'a> {
@@ -303,6 +348,8 @@ impl<'a> U<'a> {
             outside: bound_at(&src.body).collect(),
             loops: 0,
             rows: HashMap::new(),
+            derived: HashSet::new(),
+            slots: HashMap::new(),
         }
     }
 }
@@ -363,6 +410,7 @@ impl U<'_> {
                     ty: self.f.ty(v).clone(),
                     movable: reason.is_empty(),
                     reason,
+                    arms: Vec::new(),
                 }]
             }
         }
@@ -464,7 +512,7 @@ impl U<'_> {
             sinks.extend(sink::recomputed(&self.f, &primal, &needs, &|f, v| indices.contains(&v) || there(f, v)));
         }
         for stmt in primal.stmts.iter().rev() {
-            let index = stmt.outs.iter().any(|o| indices.contains(o) || sinks.contains(o));
+            let index = stmt.outs.iter().any(|o| indices.contains(o) || sinks.contains(o) || self.derived.contains(o));
             if stmt.outs.iter().any(|o| needs.contains(o))
                 && (index || self.plan.recomputes(self.id, stmt, stmt.outs.iter().any(|o| self.parts.contains(o))))
             {
@@ -522,30 +570,9 @@ fn bound_at(b: &Block) -> impl Iterator<Item = Var> + '_ {
     b.params.iter().chain(b.stmts.iter().flat_map(|s| &s.outs)).copied()
 }
 
-/// Lets the primal function return its residuals `needs`, which are its last results, as one value of the data type
-/// `id`, and lets the linear function take it.
-fn pack_residuals(p: &mut Program, id: DataId, primal: &mut Function, linear: &mut Function, needs: Vec<Var>) {
-    let fields = linear.tys(&needs);
-    let name = p.data(id).name.clone();
-    p.set_data(id, DataDecl { name, cons: vec![("Kept".to_owned(), fields)], declared: None });
-    let one = primal.fresh(Ty::Data(id), false);
-    primal.body.stmts.push(Stmt {
-        outs: vec![one],
-        lin_outs: Vec::new(),
-        op: Op::Construct { data: id, tag: 0, fields: needs.clone() },
-        span: Span::default(),
-    });
-    primal.body.results.truncate(primal.body.results.len() - needs.len());
-    primal.body.results.push(one);
-    let all = linear.fresh(Ty::Data(id), false);
-    linear.body.stmts.insert(
-        0,
-        Stmt {
-            outs: needs,
-            lin_outs: Vec::new(),
-            op: Op::Destruct { a: all, data: id, tag: 0 },
-            span: Span::default(),
-        },
-    );
-    linear.body.params = vec![all];
+/// Non-linear variables that a block binds, nested blocks included.
+fn bound_anywhere(b: &Block) -> HashSet<Var> {
+    let mut bound: HashSet<Var> = HashSet::new();
+    each_stmt(b, &mut |s| bound.extend(&s.outs));
+    bound
 }

@@ -23,7 +23,7 @@ fn bytes(p: &Program, v: &Val, ty: &Ty) -> u64 {
         (Val::SymbolicZero, Ty::Array(..)) => 0,
         (Val::Array(a), Ty::Array(e, _)) => a.elems.iter().map(|v| bytes(p, v, e)).sum(),
         (Val::Data(c), Ty::Data(d)) if p.data(*d).name.starts_with("Residuals of") => {
-            8 + c.fields.iter().zip(&p.data(*d).cons[0].1).map(|(v, t)| bytes(p, v, t)).sum::<u64>()
+            8 + c.fields.iter().zip(&p.data(*d).cons[c.tag as usize].1).map(|(v, t)| bytes(p, v, t)).sum::<u64>()
         }
         (_, Ty::F32) => 4,
         (_, Ty::Bool) => 1,

@@ -3,6 +3,7 @@
 use super::{Count, Counted, reach};
 use crate::Ad;
 use crate::profile::sites::{StmtSite, WorkUnit};
+use crate::results::FunctionSites;
 use crate::unzip::{Residual, UnzipPlan, each_stmt};
 use adl_ir::{DataId, FnId, Program, Ty, Var};
 use adl_specialise::Unsupported;
@@ -63,7 +64,11 @@ pub(super) fn kept_by(
         let (g, v) = r.at;
         let sites = ad.sites(program, g);
         match sites.block_of.get(&v) {
-            Some(b) if r.ty.rank() == 0 => *out.entry(Count::Runs(g, *b)).or_default() += width(&r.ty),
+            Some(_) if r.ty.rank() == 0 => {
+                for b in blocks_of(&sites, &r) {
+                    *out.entry(Count::Runs(g, b)).or_default() += width(&r.ty);
+                }
+            }
             Some(_) => *out.entry(Count::Elements(g, v)).or_default() += width(&r.ty),
             None => {}
         }
@@ -81,6 +86,14 @@ pub(super) fn kept_by(
         }
     }
     Ok(out)
+}
+
+/// The blocks that store a number: the one that binds it, or some arms of a branch.
+fn blocks_of(sites: &FunctionSites, r: &Residual) -> Vec<u32> {
+    if r.arms.is_empty() {
+        return sites.block_of.get(&r.at.1).copied().into_iter().collect();
+    }
+    r.arms.iter().filter_map(|arm| sites.arms.get(arm)).copied().collect()
 }
 
 /// A function and its callees (except inside of checkpoints) that have a linear part.
@@ -164,7 +177,7 @@ pub(super) fn work_of_residuals(
     for g in reach(program, id) {
         let half = match ad.unzip.unzips.get(&(g, plan.clone())) {
             _ if g == id => Some(kept),
-            Some(u) => Some(u.primal),
+            Some(u) => Some(u.called),
             None => None,
         };
         let there = half.map(|h| made_in(program, h));
@@ -241,7 +254,7 @@ impl Ad {
         let (mut again, mut spared) = (counted.get(Count::Again), 0u64);
         for callee in active(program, id) {
             let u = self.unzip(program, callee, plan)?;
-            let (moved, forwards) = (self.moved(program, callee, plan)?, made_in(program, u.primal));
+            let (moved, forwards) = (self.moved(program, callee, plan)?, made_in(program, u.called));
             again = again
                 .saturating_add(self.work_of_those(program, callee, counted, &|v| moved.get(v).copied().unwrap_or(0)));
             // The primal half no longer computes what only the linear half needs.
@@ -286,12 +299,20 @@ impl Ad {
     fn row(&mut self, p: &Program, residual: Residual, c: &Counted) -> Row {
         let (g, v) = residual.at;
         let sites = self.sites(p, g);
-        let values = sites.block_of.get(&v).map_or(0, |b| c.get(Count::Runs(g, *b)));
+        let values = blocks_of(&sites, &residual).into_iter().map(|b| c.get(Count::Runs(g, b))).sum();
         let bytes = width(&residual.ty) * if residual.ty.rank() == 0 { values } else { c.get(Count::Elements(g, v)) };
         let work = sites.made.get(&v).map_or(0, |s| self.work_at(p, g, s, c));
         let extents = extents(&residual, c, values);
         let coefficient = self.jvp.sources.get(&g).is_some_and(|f| v.0 as usize >= f.vars.len());
         Row { residual, bytes, values, extents, work, coefficient }
+    }
+
+    /// The number of calls of a function by itself.
+    fn recursive_calls(&mut self, program: &Program, id: FnId, counted: &Counted) -> u64 {
+        let sites = self.sites(program, id);
+        let calls =
+            sites.made.iter().filter(|(v, s)| **v == s.key && s.inside.0 == s.inside.1).flat_map(|(_, s)| &s.calls);
+        calls.filter(|(_, f)| *f == id).map(|(block, _)| counted.get(Count::Runs(id, *block))).sum()
     }
 
     /// The work of all runs of a statement, including nested blocks.
@@ -313,10 +334,11 @@ impl Ad {
         let others: u64 = sites.own.iter().filter(|v| within(v)).map(|v| counted.get(Count::Work(id, *v))).sum();
         let mut sum = own + scalars + arrays + others;
         for (block, callee) in &stmt_site.calls {
-            // The callee's work is divided evenly among its calls.
+            // The callee's work is divided evenly among its calls, without those by itself.
             let all = u128::from(counted.weighed(&work_of(self, program, *callee)));
-            let part = all * u128::from(counted.get(Count::Runs(id, *block)))
-                / u128::from(counted.get(Count::Runs(*callee, 0)).max(1));
+            let runs =
+                counted.get(Count::Runs(*callee, 0)).saturating_sub(self.recursive_calls(program, *callee, counted));
+            let part = all * u128::from(counted.get(Count::Runs(id, *block))) / u128::from(runs.max(1));
             sum = sum.saturating_add(u64::try_from(part).unwrap_or(u64::MAX));
         }
         sum

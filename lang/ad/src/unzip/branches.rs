@@ -9,6 +9,7 @@
 //!   nest has its own numbering.
 //! - At every [`MAX_UNPACKED`]th level above the innermost one, residuals are packed in one value, as in recursive functions.
 
+use super::cells::Slot;
 use super::parts::{bound_in, push_linear};
 use super::{Halves, Residual, U};
 use crate::limits::unzip_branches::MAX_UNPACKED;
@@ -151,6 +152,7 @@ impl U<'_> {
             ty: Ty::I64,
             movable: false,
             reason: "which branch ran",
+            arms: Vec::new(),
         };
         self.made.entry(name).or_insert((stmt.span, row.reason));
         self.origins.insert(numbered_branch.here.var, vec![row]);
@@ -199,7 +201,7 @@ impl U<'_> {
         let rows = kept.iter().flat_map(|v| self.origin(*v)).collect();
         self.origins.insert(one, rows);
         self.notes.packs.push(data);
-        self.notes.padding.extend(crate::profile::key(stmt).map(|key| (key, number, Ty::Data(data))));
+        self.notes.padding.extend(crate::profile::key(stmt).map(|key| (one, (key, number, Ty::Data(data)))));
         half.needs.retain(|v| !kept.contains(v));
         half.needs.push(one);
         let open = Op::Destruct { a: one, data, tag: 0 };
@@ -250,6 +252,11 @@ impl U<'_> {
         }
         self.parts.extend(&slots);
         for (number, (arm, mine)) in primals.iter_mut().zip(filled).enumerate() {
+            for (k, slot) in slots.iter().enumerate() {
+                let new = || Slot { branch: crate::profile::key(stmt), filled: Vec::new() };
+                let filled = &mut self.slots.entry(*slot).or_insert_with(new).filled;
+                filled.push(mine.get(k).is_some_and(Option::is_some));
+            }
             self.fill(stmt, number as u32, &slots, &mine, arm);
         }
         (slots, primals, linears)
@@ -277,7 +284,7 @@ impl U<'_> {
                 Some(v) => v,
                 None => {
                     let (ty, key) = (self.f.ty(*slot).clone(), crate::profile::key(s));
-                    self.notes.padding.extend(key.filter(|_| ty.rank() == 0).map(|key| (key, number, ty)));
+                    self.notes.padding.extend(key.filter(|_| ty.rank() == 0).map(|key| (*slot, (key, number, ty))));
                     self.nothing(*slot, s.span, arm)
                 }
             };

@@ -169,11 +169,11 @@ impl U<'_> {
             return Ok(());
         }
         let unzipped = self.ad.unzip(self.p, *id, self.plan)?;
-        let callee = self.p.func(unzipped.primal).clone();
+        let callee = self.p.func(unzipped.called).clone();
         let tys = callee.tys(&callee.body.results[unzipped.results..]);
         let kept: Vec<Var> = tys.iter().map(|t| self.f.fresh(t.clone(), false)).collect();
         self.parts.extend(&kept);
-        for (v, rows) in kept.iter().zip(&unzipped.residuals) {
+        for (v, rows) in kept.iter().zip(unzipped.residuals.iter().skip(unzipped.passed.len())) {
             self.origins.insert(*v, rows.clone());
         }
         let call = |f, args: &[Var], lin_args: &[Var]| Op::Call {
@@ -186,13 +186,13 @@ impl U<'_> {
         let forward = Stmt {
             outs: [&stmt.outs[..], &kept].concat(),
             lin_outs: Vec::new(),
-            op: call(unzipped.primal, args, &[]),
+            op: call(unzipped.called, args, &[]),
             span: stmt.span,
         };
         if *checkpoint {
             // The forward pass computes the results only; the reverse pass repeats the entire call.
-            let origin = self.ad.plain(self.p, *id).unwrap_or(unzipped.primal);
-            let outs = match origin == unzipped.primal {
+            let origin = self.ad.plain(self.p, *id).unwrap_or(unzipped.called);
+            let outs = match origin == unzipped.called {
                 true => stmt.outs.iter().copied().chain(kept.iter().map(|v| self.copy_of(*v))).collect(),
                 false => stmt.outs.clone(),
             };
@@ -202,10 +202,11 @@ impl U<'_> {
         } else {
             primal.stmts.push(forward);
         }
+        let residuals: Vec<Var> = unzipped.passed.iter().map(|k| args[*k]).chain(kept).collect();
         linear.push(Stmt {
             outs: Vec::new(),
             lin_outs: stmt.lin_outs.clone(),
-            op: call(unzipped.linear, &kept, lin_args),
+            op: call(unzipped.linear, &residuals, lin_args),
             span: stmt.span,
         });
         Ok(())

@@ -1,5 +1,6 @@
 //! Plans: which intermediates are stored and which are recomputed.
 
+use crate::results::Arm;
 use adl_ir::rewrite::purity::op_has_effect;
 use adl_ir::{FnId, Op, Stmt, Ty, Var};
 use adl_syntax::span::Span;
@@ -80,4 +81,6 @@ pub struct Residual {
     pub movable: bool,
     /// The reason if it cannot be recomputed.
     pub reason: &'static str,
+    /// If only some arms of branches store it, these.
+    pub(crate) arms: Vec<Arm>,
 }
