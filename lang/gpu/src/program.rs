@@ -185,7 +185,7 @@ fn received(gpu: &Rc<Gpu>, program: &Rc<Program>, v: exec::Value, ty: &Ty) -> Re
             };
             let fields =
                 fields.iter().zip(tys).map(|(v, t)| received(gpu, program, v.clone(), t)).collect::<Res<Vec<_>>>()?;
-            Value::Data(Rc::new(value::Data { con: op_site::constructor(decl, tag, fields.len()), fields }))
+            Value::data(op_site::constructor(decl, tag, fields.len()), fields)
         }
         (value, Ty::Array(_, rank)) => {
             let shape = match &value {

@@ -230,10 +230,8 @@ fn lists_are_walked() {
         })
     };
     let (nil, cons) = (con("Nil", 0, 0), con("Cons", 1, 2));
-    let empty = Value::Data(Rc::new(Data { con: nil, fields: vec![] }));
-    let list = (1..=100_000).fold(empty, |rest, k| {
-        Value::Data(Rc::new(Data { con: cons.clone(), fields: vec![Value::Float(f64::from(k)), rest] }))
-    });
+    let empty = Value::data(nil, vec![]);
+    let list = (1..=100_000).fold(empty, |rest, k| Value::data(cons.clone(), vec![Value::Float(f64::from(k)), rest]));
     same(&run(&program, id, vec![list, Value::Float(0.0)]), &[Value::Float(-5_000_050_000.0)]);
 }
 

@@ -16,7 +16,7 @@ fn sample() -> Value {
         names: [Symbol::new("a"), Symbol::new("b")].into(),
         vals: vec![pairs, Value::F32(0.25)],
     }));
-    let some = Value::Data(Rc::new(Data { con: Rc::new(con), fields: vec![record] }));
+    let some = Value::data(Rc::new(con), vec![record]);
     Value::Tuple(Rc::new(Tuple(vec![some, flat, texts, Value::Bool(true), Value::Unit, Value::Zero])))
 }
 

@@ -21,9 +21,8 @@ pub(crate) use crate::limits::heap::LISTS;
 use crate::runtime::{Ctx, WordKind};
 use adl_interp::error::{Error, codes};
 use adl_interp::ir::boxes;
-use adl_interp::value::{Data, Value};
+use adl_interp::value::Value;
 use std::collections::HashMap;
-use std::rc::Rc;
 
 /// The tag of a cell that holds a value of the interpreter.
 pub(crate) const CLOSED: i32 = -1;
@@ -333,18 +332,14 @@ impl HandlePool {
             todo.pop();
             // SAFETY: the words have the kinds of the layout, and the new value takes over their references.
             let mut field = |(i, k): (usize, &WordKind)| unsafe { self.value(*k, true, *HeapCell::words(cell).add(i)) };
-            let fields: Vec<Value> = entry
-                .fields
-                .iter()
-                .enumerate()
-                .map(|f| match f.1 {
-                    WordKind::Ref(e) => boxes::unpack(field(f), e.boxes()),
-                    _ => field(f),
-                })
-                .collect();
+            let fields = entry.fields.iter().enumerate().map(|f| match f.1 {
+                WordKind::Ref(e) => boxes::unpack(field(f), e.boxes()),
+                _ => field(f),
+            });
+            let data = Value::data(entry.con.clone(), fields);
             let base = layout.wrapping_sub(tag as u16);
             // SAFETY: the fields have been moved out, so that the live cell owns nothing.
-            unsafe { self.cells.shut(cell, base, Value::Data(Rc::new(Data { con: entry.con.clone(), fields }))) };
+            unsafe { self.cells.shut(cell, base, data) };
         }
     }
 

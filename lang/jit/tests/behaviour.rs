@@ -8,7 +8,6 @@ use adl_interp::value::{Buf, Value, array};
 use adl_ir::{FnId, Program};
 use adl_prim::{Bin, Cmp, Un};
 use common::{both, compile, interpreted, machine, native, same};
-use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -415,7 +414,7 @@ fn data_are_the_interpreters() {
     let (p, f) = program(LISTS);
     let con = |tag, fields: Vec<Value>| {
         let con = adl_interp::ir::op_site::constructor(p.datas.first(), tag, fields.len());
-        Value::Data(std::rc::Rc::new(adl_interp::value::Data { con, fields }))
+        Value::data(con, fields)
     };
     let nil = con(0, vec![]);
     let one = con(1, vec![Value::Float(2.5), array::ints(vec![7]), nil.clone()]);
@@ -469,7 +468,7 @@ fn arms_have_constructors() {
     let p = adl_ir::parse::program(include_str!("../../opt/tests/passes/arms.ir")).unwrap();
     let data = |ty: usize, tag, fields: Vec<Value>| {
         let con = adl_interp::ir::op_site::constructor(p.datas.get(ty), tag, fields.len());
-        Value::Data(Rc::new(adl_interp::value::Data { con, fields }))
+        Value::data(con, fields)
     };
     let leaf = |x: f64| data(1, 0, vec![Value::Float(x)]);
     let tree = (0..200).fold(leaf(0.3), |tree, k| data(1, 1, vec![leaf(f64::from(k)), tree]));

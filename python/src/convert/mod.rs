@@ -32,7 +32,7 @@ pub fn is_prelude(engine: &Engine, id: DataId, name: &str) -> bool {
 pub fn construct(decl: &DataDecl, tag: u32, fields: Vec<Value>) -> Value {
     let con = &decl.cons[tag as usize];
     let info = ConInfo { name: con.name, tag, data: decl.id, arity: con.fields.len() as u32 };
-    Value::Data(Rc::new(Data { con: Rc::new(info), fields }))
+    Value::data(Rc::new(info), fields)
 }
 
 /// A type with its variables replaced.

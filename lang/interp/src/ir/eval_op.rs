@@ -8,7 +8,7 @@ use crate::ops::interrupt::InterruptFlag;
 use crate::ops::{arith, compared, contract as contracted, shapes, sums_from_the_end};
 use crate::upcalls::{Site, Upcalls};
 use crate::value::each::laid_out;
-use crate::value::{Buf, Data, Kind, Rep, Shape, Value, array, compare, seq};
+use crate::value::{Buf, Kind, Rep, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
 pub use crate::vm::code::LoweredOp;
 use adl_ir::{Cmp, Contract, Conv, Op, Ty};
@@ -58,10 +58,7 @@ pub fn run(machine: &mut Machine, what: &LoweredOp, args: &mut [Value], zeros: &
             let site = Site { at: *span, of: None, everywhere: false };
             machine.collective(*kind, all, &at, site).map(Outs::from_vec)
         }
-        LoweredOp::Con(con) => {
-            let fields = args.iter_mut().map(std::mem::take).collect();
-            Ok(smallvec![Value::Data(Rc::new(Data { con: con.clone(), fields }))])
-        }
+        LoweredOp::Con(con) => Ok(smallvec![Value::data(con.clone(), args.iter_mut().map(std::mem::take))]),
         LoweredOp::Buffer(ty, boxed) => Ok(smallvec![buffer::empty(ty, *boxed, &args[0])?]),
         LoweredOp::Finish(reverse) => {
             let v = std::mem::take(&mut args[0]);

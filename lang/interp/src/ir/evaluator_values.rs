@@ -1,7 +1,7 @@
 //! Conversion between values of the machine and values of the IR's reference evaluator.
 
 use crate::ops::data_text;
-use crate::value::{Array, Buf, ConInfo, Data, Shape, Value, array};
+use crate::value::{Array, Buf, ConInfo, Shape, Value, array};
 use adl_ir::Ty;
 use adl_ir::eval::{Arr, Con, Val};
 use adl_syntax::symbol::Symbol;
@@ -55,7 +55,7 @@ pub fn value_at(v: &Val, ty: &Ty) -> Value {
         Val::Data(c) => {
             let name = Symbol::new("_");
             let con = ConInfo { name, tag: c.tag, data: adl_typing::ty::DataId(0, name), arity: c.fields.len() as u32 };
-            Value::Data(Rc::new(Data { con: Rc::new(con), fields: c.fields.iter().map(value).collect() }))
+            Value::data(Rc::new(con), c.fields.iter().map(value))
         }
         Val::Array(a) => array::make(Shape::from_slice(&a.shape), buffer(a, ty)),
     })

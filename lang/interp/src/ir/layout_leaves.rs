@@ -4,7 +4,7 @@
 //! their components; an array of tuples is already stored as a tuple of arrays. Declared data keeps its
 //! constructors, and is passed unchanged if every field of every constructor is one leaf.
 
-use crate::value::{Buf, ConInfo, Data, Kind as Elem, Record, Shape, Tuple, Value, array};
+use crate::value::{Buf, ConInfo, Kind as Elem, Record, Shape, Tuple, Value, array};
 use adl_ir::{DataId, Ty};
 use adl_specialise::Layout;
 use adl_syntax::symbol::Symbol;
@@ -223,7 +223,7 @@ impl DataTypes {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
             let mut fields = Vec::with_capacity(ls.len());
             self.each(&x.fields, ls.iter(), 0, &mut fields)?;
-            Some(Value::Data(Rc::new(Data { con: x.con.clone(), fields })))
+            Some(Value::data(x.con.clone(), fields))
         })
     }
 
@@ -273,7 +273,7 @@ impl DataTypes {
             let mut next = x.fields.iter().cloned();
             let fields = ls.iter().map(|l| self.together(l, 0, &mut next)).collect::<Option<Vec<_>>>()?;
             let con = ConInfo { name: *name, tag: x.con.tag, data: x.con.data, arity: fields.len() as u32 };
-            Some(Value::Data(Rc::new(Data { con: Rc::new(con), fields })))
+            Some(Value::data(Rc::new(con), fields))
         })
     }
 }

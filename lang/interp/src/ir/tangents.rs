@@ -47,7 +47,7 @@ impl DataTypes {
                             None => v.clone(),
                         });
                     }
-                    Some(Value::Data(Rc::new(Data { con: data.con.clone(), fields })))
+                    Some(Value::data(data.con.clone(), fields))
                 })
             }
             other => Some(other.clone()),
@@ -125,7 +125,7 @@ impl DataTypes {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
             let Some(own) = Rc::get_mut(&mut data) else {
                 let fields = self.merge_each(&like.fields, ls.iter(), &mut data.fields.iter().cloned())?;
-                return Some(Value::Data(Rc::new(Data { con: like.con.clone(), fields })));
+                return Some(Value::data(like.con.clone(), fields));
             };
             if parts.len() == own.fields.len()
                 && parts.iter().all(|p| matches!(p, FieldKind::Real | FieldKind::Data(_)))
@@ -141,7 +141,7 @@ impl DataTypes {
                 return Some(Value::Data(data));
             }
             let given = std::mem::take(&mut own.fields);
-            own.fields = self.merge_each(&like.fields, ls.iter(), &mut given.into_iter())?;
+            own.fields = self.merge_each(&like.fields, ls.iter(), &mut given.into_iter())?.into();
             own.con = like.con.clone();
             Some(Value::Data(data))
         })

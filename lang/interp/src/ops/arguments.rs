@@ -1,7 +1,7 @@
 //! Arguments of primitives: numbers, lengths, texts, run-time type representations.
 
 use crate::error::{Error, Res, codes};
-use crate::value::{ConInfo, Data, Rep, Value, seq};
+use crate::value::{ConInfo, Rep, Value, seq};
 use std::rc::Rc;
 
 /// The error for arrays that must have equal lengths.
@@ -61,5 +61,5 @@ pub(crate) fn option(v: Option<Value>) -> Value {
         data: adl_typing::ty::DataId(0, adl_syntax::symbol::Symbol::new(name)),
         arity: tag,
     };
-    Value::Data(Rc::new(Data { con: Rc::new(con), fields: v.into_iter().collect() }))
+    Value::data(Rc::new(con), v)
 }

@@ -396,9 +396,7 @@ fn append_lists(a: &Value, second: &Value) -> Res<Value> {
         };
         at = next;
     }
-    Ok(heads.into_iter().rev().fold(second.clone(), |tail, (con, head)| {
-        Value::Data(Rc::new(crate::value::Data { con, fields: vec![head, tail] }))
-    }))
+    Ok(heads.into_iter().rev().fold(second.clone(), |tail, (con, head)| Value::data(con, vec![head, tail])))
 }
 
 fn flatten_boxed(m: &mut dyn Upcalls, a: &Rc<Array>) -> Res<Value> {

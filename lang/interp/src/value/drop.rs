@@ -1,7 +1,7 @@
 //! Dropping of long lists and chains of closures without recursion: beyond a certain depth, fields are moved to
 //! a queue, which the outermost drop empties.
 
-use super::{Data, Record, Tuple, Value};
+use super::{Data, Fields, Record, Tuple, Value};
 use crate::limits::value_drop::IN_PLACE;
 use std::cell::{Cell, RefCell};
 
@@ -10,8 +10,34 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
+/// What owns values.
+pub trait Values {
+    /// Drops all values.
+    fn clear(&mut self);
+    /// Moves all values to the end of a list.
+    fn move_to(&mut self, to: &mut Vec<Value>);
+}
+
+impl Values for Vec<Value> {
+    fn clear(&mut self) {
+        self.clear();
+    }
+    fn move_to(&mut self, to: &mut Vec<Value>) {
+        to.append(self);
+    }
+}
+
+impl Values for Fields {
+    fn clear(&mut self) {
+        self.clear();
+    }
+    fn move_to(&mut self, to: &mut Vec<Value>) {
+        to.extend(self.drain(..));
+    }
+}
+
 /// Drops values of any depth.
-pub fn release(vals: &mut Vec<Value>) {
+pub fn release(vals: &mut impl Values) {
     let depth = DEPTH.try_with(Cell::get).unwrap_or(0);
     if depth < IN_PLACE {
         let _ = DEPTH.try_with(|d| d.set(depth + 1));
@@ -23,7 +49,7 @@ pub fn release(vals: &mut Vec<Value>) {
         return;
     }
     let _ = QUEUE.try_with(|q| match q.try_borrow_mut() {
-        Ok(mut q) => q.append(vals),
+        Ok(mut q) => vals.move_to(&mut q),
         Err(_) => vals.clear(),
     });
 }

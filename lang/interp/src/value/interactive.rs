@@ -2,7 +2,7 @@
 //! function's value where they stand.
 
 use super::report_tables::{field, number, text};
-use super::{Buf, Data, Value, show};
+use super::{Buf, Value, show};
 use std::rc::Rc;
 
 /// A function whose parameters can be moved.
@@ -98,7 +98,7 @@ impl Interactive {
             rest = tail;
         }
         let put = |tail: Value, (con, at): (Rc<super::ConInfo>, &usize)| {
-            Value::Data(Rc::new(Data { con, fields: vec![Value::Int(i64::try_from(*at).unwrap_or(0)), tail] }))
+            Value::data(con, vec![Value::Int(i64::try_from(*at).unwrap_or(0)), tail])
         };
         Some(cells.into_iter().zip(positions).fold(rest.clone(), put))
     }

@@ -141,8 +141,19 @@ pub struct Record {
 pub struct Data {
     /// The constructor.
     pub con: Rc<ConInfo>,
-    /// The fields.
-    pub fields: Vec<Value>,
+    /// The fields. Those of lists and trees need no allocation of their own.
+    pub fields: Fields,
+}
+
+/// Fields of data.
+pub type Fields = SmallVec<[Value; 2]>;
+
+impl Value {
+    /// A constructor applied to its fields.
+    #[inline]
+    pub fn data(con: Rc<ConInfo>, fields: impl IntoIterator<Item = Value>) -> Value {
+        Value::Data(Rc::new(Data { con, fields: fields.into_iter().collect() }))
+    }
 }
 
 /// Run-time information about a constructor.

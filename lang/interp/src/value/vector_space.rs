@@ -1,6 +1,6 @@
 //! Vector-space operations on `Diff` data, leaf by leaf; discrete leaves are taken from the left operand.
 
-use super::{Array, Buf, Data, Kind, Record, Tuple, Value};
+use super::{Array, Buf, Kind, Record, Tuple, Value};
 use crate::error::{Error, Res, codes};
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ pub fn map_leaves(value: &Value, apply: &mut dyn FnMut(&Value) -> Res<Value>) ->
         Ok(match value {
             Value::Tuple(t) => Value::Tuple(Rc::new(Tuple(all(&t.0)?))),
             Value::Record(r) => Value::Record(Rc::new(Record { names: r.names.clone(), vals: all(&r.vals)? })),
-            Value::Data(d) => Value::Data(Rc::new(Data { con: d.con.clone(), fields: all(&d.fields)? })),
+            Value::Data(d) => Value::data(d.con.clone(), all(&d.fields)?),
             Value::Array(a) if a.is_flat() => apply(value)?,
             Value::Array(a) => match a.buf() {
                 Buf::Tuple(cols) => Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::Tuple(all(cols)?)))),
@@ -45,7 +45,7 @@ pub fn zip_leaves(left: &Value, right: &Value, combine: &mut dyn FnMut(&Value, &
                 if x.con.tag != y.con.tag {
                     return Err(different(left, right));
                 }
-                Value::Data(Rc::new(Data { con: x.con.clone(), fields: all(&x.fields, &y.fields)? }))
+                Value::data(x.con.clone(), all(&x.fields, &y.fields)?)
             }
             (Value::Array(x), Value::Array(_)) if x.is_flat() => combine(left, right)?,
             (Value::Array(x), Value::Array(y)) => match (x.buf(), y.buf()) {

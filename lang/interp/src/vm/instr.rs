@@ -13,7 +13,7 @@ use crate::fault;
 use crate::ir;
 use crate::limits::vm_instr::LARGE;
 use crate::ops::{self, arith};
-use crate::value::{Buf, Data, Kind, Record, Rep, Tuple, Value, seq, show};
+use crate::value::{Buf, Kind, Record, Rep, Tuple, Value, seq, show};
 use adl_prim::{Bin, Prim, Un};
 use adl_typing::core::{self, GlobalId, Projection};
 use std::rc::Rc;
@@ -52,8 +52,12 @@ impl Machine {
 
     /// Moves the values out of consecutive registers.
     pub(super) fn range(&mut self, base: usize, first: R, n: u32) -> Vec<Value> {
+        self.moved_out(base, first, n).collect()
+    }
+
+    fn moved_out(&mut self, base: usize, first: R, n: u32) -> impl ExactSizeIterator<Item = Value> {
         let at = base + first as usize;
-        self.regs[at..at + n as usize].iter_mut().map(std::mem::take).collect()
+        self.regs[at..at + n as usize].iter_mut().map(std::mem::take)
     }
 
     #[inline(always)]
@@ -218,8 +222,8 @@ impl Machine {
     }
 
     pub(super) fn construct(&mut self, base: usize, d: R, con: &Rc<crate::value::ConInfo>, first: R, n: u32) {
-        let fields = self.range(base, first, n);
-        self.set(base, d, Value::Data(Rc::new(Data { con: con.clone(), fields })));
+        let data = Value::data(con.clone(), self.moved_out(base, first, n));
+        self.set(base, d, data);
     }
 
     pub(super) fn array(&mut self, base: usize, d: R, first: R, n: u32) -> Res<()> {

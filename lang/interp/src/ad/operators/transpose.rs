@@ -5,7 +5,7 @@ use crate::ad::linear::{LinearMap, linear_fun};
 use crate::error::{Error, Res, codes};
 use crate::limits::ad_operators::CONSTRUCTORS;
 use crate::value::rep::field_rep;
-use crate::value::{ConInfo, Data, Record, Rep, Tuple, Value, vector_space};
+use crate::value::{ConInfo, Record, Rep, Tuple, Value, vector_space};
 use crate::vm::{Fun, Machine};
 use std::rc::Rc;
 
@@ -57,7 +57,7 @@ fn example(machine: &Machine, r: &Rep, left: &mut u32) -> Option<Value> {
             let reps: Vec<Rc<Rep>> = con.fields.iter().map(|t| field_rep(&look, t, d, args)).collect();
             let fields = reps.iter().map(|r| example(machine, r, left)).collect::<Option<Vec<Value>>>()?;
             let con = ConInfo { name: con.name, tag: con.tag, data: d.id, arity: fields.len() as u32 };
-            Value::Data(Rc::new(Data { con: Rc::new(con), fields }))
+            Value::data(Rc::new(con), fields)
         }
         r => r.known().then(|| r.zero())?,
     })

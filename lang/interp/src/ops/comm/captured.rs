@@ -3,7 +3,7 @@
 use super::{Site, collective, part};
 use crate::ad::level_of;
 use crate::error::Res;
-use crate::value::{Array, Buf, Data, Record, Tuple, Value};
+use crate::value::{Array, Buf, Record, Tuple, Value};
 use crate::vm::{Fun, Group, Machine};
 use adl_ir::Collective;
 use std::rc::Rc;
@@ -37,7 +37,7 @@ fn map_traced(v: &Value, f: &mut dyn FnMut(&Value) -> Value) -> Value {
             v if part(v).is_some() => v.clone(),
             Value::Tuple(t) => Value::Tuple(Rc::new(Tuple(all(&t.0)))),
             Value::Record(r) => Value::Record(Rc::new(Record { names: r.names.clone(), vals: all(&r.vals) })),
-            Value::Data(d) => Value::Data(Rc::new(Data { con: d.con.clone(), fields: all(&d.fields) })),
+            Value::Data(d) => Value::data(d.con.clone(), all(&d.fields)),
             Value::Array(a) if a.is_flat() => v.clone(),
             Value::Array(a) => {
                 let buf = match a.buf() {

@@ -17,7 +17,7 @@ use crate::limits::comm::{CONSTRUCTORS, STACK, STACK_LEFT};
 pub(crate) use crate::upcalls::Site;
 use crate::value::each::differing;
 pub(crate) use crate::value::each::part;
-use crate::value::{Array, Buf, Data, Kind, Record, Tuple, Value, array, seq, vector_space};
+use crate::value::{Array, Buf, Kind, Record, Tuple, Value, array, seq, vector_space};
 use crate::vm::Machine;
 use adl_ir::Collective;
 use adl_prim::CommFn;
@@ -306,7 +306,7 @@ fn constructors(kind: Collective, v: &Value) -> Option<Symbol> {
 
 fn add_constructors(kind: Collective, v: &Value, out: &mut Vec<Symbol>) {
     let parts = match v {
-        Value::Tuple(t) => &t.0,
+        Value::Tuple(t) => t.0.as_slice(),
         Value::Record(r) => &r.vals,
         Value::Data(_) if sends_plain(kind) && is_untraced(v) => return,
         Value::Data(d) => {
@@ -369,7 +369,7 @@ fn rebuilt(kind: Collective, v: &Value, next: &mut dyn Iterator<Item = Value>) -
         Value::Tuple(t) => Value::Tuple(Rc::new(Tuple(all(&t.0, next)))),
         Value::Record(r) => Value::Record(Rc::new(Record { names: r.names.clone(), vals: all(&r.vals, next) })),
         Value::Data(_) if sends_plain(kind) && is_untraced(v) => next.next().unwrap_or_else(|| v.clone()),
-        Value::Data(d) => Value::Data(Rc::new(Data { con: d.con.clone(), fields: all(&d.fields, next) })),
+        Value::Data(d) => Value::data(d.con.clone(), all(&d.fields, next)),
         Value::Array(a) if matches!(a.kind(), Kind::Tuple | Kind::Record) => {
             let columns = all(a.values(), next);
             // The number of rows may be another one.

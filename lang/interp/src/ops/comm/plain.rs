@@ -2,7 +2,7 @@
 
 use super::wire::{broken, byte, take_word};
 use crate::error::Res;
-use crate::value::{Array, Buf, ConInfo, Data, Record, Shape, Tuple, Value};
+use crate::value::{Array, Buf, ConInfo, Record, Shape, Tuple, Value};
 use adl_syntax::symbol::Symbol;
 use adl_typing::ty::DataId;
 use std::rc::Rc;
@@ -217,7 +217,7 @@ fn data(bytes: &mut &[u8]) -> Res<Value> {
     let name = Symbol::new(read_text(bytes)?);
     let data = DataId(id, Symbol::new(read_text(bytes)?));
     let fields = read_values(bytes)?;
-    Ok(Value::Data(Rc::new(Data { con: Rc::new(ConInfo { name, tag, data, arity }), fields })))
+    Ok(Value::data(Rc::new(ConInfo { name, tag, data, arity }), fields))
 }
 
 fn read_array(mark: Mark, bytes: &mut &[u8]) -> Res<Value> {

@@ -3,7 +3,7 @@
 use super::tokens::{Text, TokenKind};
 use crate::error::{Res, codes};
 use crate::upcalls::Upcalls;
-use crate::value::{ConInfo, Data, Record, Rep, Tuple, Value, seq};
+use crate::value::{ConInfo, Record, Rep, Tuple, Value, seq};
 use adl_syntax::symbol::Symbol;
 use adl_typing::ty::{ConDecl, DataDecl, Ty};
 use std::rc::Rc;
@@ -284,5 +284,5 @@ fn is_list(d: &DataDecl) -> bool {
 
 fn make(d: &DataDecl, c: &ConDecl, fields: Vec<Value>) -> Value {
     let con = ConInfo { name: c.name, tag: c.tag, data: d.id, arity: fields.len() as u32 };
-    Value::Data(Rc::new(Data { con: Rc::new(con), fields }))
+    Value::data(Rc::new(con), fields)
 }
