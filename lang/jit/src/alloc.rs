@@ -144,7 +144,8 @@ pub(crate) fn with_deep_stack<T>(run: impl FnOnce() -> T) -> T {
 /// Whether the caller's frame lies on a stack of [`with_deep_stack`].
 pub(crate) fn is_on_deep_stack() -> bool {
     let stack = DEEP_STACK.get();
-    (stack.limit..stack.top).contains(&frame())
+    // Calls that are inlined into that of `with_deep_stack` have its frame.
+    (stack.limit..=stack.top).contains(&frame())
 }
 
 /// Notes that a unit with recursion has run on the stack below the caller. Its pages go back to the system at the end of

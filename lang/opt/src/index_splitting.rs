@@ -13,9 +13,9 @@
 //! ⟼  lo = k - 1; hi = n:  (for lo { … }) ++ (for n - lo { for k out (sum) { … } })
 //! ```
 //!
-//! In the interior a test is as in the middle of the loop, where that is known: `i == k` is false. A bound of an inner loop,
-//! or an extremum that is converted to a number, is loop-invariant; any other minimum or maximum is the function of the
-//! index. So the copy is straight-line code, or has inner loops of one trip count, which native code vectorises. Used only
+//! In the interior a test is as in the middle of the loop, where that is known: `i == k` is false. So is a minimum or
+//! maximum. Otherwise, a bound of an inner loop, or an extremum that is converted to a number, is loop-invariant; any other
+//! is the function of the index. So the copy is straight-line code, or has inner loops of one trip count, which native code vectorises. Used only
 //! for long loops: `FEWEST`, or `FEWEST_WITH_LOOPS`.
 //!
 //! Iterations are independent and each element is computed as before, so the results have the same bits. The loop
@@ -251,6 +251,10 @@ fn settled(block: &Block, interior: &Interior) -> Block {
     let mut out = Block { params: block.params.clone(), ..Block::default() };
     for s in &block.stmts {
         match &s.op {
+            Op::Bin(..) if interior.numbers.contains_key(&s.outs[0]) => {
+                let number = interior.numbers[&s.outs[0]];
+                out.stmts.push(Stmt { op: Op::Lit(Lit::I64(number)), ..s.clone() });
+            }
             Op::Bin(..) if interior.chosen.contains_key(&s.outs[0]) => {
                 names.insert(s.outs[0], interior.chosen[&s.outs[0]]);
             }

@@ -37,6 +37,11 @@ impl Affine {
         Affine::constant(number.checked_neg()?).plus(self, true)
     }
 
+    /// The number that this function is, if it is one.
+    fn as_number(&self) -> Option<i64> {
+        (self.index == 0 && self.terms.is_empty()).then_some(self.number)
+    }
+
     /// How often a variable is added.
     fn times(&self, v: Var) -> i64 {
         self.terms.iter().filter(|(_, t)| *t == v).map(|(minus, _)| if *minus { -1 } else { 1 }).sum()
@@ -91,6 +96,8 @@ pub(super) struct Interior {
     pub chosen: HashMap<Var, Var>,
     /// Remainders that are their dividend plus or minus the divisor in it.
     pub wrapped: HashMap<Var, Bin>,
+    /// Sums, differences, minima and maxima that are numbers in it.
+    pub numbers: HashMap<Var, i64>,
 }
 
 impl Interior {
@@ -228,7 +235,9 @@ impl InteriorAnalysis<'_> {
             Op::Lit(Lit::I64(_) | Lit::Bool(_)) => return true,
             Op::Bin(op @ (Bin::Add | Bin::Sub), x, y) if *self.f.ty(v) == Ty::I64 => {
                 let sum = self.affine(*x).zip(self.affine(*y)).and_then(|(x, y)| x.plus(&y, *op == Bin::Sub));
-                self.ints.extend(sum.map(|sum| (v, sum)));
+                if let Some(sum) = sum {
+                    self.is(v, sum);
+                }
                 return true;
             }
             Op::Cmp(c, x, y) if *self.f.ty(*x) == Ty::I64 => self.compare(*c, *x, *y),
@@ -316,20 +325,30 @@ impl InteriorAnalysis<'_> {
         }
     }
 
-    /// Chooses the operand that a minimum or maximum is in the interior.
+    /// Records what an Int is in the interior.
+    fn is(&mut self, v: Var, a: Affine) {
+        self.interior.numbers.extend(a.as_number().map(|n| (v, n)));
+        self.ints.insert(v, a);
+    }
+
+    /// Chooses the operand that a minimum or maximum is in the interior: the one that it is in the middle of the loop, if
+    /// that is known.
     fn extremum(&mut self, v: Var, op: Bin, x: Var, y: Var) {
         let Some((a, b)) = self.affine(x).zip(self.affine(y)) else { return };
-        let first = match (a.index, b.index) {
-            (1 | -1, 0) => !self.trips.contains(&v),
-            (0, 1 | -1) => self.trips.contains(&v),
+        let Some(least) = (if op == Bin::Min { b.plus(&a, true) } else { a.plus(&b, true) }) else { return };
+        let first = match (least.as_number(), a.index, b.index) {
+            (Some(n), ..) => n >= 0,
+            (None, ..) if least.index.abs() != 1 => return,
+            (None, 1 | -1, 0) => self.likely(&least).unwrap_or(!self.trips.contains(&v)),
+            (None, 0, 1 | -1) => self.likely(&least).unwrap_or(self.trips.contains(&v)),
             _ => return,
         };
-        let ((chosen, it), other) = if first { ((x, a), b) } else { ((y, b), a) };
-        let least = if op == Bin::Min { other.plus(&it, true) } else { it.plus(&other, true) };
+        let (chosen, it) = if first { (x, a) } else { (y, b) };
+        let least = if first { Some(least) } else { least.negated(0) };
         if let Some(least) = least {
-            self.interior.bounds.push(Bound::Least(least));
+            self.interior.bounds.extend(least.as_number().is_none().then_some(Bound::Least(least)));
             self.interior.chosen.insert(v, chosen);
-            self.ints.insert(v, it);
+            self.is(v, it);
         }
     }
 
