@@ -9,7 +9,7 @@ pub mod from_python;
 pub mod to_python;
 
 use crate::engine::Engine;
-use adl_interp::value::{ConInfo, Data, Value};
+use adl_interp::value::{ConInfo, Value};
 use adl_syntax::symbol::Symbol;
 use adl_typing::ty::{DataDecl, DataId, Ty, TyVar};
 use std::collections::HashMap;
