@@ -763,6 +763,8 @@ class Table(Fronts):
 
     def test_the_table_stands_beside_its_controls(self):
         shown = [c["data"] for kind, c in self.out if kind in ("display_data", "execute_result")]
+        # A slow machine shows a bar while plans are found.
+        shown = [d for d in shown if "<progress" not in d.get("text/html", "")]
         self.assertEqual([sorted(d) for d in shown], [["application/vnd.jupyter.widget-view+json", "text/plain"], ["text/html", "text/plain"]])
         self.assertIn("a result of a loop, which runs once", shown[1]["text/html"])
 

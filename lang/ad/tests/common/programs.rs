@@ -106,6 +106,37 @@ pub const PROGRAMS: &[(&str, &str)] = &[
         fn f2 f (v0: f64, v1: []f64) -> (f64) {
             v2: i64 = 4  v3: f64 = call f1(v0, v2, v1)  v4: f64 = call f0(v3, v0) checkpoint  v5: f64 = mul v3 v4
             return v5 }"),
+    ("recursion over ranges and lists of indices", "fn f0 minor (v0: [][]f64, v1: i64, v2: []i64) -> (f64) {
+            v3: i64 = dim 0 v2  v4: i64 = 1  v5: bool = eq v3 v4  v6: i64 = 0
+            v7: f64 = if v5 { v8: i64 = index v2 [v6]  v9: f64 = index v0 [v1, v8] return v9 } else {
+                v10: f64, v11: i64 = loop for v3 over (v2) out (sum) (v12: i64, v13: i64) {
+                    v14: f64 = index v0 [v1, v13]  v15: i64 = add v1 v4  v16: []i64 = slice v2 v6 v12
+                    v17: i64 = add v12 v4  v18: []i64 = slice v2 v17 v3  v19: []i64 = concat v16 v18
+                    v20: f64 = call f0(v0, v15, v19)  v21: f64 = mul v14 v20  v22: f64 = tanh v21 return v22 }
+                return v10 }
+            return v7 }
+        fn f1 total (v0: []f64, v1: i64, v2: i64, v3: f64, v4: bool) -> (f64, i64) {
+            v5: i64 = sub v2 v1  v6: i64 = 1  v7: bool = le v5 v6
+            v8: f64, v9: i64 = if v7 { v10: f64 = index v0 [v1]  v11: f64 = mul v10 v10 return v11, v1 } else {
+                v12: i64 = add v1 v2  v13: i64 = 2  v14: i64 = int_div v12 v13  v15: bool = not v4
+                v16: i64 = if v4 { return v6 } else { return v13 }
+                v17: f64, v18: i64 = call f1(v0, v1, v14, v3, v15)  v19: f64 = sin v17
+                v20: f64, v21: i64 = call f1(v0, v14, v2, v19, v4)  v22: f64 = mul v20 v3
+                v23: f64 = to_f64 v16  v24: f64 = mul v22 v23  v25: f64 = add v17 v24
+                v26: i64 = add v18 v21 return v25, v26 }
+            return v8, v9 }
+        fn f2 even (v0: f64, v1: i64, v2: []f64) -> (f64) {
+            v3: i64 = 0  v4: bool = le v1 v3
+            v5: f64 = if v4 { return v0 } else { v6: i64 = 1  v7: i64 = sub v1 v6  v8: f64 = sin v0  v9: f64 = call f3(v8, v7, v2)
+                v10: f64 = mul v9 v0 return v10 }
+            return v5 }
+        fn f3 odd (v0: f64, v1: i64, v2: []f64) -> (f64) {
+            v3: i64 = 1  v4: i64 = sub v1 v3  v5: f64 = index v2 [v1]  v6: f64 = mul v0 v5  v7: f64 = call f2(v6, v4, v2) return v7 }
+        fn f4 f (v0: [][]f64, v1: []f64, v2: f64) -> (f64) {
+            v3: i64 = 0  v4: i64 = 1  v5: i64 = 3  v6: []i64 = array v5 v4 v3  v7: f64 = call f0(v0, v4, v6)
+            v8: i64 = dim 0 v1  v9: bool = true  v10: f64, v11: i64 = call f1(v1, v3, v8, v2, v9)  v12: f64 = to_f64 v11
+            v13: i64 = 4  v14: f64 = call f2(v2, v13, v1)  v15: f64 = mul v7 v10  v16: f64 = mul v15 v14  v17: f64 = mul v16 v12
+            return v17 }"),
     ("data", "data D0 List = Nil | Cons(f64, i64, D0)
         fn f0 make (v0: []f64, v1: i64) -> (D0) {
             v2: i64 = dim 0 v0  v3: bool = ge v1 v2
