@@ -115,51 +115,27 @@ impl Ad {
         &mut self,
         program: &mut Program,
         id: FnId,
-        (src, arguments): (&Function, Arguments),
+        source: (&Function, Arguments),
         plan: &UnzipPlan,
         unzipped: &Unzipped,
     ) -> Result<Unzipped, Unsupported> {
-        let mut z = U::new(self, program, id, src, plan);
-        z.derived = arguments.derived;
-        z.note_params(&src.body, Span::default(), "an argument");
-        let halves = z.block(&src.body, &|_, _| false)?;
-        let half = |id: FnId, body: Block| {
-            let name = z.p.func(id).name.clone();
-            Function { name, vars: z.f.vars.clone(), body, ..Function::default() }
-        };
-        let (mut primal, linear) = (half(unzipped.called, halves.primal), half(unzipped.linear, halves.linear));
-        let params: Vec<Var> = unzipped.passed.iter().map(|k| src.body.params[*k]).collect();
-        let (mut linear, keep) = arguments::needed(&linear, unzipped.linear, &params);
-        let mut passed = unzipped.passed.to_vec();
-        dce::retain(&mut passed, &keep);
-        let params: Vec<Var> = passed.iter().map(|k| src.body.params[*k]).collect();
-        let mut needs: Vec<Var> = free(&linear, &linear.body).into_iter().filter(|v| !params.contains(v)).collect();
-        needs.sort_unstable();
-        let rows: Vec<Vec<Residual>> = params.iter().chain(&needs).map(|v| z.origin(*v)).collect();
-        // The arguments that a recursive function is given again are residuals of its callers.
-        let mut own: Vec<Residual> = rows[params.len()..].iter().flatten().filter(|r| z.is_own(r)).cloned().collect();
-        let (slots, notes) = (z.slots, z.notes);
-        linear.body.params = [&params[..], &needs].concat();
-        primal.body.results = [&src.body.results[..], &needs].concat();
-        if needs.is_empty() && unzipped.boxed.is_some() {
-            arguments::without_residuals(&mut primal, unzipped.called, unzipped.results);
+        let mut divided = self.divide(program, id, source, plan, unzipped)?;
+        if divided.needs.is_empty() && unzipped.boxed.is_some() {
+            arguments::without_residuals(&mut divided.primal, unzipped.called, unzipped.results);
         }
         // If each of many calls returned all residuals of its callees, code size would be that of the call tree. A
         // packed value is as small as a synonym of its type (§8).
-        let boxed = unzipped.boxed.filter(|_| !needs.is_empty()).or_else(|| {
-            (needs.len() > own.len() + PASSED_ON).then(|| {
+        let boxed = unzipped.boxed.filter(|_| !divided.needs.is_empty()).or_else(|| {
+            (divided.needs.len() > divided.own.len() + PASSED_ON).then(|| {
                 program.add_data(DataDecl {
-                    name: format!("Residuals of {}", program.func(unzipped.called).name.trim_start_matches("primal ")),
+                    name: format!("Residuals of {}", divided.primal.name.trim_start_matches("primal ")),
                     cons: Vec::new(),
                     declared: None,
                 })
             })
         });
-        let mut cells = cells::Cells::default();
-        if let Some(d) = boxed {
-            cells = cells::pack_residuals(program, d, (&mut primal, &mut linear), &needs, &slots);
-            own.iter_mut().for_each(|r| r.arms = cells.arms.remove(&r.at.1).unwrap_or_default());
-        }
+        let cells = boxed.map_or_else(cells::Cells::default, |d| divided.pack(program, d));
+        let Divided { mut primal, mut linear, passed, rows, own, notes, .. } = divided;
         let compared = balance::balanced(&mut linear, &notes.keys);
         dce::remove_dead(&mut primal);
         dce::remove_dead(&mut linear);
@@ -176,7 +152,7 @@ impl Ad {
         }
         let mut residuals = rows;
         if boxed.is_some() {
-            residuals.truncate(params.len());
+            residuals.truncate(passed.len());
             residuals.push(own.clone());
         }
         let primal = if passed.is_empty() { unzipped.called } else { self.with_arguments(program, unzipped, &passed) };
@@ -192,6 +168,39 @@ impl Ad {
             padding: padding.map(|(_, padding)| padding).collect(),
             ..unzipped.clone()
         })
+    }
+
+    /// Divides a function. Both halves have their residuals one by one, after the arguments that the linear half takes.
+    fn divide(
+        &mut self,
+        program: &mut Program,
+        id: FnId,
+        (src, arguments): (&Function, Arguments),
+        plan: &UnzipPlan,
+        unzipped: &Unzipped,
+    ) -> Result<Divided, Unsupported> {
+        let mut z = U::new(self, program, id, src, plan);
+        z.derived = arguments.derived;
+        z.note_params(&src.body, Span::default(), "an argument");
+        let halves = z.block(&src.body, &|_, _| false)?;
+        let half = |id: FnId, body: Block| {
+            let name = z.p.func(id).name.clone();
+            Function { name, vars: z.f.vars.clone(), body, ..Function::default() }
+        };
+        let (mut primal, linear) = (half(unzipped.called, halves.primal), half(unzipped.linear, halves.linear));
+        let mut passed = unzipped.passed.to_vec();
+        let params = |passed: &[usize]| -> Vec<Var> { passed.iter().map(|k| src.body.params[*k]).collect() };
+        let (mut linear, keep) = arguments::needed(&linear, unzipped.linear, &params(&passed));
+        dce::retain(&mut passed, &keep);
+        let params = params(&passed);
+        let mut needs: Vec<Var> = free(&linear, &linear.body).into_iter().filter(|v| !params.contains(v)).collect();
+        needs.sort_unstable();
+        let rows: Vec<Vec<Residual>> = params.iter().chain(&needs).map(|v| z.origin(*v)).collect();
+        // The arguments that a recursive function is given again are residuals of its callers.
+        let own = rows[params.len()..].iter().flatten().filter(|r| z.is_own(r)).cloned().collect();
+        linear.body.params = [&params[..], &needs].concat();
+        primal.body.results = [&src.body.results[..], &needs].concat();
+        Ok(Divided { primal, linear, passed, needs, rows, own, slots: z.slots, notes: z.notes })
     }
 
     /// The primal half of a recursive function, which also returns the arguments that the linear half takes.
@@ -282,6 +291,32 @@ struct Halves {
     primal: Block,
     linear: Block,
     needs: Vec<Var>,
+}
+
+/// A function whose halves have their residuals one by one.
+struct Divided {
+    primal: Function,
+    linear: Function,
+    /// The arguments that the linear half takes first, by their positions.
+    passed: Vec<usize>,
+    needs: Vec<Var>,
+    /// For each of these arguments and needs, the residuals that it stands for.
+    rows: Vec<Vec<Residual>>,
+    own: Vec<Residual>,
+    slots: HashMap<Var, cells::Slot>,
+    notes: UnzipNotes,
+}
+
+impl Divided {
+    /// Packs the residuals in one value of a data type.
+    fn pack(&mut self, program: &mut Program, data: DataId) -> cells::Cells {
+        let cells =
+            cells::pack_residuals(program, data, (&mut self.primal, &mut self.linear), &self.needs, &self.slots);
+        for residual in &mut self.own {
+            residual.arms = cells.arms.get(&residual.at.1).cloned().unwrap_or_default();
+        }
+        cells
+    }
 }
 
 struct U<'a> {

@@ -3,7 +3,7 @@
 use adl_interp::host::NullHost;
 use adl_interp::ir::lower::Linker;
 use adl_interp::upcalls::RunsLowered;
-use adl_interp::value::{Buf, ConInfo, Data, Shape, Value, array, compare};
+use adl_interp::value::{Buf, ConInfo, Shape, Value, array, compare};
 use adl_interp::vm::Machine;
 use adl_ir::{Builder, Cmp, DataDecl, FnId, Loop, Op, Out, Program, Soac, SoacKind, Trip, Ty};
 use adl_prim::{Bin, Un};

@@ -1,7 +1,7 @@
 //! Values as messages between ranks.
 
 use adl_interp::internals::message::{read, size, write};
-use adl_interp::value::{Array, Buf, ConInfo, Data, Record, Tuple, Value, show};
+use adl_interp::value::{Array, Buf, ConInfo, Record, Tuple, Value, show};
 use adl_syntax::symbol::Symbol;
 use adl_typing::ty::DataId;
 use std::rc::Rc;
