@@ -37,9 +37,12 @@ fn there_are_no_more_residuals() {
                 .unwrap_or_else(|e| panic!("{name}: {}", e.why));
             // Extents are not counted: the shape of a matrix may become two of them.
             let primal = p.func(l.primal);
-            primal.body.results.iter().filter(|v| *primal.ty(**v).scalar() != Ty::I64).count()
+            let tys = primal.tys(&primal.body.results);
+            let cells = tys.iter().any(|t| matches!(t.scalar(), Ty::Data(_)));
+            (tys.iter().filter(|t| *t.scalar() != Ty::I64).count(), cells)
         };
-        let (plain, optimised) = (count(false), count(true));
-        assert!(optimised <= plain, "{name}: {optimised} results against {plain}");
+        let ((plain, cells), (optimised, _)) = (count(false), count(true));
+        // Calls of recursive functions that are inlined have the fields of their cells one by one.
+        assert!(cells || optimised <= plain, "{name}: {optimised} results against {plain}");
     }
 }
