@@ -612,7 +612,7 @@ mod tests {
                 assert!(!is_resident(far));
                 std::hint::black_box(touch(20 << 10));
                 release_unused_stack();
-                assert!(is_resident(far), "nobody has said that it was used");
+                assert!(is_resident(far), "no call has said that it was used");
                 stack_was_used(false);
                 assert!(is_resident(far), "it is used until the entry ends");
                 release_unused_stack();
