@@ -121,6 +121,10 @@ impl Sizes {
         if let Op::Shape(a) = &stmt.op {
             self.lists.extend(self.shapes.get(a).cloned().map(|shape| (out, shape)));
         }
+        // Arrays are made of numbers, so their shapes count as known.
+        for v in stmt.outs.iter().chain(&stmt.lin_outs).filter(|v| func.ty(**v).is_flat()) {
+            self.shapes.insert(*v, Extents::new());
+        }
         if func.ty(out).rank() > 0
             && let Some(shape) = stmt.op.shape_of_result(self).filter(|s| s.len() == func.ty(out).rank() as usize)
         {
