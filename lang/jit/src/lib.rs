@@ -36,6 +36,7 @@
 #![allow(unsafe_code)]
 
 pub mod alloc;
+mod code_memory;
 mod copy_blocks;
 mod emit;
 mod fast_paths;

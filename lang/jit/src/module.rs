@@ -1,6 +1,7 @@
 //! Machine code of one unit: compilation, execution, and release.
 
 use crate::Vectors;
+use crate::code_memory::{CodeMemory, CodeSize};
 use crate::emit;
 use crate::handle::HandlePool;
 use crate::limits::module::{INSTRUCTION, LARGE, MARGIN, MAX_STACK, MOST, STACK};
@@ -126,10 +127,9 @@ pub(crate) fn compile(target: &Target, source: &LoweredIr, at: u32) -> Result<Rc
         return Err("this processor does not have such vectors".to_owned());
     }
     let unit = Unit::new(source, at)?;
-    let mut module =
-        JITModule::new(JITBuilder::with_isa(target.isa.clone(), cranelift_module::default_libcall_names()));
+    let (mut module, size) = empty_module(target);
     let mut tables = tables(&unit)?;
-    let made = define(&mut module, target, &unit, &mut tables, &mut None);
+    let made = define((&mut module, &size), target, &unit, &mut tables, &mut None);
     let code = Code(Some(module));
     let (entry, frames) = made?;
     let Some(m) = &code.0 else { return Err("no module".to_owned()) };
@@ -150,6 +150,14 @@ pub(crate) fn compile(target: &Target, source: &LoweredIr, at: u32) -> Result<Rc
     }))
 }
 
+/// A module without functions, and the size that its code is to have.
+fn empty_module(target: &Target) -> (JITModule, CodeSize) {
+    let size = CodeSize::default();
+    let mut builder = JITBuilder::with_isa(target.isa.clone(), cranelift_module::default_libcall_names());
+    builder.memory_provider(Box::new(CodeMemory::new(size.clone())));
+    (JITModule::new(builder), size)
+}
+
 /// The tables of a unit, with the constructors of all declared types of its variables.
 fn tables(unit: &Unit) -> Result<Tables, String> {
     let mut t = Tables::default();
@@ -160,11 +168,11 @@ fn tables(unit: &Unit) -> Result<Tables, String> {
 /// The native code of a function and everything that it calls, as text.
 pub(crate) fn listing(target: &Target, source: &LoweredIr, at: u32, form: Listing) -> Result<String, String> {
     let unit = Unit::new(source, at)?;
-    let module = JITModule::new(JITBuilder::with_isa(target.isa.clone(), cranelift_module::default_libcall_names()));
+    let (module, size) = empty_module(target);
     let mut code = Code(Some(module));
     let mut texts = Some(Texts { form, out: String::new() });
     if let Some(m) = &mut code.0 {
-        define(m, target, &unit, &mut tables(&unit)?, &mut texts)?;
+        define((m, &size), target, &unit, &mut tables(&unit)?, &mut texts)?;
     }
     Ok(texts.map_or_else(String::new, |t| t.out))
 }
@@ -196,7 +204,7 @@ struct CompiledFunction {
 
 /// Defines all functions and the entry wrapper. All are emitted first, then compiled on all threads.
 fn define(
-    module: &mut JITModule,
+    (module, size): (&mut JITModule, &CodeSize),
     target: &Target,
     unit: &Unit,
     tables: &mut Tables,
@@ -216,6 +224,7 @@ fn define(
         .into_iter()
         .collect::<Result<Vec<CompiledFunction>, String>>()?;
     made.sort_by_key(|m| m.id.as_u32());
+    size.set(made.iter().map(|m| (m.bytes.len(), m.relocs.len())));
     for m in &made {
         module.define_function_bytes(m.id, m.alignment, &m.bytes, &m.relocs).map_err(text)?;
     }
