@@ -15,6 +15,7 @@
 //! - [`mod@interchange`]: reductions, scans and histograms of rows as those of columns.
 //! - [`mod@loop_rows`]: rows that loops with carried values read at their index, as rows over which they run.
 //! - [`mod@row_of_row`]: index pushdown for rows of rows.
+//! - [`mod@short_rows`]: products with small matrices as loops over the rows.
 //! - [`mod@pointwise`]: arithmetic on entire vectors as loops. [`mod@device`]: the same for a device.
 //! - [`mod@contract`]: recognition of contractions (sums of products).
 //! - [`mod@fuse_halves`]: both halves of a gradient as one function.
@@ -60,6 +61,7 @@ pub mod row_of_row;
 pub mod row_products;
 pub mod scalar_replacement;
 pub mod shapes;
+pub mod short_rows;
 pub mod simplify;
 pub mod sum_order;
 pub mod tail_calls;

@@ -171,6 +171,12 @@ pub(crate) mod shapes {
     pub const DEEPEST: usize = 6;
 }
 
+/// Limits of `short_rows`.
+pub(crate) mod short_rows {
+    /// The longest rows whose arithmetic is written out. Arithmetic on longer ones is fast as operations on arrays.
+    pub const LONGEST: i64 = 8;
+}
+
 /// Limits of `tail_calls`.
 pub(crate) mod tail_calls {
     /// Largest number of statements of a function that is duplicated.

@@ -19,7 +19,7 @@ use crate::limits::diagonals::{FEWEST, FEWEST_DIFFERENTIATED};
 use crate::scalar_replacement::{self, Sums};
 use crate::{
     contract, device, diagonals, flatten_rows, hoist, index_pushdown, index_splitting, inline, interchange, loop_rows,
-    pointwise, row_of_row, row_products, shapes, simplify, sum_order, updated_zeros,
+    pointwise, row_of_row, row_products, shapes, short_rows, simplify, sum_order, updated_zeros,
 };
 use adl_ir::rewrite::dce;
 use adl_ir::{Function, Program, Zeros};
@@ -94,6 +94,7 @@ passes! {
     VECTOR_PRODUCTS "vector_products", "Products of a vector and a matrix that comprehensions in loops write out.", |_, f, _| cleaned!(f, contract::vector_products(f));
     PRODUCTS "products", "Products of the rows of a matrix in a loop, as one product.", |_, f, _| cleaned!(f, row_products::products(f, index_pushdown::Order::Free));
     PRODUCTS_ORDERED "products_ordered", "Products of the rows of a matrix, with the same order of sums.", |_, f, _| cleaned!(f, row_products::products(f, index_pushdown::Order::Kept));
+    SHORT_ROWS "short_rows", "Products with small matrices, and arithmetic on matrices with short rows, as loops over the rows.", |_, f, _| cleaned!(f, short_rows::short_rows(f));
     INTERCHANGE "interchange", "Reductions, scans and histograms of narrow rows as those of columns.", |_, f, _| interchange::interchange(f);
     INTERCHANGE_DEVICE "interchange_device", "Reductions, scans and histograms of rows as those of columns.", |_, f, _| interchange::for_device(f);
     FLATTEN "flatten", "Small matrices that loops collect, as flat rows of numbers.", |_, f, _| flatten_rows::flatten_matrices(f);
@@ -142,8 +143,13 @@ pub static FUNCTION: &[Step] = &[
 ];
 
 /// A function that is differentiated, after [`FUNCTION`]: comprehensions have rules of their own for sums over an index.
-pub static DIFFERENTIATED: &[Step] =
-    &[Materialized(&LOOP_ROWS), Then(&[&SUMS], CLEANUP), Materialized(&VECTOR_PRODUCTS), Materialized(&PRODUCTS)];
+pub static DIFFERENTIATED: &[Step] = &[
+    Materialized(&LOOP_ROWS),
+    Materialized(&SHORT_ROWS),
+    Then(&[&SUMS], CLEANUP),
+    Materialized(&VECTOR_PRODUCTS),
+    Materialized(&PRODUCTS),
+];
 
 /// A function that is not differentiated.
 pub static PLAIN: &[Step] = &[
@@ -153,6 +159,7 @@ pub static PLAIN: &[Step] = &[
     All(CLEANUP),
     Then(&[&SCALARS_ORDERED], CLEANUP),
     Then(&[&DIAGONALS], CLEANUP),
+    Materialized(&SHORT_ROWS),
     Materialized(&PRODUCTS_ORDERED),
 ];
 

@@ -16,12 +16,16 @@
 //! ⟼  v = loop for n over (x) collect (i, row) { … u };  s = matmul (transpose v) x
 //! ```
 //!
+//! Products with matrices that scalar replacement takes apart stay in the loop ([`mod@crate::short_rows`]).
+//!
 //! Each row of a product has the same bits as the product of that row. The product of a matrix and a vector is added in
 //! another order ([`adl_ir::Contract`]), which is kept in functions that are not differentiated.
 
 use crate::fuse::{definitions, readers, reads};
 use crate::index_pushdown::Order;
 use crate::rebuild::Rebuild;
+use crate::shapes::Extents;
+use crate::short_rows::is_small;
 use adl_ir::rewrite::purity::op_has_output;
 use adl_ir::{Block, Builder, Cmp, Contract, Function, Loop, Op, Out, Stmt, Terms, Trip, Ty, Var};
 use std::collections::{HashMap, HashSet};
@@ -38,7 +42,8 @@ fn hoisted(f: &mut Function, order: Order) -> bool {
     if !in_loops(f, &f.body, false) {
         return false;
     }
-    let mut p = RowProducts { b: Builder::on(f.clone()), order, changed: false };
+    let extents = Extents::of(f);
+    let mut p = RowProducts { b: Builder::on(f.clone()), order, extents, changed: false };
     let body = p.block(&f.body);
     if p.changed {
         *f = Function { body, ..p.b.func };
@@ -117,6 +122,7 @@ struct Site {
 struct RowProducts {
     b: Builder,
     order: Order,
+    extents: Extents,
     changed: bool,
 }
 
@@ -163,7 +169,7 @@ impl RowProducts {
         let f = &self.b.func;
         let bound = |v: &Var| l.body.params.contains(v) || l.body.stmts.iter().any(|s| s.outs.contains(v));
         l.body.stmts.iter().find_map(|s| {
-            let (row, by, left) = row_of(f, s).filter(|(_, by, _)| !bound(by))?;
+            let (row, by, left) = row_of(f, s).filter(|(_, by, _)| !bound(by) && !is_small(&self.extents, *by))?;
             let rows = match row_in(l, row) {
                 Some(x) => *f.ty(x) == Ty::F64.array(2),
                 None => self.order == Order::Free && may_be_collected(f, l, row),

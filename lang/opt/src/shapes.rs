@@ -101,6 +101,20 @@ impl Extents {
         extent.is_some_and(|e| self.origin(*e) == self.origin(Extent::Is(n)))
     }
 
+    /// Whether two arrays have the same extent along an axis.
+    pub fn agree(&self, a: Var, b: Var, axis: usize) -> bool {
+        let [a, b] = [a, b].map(|v| self.forms.get(&v).and_then(|form| form.get(axis)).map(|e| self.origin(*e)));
+        a.is_some() && a == b
+    }
+
+    /// The extent of an array along an axis, if it is a literal.
+    pub fn literal(&self, array: Var, axis: usize) -> Option<i64> {
+        match self.origin(*self.forms.get(&array)?.get(axis)?) {
+            Extent::Lit(n) => Some(n),
+            Extent::Is(_) | Extent::Of(..) => None,
+        }
+    }
+
     /// An extent that equals this one, the same for all that are known to be equal.
     fn origin(&self, mut e: Extent) -> Extent {
         // Each fact leads to a variable bound further out or to a literal.

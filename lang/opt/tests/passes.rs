@@ -42,6 +42,7 @@ const PIPELINES: &[(&str, &str, &[Step])] = &[
     ("updated_zeros", "", &[Run(&UPDATED_ZEROS)]),
     ("products", "", &[Run(&PRODUCTS)]),
     ("products_ordered", "products", &[Run(&PRODUCTS_ORDERED)]),
+    ("short_rows", "", &[Run(&SHORT_ROWS)]),
     ("rows", "", &[Run(&ROWS), Run(&DEAD)]),
     ("inline", "", &[Run(&INLINE)]),
     ("inline_all", "inline", &[Run(&INLINE_ALL)]),

@@ -1,0 +1,248 @@
+//! Products with small matrices, and arithmetic on matrices with short rows, as loops over the rows.
+//!
+//! ```text
+//! c = replicate n u;  x = sub a c;  y = matmul x w;  loop for n over (y) (i, r) { … }      w has 3 rows of 3 numbers
+//! ⟼  x = loop for n over (a) (i, r) { r - u };  y = loop for n over (x) (i, r) { r @ w };  loop for n over (y) …
+//! ```
+//!
+//! The bodies compute rows number by number. The loops are fused with each other and with the code around them, and the
+//! cotangents of `u` and `w` are sums of numbers. So a transformation of points costs its arithmetic, and stores no matrix between
+//! two steps. [`mod@crate::row_products`] does the opposite for larger matrices.
+//!
+//! A row of a product has the bits of the product of that row. Arithmetic becomes a loop if a loop is all that reads its
+//! result. All extents are known to agree, so nothing that could fail is left out.
+
+use crate::fuse::{definitions, readers};
+use crate::limits::scalar_replacement::MOST;
+use crate::limits::short_rows::LONGEST;
+use crate::shapes::Extents;
+use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
+use adl_prim::Bin;
+use adl_syntax::span::Span;
+use std::collections::{HashMap, HashSet};
+
+/// Rewrites a function without symbolic zeros. Returns whether it changed.
+pub fn short_rows(f: &mut Function) -> bool {
+    if !may_have(f, &f.body) {
+        return false;
+    }
+    let extents = Extents::of(f);
+    let mut body = std::mem::take(&mut f.body);
+    let changed = block(f, &mut body, &extents);
+    f.body = body;
+    changed
+}
+
+fn is_matrix(f: &Function, v: Var) -> bool {
+    *f.ty(v) == Ty::F64.array(2)
+}
+
+/// The matrix that an operation makes of others by rows, perhaps.
+fn by_rows(f: &Function, s: &Stmt) -> Option<Var> {
+    let [out] = s.outs[..] else { return None };
+    let suits = match &s.op {
+        Op::MatMul(a, b) => is_matrix(f, *a) && is_matrix(f, *b),
+        Op::Un(..) | Op::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Div, ..) => true,
+        _ => false,
+    };
+    (suits && is_matrix(f, out) && s.lin_outs.is_empty()).then_some(out)
+}
+
+fn may_have(f: &Function, b: &Block) -> bool {
+    b.stmts.iter().any(|s| {
+        by_rows(f, s).is_some()
+            || stacker::maybe_grow(64 * 1024, 1024 * 1024, || s.op.blocks().into_iter().any(|b| may_have(f, b)))
+    })
+}
+
+/// Whether a matrix is so small that [`mod@crate::scalar_replacement`] keeps it in scalars.
+pub(crate) fn is_small(extents: &Extents, matrix: Var) -> bool {
+    let [rows, columns] = [0, 1].map(|axis| extents.literal(matrix, axis));
+    rows.zip(columns).and_then(|(n, m)| n.checked_mul(m)).is_some_and(|size| size <= MOST as i64)
+}
+
+fn block(f: &mut Function, b: &mut Block, extents: &Extents) -> bool {
+    let mut changed = false;
+    for inner in b.stmts.iter_mut().flat_map(|s| s.op.blocks_mut()) {
+        changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || block(f, inner, extents));
+    }
+    if !b.stmts.iter().any(|s| by_rows(f, s).is_some()) {
+        return changed;
+    }
+    let (defs, readers) = (definitions(b), readers(b));
+    // Matrices of which a loop reads the rows.
+    let mut read: HashSet<Var> = HashSet::new();
+    for at in (0..b.stmts.len()).rev() {
+        if let Op::Loop(l) = &b.stmts[at].op {
+            read.extend(&l.xs);
+            continue;
+        }
+        let Some(out) = by_rows(f, &b.stmts[at]) else { continue };
+        let only_rows = read.contains(&out) && readers.get(&out) == Some(&1);
+        let known = Known { extents, defs: &defs, stmts: &b.stmts };
+        let Some(operands) = known.operands(f, at, only_rows) else { continue };
+        read.extend(operands.iter().filter_map(|(v, with)| (*with == Operand::Row).then_some(*v)));
+        let widths = known.widths(&b.stmts[at], &operands);
+        let made = over_rows(f, &b.stmts[at], &operands, widths);
+        b.stmts.splice(at..=at, made);
+        changed = true;
+    }
+    changed
+}
+
+/// What stands for an operand in the loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Operand {
+    /// Its row.
+    Row,
+    /// A variable from outside of the loop.
+    Is(Var),
+}
+
+/// What is known of a block.
+struct Known<'a> {
+    extents: &'a Extents,
+    /// The positions of definitions.
+    defs: &'a HashMap<Var, usize>,
+    stmts: &'a [Stmt],
+}
+
+impl Known<'_> {
+    /// What stands for the operands of a statement, if it is to become a loop. `only_rows`: a loop is all that reads its
+    /// result.
+    fn operands(&self, f: &Function, at: usize, only_rows: bool) -> Option<Vec<(Var, Operand)>> {
+        match self.stmts[at].op {
+            Op::MatMul(a, b) => {
+                let fits = self.extents.literal(a, 1)? == self.extents.literal(b, 0)?;
+                // A single column is added in another order.
+                let wide = self.extents.literal(b, 1)? > 1;
+                let large = wide && is_small(self.extents, b) && !is_small(self.extents, a);
+                (fits && large).then(|| vec![(a, Operand::Row), (b, Operand::Is(b))])
+            }
+            Op::Un(_, a) if only_rows && self.is_short(a) => Some(vec![(a, Operand::Row)]),
+            Op::Bin(_, a, b) if only_rows => {
+                let matrix = [a, b].into_iter().find(|v| is_matrix(f, *v) && self.repeated(*v).is_none())?;
+                let operands = [a, b].map(|v| Some((v, self.operand(f, v, matrix)?)));
+                self.is_short(matrix).then(|| operands.into_iter().collect())?
+            }
+            _ => None,
+        }
+    }
+
+    /// The lengths of a row over which the loop runs, and of a row of the result.
+    fn widths(&self, s: &Stmt, operands: &[(Var, Operand)]) -> (i64, i64) {
+        let row = operands.iter().find(|(_, with)| *with == Operand::Row);
+        let inner = row.and_then(|(v, _)| self.extents.literal(*v, 1)).unwrap_or_default();
+        match s.op {
+            Op::MatMul(_, by) => (inner, self.extents.literal(by, 1).unwrap_or_default()),
+            _ => (inner, inner),
+        }
+    }
+
+    /// Whether the rows of a matrix are short, and their number is not.
+    fn is_short(&self, matrix: Var) -> bool {
+        let short = self.extents.literal(matrix, 1).is_some_and(|n| (1..=LONGEST).contains(&n));
+        short && !is_small(self.extents, matrix)
+    }
+
+    /// What stands for an operand beside the rows of `matrix`, if it has the extents of that or none.
+    fn operand(&self, f: &Function, v: Var, matrix: Var) -> Option<Operand> {
+        if *f.ty(v) == Ty::F64 {
+            return Some(Operand::Is(v));
+        }
+        if let Some((n, row)) = self.repeated(v) {
+            let fits = self.extents.is(matrix, 0, n) && self.extents.literal(row, 0) == self.extents.literal(matrix, 1);
+            return fits.then_some(Operand::Is(row));
+        }
+        let agree = (0..2).all(|axis| self.extents.agree(v, matrix, axis));
+        (is_matrix(f, v) && agree).then_some(Operand::Row)
+    }
+
+    /// The number of rows of a matrix that are all the same vector, and that vector.
+    fn repeated(&self, matrix: Var) -> Option<(Var, Var)> {
+        match self.stmts[*self.defs.get(&matrix)?].op {
+            Op::Replicate { n, a } => Some((n, a)),
+            _ => None,
+        }
+    }
+}
+
+/// The statement as a loop over the rows of some operands, whose body computes the numbers of a row one by one, and what
+/// precedes the loop.
+fn over_rows(f: &mut Function, stmt: &Stmt, operands: &[(Var, Operand)], widths: (i64, i64)) -> Vec<Stmt> {
+    let mut xs: Vec<Var> = operands.iter().filter(|(_, with)| *with == Operand::Row).map(|(v, _)| *v).collect();
+    xs.dedup();
+    let index = f.fresh(Ty::I64, false);
+    let rows: Vec<Var> = xs.iter().map(|_| f.fresh(Ty::F64.array(1), false)).collect();
+    let mut made = Made { f, stmts: Vec::new(), span: stmt.span };
+    let elems = made.row(stmt, operands, widths, &|v| xs.iter().position(|x| *x == v).map(|k| rows[k]));
+    let result = made.push(Op::ArrayLit { elems, shape: None }, Ty::F64.array(1));
+    let stmts = std::mem::take(&mut made.stmts);
+    let n = made.push(Op::Dim(xs[0], 0), Ty::I64);
+    let params = [&[index][..], &rows].concat();
+    let body = Block { params, stmts, results: vec![result], ..Block::default() };
+    let ir_loop = Loop { xs, outs: vec![Out::Collect], ..Loop::new(Trip::Count(n), body) };
+    let trips = made.f.fresh(Ty::I64, false);
+    let op = Op::Loop(Box::new(ir_loop));
+    made.stmts.push(Stmt { outs: vec![stmt.outs[0], trips], lin_outs: Vec::new(), op, span: stmt.span });
+    made.stmts
+}
+
+/// New statements.
+struct Made<'a> {
+    f: &'a mut Function,
+    stmts: Vec<Stmt>,
+    span: Span,
+}
+
+impl Made<'_> {
+    fn push(&mut self, op: Op, ty: Ty) -> Var {
+        let v = self.f.fresh(ty, false);
+        self.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: self.span });
+        v
+    }
+
+    fn number(&mut self, a: Var, at: &[i64]) -> Var {
+        let at = at.iter().map(|i| self.push(Op::Lit(Lit::I64(*i)), Ty::I64)).collect();
+        self.push(Op::Index { a, at, shape: None }, Ty::F64)
+    }
+
+    /// The numbers of a row of the result. `row`: the row of a matrix over which the loop runs.
+    fn row(
+        &mut self,
+        stmt: &Stmt,
+        operands: &[(Var, Operand)],
+        (inner, width): (i64, i64),
+        row: &dyn Fn(Var) -> Option<Var>,
+    ) -> Vec<Var> {
+        if let Op::MatMul(a, by) = stmt.op {
+            let left: Vec<Var> = (0..inner).map(|k| self.number(row(a).unwrap_or(a), &[k])).collect();
+            return (0..width).map(|j| self.term_by_term(&left, by, j)).collect();
+        }
+        let each = |made: &mut Self, k: i64| {
+            let mut numbers = HashMap::new();
+            for (v, with) in operands {
+                let of = match with {
+                    Operand::Row => row(*v).unwrap_or(*v),
+                    Operand::Is(of) => *of,
+                };
+                let number = if *made.f.ty(of) == Ty::F64 { of } else { made.number(of, &[k]) };
+                numbers.insert(*v, number);
+            }
+            let mut op = stmt.op.clone();
+            op.map_operands(&mut |v| numbers.get(&v).copied().unwrap_or(v));
+            made.push(op, Ty::F64)
+        };
+        (0..width).map(|k| each(self, k)).collect()
+    }
+
+    /// The product of a row and a column, in the order of products of matrices.
+    fn term_by_term(&mut self, row: &[Var], by: Var, column: i64) -> Var {
+        let zero = self.push(Op::Lit(Lit::F64(0.0)), Ty::F64);
+        (0..).zip(row).fold(zero, |sum, (k, x)| {
+            let y = self.number(by, &[k, column]);
+            let term = self.push(Op::Bin(Bin::Mul, *x, y), Ty::F64);
+            self.push(Op::Bin(Bin::Add, sum, term), Ty::F64)
+        })
+    }
+}
