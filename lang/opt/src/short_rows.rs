@@ -9,6 +9,9 @@
 //! cotangents of `u` and `w` are sums of numbers. So a transformation of points costs its arithmetic, and stores no matrix between
 //! two steps. [`mod@crate::row_products`] does the opposite for larger matrices.
 //!
+//! In a loop, the product of a vector and a small matrix from outside of the loop is written out, too, so that the cotangent
+//! of the matrix is not carried from iteration to iteration.
+//!
 //! A row of a product has the bits of the product of that row. Arithmetic becomes a loop if a loop is all that reads its
 //! result. All extents are known to agree, so nothing that could fail is left out.
 
@@ -16,6 +19,7 @@ use crate::fuse::{definitions, readers};
 use crate::limits::scalar_replacement::MOST;
 use crate::limits::short_rows::LONGEST;
 use crate::shapes::Extents;
+use adl_ir::sum_order::PARTIAL;
 use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_syntax::span::Span;
@@ -28,7 +32,10 @@ pub fn short_rows(f: &mut Function) -> bool {
     }
     let extents = Extents::of(f);
     let mut body = std::mem::take(&mut f.body);
-    let changed = block(f, &mut body, &extents);
+    let mut changed = block(f, &mut body, &extents);
+    for s in &mut body.stmts {
+        changed |= in_loops(f, s, &extents);
+    }
     f.body = body;
     changed
 }
@@ -48,9 +55,22 @@ fn by_rows(f: &Function, s: &Stmt) -> Option<Var> {
     (suits && is_matrix(f, out) && s.lin_outs.is_empty()).then_some(out)
 }
 
+/// The matrix and the vector of a product.
+fn vector_product(f: &Function, s: &Stmt) -> Option<(Var, Var)> {
+    let Op::MatMul(a, b) = s.op else { return None };
+    let is_vector = |v: Var| *f.ty(v) == Ty::F64.array(1);
+    match [is_matrix(f, a) && is_vector(b), is_vector(a) && is_matrix(f, b)] {
+        [true, _] => Some((a, b)),
+        [_, true] => Some((b, a)),
+        _ => None,
+    }
+    .filter(|_| s.lin_outs.is_empty() && s.outs.len() == 1)
+}
+
 fn may_have(f: &Function, b: &Block) -> bool {
     b.stmts.iter().any(|s| {
         by_rows(f, s).is_some()
+            || vector_product(f, s).is_some()
             || stacker::maybe_grow(64 * 1024, 1024 * 1024, || s.op.blocks().into_iter().any(|b| may_have(f, b)))
     })
 }
@@ -88,6 +108,50 @@ fn block(f: &mut Function, b: &mut Block, extents: &Extents) -> bool {
         changed = true;
     }
     changed
+}
+
+/// Writes out the products in the loops of a statement.
+fn in_loops(f: &mut Function, s: &mut Stmt, extents: &Extents) -> bool {
+    let mut changed = false;
+    if let Op::Loop(l) = &mut s.op {
+        let made: HashSet<Var> =
+            l.body.params.iter().chain(l.body.stmts.iter().flat_map(|s| &s.outs)).copied().collect();
+        for at in (0..l.body.stmts.len()).rev() {
+            let product = vector_product(f, &l.body.stmts[at]).filter(|(matrix, _)| !made.contains(matrix));
+            if let Some(written) = product.and_then(|by| written_out(f, &l.body.stmts[at], by, extents)) {
+                l.body.stmts.splice(at..=at, written);
+                changed = true;
+            }
+        }
+    }
+    for inner in s.op.blocks_mut() {
+        for s in &mut inner.stmts {
+            changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || in_loops(f, s, extents));
+        }
+    }
+    changed
+}
+
+/// The product of a vector and a small matrix, number by number.
+fn written_out(f: &mut Function, s: &Stmt, (matrix, vector): (Var, Var), extents: &Extents) -> Option<Vec<Stmt>> {
+    let [rows, columns] = [0, 1].map(|axis| extents.literal(matrix, axis));
+    let (rows, columns, len) = (rows?, columns?, extents.literal(vector, 0)?);
+    let from_left = matches!(s.op, Op::MatMul(a, _) if a == vector);
+    let (inner, outer) = if from_left { (rows, columns) } else { (columns, rows) };
+    // Inner products of more terms are added in several parts.
+    let in_order = if from_left { outer > 1 } else { (1..PARTIAL as i64).contains(&inner) };
+    if !is_small(extents, matrix) || inner != len || !in_order {
+        return None;
+    }
+    let mut made = Made { f, stmts: Vec::new(), span: s.span };
+    let numbers: Vec<Var> = (0..len).map(|k| made.number(vector, &[k])).collect();
+    let elems: Vec<Var> = match from_left {
+        true => (0..outer).map(|j| made.term_by_term(&numbers, matrix, j)).collect(),
+        false => (0..outer).map(|i| made.inner_product(matrix, i, &numbers)).collect(),
+    };
+    let op = Op::ArrayLit { elems, shape: None };
+    made.stmts.push(Stmt { outs: s.outs.clone(), lin_outs: Vec::new(), op, span: s.span });
+    Some(made.stmts)
 }
 
 /// What stands for an operand in the loop.
@@ -234,6 +298,18 @@ impl Made<'_> {
             made.push(op, Ty::F64)
         };
         (0..width).map(|k| each(self, k)).collect()
+    }
+
+    /// The inner product of a row of a matrix and a vector with less than [`PARTIAL`] numbers, in the order of such products.
+    fn inner_product(&mut self, matrix: Var, row: i64, vector: &[Var]) -> Var {
+        let zero = self.push(Op::Lit(Lit::F64(0.0)), Ty::F64);
+        let mut sum = None;
+        for (k, y) in (0..).zip(vector) {
+            let x = self.number(matrix, &[row, k]);
+            let term = self.push(Op::Bin(Bin::Mul, x, *y), Ty::F64);
+            sum = Some(sum.map_or(term, |sum| self.push(Op::Bin(Bin::Add, sum, term), Ty::F64)));
+        }
+        sum.map_or(zero, |sum| self.push(Op::Bin(Bin::Add, zero, sum), Ty::F64))
     }
 
     /// The product of a row and a column, in the order of products of matrices.
