@@ -9,8 +9,9 @@
 //! cotangents of `u` and `w` are sums of numbers. So a transformation of points costs its arithmetic, and stores no matrix between
 //! two steps. [`mod@crate::row_products`] does the opposite for larger matrices.
 //!
-//! In a loop, the product of a vector and a small matrix from outside of the loop is written out, too, so that the cotangent
-//! of the matrix is not carried from iteration to iteration.
+//! In a loop without carried values, the product of a vector and a small matrix from outside of the loop is written out, too,
+//! so that the cotangent of the matrix is not carried from iteration to iteration. (Where there are carried values, as in a
+//! Kalman filter, the numbers would all be residuals: its gradient would take three times as long.)
 //!
 //! A row of a product has the bits of the product of that row. Arithmetic becomes a loop if a loop is all that reads its
 //! result. All extents are known to agree, so nothing that could fail is left out.
@@ -113,7 +114,9 @@ fn block(f: &mut Function, b: &mut Block, extents: &Extents) -> bool {
 /// Writes out the products in the loops of a statement.
 fn in_loops(f: &mut Function, s: &mut Stmt, extents: &Extents) -> bool {
     let mut changed = false;
-    if let Op::Loop(l) = &mut s.op {
+    if let Op::Loop(l) = &mut s.op
+        && l.init.is_empty()
+    {
         let made: HashSet<Var> =
             l.body.params.iter().chain(l.body.stmts.iter().flat_map(|s| &s.outs)).copied().collect();
         for at in (0..l.body.stmts.len()).rev() {
