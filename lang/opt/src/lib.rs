@@ -66,6 +66,7 @@ pub mod simplify;
 pub mod sum_order;
 pub mod tail_calls;
 pub mod updated_zeros;
+mod written_sums;
 
 pub use fuse::straight;
 pub use pipelines::{Pass, Step, run};

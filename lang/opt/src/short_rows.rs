@@ -20,7 +20,7 @@ use crate::fuse::{definitions, readers};
 use crate::limits::scalar_replacement::MOST;
 use crate::limits::short_rows::LONGEST;
 use crate::shapes::Extents;
-use adl_ir::sum_order::PARTIAL;
+use crate::written_sums::{inner_product, term_by_term};
 use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_syntax::span::Span;
@@ -28,7 +28,7 @@ use std::collections::{HashMap, HashSet};
 
 /// Rewrites a function without symbolic zeros. Returns whether it changed.
 pub fn short_rows(f: &mut Function) -> bool {
-    if !may_have(f, &f.body) {
+    if !has_candidates(f, &f.body) {
         return false;
     }
     let extents = Extents::of(f);
@@ -68,11 +68,11 @@ fn vector_product(f: &Function, s: &Stmt) -> Option<(Var, Var)> {
     .filter(|_| s.lin_outs.is_empty() && s.outs.len() == 1)
 }
 
-fn may_have(f: &Function, b: &Block) -> bool {
+fn has_candidates(f: &Function, b: &Block) -> bool {
     b.stmts.iter().any(|s| {
         by_rows(f, s).is_some()
             || vector_product(f, s).is_some()
-            || stacker::maybe_grow(64 * 1024, 1024 * 1024, || s.op.blocks().into_iter().any(|b| may_have(f, b)))
+            || stacker::maybe_grow(64 * 1024, 1024 * 1024, || s.op.blocks().into_iter().any(|b| has_candidates(f, b)))
     })
 }
 
@@ -100,10 +100,10 @@ fn block(f: &mut Function, b: &mut Block, extents: &Extents) -> bool {
         }
         let Some(out) = by_rows(f, &b.stmts[at]) else { continue };
         let only_rows = read.contains(&out) && readers.get(&out) == Some(&1);
-        let known = Known { extents, defs: &defs, stmts: &b.stmts };
-        let Some(operands) = known.operands(f, at, only_rows) else { continue };
+        let view = BlockView { extents, defs: &defs, stmts: &b.stmts };
+        let Some(operands) = view.operands(f, at, only_rows) else { continue };
         read.extend(operands.iter().filter_map(|(v, with)| (*with == Operand::Row).then_some(*v)));
-        let widths = known.widths(&b.stmts[at], &operands);
+        let widths = view.widths(&b.stmts[at], &operands);
         let made = over_rows(f, &b.stmts[at], &operands, widths);
         b.stmts.splice(at..=at, made);
         changed = true;
@@ -141,12 +141,11 @@ fn written_out(f: &mut Function, s: &Stmt, (matrix, vector): (Var, Var), extents
     let (rows, columns, len) = (rows?, columns?, extents.literal(vector, 0)?);
     let from_left = matches!(s.op, Op::MatMul(a, _) if a == vector);
     let (inner, outer) = if from_left { (rows, columns) } else { (columns, rows) };
-    // Inner products of more terms are added in several parts.
-    let in_order = if from_left { outer > 1 } else { (1..PARTIAL as i64).contains(&inner) };
-    if !is_small(extents, matrix) || inner != len || !in_order {
+    // A single column is added in another order.
+    if !is_small(extents, matrix) || inner != len || len == 0 || from_left && outer == 1 {
         return None;
     }
-    let mut made = Made { f, stmts: Vec::new(), span: s.span };
+    let mut made = RowCode { f, stmts: Vec::new(), span: s.span };
     let numbers: Vec<Var> = (0..len).map(|k| made.number(vector, &[k])).collect();
     let elems: Vec<Var> = match from_left {
         true => (0..outer).map(|j| made.term_by_term(&numbers, matrix, j)).collect(),
@@ -166,15 +165,15 @@ enum Operand {
     Is(Var),
 }
 
-/// What is known of a block.
-struct Known<'a> {
+/// A block as it was before the pass, with the extents of its arrays.
+struct BlockView<'a> {
     extents: &'a Extents,
     /// The positions of definitions.
     defs: &'a HashMap<Var, usize>,
     stmts: &'a [Stmt],
 }
 
-impl Known<'_> {
+impl BlockView<'_> {
     /// What stands for the operands of a statement, if it is to become a loop. `only_rows`: a loop is all that reads its
     /// result.
     fn operands(&self, f: &Function, at: usize, only_rows: bool) -> Option<Vec<(Var, Operand)>> {
@@ -241,7 +240,7 @@ fn over_rows(f: &mut Function, stmt: &Stmt, operands: &[(Var, Operand)], widths:
     xs.dedup();
     let index = f.fresh(Ty::I64, false);
     let rows: Vec<Var> = xs.iter().map(|_| f.fresh(Ty::F64.array(1), false)).collect();
-    let mut made = Made { f, stmts: Vec::new(), span: stmt.span };
+    let mut made = RowCode { f, stmts: Vec::new(), span: stmt.span };
     let elems = made.row(stmt, operands, widths, &|v| xs.iter().position(|x| *x == v).map(|k| rows[k]));
     let result = made.push(Op::ArrayLit { elems, shape: None }, Ty::F64.array(1));
     let stmts = std::mem::take(&mut made.stmts);
@@ -255,14 +254,14 @@ fn over_rows(f: &mut Function, stmt: &Stmt, operands: &[(Var, Operand)], widths:
     made.stmts
 }
 
-/// New statements.
-struct Made<'a> {
+/// Statements that compute rows number by number, as they are emitted.
+struct RowCode<'a> {
     f: &'a mut Function,
     stmts: Vec<Stmt>,
     span: Span,
 }
 
-impl Made<'_> {
+impl RowCode<'_> {
     fn push(&mut self, op: Op, ty: Ty) -> Var {
         let v = self.f.fresh(ty, false);
         self.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: self.span });
@@ -303,25 +302,15 @@ impl Made<'_> {
         (0..width).map(|k| each(self, k)).collect()
     }
 
-    /// The inner product of a row of a matrix and a vector with less than [`PARTIAL`] numbers, in the order of such products.
+    /// The inner product of a row of a matrix and a vector.
     fn inner_product(&mut self, matrix: Var, row: i64, vector: &[Var]) -> Var {
-        let zero = self.push(Op::Lit(Lit::F64(0.0)), Ty::F64);
-        let mut sum = None;
-        for (k, y) in (0..).zip(vector) {
-            let x = self.number(matrix, &[row, k]);
-            let term = self.push(Op::Bin(Bin::Mul, x, *y), Ty::F64);
-            sum = Some(sum.map_or(term, |sum| self.push(Op::Bin(Bin::Add, sum, term), Ty::F64)));
-        }
-        sum.map_or(zero, |sum| self.push(Op::Bin(Bin::Add, zero, sum), Ty::F64))
+        let column: Vec<Var> = (0..).zip(vector).map(|(k, _)| self.number(matrix, &[row, k])).collect();
+        inner_product(&column, vector, Lit::F64(0.0), &mut |op| self.push(op, Ty::F64))
     }
 
-    /// The product of a row and a column, in the order of products of matrices.
+    /// The product of a row and a column of a matrix, in the order of products of matrices.
     fn term_by_term(&mut self, row: &[Var], by: Var, column: i64) -> Var {
-        let zero = self.push(Op::Lit(Lit::F64(0.0)), Ty::F64);
-        (0..).zip(row).fold(zero, |sum, (k, x)| {
-            let y = self.number(by, &[k, column]);
-            let term = self.push(Op::Bin(Bin::Mul, *x, y), Ty::F64);
-            self.push(Op::Bin(Bin::Add, sum, term), Ty::F64)
-        })
+        let column: Vec<Var> = (0..).zip(row).map(|(k, _)| self.number(by, &[k, column])).collect();
+        term_by_term(row, &column, Lit::F64(0.0), &mut |op| self.push(op, Ty::F64))
     }
 }

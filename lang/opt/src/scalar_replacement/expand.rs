@@ -2,7 +2,7 @@
 
 use super::facts::{ElemSource, Extent};
 use super::{MOST, Scalars, Sums};
-use adl_ir::sum_order::PARTIAL;
+use crate::written_sums;
 use adl_ir::{Cmp, Op, Stmt, Ty, Var};
 use adl_prim::Bin;
 
@@ -131,30 +131,10 @@ impl Scalars<'_> {
         }
     }
 
-    /// Emits the sum of numbers, from 0: `PARTIAL` accumulators side by side, then these pairwise, then the remaining
-    /// numbers.
+    /// Emits the sum of numbers.
     pub(super) fn added(&mut self, terms: &[Var], stmt: &Stmt, out: &mut Vec<Stmt>) -> Var {
-        let (whole, rest) = terms.split_at(terms.len() / PARTIAL * PARTIAL);
-        let mut sum = |p: Var, q: Var| self.like(Op::Bin(Bin::Add, p, q), p, stmt, out);
-        let mut total = None;
-        if !whole.is_empty() {
-            let mut lanes = whole[..PARTIAL].to_vec();
-            for more in whole[PARTIAL..].chunks_exact(PARTIAL) {
-                lanes.iter_mut().zip(more).for_each(|(l, x)| *l = sum(*l, *x));
-            }
-            let pairs: Vec<Var> = (0..PARTIAL / 2).map(|k| sum(lanes[k], lanes[k + PARTIAL / 2])).collect();
-            let (p, q) = (sum(pairs[0], pairs[1]), sum(pairs[2], pairs[3]));
-            total = Some(sum(p, q));
-        }
-        let tail = rest.iter().copied().reduce(&mut sum);
-        let total = match (total, tail) {
-            (Some(p), Some(q)) => sum(p, q),
-            (Some(p), None) | (None, Some(p)) => p,
-            (None, None) => terms[0],
-        };
-        // A sum that starts with 0.0 is never -0.0.
-        let zero = self.real(0.0, total, stmt, out);
-        self.like(Op::Bin(Bin::Add, zero, total), total, stmt, out)
+        let (of, zero) = (terms[0], crate::real(self.f.ty(terms[0]).scalar(), 0.0));
+        written_sums::sum(terms, zero, &mut |op| self.like(op, of, stmt, out))
     }
 
     /// Emits the elements of the result of elementwise arithmetic.

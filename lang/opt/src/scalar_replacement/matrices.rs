@@ -6,6 +6,7 @@
 
 use super::facts::{ElemSource, Extent};
 use super::{Scalars, Sums};
+use crate::written_sums;
 use adl_ir::{Op, Stmt, Var};
 use adl_prim::{ArrayFn, Bin, Prim};
 
@@ -185,18 +186,15 @@ impl Scalars<'_> {
 
     /// Emits an inner product, with accumulators side by side.
     fn inner_product(&mut self, x: &[Var], y: &[Var], s: &Stmt, out: &mut Vec<Stmt>) -> Var {
-        let products: Vec<Var> =
-            x.iter().zip(y).map(|(x, y)| self.like(Op::Bin(Bin::Mul, *x, *y), *x, s, out)).collect();
-        self.added(&products, s, out)
+        let (of, zero) = (x[0], crate::real(self.f.ty(x[0]).scalar(), 0.0));
+        written_sums::inner_product(x, y, zero, &mut |op| self.like(op, of, s, out))
     }
 
     /// Emits an inner product with one accumulator.
     fn sum_in_order(&mut self, x: &[Var], y: &[Var], s: &Stmt, out: &mut Vec<Stmt>) -> Var {
-        let zero = self.real(0.0, s.outs[0], s, out);
-        x.iter().zip(y).fold(zero, |sum, (x, y)| {
-            let xy = self.like(Op::Bin(Bin::Mul, *x, *y), *x, s, out);
-            self.like(Op::Bin(Bin::Add, sum, xy), xy, s, out)
-        })
+        let of = s.outs[0];
+        let zero = crate::real(self.f.ty(of).scalar(), 0.0);
+        written_sums::term_by_term(x, y, zero, &mut |op| self.like(op, of, s, out))
     }
 
     /// Emits a matrix product or outer product. Returns the number of columns (0 for a vector) and the elements.
