@@ -12,19 +12,30 @@ pub mod ranks;
 
 use adl_interp::host::{Format, Host};
 use adl_interp::value::Value;
-use adl_plotting::{Theme, picture};
 use adl_session::Session;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+/// Draws a value in a format.
+pub type Draw = fn(&Value, Format) -> Result<Vec<u8>, String>;
+
 /// A host that records printed and written output, and reads files of the repository.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Memory {
+    /// Draws what programs show or save. The library cannot: it does not depend on the crate of plots.
+    pub draw: Draw,
     /// The printed text.
     pub out: Rc<RefCell<String>>,
     /// The written files.
     pub files: Rc<RefCell<HashMap<String, Vec<u8>>>>,
+}
+
+impl Default for Memory {
+    fn default() -> Memory {
+        let draw: Draw = |_, _| Err("this host draws no pictures".to_owned());
+        Memory { draw, out: Rc::default(), files: Rc::default() }
+    }
 }
 
 impl Host for Memory {
@@ -53,17 +64,12 @@ impl Host for Memory {
     }
     fn progress(&mut self, _done: u64, _total: u64) {}
     fn render(&mut self, value: &Value, format: Format) -> Result<Vec<u8>, String> {
-        let figure = picture(value).ok_or("this value has no picture")?;
-        Ok(match format {
-            Format::Svg => figure.svg(Theme::Light).into_bytes(),
-            Format::Png => figure.png(Theme::Light, 1.0),
-            Format::Text => figure.text(60, 16, false).into_bytes(),
-        })
+        (self.draw)(value, format)
     }
     fn show(&mut self, value: &Value, live: bool) -> Result<(), String> {
-        let text = picture(value).ok_or("this value has no picture")?.text(60, 16, false);
+        let text = (self.draw)(value, Format::Text)?;
         if !live {
-            self.print(&(text + "\n"));
+            self.print(&(String::from_utf8_lossy(&text) + "\n"));
         }
         Ok(())
     }
@@ -96,7 +102,11 @@ pub fn session() -> (Session, Rc<RefCell<String>>) {
 
 /// Like `session`, for measurements: in release builds the IR verifier does not run after each pass.
 pub fn timed_session() -> (Session, Rc<RefCell<String>>) {
-    let host = Memory::default();
+    session_on(Memory::default())
+}
+
+/// A session on a host, and the text that the host prints.
+pub fn session_on(host: Memory) -> (Session, Rc<RefCell<String>>) {
     let out = host.out.clone();
     let mut s = Session::new(Box::new(host));
     s.set_compiled_ad(std::env::var("ADL_AD").map_or(true, |r| r != "taped"));

@@ -5,7 +5,6 @@
 //! Blocks `console` are replayed in the binary, by `repl/tests/transcripts.rs`.
 
 use adl_session::Session;
-use adl_tests::Memory;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +40,7 @@ fn blocks(lines: &[String]) -> Vec<Block> {
 impl Page {
     /// Entries of all blocks in one session.
     fn entries(&mut self, blocks: &[Block]) {
-        let (mut session, _) = adl_tests::session();
+        let (mut session, _) = crate::pictures::session();
         for block in blocks.iter().filter(|b| b.language == "adl") {
             let mut entry = String::new();
             for index in block.lines.clone() {
@@ -86,7 +85,7 @@ impl Page {
     }
 
     fn printed(&mut self, text: &str) -> String {
-        let host = Memory::default();
+        let host = crate::pictures::host();
         let (out, files) = (host.out.clone(), host.files.clone());
         let mut s = Session::new(Box::new(host));
         let errors = s.run_file("program.adl", text.as_bytes()).diags;

@@ -6,7 +6,7 @@ use adl_syntax::span::Span;
 #[test]
 fn examples_of_the_table_and_the_modules_hold() {
     let mut report = TestReport::default();
-    let (mut s, _) = adl_tests::session();
+    let (mut s, _) = crate::pictures::session();
     for (e, want) in Session::standard_examples() {
         s.example(&e, &want, Span::default(), &mut report);
     }

@@ -36,6 +36,7 @@ mod late_functions;
 mod lints;
 mod module_in_python;
 mod operators;
+mod pictures;
 mod plans;
 mod plots;
 mod primitives;

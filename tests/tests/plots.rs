@@ -1,8 +1,13 @@
 //! Module `plot` from the program to the file: what is in it, and what is refused.
 
+use crate::pictures::session;
 use adl_interp::value::Value;
 use adl_plotting::{Figure, Theme, picture};
-use adl_tests::{echo, session};
+use adl_tests::echo_in;
+
+fn echo(text: &str) -> String {
+    echo_in(&mut session().0, text)
+}
 
 fn value(text: &str) -> Value {
     let (mut s, _) = session();
@@ -186,7 +191,7 @@ fn costs_and_residuals_have_pictures() {
 /// The loss curve that the README links is what its example draws. `UPDATE=1` writes it.
 #[test]
 fn the_picture_of_the_readme_is_made_by_its_example() {
-    let host = adl_tests::Memory::default();
+    let host = crate::pictures::host();
     let files = host.files.clone();
     let mut s = adl_session::Session::new(Box::new(host));
     let path = adl_tests::root().join("examples/training_plot.adl");

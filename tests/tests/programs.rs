@@ -20,7 +20,7 @@ pub fn scripts(dir: &str) -> Vec<std::path::PathBuf> {
 
 /// Runs a script, with derivatives by transformed code or on the tape: the session, and what it prints with its errors.
 pub fn run(path: &Path, compiled_ad: bool) -> (adl_session::Session, String) {
-    let (mut s, out) = adl_tests::session();
+    let (mut s, out) = crate::pictures::session();
     s.set_compiled_ad(compiled_ad);
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
     // Imports are relative to the importing file, whose path is relative to the root.
@@ -58,7 +58,7 @@ fn programs_print_what_they_should() {
 fn wrong_programs_get_the_errors_they_should() {
     let mut wrong = Vec::new();
     for path in scripts("tests/errors") {
-        let (mut s, _) = adl_tests::session();
+        let (mut s, _) = crate::pictures::session();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let diags = s.check_file(&name, &std::fs::read(&path).unwrap());
         assert!(diags.iter().any(adl_syntax::diag::Diagnostic::is_error), "{name} has no error");
@@ -72,7 +72,7 @@ fn wrong_programs_get_the_errors_they_should() {
 
 /// The errors of a program, with their lines.
 fn messages(name: &str, text: &str) -> Vec<(usize, String)> {
-    let (mut s, _) = adl_tests::session();
+    let (mut s, _) = crate::pictures::session();
     let diags = s.check_file(name, text.as_bytes());
     diags
         .into_iter()
@@ -98,7 +98,7 @@ fn fixes_mend_what_they_are_for() {
     for path in scripts("tests/errors") {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).unwrap();
-        let (mut session, _) = adl_tests::session();
+        let (mut session, _) = crate::pictures::session();
         let diags = session.check_file(&name, text.as_bytes());
         let before = messages(&name, &text);
         for diag in diags.iter().filter(|d| d.is_error() && !d.fix.is_empty()) {

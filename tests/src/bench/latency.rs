@@ -73,7 +73,6 @@ pub fn report() -> Result<(), String> {
         }
     }
     CELLS.iter().zip(runs).for_each(|((name, _), runs)| show(name, Times::of(runs)));
-    super::editor::times()?.into_iter().for_each(|(name, t)| show(name, t));
     Ok(())
 }
 

@@ -5,7 +5,6 @@
 
 pub mod bandwidth;
 pub mod checking;
-pub mod editor;
 pub mod large;
 pub mod latency;
 #[allow(unsafe_code)]

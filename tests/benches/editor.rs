@@ -1,6 +1,9 @@
-//! The latency of the language server in a file of 1,000 lines.
+//! The latency of the language server in a file of 1,000 lines: `cargo bench -p adl-tests --bench editor`.
+//!
+//! Not part of `--bin bench`: the library of the tests does not depend on the crates above the session, so that a change
+//! in one of them compiles little.
 
-use super::Times;
+use adl_tests::bench::Times;
 use lsp_server::{Connection, Message, Notification, Request, RequestId};
 use serde_json::{Value as Json, json};
 use std::time::Instant;
@@ -78,7 +81,7 @@ impl Editor {
 }
 
 /// The times of diagnostics after a keystroke, of completion and of hovering, in milliseconds.
-pub fn times() -> Result<[(&'static str, Times); 3], String> {
+fn times() -> Result<[(&'static str, Times); 3], String> {
     let (server, connection) = Connection::memory();
     let thread = std::thread::Builder::new().stack_size(16 << 20);
     let thread = thread.spawn(move || adl_lsp::serve(server, Vec::new())).map_err(|e| e.to_string())?;
@@ -108,4 +111,11 @@ pub fn times() -> Result<[(&'static str, Times); 3], String> {
     thread.join().map_err(|_| "the server panicked".to_owned())??;
     let [diagnostics, completion, hover] = runs.map(Times::of);
     Ok([("editor: diagnostics after a key", diagnostics), ("editor: completion", completion), ("editor: hover", hover)])
+}
+
+fn main() -> Result<(), String> {
+    for (name, t) in times()? {
+        println!("{name:32} {:>10.2} {:>10.2}", t.least, t.median);
+    }
+    Ok(())
 }
