@@ -1,17 +1,19 @@
-//! Stages of functions: the text of every stage of every function of the examples and programs reads back as a program that holds,
-//! and has the operations that `stages.txt` records. `UPDATE=1` rewrites it.
+//! Stages of functions: the text of every stage of every function of the examples, programs and benchmarks reads back as a
+//! program that holds, and has the operations that `stages.txt` records. `UPDATE=1` rewrites it.
 
 #[path = "../../lang/ad/tests/common/tally.rs"]
 mod tally;
 
+use adl_ad::Ad;
 use adl_ir::print::{Style, function};
 use adl_ir::verify::verify_program;
 use adl_ir::{Program, Zeros};
 use adl_opt::Step::All;
 use adl_opt::pipelines::{COMPILED, FINISH, FOR_DEVICE, INLINED, NATIVE, POINTWISE, SMALL, VECTORS};
+use adl_session::Session;
 use adl_tests::session;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tally::Tally;
 
 /// Names that a text defines at top level.
@@ -32,10 +34,59 @@ fn names(text: &str) -> Vec<String> {
 
 fn files() -> Vec<PathBuf> {
     let list = |dir: &str| std::fs::read_dir(adl_tests::root().join(dir)).unwrap().map(|e| e.unwrap().path());
-    let mut all: Vec<PathBuf> =
-        list("examples").chain(list("tests/programs")).filter(|p| p.extension().is_some_and(|e| e == "adl")).collect();
+    let mut all: Vec<PathBuf> = ["examples", "tests/programs", "tests/bench", "tests/gradbench"]
+        .into_iter()
+        .flat_map(list)
+        .filter(|p| p.extension().is_some_and(|e| e == "adl"))
+        .collect();
     all.sort();
     all
+}
+
+/// The tallies of stages, and what is wrong with their texts.
+#[derive(Default)]
+struct Record {
+    tallies: BTreeMap<String, Tally>,
+    texts: usize,
+    wrong: Vec<String>,
+}
+
+impl Record {
+    /// Records all stages of a function of a session.
+    fn function(&mut self, s: &mut Session, name: &str, of: &str) {
+        for stage in ["spec", "jvp", "unzip", "transpose", "opt"] {
+            // Values, and functions that are not specialised, have no IR.
+            let Ok(text) = s.ir(stage, name, &[]) else { continue };
+            self.texts += 1;
+            self.tallies.entry(stage.to_owned()).or_default().count(&text);
+            let read = adl_ir::parse::program(&text)
+                .map_err(|e| e.to_string())
+                .and_then(|p| verify_program(&p).map_err(|e| e.clone()).map(|()| p));
+            if let (Ok(program), "spec" | "opt") = (&read, stage) {
+                last_passes(stage, program, &mut self.tallies);
+            }
+            self.wrong.extend(read.err().map(|e| format!("{stage} of {name} in {of}: {e}\n{text}")));
+        }
+    }
+
+    /// The lines of `stages.txt`; the tallies are empty afterwards.
+    fn lines(&mut self, label: &str) -> String {
+        std::mem::take(&mut self.tallies)
+            .into_iter()
+            .map(|(stage, tally)| format!("{label}, {stage}: {tally}\n"))
+            .collect()
+    }
+}
+
+/// The functions that a file defines.
+fn of_file(record: &mut Record, path: &Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap();
+    let (mut s, _) = session();
+    s.run_file(&path.file_name().unwrap().to_string_lossy(), adl_tests::definitions(&text).as_bytes());
+    for name in names(&text) {
+        record.function(&mut s, &name, &path.display().to_string());
+    }
+    record.lines(&path.file_stem().unwrap().to_string_lossy())
 }
 
 /// Tallies what machine code and kernels are made of: all functions of a stage after the last passes.
@@ -48,6 +99,11 @@ fn last_passes(stage: &str, program: &Program, tallies: &mut BTreeMap<String, Ta
     for (name, steps) in pipelines {
         for f in &program.funcs {
             let mut made = (**f).clone();
+            if stage == "spec"
+                && let Some(narrowed) = Ad::undifferentiated(f)
+            {
+                made = narrowed;
+            }
             adl_opt::run(&steps, program, &mut made, zeros);
             let tally = tallies.entry(format!("{stage}, {name}")).or_default();
             tally.count(&function(program, &made, Style::PLAIN));
@@ -57,32 +113,12 @@ fn last_passes(stage: &str, program: &Program, tallies: &mut BTreeMap<String, Ta
 
 #[test]
 fn the_text_of_every_stage_reads_back_and_has_the_recorded_operations() {
-    let (mut texts, mut wrong, mut recorded) = (0, Vec::new(), String::new());
+    let (mut record, mut recorded) = (Record::default(), String::new());
     for path in files() {
-        let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
-        let text = std::fs::read_to_string(&path).unwrap();
-        let (mut s, _) = session();
-        s.run_file(&path.file_name().unwrap().to_string_lossy(), adl_tests::definitions(&text).as_bytes());
-        for name in names(&text) {
-            for stage in ["spec", "jvp", "unzip", "transpose", "opt"] {
-                // Values, and functions that are not specialised, have no IR.
-                let Ok(text) = s.ir(stage, &name, &[]) else { continue };
-                texts += 1;
-                tallies.entry(stage.to_owned()).or_default().count(&text);
-                let read = adl_ir::parse::program(&text)
-                    .map_err(|e| e.to_string())
-                    .and_then(|p| verify_program(&p).map_err(|e| e.clone()).map(|()| p));
-                if let (Ok(program), "spec" | "opt") = (&read, stage) {
-                    last_passes(stage, program, &mut tallies);
-                }
-                wrong.extend(read.err().map(|e| format!("{} of {name} in {}: {e}\n{text}", stage, path.display())));
-            }
-        }
-        let file = path.file_stem().unwrap().to_string_lossy().into_owned();
-        recorded.extend(tallies.iter().map(|(stage, tally)| format!("{file}, {stage}: {tally}\n")));
+        recorded += &of_file(&mut record, &path);
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(texts > 250, "{texts}");
+    assert!(record.wrong.is_empty(), "{}", record.wrong.join("\n"));
+    assert!(record.texts > 250, "{}", record.texts);
     compare(&recorded);
 }
 

@@ -133,6 +133,19 @@ fn types_of_control_flow() {
     );
     breaks(
         3,
+        "results: v1 is bool, not f64",
+        "fn f0 g (v0: f64) -> (f64) { return v0 } fn f1 f (v0: f64) -> (bool) { v1: bool = call f0(v0) return v1 }",
+    );
+    breaks(
+        3,
+        "results: v1 is i64, not f64",
+        "fn f (v0: []f64) -> (i64) {
+        v2: f64 = 0.0
+        v1: i64 = reduce (v2) (v0) (v3: f64, v4: f64) { v5: f64 = add v3 v4 return v5 }
+        return v1 }",
+    );
+    breaks(
+        3,
         "neutral elements: v1 is i64, not f64",
         "fn f (v0: []f64, v1: i64) -> () {
         v2: i64 = reduce (v1) over (v0) (v3: f64, v4: f64) { return v3 } return }",

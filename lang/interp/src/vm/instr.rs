@@ -127,16 +127,14 @@ impl Machine {
             Some(v) => v,
             None => arith::bin(self, op, x, y)?,
         };
-        self.count_large(&out);
+        self.count(is_large(&out));
         Ok(out)
     }
 
-    /// Lets the profile of the running function count an operation that made a large array.
-    fn count_large(&self, out: &Value) {
-        if let (Value::Array(a), Some(f)) = (out, self.frames.last())
-            && a.kind() == Kind::F64
-            && a.shape.iter().product::<usize>() >= LARGE
-        {
+    /// Lets the profile of the running function count an operation, if it makes a large array or goes through one.
+    #[inline]
+    fn count(&self, large: bool) {
+        if large && let Some(f) = self.frames.last() {
             f.code.profile.array();
         }
     }
@@ -152,6 +150,7 @@ impl Machine {
             v => v.clone(),
         };
         let out = arith::un(self, op, v)?;
+        self.count(is_large(&out));
         self.set(base, d, out);
         Ok(())
     }
@@ -173,16 +172,21 @@ impl Machine {
     }
 }
 
+/// Whether a value is an array of so many Floats that memory bounds what is done with it.
+fn is_large(v: &Value) -> bool {
+    matches!(v, Value::Array(a) if a.kind() == Kind::F64 && a.shape.iter().product::<usize>() >= LARGE)
+}
+
 /// Functions and structures.
 impl Machine {
     pub(super) fn primitive(&mut self, base: usize, [d, first]: [R; 2], p: Prim, [hidden, n]: [u32; 2]) -> Res<()> {
         let reps = self.range(base, first, hidden);
         let mut args = self.range(base, first + hidden, n);
         fault::point(fault::Point::Interpreter);
+        let reads = matches!(p, Prim::Reduction(_) | Prim::Linalg(_) | Prim::HigherOrder(_));
+        let large = reads && args.iter().any(is_large);
         let v = ops::apply(self, p, &reps, &mut args)?;
-        if let Prim::Array(_) = p {
-            self.count_large(&v);
-        }
+        self.count(large || is_large(&v));
         self.set(base, d, v);
         Ok(())
     }
@@ -247,6 +251,8 @@ impl Machine {
         let rep = args.pop().unwrap_or_default();
         let f = std::mem::take(self.reg_mut(base, f));
         let v = ops::comprehensions::comprehension(self, kind, &f, &args, &rep)?;
+        let extent = |n: &Value| if let Value::Int(n) = n { usize::try_from(*n).unwrap_or(0) } else { 0 };
+        self.count(args.iter().map(extent).fold(1, usize::saturating_mul) >= LARGE);
         self.set(base, d, v);
         Ok(())
     }
