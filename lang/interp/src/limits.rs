@@ -436,12 +436,6 @@ pub(crate) mod vm_gc {
     pub const BURIED: usize = 512;
 }
 
-/// Limits of `vm::instr`.
-pub(crate) mod vm_instr {
-    /// Number of Floats from which an array is large: operations on it are bound by memory bandwidth.
-    pub const LARGE: usize = 1 << 16;
-}
-
 /// Limits of `vm::policy`.
 pub(crate) mod vm_policy {
     use std::time::Duration;
@@ -465,6 +459,10 @@ pub(crate) mod vm_profile {
 
     /// Number of iterations and calls after which a function is hot.
     pub const THRESHOLD: u32 = 3000;
+    /// Number of elements of an array that take as long as an iteration does: 1 us.
+    pub const ITERATION: usize = 700;
+    /// Number of Floats from which an array is large: operations on it are bound by memory bandwidth.
+    pub const LARGE: usize = 1 << 16;
     /// Number of operations on large arrays after which a function is tried as a fused chain.
     pub const CHAIN: u8 = 2;
     /// Minimum time of a call of a fused chain that is never repeated in the interpreter.
@@ -477,8 +475,6 @@ pub(crate) mod vm_profile {
     /// Every so many native calls, a short call is repeated in the interpreter and timed, because entering native
     /// code and converting declared data may cost more than native code saves.
     pub const SAMPLED: u32 = 50;
-    /// Maximum time of a native call that is repeated.
-    pub const SHORT: Duration = Duration::from_micros(50);
-    /// The same for a call with declared data.
-    pub const SHORT_WITH_DATA: Duration = Duration::from_millis(1);
+    /// Maximum time of a native call that is repeated, of which there are three.
+    pub const SHORT: Duration = Duration::from_millis(1);
 }

@@ -46,17 +46,19 @@ pub struct StackUse {
     pub(super) replaced: usize,
     /// Nesting of calls through primitives, in bytes of native stack.
     pub(super) reentries: usize,
+    /// Whether a call is repeated in the interpreter, for its time: nothing new becomes native meanwhile.
+    pub(super) repeats: bool,
 }
 
 impl Default for StackUse {
     fn default() -> StackUse {
-        StackUse { budget: 1 << 30, replaced: usize::MAX, reentries: 0 }
+        StackUse { budget: 1 << 30, replaced: usize::MAX, reentries: 0, repeats: false }
     }
 }
 
 impl StackUse {
     /// Nothing runs any more, for instance after a panic.
     pub(super) fn reset(&mut self) {
-        (self.replaced, self.reentries) = (usize::MAX, 0);
+        (self.replaced, self.reentries, self.repeats) = (usize::MAX, 0, false);
     }
 }

@@ -121,6 +121,10 @@ impl Machine {
             });
             return Ok(None);
         }
+        if self.stack.repeats && !code.profile.native.get() && !code.profile.chains.get() {
+            code.profile.left.set(1);
+            return Ok(None);
+        }
         // Leading type representations and functions become part of the closure, so that code is specialised to
         // them.
         let known = args.iter().take_while(|a| matches!(a, Value::Rep(_) | Value::Fun(_))).count().min(args.len() - 1);
@@ -153,7 +157,7 @@ impl Machine {
             Ok(Some(v)) => {
                 let time = start.elapsed();
                 let data = rest.iter().chain([v]).any(|v| matches!(v, Value::Data(_)));
-                if code.profile.samples(time, data) && !compile_plain::has_effects(self, &callee, &rest) {
+                if code.profile.samples(time) && !compile_plain::has_effects(self, &callee, &rest) {
                     self.sample(code, (time, data), &callee, &rest)?;
                 }
                 code.profile.ran(time);
@@ -179,10 +183,12 @@ impl Machine {
     /// Repeats a call in the interpreter, and returns its time.
     fn interpreted(&mut self, f: &Value, args: &[Value]) -> Res<Duration> {
         let explained = self.compiled_ad.explain.len();
+        let outer = std::mem::replace(&mut self.stack.repeats, true);
         let start = Instant::now();
-        self.call(f, args)?;
+        let out = self.call(f, args);
+        self.stack.repeats = outer;
         self.compiled_ad.explain.truncate(explained);
-        Ok(start.elapsed())
+        out.map(|_| start.elapsed())
     }
 
     /// Repeats a call in the interpreter and records which was faster; `native` is the time that it took as native code, `data`: it has declared data.

@@ -11,7 +11,7 @@ use crate::ad;
 use crate::error::{Error, Res, codes};
 use crate::fault;
 use crate::ir;
-use crate::limits::vm_instr::LARGE;
+use crate::limits::vm_profile::ITERATION;
 use crate::ops::{self, arith};
 use crate::value::{Buf, Kind, Record, Rep, Tuple, Value, seq, show};
 use adl_prim::{Bin, Prim, Un};
@@ -127,15 +127,18 @@ impl Machine {
             Some(v) => v,
             None => arith::bin(self, op, x, y)?,
         };
-        self.count(is_large(&out));
+        self.count(floats(&out), true);
         Ok(out)
     }
 
-    /// Lets the profile of the running function count an operation, if it makes a large array or goes through one.
+    /// Lets the profile of the running function count an operation on an array of so many elements. `fuses`: in lowered code it
+    /// may be fused with others, which saves memory traffic.
     #[inline]
-    fn count(&self, large: bool) {
-        if large && let Some(f) = self.frames.last() {
-            f.code.profile.array();
+    fn count(&self, elements: usize, fuses: bool) {
+        if elements >= ITERATION
+            && let Some(f) = self.frames.last()
+        {
+            f.code.profile.array(elements, fuses);
         }
     }
 
@@ -150,7 +153,7 @@ impl Machine {
             v => v.clone(),
         };
         let out = arith::un(self, op, v)?;
-        self.count(is_large(&out));
+        self.count(floats(&out), true);
         self.set(base, d, out);
         Ok(())
     }
@@ -172,9 +175,12 @@ impl Machine {
     }
 }
 
-/// Whether a value is an array of so many Floats that memory bounds what is done with it.
-fn is_large(v: &Value) -> bool {
-    matches!(v, Value::Array(a) if a.kind() == Kind::F64 && a.shape.iter().product::<usize>() >= LARGE)
+/// The number of Floats of an array.
+fn floats(v: &Value) -> usize {
+    match v {
+        Value::Array(a) if a.kind() == Kind::F64 => a.shape.iter().product(),
+        _ => 0,
+    }
 }
 
 /// Functions and structures.
@@ -183,10 +189,11 @@ impl Machine {
         let reps = self.range(base, first, hidden);
         let mut args = self.range(base, first + hidden, n);
         fault::point(fault::Point::Interpreter);
-        let reads = matches!(p, Prim::Reduction(_) | Prim::Linalg(_) | Prim::HigherOrder(_));
-        let large = reads && args.iter().any(is_large);
+        let reads = matches!(p, Prim::Reduction(_) | Prim::HigherOrder(_));
+        let read = if reads { args.iter().map(floats).max().unwrap_or(0) } else { 0 };
         let v = ops::apply(self, p, &reps, &mut args)?;
-        self.count(large || is_large(&v));
+        let (made, fuses) = (floats(&v), !matches!(p, Prim::HigherOrder(_)));
+        self.count(read.max(made), fuses && made >= read);
         self.set(base, d, v);
         Ok(())
     }
@@ -252,7 +259,7 @@ impl Machine {
         let f = std::mem::take(self.reg_mut(base, f));
         let v = ops::comprehensions::comprehension(self, kind, &f, &args, &rep)?;
         let extent = |n: &Value| if let Value::Int(n) = n { usize::try_from(*n).unwrap_or(0) } else { 0 };
-        self.count(args.iter().map(extent).fold(1, usize::saturating_mul) >= LARGE);
+        self.count(args.iter().map(extent).fold(1, usize::saturating_mul), false);
         self.set(base, d, v);
         Ok(())
     }

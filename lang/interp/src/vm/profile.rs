@@ -1,7 +1,7 @@
 //! What code has done so far: counts and times, by which hot functions are found (`hot`), and by which the tier of
 //! elements is chosen (`policy`).
 
-use crate::limits::vm_profile::{CHAIN, CHAIN_LEAST, LEAST, SAMPLED, SHORT, SHORT_WITH_DATA, THRESHOLD, TRIAL};
+use crate::limits::vm_profile::{CHAIN, CHAIN_LEAST, ITERATION, LARGE, LEAST, SAMPLED, SHORT, THRESHOLD, TRIAL};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -58,12 +58,16 @@ impl Profile {
         self.native.get() || self.chains.get() || self.calls && self.iteration()
     }
 
-    /// Counts an operation on large arrays. After [`CHAIN`] of them, calls run lowered code, which fuses
-    /// several in one pass.
+    /// Counts an operation on an array of so many elements, as the iterations that take as long. After [`CHAIN`] operations
+    /// on large arrays that may be fused, calls run lowered code, which fuses several in one pass. (Other operations on large
+    /// arrays are compiled one by one, and in parallel.)
     #[cold]
-    pub(super) fn array(&self) {
-        let n = self.arrays.get();
-        if n < DECIDED {
+    pub(super) fn array(&self, elements: usize, fuses: bool) {
+        let (left, n) = (self.left.get(), self.arrays.get());
+        if elements < LARGE {
+            let iterations = (elements / ITERATION) as u32;
+            self.left.set(left.saturating_sub(iterations).max(left.min(1)));
+        } else if fuses && n < DECIDED {
             self.arrays.set(if n + 1 < CHAIN { n + 1 } else { DECIDED });
             self.chains.set(n + 1 >= CHAIN);
         }
@@ -104,10 +108,10 @@ impl Profile {
         self.chains.set(false);
     }
 
-    /// Whether a native call that took so long should be repeated in the interpreter; `data`: it has declared data.
-    pub(super) fn samples(&self, time: Duration, data: bool) -> bool {
+    /// Whether a native call that took so long should be repeated in the interpreter.
+    pub(super) fn samples(&self, time: Duration) -> bool {
         let n = self.runs.get().0 + 1;
-        n < TRIAL && n.is_multiple_of(SAMPLED) && time < if data { SHORT_WITH_DATA } else { SHORT }
+        n < TRIAL && n.is_multiple_of(SAMPLED) && time < SHORT
     }
 
     /// Records a native call.
