@@ -141,7 +141,7 @@ fn types_of_control_flow() {
         "results: v1 is i64, not f64",
         "fn f (v0: []f64) -> (i64) {
         v2: f64 = 0.0
-        v1: i64 = reduce (v2) (v0) (v3: f64, v4: f64) { v5: f64 = add v3 v4 return v5 }
+        v1: i64 = reduce (v2) over (v0) (v3: f64, v4: f64) { v5: f64 = add v3 v4 return v5 }
         return v1 }",
     );
     breaks(
