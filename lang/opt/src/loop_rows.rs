@@ -23,7 +23,7 @@ pub fn loop_rows(f: &mut Function) -> bool {
     while has_carried(&f.body) {
         let (extents, literals) = (Extents::of(f), literals(&f.body).into_keys().collect());
         let mut body = std::mem::take(&mut f.body);
-        let more = block(f, &mut body, &Known { extents, literals });
+        let more = block(f, &mut body, &FunctionFacts { extents, literals });
         f.body = body;
         if !more {
             break;
@@ -42,14 +42,14 @@ fn has_carried(b: &Block) -> bool {
 }
 
 /// What is known of a function.
-struct Known {
+struct FunctionFacts {
     extents: Extents,
     /// Int literals.
     literals: HashSet<Var>,
 }
 
 /// Rewrites the outermost loops first: the rows of a row have extents of their own afterwards.
-fn block(f: &mut Function, b: &mut Block, known: &Known) -> bool {
+fn block(f: &mut Function, b: &mut Block, known: &FunctionFacts) -> bool {
     let mut changed = false;
     for s in &mut b.stmts {
         let here = match &mut s.op {
@@ -67,7 +67,7 @@ fn block(f: &mut Function, b: &mut Block, known: &Known) -> bool {
 }
 
 /// Lets a loop run over the rows that it reads. Returns whether it reads any.
-fn runs_over(f: &mut Function, l: &mut Loop, known: &Known) -> bool {
+fn runs_over(f: &mut Function, l: &mut Loop, known: &FunctionFacts) -> bool {
     let Trip::Count(n) = l.trip else { return false };
     if l.init.is_empty() || !l.lin_init.is_empty() || !l.lin_xs.is_empty() {
         return false;

@@ -17,7 +17,7 @@ pub(super) fn expand(f: &mut Function, b: &mut Block) -> bool {
     let (defs, readers) = (definitions(b), readers(b));
     let zeros: HashSet<Var> =
         b.stmts.iter().filter(|s| matches!(s.op, Op::Zero(_))).flat_map(|s| s.outs.clone()).collect();
-    let known = Known { defs: &defs, readers: &readers };
+    let known = BlockUses { defs: &defs, readers: &readers };
     let mut checks: Vec<(usize, Vec<Stmt>)> = Vec::new();
     let mut changed = false;
     for at in 0..b.stmts.len() {
@@ -67,7 +67,7 @@ fn same_trip(
 }
 
 /// What is known of a block.
-struct Known<'a> {
+struct BlockUses<'a> {
     /// The positions of definitions.
     defs: &'a HashMap<Var, usize>,
     /// The number of readers of variables.
@@ -76,7 +76,7 @@ struct Known<'a> {
 
 /// The arrays on which a statement is arithmetic, if maps make all of them, and the trip count of the first map, which has to
 /// be that of all. One array at least has no other reader.
-fn made_by_maps(f: &Function, b: &Block, at: usize, known: &Known) -> Option<(Vec<Var>, Var)> {
+fn made_by_maps(f: &Function, b: &Block, at: usize, known: &BlockUses) -> Option<(Vec<Var>, Var)> {
     let stmt = &b.stmts[at];
     let operands = match &stmt.op {
         Op::Un(Un::Neg, a) => vec![*a],
