@@ -46,7 +46,8 @@ pub struct StackUse {
     pub(super) replaced: usize,
     /// Nesting of calls through primitives, in bytes of native stack.
     pub(super) reentries: usize,
-    /// Whether a call is repeated in the interpreter, for its time: nothing new becomes native meanwhile.
+    /// Whether a call is repeated in the interpreter, for its time: nothing new becomes native meanwhile,
+    /// since compiling would count as time of the interpreter, and a caller would be compared with itself.
     pub(super) repeats: bool,
 }
 

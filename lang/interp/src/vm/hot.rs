@@ -121,7 +121,6 @@ impl Machine {
             });
             return Ok(None);
         }
-        // Compiling would count as time of the interpreter, and a caller would be compared with itself.
         if self.stack.repeats && !code.profile.native.get() && !code.profile.chains.get() {
             code.profile.left.set(1);
             return Ok(None);
