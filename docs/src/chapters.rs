@@ -34,7 +34,7 @@ pub fn list_below(summary: &mut String, index: &str, pages: &[Page]) {
 /// Markdown whose blocks of adl are coloured HTML. Markdown passes HTML from `<pre` to `</pre>` on unchanged, with its
 /// empty lines.
 pub fn coloured(text: &str) -> String {
-    let (mut out, mut block): (String, Option<(Kind, String)>) = (String::new(), None);
+    let (mut out, mut block): (String, Option<(BlockKind, String)>) = (String::new(), None);
     for line in text.lines() {
         block = match (block.take(), line.strip_prefix("```")) {
             (Some((kind, code)), Some(_)) => {
@@ -42,7 +42,7 @@ pub fn coloured(text: &str) -> String {
                 None
             }
             (Some((kind, code)), None) => Some((kind, code + line + "\n")),
-            (None, Some(language)) => Some((Kind::of(language), String::new())),
+            (None, Some(language)) => Some((BlockKind::of(language), String::new())),
             (None, None) => {
                 out += &format!("{line}\n");
                 None
@@ -53,7 +53,7 @@ pub fn coloured(text: &str) -> String {
 }
 
 /// What a block holds.
-enum Kind {
+enum BlockKind {
     /// adl, with answers behind `-- >`.
     Program,
     /// A copy of a terminal.
@@ -62,20 +62,20 @@ enum Kind {
     Other(String),
 }
 
-impl Kind {
-    fn of(language: &str) -> Kind {
+impl BlockKind {
+    fn of(language: &str) -> BlockKind {
         match language.trim() {
-            "adl" | "adl,program" => Kind::Program,
-            "console" => Kind::Console,
-            other => Kind::Other(other.to_owned()),
+            "adl" | "adl,program" => BlockKind::Program,
+            "console" => BlockKind::Console,
+            other => BlockKind::Other(other.to_owned()),
         }
     }
 
     fn block(&self, code: &str) -> String {
         let inside = match self {
-            Kind::Program => program(code),
-            Kind::Console => console(code),
-            Kind::Other(language) => return format!("```{language}\n{code}```\n"),
+            BlockKind::Program => program(code),
+            BlockKind::Console => console(code),
+            BlockKind::Other(language) => return format!("```{language}\n{code}```\n"),
         };
         format!("<pre><code class=\"nohighlight adl\">{inside}</code></pre>\n")
     }

@@ -15,7 +15,7 @@ mod target;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Result, Seek, SeekFrom, Write};
 use std::path::Path;
-use target::Target;
+use target::WriteTarget;
 
 /// Bytes to read or write between two checks whether to stop.
 const PIECE: usize = 1 << 20;
@@ -99,10 +99,10 @@ fn stopped(stop: &dyn Fn() -> bool) -> Result<()> {
 
 fn write_by(path: &Path, bytes: &[u8], put: Put) -> Result<()> {
     let path = match target::of(path) {
-        Target::Output => return pieces(&mut std::io::stdout().lock(), bytes, put),
-        Target::Errors => return pieces(&mut std::io::stderr().lock(), bytes, put),
-        Target::Special(path) => return pieces(&mut File::create(path)?, bytes, put),
-        Target::Path(path) => path,
+        WriteTarget::Output => return pieces(&mut std::io::stdout().lock(), bytes, put),
+        WriteTarget::Errors => return pieces(&mut std::io::stderr().lock(), bytes, put),
+        WriteTarget::Special(path) => return pieces(&mut File::create(path)?, bytes, put),
+        WriteTarget::Path(path) => path,
     };
     let mut old = match OpenOptions::new().write(true).open(&path) {
         Ok(file) => file,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 const LINKS: usize = 40;
 
 /// The destination of a write.
-pub enum Target {
+pub enum WriteTarget {
     /// A regular path that is not a link.
     Path(PathBuf),
     /// The standard output of this process.
@@ -18,7 +18,7 @@ pub enum Target {
 }
 
 /// Follows all links. The final target need not exist.
-pub fn of(path: &Path) -> Target {
+pub fn of(path: &Path) -> WriteTarget {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
         if made_up(&path) {
@@ -27,7 +27,7 @@ pub fn of(path: &Path) -> Target {
         let Ok(next) = std::fs::read_link(&path) else { break };
         path = path.parent().unwrap_or(Path::new("")).join(next);
     }
-    Target::Path(path)
+    WriteTarget::Path(path)
 }
 
 /// Whether the path refers to a descriptor or a virtual file.
@@ -37,14 +37,14 @@ fn made_up(path: &Path) -> bool {
         .is_ok_and(|d| ["/proc", "/sys", "/dev/fd"].iter().any(|made_up| d.starts_with(made_up)))
 }
 
-fn descriptor(path: PathBuf) -> Target {
+fn descriptor(path: PathBuf) -> WriteTarget {
     let own = path
         .parent()
         .and_then(|d| std::fs::canonicalize(d).ok())
         .is_some_and(|d| d == Path::new("/dev/fd") || std::fs::canonicalize("/proc/self/fd").is_ok_and(|fds| d == fds));
     match path.file_name().and_then(|n| n.to_str()) {
-        Some("1") if own => Target::Output,
-        Some("2") if own => Target::Errors,
-        _ => Target::Special(path),
+        Some("1") if own => WriteTarget::Output,
+        Some("2") if own => WriteTarget::Errors,
+        _ => WriteTarget::Special(path),
     }
 }

@@ -42,7 +42,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub struct CellHost {
     world: Box<dyn Host>,
     audience: Rc<dyn OutputSink>,
-    slots: HashMap<String, Slot>,
+    slots: HashMap<String, DisplaySlot>,
     bar: Option<Bar>,
     /// The live picture, and its display id.
     live: Live,
@@ -52,7 +52,7 @@ pub struct CellHost {
 }
 
 /// The display of a slot.
-struct Slot {
+struct DisplaySlot {
     id: String,
     drawn: Instant,
     /// A value that has not been drawn yet.
@@ -181,7 +181,7 @@ impl Host for CellHost {
             None => {
                 let id = fresh();
                 self.draw(&id, value, "display_data");
-                self.slots.insert(slot.to_owned(), Slot { id, drawn: Instant::now(), next: None });
+                self.slots.insert(slot.to_owned(), DisplaySlot { id, drawn: Instant::now(), next: None });
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Cells on several ranks: rank 0 has the front end or the notebook, and the others run the same cells.
 
 use crate::cell_host::OutputSink;
-use crate::cells::{CellFailure, Cells, Setup};
+use crate::cells::{CellEvaluator, CellFailure, Setup};
 use serde_json::{Map, Value as Json, json};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -88,7 +88,12 @@ pub fn follow(setup: &Setup) {
         if let Some(dir) = entry["fresh"].as_str() {
             // A directory that is not there is an error of what reads files in it.
             let _ = std::env::set_current_dir(dir);
-            cells = Some(Cells::new(setup, Rc::new(NoFrontEnd), interrupt.clone(), Arc::new(AtomicBool::new(false))));
+            cells = Some(CellEvaluator::new(
+                setup,
+                Rc::new(NoFrontEnd),
+                interrupt.clone(),
+                Arc::new(AtomicBool::new(false)),
+            ));
         }
         if let Some(cells) = &mut cells {
             rerun(cells, &entry);
@@ -97,7 +102,7 @@ pub fn follow(setup: &Setup) {
 }
 
 /// Runs an entry of rank 0. Its result is shown there.
-fn rerun(cells: &mut Cells, entry: &Json) {
+fn rerun(cells: &mut CellEvaluator, entry: &Json) {
     if let Some(wanted) = entry["expressions"].as_object() {
         cells.expressions(wanted);
     } else if let (Some(name), Some(code)) = (entry["name"].as_str(), entry["code"].as_str()) {

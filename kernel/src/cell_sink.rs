@@ -1,7 +1,7 @@
 //! The receiver of everything that a session shows: forwards it to the audience, or captures it.
 
 use crate::cell_host::{OutputSink, grouped};
-use crate::output_record::Record;
+use crate::output_record::OutputRecord;
 use serde_json::Value as Json;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,9 +13,9 @@ pub struct CellSink {
     /// The text of a command.
     kept: RefCell<Option<Kept>>,
     /// The outputs of a control.
-    captured: RefCell<Option<Record>>,
+    captured: RefCell<Option<OutputRecord>>,
     /// The outputs of the cell.
-    record: RefCell<Record>,
+    record: RefCell<OutputRecord>,
     progress: Cell<Option<Progress>>,
 }
 
@@ -88,11 +88,11 @@ impl CellSink {
     /// Keeps all outputs from now on.
     pub fn capture(&self) {
         self.progress.set(None);
-        *self.captured.borrow_mut() = Some(Record::default());
+        *self.captured.borrow_mut() = Some(OutputRecord::default());
     }
 
     /// The outputs that were kept; from now on they are forwarded.
-    pub fn captured(&self) -> Record {
+    pub fn captured(&self) -> OutputRecord {
         self.captured.borrow_mut().take().unwrap_or_default()
     }
 

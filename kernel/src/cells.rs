@@ -3,8 +3,8 @@
 use crate::cell_host::{CellHost, OutputSink};
 use crate::cell_ranks::{self, CellRanks};
 use crate::cell_sink::CellSink;
-use crate::control::{self, Control, Stage};
 use crate::interact_control::InteractControl;
+use crate::live_controls::{self, Control, Stage};
 use crate::residuals_control::ResidualsControl;
 use crate::widgets::{self, Widgets};
 use crate::{ansi, mime_bundle};
@@ -88,7 +88,7 @@ pub struct CellResult {
 }
 
 /// The evaluator of cells.
-pub struct Cells {
+pub struct CellEvaluator {
     /// The session.
     pub session: Rc<RefCell<Session>>,
     commands: Box<dyn Commands>,
@@ -111,14 +111,14 @@ pub enum CellPart {
 /// Commands whose output is displayed in the pager.
 const PAGED: &[&str] = &[":doc", ":help", ":source", ":h", ":?"];
 
-impl Cells {
+impl CellEvaluator {
     /// An evaluator whose output goes to `audience`; the flags stop a cell and request its progress.
     pub fn new(
         setup: &Setup,
         audience: Rc<dyn OutputSink>,
         interrupt: Arc<AtomicBool>,
         tick: Arc<AtomicBool>,
-    ) -> Cells {
+    ) -> CellEvaluator {
         let sink = Rc::new(CellSink::new(audience));
         if let Some(all) = &setup.ranks {
             all.broadcast(&cell_ranks::fresh().to_string());
@@ -132,7 +132,7 @@ impl Cells {
         let session = Rc::new(RefCell::new(fresh()));
         let commands = (setup.commands)(session.clone(), Box::new(fresh));
         let stage = Stage { session: session.clone(), sink };
-        Cells {
+        CellEvaluator {
             session,
             commands,
             stage,
@@ -147,7 +147,7 @@ impl Cells {
     fn on_all_ranks<T>(
         &mut self,
         entry: impl FnOnce() -> Json,
-        run: impl FnOnce(&mut Cells) -> Result<T, CellFailure>,
+        run: impl FnOnce(&mut CellEvaluator) -> Result<T, CellFailure>,
     ) -> Result<T, CellFailure> {
         let Some(all) = self.ranks.clone() else { return run(self) };
         all.broadcast(&entry().to_string());
@@ -232,7 +232,7 @@ impl Cells {
         if let Some(i) = &interactive {
             if self.has_controls() {
                 let (id, control) = InteractControl::open(i.clone(), &mut self.widgets, &*self.stage.sink);
-                control::show(&id, &*self.stage.sink);
+                live_controls::show(&id, &*self.stage.sink);
                 self.controls.push(Box::new(control));
             }
             let line = json!({"text/plain": i.parts.line(&i.parts.start())});
@@ -267,7 +267,7 @@ impl Cells {
             (s.watch(v.clone(), None), s.steps(v))
         };
         if let Some((id, control)) = ResidualsControl::open(watch, stops, &mut self.widgets, &*self.stage.sink) {
-            control::show(&id, &*self.stage.sink);
+            live_controls::show(&id, &*self.stage.sink);
             self.controls.push(Box::new(control));
         }
     }
@@ -326,7 +326,7 @@ impl Cells {
     }
 
     /// Runs `f`. A panic becomes a failure of the cell, and the session is restored.
-    fn guarded<T>(&mut self, f: impl FnOnce(&mut Cells) -> T) -> Result<T, CellFailure> {
+    fn guarded<T>(&mut self, f: impl FnOnce(&mut CellEvaluator) -> T) -> Result<T, CellFailure> {
         self.stage.clone().guarded(|| f(self))
     }
 

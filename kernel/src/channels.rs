@@ -2,7 +2,7 @@
 
 use crate::cells::contained;
 use crate::outbox::{Channel, Outbox, Request};
-use crate::wire::{self, Key, Message};
+use crate::wire::{self, Message, SigningKey};
 use adl_interp::fault;
 use jupyter_protocol::ConnectionInfo;
 use jupyter_protocol::connection_info::Transport;
@@ -134,7 +134,7 @@ impl Sockets {
     }
 }
 
-async fn write(mut socket: zeromq::RouterSendHalf, mut out: UnboundedReceiver<Message>, key: Key) {
+async fn write(mut socket: zeromq::RouterSendHalf, mut out: UnboundedReceiver<Message>, key: SigningKey) {
     while let Some(m) = out.recv().await {
         if let Ok(Some(m)) = contained(|| wire::write(m, &key)) {
             // A peer that is gone or does not read gets no reply.
@@ -143,7 +143,7 @@ async fn write(mut socket: zeromq::RouterSendHalf, mut out: UnboundedReceiver<Me
     }
 }
 
-async fn read(mut socket: zeromq::RouterRecvHalf, channel: Channel, desk: Arc<MessageRouter>, key: Key) {
+async fn read(mut socket: zeromq::RouterRecvHalf, channel: Channel, desk: Arc<MessageRouter>, key: SigningKey) {
     loop {
         match socket.recv().await {
             Ok(raw) => {
@@ -168,7 +168,7 @@ async fn beat(mut socket: zeromq::RepSocket) {
 }
 
 /// Publishes messages, and welcomes new subscribers.
-async fn publish(mut socket: zeromq::XPubSocket, out: Outbox, key: Key) {
+async fn publish(mut socket: zeromq::XPubSocket, out: Outbox, key: SigningKey) {
     loop {
         tokio::select! {
             messages = out.collect() => {
@@ -216,7 +216,7 @@ impl MessageRouter {
     pub async fn sort(&self, request: Request) {
         let mut pending = Some(request);
         let outcome = contained(|| {
-            fault::point(fault::Point::Router);
+            fault::point(fault::PanicPoint::Router);
             pending.take().is_some_and(|r| self.route(r))
         });
         match (outcome, pending) {

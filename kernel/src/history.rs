@@ -12,14 +12,14 @@ const STORED: usize = 2_000;
 
 /// The source and the output of a cell.
 #[derive(Clone, Debug)]
-struct Entry {
+struct HistoryEntry {
     session: u64,
     line: u64,
     input: String,
     output: Option<String>,
 }
 
-impl Entry {
+impl HistoryEntry {
     /// As a line of the file.
     fn stored(&self) -> String {
         let output = self.output.as_ref().map(|o| o.chars().take(STORED).collect::<String>());
@@ -27,16 +27,16 @@ impl Entry {
     }
 
     /// A line of the file. Lines that were not written completely are left out.
-    fn read(line: &str) -> Option<Entry> {
+    fn read(line: &str) -> Option<HistoryEntry> {
         let (session, line, input, output): (u64, u64, String, Option<String>) = serde_json::from_str(line).ok()?;
-        Some(Entry { session, line, input, output })
+        Some(HistoryEntry { session, line, input, output })
     }
 }
 
 /// The cells of all sessions.
 #[derive(Clone, Debug)]
 pub struct History {
-    entries: Vec<Entry>,
+    entries: Vec<HistoryEntry>,
     /// The number of the current session.
     session: u64,
     file: Option<PathBuf>,
@@ -65,7 +65,8 @@ impl History {
         let text = std::fs::read(&file).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let all = text.lines().count();
-        let entries: Vec<Entry> = text.lines().skip(all.saturating_sub(MOST)).filter_map(Entry::read).collect();
+        let entries: Vec<HistoryEntry> =
+            text.lines().skip(all.saturating_sub(MOST)).filter_map(HistoryEntry::read).collect();
         if all > 2 * MOST {
             let kept: String = entries.iter().map(|e| e.stored() + "\n").collect();
             // If it cannot be shortened now, it is the next time.
@@ -80,7 +81,7 @@ impl History {
         if self.entries.len() >= MOST {
             self.entries.remove(0);
         }
-        let entry = Entry { session: self.session, line, input: input.to_owned(), output };
+        let entry = HistoryEntry { session: self.session, line, input: input.to_owned(), output };
         if let Some(file) = &self.file {
             // A history that cannot be written is kept for this session only.
             let _ = append(file, &entry.stored());
@@ -92,7 +93,7 @@ impl History {
     pub fn reply(&self, request: &Json) -> Json {
         let n = request["n"].as_u64().and_then(|n| usize::try_from(n).ok());
         let with_output = request["output"].as_bool().unwrap_or(false);
-        let found: Vec<&Entry> = match request["hist_access_type"].as_str().unwrap_or("tail") {
+        let found: Vec<&HistoryEntry> = match request["hist_access_type"].as_str().unwrap_or("tail") {
             "range" => self.range(request),
             "search" => {
                 let pattern: Vec<char> = request["pattern"].as_str().unwrap_or("*").chars().collect();
@@ -101,7 +102,7 @@ impl History {
             }
             _ => last(self.entries.iter().collect(), n.or(Some(1000))),
         };
-        let line = |e: &Entry| match with_output {
+        let line = |e: &HistoryEntry| match with_output {
             true => json!([e.session, e.line, [e.input, e.output]]),
             false => json!([e.session, e.line, e.input]),
         };
@@ -109,7 +110,7 @@ impl History {
     }
 
     /// Lines of a session from `start` up to but excluding `stop`. Session 0 is the current one, -1 the one before.
-    fn range(&self, request: &Json) -> Vec<&Entry> {
+    fn range(&self, request: &Json) -> Vec<&HistoryEntry> {
         let asked = request["session"].as_i64().unwrap_or(0);
         let session = if asked > 0 { asked.unsigned_abs() } else { self.session.saturating_sub(asked.unsigned_abs()) };
         let (start, stop) = (request["start"].as_u64().unwrap_or(0), request["stop"].as_u64().unwrap_or(u64::MAX));
@@ -129,14 +130,14 @@ fn append(file: &Path, line: &str) -> std::io::Result<()> {
     options.open(file)?.write_all(format!("{line}\n").as_bytes())
 }
 
-fn last(mut found: Vec<&Entry>, n: Option<usize>) -> Vec<&Entry> {
+fn last(mut found: Vec<&HistoryEntry>, n: Option<usize>) -> Vec<&HistoryEntry> {
     let from = found.len().saturating_sub(n.unwrap_or(usize::MAX));
     found.split_off(from)
 }
 
 /// Only the last entry of each text.
-fn unique<'e>(found: impl DoubleEndedIterator<Item = &'e Entry>) -> Vec<&'e Entry> {
-    let mut out: Vec<&Entry> = Vec::new();
+fn unique<'e>(found: impl DoubleEndedIterator<Item = &'e HistoryEntry>) -> Vec<&'e HistoryEntry> {
+    let mut out: Vec<&HistoryEntry> = Vec::new();
     let mut seen = std::collections::HashSet::new();
     out.extend(found.rev().filter(|e| seen.insert(e.input.as_str())));
     out.reverse();

@@ -2,7 +2,7 @@
 //! outputs, which are drawn anew at each move.
 
 use crate::cell_host::OutputSink;
-use crate::control::{Control, Stage};
+use crate::live_controls::{Control, Stage};
 use crate::mime_bundle;
 use crate::widgets::{Opener, Widgets, reference};
 use adl_interp::value::interactive::Control as Parameter;

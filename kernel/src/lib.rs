@@ -19,13 +19,13 @@ pub mod cell_ranks;
 mod cell_sink;
 mod cells;
 mod channels;
-mod control;
 pub mod foreign;
 mod history;
 mod html;
 mod interact_control;
 pub mod kernelspec;
 pub mod latex_symbols;
+mod live_controls;
 mod mime_bundle;
 pub mod notebook;
 mod outbox;
@@ -85,10 +85,10 @@ pub mod internals {
     pub use crate::history::{History, glob};
     pub use crate::html::{escape, of as html};
     pub use crate::outbox::{Channel, Outbox, Request};
-    pub use crate::output_record::{LIMIT, Record};
+    pub use crate::output_record::{LIMIT, OutputRecord};
     pub use crate::responder::{Responder, SharedHandle, asked, byte_of, lock};
     pub use crate::server::serve;
     pub use crate::snapshot::Snapshot;
-    pub use crate::variables::Variables;
-    pub use crate::wire::{Key, Message, read, write};
+    pub use crate::variables::VariableInspector;
+    pub use crate::wire::{Message, SigningKey, read, write};
 }

@@ -1,7 +1,7 @@
 //! Notebooks without a front end: every code cell is run, and its outputs are stored as a front end would store them.
 
 use crate::cell_host::OutputSink;
-use crate::cells::{Cells, Setup};
+use crate::cells::{CellEvaluator, Setup};
 use crate::parameters::{self, Parameter};
 use serde_json::{Map, Value as Json, json};
 use std::cell::RefCell;
@@ -21,12 +21,12 @@ pub struct NotebookRun {
 
 /// Collects the outputs of a cell.
 #[derive(Default)]
-pub struct Page {
+pub struct CellOutputs {
     /// The outputs so far.
     pub outputs: RefCell<Vec<Json>>,
 }
 
-impl OutputSink for Page {
+impl OutputSink for CellOutputs {
     fn stream(&self, name: &'static str, text: &str) {
         let mut outputs = self.outputs.borrow_mut();
         if let Some(last) = outputs.last_mut().filter(|o| o["output_type"] == "stream" && o["name"] == name) {
@@ -77,13 +77,13 @@ pub fn run(text: &str, parameters: &[Parameter], setup: &Setup) -> Result<Notebo
     }
     let mut parameters = parameters.to_vec();
     let injected = if parameters.is_empty() { None } else { Some(parameters::inject(&mut book, &parameters)?) };
-    let page = Rc::new(Page::default());
+    let page = Rc::new(CellOutputs::default());
     let interrupt = Arc::new(AtomicBool::new(false));
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone());
     if let Some(all) = &setup.ranks {
         all.share_interrupts(&interrupt);
     }
-    let mut cells = Cells::new(setup, page.clone(), interrupt, Arc::new(AtomicBool::new(false)));
+    let mut cells = CellEvaluator::new(setup, page.clone(), interrupt, Arc::new(AtomicBool::new(false)));
     let (mut changed, mut failed, mut number) = (Vec::new(), None, 0);
     for (position, cell) in
         book["cells"].as_array_mut().into_iter().flatten().enumerate().filter(|(_, c)| c["cell_type"] == "code")

@@ -38,14 +38,14 @@ pub struct Request {
     pub arrived: Instant,
 }
 
-enum Item {
+enum OutboxItem {
     Text { parent: Json, name: &'static str, text: String },
     Message(Message),
 }
 
 #[derive(Default)]
 struct Published {
-    queue: VecDeque<Item>,
+    queue: VecDeque<OutboxItem>,
     /// Bytes of printed text in the queue.
     text: usize,
 }
@@ -95,7 +95,7 @@ impl Outbox {
         let mut m = Message::new(&self.session, kind, parent, content);
         m.metadata = metadata;
         m.identities = vec![Bytes::copy_from_slice(kind.as_bytes())];
-        self.published().queue.push_back(Item::Message(m));
+        self.published().queue.push_back(OutboxItem::Message(m));
         self.some.notify_one();
         self.urgent.notify_one();
     }
@@ -113,10 +113,10 @@ impl Outbox {
         let mut out = self.published();
         out.text += text.len();
         match out.queue.back_mut() {
-            Some(Item::Text { parent: p, name: n, text: t }) if t.len() < CHUNK && *n == name && p == parent => {
+            Some(OutboxItem::Text { parent: p, name: n, text: t }) if t.len() < CHUNK && *n == name && p == parent => {
                 t.push_str(text);
             }
-            _ => out.queue.push_back(Item::Text { parent: parent.clone(), name, text: text.to_owned() }),
+            _ => out.queue.push_back(OutboxItem::Text { parent: parent.clone(), name, text: text.to_owned() }),
         }
         drop(out);
         self.some.notify_one();
@@ -126,7 +126,7 @@ impl Outbox {
     pub fn welcome(&self, topic: &str) {
         let mut m = Message::new(&self.session, "iopub_welcome", &json!({}), json!({"subscription": topic}));
         m.identities = vec![Bytes::copy_from_slice(topic.as_bytes())];
-        self.published().queue.push_back(Item::Message(m));
+        self.published().queue.push_back(OutboxItem::Message(m));
         self.some.notify_one();
         self.urgent.notify_one();
     }
@@ -161,7 +161,7 @@ impl Outbox {
         while self.published().queue.is_empty() {
             self.some.notified().await;
         }
-        if self.published().queue.iter().all(|i| matches!(i, Item::Text { .. })) {
+        if self.published().queue.iter().all(|i| matches!(i, OutboxItem::Text { .. })) {
             let _ = tokio::time::timeout(PATIENCE, self.urgent.notified()).await;
         }
         let mut out = self.published();
@@ -171,10 +171,10 @@ impl Outbox {
         taken.into_iter().map(|i| self.message(i)).collect()
     }
 
-    fn message(&self, item: Item) -> Message {
+    fn message(&self, item: OutboxItem) -> Message {
         match item {
-            Item::Message(m) => m,
-            Item::Text { parent, name, text } => {
+            OutboxItem::Message(m) => m,
+            OutboxItem::Text { parent, name, text } => {
                 let mut m = Message::new(&self.session, "stream", &parent, json!({"name": name, "text": text}));
                 m.identities = vec![Bytes::from_static(b"stream")];
                 m

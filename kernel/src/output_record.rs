@@ -9,15 +9,15 @@ use serde_json::{Value as Json, json};
 /// The number of bytes recorded for one cell. If a cell has more output, a removed output is only emptied.
 pub const LIMIT: usize = 1 << 20;
 
-enum Output {
+enum CellOutput {
     Stream(&'static str, String),
     Display { kind: &'static str, content: Json, metadata: Json },
 }
 
 /// The outputs of a cell.
 #[derive(Default)]
-pub struct Record {
-    outputs: Vec<Output>,
+pub struct OutputRecord {
+    outputs: Vec<CellOutput>,
     bytes: usize,
 }
 
@@ -25,10 +25,10 @@ fn display_id(content: &Json) -> &Json {
     &content["transient"]["display_id"]
 }
 
-impl Record {
+impl OutputRecord {
     /// Clears the record with the cell's output.
     pub fn clear(&mut self) {
-        *self = Record::default();
+        *self = OutputRecord::default();
     }
 
     /// Records printed text.
@@ -37,8 +37,8 @@ impl Record {
             return;
         }
         match self.outputs.last_mut() {
-            Some(Output::Stream(n, t)) if *n == name => t.push_str(text),
-            _ => self.outputs.push(Output::Stream(name, text.to_owned())),
+            Some(CellOutput::Stream(n, t)) if *n == name => t.push_str(text),
+            _ => self.outputs.push(CellOutput::Stream(name, text.to_owned())),
         }
     }
 
@@ -49,12 +49,12 @@ impl Record {
         match kind {
             "clear_output" => self.clear(),
             "update_display_data" if self.fits(size()) => self.update(content),
-            "display_data" if self.fits(size()) => self.outputs.push(Output::Display {
+            "display_data" if self.fits(size()) => self.outputs.push(CellOutput::Display {
                 kind: "display_data",
                 content: content.clone(),
                 metadata: metadata.clone(),
             }),
-            "execute_result" if self.fits(size()) => self.outputs.push(Output::Display {
+            "execute_result" if self.fits(size()) => self.outputs.push(CellOutput::Display {
                 kind: "execute_result",
                 content: content.clone(),
                 metadata: metadata.clone(),
@@ -74,7 +74,7 @@ impl Record {
 
     fn update(&mut self, new: &Json) {
         for output in &mut self.outputs {
-            if let Output::Display { content, .. } = output
+            if let CellOutput::Display { content, .. } = output
                 && display_id(content) == display_id(new)
             {
                 content["data"] = new["data"].clone();
@@ -90,8 +90,8 @@ impl Record {
             return vec![json!({"output_type": "stream", "name": "stderr", "text": text})];
         }
         let output = |o| match o {
-            Output::Stream(name, text) => json!({"output_type": "stream", "name": name, "text": text}),
-            Output::Display { content, .. } => {
+            CellOutput::Stream(name, text) => json!({"output_type": "stream", "name": name, "text": text}),
+            CellOutput::Display { content, .. } => {
                 json!({"output_type": "display_data", "data": content["data"], "metadata": content["metadata"]})
             }
         };
@@ -103,13 +103,13 @@ impl Record {
         if self.bytes > LIMIT {
             return to.take_back(id);
         }
-        self.outputs.retain(|o| !matches!(o, Output::Display { content, .. } if display_id(content) == id));
+        self.outputs.retain(|o| !matches!(o, CellOutput::Display { content, .. } if display_id(content) == id));
         // If the front end delays clearing until the next output, the display does not flicker.
         to.publish("clear_output", json!({"wait": !self.outputs.is_empty()}), json!({}));
         for output in &self.outputs {
             match output {
-                Output::Stream(name, text) => to.stream(name, text),
-                Output::Display { kind, content, metadata } => to.publish(kind, content.clone(), metadata.clone()),
+                CellOutput::Stream(name, text) => to.stream(name, text),
+                CellOutput::Display { kind, content, metadata } => to.publish(kind, content.clone(), metadata.clone()),
             }
         }
     }

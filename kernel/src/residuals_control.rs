@@ -1,11 +1,11 @@
 //! Residuals as a live control: a switch for each row, a budget, plans, the frontier of memory and work, and *Apply*.
 
 use crate::cell_host::OutputSink;
-use crate::control::{Control, Stage};
 use crate::html::escape;
+use crate::live_controls::{Control, Stage};
 use crate::widgets::{Opener, Widgets, reference};
 use adl_interp::ir::derive::Plan;
-use adl_interp::ir::derive::report::{count, size};
+use adl_interp::ir::derive::residuals_report::{count, size};
 use adl_interp::ir::derive::table::{self, number};
 use adl_interp::value::Value;
 use adl_session::{ResidualsHandle, Session};

@@ -6,7 +6,7 @@ use crate::history::History;
 use crate::outbox::{Outbox, Request};
 use crate::snapshot::{Name, Snapshot};
 use crate::suggest::{CommandName, candidates, in_name};
-use crate::variables::Variables;
+use crate::variables::VariableInspector;
 use crate::wire::{Message, PROTOCOL};
 use adl_interp::fault;
 use adl_session::Session;
@@ -47,7 +47,7 @@ pub struct Responder {
     /// The version of the names that it knows.
     version: u64,
     world: fn() -> Box<dyn adl_interp::host::Host>,
-    variables: Variables,
+    variables: VariableInspector,
 }
 
 impl Responder {
@@ -58,7 +58,7 @@ impl Responder {
         commands: Vec<CommandName>,
         world: fn() -> Box<dyn adl_interp::host::Host>,
     ) -> Responder {
-        Responder { common, out, commands, library: None, version: 0, world, variables: Variables::default() }
+        Responder { common, out, commands, library: None, version: 0, world, variables: VariableInspector::default() }
     }
 
     /// Answers until the requests end.
@@ -83,7 +83,7 @@ impl Responder {
     }
 
     fn answer(&mut self, m: &Message) -> Option<Json> {
-        fault::point(fault::Point::Answer);
+        fault::point(fault::PanicPoint::Answer);
         Some(match m.kind() {
             "kernel_info_request" => info(),
             "complete_request" => self.complete(m),

@@ -2,7 +2,7 @@
 
 use crate::abort::{Failed, reply_delay};
 use crate::cell_host::OutputSink;
-use crate::cells::{CellFailure, CellResult, Cells, Setup, contained};
+use crate::cells::{CellEvaluator, CellFailure, CellResult, Setup, contained};
 use crate::channels::{self, Inboxes};
 use crate::history::{self, History};
 use crate::outbox::{Outbox, Request};
@@ -57,7 +57,7 @@ pub fn serve(
     (interrupt, tick): (Arc<AtomicBool>, Arc<AtomicBool>),
 ) {
     let front = Rc::new(Front { out: out.clone(), request: RefCell::new(None), answers, interrupt: interrupt.clone() });
-    let cells = Cells::new(setup, front.clone(), interrupt, tick);
+    let cells = CellEvaluator::new(setup, front.clone(), interrupt, tick);
     Server { out, common, front, cells, count: 0, work, waiting: VecDeque::new(), failed: None }.serve();
 }
 
@@ -113,7 +113,7 @@ struct Server {
     out: Outbox,
     common: SharedHandle,
     front: Rc<Front>,
-    cells: Cells,
+    cells: CellEvaluator,
     /// The execution number of the last cell.
     count: u64,
     work: Receiver<Request>,

@@ -6,13 +6,13 @@ use serde_json::{Value as Json, json};
 
 /// The state of the protocol.
 #[derive(Default)]
-pub struct Variables {
+pub struct VariableInspector {
     /// Whether the front end has switched the panel on.
     attached: bool,
     answers: u64,
 }
 
-impl Variables {
+impl VariableInspector {
     /// The content of the reply to a `debug_request`. `describe` says more about a name.
     pub fn reply(&mut self, request: &Json, names: &Snapshot, describe: impl FnOnce(&str) -> Option<String>) -> Json {
         let command = request["command"].as_str().unwrap_or("");

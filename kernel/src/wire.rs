@@ -13,7 +13,7 @@ use zeromq::ZmqMessage;
 pub const PROTOCOL: &str = "5.4";
 
 /// The signing key of the connection file; `None` if messages are not signed.
-pub type Key = Option<hmac::Key>;
+pub type SigningKey = Option<hmac::Key>;
 
 /// A message.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ impl Message {
 }
 
 /// Parses a message. `None` if it is malformed or its signature is wrong.
-pub fn read(raw: ZmqMessage, key: &Key) -> Option<Message> {
+pub fn read(raw: ZmqMessage, key: &SigningKey) -> Option<Message> {
     let raw = RawMessage::from_multipart(raw, key).ok()?;
     let object =
         |i: usize| raw.jparts.get(i).and_then(|b| serde_json::from_slice::<Json>(b).ok()).filter(Json::is_object);
@@ -87,7 +87,7 @@ pub fn read(raw: ZmqMessage, key: &Key) -> Option<Message> {
 }
 
 /// Serialises and signs a message.
-pub fn write(message: Message, key: &Key) -> Option<ZmqMessage> {
+pub fn write(message: Message, key: &SigningKey) -> Option<ZmqMessage> {
     let parts = [&message.header, &message.parent, &message.metadata, &message.content];
     let parts: Vec<Vec<u8>> = parts.iter().map(|p| p.to_string().into_bytes()).collect();
     let signature = key.as_ref().map_or(String::new(), |k| {

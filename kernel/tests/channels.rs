@@ -21,7 +21,7 @@ fn a_panic_while_routing_fails_one_request() {
         Request { message, channel: Channel::Shell, arrived: std::time::Instant::now() }
     };
     let _turn = INJECTIONS.lock();
-    fault::inject(Some(fault::Point::Router));
+    fault::inject(Some(fault::PanicPoint::Router));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         router.sort(request()).await;

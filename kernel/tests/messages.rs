@@ -1,6 +1,6 @@
 //! Messages on the wire, and those that are sent with a cell that fails.
 
-use adl_kernel::internals::{Channel, Failed, Key, Message, Request, UNDATED, read, write};
+use adl_kernel::internals::{Channel, Failed, Message, Request, SigningKey, UNDATED, read, write};
 use bytes::Bytes;
 use chrono::TimeDelta;
 use ring::hmac;
@@ -8,7 +8,7 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 use zeromq::ZmqMessage;
 
-fn key(text: &str) -> Key {
+fn key(text: &str) -> SigningKey {
     Some(hmac::Key::new(hmac::HMAC_SHA256, text.as_bytes()))
 }
 

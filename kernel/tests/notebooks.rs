@@ -1,7 +1,7 @@
 //! Notebooks without a front end: stored outputs, and parameters.
 
 use adl_kernel::internals::OutputSink;
-use adl_kernel::notebook::{Page, normal, stored, timeless};
+use adl_kernel::notebook::{CellOutputs, normal, stored, timeless};
 use adl_kernel::parameters::{Parameter, inject, sizeless};
 use serde_json::json;
 
@@ -13,7 +13,7 @@ fn how_long_it_took_is_not_compared() {
 
 #[test]
 fn outputs_are_stored_as_front_ends_store_them() {
-    let page = Page::default();
+    let page = CellOutputs::default();
     page.stream("stdout", "a\n");
     page.stream("stdout", "b");
     page.publish(

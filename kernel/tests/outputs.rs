@@ -2,7 +2,7 @@
 
 use adl_interp::value::{Buf, Value, array};
 use adl_kernel::ansi::{bold_only, plain};
-use adl_kernel::internals::{LIMIT, OutputSink, Record, bar_data, escape, grouped, html};
+use adl_kernel::internals::{LIMIT, OutputRecord, OutputSink, bar_data, escape, grouped, html};
 use adl_kernel::mime_bundle;
 use serde_json::{Value as Json, json};
 use std::cell::RefCell;
@@ -31,7 +31,7 @@ fn display(id: &str, data: &str) -> Json {
 
 #[test]
 fn what_else_was_shown_is_shown_again() {
-    let (mut r, heard) = (Record::default(), Heard::default());
+    let (mut r, heard) = (OutputRecord::default(), Heard::default());
     r.stream("stdout", "a");
     r.stream("stdout", "b");
     r.publish("display_data", &display("bar", "50 %"), &json!({}));
@@ -43,7 +43,7 @@ fn what_else_was_shown_is_shown_again() {
 
 #[test]
 fn a_cell_with_nothing_else_is_empty_at_once() {
-    let (mut r, heard) = (Record::default(), Heard::default());
+    let (mut r, heard) = (OutputRecord::default(), Heard::default());
     r.publish("display_data", &display("bar", "50 %"), &json!({}));
     r.take_back("bar", &heard);
     assert_eq!(*heard.0.borrow(), ["clear_output falsenull"]);
@@ -51,7 +51,7 @@ fn a_cell_with_nothing_else_is_empty_at_once() {
 
 #[test]
 fn long_output_is_not_sent_twice() {
-    let (mut r, heard) = (Record::default(), Heard::default());
+    let (mut r, heard) = (OutputRecord::default(), Heard::default());
     r.publish("display_data", &display("bar", "50 %"), &json!({}));
     r.stream("stdout", &"x".repeat(LIMIT + 1));
     r.take_back("bar", &heard);

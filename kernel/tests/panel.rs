@@ -1,7 +1,7 @@
 //! What a front end shows beside the cells: the panel of variables, and the history.
 
 use adl_interp::host::NullHost;
-use adl_kernel::internals::{History, Snapshot, Variables, glob};
+use adl_kernel::internals::{History, Snapshot, VariableInspector, glob};
 use serde_json::{Value as Json, json};
 
 #[test]
@@ -9,7 +9,7 @@ fn the_panel_shows_names_types_and_values() {
     let mut session = adl_session::Session::new(Box::new(NullHost));
     session.eval("let m = [[1.0, 2.0], [3.0, 4.0]]\nlet f x = x + 1.0\nlet n = 3\ntype T = A | B");
     let names = Snapshot::of(&mut session, &Snapshot::default());
-    let mut panel = Variables::default();
+    let mut panel = VariableInspector::default();
     let mut ask = |request: Json| panel.reply(&request, &names, |n| Some(format!("about {n}")));
     let all = ask(json!({"seq": 7, "command": "inspectVariables"}));
     let of = |v: &Json| (v["name"].as_str().unwrap().to_owned(), v["type"].clone(), v["value"].clone());

@@ -37,7 +37,7 @@ fn completions(session: &mut Session, definitions: &str, texts: &[&str]) -> Vec<
 #[test]
 fn a_panic_is_an_error_of_one_question() {
     let _turn = INJECTIONS.lock();
-    fault::inject(Some(fault::Point::Answer));
+    fault::inject(Some(fault::PanicPoint::Answer));
     let tan = || json!({"code": "tan", "cursor_pos": 3});
     let said = answers(SharedHandle::default(), "complete_request", [tan(), tan()]);
     let [first, second] = &said[..] else { panic!("{said:?}") };

@@ -11,7 +11,7 @@ const OTHER: f64 = 9.0;
 const SIZE: (f64, f64) = (640.0, 320.0);
 
 /// Plans with equal values: work relative to storing everything, peak memory, and the plans' names.
-struct Point {
+struct PlanPoint {
     at: (f64, f64),
     names: Vec<String>,
     now: bool,
@@ -22,7 +22,7 @@ pub fn read(v: &Value, steps: &[(u64, u64)]) -> Option<Chart> {
     let record = table::inside(v)?;
     let work = number(record, "work").max(1) as f64;
     let place = |again: u64, peak: u64| (1.0 + again as f64 / work, (peak as f64).max(1.0));
-    let mut points: Vec<Point> = Vec::new();
+    let mut points: Vec<PlanPoint> = Vec::new();
     let plan = table::plan(record).to_string();
     let others = table::rows(record, "frontier").into_iter().map(|row| (table::text(&row, "plan"), row));
     for (k, (name, row)) in [(plan, record.clone())].into_iter().chain(others).enumerate() {
@@ -30,7 +30,7 @@ pub fn read(v: &Value, steps: &[(u64, u64)]) -> Option<Chart> {
         match points.iter_mut().find(|p| p.at == at) {
             Some(p) if p.names.contains(&name) => {}
             Some(p) => p.names.push(name),
-            None => points.push(Point { at, names: vec![name], now: k == 0 }),
+            None => points.push(PlanPoint { at, names: vec![name], now: k == 0 }),
         }
     }
     let mut layers = Vec::new();
@@ -45,7 +45,7 @@ pub fn read(v: &Value, steps: &[(u64, u64)]) -> Option<Chart> {
             ..Layer::default()
         });
     }
-    layers.extend(points.into_iter().map(Point::layer));
+    layers.extend(points.into_iter().map(PlanPoint::layer));
     Some(Chart {
         layers,
         columns: 1,
@@ -58,7 +58,7 @@ pub fn read(v: &Value, steps: &[(u64, u64)]) -> Option<Chart> {
     })
 }
 
-impl Point {
+impl PlanPoint {
     fn layer(self) -> Layer {
         let names = self.names.join(", ");
         let (width, name) = if self.now { (NOW, format!("now: {names}")) } else { (OTHER, names) };

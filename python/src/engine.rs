@@ -134,7 +134,7 @@ impl Drop for Held {
 }
 
 /// The engine of a level, and its lock.
-struct Level {
+struct EngineLevel {
     engine: UnsafeCell<Option<Engine>>,
     taken: Mutex<bool>,
     freed: Condvar,
@@ -146,10 +146,10 @@ struct Level {
 }
 
 // SAFETY: the cell is only reached through `Locked`, of which there is one at a time for each level (`taken`).
-unsafe impl Sync for Level {}
+unsafe impl Sync for EngineLevel {}
 
-static LEVEL: [Level; LEVELS] = [const {
-    Level {
+static LEVEL: [EngineLevel; LEVELS] = [const {
+    EngineLevel {
         engine: UnsafeCell::new(None),
         taken: Mutex::new(false),
         freed: Condvar::new(),
@@ -262,15 +262,15 @@ impl std::ops::DerefMut for Locked {
 }
 
 /// A job that runs on this thread while the interpreter's lock is released.
-struct Job<F>(F);
+struct UnlockedJob<F>(F);
 
 // SAFETY: `Python::detach` runs the job on the thread that made it. The mark only says that it holds nothing of Python that
 // needs the lock; values that borrow from Python release it through pyo3, which waits for the lock.
-unsafe impl<F> Send for Job<F> {}
+unsafe impl<F> Send for UnlockedJob<F> {}
 
-impl<T, F: FnOnce() -> T> Job<F> {
-    fn run(self) -> Job<T> {
-        Job((self.0)())
+impl<T, F: FnOnce() -> T> UnlockedJob<F> {
+    fn run(self) -> UnlockedJob<T> {
+        UnlockedJob((self.0)())
     }
 }
 
@@ -283,7 +283,7 @@ impl Locked {
         if outermost {
             session.clear_interrupt();
         }
-        let job = Job(move || {
+        let job = UnlockedJob(move || {
             #[cfg(unix)]
             let _watched = outermost.then(|| crate::interrupt::watch(session));
             job(session)

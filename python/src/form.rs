@@ -4,7 +4,7 @@ use adl_interp::ir::derive::Plan;
 
 /// What is made of a function.
 #[derive(Clone)]
-enum Step {
+enum FunctionOperator {
     /// An operator, with the arguments to which it is taken.
     Operator(String, Vec<usize>),
     /// All rows at once.
@@ -28,7 +28,7 @@ pub struct Form {
     /// The name in the module.
     base: String,
     /// First applied first.
-    steps: Vec<Step>,
+    steps: Vec<FunctionOperator>,
     /// The arguments of the next operator.
     wrt: Vec<usize>,
     /// The plan of the next gradient, as it is spelled on command lines.
@@ -59,21 +59,21 @@ impl Form {
             }
             _ => operator.to_owned(),
         };
-        out.steps.push(Step::Operator(operator, self.wrt.clone()));
+        out.steps.push(FunctionOperator::Operator(operator, self.wrt.clone()));
         out
     }
 
     /// The function of all rows.
     pub fn of_rows(&self, rows: Rows) -> Form {
         let mut out = self.clone();
-        out.steps.push(Step::Rows(rows));
+        out.steps.push(FunctionOperator::Rows(rows));
         out
     }
 
     /// The operators that take a direction, with the arguments to which they are taken.
     fn directed(&self) -> impl Iterator<Item = &Vec<usize>> {
         self.steps.iter().filter_map(|s| match s {
-            Step::Operator(name, wrt) if has_direction(name) => Some(wrt),
+            FunctionOperator::Operator(name, wrt) if has_direction(name) => Some(wrt),
             _ => None,
         })
     }
@@ -110,11 +110,11 @@ impl Form {
         };
         for step in &self.steps {
             match step {
-                Step::Operator(name, wrt) => {
+                FunctionOperator::Operator(name, wrt) => {
                     change(wrt, &mut out);
                     out.push(name.clone());
                 }
-                Step::Rows(rows) => out.push(format!("{rows:?}")),
+                FunctionOperator::Rows(rows) => out.push(format!("{rows:?}")),
             }
         }
         change(&self.wrt, &mut out);
@@ -154,8 +154,8 @@ impl Form {
         match steps.checked_sub(1).map(|k| &self.steps[k]) {
             None if args.is_empty() => Ok(self.base.clone()),
             None => Ok(format!("{} {}", self.base, args.join(" "))),
-            Some(Step::Operator(operator, wrt)) => self.operated(steps, operator, wrt, args),
-            Some(Step::Rows(rows)) => self.rows(steps, rows, args),
+            Some(FunctionOperator::Operator(operator, wrt)) => self.operated(steps, operator, wrt, args),
+            Some(FunctionOperator::Rows(rows)) => self.rows(steps, rows, args),
         }
     }
 

@@ -19,7 +19,7 @@ use std::rc::Rc;
 const KEPT: usize = 256;
 
 /// A function checked at the types of its arguments.
-pub struct Checked {
+pub struct CheckedFunction {
     pub fun: Value,
     pub result: Ty,
     /// Whether nothing in a result can keep an argument alive.
@@ -34,7 +34,7 @@ pub struct FunctionData {
     pub names: Vec<String>,
     /// The types of the parameters.
     pub params: Vec<Ty>,
-    pub checked: RefCell<HashMap<Vec<Ty>, Rc<Checked>>>,
+    pub checked: RefCell<HashMap<Vec<Ty>, Rc<CheckedFunction>>>,
 }
 
 /// The parameters of a function type.
@@ -112,7 +112,7 @@ pub fn checked(
     engine: &mut Locked,
     function_data: &FunctionData,
     types: Vec<Ty>,
-) -> PyResult<Rc<Checked>> {
+) -> PyResult<Rc<CheckedFunction>> {
     if let Some(c) = function_data.checked.borrow().get(&types) {
         return Ok(c.clone());
     }
@@ -130,7 +130,7 @@ pub fn checked(
     }
     let result = result.clone();
     let first_order = is_first_order(engine, &result);
-    let made = Rc::new(Checked { fun, result, first_order });
+    let made = Rc::new(CheckedFunction { fun, result, first_order });
     let mut all = function_data.checked.borrow_mut();
     if all.len() >= KEPT {
         all.clear();

@@ -23,10 +23,10 @@ static BEFORE: Mutex<Option<libc::sigaction>> = Mutex::new(None);
 static CHAINED: AtomicU64 = AtomicU64::new(0);
 
 /// A run on the main thread, until it is dropped.
-pub struct Watched(bool);
+pub struct WatchedRun(bool);
 
 /// Watches a run that this thread begins.
-pub fn watch(session: &Session) -> Watched {
+pub fn watch(session: &Session) -> WatchedRun {
     let main = on_main_thread();
     if main {
         FLAG.get_or_init(|| session.interrupt());
@@ -37,7 +37,7 @@ pub fn watch(session: &Session) -> Watched {
             helper.unpark();
         }
     }
-    Watched(main)
+    WatchedRun(main)
 }
 
 /// Whether this is the thread that Python runs signals on.
@@ -55,7 +55,7 @@ fn on_main_thread() -> bool {
     MAIN.with(|main| *main)
 }
 
-impl Drop for Watched {
+impl Drop for WatchedRun {
     fn drop(&mut self) {
         if self.0 {
             RUN.fetch_add(1, Ordering::SeqCst);

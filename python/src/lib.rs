@@ -46,7 +46,7 @@ fn forked() {
 fn _adl(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add_class::<function::Function>()?;
-    m.add_class::<names::Names>()?;
+    m.add_class::<names::ModuleNames>()?;
     m.add_class::<opaque::Opaque>()?;
     m.add_function(wrap_pyfunction!(main, m)?)?;
     m.add_function(wrap_pyfunction!(forked, m)?)?;

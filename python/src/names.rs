@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 /// The names of a module.
 #[pyclass(module = "adl", frozen)]
-pub struct Names {
+pub struct ModuleNames {
     held: Held,
 }
 
@@ -33,7 +33,7 @@ fn is_public(name: Symbol) -> bool {
 
 /// Runs a file of adl, or an empty one.
 #[pyfunction]
-pub fn load(py: Python<'_>, name: &str, text: Vec<u8>, level: usize) -> PyResult<Names> {
+pub fn load(py: Python<'_>, name: &str, text: Vec<u8>, level: usize) -> PyResult<ModuleNames> {
     let mut engine = lock(py, level)?;
     engine.release();
     let mut env = engine.session.fresh_env();
@@ -43,7 +43,7 @@ pub fn load(py: Python<'_>, name: &str, text: Vec<u8>, level: usize) -> PyResult
     }
     errors::warn(py, &engine, &ran.diags)?;
     let held = engine.hold(Slot::Names(Rc::new(env)));
-    Ok(Names { held })
+    Ok(ModuleNames { held })
 }
 
 /// The number of definitions that the engine keeps.
@@ -75,7 +75,7 @@ pub fn check_nan(py: Python<'_>, on: bool) -> PyResult<()> {
 }
 
 #[pymethods]
-impl Names {
+impl ModuleNames {
     /// Releases the definitions; names that other modules and functions use stay.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let mut engine = lock(py, self.held.level)?;

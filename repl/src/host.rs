@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// Files, the environment and the terminal of this process.
 pub struct Terminal {
-    out: std::io::BufWriter<Output>,
+    out: std::io::BufWriter<StandardOutput>,
     /// Whether output goes to a terminal, so that every line is flushed immediately.
     watched: bool,
     args: Vec<String>,
@@ -45,7 +45,7 @@ impl Terminal {
 
     /// A host with the arguments of the script.
     pub fn new(args: Vec<String>) -> Terminal {
-        let out = std::io::BufWriter::with_capacity(1 << 16, Output);
+        let out = std::io::BufWriter::with_capacity(1 << 16, StandardOutput);
         let watched = std::io::stdout().is_terminal();
         let live = if watched { Live::default() } else { Live::unseen() };
         Terminal { out, watched, args, start: Instant::now(), bar: Bar::new(), live, live_lines: 0, silent: false }
@@ -54,9 +54,9 @@ impl Terminal {
 
 /// Standard output. If it was closed at the start of the process, writing fails, although the Rust runtime has opened
 /// `/dev/null` in its place.
-pub struct Output;
+pub struct StandardOutput;
 
-impl Write for Output {
+impl Write for StandardOutput {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         if adl_jit::process::was_closed(1) {
             return Err(std::io::Error::other("it is closed"));
@@ -81,7 +81,7 @@ fn lost(e: &std::io::Error) -> ! {
 
 /// Writes to standard output and flushes it.
 pub fn say(text: &str) {
-    if let Err(e) = Output.write_all(text.as_bytes()).and_then(|()| Output.flush()) {
+    if let Err(e) = StandardOutput.write_all(text.as_bytes()).and_then(|()| StandardOutput.flush()) {
         lost(&e);
     }
 }
@@ -253,7 +253,7 @@ pub fn watch(tick: &Arc<AtomicBool>, out_of_memory: &OutOfMemoryFlag) {
     let tick = Arc::downgrade(tick);
     let out_of_memory = out_of_memory.downgrade();
     let step = move || {
-        fault::point(fault::Point::Progress);
+        fault::point(fault::PanicPoint::Progress);
         tick.upgrade()?.store(true, Ordering::Relaxed);
         Some(Duration::from_millis(100))
     };

@@ -8,15 +8,15 @@ use std::time::Duration;
 /// The interval of checks whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
-struct Input {
+struct LineInput {
     /// `None` if the descriptor is unavailable.
     reader: Option<BufReader<File>>,
     /// The next line, if it was read ahead.
     next: Option<Vec<u8>>,
 }
 
-static INPUT: LazyLock<Mutex<Input>> =
-    LazyLock::new(|| Mutex::new(Input { reader: descriptor().map(BufReader::new).ok(), next: None }));
+static INPUT: LazyLock<Mutex<LineInput>> =
+    LazyLock::new(|| Mutex::new(LineInput { reader: descriptor().map(BufReader::new).ok(), next: None }));
 
 #[cfg(unix)]
 fn descriptor() -> Result<File> {
@@ -34,7 +34,7 @@ fn descriptor() -> Result<File> {
 /// of kind `Interrupted`.
 pub fn line(stop: &dyn Fn() -> bool) -> Result<Vec<u8>> {
     let mut input = INPUT.lock().unwrap_or_else(PoisonError::into_inner);
-    let Input { reader, next } = &mut *input;
+    let LineInput { reader, next } = &mut *input;
     match (next.take(), reader) {
         (Some(line), _) => Ok(line),
         (None, Some(reader)) => read(reader, stop),

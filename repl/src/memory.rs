@@ -53,7 +53,7 @@ pub fn guard(out_of_memory: &OutOfMemoryFlag, limit: Option<u64>) {
 
 /// Checks once. Returns when to check again, or nothing if the resident size is unknown.
 fn look(out_of_memory_flag: &OutOfMemoryFlag) -> Option<Duration> {
-    fault::point(fault::Point::Memory);
+    fault::point(fault::PanicPoint::Memory);
     let held = MemoryUse::now()?;
     let bounds = MemoryLimits::now();
     let mut left = bounds.left(&held);

@@ -1,7 +1,7 @@
 //! Notebooks on several ranks: rank 0 sends each cell and each interrupt to the others over a socket, so that they wait for
 //! the next cell without work. What the cells send to each other goes through MPI.
 
-use crate::ranks::Group;
+use crate::ranks::SharedAgreement;
 use adl_interp::fault;
 use adl_kernel::cell_ranks::{CellRanks, RankFailure};
 use std::io::{Error, Read, Write};
@@ -35,7 +35,7 @@ enum Connection {
 
 /// The ranks of a notebook.
 pub struct NotebookRanks {
-    group: Group,
+    group: SharedAgreement,
     connection: Connection,
 }
 
@@ -68,7 +68,7 @@ impl NotebookRanks {
     ///
     /// # Errors
     /// They do not reach each other.
-    pub fn connect(group: &Group) -> Result<NotebookRanks, String> {
+    pub fn connect(group: &SharedAgreement) -> Result<NotebookRanks, String> {
         let (rank, size) = group.borrow().place();
         let mut listener = None;
         let message = group.borrow_mut().from_first("the connection of the ranks", || {

@@ -98,7 +98,7 @@ pub fn watch(words: &[String], global: &Global) -> Option<u8> {
     let listener = UnixListener::from(std::io::stdin().as_fd().try_clone_to_owned().ok()?);
     let address = listener.local_addr().ok()?;
     let path = address.as_pathname()?;
-    let killed = Watched::new(listener, path, launcher, size).and_then(|mut w| w.killed());
+    let killed = WatchedRanks::new(listener, path, launcher, size).and_then(|mut w| w.killed());
     if let Ok(Some(rank)) = killed {
         crate::commands::rank_was_killed(global, rank, size);
     }
@@ -107,7 +107,7 @@ pub fn watch(words: &[String], global: &Global) -> Option<u8> {
 }
 
 /// The ranks of a run, as the process sees them that watches.
-struct Watched {
+struct WatchedRanks {
     /// Events come in the order in which they have happened, however late they are asked for.
     epoll: OwnedFd,
     listener: UnixListener,
@@ -119,13 +119,13 @@ struct Watched {
     interrupted: Option<Instant>,
 }
 
-impl Watched {
-    fn new(listener: UnixListener, path: &Path, launcher: Pid, size: u32) -> Result<Watched, Error> {
+impl WatchedRanks {
+    fn new(listener: UnixListener, path: &Path, launcher: Pid, size: u32) -> Result<WatchedRanks, Error> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let launcher = pidfd_open(launcher, PidfdFlags::empty())?;
         let path = path.to_owned();
         let (ranks, called) = (HashMap::new(), 0);
-        let watched = Watched { epoll, listener, path, launcher, size, ranks, called, interrupted: None };
+        let watched = WatchedRanks { epoll, listener, path, launcher, size, ranks, called, interrupted: None };
         watched.listener.set_nonblocking(true)?;
         epoll::add(&watched.epoll, &watched.listener, EventData::new_u64(CALL), EventFlags::IN)?;
         epoll::add(&watched.epoll, &watched.launcher, EventData::new_u64(LAUNCHER), EventFlags::IN)?;

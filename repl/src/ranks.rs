@@ -9,7 +9,7 @@ use crate::host::Terminal;
 use crate::rank_watch;
 use adl_interp::host::{Format, Host, Ranks};
 use adl_interp::value::{Value, show};
-use adl_mpi::World;
+use adl_mpi::Communicator;
 use adl_session::Session;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
@@ -27,7 +27,7 @@ const FORWARDED: Duration = Duration::from_millis(100);
 
 /// What the ranks of a run agree on.
 pub struct Agreement {
-    world: Option<World>,
+    world: Option<Communicator>,
     rank: usize,
     size: usize,
     /// The number of the next operation.
@@ -45,17 +45,17 @@ pub struct Agreement {
 }
 
 /// The agreement, which the host and the end of the run use.
-pub type Group = Rc<RefCell<Agreement>>;
+pub type SharedAgreement = Rc<RefCell<Agreement>>;
 
 /// Joins the other ranks if a launcher has started this process.
 ///
 /// # Errors
 /// No MPI can be opened.
-pub fn join(global: &Global) -> Result<Option<Group>, String> {
+pub fn join(global: &Global) -> Result<Option<SharedAgreement>, String> {
     let Some(launcher) = adl_mpi::launcher() else { return Ok(None) };
     rank_watch::begin(&launcher);
-    let world =
-        World::open(Some(&launcher)).map_err(|why| format!("started by a launcher ({}): {why}", launcher.variable))?;
+    let world = Communicator::open(Some(&launcher))
+        .map_err(|why| format!("started by a launcher ({}): {why}", launcher.variable))?;
     let (rank, size) = (world.rank(), world.size());
     let agreement = Agreement {
         world: Some(world),
@@ -274,7 +274,7 @@ fn processor() -> String {
 ///
 /// # Errors
 /// What differs, and on which ranks.
-pub fn agree(group: &Group, global: &Global, device: &str) -> Result<(), Box<Diagnostic>> {
+pub fn agree(group: &SharedAgreement, global: &Global, device: &str) -> Result<(), Box<Diagnostic>> {
     let failed = |why: String| Box::new(Diagnostic::error(adl_interp::error::codes::RANKS, Span::NOWHERE, why));
     if global.device == "auto" && group.borrow().size > 1 {
         let why = "`--device auto` lets each rank choose by what it measures, and a GPU rounds differently";
@@ -304,7 +304,7 @@ pub fn difference(names: &[&str], all: &[Vec<u8>]) -> Option<String> {
 
 /// A file that rank 0 reads for all.
 pub fn read_first(
-    group: &Group,
+    group: &SharedAgreement,
     file: &str,
     read: impl FnOnce() -> Result<Vec<u8>, String>,
 ) -> Result<Vec<u8>, String> {
@@ -322,7 +322,7 @@ pub struct RankedHost {
 }
 
 /// The agreement as the evaluator borrows it.
-struct RankedGroup(Group, usize, usize);
+struct RankedGroup(SharedAgreement, usize, usize);
 
 impl Ranks for RankedGroup {
     fn rank(&self) -> usize {
@@ -347,13 +347,13 @@ impl Ranks for RankedGroup {
 
 impl RankedHost {
     /// The host of this rank, on its terminal.
-    pub fn on_terminal(inner: Terminal, group: &Group) -> RankedHost {
+    pub fn on_terminal(inner: Terminal, group: &SharedAgreement) -> RankedHost {
         let inner = inner.still(group.borrow().rank > 0);
         RankedHost::new(Box::new(inner), group)
     }
 
     /// What this rank has by itself, as the host of one of several.
-    pub fn new(inner: Box<dyn Host>, group: &Group) -> RankedHost {
+    pub fn new(inner: Box<dyn Host>, group: &SharedAgreement) -> RankedHost {
         let (rank, size) = group.borrow().place();
         RankedHost { inner, group: RankedGroup(group.clone(), rank, size), alone: false, line_begins: true }
     }
@@ -499,7 +499,7 @@ impl Host for RankedHost {
 
 /// Ends the run of this rank: `report` writes the errors. Returns the exit code.
 pub fn end(
-    group: &Group,
+    group: &SharedAgreement,
     session: &mut Session,
     mut diags: Vec<Diagnostic>,
     code: u8,
@@ -540,7 +540,7 @@ pub fn end(
 }
 
 /// Ends a run that has not begun, for a reason that all ranks know: rank 0 reports it. Returns the exit code.
-pub fn end_without(group: &Group, report: impl FnOnce() -> u8) -> u8 {
+pub fn end_without(group: &SharedAgreement, report: impl FnOnce() -> u8) -> u8 {
     let code = if group.borrow().is_first() { report() } else { 1 };
     group.borrow_mut().leave();
     code

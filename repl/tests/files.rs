@@ -5,7 +5,7 @@
 
 use crate::common;
 
-use common::{Dir, Run, finish, text_of};
+use common::{Dir, RunOutput, finish, text_of};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -47,7 +47,7 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 /// A run in which files may not grow beyond about a kibibyte, as on a full disk.
-fn short_of_room(d: &Dir, args: &[&str], input: &str) -> Run {
+fn short_of_room(d: &Dir, args: &[&str], input: &str) -> RunOutput {
     let mut c = Command::new("sh");
     c.args(["-c", "ulimit -f 2 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_adl")])
         .args(args)

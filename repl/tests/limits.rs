@@ -6,7 +6,7 @@
 
 use crate::common;
 
-use common::{Dir, Run, finish};
+use common::{Dir, RunOutput, finish};
 use std::process::{Command, Stdio};
 
 /// Programs, named by the operation that uses the memory.
@@ -46,7 +46,7 @@ const HUNGRY: &[(&str, &str)] = &[
 ];
 
 /// A run under a limit of the address space in KiB.
-fn limited(d: &Dir, kib: u32, args: &[&str], input: &str) -> Run {
+fn limited(d: &Dir, kib: u32, args: &[&str], input: &str) -> RunOutput {
     d.file("input", input);
     let mut c = Command::new("sh");
     c.arg("-c").arg(format!("ulimit -v {kib} && exec \"$0\" \"$@\"")).arg(env!("CARGO_BIN_EXE_adl")).args(args);
@@ -58,7 +58,7 @@ fn limited(d: &Dir, kib: u32, args: &[&str], input: &str) -> Run {
     finish(c)
 }
 
-fn ends_well(what: &str, r: &Run) {
+fn ends_well(what: &str, r: &RunOutput) {
     let ours =
         r.err.contains("error[E0723]: memory is used up") || r.err.contains("error[E0710]: there is not enough memory");
     assert!(r.code == 1 && ours && r.out.is_empty(), "{what}: {} {}{}", r.code, r.out, r.err);

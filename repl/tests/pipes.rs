@@ -3,7 +3,7 @@
 use crate::common;
 
 use adl_cli::internals::{NextInput, belongs_to_entry};
-use common::{Dir, Run, finish};
+use common::{Dir, RunOutput, finish};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -115,7 +115,7 @@ fn programs(d: &Dir) {
 }
 
 /// A run with some of its streams redirected by the shell.
-fn shell(d: &Dir, streams: &str, args: &[&str], input: &str) -> Run {
+fn shell(d: &Dir, streams: &str, args: &[&str], input: &str) -> RunOutput {
     d.file("input", input);
     let mut c = Command::new("sh");
     c.arg("-c").arg(format!("exec \"$0\" \"$@\" {streams}")).arg(env!("CARGO_BIN_EXE_adl")).args(args);

@@ -16,7 +16,7 @@ mod notebooks;
 #[path = "ranks/rows.rs"]
 mod rows;
 
-use common::{Dir, Run, text_of};
+use common::{Dir, RunOutput, text_of};
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ impl Started {
     }
 
     /// Waits for the end; a run beyond the limit is ended and fails the test.
-    fn end(mut self) -> Run {
+    fn end(mut self) -> RunOutput {
         let read = |r: Option<Box<dyn Read + Send>>| {
             std::thread::spawn(move || {
                 let mut bytes = Vec::new();
@@ -108,12 +108,12 @@ impl Started {
             }
             std::thread::sleep(Duration::from_millis(10));
         };
-        Run { code: status.code().unwrap_or(-1), out: out.join().unwrap(), err: err.join().unwrap() }
+        RunOutput { code: status.code().unwrap_or(-1), out: out.join().unwrap(), err: err.join().unwrap() }
     }
 }
 
 /// `adl` on so many ranks of MPICH's wheel.
-fn on(dir: &Dir, ranks: usize, args: &[&str]) -> Option<Run> {
+fn on(dir: &Dir, ranks: usize, args: &[&str]) -> Option<RunOutput> {
     Some(start(command(dir, ranks, args)?, None).end())
 }
 
@@ -397,7 +397,7 @@ fn a_launcher_without_a_library_is_an_error() {
 }
 
 /// Two ranks with flags of their own.
-fn with_flags(dir: &Dir, first: &[&str], second: &[&str]) -> Option<Run> {
+fn with_flags(dir: &Dir, first: &[&str], second: &[&str]) -> Option<RunOutput> {
     let adl = env!("CARGO_BIN_EXE_adl");
     let mut c = Command::new(wheel()?);
     c.args(["-n", "1", adl])

@@ -13,7 +13,7 @@ use std::path::Path;
 const ASK: &str = ":type \"@@end of entry@@\"";
 const MARK: &str = "\"@@end of entry@@\" : String";
 
-enum Part {
+enum TranscriptPart {
     /// A comment, or an empty line between entries.
     Note(String),
     /// A file to be written: its name and lines.
@@ -22,21 +22,23 @@ enum Part {
     Entry(Vec<String>, Vec<String>),
 }
 
-fn parse(text: &str) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+fn parse(text: &str) -> Vec<TranscriptPart> {
+    let mut parts: Vec<TranscriptPart> = Vec::new();
     for line in text.lines() {
         if let Some(l) = line.strip_prefix("adl> ").or((line == "adl>").then_some("")) {
-            parts.push(Part::Entry(vec![l.to_owned()], Vec::new()));
+            parts.push(TranscriptPart::Entry(vec![l.to_owned()], Vec::new()));
         } else if let Some(name) = line.strip_prefix("# file ") {
-            parts.push(Part::File(name.to_owned(), Vec::new()));
+            parts.push(TranscriptPart::File(name.to_owned(), Vec::new()));
         } else if line.starts_with('#') {
-            parts.push(Part::Note(line.to_owned()));
+            parts.push(TranscriptPart::Note(line.to_owned()));
         } else {
             match (parts.last_mut(), line.strip_prefix("...> ").or((line == "...>").then_some(""))) {
-                (Some(Part::Entry(lines, _)), Some(l)) => lines.push(l.to_owned()),
-                (Some(Part::Entry(_, out)), None) => out.push(line.to_owned()),
-                (Some(Part::File(_, lines)), None) => lines.push(line.strip_prefix("  ").unwrap_or(line).to_owned()),
-                _ => parts.push(Part::Note(line.to_owned())),
+                (Some(TranscriptPart::Entry(lines, _)), Some(l)) => lines.push(l.to_owned()),
+                (Some(TranscriptPart::Entry(_, out)), None) => out.push(line.to_owned()),
+                (Some(TranscriptPart::File(_, lines)), None) => {
+                    lines.push(line.strip_prefix("  ").unwrap_or(line).to_owned());
+                }
+                _ => parts.push(TranscriptPart::Note(line.to_owned())),
             }
         }
     }
@@ -44,18 +46,18 @@ fn parse(text: &str) -> Vec<Part> {
 }
 
 /// The transcript with the current output of the binary.
-fn replay(name: &str, parts: &[Part]) -> String {
+fn replay(name: &str, parts: &[TranscriptPart]) -> String {
     let dir = Dir::new(&format!("transcript-{name}"));
     let mut input = String::new();
     for p in parts {
         match p {
-            Part::Note(_) => {}
+            TranscriptPart::Note(_) => {}
             // Files may change while the session runs, so the session itself writes them.
-            Part::File(name, lines) => {
+            TranscriptPart::File(name, lines) => {
                 let lines: Vec<String> = lines.iter().map(|l| l.replace('\\', "\\\\").replace('"', "\\\"")).collect();
                 input += &format!("write_text \"{name}\" \"{}\\n\"\n", lines.join("\\n"));
             }
-            Part::Entry(lines, _) => input += &format!("{}\n{ASK}\n", lines.join("\n")),
+            TranscriptPart::Entry(lines, _) => input += &format!("{}\n{ASK}\n", lines.join("\n")),
         }
     }
     let run = dir.piped_together(&input);
@@ -64,12 +66,12 @@ fn replay(name: &str, parts: &[Part]) -> String {
     let mut out = String::new();
     for p in parts {
         match p {
-            Part::Note(l) => out += &format!("{l}\n"),
-            Part::File(name, lines) => {
+            TranscriptPart::Note(l) => out += &format!("{l}\n"),
+            TranscriptPart::File(name, lines) => {
                 out += &format!("# file {name}\n");
                 out += &lines.iter().map(|l| line(&format!("  {l}"))).collect::<String>();
             }
-            Part::Entry(lines, old) => {
+            TranscriptPart::Entry(lines, old) => {
                 for (i, l) in lines.iter().enumerate() {
                     let prompt = if i == 0 { "adl>" } else { "...>" };
                     out += &line(&format!("{prompt} {l}"));

@@ -10,15 +10,15 @@ const LEN: usize = 4;
 const CALLS: usize = 3000;
 
 /// The lines of a function's body, and what each of its arrays holds.
-struct Program {
+struct LoopBody {
     lines: Vec<String>,
     arrays: Vec<Vec<f64>>,
     rng: Rng,
 }
 
-impl Program {
-    fn new(seed: u64, size: usize) -> Program {
-        let mut p = Program { lines: Vec::new(), arrays: vec![vec![0.5, -1.0, 2.0, 0.25]], rng: Rng::new(seed) };
+impl LoopBody {
+    fn new(seed: u64, size: usize) -> LoopBody {
+        let mut p = LoopBody { lines: Vec::new(), arrays: vec![vec![0.5, -1.0, 2.0, 0.25]], rng: Rng::new(seed) };
         (0..size).for_each(|_| p.step());
         p
     }
@@ -134,7 +134,7 @@ fn run(text: &str, jit: bool) -> (Vec<f64>, bool) {
 fn no_other_name_sees_an_update() {
     let mut native = 0;
     for seed in 0..60 {
-        let p = Program::new(seed, 4 + (seed % 12) as usize);
+        let p = LoopBody::new(seed, 4 + (seed % 12) as usize);
         let once = p.expected();
         assert_eq!(run(&p.at_top_level(), true).0, once, "{}", p.at_top_level());
         let thrice = [&once[..], &once, &p.arrays[0]].concat();
@@ -151,7 +151,7 @@ fn no_other_name_sees_an_update() {
 #[test]
 fn residuals_are_not_overwritten() {
     for seed in 100..140 {
-        let program = Program::new(seed, 4 + (seed % 10) as usize);
+        let program = LoopBody::new(seed, 4 + (seed % 10) as usize);
         let body: String = program.lines.iter().map(|l| format!("  {l}\n")).collect();
         let text = format!(
             "let f (a0 : [_]Float) =\n{body}  let all = {}\n  sum (ravel (all * sin all))\nlet start = [0.5, -1.0, 2.0, 0.25]\nprint (grad f start)\nprint start\n",

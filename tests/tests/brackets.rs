@@ -1,16 +1,7 @@
 //! Sums under random predicates of indices against plain loops: the value and the gradient have every term once, and no other.
 
+use adl_ir::generate::rng::Rng;
 use adl_tests::{echo_in, session};
-
-/// A small generator of numbers.
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) % n
-    }
-}
 
 /// An Int of indices.
 enum Int {
@@ -30,7 +21,7 @@ enum Pred {
 }
 
 fn index(r: &mut Rng) -> Int {
-    Int::Index(r.below(3) as usize)
+    Int::Index(r.below(3))
 }
 
 fn int(rng: &mut Rng, depth: u64) -> Int {
@@ -42,21 +33,19 @@ fn int(rng: &mut Rng, depth: u64) -> Int {
         6 => Int::Op("-", Box::new(int(rng, depth - 1)), Box::new(int(rng, depth - 1))),
         7 => Int::Op("*", Box::new(int(rng, depth - 1)), Box::new(int(rng, depth - 1))),
         8 => Int::Op(
-            ["%", "//"][rng.below(2) as usize],
+            ["%", "//"][rng.below(2)],
             Box::new(int(rng, depth - 1)),
             Box::new(Int::Lit(1 + rng.below(5) as i64)),
         ),
-        9 => Int::Op(["%", "//"][rng.below(2) as usize], Box::new(int(rng, depth - 1)), Box::new(Int::Outer(true))),
+        9 => Int::Op(["%", "//"][rng.below(2)], Box::new(int(rng, depth - 1)), Box::new(Int::Outer(true))),
         10 => Int::Abs(Box::new(int(rng, depth - 1))),
-        _ => {
-            Int::Op(["max", "min"][rng.below(2) as usize], Box::new(int(rng, depth - 1)), Box::new(int(rng, depth - 1)))
-        }
+        _ => Int::Op(["max", "min"][rng.below(2)], Box::new(int(rng, depth - 1)), Box::new(int(rng, depth - 1))),
     }
 }
 
 fn pred(r: &mut Rng, depth: u64) -> Pred {
     match r.below(if depth == 0 { 4 } else { 9 }) {
-        0..=3 => Pred::Cmp(["==", "==", "!=", "<", "<=", ">", ">="][r.below(7) as usize], int(r, 2), int(r, 1)),
+        0..=3 => Pred::Cmp(["==", "==", "!=", "<", "<=", ">", ">="][r.below(7)], int(r, 2), int(r, 1)),
         4 | 5 => Pred::And(Box::new(pred(r, depth - 1)), Box::new(pred(r, depth - 1))),
         6 | 7 => Pred::Or(Box::new(pred(r, depth - 1)), Box::new(pred(r, depth - 1))),
         _ => Pred::Not(Box::new(pred(r, depth - 1))),
@@ -156,16 +145,16 @@ fn random_predicates_are_summed_as_plain_loops_do() {
     let (first, second, third) = ([1.0, 2.0, 3.0, 5.0, 7.0], [1.0, -2.0, 4.0, 3.0], [2.0, 1.0, 3.0]);
     let mut faults = Vec::new();
     for seed in 0..cases {
-        let mut r = Rng(seed * 7919 + 1);
+        let mut r = Rng::new(seed * 7919 + 1);
         let predicate = pred(&mut r, 2);
         let nest =
             ["sum for i < len x, j < len y, l < 3 -> ", "sum for i < len x -> sum for j < len y -> sum for l < 3 -> "]
-                [r.below(2) as usize];
+                [r.below(2)];
         let body = [
             "[| P |] * x[i] * y[j] * z[l]",
             "if P then x[i] * y[j] * z[l] else 0.0",
             "if not (P) then 0.0 else x[i] * y[j] * z[l]",
-        ][r.below(3) as usize];
+        ][r.below(3)];
         let text = body.replace('P', &predicate.text());
         let (mut s, _) = session();
         echo_in(&mut s, "let (s, t) = (3, -2)");

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// A block of code: its language, and the lines between its fences.
-struct Block {
+struct CodeBlock {
     language: String,
     lines: Range<usize>,
 }
@@ -22,13 +22,13 @@ struct Page {
     wrong: Vec<String>,
 }
 
-fn blocks(lines: &[String]) -> Vec<Block> {
-    let mut out: Vec<Block> = Vec::new();
+fn blocks(lines: &[String]) -> Vec<CodeBlock> {
+    let mut out: Vec<CodeBlock> = Vec::new();
     let mut open: Option<(String, usize)> = None;
     for (i, line) in lines.iter().enumerate().filter(|(_, l)| l.starts_with("```")) {
         open = match open.take() {
             Some((language, from)) => {
-                out.push(Block { language, lines: from..i });
+                out.push(CodeBlock { language, lines: from..i });
                 None
             }
             None => Some((line[3..].trim().to_owned(), i + 1)),
@@ -39,7 +39,7 @@ fn blocks(lines: &[String]) -> Vec<Block> {
 
 impl Page {
     /// Entries of all blocks in one session.
-    fn entries(&mut self, blocks: &[Block]) {
+    fn entries(&mut self, blocks: &[CodeBlock]) {
         let (mut session, _) = crate::pictures::session();
         for block in blocks.iter().filter(|b| b.language == "adl") {
             let mut entry = String::new();
@@ -65,7 +65,7 @@ impl Page {
     }
 
     /// Programs, each in a session of its own.
-    fn programs(&mut self, blocks: &[Block]) {
+    fn programs(&mut self, blocks: &[CodeBlock]) {
         for (i, block) in blocks.iter().enumerate().filter(|(_, b)| b.language == "adl,program") {
             let text = self.lines[block.lines.clone()].join("\n") + "\n";
             let have = self.printed(&text);

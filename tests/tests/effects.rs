@@ -1,7 +1,7 @@
 //! Effects happen once and in order, however a function is run: random programs that print some of their numbers, as
 //! plain calls, and under derivatives with each plan.
 
-use adl_tests::fuzz::ast::{Expr, Op, Program, Ty};
+use adl_tests::fuzz::ast::{FuzzExpr, FuzzProgram, FuzzTy, Op};
 use adl_tests::fuzz::generate::Generator;
 use adl_tests::session;
 
@@ -14,27 +14,27 @@ const ONE_IN: u64 = 4;
 
 /// Lets some numbers print themselves, by the function `note`. Bodies of functions stay as they are, except those
 /// that `map` takes: how often an operator of a reduction or a differentiated function runs is not specified.
-fn with_notes(expr: &Expr, state: &mut u64, notes: &mut usize) -> Expr {
+fn with_notes(expr: &FuzzExpr, state: &mut u64, notes: &mut usize) -> FuzzExpr {
     let mapped = matches!(&expr.op, Op::Call(name) if name == "map");
     let applied = matches!(expr.op, Op::Apply | Op::Pipe);
     let kids = expr.kids.iter().map(|kid| match (&kid.op, &kid.ty) {
         (Op::Fun(_), _) if mapped || applied => {
             let kids = kid.kids.iter().map(|k| with_notes(k, state, notes)).collect();
-            Expr::new(kid.op.clone(), kid.ty.clone(), kids)
+            FuzzExpr::new(kid.op.clone(), kid.ty.clone(), kids)
         }
-        (_, Ty::Fun(..)) => kid.clone(),
+        (_, FuzzTy::Fun(..)) => kid.clone(),
         _ => with_notes(kid, state, notes),
     });
-    let made = Expr::new(expr.op.clone(), expr.ty.clone(), kids.collect());
+    let made = FuzzExpr::new(expr.op.clone(), expr.ty.clone(), kids.collect());
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    if made.ty == Ty::Float && (*state >> 33).is_multiple_of(ONE_IN) {
+    if made.ty == FuzzTy::Float && (*state >> 33).is_multiple_of(ONE_IN) {
         *notes += 1;
-        return Expr::call("note", Ty::Float, vec![made]);
+        return FuzzExpr::call("note", FuzzTy::Float, vec![made]);
     }
     made
 }
 
-fn entries(p: &Program) -> Vec<String> {
+fn entries(p: &FuzzProgram) -> Vec<String> {
     ["let note (x : Float) = (print x; x)".to_owned()].into_iter().chain(p.entries()).collect()
 }
 
@@ -65,7 +65,7 @@ fn compare(seed: u64, compared: &mut usize) {
     let definitions = entries(&p);
     let Some(plain) = printed(&definitions, "let y = f0 x0") else { return };
     let mut calls = vec!["let y = jvp f0 x0 d0".to_owned(), "let y = linearize f0 x0".to_owned()];
-    if p.body.ty == Ty::Float {
+    if p.body.ty == FuzzTy::Float {
         calls.push("let y = grad f0 x0".to_owned());
         for plan in ["RecomputeAll", "Sqrt", "(Revolve 2)"] {
             calls.push(format!("let y = grad_with {plan} f0 x0"));

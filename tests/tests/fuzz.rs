@@ -59,8 +59,8 @@ fn broken_texts_files_and_entries_are_answered() {
 /// What the generator reaches: each of these in some of the programs.
 #[test]
 fn the_generator_reaches_every_feature() {
-    use adl_tests::fuzz::{features::Counts, generate::Generator};
-    let mut counts = Counts::default();
+    use adl_tests::fuzz::{features::FeatureCounts, generate::Generator};
+    let mut counts = FeatureCounts::default();
     (0..600).for_each(|seed| counts.program(&Generator::new(seed).program()));
     let wanted = [
         "functions in data",
@@ -114,15 +114,15 @@ fn the_reference_refuses_no_program() {
 /// The reference itself: its gradients are the slopes of its values.
 #[test]
 fn gradients_of_the_reference_are_central_differences() {
-    use adl_tests::fuzz::ast::{Expr, Name, Op, Program, Ty};
+    use adl_tests::fuzz::ast::{FuzzExpr, FuzzProgram, FuzzTy, Name, Op};
     use adl_tests::fuzz::{generate::Generator, ways::answer};
-    let named = |x: &str, t: &Ty| Expr::var(&Name::from(x), t);
-    let one = move |p: &Program, x: f64, seed: u64| -> Option<Result<(), String>> {
-        let at = |x: f64| Program { points: [Expr::float(x), Expr::float(x)], ..p.clone() };
-        let (f, point) = (named("f0", &Ty::scalar()), named("x0", &Ty::Float));
-        let number = |p: &Program, q: &Expr| answer(p, q).ok().and_then(|a| a.0.words[0].parse::<f64>().ok());
-        let value = Expr::new(Op::Apply, Ty::Float, vec![f.clone(), point.clone()]);
-        let slope = Expr::call("grad", Ty::Float, vec![f, point]);
+    let named = |x: &str, t: &FuzzTy| FuzzExpr::var(&Name::from(x), t);
+    let one = move |p: &FuzzProgram, x: f64, seed: u64| -> Option<Result<(), String>> {
+        let at = |x: f64| FuzzProgram { points: [FuzzExpr::float(x), FuzzExpr::float(x)], ..p.clone() };
+        let (f, point) = (named("f0", &FuzzTy::scalar()), named("x0", &FuzzTy::Float));
+        let number = |p: &FuzzProgram, q: &FuzzExpr| answer(p, q).ok().and_then(|a| a.0.words[0].parse::<f64>().ok());
+        let value = FuzzExpr::new(Op::Apply, FuzzTy::Float, vec![f.clone(), point.clone()]);
+        let slope = FuzzExpr::call("grad", FuzzTy::Float, vec![f, point]);
         let h = 1e-5;
         let (Some(g), Some(low), Some(high)) =
             (number(&at(x), &slope), number(&at(x - h), &value), number(&at(x + h), &value))
@@ -138,7 +138,10 @@ fn gradients_of_the_reference_are_central_differences() {
         for seed in 0..1500 {
             let p = Generator::new(seed).program();
             // `stop_grad` is there to make a gradient that is no slope.
-            if p.input != Ty::Float || p.body.ty != Ty::Float || p.entries().iter().any(|e| e.contains("stop_grad")) {
+            if p.input != FuzzTy::Float
+                || p.body.ty != FuzzTy::Float
+                || p.entries().iter().any(|e| e.contains("stop_grad"))
+            {
                 continue;
             }
             let Some(outcome) = one(&p, 0.37, seed) else { continue };

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
-use adl_interp::fault::{self, Point};
+use adl_interp::fault::{self, PanicPoint};
 use adl_session::Session;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -40,7 +40,7 @@ fn goes_on(s: &mut Session, what: &str) {
 }
 
 /// The entry panics at the point; its error is returned as text.
-fn panics(s: &mut Session, point: Point, entry: &str) -> String {
+fn panics(s: &mut Session, point: PanicPoint, entry: &str) -> String {
     fault::inject(Some(point));
     let out = s.eval(entry);
     fault::inject(None);
@@ -57,24 +57,24 @@ fn panics(s: &mut Session, point: Point, entry: &str) -> String {
 }
 
 /// Programs that reach a point, behind a definition that must be lost with the entry.
-const ENTRIES: &[(Point, &str)] = &[
-    (Point::Checker, "let lost = 1.0"),
-    (Point::Interpreter, "let lost = 1.0\nlen (reverse [kept])"),
+const ENTRIES: &[(PanicPoint, &str)] = &[
+    (PanicPoint::Checker, "let lost = 1.0"),
+    (PanicPoint::Interpreter, "let lost = 1.0\nlen (reverse [kept])"),
     (
-        Point::Interpreter,
+        PanicPoint::Interpreter,
         "let lost = 1.0\nlet rec down n = if n == 0 then len (reverse [1.0]) else 1 + down (n - 1)\ndown 1000",
     ),
-    (Point::Interpreter, "let lost = 1.0\ngrad (fun x -> (let u = print x in sum (reverse [x, x]))) 1.0"),
-    (Point::Lowered, "let lost = 1.0\ngrad (fun (v : [3]Float) -> sum (sort v)) [3.0, 1.0, 2.0]"),
-    (Point::Helper, "let lost = 1.0\nloop v = [3.0, 1.0, 2.0] for i < 20000 do sort (v + 1.0)"),
+    (PanicPoint::Interpreter, "let lost = 1.0\ngrad (fun x -> (let u = print x in sum (reverse [x, x]))) 1.0"),
+    (PanicPoint::Lowered, "let lost = 1.0\ngrad (fun (v : [3]Float) -> sum (sort v)) [3.0, 1.0, 2.0]"),
+    (PanicPoint::Helper, "let lost = 1.0\nloop v = [3.0, 1.0, 2.0] for i < 20000 do sort (v + 1.0)"),
     (
-        Point::Helper,
+        PanicPoint::Helper,
         "let lost = 1.0\nlet g (v : [_]Float) = sum (loop w = v for i < 2000 do sort (w * 1.5))\nfor i < 50 -> grad g [3.0, 1.0, float i]",
     ),
-    (Point::Worker, "let lost = 1.0\nsum (exp (for i < 400000 -> float i * 1e-6))"),
-    (Point::Worker, "let lost = 1.0\nlet a = for i < 400000 -> float i\nsum (sin (a * 2.0) + cos a)"),
-    (Point::Compiler, "let lost = 1.0\nloop x = 1.0 for i < 1000000 do sin x + 1.0"),
-    (Point::Work, "let lost = 1.0\ndet (eye 300)"),
+    (PanicPoint::Worker, "let lost = 1.0\nsum (exp (for i < 400000 -> float i * 1e-6))"),
+    (PanicPoint::Worker, "let lost = 1.0\nlet a = for i < 400000 -> float i\nsum (sin (a * 2.0) + cos a)"),
+    (PanicPoint::Compiler, "let lost = 1.0\nloop x = 1.0 for i < 1000000 do sin x + 1.0"),
+    (PanicPoint::Work, "let lost = 1.0\ndet (eye 300)"),
 ];
 
 #[test]
@@ -99,7 +99,11 @@ fn a_panic_beside_a_device_changes_nothing() {
         println!("no device: {}", d.message);
         return;
     }
-    panics(&mut s, Point::Device, "let lost = 1.0\nlet a = for i < 400000 -> float i\nsum (sin (a * 2.0) + cos a)");
+    panics(
+        &mut s,
+        PanicPoint::Device,
+        "let lost = 1.0\nlet a = for i < 400000 -> float i\nsum (sin (a * 2.0) + cos a)",
+    );
     goes_on(&mut s, "device");
 }
 
@@ -117,12 +121,12 @@ fn a_panic_of_a_helper_ends_the_run() {
             let _ = begun.recv();
             std::thread::sleep(std::time::Duration::from_millis(30));
         }
-        fault::point(Point::Memory);
+        fault::point(PanicPoint::Memory);
         (steps < 3).then_some(std::time::Duration::ZERO)
     };
     fault::helper("adl-test", step, move || out_of_memory.interrupt()).expect("a thread");
     let _ = begin.send(());
-    panics(&mut session, Point::Memory, "let lost = 1.0\nloop x = 0.0 while x < 1.0 do x * 0.5");
+    panics(&mut session, PanicPoint::Memory, "let lost = 1.0\nloop x = 0.0 while x < 1.0 do x * 0.5");
     goes_on(&mut session, "helper");
 }
 
@@ -132,7 +136,7 @@ fn settings_and_earlier_plans_stay() {
     let (mut s, _) = session();
     assert!(s.set_plan("sqrt").is_ok());
     s.set_compiled_ad(false);
-    panics(&mut s, Point::Interpreter, "let lost = 1.0\ngrad (fun x -> sum (reverse [x, x])) 1.0");
+    panics(&mut s, PanicPoint::Interpreter, "let lost = 1.0\ngrad (fun x -> sum (reverse [x, x])) 1.0");
     s.clear_derivations();
     assert!(s.eval("grad f 1.0").ok());
     assert!(s.derivations().iter().all(|r| !r.contains("compiled AD")), "{:?}", s.derivations());
@@ -144,23 +148,23 @@ fn other_entry_points_have_boundaries_too() {
     let (mut session, out) = session();
     let codes = |ds: &[adl_syntax::diag::Diagnostic]| ds.iter().map(|d| d.code).collect::<Vec<_>>();
     let arm = |p| fault::inject(Some(p));
-    arm(Point::Checker);
+    arm(PanicPoint::Checker);
     assert_eq!(codes(&session.check_file("a.adl", b"let lost = 1")), ["E0901"]);
-    arm(Point::Interpreter);
+    arm(PanicPoint::Interpreter);
     let ran = session.run_file("a.adl", b"let lost = 1\nprint \"before\"\nlet x = reverse [1]\nprint x");
     assert_eq!((codes(&ran.diags), out.borrow().as_str()), (vec!["E0901"], ""));
-    arm(Point::Interpreter);
+    arm(PanicPoint::Interpreter);
     assert_eq!(codes(&session.load_file("a.adl", b"let lost = reverse [1]").0.diags), ["E0901"]);
     assert!(session.loaded_files().is_empty());
-    arm(Point::Checker);
+    arm(PanicPoint::Checker);
     assert_eq!(codes(&session.type_of("1 + 1").unwrap_err()), ["E0901"]);
-    arm(Point::Inspection);
+    arm(PanicPoint::Inspection);
     assert!(session.complete("ke").is_empty());
-    arm(Point::Inspection);
+    arm(PanicPoint::Inspection);
     assert!(session.doc("sin").is_some_and(|d| d.contains("internal error")));
-    arm(Point::Interpreter);
+    arm(PanicPoint::Interpreter);
     assert_eq!(codes(&session.value_of("reverse [1]").unwrap_err()), ["E0901"]);
-    arm(Point::Interpreter);
+    arm(PanicPoint::Interpreter);
     let tests = session.run_tests("t.adl", b"test \"one\" = reverse [1] == [1]\ntest \"two\" = reverse [2] == [2]");
     assert_eq!((tests.passed, tests.failed.len()), (1, 1));
     assert!(tests.failed[0].why.contains("E0901"), "{}", tests.failed[0].why);
@@ -172,9 +176,9 @@ fn other_entry_points_have_boundaries_too() {
 fn the_error_stands_where_the_program_was() {
     let _alone = alone();
     let (mut s, _) = session();
-    let text = panics(&mut s, Point::Interpreter, "let lost = 1.0\nlet g x =\n  reverse [x]\ng 1.0");
+    let text = panics(&mut s, PanicPoint::Interpreter, "let lost = 1.0\nlet g x =\n  reverse [x]\ng 1.0");
     assert!(text.contains("<2>:3:3"), "{text}");
-    let text = panics(&mut s, Point::Checker, "let lost = 1.0");
+    let text = panics(&mut s, PanicPoint::Checker, "let lost = 1.0");
     assert!(text.contains("<3>:1:1"), "{text}");
 }
 
@@ -182,7 +186,7 @@ fn the_error_stands_where_the_program_was() {
 fn a_value_that_cannot_be_shown_is_caught_by_who_shows_it() {
     let _alone = alone();
     let (mut s, _) = session();
-    fault::inject(Some(Point::Renderer));
+    fault::inject(Some(PanicPoint::Renderer));
     let shown = s.guarded(|s| s.eval("let lost = 2.0\nlost").echoes.pop().map(|e| e.whole()));
     assert!(shown.is_err_and(|d| d.code == "E0901"));
     goes_on(&mut s, "renderer");

@@ -65,7 +65,7 @@ fn rustdoc_has_no_warnings() {
 }
 
 /// A target of the workspace that the tests compile.
-struct Target {
+struct CargoTarget {
     package: String,
     name: String,
     kind: String,
@@ -77,7 +77,7 @@ struct Target {
     file: String,
 }
 
-impl Target {
+impl CargoTarget {
     fn is_library(&self) -> bool {
         !["bin", "test", "example", "custom-build"].contains(&self.kind.as_str())
     }
@@ -85,7 +85,7 @@ impl Target {
 
 /// What cargo has compiled for the tests.
 struct Build {
-    targets: Vec<Target>,
+    targets: Vec<CargoTarget>,
     /// The library of each package.
     libraries: HashMap<String, String>,
     /// Of each package of the workspace, what it depends on: the name in code, and the package.
@@ -122,7 +122,7 @@ impl Build {
         let messages = String::from_utf8(out.stdout).unwrap();
         messages.lines().filter_map(|l| serde_json::from_str(l).ok()).for_each(|m: Value| build.add(&m));
         build.read_dependencies();
-        let here = |t: &Target| build.dependencies.contains_key(&t.package);
+        let here = |t: &CargoTarget| build.dependencies.contains_key(&t.package);
         let (targets, _) = std::mem::take(&mut build.targets).into_iter().partition(here);
         Build { targets, ..build }
     }
@@ -134,7 +134,7 @@ impl Build {
             self.out_dirs.insert(package, text(&m["out_dir"]));
         } else if m["reason"] == "compiler-artifact" {
             let t = &m["target"];
-            let target = Target {
+            let target = CargoTarget {
                 name: text(&t["name"]),
                 kind: text(&t["kind"][0]),
                 source: text(&t["src_path"]),
@@ -176,7 +176,7 @@ impl Build {
     }
 
     /// A compiler with the arguments and variables that cargo would give it for this target.
-    fn compile(&self, compiler: &Path, t: &Target) -> Command {
+    fn compile(&self, compiler: &Path, t: &CargoTarget) -> Command {
         let crate_name = t.name.replace('-', "_");
         let root = Path::new(&t.source).ancestors().find(|d| d.join("Cargo.toml").exists()).unwrap();
         let debug = Path::new(env!("CARGO_BIN_EXE_fuzz")).parent().unwrap();

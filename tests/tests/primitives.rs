@@ -11,7 +11,7 @@ use adl_prim::{
 use adl_tests::{echo_in, session};
 
 /// What is checked for a primitive.
-enum Check {
+enum PrimCheck {
     /// Functions of `x`: the type of `x`, the body, points.
     At(&'static [(&'static str, &'static str, &'static [&'static str])]),
     /// Arithmetic of one argument: at points inside its domain, as scalars, arrays of length 0, 1, 3 and a matrix.
@@ -24,7 +24,7 @@ enum Check {
     Operator,
 }
 
-use Check::{At, Binary, Discrete, Operator, Unary};
+use PrimCheck::{At, Binary, Discrete, Operator, Unary};
 
 const VECTORS: &[&str] = &["[0.7, -1.3, 0.4]", "[2.5]", "([] : [0]Float)"];
 const FULL: &[&str] = &["[0.7, -1.3, 0.4]", "[2.5]"];
@@ -37,7 +37,7 @@ const POSITIVE: &[&str] = &["0.37", "2.61"];
 /// Also three tenths of them are above 1.
 const ABOVE_ONE: &[&str] = &["4.37", "9.61"];
 
-fn check(p: Prim) -> Check {
+fn check(p: Prim) -> PrimCheck {
     use Prim as P;
     match p {
         P::Bin(

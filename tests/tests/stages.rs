@@ -8,7 +8,7 @@ use adl_ad::Ad;
 use adl_ir::print::{Style, function};
 use adl_ir::verify::verify_program;
 use adl_ir::{Program, Zeros};
-use adl_opt::Step::All;
+use adl_opt::PipelineStep::All;
 use adl_opt::pipelines::{COMPILED, FINISH, FOR_DEVICE, INLINED, NATIVE, POINTWISE, SMALL, VECTORS};
 use adl_session::Session;
 use adl_tests::session;
@@ -45,13 +45,13 @@ fn files() -> Vec<PathBuf> {
 
 /// The tallies of stages, and what is wrong with their texts.
 #[derive(Default)]
-struct Record {
+struct StageRecord {
     tallies: BTreeMap<String, Tally>,
     texts: usize,
     wrong: Vec<String>,
 }
 
-impl Record {
+impl StageRecord {
     /// Records all stages of a function of a session.
     fn function(&mut self, s: &mut Session, name: &str, of: &str) {
         for stage in ["spec", "jvp", "unzip", "transpose", "opt"] {
@@ -79,7 +79,7 @@ impl Record {
 }
 
 /// The functions that a file defines.
-fn of_file(record: &mut Record, path: &Path) -> String {
+fn of_file(record: &mut StageRecord, path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
     let (mut s, _) = session();
     s.run_file(&path.file_name().unwrap().to_string_lossy(), adl_tests::definitions(&text).as_bytes());
@@ -113,7 +113,7 @@ fn last_passes(stage: &str, program: &Program, tallies: &mut BTreeMap<String, Ta
 
 #[test]
 fn the_text_of_every_stage_reads_back_and_has_the_recorded_operations() {
-    let (mut record, mut recorded) = (Record::default(), String::new());
+    let (mut record, mut recorded) = (StageRecord::default(), String::new());
     for path in files() {
         recorded += &of_file(&mut record, &path);
     }

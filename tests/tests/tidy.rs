@@ -4,6 +4,8 @@
 mod layers;
 #[path = "tidy/modules.rs"]
 mod modules;
+#[path = "tidy/type_names.rs"]
+mod type_names;
 
 use modules::Modules;
 use std::collections::BTreeMap;
@@ -437,6 +439,17 @@ fn names_and_prose_are_in_the_words_of_the_glossary() {
         words("DeviceTimes_of") == ["device", "times", "of"] && public_name("    pub(crate) fn of<T>(") == Some("of")
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_type_has_a_name_of_its_own() {
+    let files: Vec<(String, String)> = all().into_iter().filter(|(n, _)| n.ends_with(".rs")).collect();
+    let borrowed: Vec<(&str, &str)> = files.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
+    assert_eq!(type_names::faults(&borrowed), Vec::<String>::new());
+    let one = "struct Nest; mod a { impl T for B { type Known = u8; } }";
+    assert_eq!(type_names::faults(&[("a", one), ("b", one)]), Vec::<String>::new());
+    let faults = type_names::faults(&[("a", one), ("b", one), ("c", "fn f() { type Nest = u8; enum Known {} }")]);
+    assert_eq!(faults, ["`Known` in c", "`Nest` in a, b, c"]);
 }
 
 fn has_old_phrase(line: &str) -> bool {

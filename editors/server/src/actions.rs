@@ -3,7 +3,7 @@
 use crate::documents::Document;
 use crate::hints::result;
 use crate::server::Server;
-use crate::text::Text;
+use crate::source_text::Text;
 use adl_syntax::ast::{Binding, ItemKind, PatKind};
 use adl_syntax::diag::{Diagnostic, Edit};
 use adl_syntax::names::each_binding;

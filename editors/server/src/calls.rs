@@ -3,7 +3,7 @@
 use crate::files;
 use crate::meaning::Definition;
 use crate::server::Server;
-use crate::text::Text;
+use crate::source_text::Text;
 use adl_syntax::ast::{Item, ItemKind, Program};
 use adl_syntax::names::{Meaning, NameKind, Occurrence};
 use adl_syntax::span::Span;

@@ -173,7 +173,7 @@ fn ended(child: &mut Child) -> Option<i32> {
 fn figure(cost: &str) -> Option<String> {
     let cost: Json = serde_json::from_str(cost.trim()).ok()?;
     let (ratio, bytes) = (cost["ratio"].as_f64()?, cost["bytes"].as_u64()?);
-    let size = adl_interp::ir::derive::report::size(bytes);
+    let size = adl_interp::ir::derive::residuals_report::size(bytes);
     Some(format!("gradient: {ratio:.2} times the value's work, keeps {size}"))
 }
 

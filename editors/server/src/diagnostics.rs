@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::server::Server;
-use crate::text::Text;
+use crate::source_text::Text;
 use adl_syntax::diag::{self, Severity};
 use adl_syntax::span::Span;
 use lsp_types::{

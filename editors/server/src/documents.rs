@@ -1,7 +1,7 @@
 //! Open texts with their analyses. The cells of a notebook see the names of the cells before them.
 
 use crate::files::{self, Buffers};
-use crate::text::{Encoding, Text};
+use crate::source_text::{Encoding, Text};
 use adl_session::Session;
 use adl_session::analysis::{AnalysedItem, Analysis};
 use adl_syntax::ast::{self, Item};

@@ -18,7 +18,7 @@ pub type Figures = HashMap<(String, String), (String, String)>;
 const OPERATORS: [&str; 6] = ["grad", "value_and_grad", "jacobian", "hessian", "residuals", "cost"];
 
 /// A lens before it is shown: its place, title, command and arguments.
-type Found = (Span, String, &'static str, Json);
+type FoundLens = (Span, String, &'static str, Json);
 
 /// `textDocument/codeLens`.
 pub fn lenses(server: &mut Server, params: CodeLensParams) -> Result<Vec<CodeLens>, String> {
@@ -26,7 +26,7 @@ pub fn lenses(server: &mut Server, params: CodeLensParams) -> Result<Vec<CodeLen
     server.document(&uri).ok_or("this text is not open")?;
     let d = server.documents.all.get(uri.as_str()).ok_or("this text is not open")?;
     let address = uri.as_str();
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<FoundLens> = Vec::new();
     if d.path.is_some() && !d.items().is_empty() {
         found.push((Span::default(), "run".to_owned(), "adl.run", json!([address])));
     }
@@ -47,7 +47,7 @@ pub fn lenses(server: &mut Server, params: CodeLensParams) -> Result<Vec<CodeLen
             _ => {}
         }
     }
-    let lens = |(span, title, command, arguments): Found| CodeLens {
+    let lens = |(span, title, command, arguments): FoundLens| CodeLens {
         range: d.text.range(span),
         command: Some(Command { title, command: command.to_owned(), arguments: arguments.as_array().cloned() }),
         data: None,
@@ -56,7 +56,7 @@ pub fn lenses(server: &mut Server, params: CodeLensParams) -> Result<Vec<CodeLen
 }
 
 /// The lenses of a function that has a derivative.
-fn of_derivative(figures: &Figures, d: &Document, address: &str, item: &Item, b: &Binding) -> [Found; 3] {
+fn of_derivative(figures: &Figures, d: &Document, address: &str, item: &Item, b: &Binding) -> [FoundLens; 3] {
     let (at, name) = (b.pat.span, d.text.slice(b.pat.span));
     let known = known_figure(figures, address, name, d.text.slice(item.span));
     let cost = known.unwrap_or_else(|| "cost of the derivative".to_owned());

@@ -25,7 +25,7 @@ mod outline;
 mod rename;
 mod server;
 mod signature;
-mod text;
+mod source_text;
 mod tokens;
 mod views;
 
@@ -39,7 +39,7 @@ use lsp_server::Connection;
 pub mod internals {
     pub use crate::files::{path_of, uri_of};
     pub use crate::inbox::Inbox;
-    pub use crate::text::{Encoding, Text};
+    pub use crate::source_text::{Encoding, Text};
     pub use crate::views::{in_comment, in_table};
 }
 

@@ -3,7 +3,7 @@
 use crate::documents::{Document, is_module};
 use crate::files;
 use crate::server::Server;
-use crate::text::Text;
+use crate::source_text::Text;
 use adl_syntax::ast::{ImportSource, ItemKind, Program};
 use adl_syntax::names::{self, Meaning, NameKind, Names, Occurrence};
 use adl_syntax::span::{FileId, Span};

@@ -3,7 +3,7 @@
 use crate::files;
 use crate::meaning::Source;
 use crate::server::Server;
-use crate::text::{Encoding, Text};
+use crate::source_text::{Encoding, Text};
 use adl_syntax::ast::{ImportSource, Item, ItemKind, PatKind, TypeBody};
 use adl_syntax::lexer::{Lexed, lex};
 use adl_syntax::names::NameKind;

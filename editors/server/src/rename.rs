@@ -3,7 +3,7 @@
 use crate::documents::is_module;
 use crate::meaning::Definition;
 use crate::server::Server;
-use crate::text::Text;
+use crate::source_text::Text;
 use adl_syntax::ast::{BinOp, ExprKind, ItemKind};
 use adl_syntax::names::{self, Meaning, NameKind, Occurrence};
 use adl_syntax::span::FileId;

@@ -5,7 +5,7 @@ use crate::documents::Documents;
 use crate::files::{self, Files};
 use crate::inbox::Inbox;
 use crate::meaning::Source;
-use crate::text::Encoding;
+use crate::source_text::Encoding;
 use crate::{
     actions, calls, commands, completion, definitions, hints, hover, lenses, outline, rename, signature, tokens, views,
 };

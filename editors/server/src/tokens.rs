@@ -17,7 +17,7 @@ use std::collections::HashSet;
 
 /// The kinds of tokens, in the order of the legend.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Kind {
+enum SemanticKind {
     Keyword,
     Variable,
     Parameter,
@@ -33,20 +33,20 @@ enum Kind {
     Operator,
 }
 
-const KINDS: [(Kind, &str); 13] = [
-    (Kind::Keyword, "keyword"),
-    (Kind::Variable, "variable"),
-    (Kind::Parameter, "parameter"),
-    (Kind::Function, "function"),
-    (Kind::Property, "property"),
-    (Kind::Type, "type"),
-    (Kind::TypeParameter, "typeParameter"),
-    (Kind::EnumMember, "enumMember"),
-    (Kind::Namespace, "namespace"),
-    (Kind::Number, "number"),
-    (Kind::String, "string"),
-    (Kind::Comment, "comment"),
-    (Kind::Operator, "operator"),
+const KINDS: [(SemanticKind, &str); 13] = [
+    (SemanticKind::Keyword, "keyword"),
+    (SemanticKind::Variable, "variable"),
+    (SemanticKind::Parameter, "parameter"),
+    (SemanticKind::Function, "function"),
+    (SemanticKind::Property, "property"),
+    (SemanticKind::Type, "type"),
+    (SemanticKind::TypeParameter, "typeParameter"),
+    (SemanticKind::EnumMember, "enumMember"),
+    (SemanticKind::Namespace, "namespace"),
+    (SemanticKind::Number, "number"),
+    (SemanticKind::String, "string"),
+    (SemanticKind::Comment, "comment"),
+    (SemanticKind::Operator, "operator"),
 ];
 
 const MODIFIERS: [&str; 4] = ["declaration", "defaultLibrary", "linear", "size"];
@@ -61,7 +61,7 @@ pub fn legend() -> Json {
 }
 
 /// A token with its byte range.
-type Token = (std::ops::Range<usize>, Kind, u32);
+type FileToken = (std::ops::Range<usize>, SemanticKind, u32);
 
 /// `textDocument/semanticTokens/full`.
 pub fn full(server: &mut Server, params: SemanticTokensParams) -> Result<SemanticTokens, String> {
@@ -131,11 +131,11 @@ fn encoded(d: &mut Document, range: std::ops::Range<usize>) -> Vec<SemanticToken
 }
 
 /// All tokens, in order.
-fn tokens(d: &mut Document) -> Vec<Token> {
+fn tokens(d: &mut Document) -> Vec<FileToken> {
     let names = d.names();
     let linear = linear_binders(d, &names);
     let mut named = names.all.iter().peekable();
-    let mut out: Vec<Token> = Vec::new();
+    let mut out: Vec<FileToken> = Vec::new();
     for (bytes, class) in adl_syntax::tokens(&d.text.text) {
         while named.peek().is_some_and(|o| (o.span.lo as usize) < bytes.start) {
             named.next();
@@ -146,46 +146,46 @@ fn tokens(d: &mut Document) -> Vec<Token> {
             (Class::Name | Class::Constructor | Class::Type | Class::Keyword, Some(o)) => {
                 Some(of_name(d, &names, o, &linear))
             }
-            (Class::Keyword, None) => Some((Kind::Keyword, 0)),
-            (Class::Name, None) => Some((Kind::Variable, 0)),
-            (Class::Constructor, None) => Some((Kind::EnumMember, 0)),
-            (Class::Type, None) => Some((Kind::Type, 0)),
-            (Class::Number, _) => Some((Kind::Number, 0)),
-            (Class::String, _) => Some((Kind::String, 0)),
-            (Class::Comment, _) => Some((Kind::Comment, 0)),
-            (Class::Operator, _) => Some((Kind::Operator, 0)),
+            (Class::Keyword, None) => Some((SemanticKind::Keyword, 0)),
+            (Class::Name, None) => Some((SemanticKind::Variable, 0)),
+            (Class::Constructor, None) => Some((SemanticKind::EnumMember, 0)),
+            (Class::Type, None) => Some((SemanticKind::Type, 0)),
+            (Class::Number, _) => Some((SemanticKind::Number, 0)),
+            (Class::String, _) => Some((SemanticKind::String, 0)),
+            (Class::Comment, _) => Some((SemanticKind::Comment, 0)),
+            (Class::Operator, _) => Some((SemanticKind::Operator, 0)),
         };
         out.extend(token.map(|(kind, modifiers)| (bytes, kind, modifiers)));
     }
     out
 }
 
-fn of_name(d: &Document, names: &Names, o: &Occurrence, linear: &HashSet<u32>) -> (Kind, u32) {
+fn of_name(d: &Document, names: &Names, o: &Occurrence, linear: &HashSet<u32>) -> (SemanticKind, u32) {
     let declared = if o.binder.is_some() { DECLARATION } else { 0 };
     let kind = match o.kind {
-        NameKind::Type => Kind::Type,
-        NameKind::TypeVariable => Kind::TypeParameter,
-        NameKind::Size => return (Kind::TypeParameter, declared | SIZE),
-        NameKind::Constructor => Kind::EnumMember,
-        NameKind::Module => Kind::Namespace,
-        NameKind::Field => Kind::Property,
+        NameKind::Type => SemanticKind::Type,
+        NameKind::TypeVariable => SemanticKind::TypeParameter,
+        NameKind::Size => return (SemanticKind::TypeParameter, declared | SIZE),
+        NameKind::Constructor => SemanticKind::EnumMember,
+        NameKind::Module => SemanticKind::Namespace,
+        NameKind::Field => SemanticKind::Property,
         NameKind::Value => return of_value(d, names, o, linear, declared),
     };
     (kind, declared)
 }
 
-fn of_value(d: &Document, names: &Names, o: &Occurrence, linear: &HashSet<u32>, declared: u32) -> (Kind, u32) {
+fn of_value(d: &Document, names: &Names, o: &Occurrence, linear: &HashSet<u32>, declared: u32) -> (SemanticKind, u32) {
     let function = is_function(d, o);
     let kind = |parameter: bool| match (function, parameter) {
-        (true, _) => Kind::Function,
-        (false, true) => Kind::Parameter,
-        (false, false) => Kind::Variable,
+        (true, _) => SemanticKind::Function,
+        (false, true) => SemanticKind::Parameter,
+        (false, false) => SemanticKind::Variable,
     };
     match o.meaning {
         Meaning::Here(span) => {
             let binder = names.binder(span);
             if binder.is_some_and(|b| b.kind == NameKind::Size) {
-                return (Kind::TypeParameter, declared | SIZE);
+                return (SemanticKind::TypeParameter, declared | SIZE);
             }
             let parameter = matches!(binder.and_then(|b| b.binder), Some(Binder::Parameter | Binder::Linear));
             let more = if linear.contains(&span.lo) { LINEAR } else { 0 };

@@ -12,17 +12,6 @@ fn edits() -> usize {
     std::env::var("ADL_EDITS").ok().and_then(|n| n.parse().ok()).unwrap_or(10_000)
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n.max(1) as u64) as usize
-    }
-}
-
 const PIECES: &[&str] = &[
     "\n",
     " ",
@@ -108,34 +97,34 @@ fn random_edits_are_answered_and_leave_the_state_of_a_fresh_start() {
 /// `count` edits in a directory, and whether the server knows afterwards what one in another directory does.
 fn random_edits([edited, fresh]: [&str; 2], seed: u64, count: usize) {
     let programs = programs();
-    let mut random = Random(seed);
+    let mut random = fastrand::Rng::with_seed(seed);
     let (mut editor, server) = client::in_process(edited);
     let mut text = String::new();
     editor.open("a.adl", "");
     let mut times: Vec<(&str, f64)> = Vec::new();
     for round in 0..count {
         if round % 60 == 0 {
-            let new = programs[random.below(programs.len())].clone();
+            let new = programs[random.usize(..programs.len())].clone();
             replace(&mut editor, &text, 0..text.len(), &new);
             text = new;
         }
         let on = |i: usize| (0..=i.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap();
-        let at = on(random.below(text.len() + 1));
-        let most = if random.below(10) == 0 { 200 } else { 3 };
-        let end = if random.below(3) == 0 { on(at + random.below(most)).max(at) } else { at };
-        let piece = if random.below(4) == 0 { "" } else { PIECES[random.below(PIECES.len())] };
+        let at = on(random.usize(..=text.len()));
+        let most = if random.usize(..10) == 0 { 200 } else { 3 };
+        let end = if random.usize(..3) == 0 { on(at + random.usize(..most)).max(at) } else { at };
+        let piece = if random.usize(..4) == 0 { "" } else { PIECES[random.usize(..PIECES.len())] };
         replace(&mut editor, &text, at..end, piece);
         text.replace_range(at..end, piece);
         let position = client::position(&text, at + piece.len());
-        let (method, params) = if random.below(3) > 0 {
+        let (method, params) = if random.usize(..3) > 0 {
             let mut params = json!({"textDocument": {"uri": editor.uri("a.adl")}, "position": position});
-            let method = AT[random.below(AT.len())];
+            let method = AT[random.usize(..AT.len())];
             if method == "references" {
                 params["context"] = json!({"includeDeclaration": true});
             }
             (method, params)
         } else {
-            (OF[random.below(OF.len())], editor.of("a.adl"))
+            (OF[random.usize(..OF.len())], editor.of("a.adl"))
         };
         let begun = Instant::now();
         let id = editor.post(&format!("textDocument/{method}"), params);
@@ -207,12 +196,12 @@ fn each_keystroke_in_a_long_file_is_answered() {
     let mut text = thousand_lines();
     editor.open("a.adl", &text);
     let before = editor.published("a.adl");
-    let mut random = Random(7);
+    let mut random = fastrand::Rng::with_seed(7);
     let mut times: Vec<(&str, f64)> = Vec::new();
     for round in 0..60 {
         // A name at the end of a line is typed, letter by letter, and removed.
         let lines: Vec<usize> = text.match_indices('\n').map(|(i, _)| i).collect();
-        let at = lines[random.below(lines.len())];
+        let at = lines[random.usize(..lines.len())];
         let (range, typed) = if round % 2 == 0 { (at..at, " s") } else { (at..at, "") };
         replace(&mut editor, &text, range, typed);
         text.insert_str(at, typed);

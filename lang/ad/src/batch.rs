@@ -71,7 +71,7 @@ fn function(ad: &mut Ad, program: &mut Program, src: &Function, id: FnId) -> Res
     (early.body.lin_params, early.body.lin_results) = (src.body.lin_params.clone(), src.body.lin_results.clone());
     let params = early.body.params.clone();
     program.set(id, early);
-    let mut b = Batch { ad, p: program, b: Builder::on(out), src, k };
+    let mut b = Batching { ad, p: program, b: Builder::on(out), src, k };
     b.b.adopt(&params, &src.body.lin_params);
     b.stmts(&src.body)?;
     let mut made = b.b.finish(src.body.results.clone(), src.body.lin_results.clone());
@@ -106,7 +106,7 @@ fn wide_data(ad: &mut Ad, p: &mut Program, d: DataId) -> DataId {
     id
 }
 
-struct Batch<'a> {
+struct Batching<'a> {
     ad: &'a mut Ad,
     p: &'a mut Program,
     b: Builder,
@@ -115,7 +115,7 @@ struct Batch<'a> {
     k: Var,
 }
 
-impl Batch<'_> {
+impl Batching<'_> {
     fn linear(&self, v: Var) -> bool {
         self.b.func.linear(v)
     }

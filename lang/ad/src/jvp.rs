@@ -455,7 +455,7 @@ impl J<'_> {
 /// The derivative of `y = op x`, which counts as one operation in the cost model.
 pub(crate) fn derivative(b: &mut Builder, op: Un, x: Var, y: Var) -> Var {
     let first = b.func.vars.len();
-    let Ok(d) = d_un(&mut Emit(b), op, &x, &y);
+    let Ok(d) = d_un(&mut RuleBuilder(b), op, &x, &y);
     b.derivative(first, &[d]);
     d
 }
@@ -464,16 +464,16 @@ pub(crate) fn derivative(b: &mut Builder, op: Un, x: Var, y: Var) -> Var {
 /// brackets, which are free.
 pub(crate) fn partials(b: &mut Builder, op: Bin, x: Var, y: Var, z: Var) -> (Var, Var) {
     let first = b.func.vars.len();
-    let Ok((dx, dy)) = d_bin(&mut Emit(b), op, &x, &y, &z);
+    let Ok((dx, dy)) = d_bin(&mut RuleBuilder(b), op, &x, &y, &z);
     let brackets = matches!(op, Bin::Min | Bin::Max);
     b.derivative(first, &[dx, dy][..if brackets { 0 } else { 2 }]);
     (dx, dy)
 }
 
 /// Emits the derivative rules of scalar operators into a function.
-struct Emit<'a>(&'a mut Builder);
+struct RuleBuilder<'a>(&'a mut Builder);
 
-impl Ops for Emit<'_> {
+impl Ops for RuleBuilder<'_> {
     type V = Var;
     type E = Infallible;
     fn constant(&mut self, x: f64, like: &Var) -> Var {

@@ -18,7 +18,7 @@ mod sites;
 mod work;
 
 pub use crate::results::{Count, Profile};
-pub use forecast::{Forecast, Row};
+pub use forecast::{Forecast, ResidualRow};
 pub(crate) use sites::key;
 
 use crate::limits::profile::MAX_RESULTS;

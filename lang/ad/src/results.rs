@@ -40,7 +40,7 @@ pub struct Unzipped {
     /// Variables that the linear half recomputes, with their copies there.
     pub moved: Rc<[(Var, Var)]>,
     /// Arms of branches that the linear half selects by comparing a number, with the number of comparisons.
-    pub compared: Rc<[(Arm, u64)]>,
+    pub compared: Rc<[(BranchArm, u64)]>,
     /// The data types in which blocks pack their residuals.
     pub packs: Rc<[DataId]>,
     /// Scalar slots that hold residuals of other arms, and packed ones: the statement (by a result), the block in
@@ -179,4 +179,4 @@ pub(crate) struct Helpers {
 pub(crate) type Products = HashMap<Ty, (FnId, FnId)>;
 
 /// A block of a branch: a result of the branch's statement, and the index of the block in it.
-pub(crate) type Arm = (Var, u32);
+pub(crate) type BranchArm = (Var, u32);

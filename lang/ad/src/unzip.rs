@@ -17,7 +17,7 @@ mod arguments;
 mod balance;
 mod branches;
 mod cells;
-mod parts;
+mod mixed_statements;
 mod plan;
 mod sink;
 
@@ -134,7 +134,7 @@ impl Ad {
                 })
             })
         });
-        let cells = boxed.map_or_else(cells::Cells::default, |d| divided.pack(program, d));
+        let cells = boxed.map_or_else(cells::ResidualCells::default, |d| divided.pack(program, d));
         let Divided { mut primal, mut linear, passed, rows, own, notes, .. } = divided;
         let compared = balance::balanced(&mut linear, &notes.keys);
         dce::remove_dead(&mut primal);
@@ -287,7 +287,7 @@ pub(crate) fn each_stmt(b: &Block, see: &mut dyn FnMut(&Stmt)) {
 type Available<'t> = dyn Fn(&Function, Var) -> bool + 't;
 
 /// The halves of a block. `needs`: non-linear variables that the linear half reads and does not bind.
-struct Halves {
+struct BlockHalves {
     primal: Block,
     linear: Block,
     needs: Vec<Var>,
@@ -309,7 +309,7 @@ struct Divided {
 
 impl Divided {
     /// Packs the residuals in one value of a data type.
-    fn pack(&mut self, program: &mut Program, data: DataId) -> cells::Cells {
+    fn pack(&mut self, program: &mut Program, data: DataId) -> cells::ResidualCells {
         let cells =
             cells::pack_residuals(program, data, (&mut self.primal, &mut self.linear), &self.needs, &self.slots);
         for residual in &mut self.own {
@@ -392,7 +392,7 @@ impl<'a> U<'a> {
 impl U<'_> {
     /// Splits a block. The linear half keeps the linear parameters and results, and has no non-linear ones. `there`
     /// tells which variables it may read at no cost.
-    fn block(&mut self, block: &Block, there: &Available<'_>) -> Result<Halves, Unsupported> {
+    fn block(&mut self, block: &Block, there: &Available<'_>) -> Result<BlockHalves, Unsupported> {
         let mut primal = Block { params: block.params.clone(), results: block.results.clone(), ..Block::default() };
         let mut linear: Vec<Stmt> = Vec::new();
         for s in &block.stmts {
@@ -538,7 +538,7 @@ impl U<'_> {
     }
 
     /// Moves what the plan recomputes to the front of the linear half, and computes what that half still needs.
-    fn with_recomputed(&mut self, primal: Block, mut linear: Block, there: &Available<'_>) -> Halves {
+    fn with_recomputed(&mut self, primal: Block, mut linear: Block, there: &Available<'_>) -> BlockHalves {
         let mut needs = free(&self.f, &linear);
         let mut sinks = sink::sinks(&self.f, &primal, &needs, there);
         let mut moved: Vec<Stmt> = Vec::new();
@@ -574,7 +574,7 @@ impl U<'_> {
         linear.stmts.splice(0..0, copies);
         let mut needs: Vec<Var> = needs.into_iter().collect();
         needs.sort_unstable();
-        Halves { primal, linear, needs }
+        BlockHalves { primal, linear, needs }
     }
 }
 

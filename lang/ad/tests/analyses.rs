@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 /// A linear function, its residuals, and linear arguments of the right shapes.
-struct Linear {
+struct LinearFunction {
     ad: Ad,
     program: Program,
     func: FnId,
@@ -24,7 +24,7 @@ struct Linear {
 }
 
 /// The derivative of a case with respect to those parameters; `None` if there is none.
-fn linear(case: &Case, wrt: &[bool]) -> Option<Linear> {
+fn linear(case: &Case, wrt: &[bool]) -> Option<LinearFunction> {
     let (mut ad, mut program) = (Ad::new(), case.program.clone());
     let j = ad.jvp(&mut program, case.main, wrt).ok()?;
     let unzipped = ad.unzip(&mut program, j.func, &UnzipPlan::store_all()).ok()?;
@@ -32,7 +32,7 @@ fn linear(case: &Case, wrt: &[bool]) -> Option<Linear> {
     let tys = program.func(case.main).tys(&program.func(case.main).body.params);
     let real = case.args.iter().zip(&tys).zip(wrt).filter(|((_, ty), wrt)| **wrt && ty.scalar().is_real());
     let like: Vec<Val> = real.map(|((arg, _), _)| arg.clone()).collect();
-    (program.func(unzipped.linear).body.lin_params.len() == like.len()).then_some(Linear {
+    (program.func(unzipped.linear).body.lin_params.len() == like.len()).then_some(LinearFunction {
         ad,
         program,
         func: unzipped.linear,
@@ -51,7 +51,7 @@ fn filled(like: &[Val], f: &mut dyn FnMut() -> Val) -> Vec<Val> {
 }
 
 /// The columns of the matrix of a linear function, or `None` if a result is a symbolic zero.
-fn columns(l: &Linear) -> Option<Vec<Vec<f64>>> {
+fn columns(l: &LinearFunction) -> Option<Vec<Vec<f64>>> {
     let n: u64 = l.like.iter().map(Val::scalars).sum();
     let column = |k: u64| {
         let mut at = 0;
@@ -66,7 +66,7 @@ fn columns(l: &Linear) -> Option<Vec<Vec<f64>>> {
 }
 
 /// The inputs on which each result depends, by the pattern.
-fn pattern(l: &mut Linear) -> Option<(Vec<Vec<u32>>, bool)> {
+fn pattern(l: &mut LinearFunction) -> Option<(Vec<Vec<u32>>, bool)> {
     let structure = l.ad.structure(&mut l.program, l.func)?;
     let ones = |v: &Val| filled(std::slice::from_ref(v), &mut || Val::F64(1.0)).remove(0);
     let tys = l.program.func(structure.func).tys(&l.program.func(structure.func).body.params);

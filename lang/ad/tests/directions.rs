@@ -88,7 +88,7 @@ fn check(name: &str, mut program: Program, f: FnId, args: &[Val]) -> bool {
     let kept = &primal.results[unzipped.results..];
     let tys: Vec<Ty> = program.func(f).tys(&program.func(f).body.params);
     let dirs: Vec<Vec<Val>> =
-        (0..K).map(|d| common::directions(&mut ad, &mut program, &mut Rng(d as u64 + 3), &tys, args)).collect();
+        (0..K).map(|d| common::directions(&mut ad, &mut program, &mut Rng::new(d as u64 + 3), &tys, args)).collect();
     let (Ok(forward), Ok(back)) = (ad.batch(&mut program, unzipped.linear), ad.batch(&mut program, transposed)) else {
         return false;
     };
@@ -99,7 +99,7 @@ fn check(name: &str, mut program: Program, f: FnId, args: &[Val]) -> bool {
     }
     let tys = program.func(unzipped.linear).tys(&program.func(unzipped.linear).body.lin_results);
     let cts: Vec<Vec<Val>> =
-        (0..K).map(|d| common::directions(&mut ad, &mut program, &mut Rng(d as u64 + 9), &tys, &outs)).collect();
+        (0..K).map(|d| common::directions(&mut ad, &mut program, &mut Rng::new(d as u64 + 9), &tys, &outs)).collect();
     compare(name, &program, (transposed, back), kept, &cts);
     true
 }
@@ -110,7 +110,7 @@ fn of_small_programs() {
     for (name, text) in PROGRAMS {
         let p = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{name}: {e}"));
         let f = FnId(p.funcs.len() as u32 - 1);
-        let mut rng = Rng(1);
+        let mut rng = Rng::new(1);
         let args: Vec<Val> = p.func(f).tys(&p.func(f).body.params).iter().map(|t| common::input(&mut rng, t)).collect();
         done += usize::from(check(name, p, f, &args));
     }

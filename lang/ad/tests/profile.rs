@@ -44,7 +44,7 @@ type Given = (Program, FnId, Vec<Val>);
 fn given(name: &str, text: &str) -> Given {
     let p = program(name, text);
     let f = FnId(p.funcs.len() as u32 - 1);
-    let mut rng = Rng(11);
+    let mut rng = Rng::new(11);
     let x = p.func(f).tys(&p.func(f).body.params).iter().map(|t| input(&mut rng, t)).collect();
     (p, f, x)
 }
@@ -78,7 +78,7 @@ impl Case {
         let out = run(&self.p, linearized.primal, &self.x, &[]).unwrap_or_else(|e| panic!("{name}: {e}")).results;
         let tys = self.p.func(linearized.primal).tys(&self.p.func(linearized.primal).body.results);
         let stored = out.iter().zip(&tys).skip(linearized.results).map(|(v, t)| bytes(&self.p, v, t)).sum();
-        let mut rng = Rng(5);
+        let mut rng = Rng::new(5);
         let cts: Vec<Val> = out[..linearized.results]
             .iter()
             .zip(&tys)
@@ -99,8 +99,8 @@ fn like(rng: &mut Rng, v: &Val, ty: &Ty) -> Val {
             shape: a.shape.clone(),
             elems: a.elems.iter().map(|e| like(rng, e, ty.scalar())).collect(),
         })),
-        Val::F32(_) => Val::F32(rng.next() as f32),
-        Val::F64(_) => Val::F64(rng.next()),
+        Val::F32(_) => Val::F32(rng.unit() as f32),
+        Val::F64(_) => Val::F64(rng.unit()),
         _ => Val::zero(ty),
     }
 }
@@ -148,12 +148,12 @@ impl Case {
 }
 
 /// Plans that differ as much as possible.
-fn plans(rows: &[adl_ad::profile::Row], seed: u64) -> Vec<UnzipPlan> {
-    let mut rng = Rng(seed);
+fn plans(rows: &[adl_ad::profile::ResidualRow], seed: u64) -> Vec<UnzipPlan> {
+    let mut rng = Rng::new(seed);
     let mut out = vec![UnzipPlan::store_all(), UnzipPlan::recompute_all()];
     for _ in 0..3 {
         let store: BTreeSet<_> =
-            rows.iter().filter(|r| !r.residual.movable || rng.next() < 0.5).map(|r| r.residual.at).collect();
+            rows.iter().filter(|r| !r.residual.movable || rng.unit() < 0.5).map(|r| r.residual.at).collect();
         out.push(UnzipPlan::storing(store, rows.iter().map(|r| r.residual.at.0).collect()));
     }
     out

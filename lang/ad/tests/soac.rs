@@ -31,7 +31,7 @@ fn gradient(p: &Program, point: &[Val], only_loops: bool) -> (Vec<f64>, Vec<Stri
     let active: Vec<_> =
         tys.iter().zip(&out).zip(&l.active).filter(|(_, a)| **a).map(|((t, v), _)| (t.clone(), v.clone())).collect();
     let (tys, vals): (Vec<_>, Vec<_>) = active.into_iter().unzip();
-    let ct = directions(&mut ad, &mut program, &mut common::Rng(3), &tys, &vals);
+    let ct = directions(&mut ad, &mut program, &mut common::Rng::new(3), &tys, &vals);
     let back = run(&program, l.cotangent, &[&out[l.results..], &ct[..]].concat(), &[])
         .unwrap_or_else(|e| panic!("{e}"))
         .results;
@@ -521,7 +521,7 @@ fn work(text: &str, x: &[Val]) -> (u64, u64) {
     let plain = run(&p, f, x, &[]).unwrap_or_else(|e| panic!("{e}"));
     let out = run(&p, l.primal, x, &[]).unwrap_or_else(|e| panic!("{e}"));
     let tys = p.func(f).tys(&p.func(f).body.results);
-    let ct = directions(&mut ad, &mut p, &mut common::Rng(3), &tys, &out.results[..l.results]);
+    let ct = directions(&mut ad, &mut p, &mut common::Rng::new(3), &tys, &out.results[..l.results]);
     let back =
         run(&p, l.cotangent, &[&out.results[l.results..], &ct[..]].concat(), &[]).unwrap_or_else(|e| panic!("{e}"));
     (plain.counts.total, out.counts.total + back.counts.total)

@@ -35,7 +35,7 @@ fn measured(text: &str, x: &[Val]) -> Measured {
     let of = |f, x: &[Val]| run(&p, f, x, &[]).unwrap_or_else(|e| panic!("{e}"));
     let (plain, out) = (of(f, x), of(l.primal, x));
     let tys = p.func(f).tys(&p.func(f).body.results);
-    let ct = directions(&mut ad, &mut p.clone(), &mut common::Rng(3), &tys, &out.results[..l.results]);
+    let ct = directions(&mut ad, &mut p.clone(), &mut common::Rng::new(3), &tys, &out.results[..l.results]);
     let kept = &out.results[l.results..];
     let back = of(l.cotangent, &[kept, &ct[..]].concat());
     let rules = ad.decisions.iter().map(|d| format!("{}: {} ({}). ", d.construct, d.rule, d.why)).collect();

@@ -17,7 +17,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// Functions whose tallies are added up, with the programs that they belong to.
-type Group = Vec<(Program, FnId)>;
+type TalliedFunctions = Vec<(Program, FnId)>;
 
 /// A program as text; its last function is differentiated.
 fn parsed(text: &str) -> (Program, FnId) {
@@ -27,7 +27,7 @@ fn parsed(text: &str) -> (Program, FnId) {
 }
 
 /// The programs by the name under which their tallies are recorded.
-fn groups() -> BTreeMap<String, Group> {
+fn groups() -> BTreeMap<String, TalliedFunctions> {
     let mut all = BTreeMap::new();
     let small = common::programs::PROGRAMS.iter().map(|(_, text)| parsed(text));
     let nests = (200..240).map(|seed| parsed(&common::nests::text(seed)));
@@ -40,7 +40,7 @@ fn groups() -> BTreeMap<String, Group> {
     let chains = (0..40)
         .map(|seed| rows::chain(2000 + seed, 4 + seed as usize % 9, &Ty::F64, has_derivative))
         .map(|c| (c.program, c.main));
-    let named: [(&str, Group); 8] = [
+    let named: [(&str, TalliedFunctions); 8] = [
         ("small", small.collect()),
         ("nests", nests.collect()),
         ("bracketed", sums.collect()),
@@ -59,13 +59,13 @@ fn groups() -> BTreeMap<String, Group> {
 }
 
 /// What is made of a function in some way: functions by the name of their stage.
-struct Made {
+struct StageFunctions {
     program: Program,
     stages: Vec<(&'static str, FnId)>,
 }
 
 /// The stages of both modes.
-fn stages(program: &Program, f: FnId, plan: &UnzipPlan, how: Segments, optimise: bool) -> Option<Made> {
+fn stages(program: &Program, f: FnId, plan: &UnzipPlan, how: Segments, optimise: bool) -> Option<StageFunctions> {
     let (mut p, mut ad) = (program.clone(), Ad::new());
     ad.optimise = optimise;
     let f = ad.segmented(&mut p, f, how);
@@ -84,7 +84,7 @@ fn stages(program: &Program, f: FnId, plan: &UnzipPlan, how: Segments, optimise:
     stages.extend(ad.profile(&mut p, j.func).ok().map(|profile| ("profile", profile.func)));
     let erased = ad.linearize_with(&mut p, f, &wrt, plan).ok()?;
     stages.extend([("optimised primal", erased.primal), ("optimised transpose", erased.cotangent)]);
-    Some(Made { program: p, stages })
+    Some(StageFunctions { program: p, stages })
 }
 
 /// The plans, ways to store states, and whether the optimiser runs in between.

@@ -122,7 +122,7 @@ fn work_is_preserved() {
         let transposed = ad.transpose(&mut program, unzipped.linear).unwrap_or_else(|e| panic!("{}", e.why));
         let tt = ad.transpose(&mut program, transposed).unwrap_or_else(|e| panic!("{}", e.why));
         let tys = program.func(generated.main).tys(&program.func(generated.main).body.params);
-        let dx = common::directions(&mut ad, &mut program, &mut common::Rng(5), &tys, &generated.args);
+        let dx = common::directions(&mut ad, &mut program, &mut common::Rng::new(5), &tys, &generated.args);
         let both = run(&program, j.func, &generated.args, &dx).unwrap_or_else(|e| panic!("{e}"));
         assert!(both.counts.total <= 12 * work + 60, "J: {} against {work}", both.counts.total);
         let primal = run(&program, unzipped.primal, &generated.args, &[]).unwrap_or_else(|e| panic!("{e}"));
@@ -131,12 +131,12 @@ fn work_is_preserved() {
         // Index arithmetic is repeated where its result is read, and in loops inside of loops what is cheaper than a
         // residual; both only once.
         let again = if has_nests(&program) { primal.counts.arithmetic } else { 0 };
-        let work = |c: [&adl_ir::eval::Counts; 2]| (c[0].arithmetic + c[1].arithmetic, c[0].total + c[1].total);
+        let work = |c: [&adl_ir::eval::WorkCounts; 2]| (c[0].arithmetic + c[1].arithmetic, c[0].total + c[1].total);
         let (arithmetic, total) = work([&primal.counts, &linear.counts]);
         assert!(arithmetic <= both.counts.arithmetic + again, "U: {arithmetic} against {}", both.counts.arithmetic);
         assert!(4 * total <= 5 * (both.counts.total + 2 * again) + 16, "U: {total} against {}", both.counts.total);
         let tys = program.func(unzipped.linear).tys(&program.func(unzipped.linear).body.lin_results);
-        let ct = common::directions(&mut ad, &mut program, &mut common::Rng(6), &tys, &linear.lin_results);
+        let ct = common::directions(&mut ad, &mut program, &mut common::Rng::new(6), &tys, &linear.lin_results);
         let back = run(&program, transposed, kept, &ct).unwrap_or_else(|e| panic!("{e}"));
         let (inputs, outputs) = (common::scalars(&dx), common::scalars(&linear.lin_results));
         // The theorem is about linear work: a gather that replaces a scatter also computes its positions.

@@ -56,12 +56,12 @@ pub(crate) struct OpenDevice {
     pub device: wgpu::Device,
     pub queue: wgpu::Queue,
     pub caps: Caps,
-    pub state: Arc<Mutex<State>>,
+    pub state: Arc<Mutex<DriverReports>>,
 }
 
 /// What the driver has reported asynchronously.
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct DriverReports {
     /// Why the device was lost.
     pub lost: Option<String>,
     /// The first error since the last query.
@@ -183,8 +183,8 @@ pub(crate) fn open(pick: Option<&str>) -> Res<OpenDevice> {
 }
 
 /// Records what the driver reports asynchronously.
-fn watch(device: &wgpu::Device) -> Arc<Mutex<State>> {
-    let state = Arc::new(Mutex::new(State::default()));
+fn watch(device: &wgpu::Device) -> Arc<Mutex<DriverReports>> {
+    let state = Arc::new(Mutex::new(DriverReports::default()));
     let (to, lost) = (state.clone(), state.clone());
     device.on_uncaptured_error(Arc::new(move |e: wgpu::Error| {
         let e = match e {

@@ -1,8 +1,8 @@
 //! Device arrays: memory with an element type and a shape, in row-major order.
 
+use crate::buffer_pool::Buffer;
 use crate::error::{Res, unsupported};
-use crate::memory::Buffer;
-use crate::queue::{Bound, Gpu};
+use crate::queue::{BoundArray, Gpu};
 use adl_ir::{Lit, Ty};
 
 /// Element types. A Bool is a word, 0 or 1. `Word` is internal, for counters and indices of kernels.
@@ -134,8 +134,8 @@ impl Array {
     }
 
     /// A binding of the whole array.
-    pub(crate) fn whole(&self) -> Bound {
-        Bound::first(&self.buffer, self.bytes())
+    pub(crate) fn whole(&self) -> BoundArray {
+        BoundArray::first(&self.buffer, self.bytes())
     }
 
     /// The same elements in another shape of the same size.
@@ -202,7 +202,7 @@ impl Gpu {
 }
 
 /// A range of elements of an array.
-pub(crate) fn cut(a: &Array, from: usize, to: usize) -> Bound {
+pub(crate) fn cut(a: &Array, from: usize, to: usize) -> BoundArray {
     let b = a.scalar.bytes();
-    Bound { buffer: a.buffer.clone(), offset: from as u64 * b, size: (to - from) as u64 * b }
+    BoundArray { buffer: a.buffer.clone(), offset: from as u64 * b, size: (to - from) as u64 * b }
 }

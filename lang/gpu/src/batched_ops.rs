@@ -333,7 +333,7 @@ pub(crate) fn running(gpu: &Gpu, array: &Array, b: Bin, reverse: bool) -> Res<Ar
 }
 
 /// An operand of matrix products, with the strides of its rows (or columns) and of the terms.
-pub(crate) struct Factor<'a> {
+pub(crate) struct StridedFactor<'a> {
     pub of: &'a BatchedOperand,
     pub rows: usize,
     pub terms: usize,
@@ -343,7 +343,7 @@ pub(crate) struct Factor<'a> {
 pub(crate) fn products(
     gpu: &Gpu,
     trip: usize,
-    (left, right): (Factor<'_>, Factor<'_>),
+    (left, right): (StridedFactor<'_>, StridedFactor<'_>),
     [height, width, depth]: [usize; 3],
     term: Bin,
 ) -> Res<Array> {
@@ -353,7 +353,7 @@ pub(crate) fn products(
     }
     // Tiles of 64 × 64 are worthwhile if they are at least a quarter full.
     if term == Bin::Mul && scalar != Scalar::I64 && height.min(width) >= TILED && depth >= TILED / 2 {
-        fn side<'a>(f: &Factor<'a>) -> StridedOperand<'a> {
+        fn side<'a>(f: &StridedFactor<'a>) -> StridedOperand<'a> {
             StridedOperand {
                 array: &f.of.array,
                 iteration: if f.of.each { f.of.size() } else { 0 },
@@ -372,7 +372,7 @@ pub(crate) fn products(
     let out = reduced(gpu, (scalar, Bin::Add), (trip * height * width, depth, beside), |e, row, l| {
         let (n, m) = (e.word(height as u32), e.word(width as u32));
         let iteration = e.define("t", &format!("{row} / ({n} * {m})"));
-        let mut number = |f: &Factor<'_>, i: String| {
+        let mut number = |f: &StridedFactor<'_>, i: String| {
             let (rows, terms) = (e.word(f.rows as u32), e.word(f.terms as u32));
             let x = f.of.load(e, &iteration, &format!("{i} * {rows} + {l} * {terms}"))?;
             Ok(e.define("c", &x))

@@ -11,7 +11,7 @@
 
 use crate::array::{Array, Scalar};
 use crate::error::Res;
-use crate::fold::{KernelContext, Source, TupleOperator, assign, copies, gather, store};
+use crate::fold::{ElementEmitter, KernelContext, TupleOperator, assign, copies, gather, store};
 use crate::limits::column_reduction::{MOST, RUN, RUNS, WIDE};
 use crate::nest::THREADS;
 use crate::wgsl::Emit;
@@ -27,7 +27,13 @@ struct Cut {
 impl KernelContext<'_> {
     /// Reduces lines whose elements at one index are contiguous. Returns one array per component, with one element per
     /// line.
-    pub fn columns(&self, op: &TupleOperator<'_>, lines: usize, length: usize, from: Source<'_>) -> Res<Vec<Array>> {
+    pub fn columns(
+        &self,
+        op: &TupleOperator<'_>,
+        lines: usize,
+        length: usize,
+        from: ElementEmitter<'_>,
+    ) -> Res<Vec<Array>> {
         let threads = op.threads()?;
         if lines < 4 || length <= RUNS {
             return self.reduce(op, lines, length, from);
@@ -56,7 +62,7 @@ impl KernelContext<'_> {
         op: &TupleOperator<'_>,
         (lines, length): (usize, usize),
         cut: &Cut,
-        from: Source<'_>,
+        from: ElementEmitter<'_>,
         outs: &[Array],
     ) -> Res<()> {
         let (threads, across, parts) =
@@ -102,7 +108,7 @@ impl KernelContext<'_> {
     }
 
     /// Sums lines whose elements are contiguous.
-    pub fn sums_of_rows(&self, kind: Scalar, lines: usize, length: usize, from: Source<'_>) -> Res<Array> {
+    pub fn sums_of_rows(&self, kind: Scalar, lines: usize, length: usize, from: ElementEmitter<'_>) -> Res<Array> {
         let op = TupleOperator {
             kinds: vec![kind],
             combine: &|e, x, y| e.bin(Bin::Add, kind, &x[0], &y[0]).map(|t| vec![t]),

@@ -1,7 +1,7 @@
 //! Contractions: sums of products of the elements of two matrices, either of which may be transposed.
 
 use crate::array::{Array, Scalar};
-use crate::error::{Check, Error, Fault, Res, unsupported};
+use crate::error::{Check, Error, FailedCheck, Res, unsupported};
 use crate::fold::{KernelContext, TupleOperator};
 use crate::gemm::{self, StridedOperand};
 use crate::limits::contract::LARGE;
@@ -34,7 +34,7 @@ pub fn contract(
         _ => false,
     };
     if height * width * depth > 0 && !(reaches(left, turned[0], height) && reaches(right, turned[1], width)) {
-        return Err(Error::Fault(Fault { what: Check::Bounds, span: Default::default() }));
+        return Err(Error::Fault(FailedCheck { what: Check::Bounds, span: Default::default() }));
     }
     let extents = if vector { vec![width] } else { vec![height, width] };
     let exact = |x: &Array, turned: bool, rows: usize| x.shape == if turned { [depth, rows] } else { [rows, depth] };

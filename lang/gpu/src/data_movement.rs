@@ -1,9 +1,9 @@
 //! Data movement: kernels that copy elements to other positions.
 
 use crate::array::{Array, Scalar, cut};
+use crate::buffer_pool::Buffer;
 use crate::error::{Check, Res, unsupported};
 use crate::limits::data_movement::{COPIED, EDGE};
-use crate::memory::Buffer;
 use crate::nest::{THREADS, each};
 use crate::queue::Gpu;
 use crate::wgsl::{Emit, load, packed};

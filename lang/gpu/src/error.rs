@@ -11,7 +11,7 @@ pub enum Error {
     /// The device does not support the code or its sizes (no f64, a primitive of the CPU, ...): the CPU can run it.
     Unsupported(String),
     /// A check in a kernel failed: the CPU repeats the call and reports the error in the user's terms.
-    Fault(Fault),
+    Fault(FailedCheck),
     /// Device memory is exhausted.
     Memory(String),
     /// The device was lost; another one may be opened.
@@ -24,7 +24,7 @@ pub enum Error {
 
 /// A check that failed in a kernel.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Fault {
+pub struct FailedCheck {
     /// The kind of check.
     pub what: Check,
     /// The source of the statement.

@@ -18,17 +18,17 @@ use crate::nest::THREADS;
 use crate::queue::Gpu;
 use crate::tile_staging;
 use crate::wgsl::scalar::zero;
-use crate::wgsl::{Emit, Env, FinishedKernel, MOST, ORIGIN, packed, stored, wgsl};
+use crate::wgsl::{Emit, FinishedKernel, MOST, ORIGIN, OuterValues, packed, stored, wgsl};
 use adl_ir::{Function, Program};
 
 /// WGSL expressions of the components of a tuple.
-pub(crate) type Numbers = Vec<String>;
+pub(crate) type TupleExprs = Vec<String>;
 
 /// Emits the element of a row, given the indices of row and element.
-pub(crate) type Source<'a> = &'a dyn Fn(&mut Emit<'_>, &str, &str) -> Res<Numbers>;
+pub(crate) type ElementEmitter<'a> = &'a dyn Fn(&mut Emit<'_>, &str, &str) -> Res<TupleExprs>;
 
 /// Emits an operator on two tuples.
-pub(crate) type Combine<'a> = &'a dyn Fn(&mut Emit<'_>, &[String], &[String]) -> Res<Numbers>;
+pub(crate) type Combine<'a> = &'a dyn Fn(&mut Emit<'_>, &[String], &[String]) -> Res<TupleExprs>;
 
 /// An operator, as it is emitted into kernels.
 pub(crate) struct TupleOperator<'a> {
@@ -37,7 +37,7 @@ pub(crate) struct TupleOperator<'a> {
     /// Emits the operation.
     pub combine: Combine<'a>,
     /// Emits the neutral element.
-    pub neutral: &'a dyn Fn(&mut Emit<'_>) -> Res<Numbers>,
+    pub neutral: &'a dyn Fn(&mut Emit<'_>) -> Res<TupleExprs>,
     /// Binds the variables from outside.
     pub prepare: &'a dyn Fn(&mut Emit<'_>) -> Res<()>,
 }
@@ -59,14 +59,14 @@ impl TupleOperator<'_> {
             .collect()
     }
 
-    pub fn declare(&self, e: &mut Emit<'_>, kind: &str) -> Numbers {
-        let names: Numbers = self.kinds.iter().map(|_| e.name(kind)).collect();
+    pub fn declare(&self, e: &mut Emit<'_>, kind: &str) -> TupleExprs {
+        let names: TupleExprs = self.kinds.iter().map(|_| e.name(kind)).collect();
         names.iter().zip(&self.kinds).for_each(|(n, s)| e.line(&format!("var {n}: {} = {};", wgsl(*s), zero(*s))));
         names
     }
 
     /// The tuple at an index of work-group memory.
-    pub fn shared_at(&self, at: &str) -> Numbers {
+    pub fn shared_at(&self, at: &str) -> TupleExprs {
         held(&self.kinds, &self.shared_places(at))
     }
 
@@ -75,14 +75,14 @@ impl TupleOperator<'_> {
         put(e, &self.kinds, &self.shared_places(at), values);
     }
 
-    fn shared_places(&self, at: &str) -> Numbers {
+    fn shared_places(&self, at: &str) -> TupleExprs {
         (0..self.kinds.len()).map(|i| format!("s{i}[{at}]")).collect()
     }
 }
 
 /// The values in places of work-group memory. A Bool is a word there: drivers may pack adjacent Bools, and a write then
 /// undoes those of other threads (seen with NVIDIA's 580.159 on an H100).
-pub(crate) fn held(kinds: &[Scalar], places: &[String]) -> Numbers {
+pub(crate) fn held(kinds: &[Scalar], places: &[String]) -> TupleExprs {
     let value = |(s, p): (&Scalar, &String)| if *s == Scalar::Bool { format!("({p} != 0u)") } else { p.clone() };
     kinds.iter().zip(places).map(value).collect()
 }
@@ -97,7 +97,7 @@ pub(crate) fn assign(e: &mut Emit<'_>, to: &[String], values: &[String]) {
 }
 
 /// Copies values to new variables, so that their sources may be overwritten.
-pub(crate) fn copies(e: &mut Emit<'_>, values: &[String]) -> Numbers {
+pub(crate) fn copies(e: &mut Emit<'_>, values: &[String]) -> TupleExprs {
     values.iter().map(|v| e.define("c", v)).collect()
 }
 
@@ -186,7 +186,7 @@ pub(crate) fn gather(
     op: &TupleOperator<'_>,
     to: &[String],
     (row, first, end): (&str, &str, &str),
-    from: Source<'_>,
+    from: ElementEmitter<'_>,
 ) -> Res<()> {
     let index = emit.name("j");
     emit.line(&format!("var {index} = {first};"));
@@ -234,7 +234,7 @@ fn totals(
     emit: &mut Emit<'_>,
     op: &TupleOperator<'_>,
     tiles: &Tiles,
-    from: Source<'_>,
+    from: ElementEmitter<'_>,
     (outs, ends): (&[Array], Ends),
 ) -> Res<()> {
     let tile = begin(emit, tiles, op, TileOrder::Number)?;
@@ -261,7 +261,7 @@ fn totals(
 }
 
 /// The result of a row after the neutral element; the neutral element alone if the row is empty.
-fn with_neutral(e: &mut Emit<'_>, op: &TupleOperator<'_>, all: &[String], active: &str) -> Res<Numbers> {
+fn with_neutral(e: &mut Emit<'_>, op: &TupleOperator<'_>, all: &[String], active: &str) -> Res<TupleExprs> {
     let neutral = (op.neutral)(e)?;
     let y = op.declare(e, "y");
     assign(e, &y, &neutral);
@@ -282,7 +282,7 @@ pub(crate) fn store(e: &mut Emit<'_>, op: &TupleOperator<'_>, outs: &[Array], at
 }
 
 /// Loads a tuple.
-pub(crate) fn taken(e: &mut Emit<'_>, op: &TupleOperator<'_>, arrays: &[Array], at: &str) -> Res<Numbers> {
+pub(crate) fn taken(e: &mut Emit<'_>, op: &TupleOperator<'_>, arrays: &[Array], at: &str) -> Res<TupleExprs> {
     let read = |(a, at): (&Array, String), e: &mut Emit<'_>| {
         e.element(a, false, &at).map(|t| if a.scalar == Scalar::Bool { format!("({t} != 0u)") } else { t })
     };
@@ -308,7 +308,7 @@ pub(crate) fn rows_of<'a>(
     op: &'a TupleOperator<'a>,
     arrays: &'a [Array],
     length: usize,
-) -> impl Fn(&mut Emit<'_>, &str, &str) -> Res<Numbers> + 'a {
+) -> impl Fn(&mut Emit<'_>, &str, &str) -> Res<TupleExprs> + 'a {
     move |e, row, j| {
         let n = e.word(length as u32);
         let k = e.define("k", &format!("{row} * {n} + {j}"));
@@ -317,7 +317,7 @@ pub(crate) fn rows_of<'a>(
 }
 
 /// A source that reads arrays of rows of this length.
-pub(crate) fn reading(arrays: &[Array], length: usize) -> impl Fn(&mut Emit<'_>, &str, &str) -> Res<Numbers> + '_ {
+pub(crate) fn reading(arrays: &[Array], length: usize) -> impl Fn(&mut Emit<'_>, &str, &str) -> Res<TupleExprs> + '_ {
     move |e, row, j| {
         let n = e.word(length as u32);
         let k = e.define("k", &format!("{row} * {n} + {j}"));
@@ -334,7 +334,7 @@ pub(crate) struct KernelContext<'a> {
     pub gpu: &'a Gpu,
     pub program: &'a Program,
     pub function: &'a Function,
-    pub env: Env<'a>,
+    pub env: OuterValues<'a>,
 }
 
 impl KernelContext<'_> {
@@ -356,7 +356,13 @@ impl KernelContext<'_> {
     }
 
     /// Reduces rows. Returns one array per component, with one element per row.
-    pub fn reduce(&self, op: &TupleOperator<'_>, rows: usize, length: usize, from: Source<'_>) -> Res<Vec<Array>> {
+    pub fn reduce(
+        &self,
+        op: &TupleOperator<'_>,
+        rows: usize,
+        length: usize,
+        from: ElementEmitter<'_>,
+    ) -> Res<Vec<Array>> {
         if rows == 0 {
             return self.empty(op, &[0]);
         }
@@ -375,7 +381,7 @@ impl KernelContext<'_> {
     }
 
     /// Reduces short rows, with one thread for each.
-    fn short(&self, op: &TupleOperator<'_>, rows: usize, length: usize, from: Source<'_>) -> Res<Vec<Array>> {
+    fn short(&self, op: &TupleOperator<'_>, rows: usize, length: usize, from: ElementEmitter<'_>) -> Res<Vec<Array>> {
         let outs = self.empty(op, &[rows])?;
         let mut emit = self.emit();
         emit.whole = true;
@@ -404,7 +410,7 @@ impl KernelContext<'_> {
     }
 
     /// Reduces each tile of rows to one tuple, for scans.
-    pub fn totals(&self, op: &TupleOperator<'_>, t: &Tiles, from: Source<'_>) -> Res<Vec<Array>> {
+    pub fn totals(&self, op: &TupleOperator<'_>, t: &Tiles, from: ElementEmitter<'_>) -> Res<Vec<Array>> {
         let sums = self.inner(op, &[t.rows, t.count()])?;
         let mut e = self.emit();
         totals(&mut e, op, t, from, (&sums, Ends::Right))?;

@@ -11,7 +11,7 @@
 
 use crate::array::{Array, Scalar};
 use crate::error::{Check, Res};
-use crate::fold::{KernelContext, Numbers, TupleOperator, copies, held, put};
+use crate::fold::{KernelContext, TupleExprs, TupleOperator, copies, held, put};
 use crate::index::HistogramInput;
 use crate::limits::histogram::{BINS, RUN, SHARED};
 use crate::nest::{THREADS, each};
@@ -61,7 +61,8 @@ pub(crate) fn of_runs(
     let run = emit.define("run", &format!("group * {}u + {part}", layout.beside()));
     let first = emit.define("k", &format!("min({run} * {length}, {count})"));
     let end = emit.define("k", &format!("select({first}, min({first} + {length}, {count}), {run} < {runs})"));
-    let bin = |at: &str| (0..op.kinds.len()).map(|i| format!("bins{i}[{part} * {bins} + {at}]")).collect::<Numbers>();
+    let bin =
+        |at: &str| (0..op.kinds.len()).map(|i| format!("bins{i}[{part} * {bins} + {at}]")).collect::<TupleExprs>();
     let bucket = emit.name("b");
     let mine = format!("for (var {bucket} = {owner}; {bucket} < {bins}; {bucket} = {bucket} + {}u)", layout.owners);
     let neutral = (op.neutral)(&mut emit)?;
@@ -130,9 +131,10 @@ fn alone(
     let bin = (of.key)(&mut emit, &position)?;
     emit.open(&format!("if {bin} < {bins}"));
     let at = emit.define("k", &format!("{bin} * {runs} + {run}"));
-    let old: Numbers = slots.iter().zip(&op.kinds).map(|(slot, s)| emit.define("c", &load(*slot, *s, &at))).collect();
+    let old: TupleExprs =
+        slots.iter().zip(&op.kinds).map(|(slot, s)| emit.define("c", &load(*slot, *s, &at))).collect();
     let new = [vec!["true".to_owned()], (of.values)(&mut emit, &position)?].concat();
-    let new: Numbers = new.iter().map(|v| emit.define("c", v)).collect();
+    let new: TupleExprs = new.iter().map(|v| emit.define("c", v)).collect();
     let made = (op.combine)(&mut emit, &old, &new)?;
     write(&mut emit, &at, &made);
     emit.close();
@@ -171,7 +173,7 @@ fn take(
     let bin = (of.key)(emit, &j)?;
     emit.open(&format!("if {bin} < {bins}"));
     let new = (of.values)(emit, &j)?;
-    let to: Numbers = (1..op.kinds.len()).map(|i| format!("new{i}[l]")).collect();
+    let to: TupleExprs = (1..op.kinds.len()).map(|i| format!("new{i}[l]")).collect();
     put(emit, &op.kinds[1..], &to, &new);
     emit.line(&format!("keys[l] = {bin};"));
     emit.close();
@@ -182,10 +184,10 @@ fn take(
 /// Applies the operator to a bin and the element that a thread has loaded.
 fn combine(e: &mut Emit<'_>, op: &TupleOperator<'_>, to: &[String], thread: &str) -> Res<()> {
     let old = copies(e, &held(&op.kinds, to));
-    let new: Numbers = (1..op.kinds.len()).map(|i| format!("new{i}[{thread}]")).collect();
+    let new: TupleExprs = (1..op.kinds.len()).map(|i| format!("new{i}[{thread}]")).collect();
     let new = copies(e, &held(&op.kinds[1..], &new));
     let made = (op.combine)(e, &old, &[vec!["true".to_owned()], new].concat())?;
-    let made: Numbers = made.iter().map(|v| e.define("c", v)).collect();
+    let made: TupleExprs = made.iter().map(|v| e.define("c", v)).collect();
     put(e, &op.kinds, to, &made);
     Ok(())
 }

@@ -11,13 +11,13 @@ use crate::atomic_bool;
 use crate::atomic_min_max;
 use crate::data_movement;
 use crate::error::{Res, unsupported};
-use crate::fold::{self, KernelContext, Numbers, TupleOperator};
+use crate::fold::{self, KernelContext, TupleExprs, TupleOperator};
 use crate::histogram::{self, Runs};
 use crate::nest::{THREADS, each};
 use crate::queue::Gpu;
 use crate::soac;
 use crate::sort::{self, Sorted};
-use crate::wgsl::{Emit, Env, load, packed};
+use crate::wgsl::{Emit, OuterValues, load, packed};
 use adl_ir::{Block, Function, Op, Program, Stmt, Var};
 use adl_prim::Bin;
 
@@ -64,7 +64,7 @@ pub(crate) struct HistogramInput<'a> {
     /// Whether the destination is not shared, so that it may be overwritten.
     pub own: bool,
     pub key: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<String>,
-    pub values: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<Numbers>,
+    pub values: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<TupleExprs>,
     /// Whether the values are Ints and the operator is addition.
     pub int_sums: bool,
     /// Whether the operator is the minimum (true) or maximum (false).
@@ -93,7 +93,7 @@ pub fn reduce_by_index(
     program: &Program,
     func: &Function,
     by_index: &ByIndex<'_>,
-    env: Env<'_>,
+    env: OuterValues<'_>,
 ) -> Res<Vec<Array>> {
     let kinds: Vec<Scalar> = by_index.dest.iter().map(|a| a.scalar).collect();
     let alike = by_index.values.len() == kinds.len()
@@ -239,7 +239,7 @@ fn histogram(
             (None, Some(rule)) => dest.iter().map(|d| atomic_bool::of_bins(context, op, of, rule, d)).collect(),
             (Some(least), _) => {
                 let [there, found] = atomic_min_max::of_bins(context, of, op.kinds[0], least)?;
-                joined(context, op, (dest, of.own), &[found], Places::InOrder(&there))
+                joined(context, op, (dest, of.own), &[found], BinPlaces::InOrder(&there))
             }
             (None, None) => many(context, op, of, dest),
         },
@@ -251,7 +251,7 @@ fn histogram(
 fn marked<'a>(
     op: &'a TupleOperator<'_>,
     both: &'a dyn Fn(&str, &str) -> String,
-) -> impl Fn(&mut Emit<'_>, &[String], &[String]) -> Res<Numbers> + 'a {
+) -> impl Fn(&mut Emit<'_>, &[String], &[String]) -> Res<TupleExprs> + 'a {
     move |emit, left, right| {
         let made = op.declare(emit, "m");
         emit.open(&format!("if {}", both(&left[0], &right[0])));
@@ -287,7 +287,7 @@ fn few(
     };
     let own = histogram::of_runs(context, &full, of, runs)?;
     let sums = context.reduce(&full, of.bins, runs.count, &fold::reading(&own, runs.count))?;
-    joined(context, op, (dest, of.own), &sums[1..], Places::InOrder(&sums[0]))
+    joined(context, op, (dest, of.own), &sums[1..], BinPlaces::InOrder(&sums[0]))
 }
 
 /// Sorts rows by key, then runs a segmented scan on their columns; the last element of each key is the result of its
@@ -321,11 +321,11 @@ fn many(
         };
         let at = e.define("k", &at);
         let values = (of.values)(e, &at)?;
-        let values: Numbers = values.iter().map(|v| e.define("c", v)).collect();
+        let values: TupleExprs = values.iter().map(|v| e.define("c", v)).collect();
         Ok([vec![begins], values].concat())
     };
     let scanned = context.scan_for(&anew, (width, length), false, &from, &|k| k > 0)?;
-    joined(context, op, (dest, of.own), &scanned[1..], Places::Sorted(&sorted))
+    joined(context, op, (dest, of.own), &scanned[1..], BinPlaces::Sorted(&sorted))
 }
 
 /// The bin of each row, as words: the index among rows of bins.
@@ -348,7 +348,7 @@ fn bins_of(context: &KernelContext<'_>, of: &HistogramInput<'_>) -> Res<Array> {
 }
 
 /// Which bins have a result: one per bin, with a Bool; or the last element of each key in sorted order.
-enum Places<'a> {
+enum BinPlaces<'a> {
     InOrder(&'a Array),
     Sorted(&'a Array),
 }
@@ -359,11 +359,11 @@ fn joined(
     op: &TupleOperator<'_>,
     (dest, own): (&[Array], bool),
     found: &[Array],
-    places: Places<'_>,
+    places: BinPlaces<'_>,
 ) -> Res<Vec<Array>> {
     let copy = |a: &Array| Ok(Array { buffer: context.gpu.copy(&a.buffer, a.bytes())?, ..a.clone() });
     let outs = dest.iter().map(|a| if own { Ok(a.clone()) } else { copy(a) }).collect::<Res<Vec<_>>>()?;
-    let (Places::InOrder(keys) | Places::Sorted(keys)) = places;
+    let (BinPlaces::InOrder(keys) | BinPlaces::Sorted(keys)) = places;
     let count = found.first().map_or(0, Array::len);
     let mut emit = context.emit();
     let (all, bins) = (emit.word(count as u32), emit.word(dest.first().map_or(0, Array::len) as u32));
@@ -372,8 +372,8 @@ fn joined(
     emit.open(&format!("if {index} < {all} && group < params[0]"));
     let s = emit.slot(keys, false)?;
     let (bin, last) = match places {
-        Places::InOrder(_) => (index.clone(), format!("a{s}[{index}] != 0u")),
-        Places::Sorted(_) => {
+        BinPlaces::InOrder(_) => (index.clone(), format!("a{s}[{index}] != 0u")),
+        BinPlaces::Sorted(_) => {
             let (rows, width) = (emit.word(keys.len() as u32), emit.word((count / keys.len().max(1)) as u32));
             let j = emit.define("j", &format!("{index} % {rows}"));
             let bin = emit.define("bin", &format!("a{s}[{j}] * {width} + {index} / {rows}"));
@@ -382,7 +382,10 @@ fn joined(
     };
     emit.open(&format!("if {bin} < {bins} && {last}"));
     let read = |e: &mut Emit<'_>, arrays: &[Array], own: bool, at: &str| {
-        arrays.iter().map(|a| e.slot(a, own).map(|s| e.define("c", &load(s, a.scalar, at)))).collect::<Res<Numbers>>()
+        arrays
+            .iter()
+            .map(|a| e.slot(a, own).map(|s| e.define("c", &load(s, a.scalar, at))))
+            .collect::<Res<TupleExprs>>()
     };
     let (old, new) = (read(&mut emit, dest, own, &bin)?, read(&mut emit, found, false, &index)?);
     let made = (op.combine)(&mut emit, &old, &new)?;

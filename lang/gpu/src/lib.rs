@@ -1,7 +1,7 @@
 //! Array operations as GPU kernels, through wgpu.
 //!
 //! Reading order:
-//! - [`adapter`]: enumerates and opens adapters. [`memory`]: a counted buffer pool. [`queue`]: [`Gpu`], an open device:
+//! - [`adapter`]: enumerates and opens adapters. [`buffer_pool`]: a counted buffer pool. [`queue`]: [`Gpu`], an open device:
 //!   launches are collected until a result is read, then submitted together; pipelines are cached by their WGSL text.
 //!   `shader`: from WGSL to the driver, with exact arithmetic. `cache`: compiled pipelines as bytes, which the caller
 //!   may store.
@@ -74,6 +74,7 @@ pub mod array;
 mod atomic_bool;
 mod atomic_min_max;
 mod batched_ops;
+pub mod buffer_pool;
 mod cache;
 mod column_reduction;
 pub mod compaction;
@@ -88,7 +89,6 @@ pub mod index;
 mod limits;
 mod lookback;
 mod math;
-pub mod memory;
 pub mod nest;
 pub mod pointwise;
 pub mod primitive_table;
@@ -106,9 +106,9 @@ mod wgsl;
 
 pub use adapter::{Caps, names, quiet};
 pub use array::{Array, Data, Operand, Scalar};
-pub use error::{Check, Error, Fault, Res};
-pub use memory::{Buffer, Memory};
-pub use queue::{Bound, Gpu, Kernel, Work};
+pub use buffer_pool::{Buffer, MemoryStats};
+pub use error::{Check, Error, FailedCheck, Res};
+pub use queue::{BoundArray, Gpu, Kernel, Work};
 
 /// What the tests of the crate use beside its interface.
 #[doc(hidden)]

@@ -16,7 +16,7 @@
 
 use crate::array::{Array, Scalar};
 use crate::error::Res;
-use crate::fold::{Ends, Numbers, TileOrder, TileVars, Tiles, TupleOperator, assign, copies, tree};
+use crate::fold::{Ends, TileOrder, TileVars, Tiles, TupleExprs, TupleOperator, assign, copies, tree};
 use crate::nest::each;
 use crate::queue::Gpu;
 use crate::scan::grow;
@@ -104,7 +104,7 @@ pub(crate) fn left(
     (state, again): (&Array, bool),
     tile_vars: &TileVars,
     acc: &[String],
-) -> Res<Numbers> {
+) -> Res<TupleExprs> {
     // The repeated computation never waits: all values have been published.
     let talk =
         Talk { slot: emit.atomic(state)?, threads: grid.threads, patience: if again { 1 } else { emit.caps.patience } };
@@ -137,7 +137,7 @@ pub(crate) fn left(
 }
 
 /// Computes the address at which a block's prefix is published.
-type Places<'a> = &'a dyn Fn(&str) -> String;
+type PrefixAddress<'a> = &'a dyn Fn(&str) -> String;
 
 /// Emits the first thread's work: waits for the block's prefix, and publishes that of the next block. `at` computes
 /// their addresses.
@@ -146,7 +146,7 @@ fn first(
     op: &TupleOperator<'_>,
     talk: &Talk,
     (b, behind, block): (&TileVars, &str, &str),
-    (at, all): (Places<'_>, &[String]),
+    (at, all): (PrefixAddress<'_>, &[String]),
     acc: &[String],
 ) -> Res<()> {
     let tells =
@@ -204,8 +204,8 @@ fn tell(emit: &mut Emit<'_>, op: &TupleOperator<'_>, state: usize, at: &str, val
 }
 
 /// Waits for a tuple.
-fn told(emit: &mut Emit<'_>, op: &TupleOperator<'_>, k: &Talk, at: &str) -> Numbers {
-    let words: Numbers = (0..width(op)).map(|_| emit.name("w")).collect();
+fn told(emit: &mut Emit<'_>, op: &TupleOperator<'_>, k: &Talk, at: &str) -> TupleExprs {
+    let words: TupleExprs = (0..width(op)).map(|_| emit.name("w")).collect();
     words.iter().for_each(|w| emit.line(&format!("var {w} = 0u;")));
     let (at, state, patience, iteration) = (emit.define("k", at), k.slot, emit.word(k.patience), emit.name("turn"));
     let there = format!("(({}) >> 31u) == 1u", words.join(" & "));

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::OnceLock;
 
 /// A function, a structure or a constant of the library.
-struct Item {
+struct LibraryItem {
     text: &'static str,
     /// The library items that it uses.
     uses: Vec<&'static str>,
@@ -12,8 +12,8 @@ struct Item {
     place: usize,
 }
 
-fn library() -> &'static HashMap<&'static str, Item> {
-    static MADE: OnceLock<HashMap<&'static str, Item>> = OnceLock::new();
+fn library() -> &'static HashMap<&'static str, LibraryItem> {
+    static MADE: OnceLock<HashMap<&'static str, LibraryItem>> = OnceLock::new();
     MADE.get_or_init(|| {
         let mut items = HashMap::new();
         for text in [
@@ -27,7 +27,7 @@ fn library() -> &'static HashMap<&'static str, Item> {
         let names: BTreeSet<&'static str> = items.keys().copied().collect();
         let item = |(place, (name, text)): (usize, (&'static str, &'static str))| {
             let uses = words(text).filter(|w| *w != name && names.contains(w)).collect();
-            (name, Item { text, uses, place })
+            (name, LibraryItem { text, uses, place })
         };
         let mut sorted: Vec<_> = items.into_iter().collect();
         sorted.sort_unstable();
@@ -67,7 +67,7 @@ pub(crate) fn used_by(text: &str) -> String {
             todo.extend(all[name].uses.iter().copied());
         }
     }
-    let mut items: Vec<&Item> = found.iter().map(|n| &all[n]).collect();
+    let mut items: Vec<&LibraryItem> = found.iter().map(|n| &all[n]).collect();
     items.sort_by_key(|i| i.place);
     items.iter().map(|i| i.text.trim_end()).collect::<Vec<_>>().join("\n")
 }

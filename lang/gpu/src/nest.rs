@@ -10,7 +10,7 @@ use crate::array::{Array, Operand, Scalar, cut};
 use crate::error::{Check, Res, unsupported};
 use crate::queue::Gpu;
 use crate::wgsl::deferred_arrays::ElementSource;
-use crate::wgsl::{Emit, Env, FinishedKernel, StridedView, VarValue, load, packed};
+use crate::wgsl::{Emit, FinishedKernel, OuterValues, StridedView, VarValue, load, packed};
 use adl_ir::{Block, Function, Lit, Loop, Op, Out, Program, Stmt, Trip, Var};
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub(crate) struct Nest<'a> {
 }
 
 /// The trip count of a loop, if the host knows it.
-fn extent(l: &Loop, env: Env<'_>) -> Option<usize> {
+fn extent(l: &Loop, env: OuterValues<'_>) -> Option<usize> {
     let Trip::Count(n) = &l.trip else { return None };
     match env(*n)? {
         Operand::Number(Lit::I64(n)) => usize::try_from(n.max(0)).ok(),
@@ -49,7 +49,7 @@ fn inner(b: &Block) -> Option<(&Loop, &[Stmt])> {
 
 impl<'a> Nest<'a> {
     /// The nest that becomes one kernel.
-    pub fn of(l: &'a Loop, env: Env<'_>) -> Res<Nest<'a>> {
+    pub fn of(l: &'a Loop, env: OuterValues<'_>) -> Res<Nest<'a>> {
         // Boxes whose shape is known to be the same in all threads are rows.
         let all = |l: &Loop, o| l.outs.iter().all(|x| if *x == Out::Boxed { o == Out::Collect } else { *x == o });
         let Some(n) = extent(l, env) else { return unsupported("a loop whose trip count the host does not know") };
@@ -131,7 +131,7 @@ pub(crate) fn indices(e: &mut Emit<'_>, at: &str, dims: &[String]) -> Vec<String
 }
 
 /// Runs a loop as kernels. Returns one array per output.
-pub fn run(gpu: &Gpu, program: &Program, func: &Function, l: &Loop, env: Env<'_>) -> Res<Vec<Array>> {
+pub fn run(gpu: &Gpu, program: &Program, func: &Function, l: &Loop, env: OuterValues<'_>) -> Res<Vec<Array>> {
     let nest = Nest::of(l, env)?;
     let rows = l.body.results.iter().any(|v| func.ty(*v).rank() > 0);
     if l.outs.contains(&Out::Sum) && (!nest.sums || rows) {
@@ -157,7 +157,7 @@ pub(crate) fn kinds(f: &Function, b: &Block) -> Res<Vec<Scalar>> {
     b.results.iter().map(of).collect()
 }
 
-fn map(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>) -> Res<Vec<Array>> {
+fn map(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: OuterValues<'_>) -> Res<Vec<Array>> {
     let results = nest.levels.last().map_or(0, |(l, _)| l.body.results.len());
     some(gpu, p, f, nest, env, 0..results)
 }
@@ -169,7 +169,7 @@ fn some(
     program: &Program,
     func: &Function,
     nest: &Nest<'_>,
-    env: Env<'_>,
+    env: OuterValues<'_>,
     which: Range<usize>,
 ) -> Res<Vec<Array>> {
     let Some((last, _)) = nest.levels.last() else { return Ok(Vec::new()) };
@@ -242,7 +242,7 @@ pub(crate) fn put(
 
 /// The number of elements per launch if an array exceeds the maximum binding and its elements are those of the loop.
 /// (If it is read at arbitrary indices, launches see all of it, by several bindings.)
-pub(crate) fn parts(gpu: &Gpu, nest: &Nest<'_>, outs: &[Array], env: Env<'_>) -> Res<Option<usize>> {
+pub(crate) fn parts(gpu: &Gpu, nest: &Nest<'_>, outs: &[Array], env: OuterValues<'_>) -> Res<Option<usize>> {
     let large = |a: &Array| a.bytes() > gpu.caps.binding;
     let xs: Vec<Array> = nest
         .levels

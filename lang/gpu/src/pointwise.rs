@@ -5,7 +5,7 @@ use crate::error::{Res, unsupported};
 use crate::nest::{THREADS, launch};
 use crate::queue::Gpu;
 pub use crate::wgsl::scalar::is_pointwise;
-use crate::wgsl::{Emit, Env, VarValue, packed};
+use crate::wgsl::{Emit, OuterValues, VarValue, packed};
 use adl_ir::{Function, Program, Stmt, Var};
 
 /// The variables that statements read but do not define, without repetition.
@@ -23,7 +23,7 @@ fn read(stmts: &[Stmt]) -> Vec<Var> {
 }
 
 /// The arrays that statements read, which must have one shape.
-fn operands(stmts: &[Stmt], env: Env<'_>) -> Res<Vec<(Var, Array)>> {
+fn operands(stmts: &[Stmt], env: OuterValues<'_>) -> Res<Vec<(Var, Array)>> {
     let mut arrays: Vec<(Var, Array)> = Vec::new();
     for v in read(stmts) {
         match env(v) {
@@ -46,7 +46,7 @@ pub fn run(
     func: &Function,
     stmts: &[Stmt],
     results: &[Var],
-    env: Env<'_>,
+    env: OuterValues<'_>,
 ) -> Res<Vec<Array>> {
     if !stmts.iter().all(|s| is_pointwise(&s.op)) {
         return unsupported("an operation that is not done element by element");
@@ -105,7 +105,7 @@ pub(crate) fn in_iterations(
     func: &Function,
     stmts: &[Stmt],
     results: &[Var],
-    env: Env<'_>,
+    env: OuterValues<'_>,
     trip: &InIterations<'_>,
 ) -> Res<Vec<Array>> {
     let InIterations { n, inner, .. } = *trip;
@@ -139,7 +139,7 @@ pub(crate) fn in_iterations(
 fn bind(
     emit: &mut Emit<'_>,
     stmts: &[Stmt],
-    env: Env<'_>,
+    env: OuterValues<'_>,
     trip: &InIterations<'_>,
     (index, one): (&str, &str),
 ) -> Res<()> {

@@ -31,7 +31,7 @@ pub fn device(gpu: Rc<Gpu>) -> Rc<dyn Device> {
 
 struct InterpreterDevice(Rc<Gpu>);
 
-struct Function {
+struct DeviceFunction {
     gpu: Rc<Gpu>,
     program: Rc<Program>,
     f: FnId,
@@ -72,7 +72,7 @@ impl Device for InterpreterDevice {
     fn prepare(&self, program: Program, f: FnId) -> Result<Rc<dyn Prepared>, String> {
         exec::fits(&program, f)?;
         let ready = exec::Prepared::new(&program, f);
-        Ok(Rc::new(Function { gpu: self.0.clone(), program: Rc::new(program), f, ready }))
+        Ok(Rc::new(DeviceFunction { gpu: self.0.clone(), program: Rc::new(program), f, ready }))
     }
 
     fn wait(&self) -> Result<(), Refusal> {
@@ -97,7 +97,7 @@ impl Device for InterpreterDevice {
     }
 }
 
-impl Prepared for Function {
+impl Prepared for DeviceFunction {
     fn run(&self, args: &[Value], patience: KernelLimits) -> Result<Vec<Value>, Refusal> {
         let f = self.program.func(self.f);
         let params: Vec<&Ty> = f.body.params.iter().chain(&f.body.lin_params).map(|v| f.ty(*v)).collect();

@@ -4,10 +4,10 @@
 //! its arrays.
 
 use crate::adapter::{self, Caps, OpenDevice};
+use crate::buffer_pool::{self, Buffer, GroupKey, MemoryStats, Pool};
 use crate::cache;
-use crate::error::{Error, Fault, Res};
+use crate::error::{Error, FailedCheck, Res};
 use crate::limits::queue::{ASK, BATCH, PARAMS};
-use crate::memory::{self, Buffer, GroupKey, Memory, Pool};
 use crate::recording::Recording;
 use crate::shader;
 use std::cell::{Cell, RefCell};
@@ -22,12 +22,12 @@ pub struct Kernel {
     /// For each array, whether the kernel writes it.
     pub writes: Vec<bool>,
     /// Its checks, by number.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<FailedCheck>,
 }
 
 /// An array argument of a kernel, or a part of one.
 #[derive(Clone, Debug)]
-pub struct Bound {
+pub struct BoundArray {
     /// The memory.
     pub buffer: Buffer,
     /// The offset of the part in bytes: a multiple of [`Caps::align`].
@@ -36,10 +36,10 @@ pub struct Bound {
     pub size: u64,
 }
 
-impl Bound {
+impl BoundArray {
     /// The first `size` bytes of a buffer.
-    pub fn first(buffer: &Buffer, size: u64) -> Bound {
-        Bound { buffer: buffer.clone(), offset: 0, size }
+    pub fn first(buffer: &Buffer, size: u64) -> BoundArray {
+        BoundArray { buffer: buffer.clone(), offset: 0, size }
     }
 }
 
@@ -57,7 +57,7 @@ struct CommandBatch {
     number: u64,
     kernels: u32,
     /// Checks of the kernels launched since faults were last read.
-    faults: Vec<Fault>,
+    faults: Vec<FailedCheck>,
 }
 
 /// Counters of the work done.
@@ -83,7 +83,7 @@ pub struct Gpu {
     queue: wgpu::Queue,
     /// Its capabilities.
     pub caps: Caps,
-    state: std::sync::Arc<std::sync::Mutex<adapter::State>>,
+    state: std::sync::Arc<std::sync::Mutex<adapter::DriverReports>>,
     pool: Rc<RefCell<Pool>>,
     batch: RefCell<CommandBatch>,
     pipelines: RefCell<HashMap<String, Rc<Pipeline>>>,
@@ -197,7 +197,7 @@ impl Gpu {
     }
 
     /// Memory statistics.
-    pub fn memory(&self) -> Memory {
+    pub fn memory(&self) -> MemoryStats {
         self.pool.borrow().stats
     }
 
@@ -240,7 +240,7 @@ impl Gpu {
             });
             self.fine().map(|()| b)
         };
-        let b = memory::take(&self.pool, bytes, self.caps.buffer, make)?;
+        let b = buffer_pool::take(&self.pool, bytes, self.caps.buffer, make)?;
         self.tell(|r| r.alloc(&b, bytes));
         Ok(b)
     }
@@ -384,7 +384,7 @@ impl Gpu {
 
     /// Launches a kernel in `groups` work-groups. Its first two parameters are the number of work-groups and the number
     /// of its first check; `params` follow.
-    pub fn launch(&self, k: &Kernel, arrays: &[Bound], params: &[u32], groups: u32) -> Res<()> {
+    pub fn launch(&self, k: &Kernel, arrays: &[BoundArray], params: &[u32], groups: u32) -> Res<()> {
         if groups == 0 {
             return Ok(());
         }
@@ -398,8 +398,8 @@ impl Gpu {
     pub(crate) fn start(
         &self,
         pipeline: &Pipeline,
-        faults: &[Fault],
-        arrays: &[Bound],
+        faults: &[FailedCheck],
+        arrays: &[BoundArray],
         params: &[u32],
         groups: u32,
     ) -> Res<()> {
@@ -454,7 +454,7 @@ impl Gpu {
     }
 
     /// The bind group of a kernel; recent ones are cached.
-    fn group(&self, pipeline: &Pipeline, arrays: &[Bound], slot: u64) -> wgpu::BindGroup {
+    fn group(&self, pipeline: &Pipeline, arrays: &[BoundArray], slot: u64) -> wgpu::BindGroup {
         let key = GroupKey {
             pipeline: std::ptr::from_ref(pipeline).addr(),
             slot,

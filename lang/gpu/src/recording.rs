@@ -6,10 +6,10 @@
 //! share memory.
 
 use crate::array::Array;
-use crate::error::{Fault, Res, unsupported};
+use crate::buffer_pool::Buffer;
+use crate::error::{FailedCheck, Res, unsupported};
 use crate::limits::recording::{BYTES, SENT, STEPS};
-use crate::memory::Buffer;
-use crate::queue::{Bound, Gpu, Kernel, Pipeline};
+use crate::queue::{BoundArray, Gpu, Kernel, Pipeline};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -21,10 +21,10 @@ pub(crate) enum BufferRef {
     Kept(usize),
 }
 
-enum Command {
+enum DeviceCommand {
     Launch {
         pipeline: Rc<Pipeline>,
-        faults: Rc<[Fault]>,
+        faults: Rc<[FailedCheck]>,
         arrays: Vec<(BufferRef, u64, u64)>,
         words: Vec<u32>,
         groups: u32,
@@ -42,7 +42,7 @@ pub(crate) struct Recording {
     places: HashMap<usize, BufferRef>,
     made: Vec<(Buffer, u64)>,
     kept: Vec<Buffer>,
-    steps: Vec<Command>,
+    steps: Vec<DeviceCommand>,
     bytes: u64,
     sent: u64,
 }
@@ -52,7 +52,7 @@ pub(crate) struct CommandList {
     /// The sizes in bytes of the allocations.
     made: Vec<u64>,
     kept: Vec<Buffer>,
-    steps: Vec<Command>,
+    steps: Vec<DeviceCommand>,
     /// The allocations that are dead after each command.
     dies: Vec<Vec<usize>>,
 }
@@ -105,7 +105,7 @@ impl Recording {
         &mut self,
         pipeline: &Rc<Pipeline>,
         kernel: &Kernel,
-        arrays: &[Bound],
+        arrays: &[BoundArray],
         words: &[u32],
         groups: u32,
     ) -> bool {
@@ -115,7 +115,7 @@ impl Recording {
             .map(|(a, w)| self.place(&a.buffer, *w).map(|p| (p, a.offset, a.size)))
             .collect::<Option<Vec<_>>>();
         let Some(arrays) = places else { return false };
-        self.steps.push(Command::Launch {
+        self.steps.push(DeviceCommand::Launch {
             pipeline: pipeline.clone(),
             faults: kernel.faults.clone().into(),
             arrays,
@@ -127,7 +127,7 @@ impl Recording {
 
     pub fn copy(&mut self, (from, at): (&Buffer, u64), (to, place): (&Buffer, u64), bytes: u64) -> bool {
         let (Some(from), Some(to)) = (self.place(from, false), self.place(to, true)) else { return false };
-        self.steps.push(Command::Copy { from: (from, at), to: (to, place), bytes });
+        self.steps.push(DeviceCommand::Copy { from: (from, at), to: (to, place), bytes });
         self.steps.len() <= STEPS
     }
 
@@ -146,8 +146,8 @@ impl Recording {
                 }
             };
             match s {
-                Command::Launch { arrays, .. } => arrays.iter().for_each(|(p, ..)| see(p)),
-                Command::Copy { from, to, .. } => [from, to].iter().for_each(|(p, _)| see(p)),
+                DeviceCommand::Launch { arrays, .. } => arrays.iter().for_each(|(p, ..)| see(p)),
+                DeviceCommand::Copy { from, to, .. } => [from, to].iter().for_each(|(p, _)| see(p)),
             }
         }
         let mut dies = vec![Vec::new(); self.steps.len()];
@@ -199,10 +199,10 @@ impl Gpu {
         let mut bound = Vec::new();
         for (s, dies) in command_list.steps.iter().zip(&command_list.dies) {
             match s {
-                Command::Launch { pipeline, faults, arrays, words, groups } => {
+                DeviceCommand::Launch { pipeline, faults, arrays, words, groups } => {
                     bound.clear();
                     for (p, offset, size) in arrays {
-                        bound.push(Bound {
+                        bound.push(BoundArray {
                             buffer: made.buffer(self, command_list, *p, given)?,
                             offset: *offset,
                             size: *size,
@@ -210,7 +210,7 @@ impl Gpu {
                     }
                     self.start(pipeline, faults, &bound, words, *groups)?;
                 }
-                Command::Copy { from, to, bytes } => {
+                DeviceCommand::Copy { from, to, bytes } => {
                     let (a, b) = (
                         made.buffer(self, command_list, from.0, given)?,
                         made.buffer(self, command_list, to.0, given)?,

@@ -8,8 +8,8 @@
 use crate::array::Array;
 use crate::error::Res;
 use crate::fold::{
-    ITEMS, KernelContext, Numbers, Source, TileOrder, TileVars, Tiles, TupleOperator, assign, begin, copies, gather,
-    rows_of, store, taken,
+    ElementEmitter, ITEMS, KernelContext, TileOrder, TileVars, Tiles, TupleExprs, TupleOperator, assign, begin, copies,
+    gather, rows_of, store, taken,
 };
 use crate::lookback;
 use crate::tile_staging;
@@ -44,7 +44,7 @@ impl KernelContext<'_> {
         rows: usize,
         length: usize,
         exclusive: bool,
-        from: Source<'_>,
+        from: ElementEmitter<'_>,
     ) -> Res<Vec<Array>> {
         self.scan_for(op, (rows, length), exclusive, from, &|_| true)
     }
@@ -55,7 +55,7 @@ impl KernelContext<'_> {
         op: &TupleOperator<'_>,
         (rows, length): (usize, usize),
         exclusive: bool,
-        from: Source<'_>,
+        from: ElementEmitter<'_>,
         wanted: &dyn Fn(usize) -> bool,
     ) -> Res<Vec<Array>> {
         let shape = |k| if wanted(k) { vec![rows, length] } else { vec![0, length] };
@@ -84,7 +84,7 @@ impl KernelContext<'_> {
         &self,
         op: &TupleOperator<'_>,
         tiles: &Tiles,
-        from: Source<'_>,
+        from: ElementEmitter<'_>,
         left: PrefixSource<'_>,
         put: (&[Array], bool),
     ) -> Res<()> {
@@ -188,7 +188,7 @@ fn spread(
     emit: &mut Emit<'_>,
     op: &TupleOperator<'_>,
     tiles: &Tiles,
-    from: Source<'_>,
+    from: ElementEmitter<'_>,
     before: PrefixSource<'_>,
     (outs, exclusive): (&[Array], bool),
 ) -> Res<()> {
@@ -196,8 +196,8 @@ fn spread(
     let tile_vars = begin(emit, tiles, op, order)?;
     let partial = op.declare(emit, "x");
     let staged = tile_staging::load(emit, op, tiles, &tile_vars, from)?;
-    let kept: Numbers = op.kinds.iter().map(|_| emit.name("kept")).collect();
-    let own = |j: &str| kept.iter().map(|k| format!("{k}[{j} - {}]", tile_vars.first)).collect::<Numbers>();
+    let kept: TupleExprs = op.kinds.iter().map(|_| emit.name("kept")).collect();
+    let own = |j: &str| kept.iter().map(|k| format!("{k}[{j} - {}]", tile_vars.first)).collect::<TupleExprs>();
     if staged {
         gather(emit, op, &partial, (&tile_vars.row, &tile_vars.first, &tile_vars.end), &|e, _, j| {
             Ok(tile_staging::read(e, op, &tile_vars.start, j))
@@ -242,7 +242,7 @@ fn left(
     tiles: &Tiles,
     before: PrefixSource<'_>,
     tile_vars: &TileVars,
-) -> Res<Numbers> {
+) -> Res<TupleExprs> {
     let acc = op.declare(emit, "acc");
     let of_threads = match before {
         PrefixSource::Told { state, again } => lookback::left(emit, op, tiles, (state, again), tile_vars, &acc)?,

@@ -7,7 +7,7 @@ pub(crate) use crate::limits::single_thread::STATEMENTS;
 use crate::limits::single_thread::{ALONE, MOST, UNKNOWN};
 use crate::nest::{self, THREADS};
 use crate::queue::Gpu;
-use crate::wgsl::{Emit, Env, StridedView, VarValue, packed};
+use crate::wgsl::{Emit, OuterValues, StridedView, VarValue, packed};
 use adl_ir::{Block, Function, Loop, Op, Out, Program, Stmt, Trip, Var};
 
 /// The number of statements, including nested ones.
@@ -80,7 +80,7 @@ pub(crate) fn run(
     f: &Function,
     stmts: &[&Stmt],
     outs: &[Var],
-    env: Env<'_>,
+    env: OuterValues<'_>,
 ) -> Res<Vec<Array>> {
     let mut e = Emit::new(gpu, p, f, env);
     let one = e.word(1);
@@ -104,7 +104,7 @@ pub(crate) fn in_iterations(
     p: &Program,
     f: &Function,
     stmt: &Stmt,
-    env: Env<'_>,
+    env: OuterValues<'_>,
     (count, each): (usize, &dyn Fn(Var) -> bool),
 ) -> Res<Vec<Array>> {
     let own = |v: Var| if each(v) { None } else { env(v) };

@@ -2,17 +2,17 @@
 
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Res, unsupported};
-use crate::fold::{KernelContext, Numbers, Source, TupleOperator, copies, reading};
+use crate::fold::{ElementEmitter, KernelContext, TupleExprs, TupleOperator, copies, reading};
 use crate::nest::{self, Nest};
 use crate::queue::Gpu;
 use crate::wgsl::deferred_arrays::ElementSource;
 use crate::wgsl::scalar::{compare, is_nan, zero};
-use crate::wgsl::{Emit, Env, ORIGIN, VarValue, load};
+use crate::wgsl::{Emit, ORIGIN, OuterValues, VarValue, load};
 use adl_ir::{Block, Cmp, Function, Loop, Program, Soac, SoacKind, Var};
 use adl_prim::Bin;
 
 /// Emits the operator of a block: its parameters are accumulated values, then elements.
-pub(crate) fn combine(e: &mut Emit<'_>, b: &Block, kinds: &[Scalar], x: &[String], y: &[String]) -> Res<Numbers> {
+pub(crate) fn combine(e: &mut Emit<'_>, b: &Block, kinds: &[Scalar], x: &[String], y: &[String]) -> Res<TupleExprs> {
     for (p, (s, v)) in b.params.iter().zip(kinds.iter().chain(kinds).zip(x.iter().chain(y))) {
         e.bind(*p, VarValue::Number(*s, v.clone()));
     }
@@ -21,7 +21,13 @@ pub(crate) fn combine(e: &mut Emit<'_>, b: &Block, kinds: &[Scalar], x: &[String
 }
 
 /// The sums of a nest whose innermost loop is a sum: one array per sum, over the other loops.
-pub(crate) fn sums(gpu: &Gpu, program: &Program, func: &Function, nest: &Nest<'_>, env: Env<'_>) -> Res<Vec<Array>> {
+pub(crate) fn sums(
+    gpu: &Gpu,
+    program: &Program,
+    func: &Function,
+    nest: &Nest<'_>,
+    env: OuterValues<'_>,
+) -> Res<Vec<Array>> {
     let Some((last, length)) = nest.levels.last() else { return Ok(Vec::new()) };
     let kinds = nest::kinds(func, &last.body)?;
     // If vectors exceed the maximum binding, launches see parts of them.
@@ -41,7 +47,7 @@ pub(crate) fn sums(gpu: &Gpu, program: &Program, func: &Function, nest: &Nest<'_
         let made = made
             .into_iter()
             .map(|x| if let ElementSource::Number(_, t) = x { Ok(t) } else { unsupported("sums of arrays") });
-        let made = made.collect::<Res<Numbers>>()?;
+        let made = made.collect::<Res<TupleExprs>>()?;
         Ok(copies(e, &made))
     };
     let rows: usize = outer.iter().product();
@@ -55,7 +61,7 @@ pub fn sum(gpu: &Gpu, a: &Array) -> Res<Array> {
 }
 
 /// The neutral element of addition or multiplication.
-pub(crate) fn unit(e: &mut Emit<'_>, b: Bin, s: Scalar) -> Res<Numbers> {
+pub(crate) fn unit(e: &mut Emit<'_>, b: Bin, s: Scalar) -> Res<TupleExprs> {
     let one = match s {
         Scalar::F32 => "1.0f",
         Scalar::F64 => "1.0lf",
@@ -178,7 +184,7 @@ pub fn extreme(gpu: &Gpu, array: &Array, least: bool) -> Res<[Array; 2]> {
 pub(crate) type Wanted<'a> = &'a dyn Fn(usize) -> bool;
 
 /// A reduction or scan of vectors.
-pub fn run(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>) -> Res<Vec<Array>> {
+pub fn run(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: OuterValues<'_>) -> Res<Vec<Array>> {
     run_for(gpu, p, f, s, env, &|_| true)
 }
 
@@ -188,7 +194,7 @@ pub(crate) fn run_for(
     program: &Program,
     func: &Function,
     soac: &Soac,
-    env: Env<'_>,
+    env: OuterValues<'_>,
     wanted: Wanted<'_>,
 ) -> Res<Vec<Array>> {
     let arrays = soac.arrays.iter().map(|v| match env(*v) {
@@ -219,7 +225,7 @@ pub(crate) fn fused_with_loop(
     func: &Function,
     (l, made): (&Loop, &[Var]),
     soac: &Soac,
-    env: Env<'_>,
+    env: OuterValues<'_>,
     wanted: Wanted<'_>,
 ) -> Res<Vec<Array>> {
     let nest = Nest::of(l, env)?;
@@ -243,7 +249,7 @@ pub(crate) fn fused_with_loop(
                 },
                 (None, None) => unsupported("an array that is made nowhere"),
             });
-        let numbers = numbers.collect::<Res<Numbers>>()?;
+        let numbers = numbers.collect::<Res<TupleExprs>>()?;
         Ok(copies(emit, &numbers))
     };
     let kinds = soac
@@ -275,7 +281,7 @@ pub fn rows(
     p: &Program,
     f: &Function,
     s: &Soac,
-    env: Env<'_>,
+    env: OuterValues<'_>,
     arrays: &[Array],
     rows: usize,
     length: usize,
@@ -297,7 +303,7 @@ fn accumulated(
     (soac, kinds): (&Soac, &[Scalar]),
     (rows, length): (usize, usize),
     prepare: &dyn Fn(&mut Emit<'_>) -> Res<()>,
-    from: Source<'_>,
+    from: ElementEmitter<'_>,
     wanted: Wanted<'_>,
 ) -> Res<Vec<Array>> {
     let op = TupleOperator {

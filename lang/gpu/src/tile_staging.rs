@@ -5,7 +5,7 @@
 use crate::adapter::Caps;
 use crate::array::Array;
 use crate::error::Res;
-use crate::fold::{self, ITEMS, Numbers, Source, TileVars, Tiles, TupleOperator, held, put};
+use crate::fold::{self, ElementEmitter, ITEMS, TileVars, Tiles, TupleExprs, TupleOperator, held, put};
 use crate::queue::Gpu;
 use crate::wgsl::{Emit, stored};
 
@@ -31,7 +31,7 @@ pub(crate) fn shared(gpu: &Gpu, op: &TupleOperator<'_>, threads: u32) -> String 
 }
 
 /// The staging position of an element of the tile.
-fn at(op: &TupleOperator<'_>, i: &str) -> Numbers {
+fn at(op: &TupleOperator<'_>, i: &str) -> TupleExprs {
     (0..op.kinds.len()).map(|k| format!("g{k}[{i} + {i} / {ITEMS}u]")).collect()
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn load(
     op: &TupleOperator<'_>,
     grid: &Tiles,
     tile_vars: &TileVars,
-    from: Source<'_>,
+    from: ElementEmitter<'_>,
 ) -> Res<bool> {
     if !fits(emit.caps, op, grid.threads) {
         return Ok(false);
@@ -71,7 +71,7 @@ pub(crate) fn load(
 }
 
 /// The staged element of a row.
-pub(crate) fn read(e: &mut Emit<'_>, op: &TupleOperator<'_>, start: &str, j: &str) -> Numbers {
+pub(crate) fn read(e: &mut Emit<'_>, op: &TupleOperator<'_>, start: &str, j: &str) -> TupleExprs {
     let i = e.define("i", &format!("{j} - {start}"));
     fold::copies(e, &held(&op.kinds, &at(op, &i)))
 }

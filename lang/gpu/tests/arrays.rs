@@ -4,7 +4,8 @@ use crate::common;
 
 use adl_gpu::index::{self, ByIndex};
 use adl_gpu::{Array, Check, Data, Error, Gpu, Res, data_movement, gemm, soac, sort};
-use common::{Rng, SIZES, program, same};
+use adl_ir::generate::rng::Rng;
+use common::{SIZES, program, same};
 
 fn on(gpu: &Gpu, d: Data, shape: &[usize]) -> Array {
     gpu.array(&d, shape.to_vec()).unwrap()
@@ -24,7 +25,7 @@ fn twice(gpu: &Gpu, f: impl Fn() -> Res<Array>) -> Data {
 
 /// Numbers with ties, zeros of both signs, infinities and NaN.
 fn hard(seed: u64, n: usize) -> Vec<f64> {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::new(seed);
     let all = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1.0, -1.0, 5e-324, -5e-324];
     (0..n)
         .map(
@@ -60,7 +61,7 @@ fn numbers_of_all_kinds_are_sorted_stably() {
             Data::I64(at.iter().map(|i| *i as i64).collect()),
             "{count}"
         );
-        let mut rng = Rng(count as u64);
+        let mut rng = Rng::new(count as u64);
         let ks: Vec<i64> = (0..count).map(|i| (rng.bits() as i64) >> (i % 63)).collect();
         let c = vector(&gpu, Data::I64(ks.clone()));
         let mut at: Vec<i64> = (0..count as i64).collect();
@@ -131,7 +132,7 @@ fn rows_are_gathered_and_indices_checked() {
 fn rows_of_arrays_larger_than_a_kernel_may_see_are_gathered() {
     let (gpu, small) = (common::gpu(), common::gpu().with_binding_size(64 * 1024));
     for (rows, m, cols) in [(30_000, 8000, 1), (9001, 4000, 3), (10, 8000, 5)] {
-        let mut rng = Rng(rows as u64);
+        let mut rng = Rng::new(rows as u64);
         let ks: Vec<i64> = (0..m).map(|_| rng.below(rows + 4) as i64 - 2).chain([-1, rows as i64, i64::MAX]).collect();
         let inside: Vec<i64> = ks.iter().map(|i| (*i).clamp(0, rows as i64 - 1)).collect();
         let whole = Data::I64((1..=(rows * cols) as i64).collect());
@@ -151,7 +152,7 @@ fn rows_of_arrays_larger_than_a_kernel_may_see_are_gathered() {
 fn of_equal_indices_the_last_is_scattered() {
     let gpu = common::gpu();
     for n in SIZES {
-        let mut rng = Rng(n as u64);
+        let mut rng = Rng::new(n as u64);
         let bins = n / 2 + 1;
         let ks: Vec<i64> = (0..n).map(|_| rng.below(bins + 4) as i64 - 2).collect();
         let mut want: Vec<i64> = (0..2 * bins as i64).map(|k| -k).collect();
@@ -196,7 +197,7 @@ fn keeps_the_order(gpu: &Gpu) {
     };
     for count in SIZES {
         for bins in [0, 1, 7, 2048, 2049, 50_000] {
-            let mut rng = Rng((count + bins) as u64);
+            let mut rng = Rng::new((count + bins) as u64);
             // Half of all elements have the same key.
             let ks: Vec<i64> =
                 (0..count).map(|j| if j % 2 == 0 { 3 } else { rng.below(bins + 3) as i64 - 1 }).collect();
@@ -261,7 +262,7 @@ fn sizes_and_bins<const N: usize>(bins: [usize; N]) -> impl Iterator<Item = (usi
 fn histograms_of_sums() {
     let (gpu, other) = (common::gpu().with_tiles(true), common::gpu().with_tiles(false));
     for (count, bins) in sizes_and_bins([1, 31, 33, 401, 900, 5000, 500_000]) {
-        let mut rng = Rng((count + bins) as u64);
+        let mut rng = Rng::new((count + bins) as u64);
         let ks: Vec<i64> = (0..count).map(|_| rng.below(bins + 2) as i64 - 1).collect();
         let inside =
             || ks.iter().enumerate().filter(|(_, k)| (0..bins as i64).contains(*k)).map(|(j, k)| (j, *k as usize));
@@ -310,7 +311,7 @@ fn least_and_greatest_of_many_bins() {
     let gpu = common::gpu();
     let odd = [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.5, -1.5, 5e-324, f64::MAX];
     for (count, bins) in sizes_and_bins([5000, 500_000]) {
-        let mut rng = Rng((count + bins) as u64);
+        let mut rng = Rng::new((count + bins) as u64);
         let ks: Vec<i64> = (0..count)
             .map(|j| if j % 3 == 0 { (rng.below(40)) as i64 } else { rng.below(bins + 2) as i64 - 1 })
             .collect();
@@ -382,7 +383,7 @@ fn bools_of_many_bins() {
         ("v8: bool = not v6 v7: bool = select v8 v5 v5", |x, _| x, false),
     ];
     for (count, bins) in SIZES.into_iter().flat_map(|n| [3, 20_000, 70_000].map(|b| (n, b))) {
-        let mut rng = Rng((count + bins) as u64);
+        let mut rng = Rng::new((count + bins) as u64);
         let ks: Vec<i64> = (0..count)
             .map(|j| if j % 3 == 0 { rng.below(40) as i64 } else { rng.below(bins + 2) as i64 - 1 })
             .collect();
@@ -430,7 +431,7 @@ fn rows_are_added_at_indices_the_same_bits_each_time() {
     let gpu = common::gpu();
     for count in SIZES {
         for bins in [1, 100, 3000] {
-            let mut rng = Rng((count * bins) as u64);
+            let mut rng = Rng::new((count * bins) as u64);
             let ks: Vec<i64> = (0..count).map(|_| rng.below(bins + 2) as i64 - 1).collect();
             let vs: Vec<f64> = (0..2 * count).map(|_| rng.unit() - 0.5).collect();
             let mut want = vec![0.25; 2 * bins];

@@ -4,8 +4,9 @@
 use crate::common;
 
 use adl_gpu::{Check, Data, Error, Gpu, Operand};
+use adl_ir::generate::rng::Rng;
 use adl_ir::{FnId, Lit, Program, Val};
-use common::{Rng, program};
+use common::program;
 
 /// An argument for both.
 #[derive(Clone)]
@@ -76,7 +77,7 @@ fn agree(p: &Program, args: &[Arg]) {
 }
 
 fn floats(seed: u64, shape: &[usize]) -> Arg {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::new(seed);
     Arg::Floats(shape.to_vec(), (0..shape.iter().product()).map(|_| 2.0 * rng.unit() - 1.0).collect())
 }
 

@@ -3,7 +3,7 @@
 use crate::common;
 
 use adl_gpu::internals::{opened, sealed};
-use adl_gpu::{Array, Bound, Check, Data, Error, Fault, Gpu, Kernel};
+use adl_gpu::{Array, BoundArray, Check, Data, Error, FailedCheck, Gpu, Kernel};
 
 const ADD_ONE: &str = "
 @group(0) @binding(0) var<storage, read> params: array<u32>;
@@ -23,14 +23,14 @@ fn add_one() -> Kernel {
     Kernel {
         text: ADD_ONE.to_owned(),
         writes: vec![false, true],
-        faults: vec![Fault { what: Check::Bounds, span: Default::default() }],
+        faults: vec![FailedCheck { what: Check::Bounds, span: Default::default() }],
     }
 }
 
 fn plus(gpu: &Gpu, k: &Kernel, from: &adl_gpu::Buffer, n: u32) -> adl_gpu::Buffer {
     let bytes = 4 * u64::from(n);
     let to = gpu.alloc(bytes).unwrap();
-    gpu.launch(k, &[Bound::first(from, bytes), Bound::first(&to, bytes)], &[n], n.div_ceil(64)).unwrap();
+    gpu.launch(k, &[BoundArray::first(from, bytes), BoundArray::first(&to, bytes)], &[n], n.div_ceil(64)).unwrap();
     to
 }
 
@@ -72,7 +72,7 @@ fn a_failed_check_is_told_once_with_the_next_result() {
     let x = gpu.upload(&words(77_770..77_780)).unwrap();
     let fine = gpu.upload(&words(0..10)).unwrap();
     let (y, z) = (plus(&gpu, &k, &x, 10), plus(&gpu, &k, &fine, 10));
-    assert_eq!(gpu.download(&y, 40), Err(Error::Fault(Fault { what: Check::Bounds, span: Default::default() })));
+    assert_eq!(gpu.download(&y, 40), Err(Error::Fault(FailedCheck { what: Check::Bounds, span: Default::default() })));
     assert_eq!(gpu.download(&z, 40).unwrap(), words(1..11));
 }
 

@@ -5,7 +5,8 @@ use crate::common;
 
 use adl_gpu::{Check, Data, Error, Gpu, Operand};
 use adl_ir::Program;
-use common::{Rng, SIZES, int, program, same, vector};
+use adl_ir::generate::rng::Rng;
+use common::{SIZES, int, program, same, vector};
 
 /// Runs a program's first statement twice, and checks that the results are the same bits.
 fn twice(gpu: &Gpu, p: &Program, args: &[Operand]) -> Vec<Data> {
@@ -15,7 +16,7 @@ fn twice(gpu: &Gpu, p: &Program, args: &[Operand]) -> Vec<Data> {
 }
 
 fn floats(seed: u64, n: usize) -> Vec<f64> {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::new(seed);
     (0..n).map(|_| 2.0 * rng.unit() - 1.0).collect()
 }
 
@@ -327,7 +328,7 @@ fn conversions_are_the_evaluators() {
             matches!(run(&to("f32", "i64"), &Data::F32(vec![bad as f32])), Err(Error::Fault(f)) if f.what == Check::Conversion)
         );
     }
-    let mut rng = Rng(5);
+    let mut rng = Rng::new(5);
     let ks: Vec<i64> = (0..10_000).map(|i| (rng.bits() as i64) >> (i % 64)).chain([i64::MAX, i64::MIN, 0]).collect();
     assert_eq!(
         run(&to("i64", "f64"), &Data::I64(ks.clone())).unwrap(),

@@ -5,8 +5,9 @@ use crate::common;
 
 use adl_gpu::exec::{self, Value};
 use adl_gpu::{Data, Error, Gpu, Scalar, random};
+use adl_ir::generate::rng::Rng;
 use adl_ir::{FnId, Lit, Program, Val};
-use common::{Rng, SIZES, program};
+use common::{SIZES, program};
 use std::rc::Rc;
 
 /// An argument for both.
@@ -52,7 +53,7 @@ fn agree(gpu: &Gpu, p: &Program, args: &[Val], within: f64) {
 }
 
 fn matrix(seed: u64, n: usize, m: usize) -> Val {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::new(seed);
     Val::array(vec![n, m], (0..n * m).map(|_| Val::F64(2.0 * rng.unit() - 1.0)).collect())
 }
 
@@ -117,7 +118,7 @@ fn positions_where_something_holds() {
     let zeros = program("fn f0 t (v0: []f64) -> ([]i64) { v1: []i64 = zeros v0 return v1 }");
     for n in SIZES {
         for few in [0, 1, 2, 7] {
-            let mut rng = Rng(n as u64 + few);
+            let mut rng = Rng::new(n as u64 + few);
             let flags: Vec<bool> = (0..n).map(|_| few > 0 && rng.bits().is_multiple_of(few)).collect();
             agree(&gpu, &held, &[Val::array(vec![n], flags.iter().map(|f| Val::Bool(*f)).collect())], 0.0);
             let numbers: Vec<f64> = flags

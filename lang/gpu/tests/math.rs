@@ -4,9 +4,9 @@ use crate::common;
 
 use adl_gpu::random::philox;
 use adl_gpu::{Data, Gpu};
+use adl_ir::generate::rng::Rng;
 use adl_prim::scalar::Gpu as OnGpu;
 use adl_prim::{Bin, Cmp, Un};
-use common::Rng;
 
 const POINTS: usize = 100_000;
 
@@ -64,7 +64,7 @@ fn special() -> Vec<f64> {
 
 /// Numbers of all magnitudes, and numbers within ±`span`.
 fn points(seed: u64, span: f64) -> Vec<f64> {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::new(seed);
     let mut all = special();
     while all.len() < POINTS {
         all.push(match all.len() % 4 {
@@ -186,7 +186,7 @@ fn the_cosine_of_the_number_nearest_to_a_zero_of_it_is_right() {
 
 /// All pairs of special numbers, then pairs whose results are finite.
 fn pairs(seed: u64) -> (Vec<f64>, Vec<f64>) {
-    let (one, mut rng) = (special(), Rng(seed));
+    let (one, mut rng) = (special(), Rng::new(seed));
     let mut all: Vec<(f64, f64)> = one.iter().flat_map(|x| one.iter().map(|y| (*x, *y))).collect();
     all.extend(one.iter().flat_map(|x| (-9..10).map(|n| (*x, f64::from(n)))));
     while all.len() < POINTS {

@@ -8,14 +8,14 @@ use crate::common;
 use adl_ad::Ad;
 use adl_gpu::exec::{Prepared, Value};
 use adl_gpu::{Gpu, Res};
+use adl_ir::generate::rng::Rng;
 use adl_ir::{FnId, Program, Val};
 use adl_specialise::world::Transforms;
-use common::Rng;
 use common::values::{agree, like, numbers, value};
 
 /// A program, its primal and transposed linear halves, ready for lowering; and the number of results that are the
 /// function's own.
-struct Halves {
+struct ProgramHalves {
     p: Program,
     whole: FnId,
     primal: FnId,
@@ -23,7 +23,7 @@ struct Halves {
     results: usize,
 }
 
-fn halves(text: &str) -> Halves {
+fn halves(text: &str) -> ProgramHalves {
     let mut program = common::program(text);
     let whole = FnId(0);
     let mut ad = Ad::new();
@@ -37,11 +37,11 @@ fn halves(text: &str) -> Halves {
         }
         program.set(f, own);
     }
-    Halves { whole, primal: l.primal, cotangent: l.cotangent, results: l.results, p: program }
+    ProgramHalves { whole, primal: l.primal, cotangent: l.cotangent, results: l.results, p: program }
 }
 
 fn matrix(seed: u64, n: usize, m: usize) -> Val {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::new(seed);
     Val::array(vec![n, m], (0..n * m).map(|_| Val::F64(rng.unit() - 0.5)).collect())
 }
 
@@ -59,7 +59,7 @@ fn values(gpu: &Gpu, p: &Program, f: FnId, args: &[Val]) -> Vec<Value> {
 }
 
 /// Checks that recorded kernels are replayed for equal shapes: on other numbers, then on these.
-fn again(gpu: &Gpu, halves: &Halves, id: FnId, ready: &Prepared, args: &[Value], made: &[Value]) {
+fn again(gpu: &Gpu, halves: &ProgramHalves, id: FnId, ready: &Prepared, args: &[Value], made: &[Value]) {
     let f64s = |v: &Value| matches!(v, Value::Array(a) if a.scalar == adl_gpu::Scalar::F64);
     let other: Vec<Value> = args
         .iter()
@@ -101,7 +101,7 @@ fn changed(gpu: &Gpu, a: &adl_gpu::Array) -> adl_gpu::Array {
 }
 
 /// Runs the function and both halves on the device. Returns all results and the number of kernels of each.
-fn on_device(gpu: &Gpu, halves: &Halves, args: &[Val], seeds: &[Val]) -> Res<(Vec<Vec<Value>>, [u64; 3])> {
+fn on_device(gpu: &Gpu, halves: &ProgramHalves, args: &[Val], seeds: &[Val]) -> Res<(Vec<Vec<Value>>, [u64; 3])> {
     let args = values(gpu, &halves.p, halves.whole, args);
     let counted = |f: FnId, args: &[Value]| {
         let before = gpu.work().kernels;
@@ -123,7 +123,7 @@ fn on_device(gpu: &Gpu, halves: &Halves, args: &[Val], seeds: &[Val]) -> Res<(Ve
 }
 
 /// Checks results, and returns the numbers of kernels.
-fn checked(gpu: &Gpu, h: &Halves, what: &str, args: &[Val]) -> [u64; 3] {
+fn checked(gpu: &Gpu, h: &ProgramHalves, what: &str, args: &[Val]) -> [u64; 3] {
     let run = |f: FnId, args: &[Val]| adl_ir::eval::run(&h.p, f, args, &[]).unwrap().results;
     let whole = run(h.whole, args);
     let mut primal = run(h.primal, args);

@@ -5,7 +5,8 @@ use crate::common;
 use adl_gpu::index::{self, ByIndex};
 use adl_gpu::internals::calls;
 use adl_gpu::{Array, Data, Error, Gpu, Res, data_movement, gemm, soac, sort};
-use common::{Rng, program, same};
+use adl_ir::generate::rng::Rng;
+use common::{program, same};
 use std::collections::BTreeSet;
 
 /// The size of a binding in bytes.
@@ -28,13 +29,13 @@ fn alike(what: &str, f: impl Fn(&Gpu) -> Res<Vec<Array>>) {
 }
 
 fn floats(seed: u64, n: usize) -> Data {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::new(seed);
     let hard = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 5e-324];
     Data::F64((0..n).map(|i| if i % 7 == 0 { hard[rng.below(6)] } else { rng.unit() - 0.5 }).collect())
 }
 
 fn ints(seed: u64, n: usize, below: usize) -> Data {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::new(seed);
     Data::I64((0..n).map(|_| rng.below(below + 4) as i64 - 2).collect())
 }
 

@@ -6,7 +6,7 @@
 //! - Native code has no tables for unwinding. Its run-time functions are [`shielded`]: the fault is kept for the thread and the run is asked
 //!   to stop. Once native code has returned, [`resume`] goes on with the panic.
 //! - A thread that serves a session without being joined is a [`helper`]: its fault is kept until the session's next boundary.
-//! - Tests [`inject`] a panic at a [`Point`].
+//! - Tests [`inject`] a panic at a [`PanicPoint`].
 
 use crate::error::{Error, codes};
 use crate::limits::fault::AFTER;
@@ -227,7 +227,7 @@ fn record(info: &PanicHookInfo<'_>) -> bool {
 /// Where tests can inject a panic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub enum Point {
+pub enum PanicPoint {
     /// Type checking of an item.
     Checker = 1,
     /// A primitive called by the interpreter.
@@ -258,43 +258,43 @@ pub enum Point {
     Progress,
 }
 
-impl Point {
+impl PanicPoint {
     /// All points with their names.
-    pub const ALL: [(&'static str, Point); 14] = [
-        ("checker", Point::Checker),
-        ("interpreter", Point::Interpreter),
-        ("lowered", Point::Lowered),
-        ("helper", Point::Helper),
-        ("worker", Point::Worker),
-        ("compiler", Point::Compiler),
-        ("renderer", Point::Renderer),
-        ("inspection", Point::Inspection),
-        ("answer", Point::Answer),
-        ("router", Point::Router),
-        ("work", Point::Work),
-        ("device", Point::Device),
-        ("memory", Point::Memory),
-        ("progress", Point::Progress),
+    pub const ALL: [(&'static str, PanicPoint); 14] = [
+        ("checker", PanicPoint::Checker),
+        ("interpreter", PanicPoint::Interpreter),
+        ("lowered", PanicPoint::Lowered),
+        ("helper", PanicPoint::Helper),
+        ("worker", PanicPoint::Worker),
+        ("compiler", PanicPoint::Compiler),
+        ("renderer", PanicPoint::Renderer),
+        ("inspection", PanicPoint::Inspection),
+        ("answer", PanicPoint::Answer),
+        ("router", PanicPoint::Router),
+        ("work", PanicPoint::Work),
+        ("device", PanicPoint::Device),
+        ("memory", PanicPoint::Memory),
+        ("progress", PanicPoint::Progress),
     ];
 }
 
 static INJECTED: AtomicU8 = AtomicU8::new(0);
 
 /// For tests: the next time that any thread reaches the point, it panics once. `None` cancels this.
-pub fn inject(point: Option<Point>) {
+pub fn inject(point: Option<PanicPoint>) {
     INJECTED.store(point.map_or(0, |p| p as u8), Ordering::Relaxed);
 }
 
 /// A position at which tests may inject a panic.
 #[inline]
-pub fn point(here: Point) {
+pub fn point(here: PanicPoint) {
     if INJECTED.load(Ordering::Relaxed) == here as u8 {
         fire(here);
     }
 }
 
 #[cold]
-fn fire(here: Point) {
+fn fire(here: PanicPoint) {
     if INJECTED.compare_exchange(here as u8, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
         let nothing: [u8; 0] = [];
         // The panic that tests expect: an index out of bounds.

@@ -55,7 +55,7 @@ pub mod internals {
     pub mod csv {
         pub use crate::limits::csv::PART;
         pub use crate::ops::data::csv::columns::{digits, ordinary_number};
-        pub use crate::ops::data::csv::parts::{Numbers, Visit, cells, lines, split};
+        pub use crate::ops::data::csv::parallel::{NumberColumn, Visit, cells, lines, split};
     }
 
     /// Zeros that products leave out.

@@ -19,12 +19,12 @@ pub struct Shortage {
 }
 
 /// Checks whether the given number of bytes may be allocated at present.
-pub type Source = fn(u64) -> Result<(), Shortage>;
+pub type MemoryCheck = fn(u64) -> Result<(), Shortage>;
 
-static SOURCE: OnceLock<Source> = OnceLock::new();
+static SOURCE: OnceLock<MemoryCheck> = OnceLock::new();
 
 /// Sets the function that knows the memory limits. Only the first call has an effect.
-pub fn set_source(source: Source) {
+pub fn set_source(source: MemoryCheck) {
     let _ = SOURCE.set(source);
 }
 

@@ -48,7 +48,8 @@ pub trait Upcalls {
     /// An array of numbers or arrays, some of which are traced.
     fn traced_pack(&mut self, vals: Vec<Value>) -> Res<Value>;
     /// A collective of traced or untraced leaves.
-    fn collective(&mut self, kind: Collective, leaves: Vec<Value>, at: &Value, site: Site) -> Res<Vec<Value>>;
+    fn collective(&mut self, kind: Collective, leaves: Vec<Value>, at: &Value, site: CollectiveSite)
+    -> Res<Vec<Value>>;
     /// A unary operator on the device. `None` if the CPU must run it.
     fn unary_on_device(&mut self, op: Un, a: &Value) -> Res<Option<Value>>;
     /// A binary operator on the device. `None` if the CPU must run it.
@@ -66,7 +67,7 @@ pub trait RunsLowered {
 
 /// Where a collective stands.
 #[derive(Clone, Copy, Debug)]
-pub struct Site {
+pub struct CollectiveSite {
     /// Its place in the program, which the ranks compare.
     pub at: Span,
     /// The constructors of declared data whose numbers are sent one by one, which the ranks compare as well.

@@ -1,6 +1,6 @@
 //! CSV files that all threads read: parts of lines, cells, and what counts as a number.
 
-use adl_interp::internals::csv::{Numbers, PART, Visit, cells, digits, lines, ordinary_number, split};
+use adl_interp::internals::csv::{NumberColumn, PART, Visit, cells, digits, lines, ordinary_number, split};
 
 #[test]
 fn parts_are_whole_lines() {
@@ -13,15 +13,15 @@ fn parts_are_whole_lines() {
 
 #[test]
 fn rows_of_another_width_are_left_to_the_other_reader() {
-    struct Seen(Vec<(usize, String)>);
-    impl Visit for Seen {
+    struct SeenFile(Vec<(usize, String)>);
+    impl Visit for SeenFile {
         fn cell(&mut self, _: usize, column: usize, cell: &str) -> Option<()> {
             self.0.push((column, cell.to_owned()));
             Some(())
         }
     }
     let read = |text: &str| {
-        let mut seen = Seen(Vec::new());
+        let mut seen = SeenFile(Vec::new());
         cells(text, b',', 2, &mut seen).map(|()| seen.0)
     };
     let pair = |a: &str, b: &str| vec![(0, a.to_owned()), (1, b.to_owned())];
@@ -33,9 +33,9 @@ fn rows_of_another_width_are_left_to_the_other_reader() {
 
 #[test]
 fn empty_lines_leave_no_gaps() {
-    let mut column = Numbers::Int(vec![1, 2, 0, 3, 0, 4]);
+    let mut column = NumberColumn::Int(vec![1, 2, 0, 3, 0, 4]);
     column.close(&[3, 2, 1], &[2, 1, 1]);
-    assert!(matches!(column, Numbers::Int(v) if v == [1, 2, 3, 4]));
+    assert!(matches!(column, NumberColumn::Int(v) if v == [1, 2, 3, 4]));
     assert_eq!((lines(""), lines("a"), lines("a\n"), lines(&"\n".repeat(1_000))), (0, 1, 1, 1_000));
 }
 

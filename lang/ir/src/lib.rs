@@ -54,8 +54,8 @@ pub mod verify;
 
 pub use build::{Added, Builder};
 pub use collective::Collective;
-pub use eval::{Counts, Evaluator, Host, Val};
+pub use eval::{Evaluator, Host, Val, WorkCounts};
 pub use func::{Block, DataDecl, FnId, Function, Program, Role, Stmt, Var, VarInfo, Zeros};
 pub use op::{Cmp, Contract, Conv, Lit, Loop, Op, Out, Rule, RuleKind, Soac, SoacKind, Terms, Trip};
 pub use ty::{DataId, Ty};
-pub use verify::{Fault, verify, verify_linear_b};
+pub use verify::{Violation, verify, verify_linear_b};

@@ -3,7 +3,7 @@
 use crate::collective::Collective;
 use crate::func::Var;
 use crate::op::Trip;
-use crate::parse::{Parser, Res};
+use crate::parse::{ParseResult, Parser};
 use crate::print::{self, Printer};
 use crate::ty::Ty;
 use std::fmt::Write;
@@ -21,7 +21,7 @@ pub(crate) trait Written: Sized {
     /// Prints the part with a blank before it.
     fn print(&self, printer: &Printer, label: &str, out: &mut String);
     /// Parses what `print` prints.
-    fn parse(parser: &mut Parser, label: &str) -> Res<Self>;
+    fn parse(parser: &mut Parser, label: &str) -> ParseResult<Self>;
 }
 
 impl Operand for Var {
@@ -78,7 +78,7 @@ impl Written for Var {
     fn print(&self, printer: &Printer, _: &str, out: &mut String) {
         let _ = write!(out, " {}", printer.var(*self));
     }
-    fn parse(parser: &mut Parser, _: &str) -> Res<Var> {
+    fn parse(parser: &mut Parser, _: &str) -> ParseResult<Var> {
         parser.var()
     }
 }
@@ -90,7 +90,7 @@ impl Written for Option<Var> {
             let _ = write!(out, " {label} {}", printer.var(*var));
         }
     }
-    fn parse(parser: &mut Parser, label: &str) -> Res<Option<Var>> {
+    fn parse(parser: &mut Parser, label: &str) -> ParseResult<Option<Var>> {
         if parser.take_word(label) { parser.var().map(Some) } else { Ok(None) }
     }
 }
@@ -104,7 +104,7 @@ impl Written for Vec<Var> {
             self.iter().for_each(|var| var.print(printer, label, out));
         }
     }
-    fn parse(parser: &mut Parser, label: &str) -> Res<Vec<Var>> {
+    fn parse(parser: &mut Parser, label: &str) -> ParseResult<Vec<Var>> {
         if label != "[]" {
             return parser.many();
         }
@@ -120,7 +120,7 @@ impl Written for u32 {
     fn print(&self, _: &Printer, _: &str, out: &mut String) {
         let _ = write!(out, " {self}");
     }
-    fn parse(parser: &mut Parser, _: &str) -> Res<u32> {
+    fn parse(parser: &mut Parser, _: &str) -> ParseResult<u32> {
         parser.nat()
     }
 }
@@ -132,7 +132,7 @@ impl Written for bool {
             let _ = write!(out, " {label}");
         }
     }
-    fn parse(parser: &mut Parser, label: &str) -> Res<bool> {
+    fn parse(parser: &mut Parser, label: &str) -> ParseResult<bool> {
         Ok(parser.take_word(label))
     }
 }
@@ -141,7 +141,7 @@ impl Written for Collective {
     fn print(&self, _: &Printer, _: &str, out: &mut String) {
         let _ = write!(out, " {}", self.word());
     }
-    fn parse(parser: &mut Parser, _: &str) -> Res<Collective> {
+    fn parse(parser: &mut Parser, _: &str) -> ParseResult<Collective> {
         match Collective::ALL.into_iter().find(|kind| parser.take_word(kind.word())) {
             Some(kind) => Ok(kind),
             None => parser.expected("a kind of collective"),
@@ -153,7 +153,7 @@ impl Written for Ty {
     fn print(&self, _: &Printer, _: &str, out: &mut String) {
         let _ = write!(out, " {}", print::ty(self));
     }
-    fn parse(parser: &mut Parser, _: &str) -> Res<Ty> {
+    fn parse(parser: &mut Parser, _: &str) -> ParseResult<Ty> {
         parser.ty()
     }
 }

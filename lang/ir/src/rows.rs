@@ -8,7 +8,7 @@ use crate::generate::choices::{Choices, Chosen};
 use crate::names;
 use crate::op::{Conv, LinearIn, Op};
 use crate::operands::{Operand, Written};
-use crate::parse::{Parser, Res};
+use crate::parse::{ParseResult, Parser};
 use crate::print::Printer;
 use adl_prim::{Bin, Un};
 
@@ -215,7 +215,7 @@ macro_rules! operations {
             }
 
             /// Parses what follows `word`, if a row defines the text form.
-            pub(crate) fn parse_row(parser: &mut Parser, word: &str) -> Res<Option<Op>> {
+            pub(crate) fn parse_row(parser: &mut Parser, word: &str) -> ParseResult<Option<Op>> {
                 Ok(Some(match word {
                     $($word => {
                         $(let $field = Written::parse(parser, label!($($label)?))?;)*

@@ -1,7 +1,7 @@
 //! The cost model: each linear operation beside its transpose, written by hand. The paper's Theorem 7.1,
 //! `work(T e) + inputs <= work(e) + outputs`, must hold with equality; and the dot products must agree.
 
-use adl_ir::eval::{self, Outcome, Val};
+use adl_ir::eval::{self, Evaluation, Val};
 use adl_ir::{FnId, parse, verify};
 
 /// Shared non-linear parameters: two numbers, a vector of 3, a matrix of 2 x 3, two Ints, shapes and indices.
@@ -17,7 +17,7 @@ fn head() -> Vec<Val> {
 }
 
 /// Runs `(; params) -> (; tys) { body }` at values filled from a fixed sequence.
-fn run(params: &str, tys: &str, body: &str, shapes: &[&[usize]], from: f64) -> (Outcome, Vec<Val>) {
+fn run(params: &str, tys: &str, body: &str, shapes: &[&[usize]], from: f64) -> (Evaluation, Vec<Val>) {
     let text = format!("fn f ({HEAD} ; {params}) -> ( ; {tys}) {{ {body} }}");
     let program = parse::program(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     verify::verify_program(&program).unwrap_or_else(|e| panic!("{e}"));

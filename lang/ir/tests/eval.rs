@@ -11,7 +11,7 @@ fn program(text: &str) -> Program {
     p
 }
 
-fn run(text: &str, args: &[Val], lin: &[Val]) -> eval::Outcome {
+fn run(text: &str, args: &[Val], lin: &[Val]) -> eval::Evaluation {
     eval::run(&program(text), FnId(0), args, lin).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 

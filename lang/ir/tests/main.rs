@@ -12,7 +12,7 @@ mod eval;
 mod property;
 mod rewrite;
 mod rows;
-mod text;
+mod text_form;
 #[path = "common/variants.rs"]
 mod variants;
 mod verify;

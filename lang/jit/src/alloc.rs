@@ -234,13 +234,13 @@ mod kept {
         bytes: usize,
     }
 
-    struct Shared(AtomicBool, UnsafeCell<List>);
+    struct SharedList(AtomicBool, UnsafeCell<List>);
 
     // SAFETY: the list is accessed only in `with`, which holds the lock.
-    unsafe impl Sync for Shared {}
+    unsafe impl Sync for SharedList {}
 
-    static SHARED: Shared =
-        Shared(AtomicBool::new(false), UnsafeCell::new(List { blocks: [(0, 0); SLOTS], len: 0, bytes: 0 }));
+    static SHARED: SharedList =
+        SharedList(AtomicBool::new(false), UnsafeCell::new(List { blocks: [(0, 0); SLOTS], len: 0, bytes: 0 }));
 
     fn with<T>(f: impl FnOnce(&mut List) -> T) -> T {
         while SHARED.0.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {

@@ -8,7 +8,7 @@ use adl_ir::{DataDecl, DataId, Ty};
 use std::rc::Rc;
 
 /// The layout of one constructor.
-pub(crate) struct Layout {
+pub(crate) struct ConstructorLayout {
     /// The interpreter's description of it.
     pub con: Rc<ConInfo>,
     /// The kinds of its fields.
@@ -17,7 +17,7 @@ pub(crate) struct Layout {
     pub room: u16,
 }
 
-impl Layout {
+impl ConstructorLayout {
     /// The constructor's index within its type.
     pub fn tag(&self) -> u32 {
         self.con.tag
@@ -27,7 +27,7 @@ impl Layout {
 /// The layouts of a unit.
 #[derive(Default)]
 pub(crate) struct Layouts {
-    all: Vec<Layout>,
+    all: Vec<ConstructorLayout>,
     /// By type number: the type's first constructor, and its largest field count in words.
     of: Vec<Option<(u16, u16)>>,
     /// Whether the number of constructors exceeds what a cell's layout field can hold.
@@ -58,7 +58,11 @@ impl Layouts {
                 let room = fields.len().max(VALUE);
                 most = most.max(room);
                 let con = op_site::constructor(decl, tag as u32, fields.len());
-                self.all.push(Layout { con, fields: fields.iter().map(WordKind::of).collect(), room: room as u16 });
+                self.all.push(ConstructorLayout {
+                    con,
+                    fields: fields.iter().map(WordKind::of).collect(),
+                    room: room as u16,
+                });
                 todo.extend(fields.iter().filter_map(data_in));
             }
             self.full |= self.all.len() > usize::from(u16::MAX) || most > usize::from(u16::MAX);
@@ -98,7 +102,7 @@ impl Layouts {
 
     /// A layout by its number.
     #[inline]
-    pub fn get(&self, at: u16) -> Option<&Layout> {
+    pub fn get(&self, at: u16) -> Option<&ConstructorLayout> {
         self.all.get(usize::from(at))
     }
 }

@@ -88,9 +88,9 @@ fn machine(registers: &str, verifies: bool) -> Result<OwnedTargetIsa, String> {
 }
 
 /// A module that frees its memory when dropped.
-struct Code(Option<JITModule>);
+struct JitCode(Option<JITModule>);
 
-impl Drop for Code {
+impl Drop for JitCode {
     fn drop(&mut self) {
         if let Some(m) = self.0.take() {
             // SAFETY: pointers into the module are held only by the `Compiled` that owns this field, and code runs only
@@ -100,17 +100,17 @@ impl Drop for Code {
     }
 }
 
-type Entry = unsafe extern "C" fn(*mut Ctx, *mut u64, *mut u64) -> u64;
+type NativeEntry = unsafe extern "C" fn(*mut Ctx, *mut u64, *mut u64) -> u64;
 
 /// The machine code of a function and everything that it calls.
 pub(crate) struct Compiled {
-    entry: Entry,
+    entry: NativeEntry,
     params: Vec<WordKind>,
     results: Vec<WordKind>,
     recursive: bool,
     tables: Tables,
     frames: Frames,
-    _code: Code,
+    _code: JitCode,
 }
 
 /// Upper bounds in bytes on stack frames: of the largest function, and the sum over all functions.
@@ -130,12 +130,12 @@ pub(crate) fn compile(target: &Target, source: &LoweredIr, at: u32) -> Result<Rc
     let (mut module, size) = empty_module(target);
     let mut tables = tables(&unit)?;
     let made = define((&mut module, &size), target, &unit, &mut tables, &mut None);
-    let code = Code(Some(module));
+    let code = JitCode(Some(module));
     let (entry, frames) = made?;
     let Some(m) = &code.0 else { return Err("no module".to_owned()) };
     let pointer = m.get_finalized_function(entry);
-    // SAFETY: `entry` was declared with the signature of `Entry`.
-    let entry = unsafe { std::mem::transmute::<*const u8, Entry>(pointer) };
+    // SAFETY: `entry` was declared with the signature of `NativeEntry`.
+    let entry = unsafe { std::mem::transmute::<*const u8, NativeEntry>(pointer) };
     let f = &unit.funcs[0];
     let kinds = |vs: &[adl_ir::Var], ws: &[adl_ir::Var]| vs.iter().chain(ws).map(|v| WordKind::of(f.ty(*v))).collect();
     let b = &f.body;
@@ -169,7 +169,7 @@ fn tables(unit: &Unit) -> Result<Tables, String> {
 pub(crate) fn listing(target: &Target, source: &LoweredIr, at: u32, form: Listing) -> Result<String, String> {
     let unit = Unit::new(source, at)?;
     let (module, size) = empty_module(target);
-    let mut code = Code(Some(module));
+    let mut code = JitCode(Some(module));
     let mut texts = Some(Texts { form, out: String::new() });
     if let Some(m) = &mut code.0 {
         define((m, &size), target, &unit, &mut tables(&unit)?, &mut texts)?;
@@ -251,10 +251,18 @@ fn emitted(
     let mut shared = FunctionBuilderContext::new();
     let (mut rare, mut kernels, mut jobs, mut size) = (emit::ColdCalls::default(), Vec::new(), Vec::new(), 0);
     for (me, function) in unit.funcs.iter().enumerate() {
-        let mut func =
-            ir::Function::with_name_signature(UserFuncName::user(0, ids[me].as_u32()), emit::signature(function, conv));
+        let mut func = empty(ids[me], emit::signature(function, conv));
         emit::function(
-            &mut emit::Job { module, unit, ids: &ids, tables, rare: &mut rare, kernels: &mut kernels, wide, me },
+            &mut emit::CompileContext {
+                module,
+                unit,
+                ids: &ids,
+                tables,
+                rare: &mut rare,
+                kernels: &mut kernels,
+                wide,
+                me,
+            },
             function,
             &mut func,
             &mut shared,
@@ -272,18 +280,12 @@ fn emitted(
         wide: k.wide,
     }));
     for (args, id) in rare.all() {
-        let mut func = ir::Function::with_name_signature(
-            UserFuncName::user(0, id.as_u32()),
-            Signature::new(module.isa().default_call_conv()),
-        );
+        let mut func = empty(*id, Signature::new(module.isa().default_call_conv()));
         emit::rare_function(module, *args, &mut func, &mut shared);
         jobs.push(CompileJob { id: *id, name: None, func, wide: None });
     }
     if let Some((id, call)) = rare.releases() {
-        let mut func = ir::Function::with_name_signature(
-            UserFuncName::user(0, id.as_u32()),
-            Signature::new(module.isa().default_call_conv()),
-        );
+        let mut func = empty(id, Signature::new(module.isa().default_call_conv()));
         emit::release_function(module, call, &mut func, &mut shared);
         jobs.push(CompileJob { id, name: None, func, wide: None });
     }
@@ -291,6 +293,11 @@ fn emitted(
     let id = entry.id;
     jobs.push(entry);
     Ok((jobs, id))
+}
+
+/// A function without code.
+fn empty(id: FuncId, signature: Signature) -> ir::Function {
+    ir::Function::with_name_signature(UserFuncName::user(0, id.as_u32()), signature)
 }
 
 /// Emits the entry wrapper, which calls a function with arguments from an array of words.
@@ -304,14 +311,14 @@ fn entered(
     sig.params.extend([AbiParam::new(types::I64); 3]);
     sig.returns.push(AbiParam::new(types::I64));
     let entry = module.declare_function("entry", Linkage::Export, &sig)?;
-    let mut func = ir::Function::with_name_signature(UserFuncName::user(0, entry.as_u32()), sig);
+    let mut func = empty(entry, sig);
     emit::entry(module, f, id, &mut func, shared);
     Ok(CompileJob { id: entry, name: None, func, wide: None })
 }
 
 /// Compiles a function to machine code, and to text if a listing is requested.
 fn machine_code(target: &Target, job: CompileJob, form: Option<Listing>) -> Result<CompiledFunction, String> {
-    fault::point(fault::Point::Compiler);
+    fault::point(fault::PanicPoint::Compiler);
     let isa = target.isa_for(&job.func);
     let mut ctx = Context::for_function(job.func);
     if let Some(extension) = job.wide {

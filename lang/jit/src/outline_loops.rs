@@ -15,7 +15,7 @@ pub(crate) fn split(func: &Function, next: FnId) -> Option<(Function, Vec<Functi
     if size(&func.body) < LARGE {
         return None;
     }
-    let mut s = Split { f: func, next, left: Vec::new(), parts: Vec::new() };
+    let mut s = LoopSplit { f: func, next, left: Vec::new(), parts: Vec::new() };
     let mut at = 0;
     while at < func.body.stmts.len() {
         at = s.step(at);
@@ -23,7 +23,7 @@ pub(crate) fn split(func: &Function, next: FnId) -> Option<(Function, Vec<Functi
     if s.parts.len() < 2 {
         return None;
     }
-    let Split { left, parts, .. } = s;
+    let LoopSplit { left, parts, .. } = s;
     let mut body = Block { stmts: left, ..func.body.clone() };
     forget(&mut body);
     Some((Function { name: func.name.clone(), vars: func.vars.clone(), body, ..Function::default() }, parts))
@@ -46,14 +46,14 @@ fn again(f: &Function, s: &Stmt) -> bool {
     }
 }
 
-struct Split<'a> {
+struct LoopSplit<'a> {
     f: &'a Function,
     next: FnId,
     left: Vec<Stmt>,
     parts: Vec<Function>,
 }
 
-impl Split<'_> {
+impl LoopSplit<'_> {
     /// Outlines the loop at a statement, or keeps the statement. Returns the index of the next statement.
     fn step(&mut self, at: usize) -> usize {
         let all = &self.f.body.stmts;

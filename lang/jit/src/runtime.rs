@@ -44,7 +44,7 @@ impl WordKind {
 
 /// The location that an error reports.
 #[derive(Clone, Debug)]
-pub(crate) struct Site {
+pub(crate) struct ErrorSite {
     /// The function's name.
     pub name: Rc<str>,
     /// The source span.
@@ -64,7 +64,7 @@ pub(crate) struct SlowOp {
 /// The tables that the code of a unit indexes by number.
 #[derive(Default)]
 pub(crate) struct Tables {
-    pub sites: Vec<Site>,
+    pub sites: Vec<ErrorSite>,
     pub slow: Vec<SlowOp>,
     pub quick: Vec<FastOpSite>,
     /// Unary functions that `map` applies to blocks.
@@ -94,7 +94,7 @@ pub(crate) struct Ctx {
     /// The result of an out-of-line operation (a word).
     pub made: u64,
     pub pool: HandlePool,
-    /// Scratch memory through which vectorised loops pass values between stages ([`crate::turns`]).
+    /// Scratch memory through which vectorised loops pass values between stages.
     pub scratch: Vec<f64>,
     pub tables: *const Tables,
     pub machine: *mut Machine,
@@ -181,7 +181,7 @@ pub(crate) unsafe fn slow(ctx: *mut Ctx, id: u64, slot: *mut u64) -> u64 {
             _ => v,
         });
     }
-    fault::point(fault::Point::Helper);
+    fault::point(fault::PanicPoint::Helper);
     let outs = match eval_op::run(ctx.machine(), &op.what, &mut args, &op.zeros) {
         Ok(outs) => outs,
         Err(e) => return ctx.fail(e, op.site),

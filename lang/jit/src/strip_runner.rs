@@ -34,15 +34,15 @@ pub(crate) const DESCRIPTION_WORDS: usize = size_of::<LoopDescription>() / 8;
 
 /// A kernel with its parameters, shared between threads.
 #[derive(Clone, Copy)]
-struct Shared(Some, *mut u64);
+struct SharedKernel(Some, *mut u64);
 
 // SAFETY: concurrent kernels only read the parameter words. Kernels that write parameters, or arrays that other
 // iterations write, run their strips sequentially.
-unsafe impl Send for Shared {}
+unsafe impl Send for SharedKernel {}
 // SAFETY: see `Send` above.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedKernel {}
 
-impl Shared {
+impl SharedKernel {
     fn run(&self, start: usize, len: usize, room: &mut [f64]) {
         // SAFETY: `room` has the number of Floats that the code generator computed, and native code has checked that
         // all iterations stay within their arrays.
@@ -57,7 +57,7 @@ pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut LoopDescription) -> u64 {
     // and room for the totals.
     let (ctx, description, words) = unsafe { (&mut *ctx, &*told, told.cast::<u64>().add(DESCRIPTION_WORDS)) };
     let (f, count, room, sums) = (
-        Shared(description.function, words),
+        SharedKernel(description.function, words),
         description.n as usize,
         description.room as usize,
         description.totals as usize,

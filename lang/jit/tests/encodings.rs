@@ -10,11 +10,11 @@ mod extension;
 
 use encode::map::{M0F, M3A, M38};
 use encode::prefix::{P66, PF2};
-use encode::{Code, Memory, Place, VectorOpcode};
+use encode::{MachineCode, MemoryAddress, RegOrMem, VectorOpcode};
 use extension::Extension;
 
 /// Text, instruction, operands, immediate, bytes.
-type Row = (&'static str, VectorOpcode, (u8, u8, Place), Option<u8>, &'static str);
+type EncodingRow = (&'static str, VectorOpcode, (u8, u8, RegOrMem), Option<u8>, &'static str);
 
 /// A packed instruction of Floats, and a scalar one.
 const fn packed(opcode: u8) -> VectorOpcode {
@@ -34,16 +34,16 @@ const fn longer(map: u8, opcode: u8) -> VectorOpcode {
     VectorOpcode::new(P66, map, opcode, 2)
 }
 
-const fn r(register: u8) -> Place {
-    Place::Register(register)
+const fn r(register: u8) -> RegOrMem {
+    RegOrMem::Register(register)
 }
 
-const fn at(base: u8, index: Option<(u8, u8)>, offset: i32) -> Place {
-    Place::Memory(Memory::At(base, index, offset))
+const fn at(base: u8, index: Option<(u8, u8)>, offset: i32) -> RegOrMem {
+    RegOrMem::Memory(MemoryAddress::At(base, index, offset))
 }
 
 #[rustfmt::skip]
-const AVX2: [Row; 38] = [
+const AVX2: [EncodingRow; 38] = [
     ("vaddpd ymm0, ymm1, ymm2", packed(0x58), (0, 1, r(2)), None, "c5 f5 58 c2"),
     ("vaddpd ymm8, ymm1, ymm2", packed(0x58), (8, 1, r(2)), None, "c5 75 58 c2"),
     ("vaddpd ymm0, ymm9, ymm2", packed(0x58), (0, 9, r(2)), None, "c5 b5 58 c2"),
@@ -85,7 +85,7 @@ const AVX2: [Row; 38] = [
 ];
 
 #[rustfmt::skip]
-const AVX512: [Row; 6] = [
+const AVX512: [EncodingRow; 6] = [
     ("vaddpd zmm31, zmm1, zmm18", packed(0x58), (31, 1, r(18)), None, "62 21 f5 48 58 fa"),
     ("vmovupd zmm5, [r13 - 64]", packed(0x10), (5, 0, at(13, None, -64)), None, "62 d1 fd 48 10 6d ff"),
     ("vmovupd [rsp + 640], zmm9", packed(0x11), (9, 0, at(4, None, 640)), None, "62 71 fd 48 11 4c 24 0a"),
@@ -102,7 +102,7 @@ fn text(bytes: &[u8]) -> String {
 fn vector_instructions_have_these_bytes() {
     for (extension, rows) in [(Extension::Avx2, &AVX2[..]), (Extension::Avx512, &AVX512)] {
         for (what, op, operands, immediate, bytes) in rows {
-            let mut code = Code::new(extension);
+            let mut code = MachineCode::new(extension);
             code.vector(*op, *operands, *immediate);
             assert_eq!(text(&code.bytes), *bytes, "{what}");
         }
@@ -114,15 +114,15 @@ fn vector_instructions_have_these_bytes() {
 #[test]
 fn constants_lie_behind_the_code() {
     let bits = 1.5_f64.to_bits().to_le_bytes();
-    let mut short = Code::new(Extension::Avx2);
+    let mut short = MachineCode::new(Extension::Avx2);
     let all = short.constant(bits.repeat(4));
-    short.vector(packed(0x58), (1, 2, Place::Memory(Memory::Pool(all))), None);
+    short.vector(packed(0x58), (1, 2, RegOrMem::Memory(MemoryAddress::Pool(all))), None);
     short.finish();
     assert_eq!(text(&short.bytes[..8]), "c5 ed 58 0d 38 00 00 00");
     assert_eq!(short.bytes[64..], bits.repeat(4));
-    let mut long = Code::new(Extension::Avx512);
+    let mut long = MachineCode::new(Extension::Avx512);
     let one = long.constant(bits.to_vec());
-    long.evex(packed(0x59), (1, 2, Place::Memory(Memory::Pool(one))), (0, true), None);
+    long.evex(packed(0x59), (1, 2, RegOrMem::Memory(MemoryAddress::Pool(one))), (0, true), None);
     long.finish();
     assert_eq!(text(&long.bytes[..10]), "62 f1 ed 58 59 0d 36 00 00 00");
     assert_eq!(long.bytes[64..], bits);

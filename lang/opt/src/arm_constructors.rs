@@ -28,7 +28,7 @@ use std::rc::Rc;
 
 /// A field of a new constructor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Field {
+enum ConstructorField {
     /// A field of the old constructor.
     Old(usize),
     /// A field of the data that is the condition.
@@ -37,7 +37,7 @@ enum Field {
 
 /// A statement at the top level of a function.
 #[derive(Clone, Copy)]
-struct Place {
+struct StatementPlace {
     func: usize,
     stmt: usize,
 }
@@ -46,14 +46,14 @@ struct Place {
 struct Plan {
     data: DataId,
     /// The construction and the branch before it.
-    made: Place,
+    made: StatementPlace,
     branch: usize,
     /// The field that is the condition.
     condition: usize,
     /// What takes it apart, each with the branch after it.
-    read: Vec<(Place, usize)>,
+    read: Vec<(StatementPlace, usize)>,
     /// The fields of each arm's constructor.
-    arms: Vec<Vec<Field>>,
+    arms: Vec<Vec<ConstructorField>>,
     /// Fields that are extents of others: operation on that field.
     extents: BTreeMap<usize, (Op, usize)>,
 }
@@ -132,13 +132,13 @@ fn plan(funcs: &[Rc<Function>], data: DataId) -> Option<Plan> {
 }
 
 /// The one place where a type is made and all that take it apart; `None` if it is used in another way.
-fn places(funcs: &[Rc<Function>], data: DataId) -> Option<(Place, Vec<Place>)> {
+fn places(funcs: &[Rc<Function>], data: DataId) -> Option<(StatementPlace, Vec<StatementPlace>)> {
     let (mut made, mut read, mut top) = (Vec::new(), Vec::new(), 0);
     for (func, f) in funcs.iter().enumerate() {
         for (stmt, s) in f.body.stmts.iter().enumerate() {
             match &s.op {
-                Op::Construct { data: d, .. } if *d == data => made.push(Place { func, stmt }),
-                Op::Destruct { data: d, .. } if *d == data => read.push(Place { func, stmt }),
+                Op::Construct { data: d, .. } if *d == data => made.push(StatementPlace { func, stmt }),
+                Op::Destruct { data: d, .. } if *d == data => read.push(StatementPlace { func, stmt }),
                 _ => continue,
             }
             top += 1;
@@ -198,21 +198,26 @@ fn size(s: &Stmt) -> usize {
 }
 
 /// What a function reads of data taken apart at `at`, if arm `k` of the branch runs.
-fn reads_of_arm(f: &Function, at: usize, branch: usize, k: usize, condition: usize) -> BTreeSet<Field> {
+fn reads_of_arm(f: &Function, at: usize, branch: usize, k: usize, condition: usize) -> BTreeSet<ConstructorField> {
     let stmts = &f.body.stmts;
     let arm = stmts[branch].op.blocks()[k];
     let around: Vec<Stmt> = (at + 1..stmts.len()).filter(|j| *j != branch).map(|j| stmts[j].clone()).collect();
     let around = Block { stmts: around, results: f.body.results.clone(), ..Block::default() };
     let mut read = rename::free(f, &around);
     read.extend(rename::free(f, arm));
-    let mut out: BTreeSet<Field> =
-        stmts[at].outs.iter().enumerate().filter(|(_, v)| read.contains(v)).map(|(k, _)| Field::Old(k)).collect();
+    let mut out: BTreeSet<ConstructorField> = stmts[at]
+        .outs
+        .iter()
+        .enumerate()
+        .filter(|(_, v)| read.contains(v))
+        .map(|(k, _)| ConstructorField::Old(k))
+        .collect();
     let inside = rename::free(f, &Block { params: Vec::new(), ..arm.clone() });
     let parts: Vec<usize> = (0..arm.params.len()).filter(|k| inside.contains(&arm.params[*k])).collect();
     if parts.len() > PARTS {
-        out.insert(Field::Old(condition));
+        out.insert(ConstructorField::Old(condition));
     }
-    out.extend(parts.into_iter().map(Field::OfCondition));
+    out.extend(parts.into_iter().map(ConstructorField::OfCondition));
     out
 }
 
@@ -231,11 +236,13 @@ fn extents(before: &[Stmt], fields: &[Var]) -> BTreeMap<usize, (Op, usize)> {
 
 impl Plan {
     /// What a constructor holds, so that all of `need` can be had from it.
-    fn stored(&self, need: BTreeSet<Field>) -> Vec<Field> {
-        let whole = need.contains(&Field::Old(self.condition));
-        let kept = |field: &Field| match field {
-            Field::Old(k) => self.extents.get(k).is_none_or(|(_, of)| !need.contains(&Field::Old(*of))),
-            Field::OfCondition(_) => !whole,
+    fn stored(&self, need: BTreeSet<ConstructorField>) -> Vec<ConstructorField> {
+        let whole = need.contains(&ConstructorField::Old(self.condition));
+        let kept = |field: &ConstructorField| match field {
+            ConstructorField::Old(k) => {
+                self.extents.get(k).is_none_or(|(_, of)| !need.contains(&ConstructorField::Old(*of)))
+            }
+            ConstructorField::OfCondition(_) => !whole,
         };
         need.iter().copied().filter(kept).collect()
     }
@@ -246,9 +253,9 @@ fn declare(p: &Plan, funcs: &[Rc<Function>], datas: &mut [Rc<DataDecl>]) {
     let f = &funcs[p.made.func];
     let old = &datas[p.data.0 as usize];
     let (name, fields) = &old.cons[0];
-    let ty = |k: usize, field: &Field| match field {
-        Field::Old(i) => fields[*i].clone(),
-        Field::OfCondition(i) => f.ty(f.body.stmts[p.branch].op.blocks()[k].params[*i]).clone(),
+    let ty = |k: usize, field: &ConstructorField| match field {
+        ConstructorField::Old(i) => fields[*i].clone(),
+        ConstructorField::OfCondition(i) => f.ty(f.body.stmts[p.branch].op.blocks()[k].params[*i]).clone(),
     };
     let cons = p.arms.iter().enumerate().map(|(k, arm)| (format!("{name}{k}"), arm.iter().map(|x| ty(k, x)).collect()));
     let made = DataDecl { name: old.name.clone(), cons: cons.collect(), declared: None };
@@ -266,9 +273,11 @@ fn construct(p: &Plan, funcs: &mut [Rc<Function>]) {
         let one = f.fresh(Ty::Data(p.data), false);
         let mut blocks = f.body.stmts[p.branch].op.blocks_mut();
         let block = &mut blocks[k];
-        let value = |field: &Field| match field {
-            Field::Old(i) => outs.iter().position(|o| *o == fields[*i]).map_or(fields[*i], |j| block.results[j]),
-            Field::OfCondition(i) => block.params[*i],
+        let value = |field: &ConstructorField| match field {
+            ConstructorField::Old(i) => {
+                outs.iter().position(|o| *o == fields[*i]).map_or(fields[*i], |j| block.results[j])
+            }
+            ConstructorField::OfCondition(i) => block.params[*i],
         };
         let op = Op::Construct { data: p.data, tag: k as u32, fields: arm.iter().map(value).collect() };
         block.stmts.push(Stmt { outs: vec![one], lin_outs: Vec::new(), op, span: last.span });
@@ -280,7 +289,7 @@ fn construct(p: &Plan, funcs: &mut [Rc<Function>]) {
 }
 
 /// Replaces what takes data apart, and all that follows, by a branch on the constructor.
-fn take_apart(p: &Plan, place: Place, branch: usize, funcs: &mut [Rc<Function>]) {
+fn take_apart(p: &Plan, place: StatementPlace, branch: usize, funcs: &mut [Rc<Function>]) {
     let src = funcs[place.func].clone();
     let (mut body, first) = (src.body.clone(), &src.body.stmts[place.stmt]);
     let Op::Destruct { a, .. } = first.op else { return };
@@ -300,9 +309,9 @@ impl Plan {
     fn arm(&self, b: &mut Builder, src: &Function, (at, branch): (usize, usize), k: usize) -> Block {
         let (stmts, old) = (&src.body.stmts, &src.body.stmts[at].outs);
         let inner = stmts[branch].op.blocks()[k];
-        let var = |field: &Field| match field {
-            Field::Old(i) => old[*i],
-            Field::OfCondition(i) => inner.params[*i],
+        let var = |field: &ConstructorField| match field {
+            ConstructorField::Old(i) => old[*i],
+            ConstructorField::OfCondition(i) => inner.params[*i],
         };
         let fields: Vec<Var> = self.arms[k].iter().map(var).collect();
         b.open();

@@ -35,7 +35,9 @@ use crate::limits::contract::COPIED;
 use crate::rebuild::Rebuild;
 use adl_ir::{Block, Builder, Cmp, Contract, Conv, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
-use nest::{ContractionSite, Factor, Limit, Nest, NestDef, Search, collecting, found, may_recompute, summed};
+use nest::{
+    ContractionSearch, ContractionSite, Factor, Limit, Nest, NestDef, collecting, found, may_recompute, summed,
+};
 use std::collections::{HashMap, HashSet};
 
 /// Which products become contractions.
@@ -53,7 +55,7 @@ pub fn contract(f: &mut Function, products: Products) -> bool {
     if !sums_in_loops(f, &f.body, 0) {
         return false;
     }
-    let search = Search { ints: literals(&f.body), products };
+    let search = ContractionSearch { ints: literals(&f.body), products };
     let mut c = Contractions { b: Builder::on(f.clone()), search, split: false, changed: false };
     let made = c.block(&f.body);
     if c.changed {
@@ -66,12 +68,12 @@ pub fn contract(f: &mut Function, products: Products) -> bool {
 pub(crate) fn sums_of_contractions(f: &Function) -> HashSet<Var> {
     let mut all = HashSet::new();
     if sums_in_loops(f, &f.body, 0) {
-        sums_of_block(f, &Search { ints: literals(&f.body), products: Products::All }, &f.body, &mut all);
+        sums_of_block(f, &ContractionSearch { ints: literals(&f.body), products: Products::All }, &f.body, &mut all);
     }
     all
 }
 
-fn sums_of_block(f: &Function, search: &Search, b: &Block, all: &mut HashSet<Var>) {
+fn sums_of_block(f: &Function, search: &ContractionSearch, b: &Block, all: &mut HashSet<Var>) {
     for s in &b.stmts {
         if let Some(site) = found(f, search, s) {
             all.extend(&site.sums);
@@ -107,7 +109,7 @@ fn sums_in_loops(f: &Function, b: &Block, depth: usize) -> bool {
 
 struct Contractions {
     b: Builder,
-    search: Search,
+    search: ContractionSearch,
     /// Whether the nest at hand is the rest of one whose outermost loop stays around a table.
     split: bool,
     changed: bool,

@@ -33,7 +33,7 @@ pub fn diagonals(f: &mut Function, zeros: Zeros, fewest: usize) -> bool {
 }
 
 /// A loop around the current block.
-struct Around {
+struct EnclosingLoop {
     index: Var,
     trip: Var,
     /// What is computed before the loop.
@@ -41,7 +41,7 @@ struct Around {
 }
 
 /// A sum of variables with factors, and a constant.
-type Form = (BTreeMap<Var, i64>, i64);
+type AffineForm = (BTreeMap<Var, i64>, i64);
 
 /// An element that depends on the diagonal only: the array, the subscript, and the constant in it.
 struct Read {
@@ -67,7 +67,7 @@ struct Nests {
     ints: HashMap<Var, Op>,
     /// The number of loops around the binding of a variable. Those without an entry are bound outside of all loops.
     levels: HashMap<Var, usize>,
-    loops: Vec<Around>,
+    loops: Vec<EnclosingLoop>,
     fewest: usize,
     moved: bool,
 }
@@ -101,7 +101,7 @@ impl Nests {
     /// The body of a loop. Returns what is computed before it.
     fn body(&mut self, ir_loop: &mut Loop) -> Vec<Stmt> {
         let (Trip::Count(trip), Some(index)) = (&ir_loop.trip, ir_loop.body.params.first()) else { return Vec::new() };
-        self.loops.push(Around { index: *index, trip: *trip, before: Vec::new() });
+        self.loops.push(EnclosingLoop { index: *index, trip: *trip, before: Vec::new() });
         let params = ir_loop.body.params.iter().chain(&ir_loop.body.lin_params);
         self.levels.extend(params.map(|v| (*v, self.loops.len())));
         self.block(&mut ir_loop.body);
@@ -131,7 +131,7 @@ impl Nests {
     }
 
     /// A read of an element of a vector at a sum of Ints.
-    fn read(&self, s: &Stmt) -> Option<(Read, Form)> {
+    fn read(&self, s: &Stmt) -> Option<(Read, AffineForm)> {
         let (Op::Index { a, at, shape: None }, [v]) = (&s.op, &s.outs[..]) else { return None };
         let [at] = at[..] else { return None };
         if *self.b.func.ty(*v) != Ty::F64 {
@@ -141,7 +141,7 @@ impl Nests {
         Some((Read { array: *a, at, constant: form.1 }, form))
     }
 
-    fn form(&self, v: Var) -> Option<Form> {
+    fn form(&self, v: Var) -> Option<AffineForm> {
         let (x, y, sign) = match self.ints.get(&v) {
             Some(Op::Lit(Lit::I64(n))) => return Some((BTreeMap::new(), *n)),
             Some(Op::Bin(Bin::Add, x, y)) => (*x, *y, 1),

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 /// Known facts about shapes.
 #[derive(Default)]
-pub struct Extents {
+pub struct ShapeFacts {
     /// Arrays of the same shape.
     like: HashMap<Var, Vec<Var>>,
     /// Extents that are variables, by array and axis.
@@ -19,7 +19,7 @@ pub struct Extents {
     made_of: HashMap<Var, Var>,
 }
 
-impl Extents {
+impl ShapeFacts {
     /// Records what a statement tells about shapes.
     pub fn learn(&mut self, func: &Function, stmt: &Stmt) {
         if let (Some(a), [out], []) = (source(func, &stmt.op), stmt.outs.as_slice(), stmt.lin_outs.as_slice()) {

@@ -29,7 +29,7 @@ use adl_ir::rewrite::renumber;
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_syntax::span::Span;
-use interior::{Affine, Bound, Interior, InteriorAnalysis, Literals};
+use interior::{AffineInIndex, Interior, InteriorAnalysis, InteriorFact, Literals};
 use std::collections::HashMap;
 
 /// Splits loops. Returns whether there were any.
@@ -110,7 +110,7 @@ fn interior_of(func: &Function, literals: &Literals, s: &Stmt) -> Option<Interio
     copy::bound(&ir_loop.body, &mut inside);
     let index = *ir_loop.body.params.first()?;
     let interior = InteriorAnalysis::of(func, literals, (index, trip), &ir_loop.body, inside);
-    interior.bounds.iter().any(Bound::depends).then_some(interior)
+    interior.bounds.iter().any(InteriorFact::depends).then_some(interior)
 }
 
 /// Whether a block contains no nested blocks other than branches and loops.
@@ -151,7 +151,7 @@ impl SplitEmitter<'_> {
     }
 
     /// Emits the value of a function without its index term.
-    fn rest(&mut self, a: &Affine) -> Var {
+    fn rest(&mut self, a: &AffineInIndex) -> Var {
         let mut sum = self.int(a.number);
         for (minus, v) in &a.terms {
             let v = if a.terms.len() == 1 && *v != self.trip { self.clamped(*v) } else { *v };
@@ -169,31 +169,31 @@ impl SplitEmitter<'_> {
 
     /// The first iteration of the interior, and the first one after it. Both are `count` if a loop-invariant condition does
     /// not hold.
-    fn range(&mut self, count: Var, bounds: &[Bound]) -> Option<(Var, Var)> {
+    fn range(&mut self, count: Var, bounds: &[InteriorFact]) -> Option<(Var, Var)> {
         let zero = self.int(0);
         let (mut lo, mut hi, mut holds) = (zero, count, Vec::new());
         for bound in bounds {
             match bound {
-                Bound::Least(a) if a.index == 1 => {
+                InteriorFact::Least(a) if a.index == 1 => {
                     let from = self.rest(&a.negated(0)?);
                     lo = self.bin(Bin::Max, lo, from);
                 }
-                Bound::Least(a) if a.index == -1 => {
+                InteriorFact::Least(a) if a.index == -1 => {
                     let (one, last) = (self.int(1), self.rest(a));
                     let to = self.bin(Bin::Add, last, one);
                     hi = self.bin(Bin::Min, hi, to);
                 }
-                Bound::NonZero(a) if a.index != 0 => {
+                InteriorFact::NonZero(a) if a.index != 0 => {
                     let at = if a.index > 0 { self.rest(&a.negated(0)?) } else { self.rest(a) };
                     (lo, hi) = self.longer_side(at, (lo, hi), count);
                 }
-                Bound::Least(a) | Bound::NonZero(a) => {
-                    let least = matches!(bound, Bound::Least(_));
+                InteriorFact::Least(a) | InteriorFact::NonZero(a) => {
+                    let least = matches!(bound, InteriorFact::Least(_));
                     let rest = self.rest(a);
                     holds.push(self.one(Op::Cmp(if least { Cmp::Ge } else { Cmp::Ne }, rest, zero), Ty::Bool));
                 }
-                Bound::Invariant(v, true) => holds.push(*v),
-                Bound::Invariant(v, false) => holds.push(self.one(Op::Not(*v), Ty::Bool)),
+                InteriorFact::Invariant(v, true) => holds.push(*v),
+                InteriorFact::Invariant(v, false) => holds.push(self.one(Op::Not(*v), Ty::Bool)),
             }
         }
         for c in holds {

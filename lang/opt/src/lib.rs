@@ -69,7 +69,7 @@ pub mod updated_zeros;
 mod written_sums;
 
 pub use fuse::straight;
-pub use pipelines::{Pass, Step, run};
+pub use pipelines::{Pass, PipelineStep, run};
 
 use adl_ir::{Function, Program};
 

@@ -1,6 +1,6 @@
 //! The passes, and all orders in which they run.
 //!
-//! A [`Pass`] is a row of [`PASSES`]. A pipeline is a list of [`Step`]s; [`run`] executes it, and after each pass that
+//! A [`Pass`] is a row of [`PASSES`]. A pipeline is a list of [`PipelineStep`]s; [`run`] executes it, and after each pass that
 //! changed a function it verifies the function in debug builds and tells the observer (`adl ir --after`, `--timings`).
 //!
 //! - [`FUNCTION`], before differentiation (J) and between J and unzipping (U). Linear statements are left alone; fewer
@@ -110,30 +110,30 @@ passes! {
 }
 
 /// A step of a pipeline.
-pub enum Step {
+pub enum PipelineStep {
     /// A pass.
     Run(&'static Pass),
     /// A pass that needs all arrays materialised.
     Materialized(&'static Pass),
     /// Passes; and if one of them changed the function, these steps.
-    Then(&'static [&'static Pass], &'static [Step]),
+    Then(&'static [&'static Pass], &'static [PipelineStep]),
     /// A pass followed by steps, until it changes nothing, at most [`ROUNDS`] times.
-    Rounds(&'static Pass, &'static [Step]),
+    Rounds(&'static Pass, &'static [PipelineStep]),
     /// Another pipeline.
-    All(&'static [Step]),
+    All(&'static [PipelineStep]),
 }
 
 pub use crate::limits::pipelines::ROUNDS;
-use Step::{All, Materialized, Rounds, Run, Then};
+use PipelineStep::{All, Materialized, Rounds, Run, Then};
 
 /// Cleaning up after other passes.
-pub static CLEANUP: &[Step] = &[Run(&SIMPLIFY), Run(&HOIST), Run(&SIMPLIFY), Run(&DEAD)];
+pub static CLEANUP: &[PipelineStep] = &[Run(&SIMPLIFY), Run(&HOIST), Run(&SIMPLIFY), Run(&DEAD)];
 
 /// The results of derivatives that are inlined may be symbolic zeros, which are gone after simplification.
-static INLINING: &[Step] = &[Then(&[&INLINE], &[Run(&SIMPLIFY)])];
+static INLINING: &[PipelineStep] = &[Then(&[&INLINE], &[Run(&SIMPLIFY)])];
 
 /// Any function, whether it will be differentiated or not.
-pub static FUNCTION: &[Step] = &[
+pub static FUNCTION: &[PipelineStep] = &[
     All(INLINING),
     Materialized(&PUSHDOWN),
     Run(&ROWS),
@@ -143,7 +143,7 @@ pub static FUNCTION: &[Step] = &[
 ];
 
 /// A function that is differentiated, after [`FUNCTION`]: comprehensions have rules of their own for sums over an index.
-pub static DIFFERENTIATED: &[Step] = &[
+pub static DIFFERENTIATED: &[PipelineStep] = &[
     Materialized(&LOOP_ROWS),
     Materialized(&SHORT_ROWS),
     Then(&[&SUMS], CLEANUP),
@@ -152,7 +152,7 @@ pub static DIFFERENTIATED: &[Step] = &[
 ];
 
 /// A function that is not differentiated.
-pub static PLAIN: &[Step] = &[
+pub static PLAIN: &[PipelineStep] = &[
     All(INLINING),
     Materialized(&PUSHDOWN_ORDERED),
     Run(&ROWS),
@@ -164,30 +164,31 @@ pub static PLAIN: &[Step] = &[
 ];
 
 /// The order of sums, at the end of [`PLAIN`].
-pub static SUM_ORDER: &[Step] = &[Run(&CONTRACT_MATRICES), Run(&TERMS)];
+pub static SUM_ORDER: &[PipelineStep] = &[Run(&CONTRACT_MATRICES), Run(&TERMS)];
 
 /// Before [`FINISH`] and [`FOR_DEVICE`]: inlining.
-pub static INLINED: &[Step] = &[Run(&INLINE_ALL), All(CLEANUP)];
+pub static INLINED: &[PipelineStep] = &[Run(&INLINE_ALL), All(CLEANUP)];
 
 /// A function that is about to be lowered, after all differentiation and [`INLINED`].
-pub static FINISH: &[Step] = &[Then(&[&CONTRACT], CLEANUP), Then(&[&SCALARS_WRITTEN], CLEANUP), Rounds(&FUSE, CLEANUP)];
+pub static FINISH: &[PipelineStep] =
+    &[Then(&[&CONTRACT], CLEANUP), Then(&[&SCALARS_WRITTEN], CLEANUP), Rounds(&FUSE, CLEANUP)];
 
 /// Arithmetic on entire vectors as loops, before [`NATIVE`]. All arrays must be materialised.
-pub static POINTWISE: &[Step] = &[Run(&POINTWISE_LOOPS)];
+pub static POINTWISE: &[PipelineStep] = &[Run(&POINTWISE_LOOPS)];
 
-static FUSE_FOR_NATIVE: &[Step] = &[Rounds(&FUSE_NATIVE, CLEANUP), Then(&[&INTERCHANGE, &FLATTEN], CLEANUP)];
+static FUSE_FOR_NATIVE: &[PipelineStep] = &[Rounds(&FUSE_NATIVE, CLEANUP), Then(&[&INTERCHANGE, &FLATTEN], CLEANUP)];
 
 /// For native code, after [`FINISH`].
-pub static NATIVE: &[Step] = &[All(FUSE_FOR_NATIVE)];
+pub static NATIVE: &[PipelineStep] = &[All(FUSE_FOR_NATIVE)];
 
 /// After [`NATIVE`], if arguments are small.
-pub static SMALL: &[Step] = &[Then(&[&SCALARS_WRITTEN], &[All(CLEANUP), All(FUSE_FOR_NATIVE)])];
+pub static SMALL: &[PipelineStep] = &[Then(&[&SCALARS_WRITTEN], &[All(CLEANUP), All(FUSE_FOR_NATIVE)])];
 
 /// When a function is compiled, after [`SMALL`]: loops over small arrays are not split.
 /// Zeros that are updated come last: equal ones would become one array, which each update but the last would copy.
-pub static COMPILED: &[Step] = &[Then(&[&SPLIT], CLEANUP), Run(&UPDATED_ZEROS)];
+pub static COMPILED: &[PipelineStep] = &[Then(&[&SPLIT], CLEANUP), Run(&UPDATED_ZEROS)];
 
-static FUSE_FOR_DEVICE: &[Step] = &[
+static FUSE_FOR_DEVICE: &[PipelineStep] = &[
     Then(&[&SCALARS_DEVICE], CLEANUP),
     Then(&[&CONTRACT], CLEANUP),
     Then(&[&INTERCHANGE_DEVICE], CLEANUP),
@@ -196,14 +197,14 @@ static FUSE_FOR_DEVICE: &[Step] = &[
 
 /// Instead of [`FINISH`], for a device. All code that collects small matrices is in the form of loops when their sides
 /// are asserted. At the end, small arrays that fused loops carry are taken apart.
-pub static FOR_DEVICE: &[Step] =
+pub static FOR_DEVICE: &[PipelineStep] =
     &[All(FUSE_FOR_DEVICE), Then(&[&SIDES], &[All(CLEANUP), All(FUSE_FOR_DEVICE)]), Then(&[&SCALARS_DEVICE], CLEANUP)];
 
 /// After [`FOR_DEVICE`].
-pub static VECTORS: &[Step] = &[Run(&DEVICE_VECTORS)];
+pub static VECTORS: &[PipelineStep] = &[Run(&DEVICE_VECTORS)];
 
 /// Runs a pipeline. Returns whether its first pass changed the function.
-pub fn run(pipeline: &[Step], program: &Program, func: &mut Function, zeros: Zeros) -> bool {
+pub fn run(pipeline: &[PipelineStep], program: &Program, func: &mut Function, zeros: Zeros) -> bool {
     let mut changed = None;
     for step in pipeline {
         let one = match step {

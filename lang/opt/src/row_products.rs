@@ -111,7 +111,7 @@ fn behind(l: &Loop, v: Var) -> Option<Vec<Stmt>> {
 }
 
 /// A product that can be taken out of a loop.
-struct Site {
+struct ProductSite {
     /// The result.
     at: Vec<Var>,
     row: Var,
@@ -150,7 +150,7 @@ impl RowProducts {
             return;
         }
         while let Some(site) = self.site(l) {
-            let Site { at, row, by, left } = site;
+            let ProductSite { at, row, by, left } = site;
             let x = match row_in(l, row) {
                 Some(x) => x,
                 None => self.rows_before(l, row),
@@ -165,7 +165,7 @@ impl RowProducts {
     }
 
     /// The first product that can be taken out of a loop.
-    fn site(&self, l: &Loop) -> Option<Site> {
+    fn site(&self, l: &Loop) -> Option<ProductSite> {
         let f = &self.b.func;
         let bound = |v: &Var| l.body.params.contains(v) || l.body.stmts.iter().any(|s| s.outs.contains(v));
         l.body.stmts.iter().find_map(|s| {
@@ -174,7 +174,7 @@ impl RowProducts {
                 Some(x) => *f.ty(x) == Ty::F64.array(2),
                 None => self.order == Order::Free && may_be_collected(f, l, row),
             };
-            rows.then(|| Site { at: s.outs.clone(), row, by, left })
+            rows.then(|| ProductSite { at: s.outs.clone(), row, by, left })
         })
     }
 

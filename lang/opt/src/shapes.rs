@@ -2,7 +2,7 @@
 //! an array made in a loop become those of an array from before the loop, so that reverse mode need not store the
 //! array for its shape. Literal indices are proved to be in bounds, and a slice of an entire array is that array.
 //!
-//! Every array has a *form*, one `Extent` for each axis. A carried array has the form of its initial value if
+//! Every array has a *form*, one `AxisExtent` for each axis. A carried array has the form of its initial value if
 //! every iteration returns it in that form; this is assumed until refuted. Assertions about extents hold in the
 //! rest of their block. A loop's index is in bounds of arrays with as many elements as the loop has iterations, so
 //! bounds tests become literals (`bounds`).
@@ -32,7 +32,7 @@ const WRITTEN: usize = 2;
 
 /// The extent of an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Extent {
+enum AxisExtent {
     Lit(i64),
     /// The value of an Int variable.
     Is(Var),
@@ -40,7 +40,7 @@ enum Extent {
     Of(Var, u32),
 }
 
-type Form = Vec<Extent>;
+type ShapeForm = Vec<AxisExtent>;
 
 /// Replaces `shape` and `dim` by what is known, in a function that is called without symbolic zeros. Returns the
 /// results of `index` statements that cannot fail.
@@ -79,11 +79,11 @@ pub fn own_symbolic_zeros(f: &Function) -> HashSet<Var> {
 
 /// The extents of the arrays of a function that is called without symbolic zeros, as far as they are known.
 pub struct Extents {
-    forms: HashMap<Var, Form>,
+    forms: HashMap<Var, ShapeForm>,
     /// Ints that are extents or literals.
-    ints: HashMap<Var, Extent>,
+    ints: HashMap<Var, AxisExtent>,
     /// Equalities asserted outside of loops and branches.
-    facts: Vec<(Extent, Extent)>,
+    facts: Vec<(AxisExtent, AxisExtent)>,
 }
 
 impl Extents {
@@ -98,7 +98,7 @@ impl Extents {
     /// Whether an array has the extent `n` along an axis.
     pub fn is(&self, array: Var, axis: usize, n: Var) -> bool {
         let extent = self.forms.get(&array).and_then(|form| form.get(axis));
-        extent.is_some_and(|e| self.origin(*e) == self.origin(Extent::Is(n)))
+        extent.is_some_and(|e| self.origin(*e) == self.origin(AxisExtent::Is(n)))
     }
 
     /// Whether two arrays have the same extent along an axis.
@@ -110,16 +110,16 @@ impl Extents {
     /// The extent of an array along an axis, if it is a literal.
     pub fn literal(&self, array: Var, axis: usize) -> Option<i64> {
         match self.origin(*self.forms.get(&array)?.get(axis)?) {
-            Extent::Lit(n) => Some(n),
-            Extent::Is(_) | Extent::Of(..) => None,
+            AxisExtent::Lit(n) => Some(n),
+            AxisExtent::Is(_) | AxisExtent::Of(..) => None,
         }
     }
 
     /// An extent that equals this one, the same for all that are known to be equal.
-    fn origin(&self, mut e: Extent) -> Extent {
+    fn origin(&self, mut e: AxisExtent) -> AxisExtent {
         // Each fact leads to a variable bound further out or to a literal.
         for _ in 0..=self.facts.len() {
-            if let Extent::Is(v) = e {
+            if let AxisExtent::Is(v) = e {
                 e = self.ints.get(&v).copied().unwrap_or(e);
             }
             match self.facts.iter().rev().find(|(a, _)| *a == e) {
@@ -134,8 +134,8 @@ impl Extents {
     pub fn known_without(&self, array: Var, these: &HashSet<Var>) -> bool {
         self.forms.get(&array).is_some_and(|form| {
             form.iter().all(|e| match e {
-                Extent::Lit(_) => true,
-                Extent::Is(v) | Extent::Of(v, _) => !these.contains(v),
+                AxisExtent::Lit(_) => true,
+                AxisExtent::Is(v) | AxisExtent::Of(v, _) => !these.contains(v),
             })
         })
     }
@@ -143,7 +143,7 @@ impl Extents {
     /// Records that an array has a row of the form of `row` for each of `count` iterations.
     pub fn collect(&mut self, array: Var, count: Option<Var>, row: Var) {
         let rows = self.forms.get(&row).cloned().unwrap_or_default();
-        self.forms.insert(array, [vec![count.map_or(Extent::Of(array, 0), Extent::Is)], rows].concat());
+        self.forms.insert(array, [vec![count.map_or(AxisExtent::Of(array, 0), AxisExtent::Is)], rows].concat());
     }
 }
 
@@ -202,7 +202,7 @@ fn makes_symbolic_zero(b: &Block, f: &Function) -> bool {
 }
 
 /// Replaces shape queries by what was found.
-fn write(func: &mut Function, block: &mut Block, found: &HashMap<Var, Form>) {
+fn write(func: &mut Function, block: &mut Block, found: &HashMap<Var, ShapeForm>) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut out = Vec::with_capacity(block.stmts.len());
         for mut stmt in std::mem::take(&mut block.stmts) {
@@ -217,9 +217,9 @@ fn write(func: &mut Function, block: &mut Block, found: &HashMap<Var, Form>) {
                         shape: None,
                     },
                     (_, _) => match form[0] {
-                        Extent::Lit(n) => Op::Lit(Lit::I64(n)),
-                        Extent::Of(a, k) => Op::Dim(a, k),
-                        Extent::Is(_) => stmt.op,
+                        AxisExtent::Lit(n) => Op::Lit(Lit::I64(n)),
+                        AxisExtent::Of(a, k) => Op::Dim(a, k),
+                        AxisExtent::Is(_) => stmt.op,
                     },
                 };
             }
@@ -230,19 +230,19 @@ fn write(func: &mut Function, block: &mut Block, found: &HashMap<Var, Form>) {
 }
 
 /// The array whose entire shape this form is.
-fn whole(f: &Function, form: &Form) -> Option<Var> {
-    let Some(Extent::Of(a, 0)) = form.first() else { return None };
-    let all =
-        f.ty(*a).rank() as usize == form.len() && form.iter().enumerate().all(|(k, e)| *e == Extent::Of(*a, k as u32));
+fn whole(f: &Function, form: &ShapeForm) -> Option<Var> {
+    let Some(AxisExtent::Of(a, 0)) = form.first() else { return None };
+    let all = f.ty(*a).rank() as usize == form.len()
+        && form.iter().enumerate().all(|(k, e)| *e == AxisExtent::Of(*a, k as u32));
     all.then_some(*a)
 }
 
 /// A variable with the value of the extent.
-fn int(f: &mut Function, e: Extent, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
+fn int(f: &mut Function, e: AxisExtent, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
     let op = match e {
-        Extent::Is(v) => return v,
-        Extent::Lit(n) => Op::Lit(Lit::I64(n)),
-        Extent::Of(a, k) => Op::Dim(a, k),
+        AxisExtent::Is(v) => return v,
+        AxisExtent::Lit(n) => Op::Lit(Lit::I64(n)),
+        AxisExtent::Of(a, k) => Op::Dim(a, k),
     };
     let v = f.fresh(Ty::I64, false);
     out.push(Stmt { op, outs: vec![v], lin_outs: Vec::new(), span: like.span });
@@ -262,7 +262,7 @@ enum Tracked {
 
 struct ShapeAnalysis<'a> {
     f: &'a Function,
-    forms: HashMap<Var, Form>,
+    forms: HashMap<Var, ShapeForm>,
     /// Which symbolic zeros are tracked, and which variables may be some.
     zeros: Tracked,
     symbolic_zero: HashSet<Var>,
@@ -273,17 +273,17 @@ struct ShapeAnalysis<'a> {
     now: usize,
     loops: usize,
     /// Ints that are extents or literals.
-    ints: HashMap<Var, Extent>,
+    ints: HashMap<Var, AxisExtent>,
     /// Comparisons for equality.
     equal: HashMap<Var, (Var, Var)>,
     /// Asserted equalities, as replacements of the first extent by the second, with the block depth of the assertion.
-    facts: Vec<(Extent, Extent, usize)>,
+    facts: Vec<(AxisExtent, AxisExtent, usize)>,
     /// Comparisons that an Int is not negative.
     not_negative: HashMap<Var, Var>,
     /// Ints that were asserted not to be negative.
     natural: Vec<Var>,
     /// Results: a form for each `shape`, one extent for each `dim`.
-    found: HashMap<Var, Form>,
+    found: HashMap<Var, ShapeForm>,
     /// Slices of entire arrays, and those arrays.
     entire: HashMap<Var, Var>,
     safe: HashSet<Var>,
@@ -299,34 +299,34 @@ struct ResultForm<'a> {
 }
 
 impl Shapes for ResultForm<'_> {
-    type Extent = Extent;
+    type Extent = AxisExtent;
 
-    fn shape(&self, v: Var) -> Option<Form> {
+    fn shape(&self, v: Var) -> Option<ShapeForm> {
         Some(self.analysis.form(v))
     }
-    fn int(&self, v: Var) -> Extent {
-        self.analysis.plain(Extent::Is(v))
+    fn int(&self, v: Var) -> AxisExtent {
+        self.analysis.plain(AxisExtent::Is(v))
     }
-    fn constant(&self, n: usize) -> Extent {
-        Extent::Lit(n as i64)
+    fn constant(&self, n: usize) -> AxisExtent {
+        AxisExtent::Lit(n as i64)
     }
     /// The number of rows of a slice, which is known only from the slice unless both bounds are literals.
-    fn difference(&self, hi: Var, lo: Var) -> Extent {
-        match [hi, lo].map(|v| self.analysis.plain(Extent::Is(v))) {
-            [Extent::Lit(hi), Extent::Lit(lo)] if 0 <= lo && lo <= hi => Extent::Lit(hi - lo),
+    fn difference(&self, hi: Var, lo: Var) -> AxisExtent {
+        match [hi, lo].map(|v| self.analysis.plain(AxisExtent::Is(v))) {
+            [AxisExtent::Lit(hi), AxisExtent::Lit(lo)] if 0 <= lo && lo <= hi => AxisExtent::Lit(hi - lo),
             // An end that is negative, or beyond the array, is an error of the slice.
-            [Extent::Lit(..0), _] => Extent::Of(self.out, 0),
-            [hi, Extent::Lit(0)] => hi,
-            _ => Extent::Of(self.out, 0),
+            [AxisExtent::Lit(..0), _] => AxisExtent::Of(self.out, 0),
+            [hi, AxisExtent::Lit(0)] => hi,
+            _ => AxisExtent::Of(self.out, 0),
         }
     }
-    fn sum(&self, _: Extent, _: Extent) -> Extent {
-        Extent::Of(self.out, 0)
+    fn sum(&self, _: AxisExtent, _: AxisExtent) -> AxisExtent {
+        AxisExtent::Of(self.out, 0)
     }
-    fn elements(&self, list: Var) -> Option<Form> {
+    fn elements(&self, list: Var) -> Option<ShapeForm> {
         Some(self.analysis.stacks.get(&list)?.iter().map(|n| self.int(*n)).collect())
     }
-    fn widest(&self, operands: &[Var]) -> Option<Form> {
+    fn widest(&self, operands: &[Var]) -> Option<ShapeForm> {
         operands.iter().map(|v| self.analysis.form(*v)).reduce(|a, b| self.analysis.wider(a, b))
     }
 }
@@ -342,48 +342,48 @@ impl ShapeAnalysis<'_> {
         self.ints.remove(&v);
         self.equal.remove(&v);
         self.symbolic_zero.remove(&v);
-        self.forms.insert(v, (0..self.rank(v)).map(|k| Extent::Of(v, k)).collect());
+        self.forms.insert(v, (0..self.rank(v)).map(|k| AxisExtent::Of(v, k)).collect());
     }
 
-    fn form(&self, v: Var) -> Form {
+    fn form(&self, v: Var) -> ShapeForm {
         match self.forms.get(&v) {
             Some(form) => form.iter().map(|e| self.plain(*e)).collect(),
-            None => (0..self.rank(v)).map(|k| Extent::Of(v, k)).collect(),
+            None => (0..self.rank(v)).map(|k| AxisExtent::Of(v, k)).collect(),
         }
     }
 
     /// The extent that an Int was made from, without assertions.
-    fn plain(&self, e: Extent) -> Extent {
+    fn plain(&self, e: AxisExtent) -> AxisExtent {
         match e {
-            Extent::Is(v) => self.ints.get(&v).copied().unwrap_or(e),
+            AxisExtent::Is(v) => self.ints.get(&v).copied().unwrap_or(e),
             _ => e,
         }
     }
 
     /// The value of an extent, if it is known by definition or by assertions at most `within` blocks deep.
-    fn known_value(&self, e: Extent, within: usize) -> Option<i64> {
+    fn known_value(&self, e: AxisExtent, within: usize) -> Option<i64> {
         let mut e = e;
         // Each fact leads to a variable bound further out or to a literal.
         for _ in 0..=self.facts.len() {
             match self.plain(e) {
-                Extent::Lit(n) => return Some(n),
+                AxisExtent::Lit(n) => return Some(n),
                 plain => e = self.facts.iter().rev().find(|(a, _, level)| *a == plain && *level <= within)?.1,
             }
         }
         None
     }
 
-    fn depth(&self, e: Extent) -> usize {
+    fn depth(&self, e: AxisExtent) -> usize {
         match e {
-            Extent::Lit(_) => 0,
-            Extent::Is(v) | Extent::Of(v, _) => self.level.get(&v).copied().unwrap_or(usize::MAX),
+            AxisExtent::Lit(_) => 0,
+            AxisExtent::Is(v) | AxisExtent::Of(v, _) => self.level.get(&v).copied().unwrap_or(usize::MAX),
         }
     }
 
     /// Uses an asserted equality: from now on, the extent bound further in is replaced by the other.
     fn fact(&mut self, x: Var, y: Var) {
-        let (a, b) = (self.plain(Extent::Is(x)), self.plain(Extent::Is(y)));
-        let literal = |e: Extent| matches!(e, Extent::Lit(_));
+        let (a, b) = (self.plain(AxisExtent::Is(x)), self.plain(AxisExtent::Is(y)));
+        let literal = |e: AxisExtent| matches!(e, AxisExtent::Lit(_));
         if a == b || literal(a) && literal(b) {
             return;
         }
@@ -444,7 +444,7 @@ impl ShapeAnalysis<'_> {
     }
 
     /// Processes an operator whose first parameters have these forms. Returns the forms of its results.
-    fn operator(&mut self, b: &Block, symbolic_zero: bool, forms: &[Form]) -> Vec<Form> {
+    fn operator(&mut self, b: &Block, symbolic_zero: bool, forms: &[ShapeForm]) -> Vec<ShapeForm> {
         self.now += 1;
         b.params.iter().for_each(|v| self.own(*v));
         self.may_be_symbolic_zeros(b.params.iter().filter(|_| symbolic_zero));
@@ -455,7 +455,7 @@ impl ShapeAnalysis<'_> {
     }
 
     /// Gives a variable a form, if the rank agrees.
-    fn is(&mut self, v: Var, form: Form) {
+    fn is(&mut self, v: Var, form: ShapeForm) {
         if form.len() == self.rank(v) as usize && !self.symbolic_zero.contains(&v) {
             self.forms.insert(v, form);
         }
@@ -464,22 +464,22 @@ impl ShapeAnalysis<'_> {
     fn simple(&mut self, op: &Op, out: Var) {
         match op {
             Op::Lit(Lit::I64(n)) => {
-                self.ints.insert(out, Extent::Lit(*n));
+                self.ints.insert(out, AxisExtent::Lit(*n));
             }
             Op::Cmp(c, a, b) if self.rank(*a) + self.rank(*b) == 0 && *self.f.ty(*a) == Ty::I64 => {
                 self.compared(*c, (*a, *b), out);
-                if *c == Cmp::Ge && self.plain(Extent::Is(*b)) == Extent::Lit(0) {
+                if *c == Cmp::Ge && self.plain(AxisExtent::Is(*b)) == AxisExtent::Lit(0) {
                     self.not_negative.insert(out, *a);
                 }
             }
             Op::ArrayLit { elems, .. } if elems.iter().all(|v| *self.f.ty(*v) == Ty::I64) => {
                 self.stacks.insert(out, elems.clone());
-                self.is(out, vec![Extent::Lit(elems.len() as i64)]);
+                self.is(out, vec![AxisExtent::Lit(elems.len() as i64)]);
             }
             Op::Dim(a, k) => self.is_extent(out, *a, *k),
             Op::Shape(a) => {
                 let form = self.form(*a);
-                self.is(out, vec![Extent::Lit(form.len() as i64)]);
+                self.is(out, vec![AxisExtent::Lit(form.len() as i64)]);
                 self.is_shape(out, *a, form);
             }
             Op::Index { a, at, .. } => {
@@ -503,8 +503,8 @@ impl ShapeAnalysis<'_> {
 
     /// Records whether a slice is of the entire array.
     fn sliced(&mut self, a: Var, (lo, hi): (Var, Var), out: Var) {
-        let all =
-            self.plain(Extent::Is(lo)) == Extent::Lit(0) && self.form(a).first() == Some(&self.plain(Extent::Is(hi)));
+        let all = self.plain(AxisExtent::Is(lo)) == AxisExtent::Lit(0)
+            && self.form(a).first() == Some(&self.plain(AxisExtent::Is(hi)));
         match all {
             true => _ = self.entire.insert(out, a),
             false => _ = self.entire.remove(&out),
@@ -516,16 +516,17 @@ impl ShapeAnalysis<'_> {
         let Some(e) = self.form(a).get(axis as usize).copied() else { return };
         self.ints.insert(out, e);
         self.found.remove(&out);
-        let literal = self.known_value(e, self.now).map(Extent::Lit);
+        let literal = self.known_value(e, self.now).map(AxisExtent::Lit);
         if (self.depth(e) < self.now || literal.is_some()) && self.is_materialised(&[literal.unwrap_or(e)]) {
             self.found.insert(out, vec![literal.unwrap_or(e)]);
         }
     }
 
     /// Records that `out` is the shape of `a`, and replaces it if the form consists of values bound further out.
-    fn is_shape(&mut self, out: Var, a: Var, form: Form) {
+    fn is_shape(&mut self, out: Var, a: Var, form: ShapeForm) {
         self.found.remove(&out);
-        let values = form.iter().map(|e| self.known_value(*e, self.now).map(Extent::Lit)).collect::<Option<Form>>();
+        let values =
+            form.iter().map(|e| self.known_value(*e, self.now).map(AxisExtent::Lit)).collect::<Option<ShapeForm>>();
         let outside = values.is_some() || form.iter().all(|e| self.depth(*e) < self.now);
         let form = values.unwrap_or(form);
         let other = whole(self.f, &form).is_some_and(|b| b != a);
@@ -539,18 +540,18 @@ impl ShapeAnalysis<'_> {
     }
 
     /// The form of the operand with more axes, or of the one bound further out.
-    fn wider(&self, x: Form, y: Form) -> Form {
-        let inmost = |form: &Form| form.iter().map(|e| self.depth(*e)).max();
+    fn wider(&self, x: ShapeForm, y: ShapeForm) -> ShapeForm {
+        let inmost = |form: &ShapeForm| form.iter().map(|e| self.depth(*e)).max();
         if (x.len(), std::cmp::Reverse(inmost(&x))) >= (y.len(), std::cmp::Reverse(inmost(&y))) { x } else { y }
     }
 
     /// Whether a form refers only to variables that are visible in the current block.
-    fn is_visible(&self, form: &Form) -> bool {
+    fn is_visible(&self, form: &ShapeForm) -> bool {
         form.iter().all(|e| self.depth(*e) <= self.now)
     }
 
     fn branches(&mut self, stmt: &Stmt, arms: &[&Block]) {
-        let mut forms: Vec<Vec<Form>> = Vec::new();
+        let mut forms: Vec<Vec<ShapeForm>> = Vec::new();
         for arm in arms {
             self.now += 1;
             arm.params.iter().for_each(|v| self.own(*v));
@@ -615,14 +616,14 @@ impl ShapeAnalysis<'_> {
             self.bounds.trip.insert(*trip, n);
             // A loop with a negative trip count runs zero times.
             let natural = self.natural.contains(&n);
-            match self.plain(Extent::Is(n)) {
-                n @ (Extent::Lit(0..) | Extent::Of(..)) => _ = self.ints.insert(*trip, n),
-                n @ Extent::Is(_) if natural => _ = self.ints.insert(*trip, n),
+            match self.plain(AxisExtent::Is(n)) {
+                n @ (AxisExtent::Lit(0..) | AxisExtent::Of(..)) => _ = self.ints.insert(*trip, n),
+                n @ AxisExtent::Is(_) if natural => _ = self.ints.insert(*trip, n),
                 _ => {}
             }
         }
         for ((v, o), form) in stmt.outs.iter().skip(carried).zip(&ir_loop.outs).zip(results.iter().skip(carried)) {
-            let n = self.plain(Extent::Is(*trip));
+            let n = self.plain(AxisExtent::Is(*trip));
             match o {
                 Out::Sum if self.is_visible(form) => self.is(*v, form.clone()),
                 Out::Collect if self.is_visible(form) => self.is(*v, [vec![n], form.clone()].concat()),
@@ -633,7 +634,7 @@ impl ShapeAnalysis<'_> {
 
     /// Processes the body of a loop, assuming that the values in `keeps` have their initial form. Returns the forms
     /// of its results.
-    fn iteration(&mut self, ir_loop: &Loop, keeps: &[bool], symbolic_zero: &[bool]) -> Vec<Form> {
+    fn iteration(&mut self, ir_loop: &Loop, keeps: &[bool], symbolic_zero: &[bool]) -> Vec<ShapeForm> {
         self.now += 1;
         ir_loop.body.params.iter().for_each(|v| self.own(*v));
         if let (Trip::Count(n), Some(i)) = (&ir_loop.trip, ir_loop.body.params.first()) {

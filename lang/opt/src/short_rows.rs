@@ -102,7 +102,7 @@ fn block(f: &mut Function, b: &mut Block, extents: &Extents) -> bool {
         let only_rows = read.contains(&out) && readers.get(&out) == Some(&1);
         let view = BlockView { extents, defs: &defs, stmts: &b.stmts };
         let Some(operands) = view.operands(f, at, only_rows) else { continue };
-        read.extend(operands.iter().filter_map(|(v, with)| (*with == Operand::Row).then_some(*v)));
+        read.extend(operands.iter().filter_map(|(v, with)| (*with == LoopOperand::Row).then_some(*v)));
         let widths = view.widths(&b.stmts[at], &operands);
         let made = over_rows(f, &b.stmts[at], &operands, widths);
         b.stmts.splice(at..=at, made);
@@ -158,7 +158,7 @@ fn written_out(f: &mut Function, s: &Stmt, (matrix, vector): (Var, Var), extents
 
 /// What stands for an operand in the loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Operand {
+enum LoopOperand {
     /// Its row.
     Row,
     /// A variable from outside of the loop.
@@ -176,16 +176,16 @@ struct BlockView<'a> {
 impl BlockView<'_> {
     /// What stands for the operands of a statement, if it is to become a loop. `only_rows`: a loop is all that reads its
     /// result.
-    fn operands(&self, f: &Function, at: usize, only_rows: bool) -> Option<Vec<(Var, Operand)>> {
+    fn operands(&self, f: &Function, at: usize, only_rows: bool) -> Option<Vec<(Var, LoopOperand)>> {
         match self.stmts[at].op {
             Op::MatMul(a, b) => {
                 let fits = self.extents.literal(a, 1)? == self.extents.literal(b, 0)?;
                 // A single column is added in another order.
                 let wide = self.extents.literal(b, 1)? > 1;
                 let large = wide && is_small(self.extents, b) && !is_small(self.extents, a);
-                (fits && large).then(|| vec![(a, Operand::Row), (b, Operand::Is(b))])
+                (fits && large).then(|| vec![(a, LoopOperand::Row), (b, LoopOperand::Is(b))])
             }
-            Op::Un(_, a) if only_rows && self.is_short(a) => Some(vec![(a, Operand::Row)]),
+            Op::Un(_, a) if only_rows && self.is_short(a) => Some(vec![(a, LoopOperand::Row)]),
             Op::Bin(_, a, b) if only_rows => {
                 let matrix = [a, b].into_iter().find(|v| is_matrix(f, *v) && self.repeated(*v).is_none())?;
                 let operands = [a, b].map(|v| Some((v, self.operand(f, v, matrix)?)));
@@ -196,8 +196,8 @@ impl BlockView<'_> {
     }
 
     /// The lengths of a row over which the loop runs, and of a row of the result.
-    fn widths(&self, s: &Stmt, operands: &[(Var, Operand)]) -> (i64, i64) {
-        let row = operands.iter().find(|(_, with)| *with == Operand::Row);
+    fn widths(&self, s: &Stmt, operands: &[(Var, LoopOperand)]) -> (i64, i64) {
+        let row = operands.iter().find(|(_, with)| *with == LoopOperand::Row);
         let inner = row.and_then(|(v, _)| self.extents.literal(*v, 1)).unwrap_or_default();
         match s.op {
             Op::MatMul(_, by) => (inner, self.extents.literal(by, 1).unwrap_or_default()),
@@ -212,16 +212,16 @@ impl BlockView<'_> {
     }
 
     /// What stands for an operand beside the rows of `matrix`, if it has the extents of that or none.
-    fn operand(&self, f: &Function, v: Var, matrix: Var) -> Option<Operand> {
+    fn operand(&self, f: &Function, v: Var, matrix: Var) -> Option<LoopOperand> {
         if *f.ty(v) == Ty::F64 {
-            return Some(Operand::Is(v));
+            return Some(LoopOperand::Is(v));
         }
         if let Some((n, row)) = self.repeated(v) {
             let fits = self.extents.is(matrix, 0, n) && self.extents.literal(row, 0) == self.extents.literal(matrix, 1);
-            return fits.then_some(Operand::Is(row));
+            return fits.then_some(LoopOperand::Is(row));
         }
         let agree = (0..2).all(|axis| self.extents.agree(v, matrix, axis));
-        (is_matrix(f, v) && agree).then_some(Operand::Row)
+        (is_matrix(f, v) && agree).then_some(LoopOperand::Row)
     }
 
     /// The number of rows of a matrix that are all the same vector, and that vector.
@@ -235,8 +235,8 @@ impl BlockView<'_> {
 
 /// The statement as a loop over the rows of some operands, whose body computes the numbers of a row one by one, and what
 /// precedes the loop.
-fn over_rows(f: &mut Function, stmt: &Stmt, operands: &[(Var, Operand)], widths: (i64, i64)) -> Vec<Stmt> {
-    let mut xs: Vec<Var> = operands.iter().filter(|(_, with)| *with == Operand::Row).map(|(v, _)| *v).collect();
+fn over_rows(f: &mut Function, stmt: &Stmt, operands: &[(Var, LoopOperand)], widths: (i64, i64)) -> Vec<Stmt> {
+    let mut xs: Vec<Var> = operands.iter().filter(|(_, with)| *with == LoopOperand::Row).map(|(v, _)| *v).collect();
     xs.dedup();
     let index = f.fresh(Ty::I64, false);
     let rows: Vec<Var> = xs.iter().map(|_| f.fresh(Ty::F64.array(1), false)).collect();
@@ -277,7 +277,7 @@ impl RowCode<'_> {
     fn row(
         &mut self,
         stmt: &Stmt,
-        operands: &[(Var, Operand)],
+        operands: &[(Var, LoopOperand)],
         (inner, width): (i64, i64),
         row: &dyn Fn(Var) -> Option<Var>,
     ) -> Vec<Var> {
@@ -289,8 +289,8 @@ impl RowCode<'_> {
             let mut numbers = HashMap::new();
             for (v, with) in operands {
                 let of = match with {
-                    Operand::Row => row(*v).unwrap_or(*v),
-                    Operand::Is(of) => *of,
+                    LoopOperand::Row => row(*v).unwrap_or(*v),
+                    LoopOperand::Is(of) => *of,
                 };
                 let number = if *made.f.ty(of) == Ty::F64 { of } else { made.number(of, &[k]) };
                 numbers.insert(*v, number);

@@ -3,7 +3,7 @@
 //! ([`crate::extent`]) and eliminates common subexpressions ([`crate::cse`]).
 
 use crate::cse::SeenStmts;
-use crate::extent::Extents;
+use crate::extent::ShapeFacts;
 use crate::fold::Lits;
 use adl_ir::rewrite::is_pure;
 use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Stmt, Trip, Ty, Var};
@@ -20,7 +20,7 @@ pub fn simplify(func: &mut Function) {
         names: HashMap::new(),
         lits: Lits::default(),
         seen: SeenStmts::default(),
-        extents: Extents::default(),
+        extents: ShapeFacts::default(),
         defs: HashMap::new(),
     };
     s.seen.open();
@@ -35,7 +35,7 @@ struct Simplifier<'a> {
     names: HashMap<Var, Var>,
     lits: Lits,
     seen: SeenStmts,
-    extents: Extents,
+    extents: ShapeFacts,
     /// Definitions that later rules look at: involutions, and arrays of one element.
     defs: HashMap<Var, Op>,
 }

@@ -2,13 +2,13 @@
 
 use adl_ir::Zeros;
 use adl_ir::print::{self, Style};
-use adl_opt::Step::{self, All, Run};
+use adl_opt::PipelineStep::{self, All, Run};
 use adl_opt::pipelines::*;
 use std::path::Path;
 
 /// Pipelines by the name of their output, and the name of the file of programs if it is another. Arrays count as
 /// materialised.
-const PIPELINES: &[(&str, &str, &[Step])] = &[
+const PIPELINES: &[(&str, &str, &[PipelineStep])] = &[
     ("simplify", "", &[Run(&SIMPLIFY)]),
     ("cse", "", &[Run(&SIMPLIFY)]),
     ("hoist", "", &[Run(&HOIST)]),
@@ -79,15 +79,15 @@ fn passes_change_text_as_recorded() {
 }
 
 /// The passes of a pipeline.
-fn passes(steps: &[Step], out: &mut Vec<&'static str>) {
+fn passes(steps: &[PipelineStep], out: &mut Vec<&'static str>) {
     for step in steps {
         match step {
-            Run(pass) | Step::Materialized(pass) => out.push(pass.name),
-            Step::Then(first, steps) => {
+            Run(pass) | PipelineStep::Materialized(pass) => out.push(pass.name),
+            PipelineStep::Then(first, steps) => {
                 out.extend(first.iter().map(|pass| pass.name));
                 passes(steps, out);
             }
-            Step::Rounds(pass, steps) => {
+            PipelineStep::Rounds(pass, steps) => {
                 out.push(pass.name);
                 passes(steps, out);
             }

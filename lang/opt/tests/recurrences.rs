@@ -2,23 +2,10 @@
 //! digits, and no loop with state may remain.
 
 use adl_ir::eval::{Arr, Val, run};
+use adl_ir::generate::rng::Rng;
 use adl_ir::{Block, FnId, Op, Program};
 use std::fmt::Write;
 use std::rc::Rc;
-
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) % n as u64) as usize
-    }
-
-    /// A number between -1 and 1.
-    fn real(&mut self) -> f64 {
-        self.below(1 << 20) as f64 / f64::from(1 << 19) - 1.0
-    }
-}
 
 /// The body of a loop under construction.
 struct Body {
@@ -135,7 +122,7 @@ fn check(seed: u64, text: &str, ty: &'static str, states: usize) -> bool {
     let done = !has_state(&f.body);
     let mut after = program.clone();
     after.set(FnId(0), f);
-    let mut r = Rng(seed);
+    let mut r = Rng::new(seed);
     let one = |r: &mut Rng| if ty == "f64" { Val::F64(r.real()) } else { Val::F32(r.real() as f32) };
     for length in [0, 1, 2, 3, 17, 100] {
         let array = |r: &mut Rng| {
@@ -161,7 +148,7 @@ fn recurrences_as_scans_give_what_turns_give() {
     let n: u64 = std::env::var("ADL_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
     let mut done = 0;
     for seed in 0..n {
-        let mut r = Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1);
+        let mut r = Rng::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1);
         let (k, ty) = (1 + r.below(4), ["f64", "f64", "f32"][r.below(3)]);
         let text = program(&mut r, k, ty);
         done += usize::from(check(seed, &text, ty, k));

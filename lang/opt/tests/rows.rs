@@ -9,7 +9,7 @@ use adl_ir::eval::{Val, run};
 use adl_ir::generate::maps;
 use adl_ir::generate::rows::{self, Case};
 use adl_ir::{Op, Ty, Zeros};
-use adl_opt::Step;
+use adl_opt::PipelineStep;
 
 /// Whether values are equal, reals to rounding: some passes add in another order.
 fn same(have: &Val, want: &Val) -> bool {
@@ -27,7 +27,7 @@ fn same(have: &Val, want: &Val) -> bool {
 }
 
 /// Runs a case after each of some pipelines.
-fn check(case: &Case, all: &[(String, Vec<Step>)]) {
+fn check(case: &Case, all: &[(String, Vec<PipelineStep>)]) {
     let Ok(want) = &case.results else { return };
     for (name, steps) in all {
         for zeros in [Zeros::Materialized, Zeros::Symbolic] {

@@ -10,7 +10,7 @@ use adl_ad::unzip::UnzipPlan;
 use adl_ir::generate::{self, maps, rows};
 use adl_ir::print::{self, Style};
 use adl_ir::{FnId, Program, Ty, Zeros};
-use adl_opt::Step::{self, All};
+use adl_opt::PipelineStep::{self, All};
 use adl_opt::pipelines;
 use common::tally::Tally;
 use std::collections::BTreeMap;
@@ -18,35 +18,35 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Functions whose tallies are added up, with the programs that they belong to.
-type Group = Vec<(Program, FnId)>;
+type TalliedFunctions = Vec<(Program, FnId)>;
 
 fn dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/passes")
 }
 
 /// All functions of a program as text.
-fn parsed(text: &str) -> Group {
+fn parsed(text: &str) -> TalliedFunctions {
     let p = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     (0..p.funcs.len() as u32).map(|f| (p.clone(), FnId(f))).collect()
 }
 
 /// The two halves of the derivative of a function, in reverse mode; nothing for a function without a derivative.
-fn halves(program: &Program, f: FnId, plan: &UnzipPlan) -> Group {
+fn halves(program: &Program, f: FnId, plan: &UnzipPlan) -> TalliedFunctions {
     let (mut p, mut ad) = (program.clone(), Ad::new());
     ad.optimise = true;
     let wrt = vec![true; p.func(f).body.params.len()];
     match ad.linearize_with(&mut p, f, &wrt, plan) {
         Ok(made) => [made.primal, made.tangent, made.cotangent].map(|f| (p.clone(), f)).to_vec(),
-        Err(_) => Group::new(),
+        Err(_) => TalliedFunctions::new(),
     }
 }
 
-fn derivatives(group: &Group) -> Group {
+fn derivatives(group: &TalliedFunctions) -> TalliedFunctions {
     group.iter().flat_map(|(p, f)| halves(p, *f, &UnzipPlan::store_all())).collect()
 }
 
 /// The programs that passes run on, by the name under which their tallies are recorded.
-fn groups() -> BTreeMap<String, Group> {
+fn groups() -> BTreeMap<String, TalliedFunctions> {
     let mut all = BTreeMap::new();
     let files = std::fs::read_dir(dir()).unwrap().map(|e| e.unwrap().path());
     for file in files.filter(|p| p.extension().is_some_and(|e| e == "ir")) {
@@ -57,15 +57,15 @@ fn groups() -> BTreeMap<String, Group> {
         let chain = |seed: u64| rows::chain(1000 + seed, 3 + seed as usize % 12, &scalar, |_| true);
         all.insert(format!("chains of {what}"), (0..30).map(chain).map(|c| (c.program, c.main)).collect());
     }
-    let vectors: Group =
+    let vectors: TalliedFunctions =
         (0..40).map(|k| maps::program(1000 + k, 3 + k as usize % 8)).map(|c| (c.program, c.main)).collect();
-    let mixed: Group =
+    let mixed: TalliedFunctions =
         (0..25).map(|k| generate::program(1000 + k, 6 + (k % 40) as usize)).map(|g| (g.program, g.main)).collect();
-    let nests: Group = (100..120)
+    let nests: TalliedFunctions = (100..120)
         .flat_map(|seed| [common::nests::text(seed), common::nests::bracketed(seed)])
         .flat_map(|text| parsed(&text))
         .collect();
-    let small: Group =
+    let small: TalliedFunctions =
         common::programs::PROGRAMS.iter().map(|(_, text)| parsed(text)).filter_map(|mut all| all.pop()).collect();
     for (name, group) in [("maps", vectors), ("mixed", mixed), ("nests", nests), ("small", small)] {
         all.insert(format!("{name}, derivatives"), derivatives(&group));
@@ -75,13 +75,13 @@ fn groups() -> BTreeMap<String, Group> {
 }
 
 /// The tally of each function of a group.
-fn tallies(group: &Group) -> Vec<Tally> {
+fn tallies(group: &TalliedFunctions) -> Vec<Tally> {
     let of = |(program, f): &(Program, FnId)| Tally::of(&print::function(program, program.func(*f), Style::PLAIN));
     group.iter().map(of).collect()
 }
 
 /// What some steps change in the tally of a group, whose functions have these tallies.
-fn change(group: &Group, tallies: &[Tally], steps: &[Step], zeros: Zeros) -> Tally {
+fn change(group: &TalliedFunctions, tallies: &[Tally], steps: &[PipelineStep], zeros: Zeros) -> Tally {
     let mut change = Tally::default();
     for ((program, f), before) in group.iter().zip(tallies) {
         let func = program.func(*f);

@@ -7,7 +7,7 @@ use adl_ir::Zeros;
 use adl_ir::eval::{Val, run};
 use adl_ir::generate;
 use adl_ir::{FnId, Function, Program};
-use adl_opt::Step::{self, Run};
+use adl_opt::PipelineStep::{self, Run};
 use adl_opt::pipelines;
 
 fn programs() -> u64 {
@@ -39,14 +39,14 @@ fn all_bits(vs: &[Val]) -> Vec<u64> {
 }
 
 /// Single passes, then the pipelines.
-const PIPELINES: &[&[Step]] = &[
+const PIPELINES: &[&[PipelineStep]] = &[
     &[Run(&pipelines::SIMPLIFY)],
     &[Run(&pipelines::DEAD)],
     &[Run(&pipelines::FUSE)],
     &[Run(&pipelines::FUSE_NATIVE)],
     &[Run(&pipelines::HOIST)],
     pipelines::FUNCTION,
-    &[Step::All(pipelines::INLINED), Step::All(pipelines::FINISH)],
+    &[PipelineStep::All(pipelines::INLINED), PipelineStep::All(pipelines::FINISH)],
     pipelines::NATIVE,
     pipelines::COMPILED,
 ];

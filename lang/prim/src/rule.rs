@@ -59,7 +59,7 @@ impl Ops for Symbolic {
 
 /// Precedence levels of formulas.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
+enum Precedence {
     Sum,
     Product,
     Minus,
@@ -68,66 +68,73 @@ enum Level {
     Atom,
 }
 
-fn infix(op: Bin) -> Option<(&'static str, Level)> {
+fn infix(op: Bin) -> Option<(&'static str, Precedence)> {
     Some(match op {
-        Bin::Add => ("+", Level::Sum),
-        Bin::Sub => ("-", Level::Sum),
-        Bin::Mul | Bin::ScaleTangent => ("*", Level::Product),
-        Bin::Div => ("/", Level::Product),
-        Bin::IntDiv => ("//", Level::Product),
-        Bin::Rem => ("%", Level::Product),
-        Bin::Pow => ("^", Level::Power),
+        Bin::Add => ("+", Precedence::Sum),
+        Bin::Sub => ("-", Precedence::Sum),
+        Bin::Mul | Bin::ScaleTangent => ("*", Precedence::Product),
+        Bin::Div => ("/", Precedence::Product),
+        Bin::IntDiv => ("//", Precedence::Product),
+        Bin::Rem => ("%", Precedence::Product),
+        Bin::Pow => ("^", Precedence::Power),
         Bin::Atan2 | Bin::Hypot | Bin::Min | Bin::Max | Bin::LeIndicator => return None,
     })
 }
 
 impl Formula {
     /// The formula as text, in parentheses if it binds less tightly than its context `around`.
-    fn text(&self, around: Level) -> String {
+    fn text(&self, around: Precedence) -> String {
         let (text, level) = self.parts();
         if level < around { format!("({text})") } else { text }
     }
 
-    fn parts(&self) -> (String, Level) {
+    fn parts(&self) -> (String, Precedence) {
         match self {
-            Number(x) if *x == std::f64::consts::FRAC_2_SQRT_PI => ("2 / sqrt pi".into(), Level::Product),
-            Number(x) if *x == -std::f64::consts::FRAC_2_SQRT_PI => ("-2 / sqrt pi".into(), Level::Product),
-            Number(x) => (format!("{x}"), if *x < 0.0 { Level::Minus } else { Level::Atom }),
-            Formula::Name(n) => ((*n).into(), Level::Atom),
+            Number(x) if *x == std::f64::consts::FRAC_2_SQRT_PI => ("2 / sqrt pi".into(), Precedence::Product),
+            Number(x) if *x == -std::f64::consts::FRAC_2_SQRT_PI => ("-2 / sqrt pi".into(), Precedence::Product),
+            Number(x) => (format!("{x}"), if *x < 0.0 { Precedence::Minus } else { Precedence::Atom }),
+            Formula::Name(n) => ((*n).into(), Precedence::Atom),
             Formula::Un(op, x) => match op {
-                Un::Neg => (format!("-{}", x.text(Level::Power)), Level::Minus),
-                Un::Powi(n) => (format!("{} ^ {n}", x.text(Level::Call)), Level::Power),
-                Un::Sech2 => (format!("1 / cosh {} ^ 2", x.text(Level::Atom)), Level::Product),
-                Un::Step => (format!("(1 where {} > 0, else 0)", x.text(Level::Sum)), Level::Atom),
-                Un::Polygamma(n) => (format!("polygamma {n} {}", x.text(Level::Atom)), Level::Call),
-                _ => (format!("{} {}", op.word(), x.text(Level::Atom)), Level::Call),
+                Un::Neg => (format!("-{}", x.text(Precedence::Power)), Precedence::Minus),
+                Un::Powi(n) => (format!("{} ^ {n}", x.text(Precedence::Call)), Precedence::Power),
+                Un::Sech2 => (format!("1 / cosh {} ^ 2", x.text(Precedence::Atom)), Precedence::Product),
+                Un::Step => (format!("(1 where {} > 0, else 0)", x.text(Precedence::Sum)), Precedence::Atom),
+                Un::Polygamma(n) => (format!("polygamma {n} {}", x.text(Precedence::Atom)), Precedence::Call),
+                _ => (format!("{} {}", op.word(), x.text(Precedence::Atom)), Precedence::Call),
             },
             Formula::Bin(Bin::Sub, one, step)
                 if **one == Number(1.0)
                     && let Formula::Bin(Bin::LeIndicator, x, y) = &**step =>
             {
-                (format!("(1 where {} > {}, else 0)", x.text(Level::Sum), y.text(Level::Sum)), Level::Atom)
+                (
+                    format!("(1 where {} > {}, else 0)", x.text(Precedence::Sum), y.text(Precedence::Sum)),
+                    Precedence::Atom,
+                )
             }
             Formula::Bin(op, x, y) => match infix(*op) {
                 // Operators of one level associate to the left, so the left operand needs no parentheses.
                 Some((sign, level)) => (format!("{} {sign} {}", x.text(level), y.text(above(level))), level),
-                None if *op == Bin::LeIndicator => {
-                    (format!("(1 where {} <= {}, else 0)", x.text(Level::Sum), y.text(Level::Sum)), Level::Atom)
-                }
-                None => (format!("{} {} {}", op.row().name, x.text(Level::Atom), y.text(Level::Atom)), Level::Call),
+                None if *op == Bin::LeIndicator => (
+                    format!("(1 where {} <= {}, else 0)", x.text(Precedence::Sum), y.text(Precedence::Sum)),
+                    Precedence::Atom,
+                ),
+                None => (
+                    format!("{} {} {}", op.row().name, x.text(Precedence::Atom), y.text(Precedence::Atom)),
+                    Precedence::Call,
+                ),
             },
         }
     }
 }
 
-fn above(level: Level) -> Level {
-    if level == Level::Sum { Level::Product } else { Level::Minus }
+fn above(level: Precedence) -> Precedence {
+    if level == Precedence::Sum { Precedence::Product } else { Precedence::Minus }
 }
 
 /// The derivative of a built-in as a sentence; `None` if its documentation already states it.
 pub fn derivative(prim: Prim) -> Option<String> {
     let (first, second) = (Formula::Name("x"), Formula::Name("y"));
-    let text = |f: Formula| f.text(Level::Sum);
+    let text = |f: Formula| f.text(Precedence::Sum);
     if let Prim::Un(op) = prim
         && op != Un::Neg
     {
@@ -144,7 +151,7 @@ pub fn derivative(prim: Prim) -> Option<String> {
             &second,
             &Formula::Bin(op, Box::new(first.clone()), Box::new(second.clone())),
         );
-        let call = Formula::Bin(op, Box::new(first), Box::new(second)).text(Level::Sum);
+        let call = Formula::Bin(op, Box::new(first), Box::new(second)).text(Precedence::Sum);
         return Some(format!("Derivatives of `{call}`: in x `{}`, in y `{}`.", text(dx), text(dy)));
     }
     linear(prim.row().linearity, prim.row().arity)

@@ -94,7 +94,7 @@ impl Session {
     /// if the text is not an expression, or if it fails.
     pub fn time_again(&mut self, text: &str, effort: Effort) -> Option<Timing> {
         let body = self.expression_of(text).ok()?;
-        let slot: Slot = Rc::default();
+        let slot: HostSlot = Rc::default();
         *slot.borrow_mut() = Some(std::mem::replace(&mut self.machine.host, Box::new(Muted(slot.clone()))));
         let timing = self.guarded(|s| s.time_item(text, &body, effort)).and_then(|done| done);
         if let Some(host) = slot.take() {
@@ -148,10 +148,10 @@ impl Session {
     }
 }
 
-type Slot = Rc<RefCell<Option<Box<dyn Host>>>>;
+type HostSlot = Rc<RefCell<Option<Box<dyn Host>>>>;
 
 /// A host that reads like another one, but discards all output.
-struct Muted(Slot);
+struct Muted(HostSlot);
 
 impl Muted {
     fn ask<T: Default>(&self, f: impl FnOnce(&mut dyn Host) -> T) -> T {

@@ -47,7 +47,7 @@ impl Session {
     }
 
     fn completions(&mut self, prefix: &str) -> Vec<Completion> {
-        fault::point(fault::Point::Inspection);
+        fault::point(fault::PanicPoint::Inspection);
         let mut out = match prefix.rsplit_once('.') {
             Some((before, member)) => self.members(before, member),
             None => self.names(prefix),

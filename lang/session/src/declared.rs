@@ -3,13 +3,13 @@
 use crate::Session;
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::{Alias, TypeName};
-use adl_typing::print::Printer;
+use adl_typing::print::TypePrinter;
 use adl_typing::ty::{DataDecl, DataId, Ty, TyVar};
 use std::rc::Rc;
 
 /// `type Tree a = Leaf | Node (Tree a) a (Tree a)`.
 pub(crate) fn declaration(d: &DataDecl) -> String {
-    let mut printer = Printer::default();
+    let mut printer = TypePrinter::default();
     let head = printer.ty(&applied(d.id, &d.params));
     // A constructor with its fields is printed like a type with its arguments.
     let cons: Vec<String> =
@@ -21,7 +21,7 @@ pub(crate) fn declaration(d: &DataDecl) -> String {
 pub(crate) fn constructor(d: &DataDecl, tag: u32) -> Option<String> {
     let con = d.cons.iter().find(|c| c.tag == tag)?;
     let arrow = |to: Ty, from: &Ty| Ty::Fun(Rc::new(from.clone()), Rc::new(to));
-    Some(Printer::default().ty(&con.fields.iter().rev().fold(applied(d.id, &d.params), arrow)))
+    Some(TypePrinter::default().ty(&con.fields.iter().rev().fold(applied(d.id, &d.params), arrow)))
 }
 
 /// What a type name was declared as.
@@ -33,7 +33,7 @@ pub(crate) fn type_name(name: Symbol, t: &TypeName) -> String {
 }
 
 fn alias(name: Symbol, a: &Alias) -> String {
-    let mut printer = Printer::default();
+    let mut printer = TypePrinter::default();
     let head = printer.ty(&applied(DataId(0, name), &a.params));
     format!("type alias {head} = {}", printer.ty(&a.body))
 }

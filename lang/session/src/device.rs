@@ -2,7 +2,7 @@
 
 use crate::Session;
 use adl_interp::device::{Device, DeviceRuns, DeviceUsage, Mode};
-use adl_interp::ir::derive::report::size;
+use adl_interp::ir::derive::residuals_report::size;
 use adl_syntax::diag::Diagnostic;
 use std::rc::Rc;
 

@@ -109,7 +109,7 @@ impl Session {
     }
 
     pub(crate) fn doc_text(&mut self, name: &str) -> Option<String> {
-        fault::point(fault::Point::Inspection);
+        fault::point(fault::PanicPoint::Inspection);
         if let Some(g) = self.env.values.get(&Symbol::new(name)).cloned() {
             let source = self.source_of(name);
             let shapes: Vec<String> = self.shapes_of(&g.scheme).iter().map(|t| format!("\n  as in {t}")).collect();
@@ -175,8 +175,9 @@ impl Session {
                 None => "of the prelude".to_owned(),
             },
         };
-        let bytes =
-            self.bytes_of(name).map_or(String::new(), |b| format!(", {}", adl_interp::ir::derive::report::size(b)));
+        let bytes = self
+            .bytes_of(name)
+            .map_or(String::new(), |b| format!(", {}", adl_interp::ir::derive::residuals_report::size(b)));
         Some(format!("{name}: {origin}{bytes}\n{text}"))
     }
 

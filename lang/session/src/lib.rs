@@ -45,7 +45,7 @@ pub use echo::{Echo, columns, width, wrapped, wrapped_type};
 pub use interactive::DisplayedInteractive;
 pub use plans::{DisplayedResiduals, ResidualsHandle, STAGES, pass_names};
 pub use probe::Probe;
-pub use reload::Counts;
+pub use reload::ReloadCounts;
 pub use run::Outcome;
 pub use saved::RanEntry;
 pub use test_runner::{Failure, TestReport, examples};
@@ -54,7 +54,7 @@ pub use test_runner::{Failure, TestReport, examples};
 #[doc(hidden)]
 pub mod internals {
     pub use crate::echo::extent::of as extent;
-    pub use crate::echo::text::clip;
+    pub use crate::echo::wrapping::clip;
     pub use crate::imports::normal;
     pub use crate::limits::echo::LINES;
     pub use crate::saved::imports_from;

@@ -96,7 +96,7 @@ impl Session {
         self.load_named(&text);
         if !internal {
             self.item = item.span;
-            fault::point(fault::Point::Checker);
+            fault::point(fault::PanicPoint::Checker);
         }
         let mut adapter = Adapter { machine: &mut self.machine, std: &self.std, sources: &self.sources };
         let checked = check(&mut self.tables, &mut adapter);

@@ -3,7 +3,7 @@
 use crate::Session;
 use crate::gc::Displayed;
 use adl_interp::ir::derive::stages::{self, Stage};
-use adl_interp::ir::derive::{self, Plan, SPELLINGS, report, table};
+use adl_interp::ir::derive::{self, Plan, SPELLINGS, residuals_report, table};
 use adl_interp::value::Value;
 use adl_interp::vm::Fun;
 use adl_prim::{DerivativeFn, Prim};
@@ -130,7 +130,7 @@ impl Session {
     /// extra work.
     pub fn steps(&mut self, residuals: &Value) -> Vec<(u64, u64)> {
         let Some((f, x)) = function_and_argument(residuals) else { return Vec::new() };
-        report::steps(&mut self.machine, &f, &x).unwrap_or_default()
+        residuals_report::steps(&mut self.machine, &f, &x).unwrap_or_default()
     }
 
     /// The residuals of the same function under another plan.

@@ -69,7 +69,7 @@ impl ItemBindings {
 
 /// Statistics of loading a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
+pub struct ReloadCounts {
     /// Items that ran.
     pub ran: usize,
     /// Items that were kept.
@@ -118,7 +118,7 @@ impl Comparison {
 impl Session {
     /// Loads a file. Its definitions stay in scope, and it is registered for `:reload`. If it was loaded before, only
     /// the changes run.
-    pub fn load_file(&mut self, name: &str, bytes: &[u8]) -> (Outcome, Counts) {
+    pub fn load_file(&mut self, name: &str, bytes: &[u8]) -> (Outcome, ReloadCounts) {
         let loaded = self.stoppable(|session| {
             let at = session.loaded.iter().position(|l| l.name == name);
             let old = at.map_or_else(Rc::default, |i| session.loaded[i].clone());
@@ -137,7 +137,7 @@ impl Session {
             }
             (out, counts)
         });
-        loaded.unwrap_or_else(|d| (Outcome::of(*d), Counts::default()))
+        loaded.unwrap_or_else(|d| (Outcome::of(*d), ReloadCounts::default()))
     }
 
     /// The names of the loaded files.
@@ -163,12 +163,12 @@ impl Session {
         bytes: &[u8],
         old: Rc<Loaded>,
         stale: HashSet<String>,
-    ) -> (Outcome, Counts, Option<Loaded>) {
+    ) -> (Outcome, ReloadCounts, Option<Loaded>) {
         let (file, program, diags) = self.parse_bytes(name, bytes);
         let texts: Vec<String> = program.items.iter().map(|i| self.sources.text(i.span).to_owned()).collect();
         let mut compare = Comparison::new(old, &texts, stale);
         let mut checked = CheckedText::new(self.env.clone(), diags);
-        let (mut items, mut counts) = (Vec::new(), Counts::default());
+        let (mut items, mut counts) = (Vec::new(), ReloadCounts::default());
         self.in_file(name, |s| {
             for (item, text) in program.items.iter().zip(texts) {
                 let names = defined_names(item);
@@ -195,7 +195,7 @@ impl Session {
             out.stopped(*d);
         }
         if !out.ok() {
-            return (out, Counts::default(), None);
+            return (out, ReloadCounts::default(), None);
         }
         self.install_environment(checked, &mut items);
         (out, counts, Some(Loaded { name: name.to_owned(), items }))

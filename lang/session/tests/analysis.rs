@@ -51,17 +51,6 @@ fn shown(session: &mut Session, text: &str, analysis: &Analysis) -> Vec<String> 
     out
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n.max(1) as u64) as usize
-    }
-}
-
 const PIECES: &[&str] = &[
     "\n",
     " ",
@@ -96,9 +85,9 @@ const PIECES: &[&str] = &[
 ];
 
 /// Text after a random change near `near`, which moves slowly as a cursor does.
-fn edited(text: &str, random: &mut Random, near: &mut usize) -> String {
-    if random.below(20) == 0 {
-        *near = random.below(text.len() + 1);
+fn edited(text: &str, random: &mut fastrand::Rng, near: &mut usize) -> String {
+    if random.usize(..20) == 0 {
+        *near = random.usize(..=text.len());
     }
     let on = |mut i: usize| {
         i = i.min(text.len());
@@ -108,9 +97,9 @@ fn edited(text: &str, random: &mut Random, near: &mut usize) -> String {
         i
     };
     let at = on(*near);
-    let most = if random.below(8) == 0 { 80 } else { 4 };
-    let until = if random.below(3) == 0 { on(at + random.below(most)).max(at) } else { at };
-    let piece = if random.below(4) == 0 { "" } else { PIECES[random.below(PIECES.len())] };
+    let most = if random.usize(..8) == 0 { 80 } else { 4 };
+    let until = if random.usize(..3) == 0 { on(at + random.usize(..most)).max(at) } else { at };
+    let piece = if random.usize(..4) == 0 { "" } else { PIECES[random.usize(..PIECES.len())] };
     *near = at + piece.len();
     format!("{}{piece}{}", &text[..at], &text[until..])
 }
@@ -142,21 +131,22 @@ fn an_edited_text_is_as_a_new_one() {
 
 fn edit(seed: u64, edits: usize) {
     let programs = programs();
-    let mut random = Random(seed);
+    let mut random = fastrand::Rng::with_seed(seed);
     let (mut kept, mut all) = (0, 0);
     let mut session = Session::new(Box::new(NullHost));
     let (mut text, mut analysis, mut near) = (String::new(), None, 0);
     for round in 0..edits {
         if round % 50 == 0 {
-            text = format!("{}\n{}", programs[random.below(programs.len())], programs[random.below(programs.len())]);
-            near = random.below(text.len());
+            text =
+                format!("{}\n{}", programs[random.usize(..programs.len())], programs[random.usize(..programs.len())]);
+            near = random.usize(..=text.len());
         } else {
             text = edited(&text, &mut random, &mut near);
         }
         let env = session.env.clone();
         let now = session.analyse("a.adl", &text, &env, analysis.take());
         (kept, all) = (kept + now.items.len() - now.checked, all + now.items.len());
-        if random.below(12) == 0 {
+        if random.usize(..12) == 0 {
             let ours = shown(&mut session, &text, &now);
             // A new session begins a new table of the orders of record fields.
             let mut orders = Orders::default();

@@ -1,7 +1,7 @@
 //! Arithmetic on numbers and arrays, and leaf by leaf on compound data.
 
 use crate::val::Val;
-use crate::{Res, Spec};
+use crate::{Attempt, Spec};
 use adl_ir::{Cmp, Conv, Lit, Op, Ty as IrTy, Var};
 use adl_prim::{Bin, NumberFn, Prim, Un};
 
@@ -11,7 +11,7 @@ impl Spec<'_> {
     }
 
     /// A binary operator.
-    pub(crate) fn bin(&mut self, op: Bin, a: &Val, b: &Val) -> Res<Val> {
+    pub(crate) fn bin(&mut self, op: Bin, a: &Val, b: &Val) -> Attempt<Val> {
         match (a, b) {
             (Val::Leaf(x), Val::Leaf(y)) if op == Bin::Pow && *self.b.ty(*y).scalar() == IrTy::I64 => {
                 self.whole_power(*x, *y)
@@ -60,15 +60,15 @@ impl Spec<'_> {
     }
 
     /// `a + b` or `a - b` on compound data: combines the real leaves and takes the others from the left operand.
-    pub(crate) fn combine(&mut self, op: Bin, a: &Val, b: &Val) -> Res<Val> {
+    pub(crate) fn combine(&mut self, op: Bin, a: &Val, b: &Val) -> Attempt<Val> {
         match (a, b) {
             (Val::Unit, _) => Ok(Val::Unit),
             (Val::Leaf(x), Val::Leaf(y)) => Ok(Val::Leaf(if self.real(*x) { self.b.bin(op, *x, *y) } else { *x })),
             (Val::Tuple(xs), Val::Tuple(ys)) if xs.len() == ys.len() => {
-                Ok(Val::Tuple(xs.iter().zip(ys).map(|(x, y)| self.combine(op, x, y)).collect::<Res<_>>()?))
+                Ok(Val::Tuple(xs.iter().zip(ys).map(|(x, y)| self.combine(op, x, y)).collect::<Attempt<_>>()?))
             }
             (Val::Record(xs), Val::Record(ys)) if xs.len() == ys.len() => Ok(Val::Record(
-                xs.iter().zip(ys).map(|((n, x), (_, y))| Ok((*n, self.combine(op, x, y)?))).collect::<Res<_>>()?,
+                xs.iter().zip(ys).map(|((n, x), (_, y))| Ok((*n, self.combine(op, x, y)?))).collect::<Attempt<_>>()?,
             )),
             (Val::Array(x), Val::Array(y)) => Ok(Val::Array(Box::new(self.combine(op, x, y)?))),
             (Val::Data(x, d), Val::Data(y, _)) if self.b.ty(*x).rank() == 0 => self.combine_data(op, *x, *y, *d),
@@ -78,16 +78,16 @@ impl Spec<'_> {
     }
 
     /// Multiplies or divides each real leaf by a number.
-    pub(crate) fn scaled(&mut self, op: Bin, v: &Val, factor: Var) -> Res<Val> {
+    pub(crate) fn scaled(&mut self, op: Bin, v: &Val, factor: Var) -> Attempt<Val> {
         match v {
             Val::Leaf(x) if self.real(*x) => {
                 let s = self.number_like(factor, *x);
                 Ok(Val::Leaf(if op == Bin::Mul { self.b.bin(op, s, *x) } else { self.b.bin(op, *x, s) }))
             }
             Val::Leaf(_) | Val::Unit => Ok(v.clone()),
-            Val::Tuple(vs) => Ok(Val::Tuple(vs.iter().map(|v| self.scaled(op, v, factor)).collect::<Res<_>>()?)),
+            Val::Tuple(vs) => Ok(Val::Tuple(vs.iter().map(|v| self.scaled(op, v, factor)).collect::<Attempt<_>>()?)),
             Val::Record(fs) => {
-                Ok(Val::Record(fs.iter().map(|(n, v)| Ok((*n, self.scaled(op, v, factor)?))).collect::<Res<_>>()?))
+                Ok(Val::Record(fs.iter().map(|(n, v)| Ok((*n, self.scaled(op, v, factor)?))).collect::<Attempt<_>>()?))
             }
             Val::Array(e) => Ok(Val::Array(Box::new(self.scaled(op, e, factor)?))),
             Val::Data(x, d) if self.b.ty(*x).rank() == 0 => self.scale_data(op, *x, factor, *d),
@@ -96,7 +96,7 @@ impl Spec<'_> {
         }
     }
 
-    fn negate(&mut self, v: &Val) -> Res<Val> {
+    fn negate(&mut self, v: &Val) -> Attempt<Val> {
         match v {
             Val::Leaf(x) => Ok(Val::Leaf(self.b.un(Un::Neg, *x))),
             v => {
@@ -110,7 +110,7 @@ impl Spec<'_> {
     }
 
     /// A unary operator.
-    pub(crate) fn un(&mut self, op: Un, v: &Val) -> Res<Val> {
+    pub(crate) fn un(&mut self, op: Un, v: &Val) -> Attempt<Val> {
         if op == Un::Neg {
             return self.negate(v);
         }
@@ -121,7 +121,7 @@ impl Spec<'_> {
     }
 
     /// A function of numbers, applied to all its arguments.
-    pub(crate) fn number_prim(&mut self, prim: NumberFn, reps: &[Val], args: &[Val]) -> Res<Val> {
+    pub(crate) fn number_prim(&mut self, prim: NumberFn, reps: &[Val], args: &[Val]) -> Attempt<Val> {
         match prim {
             NumberFn::PowInt => self.power(args),
             NumberFn::Clamp => {
@@ -153,7 +153,7 @@ impl Spec<'_> {
         }
     }
 
-    fn power(&mut self, args: &[Val]) -> Res<Val> {
+    fn power(&mut self, args: &[Val]) -> Attempt<Val> {
         let (x, n) = (self.leaf(&args[0])?, self.leaf(&args[1])?);
         match self.known.literals.get(&n) {
             Some(Lit::I64(k)) => match i32::try_from(*k) {
@@ -168,7 +168,7 @@ impl Spec<'_> {
     }
 
     /// A power with a computed Int exponent. With a real base the exponent is converted to a real number.
-    fn whole_power(&mut self, base: Var, n: Var) -> Res<Val> {
+    fn whole_power(&mut self, base: Var, n: Var) -> Attempt<Val> {
         let to = match self.b.ty(base).scalar() {
             IrTy::I64 => {
                 let rank = self.b.ty(base).rank().max(self.b.ty(n).rank());
@@ -182,7 +182,7 @@ impl Spec<'_> {
         self.bin(Bin::Pow, &Val::Leaf(base), &Val::Leaf(n))
     }
 
-    fn convert(&mut self, to: Conv, v: &Val) -> Res<Val> {
+    fn convert(&mut self, to: Conv, v: &Val) -> Attempt<Val> {
         let x = self.leaf(v)?;
         let same = matches!(
             (to, self.b.ty(x).scalar()),
@@ -193,7 +193,7 @@ impl Spec<'_> {
 
     fn constant(&mut self, x: f64, reps: &[Val]) -> Val {
         use adl_typing::ty::Ty;
-        let narrow = matches!(reps.first(), Some(Val::Rep(r)) if matches!(**r, crate::val::Rep::Base(Ty::F32)));
+        let narrow = matches!(reps.first(), Some(Val::Rep(r)) if matches!(**r, crate::val::KnownRep::Base(Ty::F32)));
         Val::Leaf(self.lit(if narrow { Lit::F32(x as f32) } else { Lit::F64(x) }))
     }
 }

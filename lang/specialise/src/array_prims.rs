@@ -2,7 +2,7 @@
 
 use crate::types::closed;
 use crate::val::Val;
-use crate::{Res, Spec};
+use crate::{Attempt, Spec};
 use adl_ir::{Cmp, Conv, Lit, Op, Ty as IrTy, Var};
 use adl_prim::{ArrayFn, Bin};
 use adl_typing::core::Expr;
@@ -10,7 +10,7 @@ use adl_typing::ty::Ty;
 
 impl Spec<'_> {
     /// `[a, b, ...]`.
-    pub(crate) fn array(&mut self, es: &[Expr], ty: &Ty) -> Res<Val> {
+    pub(crate) fn array(&mut self, es: &[Expr], ty: &Ty) -> Attempt<Val> {
         if es.is_empty() {
             let t = self.ty(ty);
             return self.empty(&t);
@@ -29,7 +29,7 @@ impl Spec<'_> {
     }
 
     /// An array of the given elements.
-    pub(crate) fn stacked(&mut self, vals: &[Val]) -> Res<Val> {
+    pub(crate) fn stacked(&mut self, vals: &[Val]) -> Attempt<Val> {
         let first = &vals[0];
         if vals.iter().any(Val::has_fun) {
             return self.stack_tagged_functions(vals, None);
@@ -54,7 +54,7 @@ impl Spec<'_> {
     }
 
     /// An array without elements, for an element type.
-    pub(crate) fn empty(&mut self, t: &Ty) -> Res<Val> {
+    pub(crate) fn empty(&mut self, t: &Ty) -> Attempt<Val> {
         let l = self.layout(t)?;
         let extent = self.int(0);
         let mut tys = Vec::new();
@@ -90,13 +90,13 @@ impl Spec<'_> {
     }
 
     /// The extents of an array's own axes.
-    pub(crate) fn dims(&mut self, v: &Val) -> Res<Vec<Var>> {
+    pub(crate) fn dims(&mut self, v: &Val) -> Attempt<Vec<Var>> {
         let axes = self.axes(v)?;
         (0..axes).map(|k| self.extent(v, k)).collect()
     }
 
     /// The number of an array's own axes.
-    fn axes(&self, v: &Val) -> Res<u32> {
+    fn axes(&self, v: &Val) -> Attempt<u32> {
         match v {
             Val::Leaf(x) => Ok(self.b.ty(*x).rank()),
             Val::Array(e) => Ok(1 + self.axes_inside(e)),
@@ -116,7 +116,7 @@ impl Spec<'_> {
     }
 
     /// Flattens an array of numbers of any rank to a vector.
-    pub(crate) fn flat(&mut self, v: &Val) -> Res<Val> {
+    pub(crate) fn flat(&mut self, v: &Val) -> Attempt<Val> {
         let array = self.leaf(v)?;
         let t = self.b.ty(array);
         if t.rank() <= 1 {
@@ -132,7 +132,7 @@ impl Spec<'_> {
     }
 
     /// Array primitives that build arrays or rearrange elements, applied to all their arguments.
-    pub(crate) fn array_prim(&mut self, prim: ArrayFn, args: &[Val], ty: Option<Ty>) -> Res<Val> {
+    pub(crate) fn array_prim(&mut self, prim: ArrayFn, args: &[Val], ty: Option<Ty>) -> Attempt<Val> {
         use ArrayFn::{Append, Put, Scatter, ScatterWithin};
         if let (Append | Put | Scatter | ScatterWithin, Some(array)) = (prim, &ty)
             && args.iter().any(Val::has_fun)
@@ -145,7 +145,7 @@ impl Spec<'_> {
     }
 
     /// The same, of arguments in the layouts that they have.
-    fn array_prim_of(&mut self, prim: ArrayFn, args: &[Val], ty: Option<Ty>) -> Res<Val> {
+    fn array_prim_of(&mut self, prim: ArrayFn, args: &[Val], ty: Option<Ty>) -> Attempt<Val> {
         match prim {
             ArrayFn::Iota
             | ArrayFn::Range
@@ -197,7 +197,7 @@ impl Spec<'_> {
     }
 
     /// Arrays that are made of numbers.
-    fn filled(&mut self, p: ArrayFn, args: &[Val]) -> Res<Val> {
+    fn filled(&mut self, p: ArrayFn, args: &[Val]) -> Attempt<Val> {
         match p {
             ArrayFn::Iota | ArrayFn::Range => self.leaf_prim(p, args, IrTy::I64.array(1)),
             ArrayFn::Arange => self.leaf_prim(ArrayFn::Iota, args, IrTy::I64.array(1)),
@@ -216,7 +216,7 @@ impl Spec<'_> {
         }
     }
 
-    fn linspace(&mut self, args: &[Val]) -> Res<Val> {
+    fn linspace(&mut self, args: &[Val]) -> Attempt<Val> {
         let (start, end, n) = (self.leaf(&args[0])?, self.leaf(&args[1])?, self.leaf(&args[2])?);
         // As in the interpreter: the last number is exactly `end`, and the others have a derivative.
         let (one, two) = (self.int(1), self.int(2));
@@ -234,7 +234,7 @@ impl Spec<'_> {
         Ok(Val::Leaf(self.b.one(Op::Select(last, end, inner), ty)))
     }
 
-    pub(crate) fn replicate(&mut self, n: Var, v: &Val) -> Res<Val> {
+    pub(crate) fn replicate(&mut self, n: Var, v: &Val) -> Attempt<Val> {
         let v = &self.tagged(v);
         if v.leaves().is_empty() {
             return Err(self.no("an array of `()`"));
@@ -247,7 +247,7 @@ impl Spec<'_> {
         Ok(Val::array_of(v.with(&outs)))
     }
 
-    fn cut(&mut self, p: ArrayFn, args: &[Val]) -> Res<Val> {
+    fn cut(&mut self, p: ArrayFn, args: &[Val]) -> Attempt<Val> {
         let (k, n, zero) = (self.leaf(&args[0])?, self.extent(&args[1], 0)?, self.int(0));
         Ok(match p {
             ArrayFn::Take => self.slice(&args[1], zero, k),
@@ -262,7 +262,7 @@ impl Spec<'_> {
     }
 
     /// Stores the elements of `values` into `dest` in order.
-    fn scatter(&mut self, prim: ArrayFn, dest: &Val, at: &Val, values: &Val) -> Res<Val> {
+    fn scatter(&mut self, prim: ArrayFn, dest: &Val, at: &Val, values: &Val) -> Attempt<Val> {
         // The functions in the two arrays have different candidate numbers.
         if self.layout_of_val(dest)? != self.layout_of_val(values)? {
             return Err(self.no("arrays that are laid out differently"));
@@ -288,7 +288,7 @@ impl Spec<'_> {
     }
 
     /// The arguments of a primitive that joins arrays of functions, with one layout: as data of the result's type.
-    fn joined_as_data(&mut self, prim: ArrayFn, args: &[Val], array: &Ty) -> Res<Vec<Val>> {
+    fn joined_as_data(&mut self, prim: ArrayFn, args: &[Val], array: &Ty) -> Attempt<Vec<Val>> {
         let element = |t: &Ty| if let Ty::Array(_, e) = t { Ty::clone(e) } else { t.clone() };
         let replaced = match args {
             [_, Val::Tuple(indices), _] => (0..indices.len()).fold(array.clone(), |t, _| element(&t)),
@@ -299,9 +299,9 @@ impl Spec<'_> {
     }
 
     /// `dest` with the element or row at an index, or at a tuple of indices, replaced.
-    fn put(&mut self, dest: &Val, at: &Val, value: &Val) -> Res<Val> {
+    fn put(&mut self, dest: &Val, at: &Val, value: &Val) -> Attempt<Val> {
         let at = match at {
-            Val::Tuple(parts) => parts.iter().map(|i| self.leaf(i)).collect::<Res<Vec<_>>>()?,
+            Val::Tuple(parts) => parts.iter().map(|i| self.leaf(i)).collect::<Attempt<Vec<_>>>()?,
             i => vec![self.leaf(i)?],
         };
         let below = (0..at.len()).fold(dest.clone(), |v, _| v.lifted_elem());
@@ -333,7 +333,7 @@ impl Spec<'_> {
         self.b.one(Op::Select(low, high, no), IrTy::Bool)
     }
 
-    pub(crate) fn concat(&mut self, a: &Val, b: &Val) -> Res<Val> {
+    pub(crate) fn concat(&mut self, a: &Val, b: &Val) -> Attempt<Val> {
         let other = b.leaves();
         if self.layout_of_val(a)? != self.layout_of_val(b)? {
             return Err(self.no("arrays that are laid out differently"));
@@ -345,7 +345,7 @@ impl Spec<'_> {
         }))
     }
 
-    fn flatten(&mut self, v: &Val) -> Res<Val> {
+    fn flatten(&mut self, v: &Val) -> Attempt<Val> {
         let inner = match v {
             Val::Array(e) => (**e).clone(),
             other => other.clone(),
@@ -362,7 +362,7 @@ impl Spec<'_> {
         }))
     }
 
-    fn reshape(&mut self, shape: &Val, v: &Val, ty: Option<Ty>) -> Res<Val> {
+    fn reshape(&mut self, shape: &Val, v: &Val, ty: Option<Ty>) -> Attempt<Val> {
         let (to, array) = (
             self.leaf(shape)?,
             match v {
@@ -378,7 +378,7 @@ impl Spec<'_> {
     }
 
     /// The diagonal matrix of a vector, or the diagonal of a matrix.
-    pub(crate) fn diag(&mut self, val: &Val) -> Res<Val> {
+    pub(crate) fn diag(&mut self, val: &Val) -> Attempt<Val> {
         let array = self.leaf(val)?;
         let ty = self.b.ty(array);
         let one = self.int(1);
@@ -411,13 +411,13 @@ impl Spec<'_> {
         self.b.bin(Bin::Mul, i, step)
     }
 
-    fn zip(&mut self, args: &[Val]) -> Res<Val> {
+    fn zip(&mut self, args: &[Val]) -> Attempt<Val> {
         self.same_lengths(args, "zip")?;
         Ok(Val::Array(Box::new(Val::Tuple(args.iter().map(Val::lifted_elem).collect()))))
     }
 
     /// Asserts that all arrays have the same length, and returns it.
-    pub(crate) fn same_lengths(&mut self, args: &[Val], what: &str) -> Res<Var> {
+    pub(crate) fn same_lengths(&mut self, args: &[Val], what: &str) -> Attempt<Var> {
         let n = self.extent(&args[0], 0)?;
         for a in &args[1..] {
             let m = self.extent(a, 0)?;

@@ -1,7 +1,7 @@
 //! Broadcasting: selections, elementwise comparisons and logic on operands of different rank, and loops over rows.
 
 use crate::val::Val;
-use crate::{Res, Spec};
+use crate::{Attempt, Spec};
 use adl_ir::{Cmp, Lit, Op, Out, Ty as IrTy, Var};
 
 impl Spec<'_> {
@@ -14,7 +14,11 @@ impl Spec<'_> {
 
     /// An elementwise operation on arrays of different rank. It is applied to each row of the operands of highest rank
     /// and to the others unchanged, so that nothing is copied in memory.
-    pub(crate) fn over_rows(&mut self, vars: &[Var], body: &mut dyn FnMut(&mut Self, &[Val]) -> Res<Val>) -> Res<Val> {
+    pub(crate) fn over_rows(
+        &mut self,
+        vars: &[Var],
+        body: &mut dyn FnMut(&mut Self, &[Val]) -> Attempt<Val>,
+    ) -> Attempt<Val> {
         let most = vars.iter().map(|v| self.b.ty(*v).rank()).max().unwrap_or(0);
         let all: Vec<Val> = vars.iter().map(|v| Val::Leaf(*v)).collect();
         let is_high = |s: &Self, v: Var| s.b.ty(v).rank() == most;
@@ -38,13 +42,13 @@ impl Spec<'_> {
         Ok(out)
     }
 
-    fn leaf_rank(&mut self, v: &Val) -> Res<u32> {
+    fn leaf_rank(&mut self, v: &Val) -> Attempt<u32> {
         let x = self.leaf(v)?;
         Ok(self.b.ty(x).rank())
     }
 
     /// An elementwise comparison, as an array of Bools.
-    pub(crate) fn compare_each(&mut self, op: Cmp, a: &Val, b: &Val) -> Res<Val> {
+    pub(crate) fn compare_each(&mut self, op: Cmp, a: &Val, b: &Val) -> Attempt<Val> {
         let (x, y) = (self.leaf(a)?, self.leaf(b)?);
         if self.repeats(&[x, y]) {
             return self.over_rows(&[x, y], &mut |s, v| s.compare_each(op, &v[0], &v[1]));
@@ -58,7 +62,7 @@ impl Spec<'_> {
     }
 
     /// Elementwise `and` or `or`.
-    pub(crate) fn logic(&mut self, and: bool, a: &Val, b: &Val) -> Res<Val> {
+    pub(crate) fn logic(&mut self, and: bool, a: &Val, b: &Val) -> Attempt<Val> {
         let (x, y) = (self.leaf(a)?, self.leaf(b)?);
         if self.repeats(&[x, y]) {
             return self.over_rows(&[x, y], &mut |s, v| s.logic(and, &v[0], &v[1]));
@@ -72,7 +76,7 @@ impl Spec<'_> {
     }
 
     /// The elements selected by a mask.
-    pub(crate) fn compress(&mut self, mask: &Val, v: &Val) -> Res<Val> {
+    pub(crate) fn compress(&mut self, mask: &Val, v: &Val) -> Attempt<Val> {
         self.same_lengths(&[mask.clone(), v.clone()], "compress")?;
         let mask = self.leaf(mask)?;
         let at = self.b.one(Op::Nonzero(mask), IrTy::I64.array(1));
@@ -80,7 +84,7 @@ impl Spec<'_> {
     }
 
     /// `where cond left right`.
-    pub(crate) fn select(&mut self, c: &Val, left: &Val, right: &Val) -> Res<Val> {
+    pub(crate) fn select(&mut self, c: &Val, left: &Val, right: &Val) -> Attempt<Val> {
         let condition = self.leaf(c)?;
         if let (Val::Leaf(x), Val::Leaf(y)) = (left, right)
             && self.repeats(&[condition, *x, *y])
@@ -101,7 +105,7 @@ impl Spec<'_> {
     }
 
     /// Broadcasts a number to the shape of the other operand, if that is an array.
-    fn like(&mut self, a: &Val, other: &Val) -> Res<Val> {
+    fn like(&mut self, a: &Val, other: &Val) -> Attempt<Val> {
         match (a, other) {
             (Val::Leaf(x), Val::Leaf(y)) if self.b.ty(*x).rank() == 0 && self.b.ty(*y).rank() > 0 => {
                 let dims = self.dims(other)?;
@@ -111,7 +115,7 @@ impl Spec<'_> {
         }
     }
 
-    fn select_leaves(&mut self, c: Var, a: &Val, b: &Val) -> Res<Val> {
+    fn select_leaves(&mut self, c: Var, a: &Val, b: &Val) -> Attempt<Val> {
         let (xs, ys) = (a.leaves(), b.leaves());
         if a.has_fun() || b.has_fun() {
             return self.branch_on(c, &mut |_| Ok(a.clone()), &mut |_| Ok(b.clone()));

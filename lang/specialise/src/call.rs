@@ -6,7 +6,7 @@ use crate::key::{Key, KeyToken};
 use crate::limits::call::DEEPEST;
 use crate::types::{apply, bind, closed};
 use crate::val::{Closure, Fun, Subst, Val};
-use crate::{Layout, Res, Spec, Specialized};
+use crate::{Attempt, Layout, Spec, Specialized};
 use adl_ir::{Builder, FnId, Op, Rule, Ty as IrTy, Var};
 use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda};
 use adl_typing::ty::{Ty, TyVar};
@@ -38,10 +38,10 @@ impl ResultPromise {
 }
 
 /// Generates a function's body from its inputs.
-pub(crate) type Body<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>, &[Val]) -> Res<Val>;
+pub(crate) type Body<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>, &[Val]) -> Attempt<Val>;
 
 impl<'s> Spec<'s> {
-    pub(crate) fn application(&mut self, e: &Expr) -> Res<Val> {
+    pub(crate) fn application(&mut self, e: &Expr) -> Attempt<Val> {
         let (head, reps, args) = e.spine();
         let mut vals: Vec<Val> = reps.iter().map(|r| self.rep_val(r)).collect();
         let ty = self.ty(&e.ty);
@@ -62,17 +62,17 @@ impl<'s> Spec<'s> {
     }
 
     /// Applies a function to any number of arguments. `ty`: the result type.
-    pub(crate) fn call(&mut self, f: &Rc<Fun>, args: Vec<Val>, ty: Option<Ty>) -> Res<Val> {
+    pub(crate) fn call(&mut self, f: &Rc<Fun>, args: Vec<Val>, ty: Option<Ty>) -> Attempt<Val> {
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.call_inner(f, args, ty, false))
     }
 
     /// Like [`Spec::call`], but inlines the code into the current block. For function literals that are applied where
     /// they are written.
-    pub(crate) fn apply_here(&mut self, f: &Rc<Fun>, args: Vec<Val>, ty: Option<Ty>) -> Res<Val> {
+    pub(crate) fn apply_here(&mut self, f: &Rc<Fun>, args: Vec<Val>, ty: Option<Ty>) -> Attempt<Val> {
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.call_inner(f, args, ty, true))
     }
 
-    fn call_inner(&mut self, fun: &Rc<Fun>, mut args: Vec<Val>, ty: Option<Ty>, here: bool) -> Res<Val> {
+    fn call_inner(&mut self, fun: &Rc<Fun>, mut args: Vec<Val>, ty: Option<Ty>, here: bool) -> Attempt<Val> {
         if args.iter().any(|a| matches!(a, Val::Bottom)) {
             return Ok(Val::Bottom);
         }
@@ -110,7 +110,7 @@ impl<'s> Spec<'s> {
     }
 
     /// Applies a function that was selected at run time, by a branch on its tag.
-    fn dispatch(&mut self, tag: Var, fs: &[Rc<Fun>], k: usize, args: &[Val], ty: &Option<Ty>) -> Res<Val> {
+    fn dispatch(&mut self, tag: Var, fs: &[Rc<Fun>], k: usize, args: &[Val], ty: &Option<Ty>) -> Attempt<Val> {
         if k + 1 >= fs.len() {
             return self.call(&fs[k], args.to_vec(), ty.clone());
         }
@@ -121,7 +121,7 @@ impl<'s> Spec<'s> {
         })
     }
 
-    fn call_closure(&mut self, f: &Rc<Fun>, closure: &Closure, args: Vec<Val>, here: bool) -> Res<Val> {
+    fn call_closure(&mut self, f: &Rc<Fun>, closure: &Closure, args: Vec<Val>, here: bool) -> Attempt<Val> {
         let thunk = closure.lam.params.is_empty() && !closure.hidden.is_empty();
         let info = self.info(&closure.hidden, &closure.lam);
         if here
@@ -166,7 +166,7 @@ impl<'s> Spec<'s> {
     }
 
     /// Evaluates the body of a closure, within the limit of specialisations of one code in progress.
-    fn closure_body(&mut self, f: &Val, args: &[Val]) -> Res<Val> {
+    fn closure_body(&mut self, f: &Val, args: &[Val]) -> Attempt<Val> {
         let f = self.function_of(f)?;
         let Fun::Closure(c) = &*f else { return Err(self.no("code without a function")) };
         let code = (Rc::as_ptr(&c.lam), self.early.inside);
@@ -181,7 +181,7 @@ impl<'s> Spec<'s> {
     }
 
     /// Converts functions among the arguments to data, for a function that is called with ever larger ones.
-    fn functions_to_data(&mut self, c: &Closure, subst: &Subst, args: Vec<Val>) -> Res<Vec<Val>> {
+    fn functions_to_data(&mut self, c: &Closure, subst: &Subst, args: Vec<Val>) -> Attempt<Vec<Val>> {
         let hidden = c.hidden.len();
         let mut out = Vec::new();
         for (k, v) in args.into_iter().enumerate() {
@@ -195,7 +195,7 @@ impl<'s> Spec<'s> {
     }
 
     /// Evaluates the body of a function in the current block.
-    pub(crate) fn enter(&mut self, closure: &Closure, args: &[Val]) -> Res<Val> {
+    pub(crate) fn enter(&mut self, closure: &Closure, args: &[Val]) -> Attempt<Val> {
         let subst = self.bound(closure, args);
         let mut env: HashMap<_, _> = closure.env.iter().cloned().collect();
         for (l, hidden, lam) in closure.group.iter().flat_map(|g| g.iter()) {
@@ -299,7 +299,7 @@ impl<'s> Spec<'s> {
         inputs: &[Val],
         result: ResultPromise,
         body: Body<'_, 's>,
-    ) -> Res<IrTarget> {
+    ) -> Attempt<IrTarget> {
         if let Some(m) = self.cache.made.get(&key).cloned() {
             return self.target(m, result);
         }
@@ -319,7 +319,7 @@ impl<'s> Spec<'s> {
         Ok(IrTarget { id, globals, result: v, tys })
     }
 
-    fn target(&mut self, specialized: Specialized, result: ResultPromise) -> Res<IrTarget> {
+    fn target(&mut self, specialized: Specialized, result: ResultPromise) -> Attempt<IrTarget> {
         if let Some(v) = specialized.result {
             let f = self.p.func(specialized.id);
             let tys = f.tys(&f.body.results);
@@ -350,7 +350,7 @@ impl<'s> Spec<'s> {
         globals: &[GlobalId],
         result: ResultPromise,
         body: Body<'_, 's>,
-    ) -> Res<(Val, Vec<IrTy>)> {
+    ) -> Attempt<(Val, Vec<IrTy>)> {
         let mut builder = Builder::new(name);
         builder.span = self.b.span;
         let old = &self.b;
@@ -399,7 +399,7 @@ impl<'s> Spec<'s> {
     }
 
     /// Keeps the layout of a result that a recursive call has asked for in vain.
-    fn note_result(&mut self, id: FnId, v: &Val) -> Res<()> {
+    fn note_result(&mut self, id: FnId, v: &Val) -> Attempt<()> {
         if self.early.results.get(&id).is_some_and(Option::is_none) {
             if matches!(v, Val::Bottom) || v.has_fun() {
                 return Err(self.no("a recursive function whose result is not known"));
@@ -412,7 +412,7 @@ impl<'s> Spec<'s> {
 
     /// Converts a result to the layout of its type, which recursive calls rely on. Functions are converted only if such
     /// a call has used the layout.
-    fn as_promised(&mut self, id: FnId, v: Val, result: ResultPromise) -> Res<Val> {
+    fn as_promised(&mut self, id: FnId, v: Val, result: ResultPromise) -> Attempt<Val> {
         let promised = match result {
             ResultPromise::Ty(t) if functional(&t) && !self.boxes.promised.contains(&id) => None,
             ResultPromise::Ty(t) if closed(&t) => self.layout(&t).ok(),
@@ -432,14 +432,20 @@ impl<'s> Spec<'s> {
     }
 
     /// Calls an IR function with the leaves of its inputs.
-    pub(crate) fn emit_call(&mut self, t: &IrTarget, inputs: &[Val], rule: Option<Rule>, checkpoint: bool) -> Res<Val> {
+    pub(crate) fn emit_call(
+        &mut self,
+        t: &IrTarget,
+        inputs: &[Val],
+        rule: Option<Rule>,
+        checkpoint: bool,
+    ) -> Attempt<Val> {
         let args = self.arguments(inputs, &t.globals)?;
         let (outs, _) = self.b.emit(Op::Call { f: t.id, args, lin_args: Vec::new(), rule, checkpoint }, &t.tys, &[]);
         Ok(t.result.with(&outs))
     }
 
     /// The leaves of the globals and of the inputs.
-    pub(crate) fn arguments(&mut self, inputs: &[Val], globals: &[GlobalId]) -> Res<Vec<Var>> {
+    pub(crate) fn arguments(&mut self, inputs: &[Val], globals: &[GlobalId]) -> Attempt<Vec<Var>> {
         let mut args: Vec<Var> = Vec::new();
         for g in globals {
             match self.globals.get(g) {
@@ -452,7 +458,7 @@ impl<'s> Spec<'s> {
     }
 
     /// The variable of a value that consists of one leaf.
-    pub(crate) fn leaf(&self, v: &Val) -> Res<Var> {
+    pub(crate) fn leaf(&self, v: &Val) -> Attempt<Var> {
         match v {
             Val::Leaf(x) | Val::Data(x, _) => Ok(*x),
             _ => Err(self.no("an operation on a value that is not one number, text or array")),
@@ -460,7 +466,7 @@ impl<'s> Spec<'s> {
     }
 
     /// The function of a functional value.
-    pub(crate) fn function_of(&self, v: &Val) -> Res<Rc<Fun>> {
+    pub(crate) fn function_of(&self, v: &Val) -> Attempt<Rc<Fun>> {
         match v {
             Val::Fun(f) => Ok(f.clone()),
             _ => Err(self.no("an application of something that is not a function")),
@@ -468,7 +474,7 @@ impl<'s> Spec<'s> {
     }
 
     /// The layout of a type under the current substitution.
-    pub(crate) fn layout_at(&mut self, t: &Ty) -> Res<Layout> {
+    pub(crate) fn layout_at(&mut self, t: &Ty) -> Attempt<Layout> {
         let t = self.ty(t);
         self.layout(&t)
     }

@@ -5,7 +5,7 @@
 //! the cotangents of all ranks. The body is local, so operations on all ranks are refused in it.
 
 use crate::val::{Fun, Val};
-use crate::{Res, Spec};
+use crate::{Attempt, Spec};
 use adl_ir::{Collective, Lit, Op, Ty as IrTy, Var};
 use adl_prim::CommFn;
 use adl_typing::ty;
@@ -32,7 +32,7 @@ impl Val {
 
 impl Spec<'_> {
     /// A function of module `comm`. `here`: its function is a literal at the application.
-    pub(crate) fn comm_prim(&mut self, prim: CommFn, args: &[Val], here: bool) -> Res<Val> {
+    pub(crate) fn comm_prim(&mut self, prim: CommFn, args: &[Val], here: bool) -> Attempt<Val> {
         let kind = match prim {
             CommFn::Size => {
                 return Ok(Val::Leaf(self.b.one(Op::Prim(prim.into(), Vec::new()), IrTy::I64)));
@@ -54,7 +54,7 @@ impl Spec<'_> {
         self.collective(kind, args)
     }
 
-    fn collective(&mut self, kind: Collective, args: &[Val]) -> Res<Val> {
+    fn collective(&mut self, kind: Collective, args: &[Val]) -> Attempt<Val> {
         let [.., last] = args else { return Err(self.no("a collective without a value")) };
         let v = if kind.takes_plain() { last.clone() } else { self.part_of(last)? };
         let at = match args {
@@ -76,7 +76,7 @@ impl Spec<'_> {
     }
 
     /// Applies a collective to the leaves of a value, in one operation.
-    fn exchanged(&mut self, kind: Collective, v: &Val, at: Option<Var>) -> Res<Val> {
+    fn exchanged(&mut self, kind: Collective, v: &Val, at: Option<Var>) -> Attempt<Val> {
         if v.has_fun() {
             return Err(self.no("functions that are sent to other ranks"));
         }
@@ -107,7 +107,7 @@ impl Spec<'_> {
         Ok(v.map(&mut |x| made.get(&x).copied().unwrap_or(x)))
     }
 
-    fn on_each_rank(&mut self, f: &Val, x: &Val, here: bool) -> Res<Val> {
+    fn on_each_rank(&mut self, f: &Val, x: &Val, here: bool) -> Attempt<Val> {
         let part = self.part_of(x)?;
         let f = self.function_of(f)?;
         let f = self.spread_captured(&f, Collective::Spread, None)?;
@@ -121,13 +121,13 @@ impl Spec<'_> {
     }
 
     /// A function of the block of chunks of each rank.
-    fn fold_chunks(&mut self, f: &Val, n: &Val) -> Res<Val> {
+    fn fold_chunks(&mut self, f: &Val, n: &Val) -> Attempt<Val> {
         let n = self.leaf(n)?;
         let f = self.function_of(f)?;
         let f = self.spread_captured(&f, Collective::SpreadRows, Some(n))?;
         let block = Val::Leaf(self.b.prim(CommFn::Block, &[n], IrTy::shape()));
         let ends = [0, 1].map(|k| self.lit(Lit::I64(k)));
-        let ends = ends.into_iter().map(|k| self.element(&block, &[k])).collect::<Res<Vec<_>>>()?;
+        let ends = ends.into_iter().map(|k| self.element(&block, &[k])).collect::<Attempt<Vec<_>>>()?;
         let outside = std::mem::replace(&mut self.local, true);
         let made = self.call(&f, ends, None);
         self.local = outside;
@@ -138,7 +138,7 @@ impl Spec<'_> {
     }
 
     /// The function with each plain number that it captures passed through an operation of the kind.
-    pub(crate) fn spread_captured(&mut self, f: &Rc<Fun>, kind: Collective, at: Option<Var>) -> Res<Rc<Fun>> {
+    pub(crate) fn spread_captured(&mut self, f: &Rc<Fun>, kind: Collective, at: Option<Var>) -> Attempt<Rc<Fun>> {
         let mut args: Vec<Var> = Vec::new();
         for x in f.plain_leaves() {
             if self.has_tangent(x) && !args.contains(&x) {
@@ -155,7 +155,7 @@ impl Spec<'_> {
         Ok(Rc::new(f.map_plain(&mut |x| made.get(&x).copied().unwrap_or(x))))
     }
 
-    fn part_of(&self, v: &Val) -> Res<Val> {
+    fn part_of(&self, v: &Val) -> Attempt<Val> {
         match (v.of_each(), v) {
             (Some(part), _) => Ok(part.clone()),
             (None, Val::Bottom) => Ok(Val::Bottom),

@@ -1,13 +1,13 @@
 //! Comparisons of entire values.
 
 use crate::val::Val;
-use crate::{Res, Spec};
+use crate::{Attempt, Spec};
 use adl_ir::{Cmp, Lit, Op, Ty as IrTy, Var};
 use adl_prim::ReductionFn;
 
 impl Spec<'_> {
     /// `a op b` on entire values.
-    pub(crate) fn compare(&mut self, op: Cmp, a: &Val, b: &Val) -> Res<Val> {
+    pub(crate) fn compare(&mut self, op: Cmp, a: &Val, b: &Val) -> Attempt<Val> {
         let result = match op {
             Cmp::Eq => self.equal(a, b)?,
             Cmp::Ne => {
@@ -43,7 +43,7 @@ impl Spec<'_> {
         }
     }
 
-    fn equal(&mut self, left: &Val, right: &Val) -> Res<Var> {
+    fn equal(&mut self, left: &Val, right: &Val) -> Attempt<Var> {
         if let Some((x, y)) = self.scalars(left, right) {
             return Ok(self.b.cmp(Cmp::Eq, x, y));
         }
@@ -71,7 +71,7 @@ impl Spec<'_> {
         }
     }
 
-    fn equal_arrays(&mut self, left: Var, right: Var) -> Res<Var> {
+    fn equal_arrays(&mut self, left: Var, right: Var) -> Attempt<Var> {
         let rank = self.b.ty(left).rank();
         if !self.b.ty(left).scalar().is_flat() {
             return Err(self.no("a comparison of arrays of texts or declared data"));
@@ -96,7 +96,7 @@ impl Spec<'_> {
     }
 
     /// Lexicographic order.
-    fn ordered(&mut self, op: Cmp, a: &Val, b: &Val) -> Res<Var> {
+    fn ordered(&mut self, op: Cmp, a: &Val, b: &Val) -> Attempt<Var> {
         if let Some((x, y)) = self.scalars(a, b) {
             return Ok(self.b.cmp(op, x, y));
         }

@@ -3,12 +3,12 @@
 use crate::call::ResultPromise;
 use crate::key::KeyToken;
 use crate::val::Val;
-use crate::{Layout, Res, Spec};
+use crate::{Attempt, Layout, Spec};
 use adl_ir::{DataId, Lit, Op, Out, Trip, Ty as IrTy, Var};
 use adl_prim::Bin;
 
 /// A function of two values of a data type that have the same constructor, given its tag and the fields of both.
-type CaseBody<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>, u32, &[Val], &[Val]) -> Res<Val>;
+type CaseBody<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>, u32, &[Val], &[Val]) -> Attempt<Val>;
 
 impl<'s> Spec<'s> {
     fn promised(&self, d: DataId) -> Option<adl_typing::ty::Ty> {
@@ -16,14 +16,14 @@ impl<'s> Spec<'s> {
     }
 
     /// `a + b` or `a - b`.
-    pub(crate) fn combine_data(&mut self, op: Bin, x: Var, y: Var, d: DataId) -> Res<Val> {
+    pub(crate) fn combine_data(&mut self, op: Bin, x: Var, y: Var, d: DataId) -> Attempt<Val> {
         let inputs = [Val::Data(x, d), Val::Data(y, d)];
         let name = if op == Bin::Add { "add" } else { "subtract" };
         let key = self.key(vec![KeyToken::What(name)], &inputs)?;
         let t = self.outline(key, name, &inputs, ResultPromise::of(self.promised(d)), &mut |s, vals| {
             let (x, y) = (s.leaf(&vals[0])?, s.leaf(&vals[1])?);
             let mut same = |s: &mut Self, tag: u32, a: &[Val], b: &[Val]| {
-                let parts = a.iter().zip(b).map(|(a, b)| s.combine(op, a, b)).collect::<Res<Vec<_>>>()?;
+                let parts = a.iter().zip(b).map(|(a, b)| s.combine(op, a, b)).collect::<Attempt<Vec<_>>>()?;
                 s.con(d, tag, &parts)
             };
             s.both_data(x, y, d, &mut same, &mut |s| Ok(s.fail("data of different structure cannot be added")))
@@ -32,7 +32,7 @@ impl<'s> Spec<'s> {
     }
 
     /// Whether two values of a data type are equal.
-    pub(crate) fn equal_data(&mut self, x: Var, y: Var, id: DataId) -> Res<Var> {
+    pub(crate) fn equal_data(&mut self, x: Var, y: Var, id: DataId) -> Attempt<Var> {
         // Maps are equal if their entries are, whatever the shape of their trees.
         if self.p.data(id).cons.iter().any(|(name, _)| name == "MapNode") {
             return Err(self.no("a comparison of maps or sets"));
@@ -52,14 +52,14 @@ impl<'s> Spec<'s> {
     }
 
     /// Multiplies or divides each real number inside by `n`.
-    pub(crate) fn scale_data(&mut self, op: Bin, x: Var, n: Var, d: DataId) -> Res<Val> {
+    pub(crate) fn scale_data(&mut self, op: Bin, x: Var, n: Var, d: DataId) -> Attempt<Val> {
         let inputs = [Val::Data(x, d), Val::Leaf(n)];
         let name = if op == Bin::Mul { "scale" } else { "divide" };
         let key = self.key(vec![KeyToken::What(name)], &inputs)?;
         let t = self.outline(key, name, &inputs, ResultPromise::of(self.promised(d)), &mut |s, vals| {
             let (x, n) = (s.leaf(&vals[0])?, s.leaf(&vals[1])?);
             s.switch_constructors(x, d, &mut |s, tag, fields| {
-                let parts = fields.iter().map(|f| s.scaled(op, f, n)).collect::<Res<Vec<_>>>()?;
+                let parts = fields.iter().map(|f| s.scaled(op, f, n)).collect::<Attempt<Vec<_>>>()?;
                 s.con(d, tag, &parts)
             })
         })?;
@@ -67,7 +67,7 @@ impl<'s> Spec<'s> {
     }
 
     /// `xs ++ ys` on lists.
-    pub(crate) fn join_lists(&mut self, x: Var, y: Var, d: DataId) -> Res<Val> {
+    pub(crate) fn join_lists(&mut self, x: Var, y: Var, d: DataId) -> Attempt<Val> {
         self.list(d)?;
         let inputs = [Val::Data(x, d), Val::Data(y, d)];
         let key = self.key(vec![KeyToken::What("join")], &inputs)?;
@@ -86,7 +86,7 @@ impl<'s> Spec<'s> {
     }
 
     /// The element layout of a list type: `Nil | Cons a (List a)`.
-    fn list(&self, d: DataId) -> Res<Layout> {
+    fn list(&self, d: DataId) -> Attempt<Layout> {
         let cons = self.constructors_of(d)?;
         match cons.as_slice() {
             [(_, nil), (_, both)] if nil.is_empty() => match both.as_slice() {
@@ -98,7 +98,7 @@ impl<'s> Spec<'s> {
     }
 
     /// The elements of a list as an array.
-    pub(crate) fn list_to_array(&mut self, list: Var, id: DataId) -> Res<Val> {
+    pub(crate) fn list_to_array(&mut self, list: Var, id: DataId) -> Attempt<Val> {
         let head = self.list(id)?;
         let leaves = head.leaves();
         self.b.open();
@@ -139,8 +139,8 @@ impl<'s> Spec<'s> {
         &mut self,
         data: Var,
         d: DataId,
-        arm: &mut dyn FnMut(&mut Self, u32, &[Val]) -> Res<Val>,
-    ) -> Res<Val> {
+        arm: &mut dyn FnMut(&mut Self, u32, &[Val]) -> Attempt<Val>,
+    ) -> Attempt<Val> {
         let cons = self.constructors_of(d)?;
         let (mut branches, mut params) = (Vec::new(), Vec::new());
         for (tag, (_, layouts)) in cons.iter().enumerate() {
@@ -166,8 +166,8 @@ impl<'s> Spec<'s> {
         y: Var,
         d: DataId,
         same: CaseBody<'_, 's>,
-        other: &mut dyn FnMut(&mut Self) -> Res<Val>,
-    ) -> Res<Val> {
+        other: &mut dyn FnMut(&mut Self) -> Attempt<Val>,
+    ) -> Attempt<Val> {
         self.switch_constructors(x, d, &mut |s, tag, a| {
             s.switch_constructors(y, d, &mut |s, other_tag, b| {
                 if tag == other_tag { same(s, tag, a, b) } else { other(s) }

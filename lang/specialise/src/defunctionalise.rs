@@ -18,7 +18,7 @@ use crate::key::Key;
 use crate::limits::defunctionalise::MAX_CODES;
 use crate::types::{apply, closed};
 use crate::val::{Closure, Fun, Val};
-use crate::{Layout, Res, Spec};
+use crate::{Attempt, Layout, Spec};
 use adl_ir::{Block, DataDecl, DataId, FnId, Function, Op, Out, Ty as IrTy, Var};
 use adl_typing::core::{GlobalId, Lambda};
 use adl_typing::ty::{self, Ty};
@@ -119,7 +119,7 @@ pub(crate) fn in_arrays(t: &Ty) -> bool {
 
 impl Spec<'_> {
     /// The data type for functions of a given type.
-    pub(crate) fn function_data(&mut self, t: &Ty) -> Res<DataId> {
+    pub(crate) fn function_data(&mut self, t: &Ty) -> Attempt<DataId> {
         // A type variable without an instance has no values, so that any type will do.
         let mut vars = BTreeSet::new();
         tyvars(t, &mut vars);
@@ -141,7 +141,7 @@ impl Spec<'_> {
         Ok(id)
     }
 
-    fn kind(&mut self, d: DataId) -> Res<&mut FunctionDataType> {
+    fn kind(&mut self, d: DataId) -> Attempt<&mut FunctionDataType> {
         if !self.boxes.kinds.contains_key(&d) {
             return Err(self.no("a function inside data that was made elsewhere"));
         }
@@ -152,23 +152,23 @@ impl Spec<'_> {
     }
 
     /// The type of the functions that a data type represents.
-    pub(crate) fn function_ty(&mut self, d: DataId) -> Res<Ty> {
+    pub(crate) fn function_ty(&mut self, d: DataId) -> Attempt<Ty> {
         let kind = self.kind(d)?;
         Ok(Ty::Fun(Rc::new(kind.arg.clone()), Rc::new(kind.result.clone())))
     }
 
     /// Converts the functions in a value to data where a layout requires it.
-    pub(crate) fn shaped(&mut self, v: Val, layout: &Layout) -> Res<Val> {
+    pub(crate) fn shaped(&mut self, v: Val, layout: &Layout) -> Attempt<Val> {
         if !v.has_fun() {
             return Ok(v);
         }
         match (v, layout) {
             (Val::Fun(f), Layout::Fun(d)) => self.boxed(&f, *d),
             (Val::Tuple(vs), Layout::Tuple(ls)) => {
-                Ok(Val::Tuple(vs.into_iter().zip(ls).map(|(v, l)| self.shaped(v, l)).collect::<Res<_>>()?))
+                Ok(Val::Tuple(vs.into_iter().zip(ls).map(|(v, l)| self.shaped(v, l)).collect::<Attempt<_>>()?))
             }
             (Val::Record(fs), Layout::Record(ls)) => Ok(Val::Record(
-                fs.into_iter().zip(ls).map(|((n, v), (_, l))| Ok((n, self.shaped(v, l)?))).collect::<Res<_>>()?,
+                fs.into_iter().zip(ls).map(|((n, v), (_, l))| Ok((n, self.shaped(v, l)?))).collect::<Attempt<_>>()?,
             )),
             (v @ Val::Array(_), Layout::Array(e)) => {
                 if self.layout_of_val(&v).is_ok_and(|have| have == *layout) {
@@ -182,7 +182,7 @@ impl Spec<'_> {
     }
 
     /// Converts all functions in a value of the given type to data.
-    pub(crate) fn functions_as_data(&mut self, v: Val, t: &Ty) -> Res<Val> {
+    pub(crate) fn functions_as_data(&mut self, v: Val, t: &Ty) -> Attempt<Val> {
         if !v.has_fun() {
             return Ok(v);
         }
@@ -191,7 +191,7 @@ impl Spec<'_> {
     }
 
     /// Converts a function to data.
-    fn boxed(&mut self, f: &Rc<Fun>, id: DataId) -> Res<Val> {
+    fn boxed(&mut self, f: &Rc<Fun>, id: DataId) -> Attempt<Val> {
         let f = match &**f {
             Fun::Boxed(_, from) if *from == id => return Ok(Val::Fun(f.clone())),
             Fun::Boxed(..) => return Err(self.no("a function inside data that was made elsewhere")),
@@ -212,7 +212,7 @@ impl Spec<'_> {
         Ok(Val::fun(Fun::Boxed(x, id)))
     }
 
-    fn boxed_choice(&mut self, tag: Var, fs: &[Rc<Fun>], k: usize, d: DataId) -> Res<Val> {
+    fn boxed_choice(&mut self, tag: Var, fs: &[Rc<Fun>], k: usize, d: DataId) -> Attempt<Val> {
         if k + 1 >= fs.len() {
             return self.boxed(&fs[k], d);
         }
@@ -222,7 +222,7 @@ impl Spec<'_> {
     }
 
     /// The constructor number of a code, which is added if it is new.
-    fn code(&mut self, id: DataId, globals: &[(GlobalId, Val)], fun: &Rc<Fun>) -> Res<u32> {
+    fn code(&mut self, id: DataId, globals: &[(GlobalId, Val)], fun: &Rc<Fun>) -> Attempt<u32> {
         let mut key = Key::new();
         globals.iter().for_each(|g| self.key_val(&g.1, &mut key));
         self.key_fun(fun, &mut key);
@@ -247,7 +247,7 @@ impl Spec<'_> {
 
     /// The same function with its captured functions converted to data, so that functions which contain functions are
     /// finitely many.
-    fn with_data_captured(&mut self, fun: &Rc<Fun>) -> Res<Rc<Fun>> {
+    fn with_data_captured(&mut self, fun: &Rc<Fun>) -> Attempt<Rc<Fun>> {
         let captures = |vs: &[Val]| vs.iter().any(Val::has_fun);
         match &**fun {
             Fun::Closure(closure) if closure.env.iter().any(|(_, v)| v.has_fun()) => {
@@ -290,7 +290,7 @@ impl Spec<'_> {
     }
 
     /// Applies a function that is represented as data.
-    pub(crate) fn apply_function_data(&mut self, boxed: Var, data_id: DataId, arg: Val) -> Res<Val> {
+    pub(crate) fn apply_function_data(&mut self, boxed: Var, data_id: DataId, arg: Val) -> Attempt<Val> {
         let inside = self.early.inside;
         let kind = self.kind(data_id)?;
         let (arg_ty, result_ty) = (kind.arg.clone(), kind.result.clone());
@@ -316,7 +316,7 @@ impl Spec<'_> {
 
     /// Generates the apply functions until no code is new. Functions whose generation is in progress further out are
     /// skipped: the outer generation would overwrite the result without the newest codes.
-    pub(crate) fn write_apply_functions(&mut self) -> Res<()> {
+    pub(crate) fn write_apply_functions(&mut self) -> Attempt<()> {
         loop {
             let open = |k: &FunctionDataType| {
                 let mut all = k.apply.iter();
@@ -330,7 +330,7 @@ impl Spec<'_> {
         }
     }
 
-    fn write_apply(&mut self, data_id: DataId, id: FnId) -> Res<()> {
+    fn write_apply(&mut self, data_id: DataId, id: FnId) -> Attempt<()> {
         let inside = self.early.inside;
         let kind = self.kind(data_id)?;
         let (arg, result, codes) = (kind.arg.clone(), kind.result.clone(), kind.codes.len());
@@ -354,14 +354,14 @@ impl Spec<'_> {
     }
 
     /// Records how far the body of the apply function is.
-    fn progress(&mut self, data_id: DataId, written: Option<usize>, writing: bool) -> Res<()> {
+    fn progress(&mut self, data_id: DataId, written: Option<usize>, writing: bool) -> Attempt<()> {
         let inside = self.early.inside;
         let apply = self.kind(data_id)?.apply.get_mut(&inside);
         apply.into_iter().for_each(|a| (a.written, a.writing) = (written, writing));
         Ok(())
     }
 
-    fn apply_body(&mut self, boxed: Var, id: DataId, arg: &Val, result: &Ty, to: &Layout) -> Res<Val> {
+    fn apply_body(&mut self, boxed: Var, id: DataId, arg: &Val, result: &Ty, to: &Layout) -> Attempt<Val> {
         if self.kind(id)?.codes.is_empty() {
             return Ok(self.fail("a function that is not there is applied"));
         }
@@ -388,7 +388,7 @@ impl Spec<'_> {
     }
 
     /// Freezes the types before a derivative, which needs them complete.
-    pub(crate) fn freeze_function_data(&mut self) -> Res<()> {
+    pub(crate) fn freeze_function_data(&mut self) -> Attempt<()> {
         self.write_apply_functions()?;
         if self.boxes.late {
             // Functions that an earlier derivative has made lack these codes. The entry is specialised again.
@@ -440,9 +440,9 @@ impl Spec<'_> {
     }
 
     /// An array of functions as data.
-    pub(crate) fn stack_function_data(&mut self, vals: &[Val], elem: &Ty) -> Res<Val> {
+    pub(crate) fn stack_function_data(&mut self, vals: &[Val], elem: &Ty) -> Attempt<Val> {
         let l = self.layout(elem)?;
-        let vals = vals.iter().map(|v| self.shaped(v.clone(), &l)).collect::<Res<Vec<_>>>()?;
+        let vals = vals.iter().map(|v| self.shaped(v.clone(), &l)).collect::<Attempt<Vec<_>>>()?;
         let rows: Vec<Vec<Var>> = vals.iter().map(Val::leaves).collect();
         let mut outs = Vec::new();
         for (k, x) in rows[0].iter().enumerate() {

@@ -3,8 +3,8 @@
 use crate::Linearized;
 use crate::call::ResultPromise;
 use crate::key::KeyToken;
-use crate::val::{Fun, Linear, Rep, Val};
-use crate::{Res, Spec, Unsupported};
+use crate::val::{Fun, KnownRep, Linear, Val};
+use crate::{Attempt, Spec, Unsupported};
 use adl_ir::{Conv, Lit, Op, Rule, RuleKind, Ty as IrTy, Var};
 use adl_prim::{Bin, DerivativeFn, Prim};
 use std::rc::Rc;
@@ -22,7 +22,7 @@ pub(crate) struct DerivableFunction {
 
 impl Spec<'_> {
     /// The derivative operators (docs/book/src/reference/differentiation.md) and their helpers.
-    pub(crate) fn derivative_prim(&mut self, prim: DerivativeFn, reps: Vec<Val>, args: &[Val]) -> Res<Val> {
+    pub(crate) fn derivative_prim(&mut self, prim: DerivativeFn, reps: Vec<Val>, args: &[Val]) -> Attempt<Val> {
         match prim {
             DerivativeFn::Grad => Ok(self.value_and_grad(&args[0], &args[1])?.1),
             // Plans have no effect inside differentiated code: they do not change results.
@@ -87,7 +87,7 @@ impl Spec<'_> {
     /// made, as in a derivative of a function inside itself, everything that `f` reaches is made once more, for one more
     /// level of such derivatives. Below the last level is an error, after which the code is specialised to one level more,
     /// or the run is repeated with a tape.
-    pub(crate) fn known(&mut self, f: &Val, point: &Val) -> Res<Option<DerivableFunction>> {
+    pub(crate) fn known(&mut self, f: &Val, point: &Val) -> Attempt<Option<DerivableFunction>> {
         let outer = self.early.inside;
         let found = loop {
             match self.derivable(f, point) {
@@ -105,7 +105,7 @@ impl Spec<'_> {
     }
 
     /// The same, or `None` if that function is being made already, or always fails.
-    fn derivable(&mut self, f: &Val, point: &Val) -> Res<Option<DerivableFunction>> {
+    fn derivable(&mut self, f: &Val, point: &Val) -> Attempt<Option<DerivableFunction>> {
         if point.has_fun() {
             return Err(self.no("a derivative with respect to a function"));
         }
@@ -140,12 +140,12 @@ impl Spec<'_> {
 
     /// Whether functions capture differentiable values. (Whether their derivatives matter is seen only when a rule is
     /// used.)
-    pub(crate) fn captures_numbers(&mut self, vals: &[Val]) -> Res<bool> {
+    pub(crate) fn captures_numbers(&mut self, vals: &[Val]) -> Attempt<bool> {
         self.freeze_function_data()?;
         Ok(vals.iter().flat_map(Val::leaves).any(|v| self.has_tangent(v)))
     }
 
-    fn bearable_result(&self, t: &crate::call::IrTarget) -> Res<()> {
+    fn bearable_result(&self, t: &crate::call::IrTarget) -> Attempt<()> {
         if t.result.has_fun() {
             return Err(self.no("a derivative of a function whose result is a function"));
         }
@@ -156,11 +156,11 @@ impl Spec<'_> {
     }
 
     /// The value and the derivative at a point.
-    fn linear_at(&mut self, f: &Val, x: &Val) -> Res<Option<Linear>> {
+    fn linear_at(&mut self, f: &Val, x: &Val) -> Attempt<Option<Linear>> {
         self.known(f, x)?.map(|k| self.linear_of(&k)).transpose()
     }
 
-    pub(crate) fn linear_of(&mut self, k: &DerivableFunction) -> Res<Linear> {
+    pub(crate) fn linear_of(&mut self, k: &DerivableFunction) -> Attempt<Linear> {
         let Linearized { primal, results, tangent, cotangent, active } =
             self.t.linearize(self.p, k.target.id, &k.wrt).map_err(|e| self.located(e))?;
         let args = self.arguments(&k.inputs, &k.target.globals)?;
@@ -178,7 +178,7 @@ impl Spec<'_> {
     }
 
     /// Applies a derivative or its transpose.
-    pub(crate) fn apply_linear(&mut self, l: &Linear, v: &Val) -> Res<Val> {
+    pub(crate) fn apply_linear(&mut self, l: &Linear, v: &Val) -> Attempt<Val> {
         let (f, to) = if l.transposed { (l.cotangent, &l.x) } else { (l.tangent, &l.y) };
         let active = |k: usize| l.active.get(k).copied().unwrap_or(false);
         let mut args = l.residuals.clone();
@@ -192,7 +192,7 @@ impl Spec<'_> {
     }
 
     /// Builds the user-level tangent from the tangents of the active leaves.
-    fn tangent_at(&mut self, primal: &Val, active: &dyn Fn(usize) -> bool, outs: &[Var]) -> Res<Val> {
+    fn tangent_at(&mut self, primal: &Val, active: &dyn Fn(usize) -> bool, outs: &[Var]) -> Attempt<Val> {
         // One tangent for each leaf that has one, active or not.
         let (mut next, mut given) = (outs.iter().copied(), Vec::new());
         for (k, x) in primal.leaves().into_iter().enumerate() {
@@ -203,7 +203,7 @@ impl Spec<'_> {
         self.tangent_of(primal, active, &mut given.into_iter())
     }
 
-    fn value_and_grad(&mut self, f: &Val, x: &Val) -> Res<(Val, Val)> {
+    fn value_and_grad(&mut self, f: &Val, x: &Val) -> Attempt<(Val, Val)> {
         let Some(mut l) = self.linear_at(f, x)? else { return Ok((Val::Bottom, Val::Bottom)) };
         l.transposed = true;
         let y = self.leaf(&l.y)?;
@@ -214,7 +214,7 @@ impl Spec<'_> {
 
     /// The gradient by an engine, which is that of `grad`. It is a function of its own, so that code which runs engines
     /// is known ([`crate::Entry::engines`]).
-    fn engine_gradient(&mut self, f: &Val, x: &Val) -> Res<Val> {
+    fn engine_gradient(&mut self, f: &Val, x: &Val) -> Attempt<Val> {
         let inputs = [x.clone(), f.clone()];
         let key = self.key(vec![KeyToken::What("engine")], &inputs)?;
         let t = self.outline(key, "engine", &inputs, ResultPromise::Nothing, &mut |s, vals| {
@@ -225,7 +225,7 @@ impl Spec<'_> {
         self.emit_call(&t, &inputs, None, false)
     }
 
-    fn jvp(&mut self, f: &Val, x: &Val, v: &Val) -> Res<(Val, Val)> {
+    fn jvp(&mut self, f: &Val, x: &Val, v: &Val) -> Attempt<(Val, Val)> {
         let Some(k) = self.known(f, x)? else { return Ok((Val::Bottom, Val::Bottom)) };
         let (g, active) = self.t.jvp(self.p, k.target.id, &k.wrt).map_err(|e| self.located(e))?;
         let mut args = self.arguments(&k.inputs, &k.target.globals)?;
@@ -239,7 +239,7 @@ impl Spec<'_> {
 
     /// The transpose of a linear function. For a derivative, this flips its direction. Any other linear function is its
     /// own derivative, taken here at 0.
-    fn transpose_fun(&mut self, function: &Val, like: Option<&Val>, reps: &[Val]) -> Res<Val> {
+    fn transpose_fun(&mut self, function: &Val, like: Option<&Val>, reps: &[Val]) -> Attempt<Val> {
         if let Val::Fun(g) = function
             && let Fun::Linear(l) = &**g
         {
@@ -247,7 +247,7 @@ impl Spec<'_> {
         }
         let input = match (like, reps.first()) {
             (Some(x), _) => self.zero_tangent(x)?,
-            (None, Some(Val::Rep(r))) if known_shape(r) => self.zero(&Rep::clone(r))?,
+            (None, Some(Val::Rep(r))) if known_shape(r) => self.zero(&KnownRep::clone(r))?,
             _ => return Err(self.no("`transpose` of a linear function whose input's shape is not known")),
         };
         let Some(l) = self.linear_at(function, &input)? else { return Ok(Val::Bottom) };
@@ -255,7 +255,7 @@ impl Spec<'_> {
     }
 
     /// `checkpoint f` applied.
-    pub(crate) fn call_checkpoint(&mut self, f: &Val, x: &Val) -> Res<Val> {
+    pub(crate) fn call_checkpoint(&mut self, f: &Val, x: &Val) -> Attempt<Val> {
         let inputs = [x.clone(), f.clone()];
         let key = self.key(vec![KeyToken::What("at")], &inputs)?;
         let t = self.outline(key, "fun", &inputs, ResultPromise::Nothing, &mut |s, vals| {
@@ -271,7 +271,7 @@ impl Spec<'_> {
     }
 
     /// A function with a rule of its own, applied.
-    pub(crate) fn call_custom(&mut self, vjp: bool, f: &Val, rule: &Val, x: &Val) -> Res<Val> {
+    pub(crate) fn call_custom(&mut self, vjp: bool, f: &Val, rule: &Val, x: &Val) -> Attempt<Val> {
         let inputs = [x.clone(), f.clone(), rule.clone()];
         let key = self.key(vec![KeyToken::What("custom")], &inputs)?;
         let t = self.outline(key, "custom", &inputs, ResultPromise::Nothing, &mut |s, vals| {
@@ -290,7 +290,7 @@ impl Spec<'_> {
     }
 
     /// The custom rule as an IR function `(args, t…) -> (results, u…)`.
-    fn rule(&mut self, vjp: bool, inputs: &[Val; 3], t: &crate::call::IrTarget) -> Res<adl_ir::FnId> {
+    fn rule(&mut self, vjp: bool, inputs: &[Val; 3], t: &crate::call::IrTarget) -> Attempt<adl_ir::FnId> {
         // Placeholder variables for the tangents: only their types matter.
         let like: Vec<IrTy> = if vjp {
             t.tys.clone()
@@ -311,7 +311,7 @@ impl Spec<'_> {
     }
 
     /// `vals`: the argument, the function, the rule, and the tangents or cotangents.
-    fn rule_body(&mut self, vjp: bool, vals: &[Val]) -> Res<Val> {
+    fn rule_body(&mut self, vjp: bool, vals: &[Val]) -> Attempt<Val> {
         let (x, rule) = (&vals[0], self.function_of(&vals[2])?);
         let pair = self.call(&rule, vec![x.clone()], None)?;
         let Val::Tuple(parts) = &pair else { return Err(self.no("a custom derivative without a linear map")) };
@@ -337,13 +337,13 @@ impl Spec<'_> {
         Ok(Val::Tuple(out.into_iter().map(Val::Leaf).collect()))
     }
 
-    fn no_data_inside(&self, v: &Val) -> Res<()> {
+    fn no_data_inside(&self, v: &Val) -> Attempt<()> {
         let data = v.leaves().iter().any(|x| matches!(self.b.ty(*x).scalar(), IrTy::Data(_)));
         if data { Err(self.no("`ravel` of declared data")) } else { Ok(()) }
     }
 
     /// Flattens the real leaves of data to one vector of Floats.
-    fn ravel(&mut self, v: &Val) -> Res<Val> {
+    fn ravel(&mut self, v: &Val) -> Attempt<Val> {
         self.no_data_inside(v)?;
         let mut out: Option<Val> = None;
         for x in v.leaves() {
@@ -368,7 +368,7 @@ impl Spec<'_> {
     }
 
     /// Data with the structure of `like` and real leaves from a vector.
-    fn unravel(&mut self, like: &Val, v: &Val) -> Res<Val> {
+    fn unravel(&mut self, like: &Val, v: &Val) -> Attempt<Val> {
         self.no_data_inside(like)?;
         let all = self.leaf(v)?;
         let mut at = self.int(0);
@@ -409,14 +409,14 @@ fn gradient_of(f: &Val, reps: Vec<Val>) -> Val {
 }
 
 /// Whether all values of a type have the same shape.
-fn known_shape(r: &Rep) -> bool {
-    use crate::val::Size;
+fn known_shape(r: &KnownRep) -> bool {
+    use crate::val::ArraySize;
     match r {
-        Rep::Base(t) => !matches!(t, adl_typing::ty::Ty::Data(..)),
-        Rep::Array(n, e) => !matches!(n, Size::Unknown) && known_shape(e),
-        Rep::Tuple(ps) => ps.iter().all(|p| known_shape(p)),
-        Rep::Record(fs) => fs.iter().all(|f| known_shape(&f.1)),
-        Rep::Other => false,
+        KnownRep::Base(t) => !matches!(t, adl_typing::ty::Ty::Data(..)),
+        KnownRep::Array(n, e) => !matches!(n, ArraySize::Unknown) && known_shape(e),
+        KnownRep::Tuple(ps) => ps.iter().all(|p| known_shape(p)),
+        KnownRep::Record(fs) => fs.iter().all(|f| known_shape(&f.1)),
+        KnownRep::Other => false,
     }
 }
 

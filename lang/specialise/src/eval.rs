@@ -1,12 +1,12 @@
 //! Evaluation of Core expressions to abstract values.
 
 use crate::limits::eval::{MAX_COPY_SIZE, MAX_LEAVES};
-use crate::val::{Closure, Fun, Rep, Size, Val};
-use crate::{Res, Spec, nowhere};
+use crate::val::{ArraySize, Closure, Fun, KnownRep, Val};
+use crate::{Attempt, Spec, nowhere};
 use adl_ir::{Lit as IrLit, Op, Ty as IrTy, Var};
 use adl_prim::Prim;
 use adl_syntax::symbol::Symbol;
-use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda, Lit, Local, Projection, Rep as CoreRep, SizeRep};
+use adl_typing::core::{CoreLit, Expr, ExprKind, GlobalId, Lambda, Local, Projection, Rep as CoreRep, SizeRep};
 use adl_typing::free_locals;
 use adl_typing::ty::{Ty, TyVar};
 use adl_typing::walk::walk;
@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 impl Spec<'_> {
     /// Generates the code of an expression.
-    pub(crate) fn eval(&mut self, e: &Expr) -> Res<Val> {
+    pub(crate) fn eval(&mut self, e: &Expr) -> Attempt<Val> {
         stacker::maybe_grow(256 * 1024, 4 * 1024 * 1024, || {
             let span = self.b.span;
             if !nowhere(e.span) {
@@ -27,7 +27,7 @@ impl Spec<'_> {
         })
     }
 
-    fn eval_kind(&mut self, expr: &Expr) -> Res<Val> {
+    fn eval_kind(&mut self, expr: &Expr) -> Attempt<Val> {
         match &*expr.kind {
             ExprKind::Lit(l) => Ok(self.literal(l)),
             ExprKind::IntAt(n, r) => self.number_at(*n as f64, Some(*n), r),
@@ -80,7 +80,7 @@ impl Spec<'_> {
     }
 
     /// The value of a branch. Functions in its arrays are converted to data, since branches may return different ones.
-    pub(crate) fn branch(&mut self, e: &Expr) -> Res<Val> {
+    pub(crate) fn branch(&mut self, e: &Expr) -> Attempt<Val> {
         let v = self.eval(e)?;
         if !v.has_fun() {
             return Ok(v);
@@ -94,7 +94,7 @@ impl Spec<'_> {
     }
 
     /// A `let` after its bound value.
-    fn bind(&mut self, l: Local, name: Option<Symbol>, v: Val, body: &Expr) -> Res<Val> {
+    fn bind(&mut self, l: Local, name: Option<Symbol>, v: Val, body: &Expr) -> Attempt<Val> {
         if matches!(v, Val::Bottom) {
             return Ok(v);
         }
@@ -105,25 +105,25 @@ impl Spec<'_> {
         self.eval(body)
     }
 
-    fn global(&mut self, g: GlobalId, t: &Ty) -> Res<Val> {
+    fn global(&mut self, g: GlobalId, t: &Ty) -> Attempt<Val> {
         let v = self.global_val(g)?;
         let t = self.ty(t);
         let v = self.instantiate(v, &t);
         self.decided(v, &t)
     }
 
-    fn prim_value(&mut self, p: Prim, reps: &[CoreRep]) -> Res<Val> {
+    fn prim_value(&mut self, p: Prim, reps: &[CoreRep]) -> Attempt<Val> {
         let reps = reps.iter().map(|r| self.rep_val(r)).collect();
         if p.row().arity == 0 { self.prim(p, reps, Vec::new(), None) } else { Ok(Val::fun(Fun::Prim(p, reps))) }
     }
 
     /// Rejects values with too many leaves: nested tuples may double in size at each level.
-    fn check_leaf_count(&self, v: Val) -> Res<Val> {
+    fn check_leaf_count(&self, v: Val) -> Attempt<Val> {
         if v.leaves().len() > MAX_LEAVES { Err(self.no("a value of very many parts")) } else { Ok(v) }
     }
 
     /// The values of several expressions; `None` if one of them always fails.
-    pub(crate) fn all<'e>(&mut self, es: impl Iterator<Item = &'e Expr>) -> Res<Option<Vec<Val>>> {
+    pub(crate) fn all<'e>(&mut self, es: impl Iterator<Item = &'e Expr>) -> Attempt<Option<Vec<Val>>> {
         let mut out = Vec::new();
         for e in es {
             match self.eval(e)? {
@@ -153,22 +153,22 @@ impl Spec<'_> {
         self.lit(IrLit::I64(n))
     }
 
-    pub(crate) fn literal(&mut self, l: &Lit) -> Val {
+    pub(crate) fn literal(&mut self, l: &CoreLit) -> Val {
         Val::Leaf(match l {
-            Lit::Unit => return Val::Unit,
-            Lit::Bool(b) => self.lit(IrLit::Bool(*b)),
-            Lit::Int(n) => self.int(*n),
-            Lit::Float(x) => self.lit(IrLit::F64(*x)),
-            Lit::F32(x) => self.lit(IrLit::F32(*x)),
-            Lit::Str(s) => self.lit(IrLit::Str(s.clone())),
+            CoreLit::Unit => return Val::Unit,
+            CoreLit::Bool(b) => self.lit(IrLit::Bool(*b)),
+            CoreLit::Int(n) => self.int(*n),
+            CoreLit::Float(x) => self.lit(IrLit::F64(*x)),
+            CoreLit::F32(x) => self.lit(IrLit::F32(*x)),
+            CoreLit::Str(s) => self.lit(IrLit::Str(s.clone())),
         })
     }
 
-    fn number_at(&mut self, number: f64, int: Option<i64>, rep: &CoreRep) -> Res<Val> {
+    fn number_at(&mut self, number: f64, int: Option<i64>, rep: &CoreRep) -> Attempt<Val> {
         let rep = self.rep_val(rep);
         let t = match &rep {
             Val::Rep(r) => match &**r {
-                Rep::Base(t) => t.clone(),
+                KnownRep::Base(t) => t.clone(),
                 _ => return Err(self.no("a number whose type is not known here")),
             },
             _ => return Err(self.no("a number whose type is not known here")),
@@ -180,7 +180,7 @@ impl Spec<'_> {
         }))
     }
 
-    fn local(&mut self, l: Local, t: &Ty) -> Res<Val> {
+    fn local(&mut self, l: Local, t: &Ty) -> Attempt<Val> {
         let Some(v) = self.env.get(&l).cloned() else { return Err(self.no(format!("local {} is not bound", l.0))) };
         if !v.has_fun() {
             return Ok(v);
@@ -195,35 +195,35 @@ impl Spec<'_> {
         Val::Rep(rep)
     }
 
-    fn rep(&mut self, r: &CoreRep) -> Rc<Rep> {
+    fn rep(&mut self, r: &CoreRep) -> Rc<KnownRep> {
         Rc::new(match r {
             CoreRep::Hidden(l) => match self.env.get(l) {
                 Some(Val::Rep(r)) => return r.clone(),
-                _ => Rep::Other,
+                _ => KnownRep::Other,
             },
-            CoreRep::Base(t) => Rep::Base(t.clone()),
+            CoreRep::Base(t) => KnownRep::Base(t.clone()),
             CoreRep::Array(n, e) => {
                 let n = match n {
-                    SizeRep::Const(k) => Size::Const(*k),
+                    SizeRep::Const(k) => ArraySize::Const(*k),
                     SizeRep::Local(l) => match self.env.get(l) {
-                        Some(Val::Leaf(v)) => Size::Var(*v),
-                        _ => Size::Unknown,
+                        Some(Val::Leaf(v)) => ArraySize::Var(*v),
+                        _ => ArraySize::Unknown,
                     },
-                    SizeRep::Unknown => Size::Unknown,
+                    SizeRep::Unknown => ArraySize::Unknown,
                 };
-                Rep::Array(n, self.rep(e))
+                KnownRep::Array(n, self.rep(e))
             }
-            CoreRep::Tuple(ps) => Rep::Tuple(ps.iter().map(|p| self.rep(p)).collect()),
-            CoreRep::Record(fs) => Rep::Record(fs.iter().map(|(n, p)| (*n, self.rep(p))).collect()),
+            CoreRep::Tuple(ps) => KnownRep::Tuple(ps.iter().map(|p| self.rep(p)).collect()),
+            CoreRep::Record(fs) => KnownRep::Record(fs.iter().map(|(n, p)| (*n, self.rep(p))).collect()),
             CoreRep::Data(d, ps) => {
                 let args = ps.iter().map(|p| ty_of_rep(&self.rep(p))).collect::<Option<Vec<Ty>>>();
-                args.map_or(Rep::Other, |args| Rep::Base(Ty::Data(d.id, args.into())))
+                args.map_or(KnownRep::Other, |args| KnownRep::Base(Ty::Data(d.id, args.into())))
             }
-            CoreRep::Other => Rep::Other,
+            CoreRep::Other => KnownRep::Other,
         })
     }
 
-    fn abstraction(&mut self, ls: &[Local], inner: &Expr) -> Res<Val> {
+    fn abstraction(&mut self, ls: &[Local], inner: &Expr) -> Attempt<Val> {
         match &*inner.kind {
             ExprKind::Lam(lam) => self.closure(ls, lam),
             _ => {
@@ -234,7 +234,7 @@ impl Spec<'_> {
     }
 
     /// An expression as a function without parameters.
-    pub(crate) fn thunk(&mut self, e: &Expr) -> Res<Rc<Lambda>> {
+    pub(crate) fn thunk(&mut self, e: &Expr) -> Attempt<Rc<Lambda>> {
         let at: *const ExprKind = &raw const *e.kind;
         if let Some(lam) = self.cache.thunks.get(&at) {
             return Ok(lam.clone());
@@ -254,14 +254,14 @@ impl Spec<'_> {
         Rc::new(vars.iter().filter_map(|v| self.subst.get(v).map(|t| (*v, t.clone()))).collect())
     }
 
-    pub(crate) fn closure(&mut self, hidden: &[Local], lam: &Rc<Lambda>) -> Res<Val> {
+    pub(crate) fn closure(&mut self, hidden: &[Local], lam: &Rc<Lambda>) -> Attempt<Val> {
         let info = self.info(hidden, lam);
         let env = self.capture(&info.free)?;
         let subst = self.restricted(&info.tyvars);
         Ok(Val::fun(Fun::Closure(Closure { lam: lam.clone(), hidden: hidden.into(), group: None, env, subst })))
     }
 
-    fn capture(&mut self, locals: &[Local]) -> Res<Rc<[(Local, Val)]>> {
+    fn capture(&mut self, locals: &[Local]) -> Attempt<Rc<[(Local, Val)]>> {
         let mut out = Vec::new();
         for l in locals {
             match self.env.get(l) {
@@ -272,7 +272,7 @@ impl Spec<'_> {
         Ok(out.into())
     }
 
-    fn group(&mut self, bs: &[(Local, Symbol, Expr)]) -> Res<()> {
+    fn group(&mut self, bs: &[(Local, Symbol, Expr)]) -> Attempt<()> {
         let mut group = Vec::new();
         for (l, _, e) in bs {
             let (hidden, inner): (&[Local], &Expr) = match &*e.kind {
@@ -303,7 +303,7 @@ impl Spec<'_> {
     }
 
     /// A component of a tuple or record.
-    pub(crate) fn step(&mut self, v: &Val, s: Projection) -> Res<Val> {
+    pub(crate) fn step(&mut self, v: &Val, s: Projection) -> Attempt<Val> {
         match (v, s) {
             (Val::Bottom, _) => Ok(Val::Bottom),
             (Val::Tuple(vs), Projection::Item(i)) if (i as usize) < vs.len() => Ok(vs[i as usize].clone()),
@@ -315,7 +315,7 @@ impl Spec<'_> {
         }
     }
 
-    fn update(&mut self, r: &Expr, fs: &[(Symbol, Expr)]) -> Res<Val> {
+    fn update(&mut self, r: &Expr, fs: &[(Symbol, Expr)]) -> Attempt<Val> {
         let base = self.eval(r)?;
         let Some(vals) = self.all(fs.iter().map(|f| &f.1))? else { return Ok(Val::Bottom) };
         match base {
@@ -331,40 +331,42 @@ impl Spec<'_> {
     }
 
     /// The zero of a run-time type of Core.
-    fn zero_at(&mut self, rep: &CoreRep) -> Res<Val> {
+    fn zero_at(&mut self, rep: &CoreRep) -> Attempt<Val> {
         let rep = self.rep(rep);
         self.zero(&rep)
     }
 
     /// The zero of a run-time type. Arrays whose sizes are not known become symbolic zeros.
-    pub(crate) fn zero(&mut self, rep: &Rep) -> Res<Val> {
+    pub(crate) fn zero(&mut self, rep: &KnownRep) -> Attempt<Val> {
         match rep {
-            Rep::Tuple(ps) => Ok(Val::Tuple(ps.iter().map(|p| self.zero(p)).collect::<Res<_>>()?)),
-            Rep::Record(fs) => Ok(Val::Record(fs.iter().map(|(n, p)| Ok((*n, self.zero(p)?))).collect::<Res<_>>()?)),
-            Rep::Array(..) => self.zero_array(rep),
-            Rep::Base(t) => {
+            KnownRep::Tuple(ps) => Ok(Val::Tuple(ps.iter().map(|p| self.zero(p)).collect::<Attempt<_>>()?)),
+            KnownRep::Record(fs) => {
+                Ok(Val::Record(fs.iter().map(|(n, p)| Ok((*n, self.zero(p)?))).collect::<Attempt<_>>()?))
+            }
+            KnownRep::Array(..) => self.zero_array(rep),
+            KnownRep::Base(t) => {
                 let l = self.layout(t)?;
                 Ok(self.zeros(&l))
             }
-            Rep::Other => Err(self.no("a zero whose type is not known here")),
+            KnownRep::Other => Err(self.no("a zero whose type is not known here")),
         }
     }
 
-    fn zero_array(&mut self, rep: &Rep) -> Res<Val> {
+    fn zero_array(&mut self, rep: &KnownRep) -> Attempt<Val> {
         let (mut sizes, mut at) = (Vec::new(), rep);
-        while let Rep::Array(n, e) = at {
+        while let KnownRep::Array(n, e) = at {
             sizes.push(*n);
             at = e;
         }
-        let number = matches!(at, Rep::Base(Ty::Float | Ty::F32 | Ty::Int));
-        if number && sizes.iter().all(|n| !matches!(n, Size::Unknown)) {
+        let number = matches!(at, KnownRep::Base(Ty::Float | Ty::F32 | Ty::Int));
+        if number && sizes.iter().all(|n| !matches!(n, ArraySize::Unknown)) {
             let Val::Leaf(zero) = self.zero(at)? else { return Err(self.no("a zero that is no number")) };
             let dims = sizes
                 .iter()
                 .map(|n| match n {
-                    Size::Var(v) => *v,
-                    Size::Const(k) => self.int(*k as i64),
-                    Size::Unknown => self.int(0),
+                    ArraySize::Var(v) => *v,
+                    ArraySize::Const(k) => self.int(*k as i64),
+                    ArraySize::Unknown => self.int(0),
                 })
                 .collect();
             return Ok(Val::Leaf(self.spread(zero, dims)));
@@ -396,16 +398,16 @@ impl Spec<'_> {
 }
 
 /// The type that a run-time type represents.
-pub(crate) fn ty_of_rep(r: &Rep) -> Option<Ty> {
+pub(crate) fn ty_of_rep(r: &KnownRep) -> Option<Ty> {
     use adl_typing::ty::{RecordTy, Size as TySize};
     Some(match r {
-        Rep::Base(t) => t.clone(),
-        Rep::Array(_, e) => Ty::Array(TySize::Unknown, Rc::new(ty_of_rep(e)?)),
-        Rep::Tuple(ps) => Ty::Tuple(ps.iter().map(|p| ty_of_rep(p)).collect::<Option<_>>()?),
-        Rep::Record(fs) => {
+        KnownRep::Base(t) => t.clone(),
+        KnownRep::Array(_, e) => Ty::Array(TySize::Unknown, Rc::new(ty_of_rep(e)?)),
+        KnownRep::Tuple(ps) => Ty::Tuple(ps.iter().map(|p| ty_of_rep(p)).collect::<Option<_>>()?),
+        KnownRep::Record(fs) => {
             let fields = fs.iter().map(|(n, p)| Some((*n, ty_of_rep(p)?))).collect::<Option<_>>()?;
             Ty::Record(Rc::new(RecordTy { fields, tail: None }))
         }
-        Rep::Other => return None,
+        KnownRep::Other => return None,
     })
 }

@@ -1,7 +1,7 @@
 //! Extents: run-time checks, and the known equalities that make further checks unnecessary.
 
 use crate::val::Val;
-use crate::{Res, Spec};
+use crate::{Attempt, Spec};
 use adl_ir::shape_rule::Shapes;
 use adl_ir::{Cmp, Lit, Loop, Op, Out, Stmt, Trip, Var};
 use adl_prim::{GeneralFn, Prim};
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 /// An extent as a term.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Extent {
+pub(crate) enum ExtentTerm {
     /// The extent of an axis of an array.
     Axis(Var, u32),
     Const(i64),
@@ -22,16 +22,16 @@ pub(crate) enum Extent {
 #[derive(Default)]
 pub(crate) struct KnownExtents {
     /// Ints that are extents.
-    of: HashMap<Var, Extent>,
+    of: HashMap<Var, ExtentTerm>,
     /// A union-find forest of equal extents: each has at most one parent.
-    equal: HashMap<Extent, Extent>,
+    equal: HashMap<ExtentTerm, ExtentTerm>,
     /// The keys of `equal` in order of insertion.
-    log: Vec<Extent>,
+    log: Vec<ExtentTerm>,
 }
 
 impl KnownExtents {
     /// The representative of an extent.
-    fn root(&self, mut e: Extent) -> Extent {
+    fn root(&self, mut e: ExtentTerm) -> ExtentTerm {
         while let Some(next) = self.equal.get(&e) {
             e = *next;
         }
@@ -39,7 +39,7 @@ impl KnownExtents {
     }
 
     /// Records that two extents are equal until the end of the block.
-    pub(crate) fn learn(&mut self, a: Extent, b: Extent) {
+    pub(crate) fn learn(&mut self, a: ExtentTerm, b: ExtentTerm) {
         let (a, b) = (self.root(a), self.root(b));
         if a != b {
             self.equal.insert(a, b);
@@ -48,15 +48,15 @@ impl KnownExtents {
     }
 
     /// Whether two extents are known to be equal.
-    pub(crate) fn equals(&self, a: Extent, b: Extent) -> bool {
+    pub(crate) fn equals(&self, a: ExtentTerm, b: ExtentTerm) -> bool {
         self.root(a) == self.root(b)
     }
 
     /// An extent equal to this one that only refers to variables before `base`.
-    pub(crate) fn before(&self, e: Extent, base: u32) -> Option<Extent> {
-        let old = |e: &Extent| match e {
-            Extent::Const(_) => true,
-            Extent::Axis(v, _) | Extent::Int(v) => v.0 < base,
+    pub(crate) fn before(&self, e: ExtentTerm, base: u32) -> Option<ExtentTerm> {
+        let old = |e: &ExtentTerm| match e {
+            ExtentTerm::Const(_) => true,
+            ExtentTerm::Axis(v, _) | ExtentTerm::Int(v) => v.0 < base,
         };
         let root = self.root(e);
         [e, root].into_iter().find(old).or_else(|| self.log.iter().copied().find(|k| old(k) && self.root(*k) == root))
@@ -77,16 +77,16 @@ impl KnownExtents {
 
 impl Spec<'_> {
     /// The extent that an Int is known to be.
-    pub(crate) fn known_extent(&self, n: Var) -> Extent {
+    pub(crate) fn known_extent(&self, n: Var) -> ExtentTerm {
         match (self.sizes.of.get(&n), self.known.literals.get(&n)) {
             (Some(e), _) => *e,
-            (None, Some(Lit::I64(k))) => Extent::Const(*k),
-            _ => Extent::Int(n),
+            (None, Some(Lit::I64(k))) => ExtentTerm::Const(*k),
+            _ => ExtentTerm::Int(n),
         }
     }
 
     /// Binds and checks the sizes of a function's parameters.
-    pub(crate) fn bind_sizes(&mut self, s: &Sizes) -> Res<()> {
+    pub(crate) fn bind_sizes(&mut self, s: &Sizes) -> Attempt<()> {
         for (_, local, name, at) in &s.binds {
             let n = self.size_at(at)?;
             self.name(n, name.as_str());
@@ -107,7 +107,7 @@ impl Spec<'_> {
         Ok(())
     }
 
-    fn size_at(&mut self, at: &SizeAt) -> Res<Var> {
+    fn size_at(&mut self, at: &SizeAt) -> Attempt<Var> {
         let Some(mut v) = self.env.get(&at.from).cloned() else {
             return Err(self.no("a size of something that is not bound"));
         };
@@ -118,13 +118,13 @@ impl Spec<'_> {
     }
 
     /// The extent of an axis of an array.
-    pub(crate) fn extent(&mut self, v: &Val, axis: u32) -> Res<Var> {
+    pub(crate) fn extent(&mut self, v: &Val, axis: u32) -> Attempt<Var> {
         let Some(x) = v.leaves().first().copied() else { return Err(self.no("the size of an array without contents")) };
         if self.b.ty(x).rank() <= axis {
             return Err(self.no("the size of something that is no array"));
         }
         let n = self.b.dim(x, axis);
-        self.sizes.of.insert(n, Extent::Axis(x, axis));
+        self.sizes.of.insert(n, ExtentTerm::Axis(x, axis));
         Ok(n)
     }
 
@@ -142,9 +142,9 @@ impl Spec<'_> {
     /// Asserts that an Int is not negative.
     pub(crate) fn not_negative(&mut self, n: Var, text: &str) {
         match self.known_extent(n) {
-            Extent::Axis(..) => return,
-            Extent::Const(k) if k >= 0 => return,
-            Extent::Const(_) | Extent::Int(_) => {}
+            ExtentTerm::Axis(..) => return,
+            ExtentTerm::Const(k) if k >= 0 => return,
+            ExtentTerm::Const(_) | ExtentTerm::Int(_) => {}
         }
         let zero = self.int(0);
         let c = self.b.cmp(Cmp::Ge, n, zero);
@@ -155,7 +155,7 @@ impl Spec<'_> {
     pub(crate) fn learn_element(&mut self, whole: &Val, elem: &Val) {
         for (w, e) in whole.leaves().into_iter().zip(elem.leaves()) {
             for k in 0..self.b.ty(e).rank() {
-                self.sizes.learn(Extent::Axis(e, k), Extent::Axis(w, k + 1));
+                self.sizes.learn(ExtentTerm::Axis(e, k), ExtentTerm::Axis(w, k + 1));
             }
         }
     }
@@ -164,14 +164,14 @@ impl Spec<'_> {
     pub(crate) fn learn_length(&mut self, v: &Val, n: Var) {
         let n = self.known_extent(n);
         for x in v.leaves() {
-            self.sizes.learn(Extent::Axis(x, 0), n);
+            self.sizes.learn(ExtentTerm::Axis(x, 0), n);
         }
     }
 
     /// Records that two arrays have the same shape.
     pub(crate) fn learn_shape(&mut self, a: Var, b: Var) {
         for k in 0..self.b.ty(a).rank().min(self.b.ty(b).rank()) {
-            self.sizes.learn(Extent::Axis(a, k), Extent::Axis(b, k));
+            self.sizes.learn(ExtentTerm::Axis(a, k), ExtentTerm::Axis(b, k));
         }
     }
 
@@ -193,7 +193,7 @@ pub(crate) struct ExtentsFromOutside<'a, 's> {
     spec: &'a Spec<'s>,
     /// The number of the first variable of the body.
     base: u32,
-    shapes: RefCell<HashMap<Var, Vec<Option<Extent>>>>,
+    shapes: RefCell<HashMap<Var, Vec<Option<ExtentTerm>>>>,
     /// The statements of loops in the body, by what they define.
     inner: RefCell<HashMap<Var, Stmt>>,
 }
@@ -204,16 +204,16 @@ impl<'a, 's> ExtentsFromOutside<'a, 's> {
     }
 
     /// The extent in terms of variables from outside.
-    fn outside(&self, e: Extent) -> Option<Extent> {
+    fn outside(&self, e: ExtentTerm) -> Option<ExtentTerm> {
         self.spec.sizes.before(e, self.base).or_else(|| match e {
-            Extent::Axis(v, k) => self.shape(v)?.get(k as usize).copied().flatten(),
-            Extent::Const(_) | Extent::Int(_) => None,
+            ExtentTerm::Axis(v, k) => self.shape(v)?.get(k as usize).copied().flatten(),
+            ExtentTerm::Const(_) | ExtentTerm::Int(_) => None,
         })
     }
 
-    fn derive(&self, v: Var) -> Vec<Option<Extent>> {
+    fn derive(&self, v: Var) -> Vec<Option<ExtentTerm>> {
         let known: Vec<_> =
-            (0..self.spec.b.ty(v).rank()).map(|k| self.spec.sizes.before(Extent::Axis(v, k), self.base)).collect();
+            (0..self.spec.b.ty(v).rank()).map(|k| self.spec.sizes.before(ExtentTerm::Axis(v, k), self.base)).collect();
         if known.iter().all(Option::is_some) {
             return known;
         }
@@ -229,7 +229,7 @@ impl<'a, 's> ExtentsFromOutside<'a, 's> {
     }
 
     /// The shape of a result of a loop. A carried value keeps the extents that no iteration changes.
-    fn result_of_loop(&self, l: &Loop, k: usize) -> Option<Vec<Option<Extent>>> {
+    fn result_of_loop(&self, l: &Loop, k: usize) -> Option<Vec<Option<ExtentTerm>>> {
         let carried = l.init.len();
         let stmts = l.body.stmts.iter();
         self.inner.borrow_mut().extend(stmts.flat_map(|s| s.outs.iter().map(|out| (*out, s.clone()))));
@@ -238,7 +238,7 @@ impl<'a, 's> ExtentsFromOutside<'a, 's> {
             let before = self.shapes.borrow().clone();
             self.bind_parameters(l, &state);
             let results: Vec<_> = l.body.results.iter().map(|v| self.shape(*v)).collect::<Option<_>>()?;
-            let kept = |(a, b): (&Option<Extent>, &Option<Extent>)| if a == b { *a } else { None };
+            let kept = |(a, b): (&Option<ExtentTerm>, &Option<ExtentTerm>)| if a == b { *a } else { None };
             let next: Vec<Vec<_>> =
                 state.iter().zip(&results).map(|(a, b)| a.iter().zip(b).map(kept).collect()).collect();
             if next != state {
@@ -256,7 +256,7 @@ impl<'a, 's> ExtentsFromOutside<'a, 's> {
         }
     }
 
-    fn bind_parameters(&self, l: &Loop, state: &[Vec<Option<Extent>>]) {
+    fn bind_parameters(&self, l: &Loop, state: &[Vec<Option<ExtentTerm>>]) {
         let rows = l.xs.iter().map(|x| self.shape(*x).map_or(Vec::new(), |s| s.into_iter().skip(1).collect()));
         let shapes: Vec<_> = state.iter().cloned().chain(rows).collect();
         self.shapes.borrow_mut().extend(l.body.params.iter().skip(1).copied().zip(shapes));
@@ -264,9 +264,9 @@ impl<'a, 's> ExtentsFromOutside<'a, 's> {
 }
 
 impl Shapes for ExtentsFromOutside<'_, '_> {
-    type Extent = Option<Extent>;
+    type Extent = Option<ExtentTerm>;
 
-    fn shape(&self, v: Var) -> Option<Vec<Option<Extent>>> {
+    fn shape(&self, v: Var) -> Option<Vec<Option<ExtentTerm>>> {
         if let Some(shape) = self.shapes.borrow().get(&v) {
             return Some(shape.clone());
         }
@@ -274,33 +274,33 @@ impl Shapes for ExtentsFromOutside<'_, '_> {
         self.shapes.borrow_mut().insert(v, shape.clone());
         Some(shape)
     }
-    fn int(&self, v: Var) -> Option<Extent> {
+    fn int(&self, v: Var) -> Option<ExtentTerm> {
         self.outside(self.spec.known_extent(v))
     }
-    fn constant(&self, n: usize) -> Option<Extent> {
-        i64::try_from(n).ok().map(Extent::Const)
+    fn constant(&self, n: usize) -> Option<ExtentTerm> {
+        i64::try_from(n).ok().map(ExtentTerm::Const)
     }
-    fn difference(&self, hi: Var, lo: Var) -> Option<Extent> {
+    fn difference(&self, hi: Var, lo: Var) -> Option<ExtentTerm> {
         match (self.int(hi)?, self.int(lo)?) {
-            (Extent::Const(hi), Extent::Const(lo)) => Some(Extent::Const(hi.saturating_sub(lo))),
-            (hi, Extent::Const(0)) => Some(hi),
+            (ExtentTerm::Const(hi), ExtentTerm::Const(lo)) => Some(ExtentTerm::Const(hi.saturating_sub(lo))),
+            (hi, ExtentTerm::Const(0)) => Some(hi),
             _ => None,
         }
     }
-    fn sum(&self, a: Option<Extent>, b: Option<Extent>) -> Option<Extent> {
+    fn sum(&self, a: Option<ExtentTerm>, b: Option<ExtentTerm>) -> Option<ExtentTerm> {
         match (a?, b?) {
-            (Extent::Const(a), Extent::Const(b)) => a.checked_add(b).map(Extent::Const),
+            (ExtentTerm::Const(a), ExtentTerm::Const(b)) => a.checked_add(b).map(ExtentTerm::Const),
             _ => None,
         }
     }
-    fn elements(&self, list: Var) -> Option<Vec<Option<Extent>>> {
+    fn elements(&self, list: Var) -> Option<Vec<Option<ExtentTerm>>> {
         match &self.spec.b.definition(list)?.op {
             Op::ArrayLit { elems, .. } => Some(elems.iter().map(|n| self.int(*n)).collect()),
             Op::Shape(a) => self.shape(*a),
             _ => None,
         }
     }
-    fn widest(&self, operands: &[Var]) -> Option<Vec<Option<Extent>>> {
+    fn widest(&self, operands: &[Var]) -> Option<Vec<Option<ExtentTerm>>> {
         operands.iter().filter_map(|v| self.shape(*v)).max_by_key(Vec::len)
     }
 }

@@ -3,7 +3,7 @@
 use crate::call::ResultPromise;
 use crate::key::{Key, KeyToken};
 use crate::val::{Closure, Fun, Val};
-use crate::{Res, Spec};
+use crate::{Attempt, Spec};
 use adl_ir::{Block, Cmp, Lit, Op, Out, Rule, RuleKind, Soac, SoacKind, Ty as IrTy, Var};
 use adl_prim::{Bin, HigherOrderFn, Prim, ReductionFn};
 use adl_typing::core::ExprKind;
@@ -44,12 +44,18 @@ fn result_type(f: &Fun) -> Option<Ty> {
 }
 
 impl<'s> Spec<'s> {
-    fn run(&mut self, f: &Rc<Fun>, args: Vec<Val>, here: bool) -> Res<Val> {
+    fn run(&mut self, f: &Rc<Fun>, args: Vec<Val>, here: bool) -> Attempt<Val> {
         if here { self.apply_here(f, args, None) } else { self.call(f, args, None) }
     }
 
     /// Higher-order primitives. `ty`: the result type. `here`: the function is a literal at the application.
-    pub(crate) fn higher_prim(&mut self, prim: HigherOrderFn, args: &[Val], ty: Option<&Ty>, here: bool) -> Res<Val> {
+    pub(crate) fn higher_prim(
+        &mut self,
+        prim: HigherOrderFn,
+        args: &[Val],
+        ty: Option<&Ty>,
+        here: bool,
+    ) -> Attempt<Val> {
         let f = self.function_of(&args[usize::from(prim == HigherOrderFn::ReduceByIndex)]);
         match prim {
             HigherOrderFn::Map | HigherOrderFn::Map2 | HigherOrderFn::Map3 => self.map(&f?, &args[1..], here),
@@ -72,7 +78,7 @@ impl<'s> Spec<'s> {
         }
     }
 
-    fn map(&mut self, f: &Rc<Fun>, arrays: &[Val], here: bool) -> Res<Val> {
+    fn map(&mut self, f: &Rc<Fun>, arrays: &[Val], here: bool) -> Attempt<Val> {
         let n = self.same_lengths(arrays, if arrays.len() == 2 { "map2" } else { "map3" })?;
         if let Some(v) = self.map_entire_arrays(f, arrays, n)? {
             return Ok(v);
@@ -83,7 +89,7 @@ impl<'s> Spec<'s> {
     }
 
     /// Maps straight-line arithmetic by applying it to entire arrays.
-    fn map_entire_arrays(&mut self, f: &Rc<Fun>, arrays: &[Val], count: Var) -> Res<Option<Val>> {
+    fn map_entire_arrays(&mut self, f: &Rc<Fun>, arrays: &[Val], count: Var) -> Attempt<Option<Val>> {
         let flat =
             |s: &Self, v: &Val| matches!(v, Val::Leaf(x) if matches!(s.b.ty(*x), IrTy::Array(ref e, 1) if e.is_real()));
         if !arrays.iter().all(|a| flat(self, a)) {
@@ -119,13 +125,13 @@ impl<'s> Spec<'s> {
         }
     }
 
-    fn part(&mut self, r: &Val, name: &str) -> Res<Rc<Fun>> {
+    fn part(&mut self, r: &Val, name: &str) -> Attempt<Rc<Fun>> {
         let v = self.step(r, adl_typing::core::Projection::Field(adl_syntax::symbol::Symbol::new(name)))?;
         self.function_of(&v)
     }
 
     /// `lower (op (lift x) (lift y))`.
-    fn invertible(&mut self, args: &[Val]) -> Res<Val> {
+    fn invertible(&mut self, args: &[Val]) -> Attempt<Val> {
         let [r, x, y] = args else { return Err(self.no("`invertible` without arguments")) };
         let (lift, op, lower) = (self.part(r, "lift")?, self.part(r, "op")?, self.part(r, "lower")?);
         let a = self.call(&lift, vec![x.clone()], None)?;
@@ -134,7 +140,7 @@ impl<'s> Spec<'s> {
         self.call(&lower, vec![c], None)
     }
 
-    fn reduce(&mut self, fun: &Rc<Fun>, neutral: &Val, xs: &Val, here: bool) -> Res<Val> {
+    fn reduce(&mut self, fun: &Rc<Fun>, neutral: &Val, xs: &Val, here: bool) -> Attempt<Val> {
         if let Some(r) = self.invertible_parts(fun) {
             let (lift, op, lower) = (self.part(&r, "lift")?, self.part(&r, "op")?, self.part(&r, "lower")?);
             let lifted = self.map(&lift, std::slice::from_ref(xs), false)?;
@@ -167,7 +173,7 @@ impl<'s> Spec<'s> {
         name: &'static str,
         inputs: Vec<Val>,
         body: crate::call::Body<'_, 's>,
-    ) -> Res<Option<Val>> {
+    ) -> Attempt<Option<Val>> {
         let op = self.function_of(&inputs[2])?;
         if operator(&op).is_some() || self.captures_numbers(&inputs[2..4])? {
             return Ok(None);
@@ -197,7 +203,7 @@ impl<'s> Spec<'s> {
         self.emit_call(&target, &inputs, Some(Rule { kind: RuleKind::Inverse, func: rule.id }), false).map(Some)
     }
 
-    fn reduce_numbers(&mut self, prim: Prim, initial: Var, array: Var) -> Res<Val> {
+    fn reduce_numbers(&mut self, prim: Prim, initial: Var, array: Var) -> Attempt<Val> {
         let t = self.b.ty(initial);
         let neutral = |s: &Self, n: f64| matches!(s.known.literals.get(&initial), Some(Lit::F64(k)) if *k == n);
         Ok(Val::Leaf(match prim {
@@ -225,7 +231,7 @@ impl<'s> Spec<'s> {
         }))
     }
 
-    fn scan(&mut self, kind: SoacKind, f: &Rc<Fun>, e: &Val, xs: &Val, here: bool) -> Res<Val> {
+    fn scan(&mut self, kind: SoacKind, f: &Rc<Fun>, e: &Val, xs: &Val, here: bool) -> Attempt<Val> {
         if let (Some(Prim::Bin(Bin::Add)), Val::Leaf(x), Val::Leaf(z), SoacKind::Scan) = (operator(f), xs, e, kind)
             && self.b.ty(*x).rank() == 1
             && matches!(self.known.literals.get(z), Some(Lit::F64(k)) if *k == 0.0)
@@ -236,7 +242,7 @@ impl<'s> Spec<'s> {
         self.soac(kind, f, e, xs, here)
     }
 
-    fn soac(&mut self, kind: SoacKind, f: &Rc<Fun>, initial: &Val, xs: &Val, here: bool) -> Res<Val> {
+    fn soac(&mut self, kind: SoacKind, f: &Rc<Fun>, initial: &Val, xs: &Val, here: bool) -> Attempt<Val> {
         let op = self.operator_block(f, initial, xs, here)?;
         let (neutral, arrays) = (initial.leaves(), xs.leaves());
         let one: Vec<IrTy> = neutral.iter().map(|v| self.b.ty(*v)).collect();
@@ -252,7 +258,7 @@ impl<'s> Spec<'s> {
     }
 
     /// An associative operator as a block.
-    fn operator_block(&mut self, fun: &Rc<Fun>, e: &Val, xs: &Val, here: bool) -> Res<Block> {
+    fn operator_block(&mut self, fun: &Rc<Fun>, e: &Val, xs: &Val, here: bool) -> Attempt<Block> {
         let (span, mark) = (self.b.span, self.sizes.mark());
         self.b.open();
         let b = &mut self.b;
@@ -285,7 +291,7 @@ impl<'s> Spec<'s> {
         Ok(self.b.close(combined.leaves(), Vec::new()))
     }
 
-    fn reduce_by_index(&mut self, fun: &Rc<Fun>, args: &[Val], here: bool) -> Res<Val> {
+    fn reduce_by_index(&mut self, fun: &Rc<Fun>, args: &[Val], here: bool) -> Attempt<Val> {
         let [dest, _, neutral, keys, values] = args else { return Err(self.no("`reduce_by_index` without arguments")) };
         if let Some(r) = self.invertible_parts(fun) {
             let (lift, op, lower) = (self.part(&r, "lift")?, self.part(&r, "op")?, self.part(&r, "lower")?);

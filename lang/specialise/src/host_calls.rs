@@ -8,7 +8,7 @@
 //! function at a time.
 
 use crate::call::IrTarget;
-use crate::{HostCall, Layout, Res, Spec, Val};
+use crate::{Attempt, HostCall, Layout, Spec, Val};
 use adl_ir::{FnId, Lit, Op, Ty as IrTy, Var, rewrite};
 use adl_prim::{ArrayFn, Prim, TextFn};
 use adl_typing::core::Expr;
@@ -17,9 +17,9 @@ use std::rc::Rc;
 
 impl Spec<'_> {
     /// Calls the host with these arguments.
-    pub(crate) fn host_call(&mut self, prim: impl Into<Prim>, args: &[Val], result: Layout) -> Res<Val> {
+    pub(crate) fn host_call(&mut self, prim: impl Into<Prim>, args: &[Val], result: Layout) -> Attempt<Val> {
         let prim = prim.into();
-        let layouts = args.iter().map(|a| self.layout_of_val(a)).collect::<Res<Vec<_>>>()?;
+        let layouts = args.iter().map(|a| self.layout_of_val(a)).collect::<Attempt<Vec<_>>>()?;
         if layouts.iter().any(|l| self.holds_functions(l)) {
             return Err(self.no("functions inside declared data that the host receives"));
         }
@@ -39,7 +39,7 @@ impl Spec<'_> {
     }
 
     /// A text with values in it.
-    pub(crate) fn interpolated(&mut self, parts: &[Expr]) -> Res<Val> {
+    pub(crate) fn interpolated(&mut self, parts: &[Expr]) -> Attempt<Val> {
         let Some(parts) = self.all(parts.iter())? else { return Ok(Val::Bottom) };
         let mut text = Val::Leaf(self.lit(Lit::Str("".into())));
         for part in parts {
@@ -58,12 +58,12 @@ impl Spec<'_> {
     }
 
     /// An error if a function has effects.
-    pub(crate) fn without_effects(&self, t: IrTarget, what: &str) -> Res<IrTarget> {
+    pub(crate) fn without_effects(&self, t: IrTarget, what: &str) -> Attempt<IrTarget> {
         if self.has_effects(&t) { Err(self.no(format!("output or input in {what}"))) } else { Ok(t) }
     }
 
     /// An error if a function has effects besides messages between ranks, whose order the derivatives keep.
-    pub(crate) fn without_output(&self, t: IrTarget, what: &str) -> Res<IrTarget> {
+    pub(crate) fn without_output(&self, t: IrTarget, what: &str) -> Attempt<IrTarget> {
         if self.cache.outputs.contains(&t.id) { Err(self.no(format!("output or input in {what}"))) } else { Ok(t) }
     }
 

@@ -1,13 +1,13 @@
 //! Indexing: positions, slices, elements.
 
 use crate::val::Val;
-use crate::{Res, Spec};
+use crate::{Attempt, Spec};
 use adl_ir::{Op, Out, Ty as IrTy, Var};
 use adl_typing::core::{Expr, IndexArg};
 
 /// One evaluated element of an index list.
 #[derive(Clone, Copy)]
-enum At {
+enum IndexElement {
     One(Var),
     Slice(Option<Var>, Option<Var>),
 }
@@ -18,7 +18,7 @@ fn stripped(v: &Val, axes: usize) -> Val {
 }
 
 impl Spec<'_> {
-    pub(crate) fn index(&mut self, a: &Expr, args: &[IndexArg]) -> Res<Val> {
+    pub(crate) fn index(&mut self, a: &Expr, args: &[IndexArg]) -> Attempt<Val> {
         let (array, args) = match self.read(a, args) {
             Some((v, k)) => (v, &args[k..]),
             None => (self.eval(a)?, args),
@@ -27,7 +27,7 @@ impl Spec<'_> {
         for i in args {
             at.push(match i {
                 IndexArg::At(e) => match self.int_of(e)? {
-                    Some(i) => At::One(i),
+                    Some(i) => IndexElement::One(i),
                     None => return Ok(Val::Bottom),
                 },
                 IndexArg::Slice(lo, hi) => {
@@ -40,41 +40,42 @@ impl Spec<'_> {
                             }
                         }
                     }
-                    At::Slice(ends[0], ends[1])
+                    IndexElement::Slice(ends[0], ends[1])
                 }
             });
         }
         if matches!(array, Val::Bottom) { Ok(array) } else { self.index_by(&array, &at) }
     }
 
-    fn int_of(&mut self, e: &Expr) -> Res<Option<Var>> {
+    fn int_of(&mut self, e: &Expr) -> Attempt<Option<Var>> {
         match self.eval(e)? {
             Val::Bottom => Ok(None),
             v => self.leaf(&v).map(Some),
         }
     }
 
-    fn index_by(&mut self, v: &Val, at: &[At]) -> Res<Val> {
+    fn index_by(&mut self, v: &Val, at: &[IndexElement]) -> Attempt<Val> {
         let mut lead = Vec::new();
         for a in at {
             match a {
-                At::One(i) => lead.push(*i),
-                At::Slice(..) => break,
+                IndexElement::One(i) => lead.push(*i),
+                IndexElement::Slice(..) => break,
             }
         }
         let rest = &at[lead.len()..];
         let v = if lead.is_empty() { v.clone() } else { self.element(v, &lead)? };
-        let [At::Slice(lo, hi), more @ ..] = rest else { return Ok(v) };
+        let [IndexElement::Slice(lo, hi), more @ ..] = rest else { return Ok(v) };
         let part = self.slice_open(&v, *lo, *hi)?;
         match more {
             [] => Ok(part),
-            [At::One(j), more @ ..] => {
+            [IndexElement::One(j), more @ ..] => {
                 let turned = self.transpose(&part)?;
                 let column = self.element(&turned, &[*j])?;
-                let again: Vec<At> = std::iter::once(At::Slice(None, None)).chain(more.iter().copied()).collect();
+                let again: Vec<IndexElement> =
+                    std::iter::once(IndexElement::Slice(None, None)).chain(more.iter().copied()).collect();
                 if more.is_empty() { Ok(column) } else { self.index_by(&column, &again) }
             }
-            [At::Slice(None, None)] => Ok(part),
+            [IndexElement::Slice(None, None)] => Ok(part),
             _ => {
                 let n = self.extent(&part, 0)?;
                 let more = more.to_vec();
@@ -83,7 +84,7 @@ impl Spec<'_> {
         }
     }
 
-    fn slice_open(&mut self, val: &Val, lo: Option<Var>, hi: Option<Var>) -> Res<Val> {
+    fn slice_open(&mut self, val: &Val, lo: Option<Var>, hi: Option<Var>) -> Attempt<Val> {
         if lo.is_none() && hi.is_none() {
             return Ok(val.clone());
         }
@@ -104,7 +105,7 @@ impl Spec<'_> {
     }
 
     /// `v[i, j, ...]`.
-    pub(crate) fn element(&mut self, v: &Val, at: &[Var]) -> Res<Val> {
+    pub(crate) fn element(&mut self, v: &Val, at: &[Var]) -> Attempt<Val> {
         let mut ok = true;
         let out = stripped(v, at.len()).map(&mut |a| {
             let mut t = self.b.ty(a);
@@ -129,7 +130,7 @@ impl Spec<'_> {
     }
 
     /// Exchanges the first two axes.
-    pub(crate) fn transpose(&mut self, v: &Val) -> Res<Val> {
+    pub(crate) fn transpose(&mut self, v: &Val) -> Attempt<Val> {
         if v.leaves().iter().any(|x| self.b.ty(*x).rank() < 2) {
             return Err(self.no("the transpose of an array of one axis"));
         }

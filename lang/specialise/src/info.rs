@@ -4,7 +4,7 @@ use crate::Spec;
 use crate::limits::info::{MAX_CALL_DEPTH, SMALL};
 use crate::val::{Closure, Fun, Val};
 use adl_prim::{Bin, NumberFn, Prim};
-use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda, Lit, Local};
+use adl_typing::core::{CoreLit, Expr, ExprKind, GlobalId, Lambda, Local};
 use adl_typing::free_locals;
 use adl_typing::ty::{Ty, TyVar};
 use adl_typing::walk::walk;
@@ -189,7 +189,7 @@ impl Spec<'_> {
             return false;
         }
         match &*e.kind {
-            ExprKind::Lit(Lit::Float(_)) | ExprKind::Local(_) | ExprKind::IntAt(..) | ExprKind::FloatAt(..) => true,
+            ExprKind::Lit(CoreLit::Float(_)) | ExprKind::Local(_) | ExprKind::IntAt(..) | ExprKind::FloatAt(..) => true,
             ExprKind::Global(g) => matches!(self.globals.get(g), Some(Val::Leaf(v)) if self.b.ty(*v).rank() == 0),
             ExprKind::Let(_, _, a, b) => self.straight(a, number, layers) && self.straight(b, number, layers),
             ExprKind::App(f, args) => {

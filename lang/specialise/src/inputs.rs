@@ -5,7 +5,7 @@ use crate::info::local_types;
 use crate::limits::inputs::DEEPEST;
 use crate::types::{apply, closed};
 use crate::val::{Closure, Fun, Val};
-use crate::{Entry, FunView, Input, Res, Root, Spec, Unsupported, ValueKind, ValuePath};
+use crate::{Attempt, Entry, EntryInput, FunView, Root, Spec, Unsupported, ValueKind, ValuePath};
 use adl_ir::Builder;
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::{Def, Expr, ExprKind, GlobalId, Lambda, Local};
@@ -64,7 +64,7 @@ impl Spec<'_> {
     }
 
     /// The body of the function is inlined into the entry.
-    fn entry_body(&mut self, f: &Rc<Fun>, args: Vec<Val>) -> Res<Val> {
+    fn entry_body(&mut self, f: &Rc<Fun>, args: Vec<Val>) -> Attempt<Val> {
         match &**f {
             Fun::Closure(c) if crate::call::arity(f) == args.len() && !self.recursive(c) => self.enter(c, &args),
             Fun::Partial(g, first) => {
@@ -96,19 +96,19 @@ impl Spec<'_> {
         false
     }
 
-    fn data_input(&mut self, place: ValuePath, t: &Ty, inputs: &mut Vec<Input>) -> Res<Val> {
+    fn data_input(&mut self, place: ValuePath, t: &Ty, inputs: &mut Vec<EntryInput>) -> Attempt<Val> {
         let layout = self.layout(t)?;
         if self.holds_functions(&layout) {
             return Err(self.no("functions inside declared data that was made outside"));
         }
         let b = &mut self.b;
         let v = Self::build(&layout, &mut |t| b.param(t));
-        inputs.push(Input { place, layout });
+        inputs.push(EntryInput { place, layout });
         Ok(v)
     }
 
     /// The abstract value of a place. Its data become inputs. `ty`: its type, if Core states it.
-    fn outside(&mut self, place: ValuePath, ty: Option<Ty>, inputs: &mut Vec<Input>) -> Res<Val> {
+    fn outside(&mut self, place: ValuePath, ty: Option<Ty>, inputs: &mut Vec<EntryInput>) -> Attempt<Val> {
         if place.steps.len() > DEEPEST {
             return Err(self.no("functions that contain ever more functions"));
         }
@@ -122,7 +122,7 @@ impl Spec<'_> {
                     Some(Ty::Tuple(ts)) => ts.get(k as usize).cloned(),
                     _ => None,
                 };
-                Ok(Val::Tuple((0..n).map(|k| self.outside(place.then(k), part(k), inputs)).collect::<Res<_>>()?))
+                Ok(Val::Tuple((0..n).map(|k| self.outside(place.then(k), part(k), inputs)).collect::<Attempt<_>>()?))
             }
             ValueKind::Record(names) => {
                 let field = |n: Symbol| match &ty {
@@ -133,7 +133,7 @@ impl Spec<'_> {
                     .into_iter()
                     .enumerate()
                     .map(|(k, n)| Ok((n, self.outside(place.then(k as u32), field(n), inputs)?)));
-                Ok(Val::Record(fields.collect::<Res<_>>()?))
+                Ok(Val::Record(fields.collect::<Attempt<_>>()?))
             }
             ValueKind::Array(n) => {
                 let elem = match &ty {
@@ -146,15 +146,21 @@ impl Spec<'_> {
     }
 
     /// An array of the elements at a place.
-    fn outside_elements(&mut self, place: &ValuePath, n: u32, elem: Option<&Ty>, inputs: &mut Vec<Input>) -> Res<Val> {
-        let elems = (0..n).map(|k| self.outside(place.then(k), elem.cloned(), inputs)).collect::<Res<Vec<_>>>()?;
+    fn outside_elements(
+        &mut self,
+        place: &ValuePath,
+        n: u32,
+        elem: Option<&Ty>,
+        inputs: &mut Vec<EntryInput>,
+    ) -> Attempt<Val> {
+        let elems = (0..n).map(|k| self.outside(place.then(k), elem.cloned(), inputs)).collect::<Attempt<Vec<_>>>()?;
         self.global_inputs(&elems, inputs)?;
         if elems.iter().any(Val::has_fun) { self.stack_tagged_functions(&elems, elem) } else { self.stacked(&elems) }
     }
 
     /// Data at a place. `ty`: its type, if Core states it. Type variables in it belong to a polymorphic top-level value
     /// and have no instance.
-    fn captured_data(&mut self, place: ValuePath, ty: Option<Ty>, inputs: &mut Vec<Input>) -> Res<Val> {
+    fn captured_data(&mut self, place: ValuePath, ty: Option<Ty>, inputs: &mut Vec<EntryInput>) -> Attempt<Val> {
         let told = ty.clone().filter(closed).or_else(|| self.world.ty(&place)).filter(closed);
         let known = told.or_else(|| ty.filter(is_polymorphic_only_in_data));
         let Some(t) = known else { return Err(self.no("a captured value whose type is not known")) };
@@ -165,11 +171,11 @@ impl Spec<'_> {
             Ty::Data(id, args) => self.rebuild_data(place, *id, args, inputs),
             Ty::Tuple(ts) => {
                 let parts = ts.iter().enumerate().map(|(k, t)| self.captured_part(&place, k, t, inputs));
-                Ok(Val::Tuple(parts.collect::<Res<_>>()?))
+                Ok(Val::Tuple(parts.collect::<Attempt<_>>()?))
             }
             Ty::Record(r) => {
                 let part = |(k, (n, t)): (usize, &(Symbol, Ty))| Ok((*n, self.captured_part(&place, k, t, inputs)?));
-                Ok(Val::Record(r.fields.iter().enumerate().map(part).collect::<Res<_>>()?))
+                Ok(Val::Record(r.fields.iter().enumerate().map(part).collect::<Attempt<_>>()?))
             }
             Ty::Array(_, elem) => match self.world.length(&place) {
                 Some(0) => self.empty(&t),
@@ -180,17 +186,23 @@ impl Spec<'_> {
         }
     }
 
-    fn captured_part(&mut self, whole: &ValuePath, k: usize, ty: &Ty, inputs: &mut Vec<Input>) -> Res<Val> {
+    fn captured_part(&mut self, whole: &ValuePath, k: usize, ty: &Ty, inputs: &mut Vec<EntryInput>) -> Attempt<Val> {
         self.outside(whole.then(k as u32), Some(ty.clone()), inputs)
     }
 
-    fn functions_in(&mut self, t: &Ty) -> Res<bool> {
+    fn functions_in(&mut self, t: &Ty) -> Attempt<bool> {
         let layout = self.layout(t)?;
         Ok(self.holds_functions(&layout))
     }
 
     /// Declared data that contains functions is rebuilt from its fields.
-    fn rebuild_data(&mut self, place: ValuePath, id: ty::DataId, args: &[Ty], inputs: &mut Vec<Input>) -> Res<Val> {
+    fn rebuild_data(
+        &mut self,
+        place: ValuePath,
+        id: ty::DataId,
+        args: &[Ty],
+        inputs: &mut Vec<EntryInput>,
+    ) -> Attempt<Val> {
         let (Some((tag, n)), Some(decl)) = (self.world.constructor(&place), self.world.data(id)) else {
             return Err(self.no("functions inside declared data that was made outside"));
         };
@@ -207,7 +219,7 @@ impl Spec<'_> {
         self.con(d, tag, &parts)
     }
 
-    fn outside_fun(&mut self, place: ValuePath, f: FunView, inputs: &mut Vec<Input>) -> Res<Val> {
+    fn outside_fun(&mut self, place: ValuePath, f: FunView, inputs: &mut Vec<EntryInput>) -> Attempt<Val> {
         Ok(Val::fun(match f {
             FunView::Prim(p) => Fun::Prim(p, Vec::new()),
             FunView::Closure { hidden, lam, captured } => {
@@ -230,7 +242,7 @@ impl Spec<'_> {
                 let g = self.function_of(&g)?;
                 let args = (1..=n)
                     .map(|k| self.outside(place.then(k), parameter(&g, k as usize - 1), inputs))
-                    .collect::<Res<_>>()?;
+                    .collect::<Attempt<_>>()?;
                 Fun::Partial(g, args)
             }
             FunView::Custom { vjp } => {
@@ -247,8 +259,8 @@ impl Spec<'_> {
         place: &ValuePath,
         types: &HashMap<Local, Ty>,
         captured: &[Local],
-        inputs: &mut Vec<Input>,
-    ) -> Res<Rc<[(Local, Val)]>> {
+        inputs: &mut Vec<EntryInput>,
+    ) -> Attempt<Rc<[(Local, Val)]>> {
         let mut env = Vec::new();
         for (k, l) in captured.iter().enumerate() {
             let t = types.get(l).map(|t| apply(&BTreeMap::new(), t)).filter(closed);
@@ -259,7 +271,7 @@ impl Spec<'_> {
 
     /// Adds inputs for the globals that code in these values can reach. The captured values of a global may reach
     /// further ones.
-    fn global_inputs(&mut self, roots: &[Val], inputs: &mut Vec<Input>) -> Res<()> {
+    fn global_inputs(&mut self, roots: &[Val], inputs: &mut Vec<EntryInput>) -> Attempt<()> {
         loop {
             let missing: Vec<GlobalId> =
                 self.globals_of(roots).into_iter().filter(|g| !self.globals.contains_key(g)).collect();
@@ -275,12 +287,12 @@ impl Spec<'_> {
         }
     }
 
-    fn global_input(&mut self, g: GlobalId, inputs: &mut Vec<Input>) -> Res<Val> {
+    fn global_input(&mut self, g: GlobalId, inputs: &mut Vec<EntryInput>) -> Attempt<Val> {
         let place = ValuePath { root: Root::Global(g), steps: Vec::new() };
         let def = self.world.global(g);
         if let (ValueKind::Opaque(_), Some(def)) = (
             self.world.view(&place),
-            def.as_ref().filter(|d| !matches!(*d.expr.kind, ExprKind::Lit(adl_typing::core::Lit::Unit))),
+            def.as_ref().filter(|d| !matches!(*d.expr.kind, ExprKind::Lit(adl_typing::core::CoreLit::Unit))),
         ) {
             // An opaque value. Its Core definition, if available, is evaluated here. (The globals that it needs come
             // first.)
@@ -318,7 +330,7 @@ impl Spec<'_> {
     }
 
     /// The value of a global.
-    pub(crate) fn global_val(&mut self, g: GlobalId) -> Res<Val> {
+    pub(crate) fn global_val(&mut self, g: GlobalId) -> Attempt<Val> {
         if let Some((hidden, lam)) = self.global_code(g) {
             return Ok(Val::fun(Fun::Closure(Closure {
                 lam,

@@ -3,13 +3,13 @@
 
 use crate::derive::DerivableFunction;
 use crate::val::{Linear, Val};
-use crate::{Res, Spec};
+use crate::{Attempt, Spec};
 use adl_ir::{Block, Cmp, FnId, Function, Op, Out, Ty as IrTy, Var};
 use adl_prim::{ArrayFn, Bin, DerivativeFn};
 
 impl Spec<'_> {
     /// The Jacobian of `f` at the vector `x`, by columns or by rows.
-    pub(crate) fn jacobian(&mut self, p: DerivativeFn, f: &Val, x: &Val) -> Res<Val> {
+    pub(crate) fn jacobian(&mut self, p: DerivativeFn, f: &Val, x: &Val) -> Attempt<Val> {
         let Some(k) = self.known(f, x)? else { return Ok(Val::Bottom) };
         let l = self.linear_of(&k)?;
         let (n, m) = (self.extent(x, 0)?, self.extent(&l.y, 0)?);
@@ -25,7 +25,7 @@ impl Spec<'_> {
     }
 
     /// Computes the Jacobian from `n` directions, all at once if possible. The image has `m` components.
-    fn columns(&mut self, k: &DerivableFunction, l: &Linear, n: Var, m: Var) -> Res<Val> {
+    fn columns(&mut self, k: &DerivableFunction, l: &Linear, n: Var, m: Var) -> Attempt<Val> {
         if let Some(all) = self.all_directions(k, l, n, m)? {
             return Ok(all);
         }
@@ -33,7 +33,7 @@ impl Spec<'_> {
         self.transpose(&all)
     }
 
-    fn rows(&mut self, k: &DerivableFunction, l: &Linear, m: Var, n: Var) -> Res<Val> {
+    fn rows(&mut self, k: &DerivableFunction, l: &Linear, m: Var, n: Var) -> Attempt<Val> {
         match self.all_directions(k, l, m, n)? {
             Some(all) => self.transpose(&all),
             None => self.images(l, m, n),
@@ -41,7 +41,7 @@ impl Spec<'_> {
     }
 
     /// The images of all `n` basis vectors in one pass, as the columns of a matrix with `m` rows.
-    fn all_directions(&mut self, k: &DerivableFunction, l: &Linear, n: Var, m: Var) -> Res<Option<Val>> {
+    fn all_directions(&mut self, k: &DerivableFunction, l: &Linear, n: Var, m: Var) -> Attempt<Option<Val>> {
         let Some(wide) = self.wide(k, l) else { return Ok(None) };
         let from = self.leaf(if l.transposed { &l.y } else { &l.x })?;
         let mut args = l.residuals.clone();
@@ -73,7 +73,7 @@ impl Spec<'_> {
     }
 
     /// Applies a linear map to each of `n` basis vectors. The images have so many components, also if there is none.
-    fn images(&mut self, l: &Linear, n: Var, components: Var) -> Res<Val> {
+    fn images(&mut self, l: &Linear, n: Var, components: Var) -> Attempt<Val> {
         let from = self.leaf(if l.transposed { &l.y } else { &l.x })?;
         let (one, zero) = (self.b.real(1.0, from), self.b.real(0.0, from));
         let t = self.b.ty(from);

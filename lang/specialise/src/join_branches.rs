@@ -1,8 +1,8 @@
 //! Branches. Each computes its value in its own block, and the values are converted to one common layout.
 
 use crate::key::Key;
-use crate::val::{Fun, Rep, Val};
-use crate::{Res, Spec};
+use crate::val::{Fun, KnownRep, Val};
+use crate::{Attempt, Spec};
 use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Trip, Ty as IrTy, Var};
 use adl_typing::core::Expr;
 use adl_typing::ty::Ty;
@@ -51,11 +51,11 @@ enum CandidateSet {
 }
 
 /// Computes a branch's value.
-pub(crate) type Make<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>) -> Res<Val>;
+pub(crate) type Make<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>) -> Attempt<Val>;
 
 impl<'s> Spec<'s> {
     /// `if c then yes else no` with a condition of Core.
-    pub(crate) fn choose(&mut self, c: &Expr, yes: Make<'_, 's>, no: Make<'_, 's>) -> Res<Val> {
+    pub(crate) fn choose(&mut self, c: &Expr, yes: Make<'_, 's>, no: Make<'_, 's>) -> Attempt<Val> {
         match self.eval(c)? {
             Val::Bottom => Ok(Val::Bottom),
             c => {
@@ -66,7 +66,7 @@ impl<'s> Spec<'s> {
     }
 
     /// `if c then yes else no`.
-    pub(crate) fn branch_on(&mut self, c: Var, yes: Make<'_, 's>, no: Make<'_, 's>) -> Res<Val> {
+    pub(crate) fn branch_on(&mut self, c: Var, yes: Make<'_, 's>, no: Make<'_, 's>) -> Attempt<Val> {
         match self.known.literals.get(&c) {
             Some(Lit::Bool(true)) => return yes(self),
             Some(Lit::Bool(false)) => return no(self),
@@ -81,7 +81,7 @@ impl<'s> Spec<'s> {
     }
 
     /// Opens a block whose results are set later, and returns it with its value.
-    pub(crate) fn block(&mut self, f: Make<'_, 's>) -> Res<(Block, Val)> {
+    pub(crate) fn block(&mut self, f: Make<'_, 's>) -> Attempt<(Block, Val)> {
         let (span, mark) = (self.b.span, self.sizes.mark());
         self.b.open();
         let v = f(self)?;
@@ -91,7 +91,7 @@ impl<'s> Spec<'s> {
     }
 
     /// Converts blocks to a common result layout. Returns the blocks, the layout as a value, and the result types.
-    pub(crate) fn join(&mut self, branches: Vec<(Block, Val)>) -> Res<(Vec<Block>, Val, Vec<IrTy>)> {
+    pub(crate) fn join(&mut self, branches: Vec<(Block, Val)>) -> Attempt<(Vec<Block>, Val, Vec<IrTy>)> {
         let vals: Vec<Option<Val>> =
             branches.iter().map(|(_, v)| if matches!(v, Val::Bottom) { None } else { Some(v.clone()) }).collect();
         let mut joined_results = JoinedResults::default();
@@ -179,7 +179,7 @@ impl<'s> Spec<'s> {
     }
 
     /// The common layout of some values (`None` for a branch without a value).
-    fn unify(&mut self, vs: &[Option<&Val>], joined_results: &mut JoinedResults) -> Res<Val> {
+    fn unify(&mut self, vs: &[Option<&Val>], joined_results: &mut JoinedResults) -> Attempt<Val> {
         let Some(first) = vs.iter().flatten().next().copied() else { return Ok(Val::Bottom) };
         match first {
             Val::Unit | Val::Bottom => Ok(first.clone()),
@@ -193,7 +193,7 @@ impl<'s> Spec<'s> {
                         _ => None,
                     })
                 });
-                Ok(Val::Tuple(parts.collect::<Res<_>>()?))
+                Ok(Val::Tuple(parts.collect::<Attempt<_>>()?))
             }
             Val::Record(fs) => {
                 let parts = (0..fs.len()).map(|i| {
@@ -203,7 +203,7 @@ impl<'s> Spec<'s> {
                     });
                     Ok((fs[i].0, v?))
                 });
-                Ok(Val::Record(parts.collect::<Res<_>>()?))
+                Ok(Val::Record(parts.collect::<Attempt<_>>()?))
             }
             Val::Array(_) => {
                 joined_results.axes += 1;
@@ -223,7 +223,7 @@ impl<'s> Spec<'s> {
         vs: &[Option<&'v Val>],
         joined_results: &mut JoinedResults,
         part: &dyn Fn(&'v Val) -> Option<&'v Val>,
-    ) -> Res<Val> {
+    ) -> Attempt<Val> {
         let mut parts = Vec::new();
         for v in vs {
             parts.push(match v {
@@ -239,7 +239,7 @@ impl<'s> Spec<'s> {
 
     /// An array of elements that contain functions: for each element the candidate's number, and the values that the
     /// candidates capture.
-    pub(crate) fn stack_tagged_functions(&mut self, vals: &[Val], elem: Option<&Ty>) -> Res<Val> {
+    pub(crate) fn stack_tagged_functions(&mut self, vals: &[Val], elem: Option<&Ty>) -> Attempt<Val> {
         let mut joined_results = JoinedResults { always: true, ..JoinedResults::default() };
         let refs: Vec<Option<&Val>> = vals.iter().map(Some).collect();
         let made = self.unify(&refs, &mut joined_results);
@@ -278,7 +278,7 @@ impl<'s> Spec<'s> {
         }
     }
 
-    fn unify_leaf(&mut self, first: Var, vs: &[Option<&Val>], j: &mut JoinedResults) -> Res<Var> {
+    fn unify_leaf(&mut self, first: Var, vs: &[Option<&Val>], j: &mut JoinedResults) -> Attempt<Var> {
         let ty = self.b.ty(first);
         let mut src = Vec::new();
         for v in vs {
@@ -291,7 +291,7 @@ impl<'s> Spec<'s> {
         Ok(j.leaf(ty, src))
     }
 
-    fn unify_fun(&mut self, vs: &[Option<&Val>], joined_results: &mut JoinedResults) -> Res<Val> {
+    fn unify_fun(&mut self, vs: &[Option<&Val>], joined_results: &mut JoinedResults) -> Attempt<Val> {
         let mut cands: Vec<(Key, Rc<Fun>)> = Vec::new();
         let mut choices = Vec::new();
         for v in vs {
@@ -379,11 +379,11 @@ fn chosen(c: &CandidateSet, k: usize) -> Option<&Rc<Fun>> {
 }
 
 /// Removes sizes on which branches may disagree.
-fn unsized_rep(r: &Rep) -> Rep {
+fn unsized_rep(r: &KnownRep) -> KnownRep {
     match r {
-        Rep::Array(_, e) => Rep::Array(crate::val::Size::Unknown, Rc::new(unsized_rep(e))),
-        Rep::Tuple(ps) => Rep::Tuple(ps.iter().map(|p| Rc::new(unsized_rep(p))).collect()),
-        Rep::Record(fs) => Rep::Record(fs.iter().map(|(n, p)| (*n, Rc::new(unsized_rep(p)))).collect()),
-        Rep::Base(_) | Rep::Other => r.clone(),
+        KnownRep::Array(_, e) => KnownRep::Array(crate::val::ArraySize::Unknown, Rc::new(unsized_rep(e))),
+        KnownRep::Tuple(ps) => KnownRep::Tuple(ps.iter().map(|p| Rc::new(unsized_rep(p))).collect()),
+        KnownRep::Record(fs) => KnownRep::Record(fs.iter().map(|(n, p)| (*n, Rc::new(unsized_rep(p)))).collect()),
+        KnownRep::Base(_) | KnownRep::Other => r.clone(),
     }
 }

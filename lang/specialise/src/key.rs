@@ -1,8 +1,8 @@
 //! Identity of calls. Two calls share one IR function if their code, layouts, known functions and types are equal.
 
 use crate::limits::key::MAX_KEY_LENGTH;
-use crate::val::{Closure, Fun, Rep, Size, Val};
-use crate::{Res, Spec};
+use crate::val::{ArraySize, Closure, Fun, KnownRep, Val};
+use crate::{Attempt, Spec};
 use adl_ir::{FnId, Ty as IrTy};
 use adl_prim::Prim;
 use adl_syntax::symbol::Symbol;
@@ -29,7 +29,7 @@ pub(crate) enum KeyToken {
 
 impl Spec<'_> {
     /// The key of some code applied to inputs of these layouts.
-    pub(crate) fn key(&mut self, head: Vec<KeyToken>, inputs: &[Val]) -> Res<Key> {
+    pub(crate) fn key(&mut self, head: Vec<KeyToken>, inputs: &[Val]) -> Attempt<Key> {
         let mut out = head;
         if self.early.inside > 0 {
             out.push(KeyToken::Num(self.early.inside.into()));
@@ -125,23 +125,23 @@ impl Spec<'_> {
     }
 }
 
-fn key_rep(r: &Rep, out: &mut Key) {
+fn key_rep(r: &KnownRep, out: &mut Key) {
     match r {
-        Rep::Base(t) => out.push(KeyToken::Core(t.clone())),
-        Rep::Other => out.push(KeyToken::What("other")),
-        Rep::Array(n, e) => {
+        KnownRep::Base(t) => out.push(KeyToken::Core(t.clone())),
+        KnownRep::Other => out.push(KeyToken::What("other")),
+        KnownRep::Array(n, e) => {
             out.push(match n {
-                Size::Const(k) => KeyToken::Num(*k),
-                Size::Var(_) => KeyToken::What("size"),
-                Size::Unknown => KeyToken::What("unknown"),
+                ArraySize::Const(k) => KeyToken::Num(*k),
+                ArraySize::Var(_) => KeyToken::What("size"),
+                ArraySize::Unknown => KeyToken::What("unknown"),
             });
             key_rep(e, out);
         }
-        Rep::Tuple(ps) => {
+        KnownRep::Tuple(ps) => {
             out.extend([KeyToken::What("tuple"), KeyToken::Num(ps.len() as u64)]);
             ps.iter().for_each(|p| key_rep(p, out));
         }
-        Rep::Record(fs) => {
+        KnownRep::Record(fs) => {
             out.extend([KeyToken::What("record"), KeyToken::Num(fs.len() as u64)]);
             for (n, p) in fs {
                 out.push(KeyToken::Name(*n));

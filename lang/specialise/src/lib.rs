@@ -60,7 +60,7 @@ pub mod world;
 
 pub use layout::Layout;
 pub use world::{
-    Assumptions, DEEPER, Entry, FunView, HostCall, Input, Linearized, Root, Transforms, Unsupported, ValueKind,
+    Assumptions, DEEPER, Entry, EntryInput, FunView, HostCall, Linearized, Root, Transforms, Unsupported, ValueKind,
     ValuePath, World,
 };
 
@@ -76,7 +76,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use val::{Subst, Val};
 
-pub(crate) type Res<T> = Result<T, Unsupported>;
+pub(crate) type Attempt<T> = Result<T, Unsupported>;
 
 /// Results of specialisation that are kept between calls: IR functions by code and layouts, and data types. A cache
 /// belongs to one [`Program`].

@@ -4,11 +4,11 @@
 //! (`xs`): each iteration receives one element. Then there are no bounds checks at run time, and the derivative needs
 //! no scatter.
 
-use crate::extents::{Extent as SizeOf, ExtentsFromOutside};
+use crate::extents::{ExtentTerm as SizeOf, ExtentsFromOutside};
 use crate::key::Key;
 use crate::types::closed;
 use crate::val::Val;
-use crate::{Res, Spec};
+use crate::{Attempt, Spec};
 use adl_ir::shape_rule::Shapes;
 use adl_ir::{Cmp, Conv, Lit, Loop, Op, Out, Trip, Ty as IrTy, Var};
 use adl_prim::{Bin, ReductionFn};
@@ -109,7 +109,7 @@ fn reads(body: &Expr) -> Vec<ArrayRead> {
 }
 
 /// Generates one iteration of a loop with carried state, from the index, the state and the elements of the arrays.
-pub(crate) type Iteration<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>, Var, &Val, &[Val]) -> Res<Val>;
+pub(crate) type Iteration<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>, Var, &Val, &[Val]) -> Attempt<Val>;
 
 impl<'s> Spec<'s> {
     pub(crate) fn comprehension(
@@ -119,7 +119,7 @@ impl<'s> Spec<'s> {
         body: &Expr,
         _rep: &Rep,
         _ty: &Ty,
-    ) -> Res<Val> {
+    ) -> Attempt<Val> {
         let mut extents = Vec::new();
         for (_, _, x) in vars {
             match self.bound_of(x)? {
@@ -143,7 +143,7 @@ impl<'s> Spec<'s> {
         }
     }
 
-    fn bound_of(&mut self, x: &Extent) -> Res<Option<(Var, Vec<(Path, u32)>)>> {
+    fn bound_of(&mut self, x: &Extent) -> Attempt<Option<(Var, Vec<(Path, u32)>)>> {
         match x {
             Extent::Bound(e) => {
                 let v = self.eval(e)?;
@@ -174,7 +174,7 @@ impl<'s> Spec<'s> {
     }
 
     /// The loop over index `level` and the loops inside it.
-    fn nest(&mut self, comp: &Comprehension, level: usize) -> Res<Val> {
+    fn nest(&mut self, comp: &Comprehension, level: usize) -> Attempt<Val> {
         let local = comp.vars[level].0;
         let sources = self.sources(comp, level)?;
         let n = comp.extents[level].0;
@@ -198,7 +198,7 @@ impl<'s> Spec<'s> {
     }
 
     /// Arrays that the loop over index `k` reads one element per iteration: path, preceding indices, value.
-    fn sources(&mut self, comp: &Comprehension, k: usize) -> Res<Vec<(Path, Vec<Local>, Val)>> {
+    fn sources(&mut self, comp: &Comprehension, k: usize) -> Attempt<Vec<(Path, Vec<Local>, Val)>> {
         let l = comp.vars[k].0;
         let (extent, axes) = &comp.extents[k];
         let mut out: Vec<(Path, Vec<Local>, Val)> = Vec::new();
@@ -261,7 +261,7 @@ impl<'s> Spec<'s> {
         known.max_by_key(|e| e.at.len()).map(|e| (e.val.clone(), e.at.len()))
     }
 
-    fn finish_reduction(&mut self, reduction: ReductionFn, val: Val, extents: &[Var]) -> Res<Val> {
+    fn finish_reduction(&mut self, reduction: ReductionFn, val: Val, extents: &[Var]) -> Attempt<Val> {
         match reduction {
             ReductionFn::Mean => {
                 let mut total = extents[0];
@@ -279,7 +279,7 @@ impl<'s> Spec<'s> {
     }
 
     /// Divides each leaf by an Int.
-    pub(crate) fn divide_by_count(&mut self, v: &Val, n: Var) -> Res<Val> {
+    pub(crate) fn divide_by_count(&mut self, v: &Val, n: Var) -> Attempt<Val> {
         let b = &mut self.b;
         Ok(v.map(&mut |x| {
             let conv = if *b.ty(x).scalar() == IrTy::F32 { Conv::ToF32 } else { Conv::ToF64 };
@@ -294,8 +294,8 @@ impl<'s> Spec<'s> {
         count: Var,
         xs: &[Val],
         out: Out,
-        f: &mut dyn FnMut(&mut Self, Var, &[Val]) -> Res<Val>,
-    ) -> Res<Val> {
+        f: &mut dyn FnMut(&mut Self, Var, &[Val]) -> Attempt<Val>,
+    ) -> Attempt<Val> {
         let (span, mark, base) = (self.b.span, self.sizes.mark(), self.b.func.vars.len() as u32);
         self.b.open();
         let i = self.b.param(IrTy::I64);
@@ -312,7 +312,7 @@ impl<'s> Spec<'s> {
             return Err(self.no("an array of `()`"));
         }
         let leaves = value.leaves();
-        let tys = leaves.iter().map(|x| self.out_ty(*x, out)).collect::<Res<Vec<_>>>()?;
+        let tys = leaves.iter().map(|x| self.out_ty(*x, out)).collect::<Attempt<Vec<_>>>()?;
         let body = self.b.close(leaves.clone(), Vec::new());
         let (xs, outs) = (xs.iter().flat_map(Val::leaves).collect(), vec![out; leaves.len()]);
         let ir_loop = Loop { xs, outs, ..Loop::new(Trip::Count(count), body) };
@@ -348,7 +348,7 @@ impl<'s> Spec<'s> {
         rows: &[Var],
         extents: &HashMap<Var, Vec<SizeOf>>,
         outs: &mut [Var],
-    ) -> Res<()> {
+    ) -> Attempt<()> {
         if matches!(self.known_extent(count), SizeOf::Const(k) if k > 0) {
             return Ok(());
         }
@@ -380,7 +380,7 @@ impl<'s> Spec<'s> {
         Ok(())
     }
 
-    fn out_ty(&self, x: Var, out: Out) -> Res<IrTy> {
+    fn out_ty(&self, x: Var, out: Out) -> Attempt<IrTy> {
         let t = self.b.ty(x);
         match out {
             Out::Collect | Out::Boxed => Ok(t.array(1)),
@@ -401,7 +401,14 @@ impl<'s> Spec<'s> {
     }
 
     /// A loop with carried state. `f` gets the index, the state, and the elements of the arrays.
-    pub(crate) fn carry(&mut self, n: Var, reverse: bool, init: &Val, xs: &[Val], f: Iteration<'_, 's>) -> Res<Val> {
+    pub(crate) fn carry(
+        &mut self,
+        n: Var,
+        reverse: bool,
+        init: &Val,
+        xs: &[Val],
+        f: Iteration<'_, 's>,
+    ) -> Attempt<Val> {
         self.carry_typed(n, reverse, (init, None), xs, f)
     }
 
@@ -414,7 +421,7 @@ impl<'s> Spec<'s> {
         (init, ty): (&Val, Option<&Ty>),
         xs: &[Val],
         f: Iteration<'_, 's>,
-    ) -> Res<Val> {
+    ) -> Attempt<Val> {
         let made = self.carried(Trip::Count(count), reverse, init, xs, f)?;
         match (made, ty) {
             (Some(v), _) => Ok(v),
@@ -431,7 +438,14 @@ impl<'s> Spec<'s> {
     }
 
     /// `None` if an iteration changes the layout of the state.
-    fn carried(&mut self, trip: Trip, reverse: bool, init: &Val, xs: &[Val], f: Iteration<'_, 's>) -> Res<Option<Val>> {
+    fn carried(
+        &mut self,
+        trip: Trip,
+        reverse: bool,
+        init: &Val,
+        xs: &[Val],
+        f: Iteration<'_, 's>,
+    ) -> Attempt<Option<Val>> {
         let (span, mark) = (self.b.span, self.sizes.mark());
         self.b.open();
         let i = self.b.param(IrTy::I64);
@@ -465,7 +479,7 @@ impl<'s> Spec<'s> {
         })
     }
 
-    pub(crate) fn loop_(&mut self, state: Local, init: &Expr, kind: &LoopKind, body: &Expr) -> Res<Val> {
+    pub(crate) fn loop_(&mut self, state: Local, init: &Expr, kind: &LoopKind, body: &Expr) -> Attempt<Val> {
         let start = self.eval(init)?;
         if matches!(start, Val::Bottom) {
             return Ok(start);

@@ -4,9 +4,9 @@
 use crate::call::ResultPromise;
 use crate::key::KeyToken;
 use crate::val::{Closure, Fun, Val};
-use crate::{Layout, Res, Spec};
+use crate::{Attempt, Layout, Spec};
 use adl_ir::{Cmp, Lit as IrLit, Op, Ty as IrTy, Var};
-use adl_typing::core::{Arm, Con, Expr, ExprKind, Lit, Local, Tree};
+use adl_typing::core::{Arm, Con, CoreLit, Expr, ExprKind, Local, Tree};
 use adl_typing::free_locals;
 use adl_typing::ty::Ty;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ struct Arms<'a> {
 }
 
 impl Spec<'_> {
-    pub(crate) fn match_(&mut self, s: &Expr, root: Local, tree: &Tree, arms: &[Arm]) -> Res<Val> {
+    pub(crate) fn match_(&mut self, s: &Expr, root: Local, tree: &Tree, arms: &[Arm]) -> Attempt<Val> {
         let v = self.eval(s)?;
         if matches!(v, Val::Bottom) {
             return Ok(v);
@@ -29,11 +29,11 @@ impl Spec<'_> {
         self.tree(tree, &a)
     }
 
-    fn tree(&mut self, t: &Tree, a: &Arms) -> Res<Val> {
+    fn tree(&mut self, t: &Tree, a: &Arms) -> Attempt<Val> {
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.tree_inner(t, a))
     }
 
-    fn tree_inner(&mut self, t: &Tree, arms: &Arms) -> Res<Val> {
+    fn tree_inner(&mut self, t: &Tree, arms: &Arms) -> Attempt<Val> {
         match t {
             Tree::Leaf(arm, binds) => {
                 self.assign(&arms.arms[*arm], binds)?;
@@ -61,11 +61,11 @@ impl Spec<'_> {
         }
     }
 
-    fn bound_local(&self, l: Local) -> Res<Val> {
+    fn bound_local(&self, l: Local) -> Attempt<Val> {
         self.env.get(&l).cloned().ok_or_else(|| self.no("a pattern's variable that is not bound"))
     }
 
-    fn assign(&mut self, arm: &Arm, binds: &[(Local, Local)]) -> Res<()> {
+    fn assign(&mut self, arm: &Arm, binds: &[(Local, Local)]) -> Attempt<()> {
         for (to, from) in binds {
             let v = self.bound_local(*from)?;
             let name = arm.vars.iter().find(|(l, ..)| l == to).map(|(_, n, _)| *n);
@@ -77,7 +77,7 @@ impl Spec<'_> {
         Ok(())
     }
 
-    fn arm(&mut self, k: usize, a: &Arms) -> Res<Val> {
+    fn arm(&mut self, k: usize, a: &Arms) -> Attempt<Val> {
         let body = &a.arms[k].body;
         let tiny =
             matches!(&*body.kind, ExprKind::Lit(_) | ExprKind::Local(_) | ExprKind::Global(_) | ExprKind::Prim(..));
@@ -91,7 +91,7 @@ impl Spec<'_> {
     }
 
     /// Calls code without parameters as a function of its captured values.
-    fn shared(&mut self, closure: &Closure, ty: &Ty) -> Res<Val> {
+    fn shared(&mut self, closure: &Closure, ty: &Ty) -> Attempt<Val> {
         let inputs = [Val::fun(Fun::Closure(closure.clone()))];
         let key = self.key(vec![KeyToken::What("arm")], &inputs)?;
         let result = self.ty(ty);
@@ -111,7 +111,7 @@ impl Spec<'_> {
         cases: &[(Con, Vec<Local>, Tree)],
         default: Option<&Tree>,
         arms: &Arms,
-    ) -> Res<Val> {
+    ) -> Attempt<Val> {
         let Val::Data(data, d) = self.bound_local(on)? else {
             return Err(self.no("a constructor pattern on something that is no data"));
         };
@@ -163,7 +163,7 @@ impl Spec<'_> {
     }
 
     /// A default that several constructors reach becomes a function of its own, unless it consists of a single arm.
-    fn shared_tree(&mut self, tree: &Tree, arms: &Arms) -> Res<Val> {
+    fn shared_tree(&mut self, tree: &Tree, arms: &Arms) -> Attempt<Val> {
         if matches!(tree, Tree::Leaf(..) | Tree::Fail) {
             return self.tree(tree, arms);
         }
@@ -185,7 +185,12 @@ impl Spec<'_> {
     }
 
     /// A switch over branches whose parameters are the leaves of the fields.
-    pub(crate) fn switch(&mut self, x: Var, branches: Vec<(adl_ir::Block, Val)>, params: Vec<Vec<Var>>) -> Res<Val> {
+    pub(crate) fn switch(
+        &mut self,
+        x: Var,
+        branches: Vec<(adl_ir::Block, Val)>,
+        params: Vec<Vec<Var>>,
+    ) -> Attempt<Val> {
         let (mut blocks, template, tys) = self.join(branches)?;
         for (b, ps) in blocks.iter_mut().zip(params) {
             b.params = ps;
@@ -195,12 +200,15 @@ impl Spec<'_> {
     }
 
     /// The constructors of a data type.
-    pub(crate) fn constructors_of(&self, d: adl_ir::DataId) -> Res<Rc<Vec<(adl_syntax::symbol::Symbol, Vec<Layout>)>>> {
+    pub(crate) fn constructors_of(
+        &self,
+        d: adl_ir::DataId,
+    ) -> Attempt<Rc<Vec<(adl_syntax::symbol::Symbol, Vec<Layout>)>>> {
         self.cache.layouts.get(&d).cloned().ok_or_else(|| self.no("a declared type that holds functions"))
     }
 
     /// The fields of data with a known constructor.
-    pub(crate) fn fields(&mut self, x: Var, d: adl_ir::DataId, tag: u32) -> Res<Vec<Val>> {
+    pub(crate) fn fields(&mut self, x: Var, d: adl_ir::DataId, tag: u32) -> Attempt<Vec<Val>> {
         let layouts = self.constructors_of(d)?;
         let Some((_, fields)) = layouts.get(tag as usize) else {
             return Err(self.no("a constructor that is not there"));
@@ -212,7 +220,7 @@ impl Spec<'_> {
     }
 
     /// A constructor applied to its arguments.
-    pub(crate) fn construct(&mut self, c: &Con, args: &[Expr], ty: &Ty) -> Res<Val> {
+    pub(crate) fn construct(&mut self, c: &Con, args: &[Expr], ty: &Ty) -> Attempt<Val> {
         let Some(vals) = self.all(args.iter())? else { return Ok(Val::Bottom) };
         let Layout::Data(d) = self.layout_at(ty)? else {
             return Err(self.no("a constructor of something that is no data"));
@@ -221,7 +229,7 @@ impl Spec<'_> {
     }
 
     /// Builds data from its constructor and fields.
-    pub(crate) fn con(&mut self, id: adl_ir::DataId, tag: u32, vals: &[Val]) -> Res<Val> {
+    pub(crate) fn con(&mut self, id: adl_ir::DataId, tag: u32, vals: &[Val]) -> Attempt<Val> {
         let layouts = self.constructors_of(id)?;
         let (mut shaped, mut code) = (Vec::new(), Vec::new());
         for (l, v) in layouts[tag as usize].1.iter().zip(vals) {
@@ -246,14 +254,14 @@ impl Spec<'_> {
         Ok(Val::Data(x, id))
     }
 
-    fn lit_tree(&mut self, on: Local, cases: &[(Lit, Tree)], default: &Tree, arms: &Arms) -> Res<Val> {
+    fn lit_tree(&mut self, on: Local, cases: &[(CoreLit, Tree)], default: &Tree, arms: &Arms) -> Attempt<Val> {
         let Some(((lit, sub), rest)) = cases.split_first() else { return self.tree(default, arms) };
         let v = self.bound_local(on)?;
-        if matches!(lit, Lit::Unit) {
+        if matches!(lit, CoreLit::Unit) {
             return self.tree(sub, arms);
         }
         let x = self.leaf(&v)?;
-        if let Lit::Bool(b) = lit {
+        if let CoreLit::Bool(b) = lit {
             let mut yes = |s: &mut Self| s.tree(sub, arms);
             let mut no = |s: &mut Self| s.lit_tree(on, rest, default, arms);
             return if *b { self.branch_on(x, &mut yes, &mut no) } else { self.branch_on(x, &mut no, &mut yes) };
@@ -264,23 +272,23 @@ impl Spec<'_> {
     }
 
     /// An Int literal in a pattern matches numbers of every type.
-    fn literal_like(&mut self, lit: &Lit, x: Var) -> Var {
+    fn literal_like(&mut self, lit: &CoreLit, x: Var) -> Var {
         let number = match lit {
-            Lit::Int(n) => *n as f64,
-            Lit::Float(x) => *x,
-            Lit::F32(x) => f64::from(*x),
-            Lit::Unit | Lit::Bool(_) | Lit::Str(_) => 0.0,
+            CoreLit::Int(n) => *n as f64,
+            CoreLit::Float(x) => *x,
+            CoreLit::F32(x) => f64::from(*x),
+            CoreLit::Unit | CoreLit::Bool(_) | CoreLit::Str(_) => 0.0,
         };
         match (self.b.ty(x), lit) {
             (IrTy::F64, _) => self.lit(IrLit::F64(number)),
             (IrTy::F32, _) => self.lit(IrLit::F32(number as f32)),
-            (_, Lit::Str(s)) => self.lit(IrLit::Str(s.clone())),
-            (_, Lit::Int(n)) => self.int(*n),
+            (_, CoreLit::Str(s)) => self.lit(IrLit::Str(s.clone())),
+            (_, CoreLit::Int(n)) => self.int(*n),
             _ => self.int(number as i64),
         }
     }
 
-    fn len_tree(&mut self, on: Local, cases: &[(u64, Vec<Local>, Tree)], default: &Tree, arms: &Arms) -> Res<Val> {
+    fn len_tree(&mut self, on: Local, cases: &[(u64, Vec<Local>, Tree)], default: &Tree, arms: &Arms) -> Attempt<Val> {
         let Some(((len, elems, sub), rest)) = cases.split_first() else { return self.tree(default, arms) };
         let v = self.bound_local(on)?;
         let n = self.extent(&v, 0)?;

@@ -2,17 +2,17 @@
 
 use crate::types::{apply, closed};
 use crate::val::Val;
-use crate::{Res, Spec};
+use crate::{Attempt, Spec};
 use adl_ir::{DataId, Var};
 use adl_typing::ty::{Ty, TyVar};
 use std::collections::BTreeMap;
 
 impl Spec<'_> {
     /// Instantiates a top-level value at the type of a use: `None` may be an option of any type.
-    pub(crate) fn decided(&mut self, v: Val, t: &Ty) -> Res<Val> {
+    pub(crate) fn decided(&mut self, v: Val, t: &Ty) -> Attempt<Val> {
         match (v, t) {
             (Val::Tuple(vs), Ty::Tuple(ts)) => {
-                Ok(Val::Tuple(vs.into_iter().zip(ts.iter()).map(|(v, t)| self.decided(v, t)).collect::<Res<_>>()?))
+                Ok(Val::Tuple(vs.into_iter().zip(ts.iter()).map(|(v, t)| self.decided(v, t)).collect::<Attempt<_>>()?))
             }
             (Val::Record(fs), Ty::Record(r)) => {
                 let at = |n| r.fields.iter().find(|f| f.0 == n).map(|f| &f.1);
@@ -25,7 +25,7 @@ impl Spec<'_> {
                         },
                     ))
                 });
-                Ok(Val::Record(fields.collect::<Res<_>>()?))
+                Ok(Val::Record(fields.collect::<Attempt<_>>()?))
             }
             (Val::Data(x, from), Ty::Data(id, args))
                 if args.iter().all(closed) && self.cache.data_tys.get(&from).is_some_and(|t| !closed(t)) =>
@@ -39,7 +39,7 @@ impl Spec<'_> {
 
     /// Converts data of polymorphic type to an instance. A constructor with a field of uninstantiated type has no
     /// values.
-    fn converted(&mut self, data: Var, from: DataId, to: DataId) -> Res<Val> {
+    fn converted(&mut self, data: Var, from: DataId, to: DataId) -> Attempt<Val> {
         let (old, new) = (self.constructors_of(from)?, self.constructors_of(to)?);
         let (mut branches, mut params) = (Vec::new(), Vec::new());
         for (tag, ((_, before), (_, after))) in old.iter().zip(new.iter()).enumerate() {

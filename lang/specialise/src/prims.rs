@@ -1,22 +1,22 @@
 //! Dispatch of primitives by family. The `match` is exhaustive: a new primitive does not compile before it is added
 //! here.
 
-use crate::val::{Fun, Rep, Val};
-use crate::{Res, Spec};
+use crate::val::{Fun, KnownRep, Val};
+use crate::{Attempt, Spec};
 use adl_ir::{Op, Ty as IrTy};
 use adl_prim::{ArrayFn, GeneralFn, IoFn, LinalgFn, Prim, RandomFn, TextFn};
 use adl_syntax::span::Span;
-use adl_typing::core::{Expr, ExprKind, Lit};
+use adl_typing::core::{CoreLit, Expr, ExprKind};
 use adl_typing::ty::Ty;
 use std::rc::Rc;
 
 impl Spec<'_> {
     /// A primitive applied to any number of arguments, as Core has it.
-    pub(crate) fn prim_app(&mut self, prim: Prim, reps: Vec<Val>, args: &[&Expr], ty: Ty, span: Span) -> Res<Val> {
+    pub(crate) fn prim_app(&mut self, prim: Prim, reps: Vec<Val>, args: &[&Expr], ty: Ty, span: Span) -> Attempt<Val> {
         if let (Prim::General(GeneralFn::Error), [text]) = (prim, args) {
             // The text of an `error` may be dropped: after a failure the interpreter repeats the call and reports it.
             let text = match &*text.kind {
-                ExprKind::Lit(Lit::Str(s)) => s.to_string(),
+                ExprKind::Lit(CoreLit::Str(s)) => s.to_string(),
                 _ => "error".to_owned(),
             };
             return Ok(self.fail(&text));
@@ -42,11 +42,11 @@ impl Spec<'_> {
     }
 
     /// A primitive applied to all its arguments. `ty`: the result type, if known.
-    pub(crate) fn prim(&mut self, p: Prim, reps: Vec<Val>, args: Vec<Val>, ty: Option<Ty>) -> Res<Val> {
+    pub(crate) fn prim(&mut self, p: Prim, reps: Vec<Val>, args: Vec<Val>, ty: Option<Ty>) -> Attempt<Val> {
         self.prim_here(p, reps, args, ty, false)
     }
 
-    fn prim_here(&mut self, p: Prim, reps: Vec<Val>, args: Vec<Val>, ty: Option<Ty>, here: bool) -> Res<Val> {
+    fn prim_here(&mut self, p: Prim, reps: Vec<Val>, args: Vec<Val>, ty: Option<Ty>, here: bool) -> Attempt<Val> {
         match p {
             Prim::Bin(op) => self.bin(op, &args[0], &args[1]),
             Prim::Un(op) => self.un(op, &args[0]),
@@ -67,7 +67,7 @@ impl Spec<'_> {
         }
     }
 
-    fn general_prim(&mut self, p: GeneralFn, reps: &[Val], args: &[Val]) -> Res<Val> {
+    fn general_prim(&mut self, p: GeneralFn, reps: &[Val], args: &[Val]) -> Attempt<Val> {
         match p {
             GeneralFn::Assert => {
                 let c = self.leaf(&args[0])?;
@@ -79,13 +79,13 @@ impl Spec<'_> {
             GeneralFn::Snd => self.step(&args[0], adl_typing::core::Projection::Item(1)),
             GeneralFn::Id => Ok(args[0].clone()),
             GeneralFn::Zero => match reps.first() {
-                Some(Val::Rep(r)) => self.zero(&Rep::clone(r)),
+                Some(Val::Rep(r)) => self.zero(&KnownRep::clone(r)),
                 _ => Err(self.no("a zero whose type is not known here")),
             },
         }
     }
 
-    fn text_prim(&mut self, prim: TextFn, args: &[Val]) -> Res<Val> {
+    fn text_prim(&mut self, prim: TextFn, args: &[Val]) -> Attempt<Val> {
         let ty = match prim {
             TextFn::Show => return self.host_call(prim, args, crate::Layout::Leaf(IrTy::Str)),
             TextFn::StrLen | TextFn::StrFind => IrTy::I64,
@@ -102,7 +102,7 @@ impl Spec<'_> {
         self.leaf_prim(prim, args, ty)
     }
 
-    fn io_prim(&mut self, prim: IoFn, args: &[Val]) -> Res<Val> {
+    fn io_prim(&mut self, prim: IoFn, args: &[Val]) -> Attempt<Val> {
         if self.local {
             return Err(self.no("output or input of one rank inside `comm.each`"));
         }
@@ -136,7 +136,7 @@ impl Spec<'_> {
     }
 
     /// `++`.
-    pub(crate) fn join_values(&mut self, args: &[Val]) -> Res<Val> {
+    pub(crate) fn join_values(&mut self, args: &[Val]) -> Attempt<Val> {
         match (&args[0], &args[1]) {
             (Val::Data(x, d), Val::Data(y, _)) => self.join_lists(*x, *y, *d),
             (Val::Leaf(x), Val::Leaf(_)) if self.b.ty(*x) == IrTy::Str => {
@@ -146,7 +146,7 @@ impl Spec<'_> {
         }
     }
 
-    fn matrix_prim(&mut self, prim: LinalgFn, args: &[Val]) -> Res<Val> {
+    fn matrix_prim(&mut self, prim: LinalgFn, args: &[Val]) -> Attempt<Val> {
         let (vector, matrix) = (IrTy::F64.array(1), IrTy::F64.array(2));
         let tys = match prim {
             LinalgFn::LinSolve => {
@@ -168,14 +168,14 @@ impl Spec<'_> {
     }
 
     /// A built-in with several results, which become the components of a tuple.
-    fn several(&mut self, p: impl Into<Prim>, args: &[Val], tys: &[IrTy]) -> Res<Val> {
-        let xs = args.iter().map(|a| self.leaf(a)).collect::<Res<Vec<_>>>()?;
+    fn several(&mut self, p: impl Into<Prim>, args: &[Val], tys: &[IrTy]) -> Attempt<Val> {
+        let xs = args.iter().map(|a| self.leaf(a)).collect::<Attempt<Vec<_>>>()?;
         let (outs, _) = self.b.emit(Op::Prim(p.into(), xs), tys, &[]);
         let mut vals: Vec<Val> = outs.into_iter().map(Val::Leaf).collect();
         Ok(if vals.len() == 1 { vals.swap_remove(0) } else { Val::Tuple(vals) })
     }
 
-    fn random_prim(&mut self, prim: RandomFn, args: &[Val], ty: Option<Ty>) -> Res<Val> {
+    fn random_prim(&mut self, prim: RandomFn, args: &[Val], ty: Option<Ty>) -> Attempt<Val> {
         match prim {
             RandomFn::RandKey => self.several(prim, args, &[IrTy::I64, IrTy::I64]),
             RandomFn::RandSplit => {

@@ -1,14 +1,14 @@
 //! Reductions: sums, extrema, products; and sorting.
 
 use crate::val::Val;
-use crate::{Res, Spec};
+use crate::{Attempt, Spec};
 use adl_ir::{Cmp, Lit, Op, Ty as IrTy, Var};
 use adl_prim::scalar::norm_range;
 use adl_prim::{Bin, Prim, ReductionFn, Un};
 
 impl Spec<'_> {
     /// Primitives that reduce arrays.
-    fn largest_or_smallest(&mut self, reduction: ReductionFn, args: &[Val]) -> Res<Val> {
+    fn largest_or_smallest(&mut self, reduction: ReductionFn, args: &[Val]) -> Attempt<Val> {
         match &args[0] {
             Val::Leaf(x) if self.b.ty(*x).rank() == 1 && self.b.ty(*x).scalar().is_real() => {
                 let t = self.b.ty(*x).elem();
@@ -21,7 +21,7 @@ impl Spec<'_> {
         }
     }
 
-    pub(crate) fn reduce_prim(&mut self, reduction: ReductionFn, args: &[Val]) -> Res<Val> {
+    pub(crate) fn reduce_prim(&mut self, reduction: ReductionFn, args: &[Val]) -> Attempt<Val> {
         let val = &args[0];
         match reduction {
             ReductionFn::Sum => self.sum(val),
@@ -66,7 +66,7 @@ impl Spec<'_> {
     }
 
     /// The sum along the first axis.
-    pub(crate) fn sum(&mut self, v: &Val) -> Res<Val> {
+    pub(crate) fn sum(&mut self, v: &Val) -> Attempt<Val> {
         let elem = v.lifted_elem();
         if elem.leaves().iter().any(|x| !matches!(self.b.ty(*x).scalar(), IrTy::F64 | IrTy::F32 | IrTy::I64)) {
             return Err(self.no("a sum of data that are not all numbers"));
@@ -74,7 +74,7 @@ impl Spec<'_> {
         Ok(self.leafwise(&elem, &mut |s, a, t| s.b.one(Op::Sum { a, n: None }, t.elem())))
     }
 
-    fn prod(&mut self, val: &Val) -> Res<Val> {
+    fn prod(&mut self, val: &Val) -> Attempt<Val> {
         let x = self.leaf(val)?;
         let t = self.b.ty(x);
         if t.rank() == 1 {
@@ -93,7 +93,7 @@ impl Spec<'_> {
     }
 
     /// The first position of the largest (or smallest) element. Compound elements are compared one after the other.
-    fn extreme(&mut self, greatest: bool, val: &Val) -> Res<Var> {
+    fn extreme(&mut self, greatest: bool, val: &Val) -> Attempt<Var> {
         if let Val::Leaf(x) = val {
             return Ok(self.b.prim(
                 if greatest { Prim::Reduction(ReductionFn::Argmax) } else { Prim::Reduction(ReductionFn::Argmin) },
@@ -117,7 +117,7 @@ impl Spec<'_> {
 
     /// The permutation that sorts an array. Compound elements are sorted by their last component first, as sorting is
     /// stable.
-    pub(crate) fn sorted(&mut self, v: &Val) -> Res<Var> {
+    pub(crate) fn sorted(&mut self, v: &Val) -> Attempt<Var> {
         if let Val::Leaf(x) = v {
             return Ok(self.b.prim(ReductionFn::Argsort, &[*x], IrTy::I64.array(1)));
         }
@@ -140,7 +140,7 @@ impl Spec<'_> {
         at.ok_or_else(|| self.no("an order of compound data"))
     }
 
-    fn dot(&mut self, args: &[Val]) -> Res<Val> {
+    fn dot(&mut self, args: &[Val]) -> Attempt<Val> {
         let (x, y) = (self.leaf(&args[0])?, self.leaf(&args[1])?);
         if let Some(z) = self.unit_product(x, y) {
             return Ok(Val::Leaf(z));
@@ -152,7 +152,7 @@ impl Spec<'_> {
     /// The Euclidean norm. Its derivative at 0 is 0, so the square root is not taken there. The numbers are scaled
     /// before they are squared if their squares would overflow or underflow. The scale is a factor (usually 1) rather
     /// than a branch, because a branch would prevent the vectorisation of loops over rows.
-    fn norm(&mut self, v: &Val) -> Res<Val> {
+    fn norm(&mut self, v: &Val) -> Attempt<Val> {
         let vector = self.leaf(v)?;
         let ty = self.b.ty(vector).scalar().clone();
         let plain = self.sum_of_squares(vector);
@@ -184,8 +184,8 @@ impl Spec<'_> {
     }
 
     /// A built-in whose arguments and result are single leaves.
-    pub(crate) fn leaf_prim(&mut self, p: impl Into<Prim>, args: &[Val], ty: IrTy) -> Res<Val> {
-        let xs = args.iter().map(|a| self.leaf(a)).collect::<Res<Vec<_>>>()?;
+    pub(crate) fn leaf_prim(&mut self, p: impl Into<Prim>, args: &[Val], ty: IrTy) -> Attempt<Val> {
+        let xs = args.iter().map(|a| self.leaf(a)).collect::<Attempt<Vec<_>>>()?;
         Ok(Val::Leaf(self.b.prim(p, &xs, ty)))
     }
 }

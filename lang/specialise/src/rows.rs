@@ -4,7 +4,7 @@
 use crate::eval::ty_of_rep;
 use crate::layout::Layout;
 use crate::val::Val;
-use crate::{Res, Spec};
+use crate::{Attempt, Spec};
 use adl_ir::{Collective, Lit};
 use adl_prim::RowsFn;
 use adl_typing::ty::{Size, Ty, rows_fields};
@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 impl Spec<'_> {
     /// A function of module `rows`. `ty`: the type of its result, if it is known.
-    pub(crate) fn rows_prim(&mut self, prim: RowsFn, args: &[Val], ty: Option<Ty>) -> Res<Val> {
+    pub(crate) fn rows_prim(&mut self, prim: RowsFn, args: &[Val], ty: Option<Ty>) -> Attempt<Val> {
         match prim {
             RowsFn::Make => {
                 let fields = rows_fields().into_iter().zip(args.iter().cloned());
@@ -33,7 +33,7 @@ impl Spec<'_> {
         }
     }
 
-    fn field_of_rows(&self, rows: &Val, k: usize) -> Res<Val> {
+    fn field_of_rows(&self, rows: &Val, k: usize) -> Attempt<Val> {
         match rows {
             Val::Record(fields) if fields.len() == 2 => Ok(fields[k].1.clone()),
             Val::Bottom => Ok(Val::Bottom),
@@ -42,13 +42,13 @@ impl Spec<'_> {
     }
 
     /// `type path k`: a chunk of a file, as one call of the host for each column.
-    fn read_rows(&mut self, args: &[Val]) -> Res<Val> {
+    fn read_rows(&mut self, args: &[Val]) -> Attempt<Val> {
         let Some(Val::Rep(rep)) = args.first() else { return Err(self.no("rows whose type is not known")) };
         let Some(ty) = ty_of_rep(rep) else { return Err(self.no("rows whose type is not known")) };
         match &ty {
             Ty::Record(r) => {
                 let column = |(name, t): &(_, Ty)| Ok((*name, self.column(args, (*name, t), t)?.lifted_elem()));
-                let columns = r.fields.iter().map(column).collect::<Res<Vec<_>>>()?;
+                let columns = r.fields.iter().map(column).collect::<Attempt<Vec<_>>>()?;
                 Ok(Val::Array(Box::new(Val::Record(columns))))
             }
             t => {
@@ -62,7 +62,7 @@ impl Spec<'_> {
     }
 
     /// The column of a name, whose cells have a type, as elements of type `elem`.
-    fn column(&mut self, args: &[Val], (name, cell): (adl_syntax::symbol::Symbol, &Ty), elem: &Ty) -> Res<Val> {
+    fn column(&mut self, args: &[Val], (name, cell): (adl_syntax::symbol::Symbol, &Ty), elem: &Ty) -> Attempt<Val> {
         let Some(kind) = word(cell) else { return Err(self.no("a column of that type")) };
         let layout: Layout = self.layout(&Ty::Array(Size::Unknown, Rc::new(elem.clone())))?;
         let name = Val::Leaf(self.lit(Lit::Str(name.as_str().into())));

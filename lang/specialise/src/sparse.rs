@@ -4,8 +4,8 @@
 //! only these use them: the sum of a diagonal, the product of a row and a column. The array itself is then dead code.
 //! So a gradient through `trace (diag x)` costs no more than one through `sum x`.
 
-use crate::extents::Extent;
-use crate::{Res, Spec, Val};
+use crate::extents::ExtentTerm;
+use crate::{Attempt, Spec, Val};
 use adl_ir::{Block, Cmp, Op, Ty, Var};
 use adl_prim::{ArrayFn, Bin};
 use std::collections::HashMap;
@@ -49,7 +49,7 @@ impl Spec<'_> {
 
     fn learn_diagonal_matrix(&mut self, m: Var, d: DiagonalMatrix) {
         self.sparse.diagonals.insert(m, d);
-        (0..2).for_each(|k| self.sizes.learn(Extent::Axis(m, k), Extent::Axis(d.diagonal, 0)));
+        (0..2).for_each(|k| self.sizes.learn(ExtentTerm::Axis(m, k), ExtentTerm::Axis(d.diagonal, 0)));
     }
 
     /// Records that an index runs over an extent.
@@ -68,7 +68,7 @@ impl Spec<'_> {
             .map(|v| {
                 let n = self.sparse.trip.get(v).copied()?;
                 let n = self.known_extent(n);
-                Some(self.sizes.equals(n, Extent::Axis(diagonal, 0)))
+                Some(self.sizes.equals(n, ExtentTerm::Axis(diagonal, 0)))
             })
             .map(|x| x == Some(true))
             .collect();
@@ -99,7 +99,7 @@ impl Spec<'_> {
     }
 
     /// The identity matrix.
-    pub(crate) fn eye(&mut self, n: &Val) -> Res<Val> {
+    pub(crate) fn eye(&mut self, n: &Val) -> Attempt<Val> {
         let n = self.leaf(n)?;
         let m = self.b.prim(ArrayFn::Eye, &[n], Ty::F64.array(2));
         let one = self.lit(adl_ir::Lit::F64(1.0));

@@ -7,7 +7,7 @@
 use crate::call::ResultPromise;
 use crate::key::KeyToken;
 use crate::val::Val;
-use crate::{Layout, Res, Spec};
+use crate::{Attempt, Layout, Spec};
 use adl_ir::{DataId, Op, Out, Ty as IrTy, Var};
 use adl_prim::Bin;
 
@@ -38,11 +38,15 @@ impl Spec<'_> {
     }
 
     /// Applies `f` to each element of arrays of declared data, and returns the array of results, which are data too.
-    fn each_element(&mut self, arrays: &[(Var, DataId)], f: &mut dyn FnMut(&mut Self, &[Var]) -> Res<Val>) -> Res<Var> {
+    fn each_element(
+        &mut self,
+        arrays: &[(Var, DataId)],
+        f: &mut dyn FnMut(&mut Self, &[Var]) -> Attempt<Val>,
+    ) -> Attempt<Var> {
         let vals: Vec<Val> = arrays.iter().map(|(x, d)| Val::Array(Box::new(Val::Data(*x, *d)))).collect();
         let n = self.extent(&vals[0], 0)?;
         let made = self.each(n, &vals, Out::Collect, &mut |s, _, elems| {
-            let elems = elems.iter().map(|e| s.leaf(e)).collect::<Res<Vec<_>>>()?;
+            let elems = elems.iter().map(|e| s.leaf(e)).collect::<Attempt<Vec<_>>>()?;
             f(s, &elems)
         })?;
         match made.leaves()[..] {
@@ -52,7 +56,7 @@ impl Spec<'_> {
     }
 
     /// The IR tangents of the leaves of a language-level tangent.
-    pub(crate) fn tangents_in(&mut self, v: &Val) -> Res<Vec<Var>> {
+    pub(crate) fn tangents_in(&mut self, v: &Val) -> Attempt<Vec<Var>> {
         let mut out = Vec::new();
         for x in v.leaves() {
             out.extend(self.tangent_in(x)?);
@@ -60,7 +64,7 @@ impl Spec<'_> {
         Ok(out)
     }
 
-    pub(crate) fn tangent_in(&mut self, primal: Var) -> Res<Option<Var>> {
+    pub(crate) fn tangent_in(&mut self, primal: Var) -> Attempt<Option<Var>> {
         let Some(ty) = self.tangent_ty(primal) else { return Ok(None) };
         if let (Some(d), IrTy::Array(to, _)) = (self.elements_of(primal), &ty) {
             let IrTy::Data(to) = **to else { return Ok(Some(primal)) };
@@ -102,7 +106,7 @@ impl Spec<'_> {
         primal: &Val,
         active: &dyn Fn(usize) -> bool,
         given: &mut dyn Iterator<Item = Var>,
-    ) -> Res<Val> {
+    ) -> Attempt<Val> {
         let mut leaves = Vec::new();
         for (k, x) in primal.leaves().into_iter().enumerate() {
             leaves.push(match self.tangent_ty(x) {
@@ -120,7 +124,7 @@ impl Spec<'_> {
     }
 
     /// Combines a tangent with its primal. Symbolic zeros become zeros of the primal's shape.
-    pub(crate) fn merge(&mut self, x: Var, tangent: Var) -> Res<Var> {
+    pub(crate) fn merge(&mut self, x: Var, tangent: Var) -> Attempt<Var> {
         match (self.b.ty(x), self.b.ty(tangent)) {
             (IrTy::Data(d), IrTy::Data(from)) => self.merge_data(x, d, tangent, from),
             (IrTy::Array(..), IrTy::Array(from, _)) if self.elements_of(x).is_some() => {
@@ -136,7 +140,7 @@ impl Spec<'_> {
         }
     }
 
-    fn merge_data(&mut self, x: Var, id: DataId, t: Var, from: DataId) -> Res<Var> {
+    fn merge_data(&mut self, x: Var, id: DataId, t: Var, from: DataId) -> Attempt<Var> {
         let inputs = [Val::Data(x, id), Val::Data(t, from)];
         let key = self.key(vec![KeyToken::What("merge")], &inputs)?;
         let target = self.outline(key, "merge", &inputs, ResultPromise::Layout(Layout::Data(id)), &mut |s, vals| {
@@ -157,7 +161,7 @@ impl Spec<'_> {
     }
 
     /// The zero tangent of a number, array or data. Discrete leaves keep their value.
-    pub(crate) fn zero_tangent(&mut self, v: &Val) -> Res<Val> {
+    pub(crate) fn zero_tangent(&mut self, v: &Val) -> Attempt<Val> {
         self.tangent_of(v, &|_| false, &mut std::iter::empty())
     }
 

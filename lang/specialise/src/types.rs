@@ -1,7 +1,7 @@
 //! Instantiation of Core types under a substitution, and their layouts.
 
 use crate::limits::types::{MAX_ARGUMENT_SIZE, MAX_DATA_INSTANCES};
-use crate::val::{Fun, Rep, Size, Val};
+use crate::val::{ArraySize, Fun, KnownRep, Val};
 use crate::{Layout, Spec, Unsupported};
 use adl_ir::{DataId, Ty as IrTy};
 use adl_syntax::symbol::Symbol;
@@ -265,22 +265,24 @@ impl Spec<'_> {
     }
 
     /// The run-time type of a type.
-    pub(crate) fn rep_of_ty(t: &Ty) -> Rep {
+    pub(crate) fn rep_of_ty(t: &Ty) -> KnownRep {
         match t {
             Ty::Array(n, e) => {
                 let size = match n {
-                    ty::Size::Const(k, _) => Size::Const(*k),
-                    ty::Size::Var(_) | ty::Size::Meta(_) | ty::Size::Unknown => Size::Unknown,
+                    ty::Size::Const(k, _) => ArraySize::Const(*k),
+                    ty::Size::Var(_) | ty::Size::Meta(_) | ty::Size::Unknown => ArraySize::Unknown,
                 };
-                Rep::Array(size, Rc::new(Self::rep_of_ty(e)))
+                KnownRep::Array(size, Rc::new(Self::rep_of_ty(e)))
             }
-            Ty::Tuple(ts) => Rep::Tuple(ts.iter().map(|t| Rc::new(Self::rep_of_ty(t))).collect()),
-            Ty::Record(r) => Rep::Record(r.fields.iter().map(|(n, t)| (*n, Rc::new(Self::rep_of_ty(t)))).collect()),
-            Ty::Fun(..) | Ty::Lin(..) | Ty::Var(_) | Ty::Meta(_) => Rep::Other,
+            Ty::Tuple(ts) => KnownRep::Tuple(ts.iter().map(|t| Rc::new(Self::rep_of_ty(t))).collect()),
+            Ty::Record(r) => {
+                KnownRep::Record(r.fields.iter().map(|(n, t)| (*n, Rc::new(Self::rep_of_ty(t)))).collect())
+            }
+            Ty::Fun(..) | Ty::Lin(..) | Ty::Var(_) | Ty::Meta(_) => KnownRep::Other,
             t if let Some(part) = ty::part_of_each(t) => {
-                Rep::Record(vec![(ty::each_field(), Rc::new(Self::rep_of_ty(part)))])
+                KnownRep::Record(vec![(ty::each_field(), Rc::new(Self::rep_of_ty(part)))])
             }
-            other => Rep::Base(other.clone()),
+            other => KnownRep::Base(other.clone()),
         }
     }
 }

@@ -15,7 +15,7 @@ pub(crate) type Subst = Rc<BTreeMap<TyVar, Ty>>;
 pub(crate) type Captured = Rc<[(Local, Val)]>;
 
 /// Members of a recursive group: name, hidden parameters, code.
-pub(crate) type Group = Vec<(Local, Rc<[Local]>, Rc<Lambda>)>;
+pub(crate) type GroupMembers = Vec<(Local, Rc<[Local]>, Rc<Lambda>)>;
 
 /// An abstract value. Its leaves, from left to right, are IR variables.
 #[derive(Clone, Debug)]
@@ -31,25 +31,25 @@ pub(crate) enum Val {
     Data(Var, DataId),
     Fun(Rc<Fun>),
     /// A run-time type representation.
-    Rep(Rc<Rep>),
+    Rep(Rc<KnownRep>),
     /// No value: evaluation has failed before.
     Bottom,
 }
 
 /// A run-time type representation, with the known sizes.
 #[derive(Clone, Debug)]
-pub(crate) enum Rep {
+pub(crate) enum KnownRep {
     /// A type in which no array sizes matter, or declared data.
     Base(Ty),
-    Array(Size, Rc<Rep>),
-    Tuple(Vec<Rc<Rep>>),
-    Record(Vec<(Symbol, Rc<Rep>)>),
+    Array(ArraySize, Rc<KnownRep>),
+    Tuple(Vec<Rc<KnownRep>>),
+    Record(Vec<(Symbol, Rc<KnownRep>)>),
     Other,
 }
 
 /// The size of an array in a run-time type.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Size {
+pub(crate) enum ArraySize {
     Const(u64),
     Var(Var),
     Unknown,
@@ -61,7 +61,7 @@ pub(crate) struct Closure {
     pub lam: Rc<Lambda>,
     pub hidden: Rc<[Local]>,
     /// The recursive group that the code belongs to.
-    pub group: Option<Rc<Group>>,
+    pub group: Option<Rc<GroupMembers>>,
     pub env: Captured,
     pub subst: Subst,
 }
@@ -174,20 +174,20 @@ impl Val {
     }
 }
 
-impl Rep {
-    fn map(&self, rename: &mut dyn FnMut(Var) -> Var) -> Rep {
+impl KnownRep {
+    fn map(&self, rename: &mut dyn FnMut(Var) -> Var) -> KnownRep {
         match self {
-            Rep::Base(t) => Rep::Base(t.clone()),
-            Rep::Other => Rep::Other,
-            Rep::Array(n, e) => {
+            KnownRep::Base(t) => KnownRep::Base(t.clone()),
+            KnownRep::Other => KnownRep::Other,
+            KnownRep::Array(n, e) => {
                 let n = match n {
-                    Size::Var(v) => Size::Var(rename(*v)),
+                    ArraySize::Var(v) => ArraySize::Var(rename(*v)),
                     other => *other,
                 };
-                Rep::Array(n, Rc::new(e.map(rename)))
+                KnownRep::Array(n, Rc::new(e.map(rename)))
             }
-            Rep::Tuple(ps) => Rep::Tuple(ps.iter().map(|p| Rc::new(p.map(rename))).collect()),
-            Rep::Record(fs) => Rep::Record(fs.iter().map(|(n, p)| (*n, Rc::new(p.map(rename)))).collect()),
+            KnownRep::Tuple(ps) => KnownRep::Tuple(ps.iter().map(|p| Rc::new(p.map(rename))).collect()),
+            KnownRep::Record(fs) => KnownRep::Record(fs.iter().map(|(n, p)| (*n, Rc::new(p.map(rename)))).collect()),
         }
     }
 }

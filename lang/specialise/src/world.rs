@@ -160,7 +160,7 @@ pub trait Transforms {
 
 /// Parameters of an entry: the leaves of one value.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Input {
+pub struct EntryInput {
     /// The value's place.
     pub place: ValuePath,
     /// The value's layout.
@@ -189,7 +189,7 @@ pub struct Entry {
     /// used or not.
     pub func: FnId,
     /// Its inputs.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<EntryInput>,
     /// The layout of its result.
     pub result: Layout,
     /// The constructors of every data type that occurs: the name, and the layout of each field.

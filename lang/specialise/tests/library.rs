@@ -26,13 +26,13 @@ fn examples(source: &str) -> Vec<String> {
 
 /// What examples of a module gave.
 #[derive(Default)]
-struct Outcome {
+struct ExampleResults {
     wrong: Vec<String>,
     refused: usize,
     good: usize,
 }
 
-fn check(module: &str, source: &str, outcome: &mut Outcome) {
+fn check(module: &str, source: &str, outcome: &mut ExampleResults) {
     for example in examples(source) {
         // The module's own names are in scope in its documentation.
         let names = source.lines().filter_map(|l| l.strip_prefix("let ")).map(|l| l.strip_prefix("rec ").unwrap_or(l));
@@ -60,14 +60,14 @@ fn examples_of_the_standard_modules() {
     // It takes most of the time of this program, so both of two cores have a part.
     let next = AtomicUsize::new(0);
     let part = || {
-        let mut outcome = Outcome::default();
+        let mut outcome = ExampleResults::default();
         while let Some((module, source)) = adl_std::MODULES.get(next.fetch_add(1, Ordering::Relaxed)) {
             check(module, source, &mut outcome);
         }
         outcome
     };
     let parts = std::thread::scope(|scope| [(); 2].map(|()| scope.spawn(part)).map(|part| part.join().unwrap()));
-    let count = |of: fn(&Outcome) -> usize| parts.iter().map(of).sum::<usize>();
+    let count = |of: fn(&ExampleResults) -> usize| parts.iter().map(of).sum::<usize>();
     let (good, refused) = (count(|part| part.good), count(|part| part.refused));
     let wrong: Vec<&str> = parts.iter().flat_map(|part| &part.wrong).map(String::as_str).collect();
     assert!(wrong.is_empty(), "{good} good, {refused} refused\n{}", wrong.join("\n"));

@@ -414,14 +414,14 @@ impl Slice {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Change {
     /// The path to the replaced part: at least one step.
-    pub place: Vec<Place>,
+    pub place: Vec<PathStep>,
     /// The new value; for a punned field, a `Var` of the field's name.
     pub value: Expr,
 }
 
 /// A step on the path to the part that an update replaces.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Place {
+pub enum PathStep {
     /// `x`.
     Field(Ident),
     /// `[i, j]`.
@@ -432,7 +432,7 @@ impl Change {
     /// The field, if the path is a single field.
     pub fn field(&self) -> Option<Ident> {
         match self.place.as_slice() {
-            [Place::Field(name)] => Some(*name),
+            [PathStep::Field(name)] => Some(*name),
             _ => None,
         }
     }
@@ -440,8 +440,8 @@ impl Change {
     /// The expressions in the step.
     pub fn parts(&self) -> impl Iterator<Item = &Expr> {
         let at = self.place.iter().flat_map(|p| match p {
-            Place::Field(_) => &[][..],
-            Place::At(args, _) => args.as_slice(),
+            PathStep::Field(_) => &[][..],
+            PathStep::At(args, _) => args.as_slice(),
         });
         at.flat_map(IndexArg::parts).chain([&self.value])
     }

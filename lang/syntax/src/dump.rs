@@ -417,11 +417,13 @@ impl Dump<'_> {
         self.text("}");
     }
 
-    fn place(&mut self, place: &[Place]) {
+    fn place(&mut self, place: &[PathStep]) {
         for (i, step) in place.iter().enumerate() {
             match step {
-                Place::Field(name) => self.text(if i > 0 { format!(".{}", name.name) } else { name.name.to_string() }),
-                Place::At(args, _) => {
+                PathStep::Field(name) => {
+                    self.text(if i > 0 { format!(".{}", name.name) } else { name.name.to_string() });
+                }
+                PathStep::At(args, _) => {
                     self.text("(at");
                     self.each(args, Self::index);
                     self.text(")");

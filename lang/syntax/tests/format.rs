@@ -5,7 +5,6 @@ use crate::common;
 
 use adl_syntax::format::{WIDTH, format, format_counting};
 use adl_syntax::span::FileId;
-use common::Random;
 use std::fmt::Write;
 
 #[test]
@@ -89,18 +88,18 @@ fn every_case() {
 
 #[test]
 fn programs_with_comments_anywhere() {
-    let mut random = Random(3);
+    let mut random = fastrand::Rng::with_seed(3);
     let mut programs = common::cases();
     programs
         .extend(common::adl_files().into_iter().map(|(_, text)| text.lines().take(40).collect::<Vec<_>>().join("\n")));
     let (mut kept, mut total) = (0, 0);
     for _ in 0..3000 {
-        let program = &programs[random.below(programs.len())];
+        let program = &programs[random.usize(..programs.len())];
         let lexed = adl_syntax::lexer::lex(FileId::default(), program);
-        let at = lexed.tokens[random.below(lexed.tokens.len())].lo as usize;
+        let at = lexed.tokens[random.usize(..lexed.tokens.len())].lo as usize;
         let comment =
             ["(* here *)", "-- to the end\n", "\n-- own line\n", "\n      -- indented\n", "(* two\n lines *)"]
-                [random.below(5)];
+                [random.usize(..5)];
         let text = format!("{} {comment} {}", &program[..at], &program[at..]);
         if let Some(n) = check(&text) {
             if n > 0 && std::env::var_os("SHOW").is_some() {
@@ -116,19 +115,19 @@ fn programs_with_comments_anywhere() {
 
 #[test]
 fn mutated_programs() {
-    let mut random = Random(5);
+    let mut random = fastrand::Rng::with_seed(5);
     let programs = common::cases();
     for _ in 0..4000 {
-        let (a, b) = (&programs[random.below(programs.len())], &programs[random.below(programs.len())]);
+        let (a, b) = (&programs[random.usize(..programs.len())], &programs[random.usize(..programs.len())]);
         let cut = |text: &str, at: usize| text.char_indices().map(|(i, _)| i).rfind(|i| *i <= at).unwrap_or(0);
-        let text = format!("{}{}", &a[..cut(a, random.below(a.len() + 1))], &b[cut(b, random.below(b.len() + 1))..]);
+        let text = format!("{}{}", &a[..cut(a, random.usize(..=a.len()))], &b[cut(b, random.usize(..=b.len()))..]);
         check(&text);
     }
 }
 
 #[test]
 fn generated_programs() {
-    let mut random = Random(21);
+    let mut random = fastrand::Rng::with_seed(21);
     let (mut parsed, mut kept) = (0, 0);
     for _ in 0..count(800) {
         let text = common::programs::program(&mut random);
@@ -157,18 +156,18 @@ fn count(few: usize) -> usize {
 }
 
 /// `text` with comments inserted at line ends and between lines.
-fn commented(text: &str, random: &mut Random) -> String {
+fn commented(text: &str, random: &mut fastrand::Rng) -> String {
     let mut out = String::new();
     for (index, line) in text.lines().enumerate() {
         let indent = line.len() - line.trim_start().len();
-        match random.below(8) {
+        match random.usize(..8) {
             0 => out += &format!("{}-- above {index}\n", " ".repeat(indent)),
             1 => out += &format!("{}-- further right of {index}\n", " ".repeat(indent + 3)),
             2 => out += &format!("\n-- in column 0, {index}\n"),
             _ => {}
         }
         out += line;
-        match random.below(6) {
+        match random.usize(..6) {
             0 => out += &format!("   -- behind {index}"),
             1 => out += &format!(" (* in a block {index} *)"),
             _ => {}
@@ -180,7 +179,7 @@ fn commented(text: &str, random: &mut Random) -> String {
 
 #[test]
 fn generated_programs_full_of_comments() {
-    let mut random = Random(34);
+    let mut random = fastrand::Rng::with_seed(34);
     let (mut parsed, mut kept) = (0, 0);
     for _ in 0..count(300) {
         let program = common::programs::program(&mut random);

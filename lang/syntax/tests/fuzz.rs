@@ -3,7 +3,6 @@
 use crate::common;
 
 use adl_syntax::span::FileId;
-use common::Random;
 
 const WORDS: &[&str] = &[
     "let",
@@ -124,12 +123,12 @@ fn run(text: &str) {
 
 #[test]
 fn token_soups() {
-    let mut random = Random(7);
+    let mut random = fastrand::Rng::with_seed(7);
     for _ in 0..20_000 {
         let mut text = String::new();
-        for _ in 0..random.below(30) {
-            text.push_str(WORDS[random.below(WORDS.len())]);
-            if random.below(3) > 0 {
+        for _ in 0..random.usize(..30) {
+            text.push_str(WORDS[random.usize(..WORDS.len())]);
+            if random.usize(..3) > 0 {
                 text.push(' ');
             }
         }
@@ -139,9 +138,9 @@ fn token_soups() {
 
 #[test]
 fn random_bytes() {
-    let mut random = Random(11);
+    let mut random = fastrand::Rng::with_seed(11);
     for _ in 0..5_000 {
-        let bytes: Vec<u8> = (0..random.below(60)).map(|_| random.below(256) as u8).collect();
+        let bytes: Vec<u8> = (0..random.usize(..60)).map(|_| random.usize(..256) as u8).collect();
         adl_syntax::parse_bytes(FileId(0), &bytes);
         run(&String::from_utf8_lossy(&bytes));
     }
@@ -149,33 +148,33 @@ fn random_bytes() {
 
 #[test]
 fn mutated_programs() {
-    let mut random = Random(13);
+    let mut random = fastrand::Rng::with_seed(13);
     let mut programs = common::cases();
     programs.extend(DECLARATIONS.iter().map(std::string::ToString::to_string));
     programs.extend(common::adl_files().into_iter().map(|(_, text)| text.chars().take(1500).collect()));
     for _ in 0..6_000 {
-        let program = &programs[random.below(programs.len())];
+        let program = &programs[random.usize(..programs.len())];
         let mut chars: Vec<char> = program.chars().collect();
-        for _ in 0..=random.below(4) {
+        for _ in 0..=random.usize(..4) {
             mutate(&mut chars, &mut random);
         }
         run(&chars.into_iter().collect::<String>());
     }
 }
 
-fn mutate(chars: &mut Vec<char>, random: &mut Random) {
-    let at = random.below(chars.len() + 1);
-    let to = (at + random.below(20)).min(chars.len());
-    match random.below(4) {
+fn mutate(chars: &mut Vec<char>, random: &mut fastrand::Rng) {
+    let at = random.usize(..=chars.len());
+    let to = (at + random.usize(..20)).min(chars.len());
+    match random.usize(..4) {
         0 => drop(chars.drain(at..to)),
         1 => chars.truncate(at),
         2 => {
             let piece: Vec<char> = chars[at..to].to_vec();
-            let place = random.below(chars.len() + 1);
+            let place = random.usize(..=chars.len());
             chars.splice(place..place, piece);
         }
         _ => {
-            let word: Vec<char> = WORDS[random.below(WORDS.len())].chars().collect();
+            let word: Vec<char> = WORDS[random.usize(..WORDS.len())].chars().collect();
             chars.splice(at..at, word);
         }
     }

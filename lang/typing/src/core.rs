@@ -36,7 +36,7 @@ pub struct Expr {
 impl Expr {
     /// Moves the expression out and leaves a unit literal in its place.
     pub(crate) fn take(&mut self) -> ExprKind {
-        std::mem::replace(&mut *self.kind, ExprKind::Lit(Lit::Unit))
+        std::mem::replace(&mut *self.kind, ExprKind::Lit(CoreLit::Unit))
     }
 
     /// The function if this is a function literal, also under hidden parameters.
@@ -118,7 +118,7 @@ pub enum SizeRep {
 
 /// A literal.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Lit {
+pub enum CoreLit {
     /// `()`.
     Unit,
     /// `true`.
@@ -134,15 +134,15 @@ pub enum Lit {
 }
 
 /// Printed as in source text.
-impl std::fmt::Display for Lit {
+impl std::fmt::Display for CoreLit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Lit::Unit => f.write_str("()"),
-            Lit::Bool(b) => write!(f, "{b}"),
-            Lit::Int(n) => write!(f, "{n}"),
-            Lit::Float(x) => write!(f, "{x:?}"),
-            Lit::F32(x) => write!(f, "{x:?}f32"),
-            Lit::Str(s) => write!(f, "{s:?}"),
+            CoreLit::Unit => f.write_str("()"),
+            CoreLit::Bool(b) => write!(f, "{b}"),
+            CoreLit::Int(n) => write!(f, "{n}"),
+            CoreLit::Float(x) => write!(f, "{x:?}"),
+            CoreLit::F32(x) => write!(f, "{x:?}f32"),
+            CoreLit::Str(s) => write!(f, "{s:?}"),
         }
     }
 }
@@ -260,7 +260,7 @@ pub enum Tree {
     /// Branch on a constructor; each case binds one local for each field.
     Con(Local, Vec<(Con, Vec<Local>, Tree)>, Option<Box<Tree>>),
     /// Branch on equality with literals.
-    Lit(Local, Vec<(Lit, Tree)>, Box<Tree>),
+    Lit(Local, Vec<(CoreLit, Tree)>, Box<Tree>),
     /// Branch on an array's length; each case binds one local for each element.
     Len(Local, Vec<(u64, Vec<Local>, Tree)>, Box<Tree>),
     /// No arm matches. Occurs only where exhaustiveness cannot be decided (a refutable `let` is rejected earlier).
@@ -282,7 +282,7 @@ pub struct Arm {
 #[derive(Clone, PartialEq, Debug)]
 pub enum ExprKind {
     /// A literal of a known type.
-    Lit(Lit),
+    Lit(CoreLit),
     /// An integer literal at a type variable (`Num a`); the representation selects the number type at run time.
     IntAt(i64, Rep),
     /// A real literal at a type variable.

@@ -49,23 +49,23 @@ pub struct Alias {
 }
 
 /// A persistent map: copying takes constant time, and extending a copy leaves the original unchanged.
-pub type Names<T> = rpds::HashTrieMap<Symbol, T>;
+pub type NameMap<T> = rpds::HashTrieMap<Symbol, T>;
 
 /// Names in scope, after each item.
 #[derive(Clone, Debug, Default)]
 pub struct Env {
     /// Values.
-    pub values: Names<Global>,
+    pub values: NameMap<Global>,
     /// Types.
-    pub types: Names<TypeName>,
+    pub types: NameMap<TypeName>,
     /// Constructors.
-    pub cons: Names<(Rc<DataDecl>, u32)>,
+    pub cons: NameMap<(Rc<DataDecl>, u32)>,
     /// Imported modules by alias.
-    pub modules: Names<Rc<Env>>,
+    pub modules: NameMap<Rc<Env>>,
     /// The enclosing scope, which every lookup falls back to: the prelude.
     pub base: Option<Rc<Env>>,
     /// Names whose definitions had errors. Uses of them are not reported again.
-    pub broken: Names<Span>,
+    pub broken: NameMap<Span>,
 }
 
 impl Env {

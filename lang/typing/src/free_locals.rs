@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 /// Free locals of a function, in order of first use.
 pub fn free_in_lambda(hidden: &[Local], lam: &Lambda) -> Vec<Local> {
-    let mut f = Free { bound: HashSet::new(), out: Vec::new(), seen: HashSet::new() };
+    let mut f = FreeLocals { bound: HashSet::new(), out: Vec::new(), seen: HashSet::new() };
     f.bound.extend(hidden);
     f.lambda(lam);
     f.out
@@ -14,7 +14,7 @@ pub fn free_in_lambda(hidden: &[Local], lam: &Lambda) -> Vec<Local> {
 
 /// Free locals of mutually recursive functions.
 pub fn free_in_group(members: &[(Local, &[Local], &Lambda)]) -> Vec<Local> {
-    let mut f = Free { bound: HashSet::new(), out: Vec::new(), seen: HashSet::new() };
+    let mut f = FreeLocals { bound: HashSet::new(), out: Vec::new(), seen: HashSet::new() };
     f.bound.extend(members.iter().map(|m| m.0));
     for (_, hidden, lam) in members {
         f.bound.extend(*hidden);
@@ -25,19 +25,19 @@ pub fn free_in_group(members: &[(Local, &[Local], &Lambda)]) -> Vec<Local> {
 
 /// Free locals of a comprehension's body.
 pub fn free_in_body(bound: &[Local], e: &Expr) -> Vec<Local> {
-    let mut f = Free { bound: bound.iter().copied().collect(), out: Vec::new(), seen: HashSet::new() };
+    let mut f = FreeLocals { bound: bound.iter().copied().collect(), out: Vec::new(), seen: HashSet::new() };
     f.expr(e);
     f.out
 }
 
 /// Collects free locals. Locals are unique within an item, so a flat set of bound ones suffices.
-struct Free {
+struct FreeLocals {
     bound: HashSet<Local>,
     out: Vec<Local>,
     seen: HashSet<Local>,
 }
 
-impl Free {
+impl FreeLocals {
     fn local(&mut self, l: Local) {
         if !self.bound.contains(&l) && self.seen.insert(l) {
             self.out.push(l);

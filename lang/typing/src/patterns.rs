@@ -5,7 +5,7 @@
 //! proportional to the size of the patterns. Rows that match several cases are copied; a match whose cases multiply
 //! beyond a limit is rejected.
 
-use crate::core::{Con, Lit, Local, Projection, Tree};
+use crate::core::{Con, CoreLit, Local, Projection, Tree};
 use crate::limits::patterns::{MAX_MISSING, MAX_NODES, MAX_ROWS};
 use crate::ty::{ConDecl, Ty};
 use adl_syntax::symbol::Symbol;
@@ -20,7 +20,7 @@ pub enum TPat {
     /// A variable.
     Var(Local),
     /// A literal.
-    Lit(Lit),
+    Lit(CoreLit),
     /// The named parts of a tuple or record.
     Parts(Vec<(Projection, TPat)>),
     /// A constructor.
@@ -90,16 +90,16 @@ struct ArmRow<'p> {
 
 enum TestOutcome {
     Con(Symbol, Vec<Local>),
-    Lit(Lit),
+    Lit(CoreLit),
     Parts(Vec<(Projection, Local)>),
     Len(Vec<Local>),
     /// A literal other than these.
-    NotLit(Vec<Lit>),
+    NotLit(Vec<CoreLit>),
     /// A length other than these, and if known the required length.
     NotLen(Vec<usize>, Option<usize>),
 }
 
-struct Compiler<'a> {
+struct PatternCompiler<'a> {
     fresh: &'a mut dyn FnMut() -> Local,
     root: Local,
     /// The outcomes of the tests on the path to the current node.
@@ -122,7 +122,7 @@ pub fn compile(root: Local, arms: &[(TPat, bool)], fresh: &mut dyn FnMut() -> Lo
     let rows = rows.collect();
     let reached = vec![false; arms.len()];
     let (nodes_left, rows_left) = (MAX_NODES + 8 * parts, MAX_ROWS + 64 * parts);
-    let mut compiler = Compiler {
+    let mut compiler = PatternCompiler {
         fresh,
         root,
         known: HashMap::new(),
@@ -192,8 +192,8 @@ fn fits_all(alts: &[TPat]) -> bool {
     let (mut yes, mut no) = (false, false);
     alts.iter().any(|p| match p {
         TPat::Wild => true,
-        TPat::Lit(Lit::Unit) => true,
-        TPat::Lit(Lit::Bool(b)) => {
+        TPat::Lit(CoreLit::Unit) => true,
+        TPat::Lit(CoreLit::Bool(b)) => {
             yes |= b;
             no |= !b;
             yes && no
@@ -206,7 +206,7 @@ fn fits_all(alts: &[TPat]) -> bool {
     })
 }
 
-impl<'p> Compiler<'_> {
+impl<'p> PatternCompiler<'_> {
     fn rows(&mut self, rows: Vec<ArmRow<'p>>) -> Tree {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.rows_inner(rows))
     }
@@ -333,7 +333,7 @@ impl<'p> Compiler<'_> {
     }
 
     fn literals(&mut self, on: Local, rows: Vec<ArmRow<'p>>) -> Tree {
-        let mut lits: Vec<Lit> = Vec::new();
+        let mut lits: Vec<CoreLit> = Vec::new();
         let mut numbers: HashMap<LiteralKey, usize> = HashMap::new();
         let split = split(rows, on, |p, _| {
             let TPat::Lit(l) = p else { return None };
@@ -343,8 +343,8 @@ impl<'p> Compiler<'_> {
             }))
         });
         let complete = match lits.first() {
-            Some(Lit::Unit) => true,
-            Some(Lit::Bool(_)) => lits.len() == 2,
+            Some(CoreLit::Unit) => true,
+            Some(CoreLit::Bool(_)) => lits.len() == 2,
             _ => false,
         };
         let mut cases = Vec::new();
@@ -398,15 +398,15 @@ enum LiteralKey {
 }
 
 impl LiteralKey {
-    fn of(l: &Lit) -> LiteralKey {
+    fn of(l: &CoreLit) -> LiteralKey {
         match l {
-            Lit::Unit => LiteralKey::Unit,
-            Lit::Bool(b) => LiteralKey::Bool(*b),
-            Lit::Int(n) => LiteralKey::Int(*n),
+            CoreLit::Unit => LiteralKey::Unit,
+            CoreLit::Bool(b) => LiteralKey::Bool(*b),
+            CoreLit::Int(n) => LiteralKey::Int(*n),
             // Adding 0.0 maps -0 to 0.
-            Lit::Float(x) => LiteralKey::Float((x + 0.0).to_bits()),
-            Lit::F32(x) => LiteralKey::F32((x + 0.0).to_bits()),
-            Lit::Str(s) => LiteralKey::Str(s.clone()),
+            CoreLit::Float(x) => LiteralKey::Float((x + 0.0).to_bits()),
+            CoreLit::F32(x) => LiteralKey::F32((x + 0.0).to_bits()),
+            CoreLit::Str(s) => LiteralKey::Str(s.clone()),
         }
     }
 }
@@ -508,15 +508,15 @@ fn witness_of(at: Local, known: &HashMap<Local, TestOutcome>, level: u8) -> Stri
 }
 
 /// A literal that differs from all of these.
-fn other_literal(lits: &[Lit]) -> String {
+fn other_literal(lits: &[CoreLit]) -> String {
     let known: HashSet<LiteralKey> = lits.iter().map(LiteralKey::of).collect();
-    let other = |l: &Lit| !known.contains(&LiteralKey::of(l));
+    let other = |l: &CoreLit| !known.contains(&LiteralKey::of(l));
     let found = match lits.first() {
-        Some(Lit::Bool(b)) => Some(Lit::Bool(!b)),
-        Some(Lit::Int(_)) => (0..).map(Lit::Int).find(other),
-        Some(Lit::Float(_)) => (0..).map(|n| Lit::Float(f64::from(n))).find(other),
-        Some(Lit::Str(_)) => (0..).map(|n| Lit::Str("x".repeat(n).into())).find(other),
-        Some(Lit::Unit | Lit::F32(_)) | None => None,
+        Some(CoreLit::Bool(b)) => Some(CoreLit::Bool(!b)),
+        Some(CoreLit::Int(_)) => (0..).map(CoreLit::Int).find(other),
+        Some(CoreLit::Float(_)) => (0..).map(|n| CoreLit::Float(f64::from(n))).find(other),
+        Some(CoreLit::Str(_)) => (0..).map(|n| CoreLit::Str("x".repeat(n).into())).find(other),
+        Some(CoreLit::Unit | CoreLit::F32(_)) | None => None,
     };
     found.map_or("_".into(), |l| l.to_string())
 }

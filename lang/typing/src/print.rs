@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 /// Prints types with one shared set of variable names.
 #[derive(Default)]
-pub struct Printer {
+pub struct TypePrinter {
     vars: HashMap<TyVar, String>,
     metas: HashMap<u32, String>,
     sizes: HashMap<SizeVar, String>,
@@ -20,7 +20,7 @@ pub struct Printer {
 
 /// A scheme as text.
 pub fn scheme(scheme: &Scheme) -> String {
-    let mut printer = Printer::default();
+    let mut printer = TypePrinter::default();
     // Variables with source names are printed first, then the others in order of appearance.
     let (written, others): (Vec<_>, Vec<_>) = scheme.vars.iter().partition(|v| !v.2.as_str().is_empty());
     for (v, _, name) in written.into_iter().chain(others) {
@@ -66,7 +66,7 @@ fn is_implied(s: &Scheme, c: &Constraint) -> bool {
 
 /// A type as text.
 pub fn ty(t: &Ty) -> String {
-    Printer::default().ty(t)
+    TypePrinter::default().ty(t)
 }
 
 /// Removes the classes that other classes imply.
@@ -84,7 +84,7 @@ pub fn minimal(classes: &[Class]) -> Vec<Class> {
     out
 }
 
-impl Printer {
+impl TypePrinter {
     fn fresh(&mut self, wish: &str, letters: &str) -> String {
         if !wish.is_empty() && !self.used.iter().any(|u| u == wish) {
             self.used.push(wish.to_owned());

@@ -7,12 +7,12 @@ use std::fmt::Write;
 /// A definition: its type, and its Core.
 pub fn definition(d: &Def) -> String {
     let name = d.name.map_or("_".to_owned(), |n| n.to_string());
-    let mut p = Printer { out: String::new(), depth: 1 };
+    let mut p = CorePrinter { out: String::new(), depth: 1 };
     p.expr(&d.expr);
     format!("{name} : {}\n{name} =\n  {}\n", crate::print::scheme(&d.scheme), p.out)
 }
 
-struct Printer {
+struct CorePrinter {
     out: String,
     depth: usize,
 }
@@ -21,7 +21,7 @@ fn local(l: Local) -> String {
     format!("x{}", l.0)
 }
 
-impl Printer {
+impl CorePrinter {
     fn put(&mut self, text: &str) {
         self.out.push_str(text);
     }
@@ -32,7 +32,7 @@ impl Printer {
     }
 
     /// Runs `f` with one more level of indentation.
-    fn inside(&mut self, f: impl FnOnce(&mut Printer)) {
+    fn inside(&mut self, f: impl FnOnce(&mut CorePrinter)) {
         self.depth += 1;
         self.line();
         f(self);

@@ -55,29 +55,16 @@ const WORDS: &[&str] = &[
     "then", "else", "\n", "\n  ", "[n]", "[_]", "[3]",
 ];
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % n.max(1)
-    }
-
-    fn of<'a>(&mut self, all: &[&'a str]) -> &'a str {
-        all[self.below(all.len())]
-    }
-}
-
 /// Replaces, inserts or deletes a word.
-fn mutate_words(text: &str, random: &mut Random) -> String {
+fn mutate_words(text: &str, random: &mut fastrand::Rng) -> String {
     let mut words: Vec<&str> = text.split(' ').collect();
-    let at = random.below(words.len());
-    match random.below(4) {
-        0 => words[at] = random.of(WORDS),
-        1 => words.insert(at, random.of(WORDS)),
+    let at = random.usize(..words.len().max(1));
+    match random.usize(..4) {
+        0 => words[at] = random.choice(WORDS).unwrap(),
+        1 => words.insert(at, random.choice(WORDS).unwrap()),
         2 => drop(words.remove(at)),
         _ => {
-            let other = random.below(words.len());
+            let other = random.usize(..words.len().max(1));
             words.swap(at, other);
         }
     }
@@ -85,30 +72,30 @@ fn mutate_words(text: &str, random: &mut Random) -> String {
 }
 
 /// Replaces, inserts or deletes a character.
-fn mutate_chars(text: &str, random: &mut Random) -> String {
+fn mutate_chars(text: &str, random: &mut fastrand::Rng) -> String {
     let mut chars: Vec<char> = text.chars().collect();
-    let at = random.below(chars.len());
-    let to = (at + 1 + random.below(3)).min(chars.len());
-    match random.below(3) {
+    let at = random.usize(..chars.len().max(1));
+    let to = (at + 1 + random.usize(..3)).min(chars.len());
+    match random.usize(..3) {
         0 => drop(chars.drain(at..to)),
         1 => {
             let piece: Vec<char> = chars[at..to].to_vec();
             chars.splice(at..at, piece);
         }
         _ => {
-            let word: Vec<char> = random.of(WORDS).chars().collect();
+            let word: Vec<char> = random.choice(WORDS).unwrap().chars().collect();
             chars.splice(at..to, word);
         }
     }
     chars.into_iter().collect()
 }
 
-fn program(random: &mut Random) -> String {
+fn program(random: &mut fastrand::Rng) -> String {
     let mut text = String::new();
-    for _ in 0..2 + random.below(6) {
-        let mut item = random.of(ITEMS).to_owned();
-        for _ in 0..random.below(3) {
-            item = if random.below(2) == 0 { mutate_words(&item, random) } else { mutate_chars(&item, random) };
+    for _ in 0..2 + random.usize(..6) {
+        let mut item = (*random.choice(ITEMS).unwrap()).to_owned();
+        for _ in 0..random.usize(..3) {
+            item = if random.usize(..2) == 0 { mutate_words(&item, random) } else { mutate_chars(&item, random) };
         }
         text.push_str(&item);
         text.push('\n');
@@ -119,7 +106,8 @@ fn program(random: &mut Random) -> String {
 #[test]
 fn mutated_declarations_and_their_uses() {
     let rounds: usize = std::env::var("FUZZ_PROGRAMS").ok().and_then(|s| s.parse().ok()).unwrap_or(5_000);
-    let mut random = Random(std::env::var("FUZZ_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(17));
+    let mut random =
+        fastrand::Rng::with_seed(std::env::var("FUZZ_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(17));
     let mut checker = Checker::new();
     let mut sound = 0;
     for _ in 0..rounds {

@@ -14,7 +14,7 @@ const BITS: [[u8; OVER]; DOWN] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x4
 
 /// A character.
 #[derive(Clone, Copy, Default)]
-struct Cell {
+struct CanvasCell {
     dots: u8,
     letter: Option<char>,
     /// The lightness of a filled cell.
@@ -27,13 +27,13 @@ pub struct Canvas {
     columns: usize,
     /// The number of rows.
     pub rows: usize,
-    cells: Vec<Cell>,
+    cells: Vec<CanvasCell>,
 }
 
 impl Canvas {
     /// An empty canvas.
     pub fn new(columns: usize, rows: usize) -> Canvas {
-        Canvas { columns, rows, cells: vec![Cell::default(); columns * rows] }
+        Canvas { columns, rows, cells: vec![CanvasCell::default(); columns * rows] }
     }
 
     /// Whether the picture contains shades.
@@ -41,7 +41,7 @@ impl Canvas {
         self.cells.iter().any(|c| c.shade.is_some())
     }
 
-    fn cell(&mut self, column: usize, row: usize) -> Option<&mut Cell> {
+    fn cell(&mut self, column: usize, row: usize) -> Option<&mut CanvasCell> {
         if column < self.columns { self.cells.get_mut(row * self.columns + column) } else { None }
     }
 
@@ -190,7 +190,7 @@ fn flushed(run: &mut String, paint: Option<Colour>, colour: bool) -> String {
     }
 }
 
-impl Cell {
+impl CanvasCell {
     fn letter(&self, colour: bool) -> char {
         match (self.letter, self.dots, self.shade) {
             (Some(l), _, _) => l,

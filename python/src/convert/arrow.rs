@@ -27,7 +27,7 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
 
-type Typed = (Value, Ty);
+type TypedValue = (Value, Ty);
 
 fn failed(py: Python<'_>, e: &ArrowError) -> PyErr {
     errors::plain(py, "E0201", &format!("expected data of Arrow, found: {e}"), "convert the columns to NumPy")
@@ -39,7 +39,7 @@ fn pointer<T>(capsule: &Bound<'_, PyAny>, name: &std::ffi::CStr) -> PyResult<Non
 }
 
 /// The value of an object that offers data of Arrow; `None` if it offers none.
-pub fn from_arrow(object: &Bound<'_, PyAny>, lend: bool) -> PyResult<Option<Typed>> {
+pub fn from_arrow(object: &Bound<'_, PyAny>, lend: bool) -> PyResult<Option<TypedValue>> {
     let py = object.py();
     if object.hasattr("__arrow_c_array__")? {
         let both = object.call_method0("__arrow_c_array__")?;
@@ -50,7 +50,7 @@ pub fn from_arrow(object: &Bound<'_, PyAny>, lend: bool) -> PyResult<Option<Type
         // the capsule to release, as the interface wants.
         let found = unsafe { from_ffi(FFI_ArrowArray::from_raw(data.as_ptr()), schema.as_ref()) };
         let column = make_array(found.map_err(|e| failed(py, &e))?);
-        return Ok(Some(Column { py, name: "", lend }.value(&[column])?));
+        return Ok(Some(ArrowColumn { py, name: "", lend }.value(&[column])?));
     }
     if object.hasattr("__arrow_c_stream__")? {
         let capsule = object.call_method0("__arrow_c_stream__")?;
@@ -63,7 +63,7 @@ pub fn from_arrow(object: &Bound<'_, PyAny>, lend: bool) -> PyResult<Option<Type
 }
 
 /// A record of columns from batches of rows.
-fn table(py: Python<'_>, reader: RecordBatchStreamReader, lend: bool) -> PyResult<Typed> {
+fn table(py: Python<'_>, reader: RecordBatchStreamReader, lend: bool) -> PyResult<TypedValue> {
     let names: Vec<String> =
         arrow_array::RecordBatchReader::schema(&reader).fields().iter().map(|f| f.name().clone()).collect();
     let mut columns: Vec<Vec<ArrayRef>> = vec![Vec::new(); names.len()];
@@ -74,10 +74,10 @@ fn table(py: Python<'_>, reader: RecordBatchStreamReader, lend: bool) -> PyResul
     record(py, &names, &columns, lend)
 }
 
-fn record(py: Python<'_>, names: &[String], columns: &[Vec<ArrayRef>], lend: bool) -> PyResult<Typed> {
+fn record(py: Python<'_>, names: &[String], columns: &[Vec<ArrayRef>], lend: bool) -> PyResult<TypedValue> {
     let mut fields = Vec::with_capacity(names.len());
     for (name, chunks) in names.iter().zip(columns) {
-        let (v, t) = Column { py, name, lend }.value(chunks)?;
+        let (v, t) = ArrowColumn { py, name, lend }.value(chunks)?;
         fields.push((Symbol::new(name), v, t));
     }
     adl_syntax::field_order::written(fields.iter().map(|f| f.0));
@@ -89,14 +89,14 @@ fn record(py: Python<'_>, names: &[String], columns: &[Vec<ArrayRef>], lend: boo
 }
 
 /// A column to be read.
-struct Column<'py, 'n> {
+struct ArrowColumn<'py, 'n> {
     py: Python<'py>,
     name: &'n str,
     lend: bool,
 }
 
-impl Column<'_, '_> {
-    fn value(&self, chunks: &[ArrayRef]) -> PyResult<Typed> {
+impl ArrowColumn<'_, '_> {
+    fn value(&self, chunks: &[ArrayRef]) -> PyResult<TypedValue> {
         let empty = DataType::Float64;
         let ty = chunks.first().map_or(&empty, |c| c.data_type());
         let nulls: usize = chunks.iter().map(arrow_array::Array::null_count).sum();
@@ -145,7 +145,7 @@ impl Column<'_, '_> {
         chunks: &[ArrayRef],
         buf: fn(Vec<P::Native>) -> Buf,
         ty: Ty,
-    ) -> PyResult<Typed> {
+    ) -> PyResult<TypedValue> {
         if let ([one], true) = (chunks, self.lend)
             && one.len() >= LENT
         {
@@ -185,7 +185,7 @@ fn all<P: ArrowPrimitiveType>(chunks: &[ArrayRef]) -> Vec<P::Native> {
     chunks.iter().flat_map(|c| c.as_primitive::<P>().values().iter().copied()).collect()
 }
 
-fn texts<'a>(all: impl Iterator<Item = &'a str>) -> Typed {
+fn texts<'a>(all: impl Iterator<Item = &'a str>) -> TypedValue {
     let all: Vec<Value> = all.map(|s| Value::Str(Rc::new(s.into()))).collect();
     let count = all.len();
     (array::boxed(all), column_type(count, Ty::Str))

@@ -17,7 +17,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-type Typed = PyResult<(Value, Ty)>;
+type TypedResult = PyResult<(Value, Ty)>;
 
 /// Converts objects, with the engine for what needs declared types and functions.
 pub struct FromPython<'a> {
@@ -73,7 +73,7 @@ fn wrong(o: &Bound<'_, PyAny>, expected: &str, hint: &str) -> PyErr {
 
 impl FromPython<'_> {
     /// The value of an object, and its type. `want`: the type of the parameter, whose variables are open.
-    pub fn of(&mut self, object: &Bound<'_, PyAny>, want: Option<&Ty>) -> Typed {
+    pub fn of(&mut self, object: &Bound<'_, PyAny>, want: Option<&Ty>) -> TypedResult {
         if let Some(Ty::Data(id, args)) = want
             && let Some(out) = self.prelude(object, *id, args)?
         {
@@ -100,7 +100,7 @@ impl FromPython<'_> {
         self.compound(object, want)
     }
 
-    fn compound(&mut self, object: &Bound<'_, PyAny>, want: Option<&Ty>) -> Typed {
+    fn compound(&mut self, object: &Bound<'_, PyAny>, want: Option<&Ty>) -> TypedResult {
         if let Ok(d) = object.cast::<PyDict>() {
             return self.record(d, want);
         }
@@ -129,7 +129,7 @@ impl FromPython<'_> {
     }
 
     /// Objects of other libraries, of classes, and functions.
-    fn foreign(&mut self, object: &Bound<'_, PyAny>, want: Option<&Ty>) -> Typed {
+    fn foreign(&mut self, object: &Bound<'_, PyAny>, want: Option<&Ty>) -> TypedResult {
         if let Ok(con) = object.getattr("__adl_con__") {
             return self.data(object, con.extract()?, want);
         }
@@ -182,7 +182,7 @@ impl FromPython<'_> {
         Ok(Some((v, Ty::Data(id, Rc::new([ty])))))
     }
 
-    fn tuple(&mut self, tuple: &Bound<'_, PyTuple>, want: Option<&Ty>) -> Typed {
+    fn tuple(&mut self, tuple: &Bound<'_, PyTuple>, want: Option<&Ty>) -> TypedResult {
         let wants: Vec<Option<&Ty>> = match want {
             Some(Ty::Tuple(ts)) if ts.len() == tuple.len() => ts.iter().map(Some).collect(),
             _ => vec![None; tuple.len()],
@@ -200,7 +200,7 @@ impl FromPython<'_> {
         }
     }
 
-    fn record(&mut self, d: &Bound<'_, PyDict>, want: Option<&Ty>) -> Typed {
+    fn record(&mut self, d: &Bound<'_, PyDict>, want: Option<&Ty>) -> TypedResult {
         let mut fields = Vec::with_capacity(d.len());
         for (k, o) in d.iter() {
             let Ok(k) = k.cast::<PyString>() else {
@@ -219,7 +219,7 @@ impl FromPython<'_> {
     }
 
     /// A list of Python where no `List` is wanted: an array.
-    fn list(&mut self, list: &Bound<'_, PyList>, want: Option<&Ty>) -> Typed {
+    fn list(&mut self, list: &Bound<'_, PyList>, want: Option<&Ty>) -> TypedResult {
         let element = match want {
             Some(Ty::Array(_, e)) => Some(&**e),
             _ => None,
@@ -251,14 +251,14 @@ impl FromPython<'_> {
         Ok((made, Ty::Array(size(n), Rc::new(ty))))
     }
 
-    fn function(&mut self, f: &Bound<'_, Function>, want: Option<&Ty>) -> Typed {
+    fn function(&mut self, f: &Bound<'_, Function>, want: Option<&Ty>) -> TypedResult {
         let Some(engine) = &mut self.engine else {
             return Err(wrong(f.as_any(), "numbers or arrays", "return a number or an array"));
         };
         crate::function::value(f.py(), engine, f.get(), want)
     }
 
-    fn data(&mut self, o: &Bound<'_, PyAny>, (id, tag): (u32, u32), want: Option<&Ty>) -> Typed {
+    fn data(&mut self, o: &Bound<'_, PyAny>, (id, tag): (u32, u32), want: Option<&Ty>) -> TypedResult {
         let name = Symbol::new(&o.getattr("__adl_type__")?.extract::<String>()?);
         let level: usize = o.getattr("__adl_level__")?.extract()?;
         let of = self.engine.as_ref().filter(|e| e.level() == level);
@@ -280,7 +280,7 @@ impl FromPython<'_> {
     }
 
     /// An array or a scalar of NumPy.
-    fn numbers(&mut self, a: &Bound<'_, PyAny>, want: Option<&Ty>) -> Typed {
+    fn numbers(&mut self, a: &Bound<'_, PyAny>, want: Option<&Ty>) -> TypedResult {
         let a = a.cast::<PyUntypedArray>()?;
         if a.ndim() == 0 {
             let single = a.dtype().getattr("str")?.extract::<String>()?.ends_with("f4");
@@ -315,7 +315,7 @@ fn float(x: f64, want: Option<&Ty>) -> (Value, Ty) {
     if want == Some(&Ty::F32) { (Value::F32(x as f32), Ty::F32) } else { (Value::Float(x), Ty::Float) }
 }
 
-fn int(o: &Bound<'_, PyAny>, want: Option<&Ty>) -> Typed {
+fn int(o: &Bound<'_, PyAny>, want: Option<&Ty>) -> TypedResult {
     match want {
         Some(Ty::Float) => Ok((Value::Float(o.extract()?), Ty::Float)),
         Some(Ty::F32) => Ok((Value::F32(o.extract::<f64>()? as f32), Ty::F32)),

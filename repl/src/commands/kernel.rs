@@ -6,7 +6,7 @@ use crate::host::{Terminal, say};
 use crate::interactive;
 use crate::notebook_ranks::NotebookRanks;
 use crate::rank_watch;
-use crate::ranks::{self, Group, RankedHost};
+use crate::ranks::{self, RankedHost, SharedAgreement};
 use adl_interp::host::Host;
 use adl_kernel::cell_ranks::{self, CellRanks};
 use adl_kernel::kernelspec::{self, SpecLocation};
@@ -90,7 +90,7 @@ fn on_device(global: &Global, mut s: adl_session::Session) -> adl_session::Sessi
 
 /// The other ranks of a notebook or kernel, if a launcher has started this process.
 struct Others {
-    group: Group,
+    group: SharedAgreement,
     ranks: Rc<NotebookRanks>,
 }
 

@@ -9,7 +9,7 @@ pub mod stored;
 use crate::Global;
 use crate::host::{Terminal, say};
 use crate::rank_watch;
-use crate::ranks::{self, Group, RankedHost};
+use crate::ranks::{self, RankedHost, SharedAgreement};
 use adl_interp::fault;
 use adl_interp::host::Host;
 use adl_session::{Outcome, Session};
@@ -43,7 +43,7 @@ fn inject_panic() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
         let name = std::env::var("ADL_TEST_PANIC").unwrap_or_default();
-        fault::inject(fault::Point::ALL.iter().find(|(n, _)| *n == name).map(|(_, point)| *point));
+        fault::inject(fault::PanicPoint::ALL.iter().find(|(n, _)| *n == name).map(|(_, point)| *point));
     });
 }
 
@@ -83,7 +83,7 @@ fn batch(global: &Global, args: Vec<String>) -> Session {
 }
 
 /// The session of one rank, or of a run without ranks.
-fn batch_of(global: &Global, args: Vec<String>, group: Option<&Group>) -> Session {
+fn batch_of(global: &Global, args: Vec<String>, group: Option<&SharedAgreement>) -> Session {
     let terminal = Terminal::new(args).still(global.plain);
     let host: Box<dyn Host> = match group {
         Some(group) => Box::new(RankedHost::on_terminal(terminal, group)),
@@ -92,7 +92,7 @@ fn batch_of(global: &Global, args: Vec<String>, group: Option<&Group>) -> Sessio
     batch_on(global, host, group)
 }
 
-fn batch_on(global: &Global, host: Box<dyn Host>, group: Option<&Group>) -> Session {
+fn batch_on(global: &Global, host: Box<dyn Host>, group: Option<&SharedAgreement>) -> Session {
     let mut s = configured(global, host);
     if let Err(d) = s.set_device(&global.device).and_then(|()| agree(global, &s, group)) {
         let ended = Outcome { diags: vec![*d], ..Outcome::default() };
@@ -108,13 +108,13 @@ fn batch_on(global: &Global, host: Box<dyn Host>, group: Option<&Group>) -> Sess
 }
 
 /// Requires that all ranks compute alike.
-fn agree(global: &Global, s: &Session, group: Option<&Group>) -> Result<(), Box<Diagnostic>> {
+fn agree(global: &Global, s: &Session, group: Option<&SharedAgreement>) -> Result<(), Box<Diagnostic>> {
     let device = s.device_lines().into_iter().next().unwrap_or_default();
     group.map_or(Ok(()), |group| ranks::agree(group, global, &device))
 }
 
 /// The other ranks of this run, if a launcher has started it.
-pub fn group(global: &Global) -> Result<Option<Group>, u8> {
+pub fn group(global: &Global) -> Result<Option<SharedAgreement>, u8> {
     ranks::join(global).map_err(|why| {
         let _ = writeln!(std::io::stderr(), "error[{}]: {why}", adl_interp::error::codes::RANKS);
         1
@@ -187,7 +187,7 @@ fn code_of(diags: &[Diagnostic]) -> u8 {
     }
 }
 
-fn finish(global: &Global, s: &mut Session, out: &Outcome, group: Option<&Group>) -> u8 {
+fn finish(global: &Global, s: &mut Session, out: &Outcome, group: Option<&SharedAgreement>) -> u8 {
     let code = code_of(&out.diags);
     let code = match group {
         Some(group) => ranks::end(group, s, out.diags.clone(), code, |s, diags| report(global, s, diags)),
@@ -210,7 +210,7 @@ fn finish(global: &Global, s: &mut Session, out: &Outcome, group: Option<&Group>
 
 /// Reports an outcome when the process is about to end. The session is leaked, because releasing its values one by one
 /// only takes time.
-fn ended(global: &Global, s: Session, out: &Outcome, group: Option<&Group>) -> u8 {
+fn ended(global: &Global, s: Session, out: &Outcome, group: Option<&SharedAgreement>) -> u8 {
     let mut s = std::mem::ManuallyDrop::new(s);
     finish(global, &mut s, out, group)
 }

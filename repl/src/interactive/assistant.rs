@@ -25,12 +25,12 @@ pub struct Assistant {
     /// Whether types and errors are shown while typing.
     pub live: Rc<Cell<bool>>,
     pub history: HistoryHinter,
-    pub checked: RefCell<Checked>,
+    pub checked: RefCell<CheckedInput>,
 }
 
 /// The result of analysing the current text.
 #[derive(Default)]
-pub struct Checked {
+pub struct CheckedInput {
     text: String,
     probe: Probe,
     /// The range of the current parameter in the status line.

@@ -52,7 +52,8 @@ pub fn env(repl: &mut Repl, _: &str) -> bool {
     let columns = repl.screen().unwrap_or(usize::MAX);
     for c in names {
         let bytes = repl.session.borrow().bytes_of(&c.text).filter(|b| *b >= 1000);
-        let bytes = bytes.map_or(String::new(), |b| format!("   {}", adl_interp::ir::derive::report::size(b)));
+        let bytes =
+            bytes.map_or(String::new(), |b| format!("   {}", adl_interp::ir::derive::residuals_report::size(b)));
         repl.say(&wrapped_type(&format!("{} : {}{bytes}", c.text, c.ty), columns, 4).join("\n"));
     }
     true

@@ -2,7 +2,7 @@
 
 use super::Repl;
 use crate::commands::report;
-use adl_interp::ir::derive::report::{count, size};
+use adl_interp::ir::derive::residuals_report::{count, size};
 use adl_interp::ir::derive::table::{self, number};
 use adl_interp::ir::derive::{Plan, SPELLINGS};
 use adl_interp::value::Value;

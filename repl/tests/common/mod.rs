@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The result of a run.
-pub struct Run {
+pub struct RunOutput {
     pub code: i32,
     pub out: String,
     pub err: String,
@@ -47,11 +47,11 @@ impl Dir {
         c
     }
 
-    pub fn adl(&self, args: &[&str]) -> Run {
+    pub fn adl(&self, args: &[&str]) -> RunOutput {
         finish(self.command(args))
     }
 
-    pub fn piped(&self, args: &[&str], input: &str) -> Run {
+    pub fn piped(&self, args: &[&str], input: &str) -> RunOutput {
         let mut c = self.command(args);
         let mut child = c.stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
@@ -62,7 +62,7 @@ impl Dir {
         });
         let o = child.wait_with_output().unwrap();
         writer.join().unwrap();
-        Run { code: o.status.code().unwrap_or(-1), out: text_of(&o.stdout), err: text_of(&o.stderr) }
+        RunOutput { code: o.status.code().unwrap_or(-1), out: text_of(&o.stdout), err: text_of(&o.stderr) }
     }
 
     /// A REPL on a pipe; output and messages in the order in which they are written.
@@ -96,15 +96,15 @@ pub fn text_of(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-pub fn finish(mut c: Command) -> Run {
+pub fn finish(mut c: Command) -> RunOutput {
     let o = c.output().unwrap();
-    Run { code: o.status.code().unwrap_or(-1), out: text_of(&o.stdout), err: text_of(&o.stderr) }
+    RunOutput { code: o.status.code().unwrap_or(-1), out: text_of(&o.stdout), err: text_of(&o.stderr) }
 }
 
-impl Run {
+impl RunOutput {
     /// Checks the exit code, standard output, and a part of standard error (an empty part: no output at all).
     #[track_caller]
-    pub fn is(&self, code: i32, out: &str, err: &str) -> &Run {
+    pub fn is(&self, code: i32, out: &str, err: &str) -> &RunOutput {
         assert_eq!((self.code, self.out.as_str()), (code, out), "stderr: {}", self.err);
         match err {
             "" => assert_eq!(self.err, ""),

@@ -2,21 +2,9 @@
 
 use std::fmt::Write;
 
-/// A small generator of numbers (`SplitMix64`).
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-}
-
 /// What is known of a value: whether it differs from rank to rank, and whether all parts have one length.
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum RankState {
     Plain,
     Even,
     Ragged,
@@ -36,7 +24,7 @@ let report k a b = print f\"{k} {abs (a - b) <= 1e-13 * (1.0 + abs a)}\"
 
 /// A program that tests so many compositions, a line for each.
 pub fn program(seed: u64, count: usize) -> String {
-    let mut rng = Rng(seed);
+    let mut rng = fastrand::Rng::with_seed(seed);
     let mut text = HEAD.to_owned();
     for k in 0..count {
         composition(&mut rng, k, &mut text);
@@ -44,20 +32,20 @@ pub fn program(seed: u64, count: usize) -> String {
     text
 }
 
-fn composition(rng: &mut Rng, k: usize, text: &mut String) {
-    let s = rng.below(100);
-    let (first, input) = match rng.below(3) {
-        0 => (State::Plain, format!("plain {} {s}", 1 + rng.below(7))),
-        1 => (State::Even, format!("even {} {s}", 1 + rng.below(7))),
-        _ => (State::Ragged, format!("ragged {s}")),
+fn composition(rng: &mut fastrand::Rng, k: usize, text: &mut String) {
+    let s = rng.u64(..100);
+    let (first, input) = match rng.u64(..3) {
+        0 => (RankState::Plain, format!("plain {} {s}", 1 + rng.u64(..7))),
+        1 => (RankState::Even, format!("even {} {s}", 1 + rng.u64(..7))),
+        _ => (RankState::Ragged, format!("ragged {s}")),
     };
     let (mut state, mut body) = (first, "v".to_owned());
-    for _ in 0..=rng.below(5) {
+    for _ in 0..=rng.u64(..5) {
         let (next, applied) = step(rng, state, &body);
         (state, body) = (next, applied);
     }
-    let inner = |s: State| if s == State::Plain { "dot" } else { "inner" };
-    let bend = if state == State::Plain { "bend_plain" } else { "bend" };
+    let inner = |s: RankState| if s == RankState::Plain { "dot" } else { "inner" };
+    let bend = if state == RankState::Plain { "bend_plain" } else { "bend" };
     let _ = writeln!(
         text,
         "let x{k} = {input}\nlet (y{k}, back{k}) = vjp (fun v -> {body}) x{k}\nlet c{k} = {bend} y{k}\nreport {k} ({} y{k} c{k}) ({} x{k} (back{k} c{k}))",
@@ -67,25 +55,25 @@ fn composition(rng: &mut Rng, k: usize, text: &mut String) {
 }
 
 /// A collective that can be applied to a value.
-fn step(rng: &mut Rng, state: State, v: &str) -> (State, String) {
-    let rank = if rng.below(2) == 0 { "0" } else { "(p - 1)" };
-    match (state, rng.below(if state == State::Plain { 4 } else { 6 })) {
-        (State::Plain, 0) => (State::Even, format!("comm.spread ({v})")),
-        (State::Plain, 1) => (State::Ragged, format!("comm.mine ({v})")),
-        (State::Plain, 2) => (State::Even, format!("comm.place {rank} ({v})")),
-        (State::Plain, _) => (State::Plain, format!("map (fun a -> 0.5 * a) ({v})")),
-        (State::Even, 0) => (State::Plain, format!("comm.total ({v})")),
-        (State::Even, 1) => (State::Plain, format!("comm.from {rank} ({v})")),
-        (State::Even, 2) => (State::Ragged, format!("comm.scatter_sum ({v})")),
-        (State::Ragged, 0 | 1) => (State::Plain, format!("comm.gather ({v})")),
-        (State::Ragged, 2) => (State::Even, format!("comm.gather_each ({v})")),
-        (state, 3) => (state, format!("comm.shift ({}) ({v})", rng.below(7) as i64 - 3)),
-        (state, 4) => (state, format!("scaled {} ({v})", rng.below(9))),
+fn step(rng: &mut fastrand::Rng, state: RankState, v: &str) -> (RankState, String) {
+    let rank = if rng.u64(..2) == 0 { "0" } else { "(p - 1)" };
+    match (state, rng.u64(..if state == RankState::Plain { 4 } else { 6 })) {
+        (RankState::Plain, 0) => (RankState::Even, format!("comm.spread ({v})")),
+        (RankState::Plain, 1) => (RankState::Ragged, format!("comm.mine ({v})")),
+        (RankState::Plain, 2) => (RankState::Even, format!("comm.place {rank} ({v})")),
+        (RankState::Plain, _) => (RankState::Plain, format!("map (fun a -> 0.5 * a) ({v})")),
+        (RankState::Even, 0) => (RankState::Plain, format!("comm.total ({v})")),
+        (RankState::Even, 1) => (RankState::Plain, format!("comm.from {rank} ({v})")),
+        (RankState::Even, 2) => (RankState::Ragged, format!("comm.scatter_sum ({v})")),
+        (RankState::Ragged, 0 | 1) => (RankState::Plain, format!("comm.gather ({v})")),
+        (RankState::Ragged, 2) => (RankState::Even, format!("comm.gather_each ({v})")),
+        (state, 3) => (state, format!("comm.shift ({}) ({v})", rng.u64(..7) as i64 - 3)),
+        (state, 4) => (state, format!("scaled {} ({v})", rng.u64(..9))),
         // An all-to-all of copies: one row for each rank.
-        (State::Even, _) => (
-            State::Even,
+        (RankState::Even, _) => (
+            RankState::Even,
             format!("comm.each (fun m -> sum m) (comm.exchange (comm.each (fun a -> replicate p a) ({v})))"),
         ),
-        (state, _) => (state, format!("scaled {} ({v})", rng.below(9))),
+        (state, _) => (state, format!("scaled {} ({v})", rng.u64(..9))),
     }
 }

@@ -1,6 +1,6 @@
 //! Tables in chunks on several ranks.
 
-use super::{Dir, Run, all_gone, on, start, wheel, with_path};
+use super::{Dir, RunOutput, all_gone, on, start, wheel, with_path};
 use std::process::Command;
 
 /// A table of five files, seven chunks of an array, and chunks that are made.
@@ -71,7 +71,7 @@ fn a_gradient_over_rows_sends_two_messages() {
 }
 
 /// A program on two ranks in two directories.
-fn apart(dir: &Dir, program: &str) -> Option<Run> {
+fn apart(dir: &Dir, program: &str) -> Option<RunOutput> {
     let adl = env!("CARGO_BIN_EXE_adl");
     let at = |name: &str| dir.path().join(name).display().to_string();
     let mut c = Command::new(wheel()?);

@@ -21,7 +21,7 @@ pub(super) enum Leaf {
 
 /// `Array` of `bench.hpp`.
 #[repr(C)]
-struct Array {
+struct NativeArray {
     floats: *const f64,
     ints: *const i64,
     n: i64,
@@ -30,26 +30,26 @@ struct Array {
 /// `Inputs` of `bench.hpp`.
 #[repr(C)]
 struct Inputs {
-    arrays: *const Array,
+    arrays: *const NativeArray,
     n: i64,
 }
 
 /// `Out` of `bench.hpp`.
 #[repr(C)]
-struct Out {
+struct NativeOut {
     array: *mut f64,
     n: i64,
 }
 
-impl Out {
+impl NativeOut {
     /// An empty slice is a result that is not wanted.
-    fn of(to: &mut [f64]) -> Out {
+    fn of(to: &mut [f64]) -> NativeOut {
         let array = if to.is_empty() { std::ptr::null_mut() } else { to.as_mut_ptr() };
-        Out { array, n: to.len() as i64 }
+        NativeOut { array, n: to.len() as i64 }
     }
 }
 
-type Function = unsafe extern "C" fn(Inputs, Out, Out);
+type NativeFunction = unsafe extern "C" fn(Inputs, NativeOut, NativeOut);
 
 /// The compiled problems.
 pub struct ByHand {
@@ -101,7 +101,7 @@ impl ByHand {
         let symbol = |kind: &str| {
             // SAFETY: all functions of these names are made by the macro PROBLEM of `bench.hpp`, which gives them the
             // prototype of `Function`.
-            let found = unsafe { self.library.get::<Function>(format!("{name}_{kind}").as_bytes()) };
+            let found = unsafe { self.library.get::<NativeFunction>(format!("{name}_{kind}").as_bytes()) };
             found.map_err(|e| format!("no C++ for `{name}`: {e}"))
         };
         Ok(Problem { value: symbol("value")?, gradient: symbol("gradient")?, inputs })
@@ -123,8 +123,8 @@ fn compile_all(compiler: &str, folder: &Path) -> Result<Vec<PathBuf>, String> {
 
 /// A problem with its inputs.
 pub(super) struct Problem<'a> {
-    value: Symbol<'a, Function>,
-    gradient: Symbol<'a, Function>,
+    value: Symbol<'a, NativeFunction>,
+    gradient: Symbol<'a, NativeFunction>,
     inputs: Vec<Leaf>,
 }
 
@@ -139,19 +139,19 @@ impl Problem<'_> {
         self.call(&self.gradient, value, gradient);
     }
 
-    fn call(&self, function: &Function, value: &mut [f64], gradient: &mut [f64]) {
+    fn call(&self, function: &NativeFunction, value: &mut [f64], gradient: &mut [f64]) {
         let null = (std::ptr::null(), std::ptr::null());
-        let arrays: Vec<Array> = self
+        let arrays: Vec<NativeArray> = self
             .inputs
             .iter()
             .map(|leaf| match leaf {
-                Leaf::Floats(x) => Array { floats: x.as_ptr(), ints: null.1, n: x.len() as i64 },
-                Leaf::Ints(x) => Array { floats: null.0, ints: x.as_ptr(), n: x.len() as i64 },
+                Leaf::Floats(x) => NativeArray { floats: x.as_ptr(), ints: null.1, n: x.len() as i64 },
+                Leaf::Ints(x) => NativeArray { floats: null.0, ints: x.as_ptr(), n: x.len() as i64 },
             })
             .collect();
         let inputs = Inputs { arrays: arrays.as_ptr(), n: arrays.len() as i64 };
         // SAFETY: the problem reads the inputs within the lengths in `arrays`, as `problem` demands that they fit, and writes
         // results within theirs: `Out::of` of `bench.hpp` ends the process at another length. It keeps no address.
-        unsafe { function(inputs, Out::of(value), Out::of(gradient)) };
+        unsafe { function(inputs, NativeOut::of(value), NativeOut::of(gradient)) };
     }
 }

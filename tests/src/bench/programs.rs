@@ -8,7 +8,7 @@ use adl_session::Session;
 /// A style of a program. Texts are adl, in which `P` is the program's file, `Input` is `inputs.adl`, `n` the size and
 /// `i` the input.
 #[derive(Clone, Copy)]
-pub struct Style {
+pub struct ProgramStyle {
     /// Its name; empty if there is one style only.
     pub name: &'static str,
     /// The function, if it is measured.
@@ -34,41 +34,41 @@ enum Gradient {
     Alone(&'static str),
 }
 
-impl Style {
+impl ProgramStyle {
     /// A function of the program's argument, differentiated by `value_and_grad`.
-    pub const fn new(name: &'static str, value: &'static str) -> Style {
-        Style { name, value, gradient: Gradient::OfValue, argument: "", order: "", entry: false }
+    pub const fn new(name: &'static str, value: &'static str) -> ProgramStyle {
+        ProgramStyle { name, value, gradient: Gradient::OfValue, argument: "", order: "", entry: false }
     }
 
     /// With another argument.
-    pub const fn of(self, argument: &'static str) -> Style {
-        Style { argument, ..self }
+    pub const fn of(self, argument: &'static str) -> ProgramStyle {
+        ProgramStyle { argument, ..self }
     }
 
     /// With a function that returns value and derivative.
-    pub const fn both(self, gradient: &'static str) -> Style {
-        Style { gradient: Gradient::Both(gradient), ..self }
+    pub const fn both(self, gradient: &'static str) -> ProgramStyle {
+        ProgramStyle { gradient: Gradient::Both(gradient), ..self }
     }
 
     /// With a function that returns the derivative only.
-    pub const fn alone(self, gradient: &'static str) -> Style {
-        Style { gradient: Gradient::Alone(gradient), ..self }
+    pub const fn alone(self, gradient: &'static str) -> ProgramStyle {
+        ProgramStyle { gradient: Gradient::Alone(gradient), ..self }
     }
 
     /// With a function that puts the gradient in the order of the C++.
-    pub const fn ordered(self, order: &'static str) -> Style {
-        Style { order, ..self }
+    pub const fn ordered(self, order: &'static str) -> ProgramStyle {
+        ProgramStyle { order, ..self }
     }
 
     /// Measured as entries of a session, each of which rebinds a name to the result.
-    pub const fn rebound(self) -> Style {
-        Style { entry: true, ..self }
+    pub const fn rebound(self) -> ProgramStyle {
+        ProgramStyle { entry: true, ..self }
     }
 }
 
 /// A program.
 #[derive(Clone, Copy)]
-pub struct Program {
+pub struct BenchProgram {
     /// Its name.
     pub name: &'static str,
     /// Its file, in `tests`.
@@ -85,54 +85,54 @@ pub struct Program {
     /// A size for tests.
     pub small: &'static str,
     /// Its styles.
-    pub styles: &'static [Style],
+    pub styles: &'static [ProgramStyle],
 }
 
-impl Program {
+impl BenchProgram {
     /// A program of a file with a C++ problem. Its input is `P.input n`, its argument and what C++ takes the input.
-    pub const fn new(name: &'static str, file: &'static str, cpp: &'static str) -> Program {
+    pub const fn new(name: &'static str, file: &'static str, cpp: &'static str) -> BenchProgram {
         let (input, given) = ("P.input n", "i");
         let definitions = None;
-        Program { name, file, cpp, input, given, argument: "i", definitions, sizes: &[], small: "", styles: &[] }
+        BenchProgram { name, file, cpp, input, given, argument: "i", definitions, sizes: &[], small: "", styles: &[] }
     }
 
     /// With another input.
-    pub const fn input(self, input: &'static str) -> Program {
-        Program { input, ..self }
+    pub const fn input(self, input: &'static str) -> BenchProgram {
+        BenchProgram { input, ..self }
     }
 
     /// With other inputs of the C++: a tuple or record of numbers and arrays.
-    pub const fn given(self, given: &'static str) -> Program {
-        Program { given, ..self }
+    pub const fn given(self, given: &'static str) -> BenchProgram {
+        BenchProgram { given, ..self }
     }
 
     /// With a part of the input as argument, by which is differentiated.
-    pub const fn by(self, argument: &'static str) -> Program {
-        Program { argument, ..self }
+    pub const fn by(self, argument: &'static str) -> BenchProgram {
+        BenchProgram { argument, ..self }
     }
 
     /// With definitions that depend on the size, a number.
-    pub const fn defining(self, definitions: fn(usize) -> String) -> Program {
-        Program { definitions: Some(definitions), ..self }
+    pub const fn defining(self, definitions: fn(usize) -> String) -> BenchProgram {
+        BenchProgram { definitions: Some(definitions), ..self }
     }
 
     /// With these sizes, and one for tests.
-    pub const fn sizes(self, sizes: &'static [&'static str], small: &'static str) -> Program {
-        Program { sizes, small, ..self }
+    pub const fn sizes(self, sizes: &'static [&'static str], small: &'static str) -> BenchProgram {
+        BenchProgram { sizes, small, ..self }
     }
 
     /// With these styles.
-    pub const fn styles(self, styles: &'static [Style]) -> Program {
-        Program { styles, ..self }
+    pub const fn styles(self, styles: &'static [ProgramStyle]) -> BenchProgram {
+        BenchProgram { styles, ..self }
     }
 }
 
 /// A session that has loaded a program.
-struct Run(Session);
+struct LoadedProgram(Session);
 
-impl Run {
-    fn new(p: &Program, size: &str) -> Result<Run, String> {
-        let mut run = Run(crate::timed_session().0);
+impl LoadedProgram {
+    fn new(p: &BenchProgram, size: &str) -> Result<LoadedProgram, String> {
+        let mut run = LoadedProgram(crate::timed_session().0);
         if let Some(make) = p.definitions {
             let n = size.replace('_', "").parse().map_err(|_| format!("`{size}` is not a number"))?;
             run.entry(&make(n))?;
@@ -159,7 +159,7 @@ impl Run {
     }
 
     /// Calls `f`, or runs an entry that binds a name to the result of the same call.
-    fn once(&mut self, f: &Function, x: &Value) -> Result<Value, String> {
+    fn once(&mut self, f: &StyleFunction, x: &Value) -> Result<Value, String> {
         match &f.entry {
             Some(entry) => {
                 self.entry(entry)?;
@@ -171,15 +171,15 @@ impl Run {
 }
 
 /// A function of a style, and the entry that calls it.
-struct Function {
+struct StyleFunction {
     value: Value,
     entry: Option<String>,
 }
 
-impl Function {
-    fn new(run: &mut Run, style: &Style, text: &str, argument: &str) -> Result<Function, String> {
+impl StyleFunction {
+    fn new(run: &mut LoadedProgram, style: &ProgramStyle, text: &str, argument: &str) -> Result<StyleFunction, String> {
         let entry = style.entry.then(|| format!("let r = ({text}) ({argument})"));
-        Ok(Function { value: run.value(text)?, entry })
+        Ok(StyleFunction { value: run.value(text)?, entry })
     }
 }
 
@@ -253,14 +253,14 @@ impl Results {
 
 /// Checks and measures a program at a size, in one style or all, for `seconds` each.
 pub fn measure(
-    p: &Program,
-    (size, styles): (&str, &[Style]),
+    p: &BenchProgram,
+    (size, styles): (&str, &[ProgramStyle]),
     hand: Option<&ByHand>,
     seconds: f64,
     row: &mut dyn FnMut(Row),
 ) -> Result<(), String> {
     let mut given = Vec::new();
-    leaves(&Run::new(p, size).and_then(|mut r| r.value(p.given))?, &mut given)?;
+    leaves(&LoadedProgram::new(p, size).and_then(|mut r| r.value(p.given))?, &mut given)?;
     let hand = hand.filter(|_| !p.cpp.is_empty()).map(|h| h.problem(p.cpp, given)).transpose()?;
     for style in styles {
         let name = if style.name.is_empty() { p.name.to_owned() } else { format!("{}: {}", p.name, style.name) };
@@ -270,21 +270,22 @@ pub fn measure(
 }
 
 fn measure_style(
-    p: &Program,
-    (size, style): (&str, &Style),
+    p: &BenchProgram,
+    (size, style): (&str, &ProgramStyle),
     hand: Option<&Problem>,
     seconds: f64,
     name: String,
 ) -> Result<Row, String> {
-    let mut run = Run::new(p, size)?;
+    let mut run = LoadedProgram::new(p, size)?;
     let argument = if style.argument.is_empty() { p.argument } else { style.argument };
     let x = run.value(argument)?;
     let derived = match style.gradient {
         Gradient::OfValue => format!("value_and_grad ({})", style.value),
         Gradient::Both(text) | Gradient::Alone(text) => text.to_owned(),
     };
-    let f = if style.value.is_empty() { None } else { Some(Function::new(&mut run, style, style.value, argument)?) };
-    let g = Function::new(&mut run, style, &derived, argument)?;
+    let f =
+        if style.value.is_empty() { None } else { Some(StyleFunction::new(&mut run, style, style.value, argument)?) };
+    let g = StyleFunction::new(&mut run, style, &derived, argument)?;
     let value = f.as_ref().map_or(Ok(Vec::new()), |f| floats(&run.call(&f.value, &x)?))?;
     let (made, held) = memory(|| run.call(&g.value, &x));
     let both = !matches!(style.gradient, Gradient::Alone(_));

@@ -1,9 +1,9 @@
 //! The programs that `bench` measures, by topic.
 
-use super::programs::{Program, Style};
+use super::programs::{BenchProgram, ProgramStyle};
 
 /// All programs, with the titles of their topics.
-pub const TOPICS: &[(&str, &[Program])] = &[
+pub const TOPICS: &[(&str, &[BenchProgram])] = &[
     ("Programs", PROGRAMS),
     ("Statistical models", MODELS),
     ("GradBench", GRADBENCH),
@@ -12,12 +12,12 @@ pub const TOPICS: &[(&str, &[Program])] = &[
 ];
 
 /// All programs.
-pub fn programs() -> impl Iterator<Item = &'static Program> {
+pub fn programs() -> impl Iterator<Item = &'static BenchProgram> {
     TOPICS.iter().flat_map(|(_, programs)| programs.iter())
 }
 
-const fn style(name: &'static str, value: &'static str) -> Style {
-    Style::new(name, value)
+const fn style(name: &'static str, value: &'static str) -> ProgramStyle {
+    ProgramStyle::new(name, value)
 }
 
 /// Data that are parameters of what is differentiated, and data that it reads as globals. `$f` takes `$given` first.
@@ -27,18 +27,18 @@ macro_rules! parameter_and_global {
     };
 }
 
-const PROGRAMS: &[Program] = &[
-    Program::new("dot", "bench/dot.adl", "dot").sizes(&["1_000_000", "10_000"], "37").styles(&[
+const PROGRAMS: &[BenchProgram] = &[
+    BenchProgram::new("dot", "bench/dot.adl", "dot").sizes(&["1_000_000", "10_000"], "37").styles(&[
         style("dot", "P.whole"),
         style("map2", "P.maps"),
         style("indices", "P.indices"),
         style("loop", "P.looped"),
     ]),
-    Program::new("sum of a matrix times a vector", "bench/sums.adl", "sum_mat_vec")
+    BenchProgram::new("sum of a matrix times a vector", "bench/sums.adl", "sum_mat_vec")
         .input("P.matrix_input n")
         .sizes(&["1_000", "100"], "7")
         .styles(&[style("", "P.sum_mat_vec"), style("rebound at top level", "P.sum_mat_vec").rebound()]),
-    Program::new("quaternions", "bench/quaternions.adl", "quaternions")
+    BenchProgram::new("quaternions", "bench/quaternions.adl", "quaternions")
         .given("P.records i")
         .by("P.records i")
         .sizes(&["1_000_000", "10_000"], "13")
@@ -48,45 +48,46 @@ const PROGRAMS: &[Program] = &[
             style("loop over records", "P.looped"),
             style("short arrays", "P.arrays").of("i").ordered("P.records"),
         ]),
-    Program::new("multiplication", "bench/multiplication.adl", "multiplication").sizes(&["1_000_000"], "11").styles(&[
-        style("map grad", "P.primal").alone("P.gradients"),
-        style("grad in for", "P.primal").alone("P.indices"),
-    ]),
-    Program::new("tree", "bench/tree.adl", "tree").given("P.in_arrays i").sizes(&["65_536"], "16").styles(&[style(
-        "recursion over data",
-        "P.total",
-    )
-    .ordered("fun (t : P.Tree) -> ravel t")]),
-    Program::new("tree sum", "bench/sums.adl", "treesum")
+    BenchProgram::new("multiplication", "bench/multiplication.adl", "multiplication")
+        .sizes(&["1_000_000"], "11")
+        .styles(&[
+            style("map grad", "P.primal").alone("P.gradients"),
+            style("grad in for", "P.primal").alone("P.indices"),
+        ]),
+    BenchProgram::new("tree", "bench/tree.adl", "tree")
+        .given("P.in_arrays i")
+        .sizes(&["65_536"], "16")
+        .styles(&[style("recursion over data", "P.total").ordered("fun (t : P.Tree) -> ravel t")]),
+    BenchProgram::new("tree sum", "bench/sums.adl", "treesum")
         .input("P.tree_input n")
         .sizes(&["65_536", "4_096", "1_048_576"], "19")
         .styles(&[style("recursion over indices", "P.treesum")]),
-    Program::new("rk4", "bench/rk4.adl", "rk4").sizes(&["1_000_000", "10_000", "1_200", "700"], "23").styles(&[
+    BenchProgram::new("rk4", "bench/rk4.adl", "rk4").sizes(&["1_000_000", "10_000", "1_200", "700"], "23").styles(&[
         style("tuples", "P.tuples"),
         style("short arrays", "P.arrays"),
         style("ode.rk4", "P.library"),
         style("recursion", "P.recursion"),
     ]),
-    Program::new("newton", "bench/newton.adl", "newton").sizes(&["100_000", "1_000"], "9").styles(&[
+    BenchProgram::new("newton", "bench/newton.adl", "newton").sizes(&["100_000", "1_000"], "9").styles(&[
         style("map", "P.maps"),
         style("indices", "P.indices"),
         style("recursion", "P.recursion"),
     ]),
-    Program::new("kalman", "bench/kalman.adl", "kalman")
+    BenchProgram::new("kalman", "bench/kalman.adl", "kalman")
         .sizes(&["10_000", "1_000"], "12")
         .styles(&[style("matrices", "P.matrices"), style("numbers", "P.numbers")]),
-    Program::new("kalman in the plane", "bench/kalman.adl", "plane")
+    BenchProgram::new("kalman in the plane", "bench/kalman.adl", "plane")
         .input("{p = P.motion, z = P.measured n}")
         .by("i.p")
         .sizes(&["10_000", "1_000"], "6")
         .styles(&[style("", "P.plane i.z"), style("data as a global", "fun p -> P.plane i.z p")]),
-    Program::new("bodies", "bench/bodies.adl", "bodies").sizes(&["500"], "11").styles(&[
+    BenchProgram::new("bodies", "bench/bodies.adl", "bodies").sizes(&["500"], "11").styles(&[
         style("map of map", "P.maps"),
         style("indices, i != j", "P.indices"),
         style("indices, j < i", "P.triangle"),
         style("loops", "P.looped"),
     ]),
-    Program::new("options", "bench/options.adl", "options")
+    BenchProgram::new("options", "bench/options.adl", "options")
         .input("P.columns n")
         .by("P.rows n")
         .sizes(&["1_000_000", "1_000"], "10")
@@ -95,7 +96,7 @@ const PROGRAMS: &[Program] = &[
             style("records", "P.total"),
             style("columns", "P.whole").of("i"),
         ]),
-    Program::new("network", "bench/network.adl", "network")
+    BenchProgram::new("network", "bench/network.adl", "network")
         .input("P.input n.n n.dots n.a n.b")
         .by("i.net")
         .sizes(
@@ -107,7 +108,7 @@ const PROGRAMS: &[Program] = &[
             style("batch, data as a global", "fun w -> P.batch {i with net = w}"),
             style("picture by picture", "(fun i w -> P.pictures {i with net = w}) i"),
         ]),
-    Program::new("bundle adjustment", "bench/ba.adl", "ba")
+    BenchProgram::new("bundle adjustment", "bench/ba.adl", "ba")
         .input("Input.ba n.cameras n.points n.seen")
         .sizes(&["cameras = 49, points = 7_776, seen = 31_843"], "cameras = 2, points = 5, seen = 7")
         .styles(&[
@@ -116,8 +117,8 @@ const PROGRAMS: &[Program] = &[
         ]),
 ];
 
-const MODELS: &[Program] = &[
-    Program::new("hidden Markov model", "bench/forms.adl", "hmm")
+const MODELS: &[BenchProgram] = &[
+    BenchProgram::new("hidden Markov model", "bench/forms.adl", "hmm")
         .input("P.markov n.states 10")
         .given("(i, random.int (random.key 4) 0 10 [n.length])")
         .sizes(&["states = 8, length = 500"], "states = 3, length = 6")
@@ -125,29 +126,29 @@ const MODELS: &[Program] = &[
             style("", "P.hmm (random.int (random.key 4) 0 10 [n.length])"),
             style("the step is passed", "P.passed_hmm (random.int (random.key 4) 0 10 [n.length])"),
         ]),
-    Program::new("garch", "bench/statistics.adl", "garch")
+    BenchProgram::new("garch", "bench/statistics.adl", "garch")
         .input("{p = P.garch_start, y = P.data n}")
         .by("i.p")
         .sizes(&["1_000", "100_000"], "7")
         .styles(parameter_and_global!("P.garch", "i.y")),
-    Program::new("mixture of normals", "bench/statistics.adl", "normals")
+    BenchProgram::new("mixture of normals", "bench/statistics.adl", "normals")
         .input("{p = P.mixture_start n.k, y = P.data n.n}")
         .by("i.p")
         .sizes(&["k = 5, n = 1_000", "k = 5, n = 100_000"], "k = 3, n = 8")
         .styles(parameter_and_global!("P.mixture", "i.y")),
-    Program::new("autoregression", "bench/statistics.adl", "autoregression")
+    BenchProgram::new("autoregression", "bench/statistics.adl", "autoregression")
         .input("{p = P.autoregression_start, y = P.data n}")
         .by("i.p")
         .sizes(&["1_000", "100_000"], "12")
         .styles(parameter_and_global!("P.autoregression", "i.y")),
 ];
 
-const GRADBENCH: &[Program] = &[
-    Program::new("hello", "gradbench/hello.adl", "squares")
+const GRADBENCH: &[BenchProgram] = &[
+    BenchProgram::new("hello", "gradbench/hello.adl", "squares")
         .input("3.0 * n")
         .sizes(&["1.0"], "0.5")
         .styles(&[style("", "P.square")]),
-    Program::new("gmm", "gradbench/gmm.adl", "gmm")
+    BenchProgram::new("gmm", "gradbench/gmm.adl", "gmm")
         .input("Input.gmm n.d n.k n.n")
         .by("P.params i")
         .sizes(
@@ -162,36 +163,36 @@ const GRADBENCH: &[Program] = &[
             "d = 3, k = 2, n = 70",
         )
         .styles(parameter_and_global!("P.log_posterior", "i")),
-    Program::new("lstm", "gradbench/lstm.adl", "lstm")
+    BenchProgram::new("lstm", "gradbench/lstm.adl", "lstm")
         .input("Input.lstm n.l n.c")
         .by("P.params i")
         .sizes(&["l = 2, c = 1024", "l = 4, c = 4096"], "l = 2, c = 5")
         .styles(parameter_and_global!("P.loss", "i.state i.sequence")),
-    Program::new("llsq", "gradbench/llsq.adl", "llsq")
+    BenchProgram::new("llsq", "gradbench/llsq.adl", "llsq")
         .input("Input.llsq n.n n.m")
         .by("i.x")
         .sizes(&["n = 16392, m = 128", "n = 128, m = 128"], "n = 45, m = 5")
         .styles(&[style("", "P.distance i.n")]),
-    Program::new("lse", "gradbench/lse.adl", "lse")
+    BenchProgram::new("lse", "gradbench/lse.adl", "lse")
         .input("Input.lse n")
         .by("i.x")
         .sizes(&["1_280_000", "2_500"], "21")
         .styles(&[style("", "P.lse")]),
-    Program::new("ode", "gradbench/ode.adl", "ode")
+    BenchProgram::new("ode", "gradbench/ode.adl", "ode")
         .input("Input.ode n.n n.s")
         .sizes(&["n = 100000, s = 10", "n = 100000, s = 1"], "n = 9, s = 3")
         .styles(&[style("", "P.primal").alone("P.gradient")]),
-    Program::new("det", "gradbench/det.adl", "det")
+    BenchProgram::new("det", "gradbench/det.adl", "det")
         .input("Input.det n")
         .by("P.square i")
         .sizes(&["9", "5"], "4")
         .styles(&[style("", "P.det")]),
-    Program::new("kmeans", "gradbench/kmeans.adl", "kmeans")
+    BenchProgram::new("kmeans", "gradbench/kmeans.adl", "kmeans")
         .input("Input.kmeans n.k n.n n.d")
         .given("(i.centroids, len i.centroids[0], i.points)")
         .sizes(&["k = 100, n = 10000, d = 16", "k = 10, n = 1000, d = 8"], "k = 3, n = 40, d = 2")
         .styles(&[style("", "P.cost").alone("P.dir")]),
-    Program::new("ht", "gradbench/ht.adl", "ht")
+    BenchProgram::new("ht", "gradbench/ht.adl", "ht")
         .input("Input.ht n.vertices n.points")
         .given(
             "let m = i.data.model in (m.base_positions, m.base_relatives, m.inverse_base_absolutes, m.weights, \
@@ -200,13 +201,13 @@ const GRADBENCH: &[Program] = &[
         )
         .sizes(&["vertices = 10000, points = 1000", "vertices = 544, points = 100"], "vertices = 5, points = 3")
         .styles(&[style("", "P.objective").alone("P.jacobian")]),
-    Program::new("particle", "gradbench/particle.adl", "").input("{w = 0.0}").sizes(&["1"], "1").styles(&[
+    BenchProgram::new("particle", "gradbench/particle.adl", "").input("{w = 0.0}").sizes(&["1"], "1").styles(&[
         style("ff", "").alone("P.ff"),
         style("fr", "").alone("P.fr"),
         style("rf", "").alone("P.rf"),
         style("rr", "").alone("P.rr"),
     ]),
-    Program::new("saddle", "gradbench/saddle.adl", "").input("{start = [1.0, 1.0]}").sizes(&["1"], "1").styles(&[
+    BenchProgram::new("saddle", "gradbench/saddle.adl", "").input("{start = [1.0, 1.0]}").sizes(&["1"], "1").styles(&[
         style("ff", "").alone("P.ff"),
         style("fr", "").alone("P.fr"),
         style("rf", "").alone("P.rf"),
@@ -215,13 +216,23 @@ const GRADBENCH: &[Program] = &[
 ];
 
 /// A program of `operators.adl` whose input is a record of `x`, by which is differentiated, and weights `w`.
-const fn operator(name: &'static str, cpp: &'static str, input: &'static str, styles: &'static [Style]) -> Program {
-    Program::new(name, "bench/operators.adl", cpp).input(input).given("(i.x, i.w)").by("i.x").styles(styles)
+const fn operator(
+    name: &'static str,
+    cpp: &'static str,
+    input: &'static str,
+    styles: &'static [ProgramStyle],
+) -> BenchProgram {
+    BenchProgram::new(name, "bench/operators.adl", cpp).input(input).given("(i.x, i.w)").by("i.x").styles(styles)
 }
 
 const MILLION: &[&str] = &["1_000_000", "100_000"];
 
-const fn reduction(name: &'static str, cpp: &'static str, input: &'static str, styles: &'static [Style]) -> Program {
+const fn reduction(
+    name: &'static str,
+    cpp: &'static str,
+    input: &'static str,
+    styles: &'static [ProgramStyle],
+) -> BenchProgram {
     operator(name, cpp, input, styles).sizes(MILLION, "27")
 }
 
@@ -237,7 +248,7 @@ macro_rules! products {
 /// A histogram: bins, weights of the bins, and the elements `x`.
 macro_rules! histogram {
     ($name:literal, $cpp:literal, $x:literal, $weights:literal, $sizes:expr) => {
-        Program::new($name, "bench/operators.adl", $cpp)
+        BenchProgram::new($name, "bench/operators.adl", $cpp)
             .input(concat!("let x = ", $x, " in {bin = P.bins (len x) n.bins, w = ", $weights, ", x = x}"))
             .by("i.x")
             .sizes($sizes, "n = 96, bins = 5")
@@ -248,7 +259,7 @@ macro_rules! histogram {
 const BINS: &[&str] = &["n = 1_000_000, bins = 31", "n = 1_000_000, bins = 100_000"];
 const BINS_OF_ROWS: &[&str] = &["n = 1_000_000, bins = 31", "n = 1_000_000, bins = 10_000"];
 
-const OPERATORS: &[Program] = &[
+const OPERATORS: &[BenchProgram] = &[
     reduction(
         "reduce +",
         "reduce_add",
@@ -349,11 +360,16 @@ const OPERATORS: &[Program] = &[
 ];
 
 /// A program of `forms.adl`.
-const fn form(name: &'static str, cpp: &'static str, input: &'static str, styles: &'static [Style]) -> Program {
-    Program::new(name, "bench/forms.adl", cpp).input(input).styles(styles)
+const fn form(
+    name: &'static str,
+    cpp: &'static str,
+    input: &'static str,
+    styles: &'static [ProgramStyle],
+) -> BenchProgram {
+    BenchProgram::new(name, "bench/forms.adl", cpp).input(input).styles(styles)
 }
 
-const FORMS: &[Program] = &[
+const FORMS: &[BenchProgram] = &[
     form("convolution of vectors", "convolution", "{k = P.normal 1 n.k, x = P.normal 2 n.n}", &[style("", "P.conv")])
         .given("([1, 1, 1, 1, n.n - n.k + 1, 1, n.k], i.k, i.x)")
         .by("(i.k, i.x)")

@@ -4,7 +4,7 @@
 //! rows to a file, and measures programs only.
 
 use adl_tests::bench::native::ByHand;
-use adl_tests::bench::programs::{Program, measure};
+use adl_tests::bench::programs::{BenchProgram, measure};
 use adl_tests::bench::report::Report;
 use adl_tests::bench::table::TOPICS;
 use adl_tests::bench::{Row, bandwidth, checking, latency};
@@ -49,13 +49,13 @@ impl Wanted {
         self.names.is_empty() && self.table.is_none() || self.names.iter().any(|n| n == name)
     }
 
-    fn asks_program(&self, p: &Program) -> bool {
+    fn asks_program(&self, p: &BenchProgram) -> bool {
         let stem = p.file.rsplit('/').next().unwrap_or("").trim_end_matches(".adl");
         self.names.is_empty() || self.names.iter().any(|n| n == p.name || n == stem)
     }
 
     /// The sizes of a program, each with its number of styles.
-    fn sizes<'a>(&'a self, p: &'a Program) -> Vec<(&'a str, usize)> {
+    fn sizes<'a>(&'a self, p: &'a BenchProgram) -> Vec<(&'a str, usize)> {
         match &self.size {
             Some(size) => vec![(size, p.styles.len())],
             None if self.small => vec![(p.small, p.styles.len())],

@@ -20,7 +20,7 @@ const WARM: f64 = 0.4;
 /// The approximate duration of a round in seconds.
 const ROUND: f64 = 0.02;
 
-type Made = Result<Vec<Array>, String>;
+type ArraysResult = Result<Vec<Array>, String>;
 
 /// The device, the number of elements, and the bandwidth of a copy in GB/s.
 struct Bench {
@@ -80,7 +80,7 @@ impl Bench {
     }
 
     /// The seconds of the work that `f` starts, and its results.
-    fn time(&self, f: &dyn Fn() -> Made) -> Result<(f64, Vec<Array>), String> {
+    fn time(&self, f: &dyn Fn() -> ArraysResult) -> Result<(f64, Vec<Array>), String> {
         let round = |times: usize| {
             let start = Instant::now();
             let mut made = Vec::new();
@@ -156,7 +156,7 @@ impl Bench {
         let env = given([Operand::Array(a), Operand::Number(lit(ty, 0.0))]);
         let Op::Soac(s) = &f.body.stmts[0].op else { return Err("no reduction".to_owned()) };
         let (time, made) = self.time(&|| soac::run(&self.gpu, &p, f, s, &env).map_err(words))?;
-        let mut sum = Sum::default();
+        let mut sum = CompensatedSum::default();
         let sums: Vec<f64> = xs.iter().map(|x| sum.add(*x)).collect();
         let most = 64.0 * eps(ty) * xs.iter().map(|x| x.abs()).sum::<f64>();
         check(what, &self.read(&made[0])?, if scan { &sums } else { &sums[self.n - 1..] }, |_| most)?;
@@ -183,7 +183,7 @@ impl Bench {
         let x = ByIndex { dest: &[dest], op, neutral, keys: &keys, values: &[values] };
         let (time, made) =
             self.time(&|| index::reduce_by_index(&self.gpu, &parsed, &parsed.funcs[0], &x, &zero).map_err(words))?;
-        let (mut sums, mut sizes) = (vec![Sum::default(); bins], vec![0.0; bins]);
+        let (mut sums, mut sizes) = (vec![CompensatedSum::default(); bins], vec![0.0; bins]);
         for (k, x) in ks.iter().zip(xs) {
             sums[*k as usize].add(*x);
             sizes[*k as usize] += x.abs();
@@ -235,12 +235,12 @@ fn given<const N: usize>(args: [Operand; N]) -> impl Fn(Var) -> Option<Operand> 
 
 /// A compensated sum.
 #[derive(Clone, Default)]
-struct Sum {
+struct CompensatedSum {
     high: f64,
     low: f64,
 }
 
-impl Sum {
+impl CompensatedSum {
     fn add(&mut self, x: f64) -> f64 {
         let s = self.high + x;
         let back = s - self.high;

@@ -8,7 +8,7 @@ pub type Name = Arc<str>;
 
 /// A type. Arrays have their run-time sizes.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ty {
+pub enum FuzzTy {
     /// A number.
     Float,
     /// A whole number.
@@ -16,17 +16,17 @@ pub enum Ty {
     /// A truth value.
     Bool,
     /// An array with its number of elements.
-    Array(Box<Ty>, usize),
+    Array(Box<FuzzTy>, usize),
     /// A tuple of two or more.
-    Tuple(Vec<Ty>),
+    Tuple(Vec<FuzzTy>),
     /// A record with fields `p`, `q`, `r`.
-    Record(Vec<Ty>),
+    Record(Vec<FuzzTy>),
     /// A function of one argument.
-    Fun(Box<Ty>, Box<Ty>),
+    Fun(Box<FuzzTy>, Box<FuzzTy>),
     /// `Option a`.
-    Option(Box<Ty>),
+    Option(Box<FuzzTy>),
     /// `List a`.
-    List(Box<Ty>),
+    List(Box<FuzzTy>),
     /// A type declared by the program.
     Data(Decl),
 }
@@ -65,61 +65,69 @@ impl Decl {
     }
 }
 
-impl Ty {
+impl FuzzTy {
     /// A vector.
-    pub fn vector(n: usize) -> Ty {
-        Ty::Array(Box::new(Ty::Float), n)
+    pub fn vector(n: usize) -> FuzzTy {
+        FuzzTy::Array(Box::new(FuzzTy::Float), n)
     }
 
     /// A matrix.
-    pub fn matrix(n: usize, m: usize) -> Ty {
-        Ty::Array(Box::new(Ty::vector(m)), n)
+    pub fn matrix(n: usize, m: usize) -> FuzzTy {
+        FuzzTy::Array(Box::new(FuzzTy::vector(m)), n)
     }
 
     /// A function.
-    pub fn fun(a: Ty, b: Ty) -> Ty {
-        Ty::Fun(Box::new(a), Box::new(b))
+    pub fn fun(a: FuzzTy, b: FuzzTy) -> FuzzTy {
+        FuzzTy::Fun(Box::new(a), Box::new(b))
     }
 
     /// A function of two arguments.
-    pub fn fun2(a: Ty, b: Ty, c: Ty) -> Ty {
-        Ty::fun(a, Ty::fun(b, c))
+    pub fn fun2(a: FuzzTy, b: FuzzTy, c: FuzzTy) -> FuzzTy {
+        FuzzTy::fun(a, FuzzTy::fun(b, c))
     }
 
     /// A function of numbers.
-    pub fn scalar() -> Ty {
-        Ty::fun(Ty::Float, Ty::Float)
+    pub fn scalar() -> FuzzTy {
+        FuzzTy::fun(FuzzTy::Float, FuzzTy::Float)
     }
 
     /// Whether it contains a function.
     pub fn has_function(&self) -> bool {
         match self {
-            Ty::Float | Ty::Int | Ty::Bool => false,
-            Ty::Array(t, _) | Ty::Option(t) | Ty::List(t) => t.has_function(),
-            Ty::Tuple(ts) | Ty::Record(ts) => ts.iter().any(Ty::has_function),
-            Ty::Fun(..) => true,
-            Ty::Data(d) => !matches!(d, Decl::Tree | Decl::Shape),
+            FuzzTy::Float | FuzzTy::Int | FuzzTy::Bool => false,
+            FuzzTy::Array(t, _) | FuzzTy::Option(t) | FuzzTy::List(t) => t.has_function(),
+            FuzzTy::Tuple(ts) | FuzzTy::Record(ts) => ts.iter().any(FuzzTy::has_function),
+            FuzzTy::Fun(..) => true,
+            FuzzTy::Data(d) => !matches!(d, Decl::Tree | Decl::Shape),
         }
     }
 
     /// Whether it is declared data, which has constructors.
     pub fn is_data(&self) -> bool {
-        matches!(self, Ty::Option(_) | Ty::List(_) | Ty::Data(_))
+        matches!(self, FuzzTy::Option(_) | FuzzTy::List(_) | FuzzTy::Data(_))
     }
 
     /// The constructors of data, with their fields.
-    pub fn constructors(&self) -> Vec<(&'static str, Vec<Ty>)> {
-        let own = |d| Ty::Data(d);
+    pub fn constructors(&self) -> Vec<(&'static str, Vec<FuzzTy>)> {
+        let own = |d| FuzzTy::Data(d);
         match self {
-            Ty::Option(t) => vec![("None", vec![]), ("Some", vec![(**t).clone()])],
-            Ty::List(t) => vec![("Nil", vec![]), ("Cons", vec![(**t).clone(), self.clone()])],
-            Ty::Data(Decl::Layer) => vec![("Layer", vec![Ty::scalar()]), ("Scaled", vec![Ty::Float, Ty::scalar()])],
-            Ty::Data(Decl::Net) => vec![("End", vec![]), ("More", vec![Ty::scalar(), own(Decl::Net)])],
-            Ty::Data(Decl::Tree) => vec![("Leaf", vec![Ty::Float]), ("Node", vec![own(Decl::Tree), own(Decl::Tree)])],
-            Ty::Data(Decl::Shape) => {
-                vec![("Ball", vec![Ty::Float]), ("Box", vec![Ty::Float, Ty::Float]), ("Poly", vec![Ty::vector(2)])]
+            FuzzTy::Option(t) => vec![("None", vec![]), ("Some", vec![(**t).clone()])],
+            FuzzTy::List(t) => vec![("Nil", vec![]), ("Cons", vec![(**t).clone(), self.clone()])],
+            FuzzTy::Data(Decl::Layer) => {
+                vec![("Layer", vec![FuzzTy::scalar()]), ("Scaled", vec![FuzzTy::Float, FuzzTy::scalar()])]
             }
-            Ty::Data(Decl::Cell) => vec![("Cell", vec![Ty::Record(vec![Ty::Float, Ty::scalar()])])],
+            FuzzTy::Data(Decl::Net) => vec![("End", vec![]), ("More", vec![FuzzTy::scalar(), own(Decl::Net)])],
+            FuzzTy::Data(Decl::Tree) => {
+                vec![("Leaf", vec![FuzzTy::Float]), ("Node", vec![own(Decl::Tree), own(Decl::Tree)])]
+            }
+            FuzzTy::Data(Decl::Shape) => {
+                vec![
+                    ("Ball", vec![FuzzTy::Float]),
+                    ("Box", vec![FuzzTy::Float, FuzzTy::Float]),
+                    ("Poly", vec![FuzzTy::vector(2)]),
+                ]
+            }
+            FuzzTy::Data(Decl::Cell) => vec![("Cell", vec![FuzzTy::Record(vec![FuzzTy::Float, FuzzTy::scalar()])])],
             _ => vec![],
         }
     }
@@ -127,7 +135,7 @@ impl Ty {
 
 /// A constructor with the names of its fields.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Arm {
+pub struct DataConstructor {
     /// The constructor.
     pub con: &'static str,
     /// The names of its fields.
@@ -180,7 +188,7 @@ pub enum Op {
     /// A constructor on its parts.
     Con(&'static str),
     /// `match 0 with` arms, in the order of constructors.
-    Match(Vec<Arm>),
+    Match(Vec<DataConstructor>),
     /// `for i < n -> 0`.
     For(Name, usize),
     /// `sum for i < n -> 0`.
@@ -227,7 +235,7 @@ pub enum Op {
         /// Its argument.
         t: Name,
         /// The arms.
-        arms: Vec<Arm>,
+        arms: Vec<DataConstructor>,
     },
     /// A function of one number with a custom derivative rule that is correct, in forward or reverse mode.
     Custom {
@@ -246,44 +254,44 @@ pub enum Op {
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Expr {
+pub struct FuzzExpr {
     /// Its operation.
     pub op: Op,
     /// Its type.
-    pub ty: Ty,
+    pub ty: FuzzTy,
     /// Its operands.
-    pub kids: Vec<Expr>,
+    pub kids: Vec<FuzzExpr>,
 }
 
-impl Expr {
+impl FuzzExpr {
     /// An expression.
-    pub fn new(op: Op, ty: Ty, kids: Vec<Expr>) -> Expr {
-        Expr { op, ty, kids }
+    pub fn new(op: Op, ty: FuzzTy, kids: Vec<FuzzExpr>) -> FuzzExpr {
+        FuzzExpr { op, ty, kids }
     }
 
     /// A name.
-    pub fn var(name: &Name, ty: &Ty) -> Expr {
-        Expr::new(Op::Var(name.clone()), ty.clone(), vec![])
+    pub fn var(name: &Name, ty: &FuzzTy) -> FuzzExpr {
+        FuzzExpr::new(Op::Var(name.clone()), ty.clone(), vec![])
     }
 
     /// A number.
-    pub fn float(x: f64) -> Expr {
-        Expr::new(Op::Float(x), Ty::Float, vec![])
+    pub fn float(x: f64) -> FuzzExpr {
+        FuzzExpr::new(Op::Float(x), FuzzTy::Float, vec![])
     }
 
     /// A whole number.
-    pub fn int(i: i64) -> Expr {
-        Expr::new(Op::Int(i), Ty::Int, vec![])
+    pub fn int(i: i64) -> FuzzExpr {
+        FuzzExpr::new(Op::Int(i), FuzzTy::Int, vec![])
     }
 
     /// A function of the library on its arguments.
-    pub fn call(name: impl Into<String>, ty: Ty, kids: Vec<Expr>) -> Expr {
-        Expr::new(Op::Call(name.into()), ty, kids)
+    pub fn call(name: impl Into<String>, ty: FuzzTy, kids: Vec<FuzzExpr>) -> FuzzExpr {
+        FuzzExpr::new(Op::Call(name.into()), ty, kids)
     }
 
     /// The number of nodes.
     pub fn size(&self) -> usize {
-        1 + self.kids.iter().map(Expr::size).sum::<usize>()
+        1 + self.kids.iter().map(FuzzExpr::size).sum::<usize>()
     }
 
     /// The names that the expression binds in its operand `kid`.
@@ -325,7 +333,7 @@ impl Expr {
     }
 
     /// Visits every subexpression, itself first.
-    pub fn each<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+    pub fn each<'a>(&'a self, f: &mut impl FnMut(&'a FuzzExpr)) {
         f(self);
         self.kids.iter().for_each(|k| k.each(f));
     }
@@ -339,29 +347,29 @@ pub fn is_library(name: &str) -> bool {
 /// A program: definitions, the last of which is a function `f0` of one argument, and a point at which it is
 /// differentiated.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct FuzzProgram {
     /// Definitions before the function.
-    pub globals: Vec<(Name, Expr)>,
+    pub globals: Vec<(Name, FuzzExpr)>,
     /// Its parameter.
     pub param: Name,
     /// The type of the parameter.
-    pub input: Ty,
+    pub input: FuzzTy,
     /// Its body.
-    pub body: Expr,
+    pub body: FuzzExpr,
     /// Two points, a direction, and a cotangent of the result: literals.
-    pub points: [Expr; 2],
+    pub points: [FuzzExpr; 2],
     /// The direction.
-    pub direction: Expr,
+    pub direction: FuzzExpr,
     /// The cotangent.
-    pub cotangent: Expr,
+    pub cotangent: FuzzExpr,
 }
 
-impl Program {
+impl FuzzProgram {
     /// The function as an expression.
-    pub fn function(&self) -> Expr {
-        Expr::new(
+    pub fn function(&self) -> FuzzExpr {
+        FuzzExpr::new(
             Op::Fun(self.param.clone()),
-            Ty::fun(self.input.clone(), self.body.ty.clone()),
+            FuzzTy::fun(self.input.clone(), self.body.ty.clone()),
             vec![self.body.clone()],
         )
     }
@@ -387,7 +395,7 @@ impl Program {
     /// The declared types that it mentions.
     pub fn decls(&self) -> Vec<Decl> {
         let mut seen = HashSet::new();
-        let mut visit = |t: &Ty| mentioned(t, &mut seen);
+        let mut visit = |t: &FuzzTy| mentioned(t, &mut seen);
         visit(&self.input);
         for (_, e) in &self.globals {
             e.each(&mut |e| visit(&e.ty));
@@ -397,16 +405,16 @@ impl Program {
     }
 }
 
-fn mentioned(t: &Ty, seen: &mut HashSet<&'static str>) {
+fn mentioned(t: &FuzzTy, seen: &mut HashSet<&'static str>) {
     match t {
-        Ty::Float | Ty::Int | Ty::Bool => {}
-        Ty::Array(t, _) | Ty::Option(t) | Ty::List(t) => mentioned(t, seen),
-        Ty::Tuple(ts) | Ty::Record(ts) => ts.iter().for_each(|t| mentioned(t, seen)),
-        Ty::Fun(a, b) => {
+        FuzzTy::Float | FuzzTy::Int | FuzzTy::Bool => {}
+        FuzzTy::Array(t, _) | FuzzTy::Option(t) | FuzzTy::List(t) => mentioned(t, seen),
+        FuzzTy::Tuple(ts) | FuzzTy::Record(ts) => ts.iter().for_each(|t| mentioned(t, seen)),
+        FuzzTy::Fun(a, b) => {
             mentioned(a, seen);
             mentioned(b, seen);
         }
-        Ty::Data(d) => {
+        FuzzTy::Data(d) => {
             seen.insert(d.text().0);
         }
     }

@@ -2,11 +2,16 @@
 
 use super::evaluate::{NoAnswer, Outcome, Reference};
 use super::number::{Num, binary};
-use super::value::Val;
+use super::value::FuzzVal;
 
 impl Reference {
     /// The value and tangent of a function at a point, in a direction.
-    fn forward<'a>(&mut self, f: &Val<'a>, x: &Val<'a>, direction: &[Num]) -> Result<(Val<'a>, Val<'a>), NoAnswer> {
+    fn forward<'a>(
+        &mut self,
+        f: &FuzzVal<'a>,
+        x: &FuzzVal<'a>,
+        direction: &[Num],
+    ) -> Result<(FuzzVal<'a>, FuzzVal<'a>), NoAnswer> {
         let tag = self.tag();
         let numbers = x.numbers();
         if numbers.len() != direction.len() {
@@ -19,7 +24,11 @@ impl Reference {
     }
 
     /// Tangents in all directions.
-    fn columns<'a>(&mut self, func: &Val<'a>, point: &Val<'a>) -> Result<(Val<'a>, Vec<Vec<Num>>), NoAnswer> {
+    fn columns<'a>(
+        &mut self,
+        func: &FuzzVal<'a>,
+        point: &FuzzVal<'a>,
+    ) -> Result<(FuzzVal<'a>, Vec<Vec<Num>>), NoAnswer> {
         let n = point.numbers().len();
         if n > 16 {
             return Err(NoAnswer::Fuel);
@@ -39,10 +48,10 @@ impl Reference {
     /// The value, and the cotangent of the point for a cotangent of the result.
     fn backward<'a>(
         &mut self,
-        f: &Val<'a>,
-        point: &Val<'a>,
+        f: &FuzzVal<'a>,
+        point: &FuzzVal<'a>,
         cotangent: &[Num],
-    ) -> Result<(Val<'a>, Val<'a>), NoAnswer> {
+    ) -> Result<(FuzzVal<'a>, FuzzVal<'a>), NoAnswer> {
         let (value, columns) = self.columns(f, point)?;
         let mut numbers = Vec::new();
         for column in columns {
@@ -59,27 +68,27 @@ impl Reference {
         Ok((value, point.with(&numbers)))
     }
 
-    fn jacobian<'a>(&mut self, f: &Val<'a>, x: &Val<'a>) -> Outcome<'a> {
+    fn jacobian<'a>(&mut self, f: &FuzzVal<'a>, x: &FuzzVal<'a>) -> Outcome<'a> {
         let (value, columns) = self.columns(f, x)?;
         // The axes of the input are inside those of the output; a number has none.
-        let partials: Vec<Val> = (0..value.numbers().len())
+        let partials: Vec<FuzzVal> = (0..value.numbers().len())
             .map(|i| x.with(&columns.iter().map(|c| c[i].clone()).collect::<Vec<_>>()))
             .collect();
-        let single = matches!(value, Val::Num(_));
-        if single { partials.into_iter().next().ok_or(NoAnswer::Invalid) } else { Ok(Val::array(partials)) }
+        let single = matches!(value, FuzzVal::Num(_));
+        if single { partials.into_iter().next().ok_or(NoAnswer::Invalid) } else { Ok(FuzzVal::array(partials)) }
     }
 
-    fn hessian<'a>(&mut self, f: &Val<'a>, x: &Val<'a>) -> Outcome<'a> {
+    fn hessian<'a>(&mut self, f: &FuzzVal<'a>, x: &FuzzVal<'a>) -> Outcome<'a> {
         let n = x.numbers().len();
         let rows = (0..n).map(|k| {
             let unit: Vec<Num> = (0..n).map(|i| Num::Flat(f64::from(i == k))).collect();
             self.along(f, x, &unit)
         });
-        Ok(Val::array(rows.collect::<Result<_, _>>()?))
+        Ok(FuzzVal::array(rows.collect::<Result<_, _>>()?))
     }
 
     /// The tangent of the gradient: the Hessian times a direction.
-    fn along<'a>(&mut self, f: &Val<'a>, x: &Val<'a>, direction: &[Num]) -> Outcome<'a> {
+    fn along<'a>(&mut self, f: &FuzzVal<'a>, x: &FuzzVal<'a>, direction: &[Num]) -> Outcome<'a> {
         let tag = self.tag();
         let numbers = x.numbers();
         if numbers.len() != direction.len() {
@@ -92,12 +101,12 @@ impl Reference {
     }
 
     /// The result of a derivative operator, if `word` is one.
-    pub fn derivative<'a>(&mut self, word: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> {
+    pub fn derivative<'a>(&mut self, word: &str, args: &[FuzzVal<'a>]) -> Option<Outcome<'a>> {
         let one = [Num::Flat(1.0)];
         Some(match (word, args) {
             ("grad" | "grad_with" | "engine.grad", [f, x]) => self.backward(f, x, &one).map(|r| r.1),
-            ("value_and_grad", [f, x]) => self.backward(f, x, &one).map(|(v, g)| Val::pair(v, g)),
-            ("jvp", [f, x, d]) => self.forward(f, x, &d.numbers()).map(|(v, t)| Val::pair(v, t)),
+            ("value_and_grad", [f, x]) => self.backward(f, x, &one).map(|(v, g)| FuzzVal::pair(v, g)),
+            ("jvp", [f, x, d]) => self.forward(f, x, &d.numbers()).map(|(v, t)| FuzzVal::pair(v, t)),
             ("push", [f, x, d]) => self.forward(f, x, &d.numbers()).map(|r| r.1),
             ("pull" | "pull_linear", [f, x, c]) => self.backward(f, x, &c.numbers()).map(|r| r.1),
             ("jacobian" | "jacfwd" | "jacrev", [f, x]) => self.jacobian(f, x),

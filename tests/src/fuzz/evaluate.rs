@@ -1,9 +1,9 @@
 //! The reference: a direct evaluator of generated programs. Derivatives of any nesting use dual numbers.
 
-use super::ast::{Arm, Expr, Name, Op, Ty};
+use super::ast::{DataConstructor, FuzzExpr, FuzzTy, Name, Op};
 use super::features;
 use super::number::Num;
-use super::value::{Env, Fun, Val, bind, find};
+use super::value::{Env, FuzzFun, FuzzVal, bind, find};
 use std::rc::Rc;
 
 /// The reason why a program has no reference answer.
@@ -20,7 +20,7 @@ pub enum NoAnswer {
 }
 
 /// A result of evaluation.
-pub type Outcome<'a> = Result<Val<'a>, NoAnswer>;
+pub type Outcome<'a> = Result<FuzzVal<'a>, NoAnswer>;
 
 /// The state of the evaluator.
 pub struct Reference {
@@ -56,51 +56,53 @@ impl Reference {
     pub fn number<'a>(&mut self, n: Num) -> Outcome<'a> {
         let size = n.magnitude();
         self.largest = self.largest.max(size);
-        if size > LARGE { Err(NoAnswer::Large) } else { Ok(Val::Num(n)) }
+        if size > LARGE { Err(NoAnswer::Large) } else { Ok(FuzzVal::Num(n)) }
     }
 
     /// The value of an expression.
-    pub fn eval<'a>(&mut self, expr: &'a Expr, env: &Env<'a>) -> Outcome<'a> {
+    pub fn eval<'a>(&mut self, expr: &'a FuzzExpr, env: &Env<'a>) -> Outcome<'a> {
         self.spend(1)?;
-        let Expr { op, kids, .. } = expr;
+        let FuzzExpr { op, kids, .. } = expr;
         Ok(match op {
-            Op::Var(x) => find(env, x).unwrap_or_else(|| Val::Fun(Rc::new(Fun::Library(x, vec![])))),
-            Op::Float(x) => Val::flat(*x),
-            Op::Int(i) => Val::Int(*i),
-            Op::Bool(b) => Val::Bool(*b),
-            Op::Infix("&&") => Val::Bool(self.truth(&kids[0], env)? && self.truth(&kids[1], env)?),
-            Op::Infix("||") => Val::Bool(self.truth(&kids[0], env)? || self.truth(&kids[1], env)?),
+            Op::Var(x) => find(env, x).unwrap_or_else(|| FuzzVal::Fun(Rc::new(FuzzFun::Library(x, vec![])))),
+            Op::Float(x) => FuzzVal::flat(*x),
+            Op::Int(i) => FuzzVal::Int(*i),
+            Op::Bool(b) => FuzzVal::Bool(*b),
+            Op::Infix("&&") => FuzzVal::Bool(self.truth(&kids[0], env)? && self.truth(&kids[1], env)?),
+            Op::Infix("||") => FuzzVal::Bool(self.truth(&kids[0], env)? || self.truth(&kids[1], env)?),
             Op::Infix(f) => {
                 let (a, b) = (self.eval(&kids[0], env)?, self.eval(&kids[1], env)?);
                 self.infix(f, &a, &b)?
             }
             Op::Call(name) if kids.is_empty() || name == "full" => {
-                let x = kids.first().map_or(Ok(Val::flat(f64::from(name == "ones"))), |k| self.eval(k, env))?;
+                let x = kids.first().map_or(Ok(FuzzVal::flat(f64::from(name == "ones"))), |k| self.eval(k, env))?;
                 filled(name, &expr.ty, &x)
             }
             Op::Call(name) => {
                 let args = kids.iter().map(|k| self.eval(k, env)).collect::<Result<Vec<_>, _>>()?;
                 // A derivative operator without its point is a function of the point.
-                if matches!(expr.ty, Ty::Fun(..)) && features::is_derivative(expr) {
-                    Val::Fun(Rc::new(Fun::Library(name, args)))
+                if matches!(expr.ty, FuzzTy::Fun(..)) && features::is_derivative(expr) {
+                    FuzzVal::Fun(Rc::new(FuzzFun::Library(name, args)))
                 } else {
                     self.library(name, args)?
                 }
             }
-            Op::Fun(x) => Val::Fun(Rc::new(Fun::Closure(x, &kids[0], env.clone()))),
+            Op::Fun(x) => FuzzVal::Fun(Rc::new(FuzzFun::Closure(x, &kids[0], env.clone()))),
             Op::Apply | Op::Pipe => {
                 let (f, x) = (self.eval(&kids[0], env)?, self.eval(&kids[1], env)?);
                 self.apply(&f, x)?
             }
-            Op::Compose => Val::Fun(Rc::new(Fun::Compose(self.eval(&kids[0], env)?, self.eval(&kids[1], env)?))),
-            Op::Custom { .. } => Val::Fun(Rc::new(Fun::Same(self.eval(&kids[0], env)?))),
+            Op::Compose => {
+                FuzzVal::Fun(Rc::new(FuzzFun::Compose(self.eval(&kids[0], env)?, self.eval(&kids[1], env)?)))
+            }
+            Op::Custom { .. } => FuzzVal::Fun(Rc::new(FuzzFun::Same(self.eval(&kids[0], env)?))),
             Op::If => {
                 let arm = if self.truth(&kids[0], env)? { &kids[1] } else { &kids[2] };
                 self.eval(arm, env)?
             }
-            Op::Tuple | Op::Record => Val::Tuple(Rc::new(self.all(kids, env)?)),
-            Op::Array => Val::array(self.all(kids, env)?),
-            Op::Con(c) => Val::Con(c, Rc::new(self.all(kids, env)?)),
+            Op::Tuple | Op::Record => FuzzVal::Tuple(Rc::new(self.all(kids, env)?)),
+            Op::Array => FuzzVal::array(self.all(kids, env)?),
+            Op::Con(c) => FuzzVal::Con(c, Rc::new(self.all(kids, env)?)),
             Op::Field(i) => {
                 let v = self.eval(&kids[0], env)?;
                 self.part(&v, *i)?
@@ -110,37 +112,39 @@ impl Reference {
         })
     }
 
-    fn all<'a>(&mut self, es: &'a [Expr], env: &Env<'a>) -> Result<Vec<Val<'a>>, NoAnswer> {
+    fn all<'a>(&mut self, es: &'a [FuzzExpr], env: &Env<'a>) -> Result<Vec<FuzzVal<'a>>, NoAnswer> {
         es.iter().map(|e| self.eval(e, env)).collect()
     }
 
-    fn truth<'a>(&mut self, e: &'a Expr, env: &Env<'a>) -> Result<bool, NoAnswer> {
-        if let Val::Bool(b) = self.eval(e, env)? { Ok(b) } else { Err(NoAnswer::Invalid) }
+    fn truth<'a>(&mut self, e: &'a FuzzExpr, env: &Env<'a>) -> Result<bool, NoAnswer> {
+        if let FuzzVal::Bool(b) = self.eval(e, env)? { Ok(b) } else { Err(NoAnswer::Invalid) }
     }
 
     /// A part of a tuple, record or constructor.
-    pub fn part<'a>(&self, v: &Val<'a>, i: usize) -> Outcome<'a> {
+    pub fn part<'a>(&self, v: &FuzzVal<'a>, i: usize) -> Outcome<'a> {
         match v {
-            Val::Tuple(vs) | Val::Con(_, vs) | Val::Array(vs) => vs.get(i).cloned().ok_or(NoAnswer::Invalid),
+            FuzzVal::Tuple(vs) | FuzzVal::Con(_, vs) | FuzzVal::Array(vs) => {
+                vs.get(i).cloned().ok_or(NoAnswer::Invalid)
+            }
             _ => Err(NoAnswer::Invalid),
         }
     }
 
-    fn element<'a>(&mut self, op: &Op, kids: &'a [Expr], env: &Env<'a>) -> Outcome<'a> {
+    fn element<'a>(&mut self, op: &Op, kids: &'a [FuzzExpr], env: &Env<'a>) -> Outcome<'a> {
         let array = self.eval(&kids[0], env)?;
-        if let (Op::Slice(a, b), Val::Array(vs)) = (op, &array) {
-            return vs.get(*a..*b).map(|part| Val::array(part.to_vec())).ok_or(NoAnswer::Invalid);
+        if let (Op::Slice(a, b), FuzzVal::Array(vs)) = (op, &array) {
+            return vs.get(*a..*b).map(|part| FuzzVal::array(part.to_vec())).ok_or(NoAnswer::Invalid);
         }
         match self.eval(&kids[1], env)? {
             // A negative literal counts from the end.
-            Val::Int(i) if i < 0 && matches!(kids[1].op, Op::Int(_)) => self.part(&array, counted(&array, i)?),
-            Val::Int(i) => self.part(&array, usize::try_from(i).map_err(|_| NoAnswer::Invalid)?),
+            FuzzVal::Int(i) if i < 0 && matches!(kids[1].op, Op::Int(_)) => self.part(&array, counted(&array, i)?),
+            FuzzVal::Int(i) => self.part(&array, usize::try_from(i).map_err(|_| NoAnswer::Invalid)?),
             _ => Err(NoAnswer::Invalid),
         }
     }
 
     /// Expressions that bind names.
-    fn binding<'a>(&mut self, expr: &'a Expr, env: &Env<'a>) -> Outcome<'a> {
+    fn binding<'a>(&mut self, expr: &'a FuzzExpr, env: &Env<'a>) -> Outcome<'a> {
         let kids = &expr.kids;
         match &expr.op {
             Op::Let(x) => {
@@ -163,9 +167,9 @@ impl Reference {
             }
             Op::For(i, n) | Op::SumFor(i, n) => {
                 let items = (0..*n)
-                    .map(|k| self.eval(&kids[0], &bind(env, i, Val::Int(k as i64))))
+                    .map(|k| self.eval(&kids[0], &bind(env, i, FuzzVal::Int(k as i64))))
                     .collect::<Result<Vec<_>, _>>()?;
-                if matches!(expr.op, Op::For(..)) { Ok(Val::array(items)) } else { self.total(&items) }
+                if matches!(expr.op, Op::For(..)) { Ok(FuzzVal::array(items)) } else { self.total(&items) }
             }
             Op::ForIn(xs) | Op::SumForIn(xs) => {
                 let source = self.eval(&kids[0], env)?;
@@ -176,14 +180,14 @@ impl Reference {
                         self.eval(&kids[1], &inner)
                     })
                     .collect::<Result<Vec<_>, _>>()?;
-                if matches!(expr.op, Op::ForIn(..)) { Ok(Val::array(items)) } else { self.total(&items) }
+                if matches!(expr.op, Op::ForIn(..)) { Ok(FuzzVal::array(items)) } else { self.total(&items) }
             }
             _ => self.repeated(expr, env),
         }
     }
 
     /// Binds the parts of a tuple or array to names.
-    fn parts<'a>(&self, xs: &'a [Name], v: &Val<'a>, env: &Env<'a>) -> Result<Env<'a>, NoAnswer> {
+    fn parts<'a>(&self, xs: &'a [Name], v: &FuzzVal<'a>, env: &Env<'a>) -> Result<Env<'a>, NoAnswer> {
         let mut inner = env.clone();
         for (i, x) in xs.iter().enumerate() {
             inner = bind(&inner, x, self.part(v, i)?);
@@ -192,18 +196,18 @@ impl Reference {
     }
 
     /// Binds an element to a name, or its parts to several.
-    fn element_bound<'a>(&self, xs: &'a [Name], v: &Val<'a>, env: &Env<'a>) -> Result<Env<'a>, NoAnswer> {
+    fn element_bound<'a>(&self, xs: &'a [Name], v: &FuzzVal<'a>, env: &Env<'a>) -> Result<Env<'a>, NoAnswer> {
         if let [x] = xs { Ok(bind(env, x, v.clone())) } else { self.parts(xs, v, env) }
     }
 
     /// Loops, and recursions over a count.
-    fn repeated<'a>(&mut self, e: &'a Expr, env: &Env<'a>) -> Outcome<'a> {
+    fn repeated<'a>(&mut self, e: &'a FuzzExpr, env: &Env<'a>) -> Outcome<'a> {
         let kids = &e.kids;
         let mut state = self.eval(&kids[0], env)?;
         match &e.op {
             Op::Loop(s, i, n) | Op::While(s, i, n) => {
                 for k in 0..*n {
-                    let inner = bind(&bind(env, s, state.clone()), i, Val::Int(k as i64));
+                    let inner = bind(&bind(env, s, state.clone()), i, FuzzVal::Int(k as i64));
                     if matches!(e.op, Op::While(..)) && !self.truth(&kids[2], &inner)? {
                         break;
                     }
@@ -221,7 +225,7 @@ impl Reference {
             }
             Op::Mutual { n, s, count, .. } => {
                 for k in 0..*count {
-                    let inner = bind(&bind(env, n, Val::Int((*count - k) as i64)), s, state);
+                    let inner = bind(&bind(env, n, FuzzVal::Int((*count - k) as i64)), s, state);
                     state = self.eval(&kids[1 + k % 2], &inner)?;
                 }
                 Ok(state)
@@ -234,23 +238,28 @@ impl Reference {
     fn descend<'a>(
         &mut self,
         (counter, carried, result): (&'a Name, &'a Name, &'a Name),
-        kids: &'a [Expr],
+        kids: &'a [FuzzExpr],
         count: usize,
-        state: Val<'a>,
+        state: FuzzVal<'a>,
         env: &Env<'a>,
     ) -> Outcome<'a> {
         if count == 0 {
             return Ok(state);
         }
-        let inner = bind(&bind(env, counter, Val::Int(count as i64)), carried, state);
+        let inner = bind(&bind(env, counter, FuzzVal::Int(count as i64)), carried, state);
         let next = self.eval(&kids[1], &inner)?;
         let below = self.descend((counter, carried, result), kids, count - 1, next, env)?;
         self.eval(&kids[2], &bind(&inner, result, below))
     }
 
     /// The index of the arm that matches a value, and the environment with its fields.
-    fn arm<'a>(&mut self, arms: &'a [Arm], v: &Val<'a>, env: &Env<'a>) -> Result<(usize, Env<'a>), NoAnswer> {
-        let Val::Con(c, fields) = v else { return Err(NoAnswer::Invalid) };
+    fn arm<'a>(
+        &mut self,
+        arms: &'a [DataConstructor],
+        v: &FuzzVal<'a>,
+        env: &Env<'a>,
+    ) -> Result<(usize, Env<'a>), NoAnswer> {
+        let FuzzVal::Con(c, fields) = v else { return Err(NoAnswer::Invalid) };
         let at = arms.iter().position(|a| a.con == *c).ok_or(NoAnswer::Invalid)?;
         let mut inner = env.clone();
         for (x, field) in arms[at].fields.iter().zip(fields.iter()) {
@@ -259,7 +268,13 @@ impl Reference {
         Ok((at, inner))
     }
 
-    fn walk<'a>(&mut self, arms: &'a [Arm], bodies: &'a [Expr], v: &Val<'a>, env: &Env<'a>) -> Outcome<'a> {
+    fn walk<'a>(
+        &mut self,
+        arms: &'a [DataConstructor],
+        bodies: &'a [FuzzExpr],
+        v: &FuzzVal<'a>,
+        env: &Env<'a>,
+    ) -> Outcome<'a> {
         self.spend(1)?;
         let (at, mut inner) = self.arm(arms, v, env)?;
         for (i, r) in &arms[at].results {
@@ -270,21 +285,21 @@ impl Reference {
     }
 
     /// A function applied.
-    pub fn apply<'a>(&mut self, f: &Val<'a>, argument: Val<'a>) -> Outcome<'a> {
-        let Val::Fun(f) = f else { return Err(NoAnswer::Invalid) };
+    pub fn apply<'a>(&mut self, f: &FuzzVal<'a>, argument: FuzzVal<'a>) -> Outcome<'a> {
+        let FuzzVal::Fun(f) = f else { return Err(NoAnswer::Invalid) };
         match &**f {
-            Fun::Closure(name, body, env) => self.eval(body, &bind(env, name, argument)),
-            Fun::Compose(f, g) => {
+            FuzzFun::Closure(name, body, env) => self.eval(body, &bind(env, name, argument)),
+            FuzzFun::Compose(f, g) => {
                 let y = self.apply(f, argument)?;
                 self.apply(g, y)
             }
-            Fun::Same(f) => self.apply(f, argument),
-            Fun::Library(name, args) => {
+            FuzzFun::Same(f) => self.apply(f, argument),
+            FuzzFun::Library(name, args) => {
                 let mut args = args.clone();
                 args.push(argument);
                 // The only library functions of two arguments that occur as values are operators of reductions.
                 if args.len() == 1 && (["min", "max"].contains(name) || name.starts_with("(")) {
-                    return Ok(Val::Fun(Rc::new(Fun::Library(name, args))));
+                    return Ok(FuzzVal::Fun(Rc::new(FuzzFun::Library(name, args))));
                 }
                 self.library(name, args)
             }
@@ -292,27 +307,27 @@ impl Reference {
     }
 
     /// A function of two arguments applied.
-    pub fn apply2<'a>(&mut self, f: &Val<'a>, x: Val<'a>, y: Val<'a>) -> Outcome<'a> {
+    pub fn apply2<'a>(&mut self, f: &FuzzVal<'a>, x: FuzzVal<'a>, y: FuzzVal<'a>) -> Outcome<'a> {
         let g = self.apply(f, x)?;
         self.apply(&g, y)
     }
 }
 
 /// The elements of an array.
-fn elements<'v, 'a>(v: &'v Val<'a>) -> Result<&'v [Val<'a>], NoAnswer> {
-    if let Val::Array(vs) = v { Ok(vs) } else { Err(NoAnswer::Invalid) }
+fn elements<'v, 'a>(v: &'v FuzzVal<'a>) -> Result<&'v [FuzzVal<'a>], NoAnswer> {
+    if let FuzzVal::Array(vs) = v { Ok(vs) } else { Err(NoAnswer::Invalid) }
 }
 
 /// The position of an element that is counted from the end.
-pub fn counted(array: &Val, i: i64) -> Result<usize, NoAnswer> {
-    let Val::Array(vs) = array else { return Err(NoAnswer::Invalid) };
+pub fn counted(array: &FuzzVal, i: i64) -> Result<usize, NoAnswer> {
+    let FuzzVal::Array(vs) = array else { return Err(NoAnswer::Invalid) };
     let from = if i < 0 { vs.len() as i64 } else { 0 };
     usize::try_from(from + i).map_err(|_| NoAnswer::Invalid)
 }
 
 /// An array of a type, filled with one value or with the positions.
-fn filled<'a>(name: &str, t: &Ty, x: &Val<'a>) -> Val<'a> {
-    let Ty::Array(row, n) = t else { return x.clone() };
-    let element = |i: usize| if name == "float arange" { Val::flat(i as f64) } else { filled(name, row, x) };
-    Val::array((0..*n).map(element).collect())
+fn filled<'a>(name: &str, t: &FuzzTy, x: &FuzzVal<'a>) -> FuzzVal<'a> {
+    let FuzzTy::Array(row, n) = t else { return x.clone() };
+    let element = |i: usize| if name == "float arange" { FuzzVal::flat(i as f64) } else { filled(name, row, x) };
+    FuzzVal::array((0..*n).map(element).collect())
 }

@@ -1,30 +1,30 @@
 //! Statistics of the features of generated programs, which show the coverage of the generator.
 
-use super::ast::{Expr, Op, Program, Ty};
+use super::ast::{FuzzExpr, FuzzProgram, FuzzTy, Op};
 use std::collections::BTreeMap;
 
 /// Whether values of a type consist of numbers in arrays, tuples and records, so that all values have the same shape.
-pub fn is_plain(t: &Ty) -> bool {
+pub fn is_plain(t: &FuzzTy) -> bool {
     match t {
-        Ty::Float => true,
-        Ty::Array(u, _) => is_plain(u),
-        Ty::Tuple(ts) | Ty::Record(ts) => ts.iter().all(is_plain),
+        FuzzTy::Float => true,
+        FuzzTy::Array(u, _) => is_plain(u),
+        FuzzTy::Tuple(ts) | FuzzTy::Record(ts) => ts.iter().all(is_plain),
         _ => false,
     }
 }
 
 /// The number of programs with each feature.
 #[derive(Clone, Debug, Default)]
-pub struct Counts(BTreeMap<&'static str, usize>);
+pub struct FeatureCounts(BTreeMap<&'static str, usize>);
 
-impl Counts {
+impl FeatureCounts {
     /// Counts one occurrence.
     pub fn add(&mut self, feature: &'static str) {
         *self.0.entry(feature).or_insert(0) += 1;
     }
 
     /// Adds other counts.
-    pub fn join(&mut self, other: &Counts) {
+    pub fn join(&mut self, other: &FeatureCounts) {
         for (f, n) in &other.0 {
             *self.0.entry(f).or_insert(0) += n;
         }
@@ -36,7 +36,7 @@ impl Counts {
     }
 
     /// Counts all features of a program.
-    pub fn program(&mut self, p: &Program) {
+    pub fn program(&mut self, p: &FuzzProgram) {
         let mut seen = Vec::new();
         for e in p.globals.iter().map(|g| &g.1).chain([&p.body]) {
             e.each(&mut |e| of(e, &mut seen));
@@ -45,7 +45,7 @@ impl Counts {
         if !p.globals.is_empty() {
             seen.push("globals");
         }
-        if !matches!(p.input, Ty::Float | Ty::Array(..)) {
+        if !matches!(p.input, FuzzTy::Float | FuzzTy::Array(..)) {
             seen.push("derivative by a tuple, record or data");
         }
         seen.sort_unstable();
@@ -62,7 +62,7 @@ impl Counts {
 }
 
 /// Whether an expression is a derivative operator.
-pub fn is_derivative(expr: &Expr) -> bool {
+pub fn is_derivative(expr: &FuzzExpr) -> bool {
     const OPERATORS: [&str; 14] = [
         "grad",
         "grad_with",
@@ -82,7 +82,7 @@ pub fn is_derivative(expr: &Expr) -> bool {
     matches!(&expr.op, Op::Call(f) if OPERATORS.contains(&f.split(' ').next().unwrap_or("")))
 }
 
-fn nested(expr: &Expr, depth: usize, seen: &mut Vec<&'static str>) {
+fn nested(expr: &FuzzExpr, depth: usize, seen: &mut Vec<&'static str>) {
     let here = depth + usize::from(is_derivative(expr));
     seen.push(
         [
@@ -98,16 +98,16 @@ fn nested(expr: &Expr, depth: usize, seen: &mut Vec<&'static str>) {
     expr.kids.iter().for_each(|k| nested(k, here, seen));
 }
 
-fn of(expr: &Expr, seen: &mut Vec<&'static str>) {
+fn of(expr: &FuzzExpr, seen: &mut Vec<&'static str>) {
     match &expr.ty {
-        Ty::Array(t, _) if t.has_function() => seen.push("arrays of functions"),
-        t @ (Ty::Option(_) | Ty::List(_) | Ty::Data(_)) => {
+        FuzzTy::Array(t, _) if t.has_function() => seen.push("arrays of functions"),
+        t @ (FuzzTy::Option(_) | FuzzTy::List(_) | FuzzTy::Data(_)) => {
             seen.push(if t.has_function() { "functions in data" } else { "data" });
         }
-        Ty::Tuple(ts) | Ty::Record(ts) if ts.iter().any(Ty::has_function) => {
+        FuzzTy::Tuple(ts) | FuzzTy::Record(ts) if ts.iter().any(FuzzTy::has_function) => {
             seen.push("functions in tuples or records");
         }
-        Ty::Fun(..)
+        FuzzTy::Fun(..)
             if matches!(
                 expr.op,
                 Op::Loop(..) | Op::LoopIn(..) | Op::While(..) | Op::Rec { .. } | Op::Mutual { .. }
@@ -115,7 +115,7 @@ fn of(expr: &Expr, seen: &mut Vec<&'static str>) {
         {
             seen.push("functions made by loops or recursion");
         }
-        Ty::Fun(..) if matches!(expr.op, Op::If | Op::Match(_)) => seen.push("functions chosen at run time"),
+        FuzzTy::Fun(..) if matches!(expr.op, Op::If | Op::Match(_)) => seen.push("functions chosen at run time"),
         _ => {}
     }
     match &expr.op {
@@ -147,8 +147,8 @@ fn of(expr: &Expr, seen: &mut Vec<&'static str>) {
 }
 
 /// How many axes a type has.
-fn rank(t: &Ty) -> usize {
-    if let Ty::Array(e, _) = t { 1 + rank(e) } else { 0 }
+fn rank(t: &FuzzTy) -> usize {
+    if let FuzzTy::Array(e, _) = t { 1 + rank(e) } else { 0 }
 }
 
 fn call(f: &str, seen: &mut Vec<&'static str>) {
@@ -175,7 +175,7 @@ fn call(f: &str, seen: &mut Vec<&'static str>) {
 }
 
 /// Whether an expression reads a name.
-pub fn reads(e: &Expr, x: &str) -> bool {
+pub fn reads(e: &FuzzExpr, x: &str) -> bool {
     let mut found = false;
     e.each(&mut |e| found |= matches!(&e.op, Op::Var(y) if &**y == x));
     found

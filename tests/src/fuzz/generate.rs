@@ -4,7 +4,7 @@
 //! `library`); and a production here. Productions that work for every type belong in `any`, others in `producers`.
 //! `features` counts how often it is generated.
 
-use super::ast::{Arm, DECLS, Decl, Expr, Name, Op, Program, Ty};
+use super::ast::{DECLS, DataConstructor, Decl, FuzzExpr, FuzzProgram, FuzzTy, Name, Op};
 use super::features;
 use super::random::Random;
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ pub struct Generator {
     /// The source of random choices.
     pub random: Random,
     /// Names in scope with their types.
-    pub scope: Vec<(Name, Ty)>,
+    pub scope: Vec<(Name, FuzzTy)>,
     /// The number of enclosing derivative operators.
     pub nesting: usize,
     /// Names whose values depend on the point of differentiation.
@@ -78,13 +78,13 @@ impl Generator {
     }
 
     /// Records that if its value does.
-    fn inherit(&mut self, x: &Name, value: &Expr) {
+    fn inherit(&mut self, x: &Name, value: &FuzzExpr) {
         if self.is_active(value) {
             self.activate(x);
         }
     }
 
-    fn is_active(&self, e: &Expr) -> bool {
+    fn is_active(&self, e: &FuzzExpr) -> bool {
         let mut found = false;
         e.each(&mut |e| found |= matches!(&e.op, Op::Var(x) if self.active.contains(x)));
         found
@@ -97,7 +97,7 @@ impl Generator {
     }
 
     /// Generates a part in a scope extended by these names.
-    pub fn under<T>(&mut self, names: &[(Name, Ty)], make: impl FnOnce(&mut Generator) -> T) -> T {
+    pub fn under<T>(&mut self, names: &[(Name, FuzzTy)], make: impl FnOnce(&mut Generator) -> T) -> T {
         let before = self.scope.len();
         self.scope.extend(names.iter().cloned());
         let made = make(self);
@@ -106,7 +106,7 @@ impl Generator {
     }
 
     /// A whole program.
-    pub fn program(&mut self) -> Program {
+    pub fn program(&mut self) -> FuzzProgram {
         self.habit = Habit::random(&mut self.random);
         let mut globals = Vec::new();
         for _ in 0..self.random.below(3) {
@@ -117,11 +117,11 @@ impl Generator {
             self.scope.push((name, t));
         }
         let input = match self.random.below(6) {
-            0 => Ty::Tuple(vec![self.differentiable(0), Ty::Int]),
-            1 => Ty::Tuple(vec![Ty::Float, Ty::vector(2)]),
+            0 => FuzzTy::Tuple(vec![self.differentiable(0), FuzzTy::Int]),
+            1 => FuzzTy::Tuple(vec![FuzzTy::Float, FuzzTy::vector(2)]),
             _ => self.differentiable(2),
         };
-        let output = if self.random.below(3) > 0 { Ty::Float } else { self.differentiable(2) };
+        let output = if self.random.below(3) > 0 { FuzzTy::Float } else { self.differentiable(2) };
         let param = self.name("x");
         self.activate(&param);
         let depth = 3 + self.random.below(4);
@@ -130,77 +130,80 @@ impl Generator {
         let points = [self.literal(&input, 0), self.literal(&input, 0)];
         let direction = self.like(&points[0]);
         let cotangent = self.literal(&output, 0);
-        Program { globals, param, input, body, points, direction, cotangent }
+        FuzzProgram { globals, param, input, body, points, direction, cotangent }
     }
 
     /// The body of a function, which often begins by naming the components of its parameter.
-    fn taken_apart(&mut self, param: &Name, input: &Ty, output: &Ty, depth: usize) -> Expr {
-        let Ty::Tuple(ts) = input else { return self.expr(output, depth) };
+    fn taken_apart(&mut self, param: &Name, input: &FuzzTy, output: &FuzzTy, depth: usize) -> FuzzExpr {
+        let FuzzTy::Tuple(ts) = input else { return self.expr(output, depth) };
         let names: Vec<Name> = ts.iter().map(|_| self.name("x")).collect();
         names.iter().for_each(|x| self.activate(x));
-        let bound: Vec<(Name, Ty)> = names.iter().cloned().zip(ts.iter().cloned()).collect();
+        let bound: Vec<(Name, FuzzTy)> = names.iter().cloned().zip(ts.iter().cloned()).collect();
         let body = self.under(&bound, |g| g.expr(output, depth));
-        Expr::new(Op::LetTuple(names), output.clone(), vec![Expr::var(param, input), body])
+        FuzzExpr::new(Op::LetTuple(names), output.clone(), vec![FuzzExpr::var(param, input), body])
     }
 
     /// A literal with the same constructors and sizes as another one.
-    pub fn like(&mut self, e: &Expr) -> Expr {
+    pub fn like(&mut self, e: &FuzzExpr) -> FuzzExpr {
         match &e.op {
-            Op::Float(_) => Expr::float(self.random.float()),
-            _ => Expr { kids: e.kids.iter().map(|k| self.like(k)).collect(), ..e.clone() },
+            Op::Float(_) => FuzzExpr::float(self.random.float()),
+            _ => FuzzExpr { kids: e.kids.iter().map(|k| self.like(k)).collect(), ..e.clone() },
         }
     }
 
     /// The type of a function.
-    pub fn function_type(&mut self) -> Ty {
+    pub fn function_type(&mut self) -> FuzzTy {
         match self.random.below(6) {
-            0..3 => Ty::scalar(),
-            3 => Ty::fun(self.differentiable(1), self.differentiable(1)),
-            4 => Ty::fun(self.any_type(1), Ty::Float),
-            _ => Ty::fun2(Ty::Float, Ty::Float, Ty::Float),
+            0..3 => FuzzTy::scalar(),
+            3 => FuzzTy::fun(self.differentiable(1), self.differentiable(1)),
+            4 => FuzzTy::fun(self.any_type(1), FuzzTy::Float),
+            _ => FuzzTy::fun2(FuzzTy::Float, FuzzTy::Float, FuzzTy::Float),
         }
     }
 
     /// Any type.
-    pub fn any_type(&mut self, depth: usize) -> Ty {
+    pub fn any_type(&mut self, depth: usize) -> FuzzTy {
         let size = 1 + self.random.below(3);
         if depth == 0 {
-            return self.random.of(&[Ty::Float, Ty::Float, Ty::Int, Ty::vector(2), Ty::scalar()]).clone();
+            return self
+                .random
+                .of(&[FuzzTy::Float, FuzzTy::Float, FuzzTy::Int, FuzzTy::vector(2), FuzzTy::scalar()])
+                .clone();
         }
         let at = self.random.below(self.habit.types.len());
         match self.habit.types[at] {
-            0..3 => Ty::Float,
-            3..6 => Ty::vector(size),
-            6 => Ty::Int,
-            7 => Ty::Bool,
-            8 => Ty::matrix(2, size),
-            9..11 => Ty::Tuple(vec![self.any_type(depth - 1), self.any_type(depth - 1)]),
-            11 => Ty::Record(vec![self.any_type(depth - 1), self.any_type(depth - 1)]),
-            12 => Ty::Array(Box::new(Ty::scalar()), 1 + self.random.below(2)),
-            13 => Ty::Array(Box::new(Ty::Tuple(vec![Ty::Float, self.any_type(0)])), size),
-            14 => Ty::Option(Box::new(self.any_type(depth - 1))),
-            15 => Ty::List(Box::new(self.any_type(depth - 1))),
-            16..18 => Ty::Data(*self.random.of(&DECLS)),
+            0..3 => FuzzTy::Float,
+            3..6 => FuzzTy::vector(size),
+            6 => FuzzTy::Int,
+            7 => FuzzTy::Bool,
+            8 => FuzzTy::matrix(2, size),
+            9..11 => FuzzTy::Tuple(vec![self.any_type(depth - 1), self.any_type(depth - 1)]),
+            11 => FuzzTy::Record(vec![self.any_type(depth - 1), self.any_type(depth - 1)]),
+            12 => FuzzTy::Array(Box::new(FuzzTy::scalar()), 1 + self.random.below(2)),
+            13 => FuzzTy::Array(Box::new(FuzzTy::Tuple(vec![FuzzTy::Float, self.any_type(0)])), size),
+            14 => FuzzTy::Option(Box::new(self.any_type(depth - 1))),
+            15 => FuzzTy::List(Box::new(self.any_type(depth - 1))),
+            16..18 => FuzzTy::Data(*self.random.of(&DECLS)),
             _ => self.function_type(),
         }
     }
 
     /// A type that can be differentiated.
-    pub fn differentiable(&mut self, depth: usize) -> Ty {
+    pub fn differentiable(&mut self, depth: usize) -> FuzzTy {
         let size = 1 + self.random.below(3);
         match self.random.below(if depth == 0 { 6 } else { 14 }) {
-            0..3 => Ty::Float,
-            3..6 => Ty::vector(size),
-            6 => Ty::matrix(2, size),
-            7 | 8 => Ty::Tuple(vec![Ty::Float, Ty::vector(2)]),
-            9 => Ty::Tuple(vec![
+            0..3 => FuzzTy::Float,
+            3..6 => FuzzTy::vector(size),
+            6 => FuzzTy::matrix(2, size),
+            7 | 8 => FuzzTy::Tuple(vec![FuzzTy::Float, FuzzTy::vector(2)]),
+            9 => FuzzTy::Tuple(vec![
                 self.differentiable(depth - 1),
-                if self.random.once_in(4) { Ty::Int } else { self.differentiable(depth - 1) },
+                if self.random.once_in(4) { FuzzTy::Int } else { self.differentiable(depth - 1) },
             ]),
-            10 => Ty::Record(vec![self.differentiable(depth - 1), self.differentiable(depth - 1)]),
-            11 => Ty::Option(Box::new(self.differentiable(depth - 1))),
-            12 => Ty::List(Box::new(self.differentiable(depth - 1))),
-            _ => Ty::Data(if self.random.once_in(2) { Decl::Tree } else { Decl::Shape }),
+            10 => FuzzTy::Record(vec![self.differentiable(depth - 1), self.differentiable(depth - 1)]),
+            11 => FuzzTy::Option(Box::new(self.differentiable(depth - 1))),
+            12 => FuzzTy::List(Box::new(self.differentiable(depth - 1))),
+            _ => FuzzTy::Data(if self.random.once_in(2) { Decl::Tree } else { Decl::Shape }),
         }
     }
 
@@ -210,7 +213,7 @@ impl Generator {
     }
 
     /// An expression of a type with an approximate depth.
-    pub fn expr(&mut self, t: &Ty, depth: usize) -> Expr {
+    pub fn expr(&mut self, t: &FuzzTy, depth: usize) -> FuzzExpr {
         if depth == 0 {
             return self.leaf(t);
         }
@@ -221,16 +224,16 @@ impl Generator {
     }
 
     /// Productions for any type.
-    fn any(&mut self, ty: &Ty, depth: usize) -> Expr {
+    fn any(&mut self, ty: &FuzzTy, depth: usize) -> FuzzExpr {
         let at = self.random.below(self.habit.productions.len());
         match self.habit.productions[at] {
             0 | 1 => self.local(ty, depth),
             2 => self.local_function(ty, depth),
             3 => self.local_tuple(ty, depth),
-            4 => Expr::new(
+            4 => FuzzExpr::new(
                 Op::If,
                 ty.clone(),
-                vec![self.expr(&Ty::Bool, depth.min(2)), self.expr(ty, depth), self.expr(ty, depth)],
+                vec![self.expr(&FuzzTy::Bool, depth.min(2)), self.expr(ty, depth), self.expr(ty, depth)],
             ),
             5 | 6 => self.matched(ty, depth),
             7 | 8 => self.applied(ty, depth),
@@ -243,152 +246,156 @@ impl Generator {
         }
     }
 
-    fn local(&mut self, t: &Ty, d: usize) -> Expr {
+    fn local(&mut self, t: &FuzzTy, d: usize) -> FuzzExpr {
         let u = self.any_type(2);
         let value = self.expr(&u, d);
         let x = self.name("x");
         self.inherit(&x, &value);
         let body = self.reading(&[(x.clone(), u)], t, d);
-        Expr::new(Op::Let(x), t.clone(), vec![value, body])
+        FuzzExpr::new(Op::Let(x), t.clone(), vec![value, body])
     }
 
-    fn local_function(&mut self, t: &Ty, d: usize) -> Expr {
+    fn local_function(&mut self, t: &FuzzTy, d: usize) -> FuzzExpr {
         let u = self.function_type();
         let value = self.lambda(&u, d);
         let f = self.name("f");
         self.inherit(&f, &value);
         let body = self.reading(&[(f.clone(), u)], t, d);
-        Expr::new(Op::Let(f), t.clone(), vec![value, body])
+        FuzzExpr::new(Op::Let(f), t.clone(), vec![value, body])
     }
 
-    fn local_tuple(&mut self, ty: &Ty, depth: usize) -> Expr {
-        let mut ts: Vec<Ty> = (0..2 + self.random.below(2)).map(|_| self.any_type(1)).collect();
+    fn local_tuple(&mut self, ty: &FuzzTy, depth: usize) -> FuzzExpr {
+        let mut ts: Vec<FuzzTy> = (0..2 + self.random.below(2)).map(|_| self.any_type(1)).collect();
         // An array pattern, whose length is checked at run time.
         let whole = if self.random.once_in(4) {
             ts = vec![ts[0].clone(); ts.len()];
-            Ty::Array(Box::new(ts[0].clone()), ts.len())
+            FuzzTy::Array(Box::new(ts[0].clone()), ts.len())
         } else {
-            Ty::Tuple(ts.clone())
+            FuzzTy::Tuple(ts.clone())
         };
         let value = self.expr(&whole, depth);
-        let bound: Vec<(Name, Ty)> = ts.into_iter().map(|t| (self.name("x"), t)).collect();
+        let bound: Vec<(Name, FuzzTy)> = ts.into_iter().map(|t| (self.name("x"), t)).collect();
         bound.iter().for_each(|b| self.inherit(&b.0, &value));
         let body = self.reading(&bound, ty, depth);
-        Expr::new(Op::LetTuple(bound.into_iter().map(|b| b.0).collect()), ty.clone(), vec![value, body])
+        FuzzExpr::new(Op::LetTuple(bound.into_iter().map(|b| b.0).collect()), ty.clone(), vec![value, body])
     }
 
     /// Data of any kind.
-    pub fn data_type(&mut self) -> Ty {
+    pub fn data_type(&mut self) -> FuzzTy {
         match self.random.below(5) {
-            0 => Ty::Option(Box::new(self.any_type(1))),
-            1 => Ty::List(Box::new(self.any_type(1))),
-            _ => Ty::Data(*self.random.of(&DECLS)),
+            0 => FuzzTy::Option(Box::new(self.any_type(1))),
+            1 => FuzzTy::List(Box::new(self.any_type(1))),
+            _ => FuzzTy::Data(*self.random.of(&DECLS)),
         }
     }
 
-    fn matched(&mut self, ty: &Ty, d: usize) -> Expr {
+    fn matched(&mut self, ty: &FuzzTy, d: usize) -> FuzzExpr {
         let u = self.data_type();
         let mut kids = vec![self.expr(&u, d)];
         let mut arms = Vec::new();
         for (con, fields) in u.constructors() {
-            let bound: Vec<(Name, Ty)> = fields.into_iter().map(|t| (self.name("x"), t)).collect();
+            let bound: Vec<(Name, FuzzTy)> = fields.into_iter().map(|t| (self.name("x"), t)).collect();
             bound.iter().for_each(|b| self.inherit(&b.0, &kids[0]));
             let body = self.reading(&bound, ty, d);
             kids.push(body);
-            arms.push(Arm { con, fields: bound.into_iter().map(|b| b.0).collect(), results: vec![] });
+            arms.push(DataConstructor { con, fields: bound.into_iter().map(|b| b.0).collect(), results: vec![] });
         }
-        Expr::new(Op::Match(arms), ty.clone(), kids)
+        FuzzExpr::new(Op::Match(arms), ty.clone(), kids)
     }
 
     /// An application: direct, by a pipe, or of a lambda.
-    fn applied(&mut self, t: &Ty, d: usize) -> Expr {
-        let u = if self.random.once_in(2) { Ty::Float } else { self.any_type(1) };
-        let f = self.expr(&Ty::fun(u.clone(), t.clone()), d);
+    fn applied(&mut self, t: &FuzzTy, d: usize) -> FuzzExpr {
+        let u = if self.random.once_in(2) { FuzzTy::Float } else { self.any_type(1) };
+        let f = self.expr(&FuzzTy::fun(u.clone(), t.clone()), d);
         let x = self.expr(&u, d);
-        Expr::new(if self.random.once_in(4) { Op::Pipe } else { Op::Apply }, t.clone(), vec![f, x])
+        FuzzExpr::new(if self.random.once_in(4) { Op::Pipe } else { Op::Apply }, t.clone(), vec![f, x])
     }
 
     /// A component of a larger value, whose other components are unused.
-    fn part_of(&mut self, t: &Ty, d: usize) -> Expr {
+    fn part_of(&mut self, t: &FuzzTy, d: usize) -> FuzzExpr {
         let other = self.any_type(1);
         match self.random.below(4) {
-            0 => Expr::call("fst", t.clone(), vec![self.expr(&Ty::Tuple(vec![t.clone(), other]), d)]),
-            1 => Expr::call("snd", t.clone(), vec![self.expr(&Ty::Tuple(vec![other, t.clone()]), d)]),
-            2 => Expr::new(Op::Field(1), t.clone(), vec![self.expr(&Ty::Record(vec![other, t.clone()]), d)]),
+            0 => FuzzExpr::call("fst", t.clone(), vec![self.expr(&FuzzTy::Tuple(vec![t.clone(), other]), d)]),
+            1 => FuzzExpr::call("snd", t.clone(), vec![self.expr(&FuzzTy::Tuple(vec![other, t.clone()]), d)]),
+            2 => FuzzExpr::new(Op::Field(1), t.clone(), vec![self.expr(&FuzzTy::Record(vec![other, t.clone()]), d)]),
             _ => {
                 let n = 1 + self.random.below(3);
-                let array = self.expr(&Ty::Array(Box::new(t.clone()), n), d);
+                let array = self.expr(&FuzzTy::Array(Box::new(t.clone()), n), d);
                 let at = self.place(n);
-                Expr::new(Op::Index, t.clone(), vec![array, at])
+                FuzzExpr::new(Op::Index, t.clone(), vec![array, at])
             }
         }
     }
 
     /// An index below n.
-    pub fn index(&mut self, n: usize) -> Expr {
+    pub fn index(&mut self, n: usize) -> FuzzExpr {
         if self.random.once_in(2) {
-            return Expr::int(self.random.below(n) as i64);
+            return FuzzExpr::int(self.random.below(n) as i64);
         }
-        let i = self.leaf(&Ty::Int);
-        Expr::new(Op::Infix("%"), Ty::Int, vec![i, Expr::int(n as i64)])
+        let i = self.leaf(&FuzzTy::Int);
+        FuzzExpr::new(Op::Infix("%"), FuzzTy::Int, vec![i, FuzzExpr::int(n as i64)])
     }
 
     /// An index into an array of n elements; a literal may count from the end.
-    pub fn place(&mut self, n: usize) -> Expr {
-        if self.random.once_in(6) { Expr::int(-1 - self.random.below(n) as i64) } else { self.index(n) }
+    pub fn place(&mut self, n: usize) -> FuzzExpr {
+        if self.random.once_in(6) { FuzzExpr::int(-1 - self.random.below(n) as i64) } else { self.index(n) }
     }
 
-    fn looped(&mut self, ty: &Ty, d: usize) -> Expr {
+    fn looped(&mut self, ty: &FuzzTy, d: usize) -> FuzzExpr {
         let init = self.expr(ty, d);
         let (s, i) = (self.name("s"), self.name("i"));
         let n = self.random.below(4);
-        let bound = [(i.clone(), Ty::Int), (s.clone(), ty.clone())];
+        let bound = [(i.clone(), FuzzTy::Int), (s.clone(), ty.clone())];
         self.activate(&s);
         if n > 0 && self.random.once_in(4) {
             let (mut bound, source) = self.elements(n, d);
             let xs = bound.iter().map(|b| b.0.clone()).collect();
             bound.push((s.clone(), ty.clone()));
             let body = self.reading(&bound, ty, d);
-            return Expr::new(Op::LoopIn(s, xs), ty.clone(), vec![init, source, body]);
+            return FuzzExpr::new(Op::LoopIn(s, xs), ty.clone(), vec![init, source, body]);
         }
         let body = self.reading(&bound, ty, d);
         if self.random.once_in(4) {
-            let cond = self.under(&bound[1..], |g| g.expr(&Ty::Bool, 1));
-            return Expr::new(Op::While(s, i, n), ty.clone(), vec![init, body, cond]);
+            let cond = self.under(&bound[1..], |g| g.expr(&FuzzTy::Bool, 1));
+            return FuzzExpr::new(Op::While(s, i, n), ty.clone(), vec![init, body, cond]);
         }
-        Expr::new(Op::Loop(s, i, n), ty.clone(), vec![init, body])
+        FuzzExpr::new(Op::Loop(s, i, n), ty.clone(), vec![init, body])
     }
 
-    fn recursion(&mut self, ty: &Ty, depth: usize) -> Expr {
+    fn recursion(&mut self, ty: &FuzzTy, depth: usize) -> FuzzExpr {
         let (counter, state, result) = (self.name("n"), self.name("s"), self.name("r"));
         let count = self.random.below(4);
         let init = self.expr(ty, depth);
-        let bound = [(counter.clone(), Ty::Int), (state.clone(), ty.clone()), (result.clone(), ty.clone())];
+        let bound = [(counter.clone(), FuzzTy::Int), (state.clone(), ty.clone()), (result.clone(), ty.clone())];
         self.activate(&state);
         self.activate(&result);
         let step = self.reading(&bound[..2], ty, depth);
         if self.random.once_in(4) {
             let other = self.reading(&bound[..2], ty, depth);
             let names = [self.name("f"), self.name("f")];
-            return Expr::new(Op::Mutual { names, n: counter, s: state, count }, ty.clone(), vec![init, step, other]);
+            return FuzzExpr::new(
+                Op::Mutual { names, n: counter, s: state, count },
+                ty.clone(),
+                vec![init, step, other],
+            );
         }
-        let after = if self.random.once_in(2) { Expr::var(&result, ty) } else { self.reading(&bound, ty, depth) };
+        let after = if self.random.once_in(2) { FuzzExpr::var(&result, ty) } else { self.reading(&bound, ty, depth) };
         let go = self.name("f");
-        Expr::new(Op::Rec { go, n: counter, s: state, r: result, count }, ty.clone(), vec![init, step, after])
+        FuzzExpr::new(Op::Rec { go, n: counter, s: state, r: result, count }, ty.clone(), vec![init, step, after])
     }
 
     /// A recursion over data.
-    fn walk(&mut self, ty: &Ty, depth: usize) -> Expr {
+    fn walk(&mut self, ty: &FuzzTy, depth: usize) -> FuzzExpr {
         let data = match self.random.below(4) {
-            0 => Ty::List(Box::new(self.any_type(0))),
-            1 => Ty::Data(Decl::Tree),
-            2 => Ty::Data(Decl::Net),
-            _ => Ty::List(Box::new(Ty::scalar())),
+            0 => FuzzTy::List(Box::new(self.any_type(0))),
+            1 => FuzzTy::Data(Decl::Tree),
+            2 => FuzzTy::Data(Decl::Net),
+            _ => FuzzTy::List(Box::new(FuzzTy::scalar())),
         };
         let mut kids = vec![self.expr(&data, depth)];
         let mut arms = Vec::new();
         for (con, fields) in data.constructors() {
-            let mut bound: Vec<(Name, Ty)> = fields.iter().map(|t| (self.name("x"), t.clone())).collect();
+            let mut bound: Vec<(Name, FuzzTy)> = fields.iter().map(|t| (self.name("x"), t.clone())).collect();
             let names = bound.iter().map(|b| b.0.clone()).collect();
             let results: Vec<(usize, Name)> =
                 (0..fields.len()).filter(|i| fields[*i] == data).map(|i| (i, self.name("r"))).collect();
@@ -396,99 +403,109 @@ impl Generator {
             results.iter().for_each(|r| self.activate(&r.1));
             let body = self.reading(&bound, ty, depth);
             kids.push(body);
-            arms.push(Arm { con, fields: names, results });
+            arms.push(DataConstructor { con, fields: names, results });
         }
-        Expr::new(Op::Walk { go: self.name("f"), t: self.name("t"), arms }, ty.clone(), kids)
+        FuzzExpr::new(Op::Walk { go: self.name("f"), t: self.name("t"), arms }, ty.clone(), kids)
     }
 
-    fn folded(&mut self, t: &Ty, d: usize) -> Expr {
+    fn folded(&mut self, t: &FuzzTy, d: usize) -> FuzzExpr {
         let (n, u) = (1 + self.random.below(3), self.any_type(1));
-        let array = self.expr(&Ty::Array(Box::new(u.clone()), n), d);
+        let array = self.expr(&FuzzTy::Array(Box::new(u.clone()), n), d);
         let right = self.random.once_in(4);
-        let f = if right { Ty::fun2(u, t.clone(), t.clone()) } else { Ty::fun2(t.clone(), u, t.clone()) };
+        let f = if right { FuzzTy::fun2(u, t.clone(), t.clone()) } else { FuzzTy::fun2(t.clone(), u, t.clone()) };
         let f = self.lambda(&f, d);
-        Expr::call(if right { "foldr" } else { "fold" }, t.clone(), vec![f, self.expr(t, d), array])
+        FuzzExpr::call(if right { "foldr" } else { "fold" }, t.clone(), vec![f, self.expr(t, d), array])
     }
 
     /// The same value through an operation that does not change it.
-    fn passed(&mut self, t: &Ty, d: usize) -> Expr {
+    fn passed(&mut self, t: &FuzzTy, d: usize) -> FuzzExpr {
         match self.random.below(3) {
-            0 => Expr::call("id", t.clone(), vec![self.expr(t, d)]),
-            1 => Expr::call("where", t.clone(), vec![self.expr(&Ty::Bool, d.min(1)), self.expr(t, d), self.expr(t, d)]),
+            0 => FuzzExpr::call("id", t.clone(), vec![self.expr(t, d)]),
+            1 => FuzzExpr::call(
+                "where",
+                t.clone(),
+                vec![self.expr(&FuzzTy::Bool, d.min(1)), self.expr(t, d), self.expr(t, d)],
+            ),
             _ => self.local(t, d),
         }
     }
 
     /// An expression in the scope of bound names, which usually uses the last one.
-    pub fn reading(&mut self, bound: &[(Name, Ty)], ty: &Ty, d: usize) -> Expr {
+    pub fn reading(&mut self, bound: &[(Name, FuzzTy)], ty: &FuzzTy, d: usize) -> FuzzExpr {
         self.under(bound, |generator| {
             let body = generator.expr(ty, d);
             let Some((x, u)) = bound.last() else { return body };
-            if *ty != Ty::Float || generator.random.once_in(4) || features::reads(&body, x) {
+            if *ty != FuzzTy::Float || generator.random.once_in(4) || features::reads(&body, x) {
                 return body;
             }
             let mut found = Vec::new();
-            if *u == Ty::scalar() {
-                let at = generator.leaf(&Ty::Float);
-                found.push(Expr::new(Op::Apply, Ty::Float, vec![Expr::var(x, u), at]));
+            if *u == FuzzTy::scalar() {
+                let at = generator.leaf(&FuzzTy::Float);
+                found.push(FuzzExpr::new(Op::Apply, FuzzTy::Float, vec![FuzzExpr::var(x, u), at]));
             } else {
-                reach(Expr::var(x, u), ty, 2, &mut found);
+                reach(FuzzExpr::var(x, u), ty, 2, &mut found);
             }
             if found.is_empty() {
                 return body;
             }
             let at = generator.random.below(found.len());
             let op = *generator.random.of(&["+", "*", "-"]);
-            Expr::new(Op::Infix(op), Ty::Float, vec![body, found.swap_remove(at)])
+            FuzzExpr::new(Op::Infix(op), FuzzTy::Float, vec![body, found.swap_remove(at)])
         })
     }
 
     /// A lambda.
-    pub fn lambda(&mut self, t: &Ty, d: usize) -> Expr {
-        let Ty::Fun(a, b) = t else { return self.expr(t, d) };
+    pub fn lambda(&mut self, t: &FuzzTy, d: usize) -> FuzzExpr {
+        let FuzzTy::Fun(a, b) = t else { return self.expr(t, d) };
         let x = self.name("x");
         let bound = [(x.clone(), (**a).clone())];
-        let body = if matches!(**b, Ty::Fun(..)) {
+        let body = if matches!(**b, FuzzTy::Fun(..)) {
             self.under(&bound, |g| g.lambda(b, d))
         } else {
             self.reading(&bound, b, d)
         };
-        Expr::new(Op::Fun(x), t.clone(), vec![body])
+        FuzzExpr::new(Op::Fun(x), t.clone(), vec![body])
     }
 
     /// A literal of a type; for a function type, a small lambda.
-    pub fn literal(&mut self, ty: &Ty, depth: usize) -> Expr {
+    pub fn literal(&mut self, ty: &FuzzTy, depth: usize) -> FuzzExpr {
         match ty {
-            Ty::Float => Expr::float(self.random.float()),
-            Ty::Int => Expr::int(self.random.below(4) as i64),
-            Ty::Bool => Expr::new(Op::Bool(self.random.once_in(2)), Ty::Bool, vec![]),
-            Ty::Array(u, n) => Expr::new(Op::Array, ty.clone(), (0..*n).map(|_| self.literal(u, depth)).collect()),
-            Ty::Tuple(ts) => Expr::new(Op::Tuple, ty.clone(), ts.iter().map(|t| self.literal(t, depth)).collect()),
-            Ty::Record(ts) => Expr::new(Op::Record, ty.clone(), ts.iter().map(|t| self.literal(t, depth)).collect()),
-            Ty::Fun(..) if *ty == Ty::scalar() && self.random.once_in(2) => self.library_function(),
-            Ty::Fun(..) => self.lambda(ty, depth),
-            Ty::Option(_) | Ty::List(_) | Ty::Data(_) => {
+            FuzzTy::Float => FuzzExpr::float(self.random.float()),
+            FuzzTy::Int => FuzzExpr::int(self.random.below(4) as i64),
+            FuzzTy::Bool => FuzzExpr::new(Op::Bool(self.random.once_in(2)), FuzzTy::Bool, vec![]),
+            FuzzTy::Array(u, n) => {
+                FuzzExpr::new(Op::Array, ty.clone(), (0..*n).map(|_| self.literal(u, depth)).collect())
+            }
+            FuzzTy::Tuple(ts) => {
+                FuzzExpr::new(Op::Tuple, ty.clone(), ts.iter().map(|t| self.literal(t, depth)).collect())
+            }
+            FuzzTy::Record(ts) => {
+                FuzzExpr::new(Op::Record, ty.clone(), ts.iter().map(|t| self.literal(t, depth)).collect())
+            }
+            FuzzTy::Fun(..) if *ty == FuzzTy::scalar() && self.random.once_in(2) => self.library_function(),
+            FuzzTy::Fun(..) => self.lambda(ty, depth),
+            FuzzTy::Option(_) | FuzzTy::List(_) | FuzzTy::Data(_) => {
                 let all = ty.constructors();
                 // Recursive types end at the fourth level.
                 let ends: Vec<_> = all.iter().filter(|c| !c.1.contains(ty)).cloned().collect();
                 let (con, fields) =
                     if depth > 3 { self.random.of(&ends).clone() } else { self.random.of(&all).clone() };
-                Expr::new(Op::Con(con), ty.clone(), fields.iter().map(|t| self.literal(t, depth + 1)).collect())
+                FuzzExpr::new(Op::Con(con), ty.clone(), fields.iter().map(|t| self.literal(t, depth + 1)).collect())
             }
         }
     }
 
     /// A function of one number by name.
-    pub fn library_function(&mut self) -> Expr {
+    pub fn library_function(&mut self) -> FuzzExpr {
         let f = *self.random.of(&["sin", "cos", "tanh", "atan", "sigmoid", "sin", "id", "softplus", "abs"]);
-        Expr::new(Op::Var(f.into()), Ty::scalar(), vec![])
+        FuzzExpr::new(Op::Var(f.into()), FuzzTy::scalar(), vec![])
     }
 
     /// A smallest expression of a type: a name, a component of one, a function applied to one, or a literal.
-    pub fn leaf(&mut self, ty: &Ty) -> Expr {
+    pub fn leaf(&mut self, ty: &FuzzTy) -> FuzzExpr {
         let mut found = Vec::new();
         for (x, u) in &self.scope {
-            reach(Expr::var(x, u), ty, 2, &mut found);
+            reach(FuzzExpr::var(x, u), ty, 2, &mut found);
         }
         if self.random.below(3) > 0 && found.iter().any(|e| self.is_active(e)) {
             found.retain(|e| self.is_active(e));
@@ -500,25 +517,25 @@ impl Generator {
             return found.swap_remove(at);
         }
         match ty {
-            Ty::Array(..) | Ty::Tuple(_) | Ty::Record(_) if self.random.once_in(2) => self.of_leaves(ty),
-            Ty::Fun(..) if self.random.once_in(2) => self.lambda(ty, 0),
+            FuzzTy::Array(..) | FuzzTy::Tuple(_) | FuzzTy::Record(_) if self.random.once_in(2) => self.of_leaves(ty),
+            FuzzTy::Fun(..) if self.random.once_in(2) => self.lambda(ty, 0),
             _ => self.literal(ty, 1),
         }
     }
 
     /// An array, tuple or record of leaves.
-    fn of_leaves(&mut self, t: &Ty) -> Expr {
+    fn of_leaves(&mut self, t: &FuzzTy) -> FuzzExpr {
         match t {
-            Ty::Array(u, n) => Expr::new(Op::Array, t.clone(), (0..*n).map(|_| self.leaf(u)).collect()),
-            Ty::Tuple(ts) => Expr::new(Op::Tuple, t.clone(), ts.iter().map(|t| self.leaf(t)).collect()),
-            Ty::Record(ts) => Expr::new(Op::Record, t.clone(), ts.iter().map(|t| self.leaf(t)).collect()),
+            FuzzTy::Array(u, n) => FuzzExpr::new(Op::Array, t.clone(), (0..*n).map(|_| self.leaf(u)).collect()),
+            FuzzTy::Tuple(ts) => FuzzExpr::new(Op::Tuple, t.clone(), ts.iter().map(|t| self.leaf(t)).collect()),
+            FuzzTy::Record(ts) => FuzzExpr::new(Op::Record, t.clone(), ts.iter().map(|t| self.leaf(t)).collect()),
             _ => self.leaf(t),
         }
     }
 }
 
 /// All paths from a value to components of the wanted type.
-fn reach(expr: Expr, want: &Ty, depth: usize, out: &mut Vec<Expr>) {
+fn reach(expr: FuzzExpr, want: &FuzzTy, depth: usize, out: &mut Vec<FuzzExpr>) {
     if expr.ty == *want {
         return out.push(expr);
     }
@@ -526,28 +543,33 @@ fn reach(expr: Expr, want: &Ty, depth: usize, out: &mut Vec<Expr>) {
         return;
     }
     match &expr.ty.clone() {
-        Ty::Tuple(ts) if ts.len() == 2 => {
+        FuzzTy::Tuple(ts) if ts.len() == 2 => {
             for (t, f) in ts.iter().zip(["fst", "snd"]) {
-                reach(Expr::call(f, t.clone(), vec![expr.clone()]), want, depth - 1, out);
+                reach(FuzzExpr::call(f, t.clone(), vec![expr.clone()]), want, depth - 1, out);
             }
         }
-        Ty::Record(ts) => {
+        FuzzTy::Record(ts) => {
             for (i, t) in ts.iter().enumerate() {
-                reach(Expr::new(Op::Field(i), t.clone(), vec![expr.clone()]), want, depth - 1, out);
+                reach(FuzzExpr::new(Op::Field(i), t.clone(), vec![expr.clone()]), want, depth - 1, out);
             }
         }
-        Ty::Array(t, n) => {
+        FuzzTy::Array(t, n) => {
             for i in 0..*n {
                 reach(
-                    Expr::new(Op::Index, (**t).clone(), vec![expr.clone(), Expr::int(i as i64)]),
+                    FuzzExpr::new(Op::Index, (**t).clone(), vec![expr.clone(), FuzzExpr::int(i as i64)]),
                     want,
                     depth - 1,
                     out,
                 );
             }
         }
-        Ty::Fun(a, b) if **a == Ty::Float && !matches!(expr.op, Op::Call(_)) => {
-            reach(Expr::new(Op::Apply, (**b).clone(), vec![expr.clone(), Expr::float(0.7)]), want, depth - 1, out);
+        FuzzTy::Fun(a, b) if **a == FuzzTy::Float && !matches!(expr.op, Op::Call(_)) => {
+            reach(
+                FuzzExpr::new(Op::Apply, (**b).clone(), vec![expr.clone(), FuzzExpr::float(0.7)]),
+                want,
+                depth - 1,
+                out,
+            );
         }
         _ => {}
     }

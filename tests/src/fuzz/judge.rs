@@ -1,13 +1,13 @@
 //! Runs a program in all execution modes and reports discrepancies.
 
-use super::ast::Program;
+use super::ast::FuzzProgram;
 use super::evaluate::NoAnswer;
-use super::ways::{Check, Query, SessionRun, Step, ways};
+use super::ways::{Check, Query, SessionEntry, SessionRun, ways};
 use super::worker::{Answer, REASON, Worker};
 
 /// A failure: its kind, the execution mode, the entry, and the expected and actual answers.
 #[derive(Clone, Debug)]
-pub struct Fault {
+pub struct Disagreement {
     /// `value`, `bits`, `error E0123`, `panic file:line`, `hang`, `died`, `rejected`.
     pub kind: String,
     /// The name of the execution mode.
@@ -32,7 +32,7 @@ pub enum Verdict {
     /// The reference has no answer.
     Skipped(NoAnswer),
     /// Something is wrong.
-    Wrong(Vec<Fault>),
+    Wrong(Vec<Disagreement>),
 }
 
 /// Splits a text into words in the form of the reference.
@@ -72,8 +72,8 @@ fn failure(have: &str) -> Option<String> {
     error_code(have).map(|c| format!("error {c}"))
 }
 
-fn fault(kind: String, step: &Step, want: String, have: &str) -> Fault {
-    Fault { kind, way: step.way, entry: step.text.clone(), want, have: have.chars().take(2000).collect() }
+fn fault(kind: String, step: &SessionEntry, want: String, have: &str) -> Disagreement {
+    Disagreement { kind, way: step.way, entry: step.text.clone(), want, have: have.chars().take(2000).collect() }
 }
 
 /// The words of an answer without the signs of zeros: those of a derivative's zeros may differ
@@ -84,14 +84,14 @@ fn unsigned(text: &str) -> Vec<String> {
 
 /// Whether an answer involves derivatives: a derivative operator occurs in the question or in the definitions before
 /// it.
-fn derived(way: &SessionRun, step: &Step) -> bool {
+fn derived(way: &SessionRun, step: &SessionEntry) -> bool {
     const WORDS: [&str; 7] = ["grad", "jvp", "vjp", "linearize", "jac", "hessian", "hvp"];
     let texts = way.steps.iter().filter(|s| s.way == "definitions").chain([step]);
     texts.map(|s| &s.text).any(|t| WORDS.iter().any(|w| t.contains(w)))
 }
 
 /// The failure of one answer, if any. `derived`: whether it involves derivatives.
-fn check(step: &Step, derived: bool, have: &str, echoes: &[Vec<String>]) -> Option<Fault> {
+fn check(step: &SessionEntry, derived: bool, have: &str, echoes: &[Vec<String>]) -> Option<Disagreement> {
     if have == "not run" {
         return None;
     }
@@ -133,12 +133,12 @@ fn plain(answers: &[Vec<String>]) -> Vec<Vec<String>> {
 const NEEDLESS: [&str; 3] = ["laid out differently", "specialised without end", "the shape of an absent array"];
 
 /// The entries whose derivatives were taped although compiled AD is asked first, with the reasons.
-fn taped<'a>(way: &'a SessionRun, answers: &'a [String]) -> impl Iterator<Item = (&'a Step, &'a str)> {
+fn taped<'a>(way: &'a SessionRun, answers: &'a [String]) -> impl Iterator<Item = (&'a SessionEntry, &'a str)> {
     let steps = way.steps.iter().zip(answers).filter(|_| way.compiled);
     steps.flat_map(|(s, a)| a.split(REASON).skip(1).map(move |r| (s, r)))
 }
 
-fn needless(way: &SessionRun, answers: &[String]) -> Option<Fault> {
+fn needless(way: &SessionRun, answers: &[String]) -> Option<Disagreement> {
     taped(way, answers)
         .find(|(_, r)| NEEDLESS.iter().any(|n| r.contains(n)))
         .map(|(s, r)| fault("needless tape".into(), s, "compiled".into(), r))
@@ -148,7 +148,7 @@ fn needless(way: &SessionRun, answers: &[String]) -> Option<Fault> {
 #[derive(Default)]
 pub struct Findings {
     /// The failures.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<Disagreement>,
     /// Each reason once.
     pub taped: Vec<String>,
 }
@@ -185,7 +185,7 @@ pub fn judge_ways(ways: &[SessionRun], worker: &mut Worker) -> std::io::Result<F
 }
 
 /// Finds the mode that does not terminate.
-fn narrowed(ways: &[SessionRun], worker: &mut Worker) -> std::io::Result<Vec<Fault>> {
+fn narrowed(ways: &[SessionRun], worker: &mut Worker) -> std::io::Result<Vec<Disagreement>> {
     let kind = |a: &Answer| match a {
         Answer::Hang => "hang".to_owned(),
         Answer::Died(how) => format!("died: {how}"),
@@ -211,13 +211,13 @@ fn narrowed(ways: &[SessionRun], worker: &mut Worker) -> std::io::Result<Vec<Fau
 }
 
 /// Runs a program in all ways.
-pub fn judge(p: &Program, worker: &mut Worker) -> std::io::Result<Verdict> {
+pub fn judge(p: &FuzzProgram, worker: &mut Worker) -> std::io::Result<Verdict> {
     let ways = match ways(p) {
         Ok(ways) => ways,
         Err(stop) => return Ok(Verdict::Skipped(stop)),
     };
     let Findings { faults, taped } = judge_ways(&ways, worker)?;
-    let gradient = |s: &Step| matches!(&s.check, Check::Agrees(q) if q.text == "(grad f0 x0)" && q.words.iter().any(|w| w.parse::<f64>().is_ok_and(|x| x != 0.0)));
+    let gradient = |s: &SessionEntry| matches!(&s.check, Check::Agrees(q) if q.text == "(grad f0 x0)" && q.words.iter().any(|w| w.parse::<f64>().is_ok_and(|x| x != 0.0)));
     let active = ways[0].steps.iter().any(gradient);
     Ok(if faults.is_empty() { Verdict::Fine { active, taped } } else { Verdict::Wrong(faults) })
 }

@@ -1,6 +1,6 @@
 //! Functions of one number on large arrays, with one and two threads.
 
-use super::ast::{Expr, Name, Op, Program, Ty};
+use super::ast::{FuzzExpr, FuzzProgram, FuzzTy, Name, Op};
 use super::ways::{Check, SessionRun, answer};
 
 /// The number of elements, and the period after which they repeat, so that the reference computes only a few.
@@ -9,17 +9,17 @@ const PERIOD: usize = 7;
 
 /// Adds these entries to the first session, and a session with one thread, if the program is a function of one number.
 /// Because they are slow, only some programs get them.
-pub fn large(program: &Program, sessions: &mut Vec<SessionRun>) {
-    let wanted = program.input == Ty::Float
-        && program.body.ty == Ty::Float
+pub fn large(program: &FuzzProgram, sessions: &mut Vec<SessionRun>) {
+    let wanted = program.input == FuzzTy::Float
+        && program.body.ty == FuzzTy::Float
         && program.body.size() <= 60
         && program.body.size().is_multiple_of(3);
     // An engine would run separately for each element.
     if !wanted || program.entries().iter().any(|e| e.contains("engine.")) {
         return;
     }
-    let mean = Expr::new(Op::Apply, Ty::Float, vec![small_function(), Expr::float(0.7)]);
-    let slope = Expr::call("grad", Ty::Float, vec![small_function(), Expr::float(0.7)]);
+    let mean = FuzzExpr::new(Op::Apply, FuzzTy::Float, vec![small_function(), FuzzExpr::float(0.7)]);
+    let slope = FuzzExpr::call("grad", FuzzTy::Float, vec![small_function(), FuzzExpr::float(0.7)]);
     let (Ok((mean, _)), Ok((slope, _))) = (answer(program, &mean), answer(program, &slope)) else { return };
     let definitions = [
         format!("let xs0 : [_]Float = (for i < {ELEMENTS} -> 0.1 * float (i % {PERIOD}))"),
@@ -37,20 +37,20 @@ pub fn large(program: &Program, sessions: &mut Vec<SessionRun>) {
 }
 
 /// The mean over all elements, as a weighted sum over one period.
-fn small_function() -> Expr {
+fn small_function() -> FuzzExpr {
     let (param, index, func) = (Name::from("c1"), Name::from("k1"), Name::from("f0"));
-    let (infix, float) = (|op, a, b| Expr::new(Op::Infix(op), Ty::Float, vec![a, b]), Expr::float);
+    let (infix, float) = (|op, a, b| FuzzExpr::new(Op::Infix(op), FuzzTy::Float, vec![a, b]), FuzzExpr::float);
     let counts = (0..PERIOD)
         .map(|k| float((0..ELEMENTS).filter(|i| i % PERIOD == k).count() as f64 / ELEMENTS as f64))
         .collect();
-    let count = Expr::new(
+    let count = FuzzExpr::new(
         Op::Index,
-        Ty::Float,
-        vec![Expr::new(Op::Array, Ty::vector(PERIOD), counts), Expr::var(&index, &Ty::Int)],
+        FuzzTy::Float,
+        vec![FuzzExpr::new(Op::Array, FuzzTy::vector(PERIOD), counts), FuzzExpr::var(&index, &FuzzTy::Int)],
     );
-    let t = infix("*", float(0.1), Expr::call("float", Ty::Float, vec![Expr::var(&index, &Ty::Int)]));
-    let at = infix("*", Expr::var(&param, &Ty::Float), t);
-    let y = Expr::new(Op::Apply, Ty::Float, vec![Expr::var(&func, &Ty::scalar()), at]);
-    let body = Expr::new(Op::SumFor(index, PERIOD), Ty::Float, vec![infix("*", count, y)]);
-    Expr::new(Op::Fun(param), Ty::scalar(), vec![body])
+    let t = infix("*", float(0.1), FuzzExpr::call("float", FuzzTy::Float, vec![FuzzExpr::var(&index, &FuzzTy::Int)]));
+    let at = infix("*", FuzzExpr::var(&param, &FuzzTy::Float), t);
+    let y = FuzzExpr::new(Op::Apply, FuzzTy::Float, vec![FuzzExpr::var(&func, &FuzzTy::scalar()), at]);
+    let body = FuzzExpr::new(Op::SumFor(index, PERIOD), FuzzTy::Float, vec![infix("*", count, y)]);
+    FuzzExpr::new(Op::Fun(param), FuzzTy::scalar(), vec![body])
 }

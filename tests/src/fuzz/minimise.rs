@@ -1,9 +1,9 @@
 //! Minimises failing programs. Expressions are replaced by one of their subexpressions of the same type, by a name in
 //! scope, or by a literal, as long as the failure stays the same.
 
-use super::ast::{Expr, Name, Op, Program, Ty};
+use super::ast::{FuzzExpr, FuzzProgram, FuzzTy, Name, Op};
 use super::generate::Generator;
-use super::judge::{Fault, judge_ways};
+use super::judge::{Disagreement, judge_ways};
 use super::ways::{only, ways};
 use super::worker::Worker;
 use std::time::{Duration, Instant};
@@ -18,14 +18,14 @@ enum Root {
     Body,
 }
 
-fn root(p: &Program, r: Root) -> &Expr {
+fn root(p: &FuzzProgram, r: Root) -> &FuzzExpr {
     match r {
         Root::Global(i) => &p.globals[i].1,
         Root::Body => &p.body,
     }
 }
 
-fn places(e: &Expr, at: &mut ExprPath, out: &mut Vec<ExprPath>) {
+fn places(e: &FuzzExpr, at: &mut ExprPath, out: &mut Vec<ExprPath>) {
     out.push(at.clone());
     for (i, k) in e.kids.iter().enumerate() {
         at.push(i);
@@ -34,11 +34,11 @@ fn places(e: &Expr, at: &mut ExprPath, out: &mut Vec<ExprPath>) {
     }
 }
 
-fn get<'a>(e: &'a Expr, at: &[usize]) -> &'a Expr {
+fn get<'a>(e: &'a FuzzExpr, at: &[usize]) -> &'a FuzzExpr {
     at.iter().fold(e, |e, i| &e.kids[*i])
 }
 
-fn put(e: &Expr, at: &[usize], new: &Expr) -> Expr {
+fn put(e: &FuzzExpr, at: &[usize], new: &FuzzExpr) -> FuzzExpr {
     let Some((first, rest)) = at.split_first() else { return new.clone() };
     let mut out = e.clone();
     out.kids[*first] = put(&e.kids[*first], rest, new);
@@ -46,33 +46,33 @@ fn put(e: &Expr, at: &[usize], new: &Expr) -> Expr {
 }
 
 /// Smaller programs, by one replacement at a path.
-fn smaller(program: &Program, start: Root, at: &[usize], seed: u64) -> Vec<Program> {
+fn smaller(program: &FuzzProgram, start: Root, at: &[usize], seed: u64) -> Vec<FuzzProgram> {
     let here = get(root(program, start), at);
-    let mut out: Vec<Expr> = Vec::new();
+    let mut out: Vec<FuzzExpr> = Vec::new();
     if here.size() > 1 {
         out.push(Generator::beside(seed).literal(&here.ty, 4));
         out.push(Generator::beside(seed + 1).literal(&here.ty, 4));
         for (x, t) in scope(program, start, at).iter().rev() {
             if *t == here.ty {
-                out.push(Expr::var(x, t));
+                out.push(FuzzExpr::var(x, t));
             }
         }
         let mut inside = Vec::new();
         here.each(&mut |e| inside.push(e));
-        let mut inside: Vec<&Expr> = inside.into_iter().skip(1).filter(|e| e.ty == here.ty).collect();
+        let mut inside: Vec<&FuzzExpr> = inside.into_iter().skip(1).filter(|e| e.ty == here.ty).collect();
         inside.sort_by_key(|e| e.size());
         out.extend(inside.into_iter().take(12).cloned());
         out.extend(simpler(here));
     } else if let Op::Float(x) = here.op {
-        out.extend([0.5, 1.0, 2.0].into_iter().filter(|y| x != *y && ![0.5, 1.0].contains(&x)).map(Expr::float));
+        out.extend([0.5, 1.0, 2.0].into_iter().filter(|y| x != *y && ![0.5, 1.0].contains(&x)).map(FuzzExpr::float));
     }
     out.into_iter()
         .map(|e| with(program, start, put(root(program, start), at, &e)))
-        .filter(Program::is_closed)
+        .filter(FuzzProgram::is_closed)
         .collect()
 }
 
-fn with(p: &Program, r: Root, e: Expr) -> Program {
+fn with(p: &FuzzProgram, r: Root, e: FuzzExpr) -> FuzzProgram {
     let mut out = p.clone();
     match r {
         Root::Global(i) => out.globals[i].1 = e,
@@ -82,16 +82,16 @@ fn with(p: &Program, r: Root, e: Expr) -> Program {
 }
 
 /// The same construct with fewer parts.
-fn simpler(expr: &Expr) -> Vec<Expr> {
-    let with = |op: Op| Expr { op, ..expr.clone() };
+fn simpler(expr: &FuzzExpr) -> Vec<FuzzExpr> {
+    let with = |op: Op| FuzzExpr { op, ..expr.clone() };
     match &expr.op {
         Op::Loop(s, i, n) if *n > 1 => vec![with(Op::Loop(s.clone(), i.clone(), n - 1))],
         Op::ForIn(xs) if xs.len() == 1 => {
             let (x, from) = (xs[0].clone(), expr.kids[0].clone());
-            let Ty::Array(elem, _) = &from.ty else { return vec![] };
+            let FuzzTy::Array(elem, _) = &from.ty else { return vec![] };
             let body = expr.kids[1].clone();
-            let f = Expr::new(Op::Fun(x), Ty::fun((**elem).clone(), body.ty.clone()), vec![body]);
-            vec![Expr::call("map", expr.ty.clone(), vec![f, from])]
+            let f = FuzzExpr::new(Op::Fun(x), FuzzTy::fun((**elem).clone(), body.ty.clone()), vec![body]);
+            vec![FuzzExpr::call("map", expr.ty.clone(), vec![f, from])]
         }
         Op::Rec { go, n, s, r, count } if *count > 1 => {
             vec![with(Op::Rec { go: go.clone(), n: n.clone(), s: s.clone(), r: r.clone(), count: count - 1 })]
@@ -101,17 +101,17 @@ fn simpler(expr: &Expr) -> Vec<Expr> {
             vec![with(Op::Call("grad".into()))]
         }
         // A library function in place of a lambda.
-        Op::Fun(_) if expr.ty == Ty::scalar() => {
-            ["sin", "id"].iter().map(|f| Expr::new(Op::Var((*f).into()), Ty::scalar(), vec![])).collect()
+        Op::Fun(_) if expr.ty == FuzzTy::scalar() => {
+            ["sin", "id"].iter().map(|f| FuzzExpr::new(Op::Var((*f).into()), FuzzTy::scalar(), vec![])).collect()
         }
         _ => vec![],
     }
 }
 
 /// The names in scope at a path.
-fn scope(p: &Program, r: Root, at: &[usize]) -> Vec<(Name, Ty)> {
+fn scope(p: &FuzzProgram, r: Root, at: &[usize]) -> Vec<(Name, FuzzTy)> {
     let globals = if let Root::Global(i) = r { i } else { p.globals.len() };
-    let mut out: Vec<(Name, Ty)> = p.globals[..globals].iter().map(|(x, e)| (x.clone(), e.ty.clone())).collect();
+    let mut out: Vec<(Name, FuzzTy)> = p.globals[..globals].iter().map(|(x, e)| (x.clone(), e.ty.clone())).collect();
     if let Root::Body = r {
         out.push((p.param.clone(), p.input.clone()));
     }
@@ -120,7 +120,7 @@ fn scope(p: &Program, r: Root, at: &[usize]) -> Vec<(Name, Ty)> {
         match &expr.op {
             Op::Let(x) if *i == 1 => out.push((x.clone(), expr.kids[0].ty.clone())),
             Op::Fun(x) => {
-                if let Ty::Fun(a, _) = &expr.ty {
+                if let FuzzTy::Fun(a, _) = &expr.ty {
                     out.push((x.clone(), (**a).clone()));
                 }
             }
@@ -132,7 +132,12 @@ fn scope(p: &Program, r: Root, at: &[usize]) -> Vec<(Name, Ty)> {
 }
 
 /// Minimises a program with a failure, within a time limit.
-pub fn minimise(p: &Program, fault: &Fault, worker: &mut Worker, time: Duration) -> std::io::Result<(Program, Fault)> {
+pub fn minimise(
+    p: &FuzzProgram,
+    fault: &Disagreement,
+    worker: &mut Worker,
+    time: Duration,
+) -> std::io::Result<(FuzzProgram, Disagreement)> {
     let end = Instant::now() + time;
     let (mut best, mut best_fault) = (p.clone(), fault.clone());
     let mut seed = 0;
@@ -153,7 +158,7 @@ pub fn minimise(p: &Program, fault: &Fault, worker: &mut Worker, time: Duration)
 }
 
 /// All paths in a program, the largest subexpressions first.
-fn candidates(p: &Program) -> Vec<(Root, ExprPath)> {
+fn candidates(p: &FuzzProgram) -> Vec<(Root, ExprPath)> {
     let mut out = Vec::new();
     for r in (0..p.globals.len()).map(Root::Global).chain([Root::Body]) {
         let mut all = Vec::new();
@@ -165,8 +170,8 @@ fn candidates(p: &Program) -> Vec<(Root, ExprPath)> {
 }
 
 fn improve(
-    best: &mut Program,
-    fault: &mut Fault,
+    best: &mut FuzzProgram,
+    fault: &mut Disagreement,
     (origin, at): (Root, ExprPath),
     seed: u64,
     worker: &mut Worker,
@@ -205,7 +210,7 @@ fn improve(
 }
 
 /// The size to minimise: first nodes, then repetition counts, then numbers.
-fn weight(program: &Program) -> usize {
+fn weight(program: &FuzzProgram) -> usize {
     let mut extra = 0;
     for e in program.globals.iter().map(|g| &g.1).chain([&program.body]) {
         e.each(&mut |e| {
@@ -223,9 +228,9 @@ fn weight(program: &Program) -> usize {
 }
 
 /// Tries rounder numbers in the points.
-fn points(program: Program, fault: &mut Fault, worker: &mut Worker) -> std::io::Result<Program> {
+fn points(program: FuzzProgram, fault: &mut Disagreement, worker: &mut Worker) -> std::io::Result<FuzzProgram> {
     let mut rounder = program.clone();
-    let short = |e: &Expr| rounded(e);
+    let short = |e: &FuzzExpr| rounded(e);
     rounder.points = [short(&program.points[0]), short(&program.points[1])];
     rounder.direction = short(&program.direction);
     rounder.cotangent = short(&program.cotangent);
@@ -238,15 +243,15 @@ fn points(program: Program, fault: &mut Fault, worker: &mut Worker) -> std::io::
     })
 }
 
-fn rounded(e: &Expr) -> Expr {
+fn rounded(e: &FuzzExpr) -> FuzzExpr {
     match e.op {
-        Op::Float(x) => Expr::float((x * 10.0).round() / 10.0),
-        _ => Expr { kids: e.kids.iter().map(rounded).collect(), ..e.clone() },
+        Op::Float(x) => FuzzExpr::float((x * 10.0).round() / 10.0),
+        _ => FuzzExpr { kids: e.kids.iter().map(rounded).collect(), ..e.clone() },
     }
 }
 
 /// Whether a program has the same failure: the same kind in the same execution mode.
-fn fails(p: &Program, fault: &Fault, worker: &mut Worker) -> std::io::Result<Option<Fault>> {
+fn fails(p: &FuzzProgram, fault: &Disagreement, worker: &mut Worker) -> std::io::Result<Option<Disagreement>> {
     let Ok(all) = ways(p) else { return Ok(None) };
     let wanted = only(&all, fault.way);
     Ok(judge_ways(&wanted, worker)?.faults.into_iter().find(|f| f.kind == fault.kind && f.way == fault.way))

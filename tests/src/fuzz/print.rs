@@ -1,30 +1,30 @@
 //! Programs as text, fully parenthesised and annotated, so that layout and inference play no part.
 
-use super::ast::{Arm, Expr, FIELDS, Name, Op, Program, Ty};
+use super::ast::{DataConstructor, FIELDS, FuzzExpr, FuzzProgram, FuzzTy, Name, Op};
 use std::fmt::Write;
 
 /// A type as text.
-pub fn ty(t: &Ty) -> String {
+pub fn ty(t: &FuzzTy) -> String {
     match t {
-        Ty::Float => "Float".into(),
-        Ty::Int => "Int".into(),
-        Ty::Bool => "Bool".into(),
-        Ty::Array(t, _) => format!("[_]{}", atom(t)),
-        Ty::Tuple(ts) => format!("({})", ts.iter().map(ty).collect::<Vec<_>>().join(", ")),
-        Ty::Record(ts) => format!(
+        FuzzTy::Float => "Float".into(),
+        FuzzTy::Int => "Int".into(),
+        FuzzTy::Bool => "Bool".into(),
+        FuzzTy::Array(t, _) => format!("[_]{}", atom(t)),
+        FuzzTy::Tuple(ts) => format!("({})", ts.iter().map(ty).collect::<Vec<_>>().join(", ")),
+        FuzzTy::Record(ts) => format!(
             "{{{}}}",
             ts.iter().zip(FIELDS).map(|(t, f)| format!("{f} : {}", ty(t))).collect::<Vec<_>>().join(", ")
         ),
-        Ty::Fun(a, b) => format!("{} -> {}", if matches!(**a, Ty::Fun(..)) { atom(a) } else { ty(a) }, ty(b)),
-        Ty::Option(t) => format!("Option {}", atom(t)),
-        Ty::List(t) => format!("List {}", atom(t)),
-        Ty::Data(d) => d.text().0.into(),
+        FuzzTy::Fun(a, b) => format!("{} -> {}", if matches!(**a, FuzzTy::Fun(..)) { atom(a) } else { ty(a) }, ty(b)),
+        FuzzTy::Option(t) => format!("Option {}", atom(t)),
+        FuzzTy::List(t) => format!("List {}", atom(t)),
+        FuzzTy::Data(d) => d.text().0.into(),
     }
 }
 
-fn atom(t: &Ty) -> String {
+fn atom(t: &FuzzTy) -> String {
     match t {
-        Ty::Fun(..) | Ty::Option(_) | Ty::List(_) => format!("({})", ty(t)),
+        FuzzTy::Fun(..) | FuzzTy::Option(_) | FuzzTy::List(_) => format!("({})", ty(t)),
         _ => ty(t),
     }
 }
@@ -39,12 +39,12 @@ fn pattern(xs: &[Name]) -> String {
     if let [x] = xs { x.to_string() } else { format!("({})", xs.join(", ")) }
 }
 
-fn list(es: &[Expr]) -> String {
+fn list(es: &[FuzzExpr]) -> String {
     es.iter().map(expr).collect::<Vec<_>>().join(", ")
 }
 
 /// An expression as text.
-pub fn expr(node: &Expr) -> String {
+pub fn expr(node: &FuzzExpr) -> String {
     let kid = |i: usize| expr(&node.kids[i]);
     let kid_ty = |i: usize| ty(&node.kids[i].ty);
     match &node.op {
@@ -56,7 +56,7 @@ pub fn expr(node: &Expr) -> String {
         Op::Infix(op) => format!("({} {op} {})", kid(0), kid(1)),
         Op::Call(name) => call(name, node),
         Op::Let(x) => format!("(let {x} : {} = {} in {})", kid_ty(0), kid(0), kid(1)),
-        Op::LetTuple(xs) if matches!(node.kids[0].ty, Ty::Array(..)) => {
+        Op::LetTuple(xs) if matches!(node.kids[0].ty, FuzzTy::Array(..)) => {
             format!("(let [{}] = {} in {})", xs.join(", "), kid(0), kid(1))
         }
         Op::LetTuple(xs) => format!("(let ({}) = {} in {})", xs.join(", "), kid(0), kid(1)),
@@ -128,16 +128,16 @@ pub fn expr(node: &Expr) -> String {
 }
 
 /// `fun (x : a) (y : b) -> body`.
-fn function(e: &Expr) -> String {
+fn function(e: &FuzzExpr) -> String {
     let (mut text, mut at) = (String::from("(fun"), e);
-    while let (Op::Fun(x), Ty::Fun(a, _)) = (&at.op, &at.ty) {
+    while let (Op::Fun(x), FuzzTy::Fun(a, _)) = (&at.op, &at.ty) {
         let _ = write!(text, " ({x} : {})", ty(a));
         at = &at.kids[0];
     }
     text + " -> " + &expr(at) + ")"
 }
 
-fn branches(arms: &[Arm], kids: &[Expr], go: Option<&Name>) -> String {
+fn branches(arms: &[DataConstructor], kids: &[FuzzExpr], go: Option<&Name>) -> String {
     let mut text = String::new();
     for (arm, body) in arms.iter().zip(&kids[1..]) {
         let fields: String = arm.fields.iter().map(|f| format!(" {f}")).collect();
@@ -159,10 +159,10 @@ fn custom(forward: bool, [x, y, d, c]: [&Name; 4], f: &str) -> String {
 }
 
 /// The extents of an array in the form that `zeros` takes: one number or a list.
-fn sized(t: &Ty) -> String {
+fn sized(t: &FuzzTy) -> String {
     match t {
-        Ty::Array(e, n) => match &**e {
-            Ty::Array(_, m) => format!("[{n}, {m}]"),
+        FuzzTy::Array(e, n) => match &**e {
+            FuzzTy::Array(_, m) => format!("[{n}, {m}]"),
             _ => n.to_string(),
         },
         _ => "1".into(),
@@ -170,7 +170,7 @@ fn sized(t: &Ty) -> String {
 }
 
 /// Library functions, and abbreviations of some combinations.
-fn call(name: &str, node: &Expr) -> String {
+fn call(name: &str, node: &FuzzExpr) -> String {
     let kid = |i: usize| expr(&node.kids[i]);
     match name {
         "pull" => format!("((snd (vjp {} {})) {})", kid(0), kid(1), kid(2)),
@@ -202,7 +202,7 @@ const HELPERS: [(&str, &str); 3] = [
     ("weighed", "let weighed w x = sum (w * tanh x)"),
 ];
 
-impl Program {
+impl FuzzProgram {
     /// The definitions, one entry each: types, globals, the function, and the points of differentiation.
     pub fn entries(&self) -> Vec<String> {
         let mut out: Vec<String> = self.decls().into_iter().map(|d| d.text().1.to_owned()).collect();
@@ -223,7 +223,7 @@ impl Program {
     }
 
     /// The names of points, direction and cotangent, with their values.
-    pub fn places(&self) -> [(&'static str, &Expr); 4] {
+    pub fn places(&self) -> [(&'static str, &FuzzExpr); 4] {
         [("x0", &self.points[0]), ("x1", &self.points[1]), ("d0", &self.direction), ("c0", &self.cotangent)]
     }
 }

@@ -1,10 +1,10 @@
 //! Runs of many programs, and reports of failures.
 
-use super::ast::Program;
+use super::ast::FuzzProgram;
 use super::evaluate::NoAnswer;
-use super::features::Counts;
+use super::features::FeatureCounts;
 use super::generate::Generator;
-use super::judge::{Fault, Verdict, judge};
+use super::judge::{Disagreement, Verdict, judge};
 use super::minimise::minimise;
 use super::worker::{Answer, Worker};
 use std::collections::{BTreeMap, HashMap};
@@ -41,9 +41,9 @@ pub struct Failure {
     /// The seed of its program.
     pub seed: u64,
     /// The failure of the minimised program.
-    pub fault: Fault,
+    pub fault: Disagreement,
     /// The minimised program.
-    pub program: Program,
+    pub program: FuzzProgram,
 }
 
 /// The number of programs that are named for each reason to tape.
@@ -57,7 +57,7 @@ pub struct Summary {
     /// The numbers of programs without a reference answer, by reason.
     pub skipped: HashMap<&'static str, usize>,
     /// The features of the compared programs.
-    pub counts: Counts,
+    pub counts: FeatureCounts,
     /// The reasons why derivatives were taped: the seeds of the programs.
     pub taped: BTreeMap<String, Vec<u64>>,
     /// Failures, one for each kind and mode, with the number of programs that have it.
@@ -67,7 +67,7 @@ pub struct Summary {
 impl Failure {
     /// A program in the form of `tests/programs` that prints the wrong answer; a comment has the expected one.
     pub fn text(&self) -> String {
-        let Fault { kind, way, want, have, entry } = &self.fault;
+        let Disagreement { kind, way, want, have, entry } = &self.fault;
         let one_line = |t: &str| t.replace('\n', " ");
         let mut out = format!(
             "-- {kind}, {way} (seed {})\n-- expected: {}\n-- found:    {}\n",

@@ -1,12 +1,12 @@
 //! Values of the reference, and operations on all numbers in a value.
 
-use super::ast::{Expr, Name};
+use super::ast::{FuzzExpr, Name};
 use super::number::Num;
 use std::rc::Rc;
 
 /// A value. It borrows the bodies of functions from the program.
 #[derive(Clone)]
-pub enum Val<'a> {
+pub enum FuzzVal<'a> {
     /// A number.
     Num(Num),
     /// A whole number.
@@ -14,47 +14,47 @@ pub enum Val<'a> {
     /// A truth value.
     Bool(bool),
     /// An array.
-    Array(Rc<Vec<Val<'a>>>),
+    Array(Rc<Vec<FuzzVal<'a>>>),
     /// A tuple or record.
-    Tuple(Rc<Vec<Val<'a>>>),
+    Tuple(Rc<Vec<FuzzVal<'a>>>),
     /// Declared data.
-    Con(&'static str, Rc<Vec<Val<'a>>>),
+    Con(&'static str, Rc<Vec<FuzzVal<'a>>>),
     /// A function.
-    Fun(Rc<Fun<'a>>),
+    Fun(Rc<FuzzFun<'a>>),
 }
 
 /// A function.
-pub enum Fun<'a> {
+pub enum FuzzFun<'a> {
     /// `fun x -> body` with its environment.
-    Closure(&'a Name, &'a Expr, Env<'a>),
+    Closure(&'a Name, &'a FuzzExpr, Env<'a>),
     /// A library function with the arguments given so far.
-    Library(&'a str, Vec<Val<'a>>),
+    Library(&'a str, Vec<FuzzVal<'a>>),
     /// The composition of two functions.
-    Compose(Val<'a>, Val<'a>),
+    Compose(FuzzVal<'a>, FuzzVal<'a>),
     /// A function with the same values, such as from `checkpoint` or a correct custom derivative rule.
-    Same(Val<'a>),
+    Same(FuzzVal<'a>),
 }
 
 /// An environment, innermost binding first.
-pub type Env<'a> = Option<Rc<Bound<'a>>>;
+pub type Env<'a> = Option<Rc<Binding<'a>>>;
 
 /// A binding.
-pub struct Bound<'a> {
+pub struct Binding<'a> {
     /// The name.
     pub name: &'a Name,
     /// Its value.
-    pub value: Val<'a>,
+    pub value: FuzzVal<'a>,
     /// The enclosing environment.
     pub outer: Env<'a>,
 }
 
 /// The environment with one name more.
-pub fn bind<'a>(env: &Env<'a>, name: &'a Name, value: Val<'a>) -> Env<'a> {
-    Some(Rc::new(Bound { name, value, outer: env.clone() }))
+pub fn bind<'a>(env: &Env<'a>, name: &'a Name, value: FuzzVal<'a>) -> Env<'a> {
+    Some(Rc::new(Binding { name, value, outer: env.clone() }))
 }
 
 /// The value of a name.
-pub fn find<'a>(env: &Env<'a>, name: &Name) -> Option<Val<'a>> {
+pub fn find<'a>(env: &Env<'a>, name: &Name) -> Option<FuzzVal<'a>> {
     let mut at = env.as_ref();
     while let Some(b) = at {
         if b.name == name {
@@ -65,30 +65,30 @@ pub fn find<'a>(env: &Env<'a>, name: &Name) -> Option<Val<'a>> {
     None
 }
 
-impl<'a> Val<'a> {
+impl<'a> FuzzVal<'a> {
     /// A number without tangents.
-    pub fn flat(x: f64) -> Val<'a> {
-        Val::Num(Num::Flat(x))
+    pub fn flat(x: f64) -> FuzzVal<'a> {
+        FuzzVal::Num(Num::Flat(x))
     }
 
     /// An array.
-    pub fn array(vs: Vec<Val<'a>>) -> Val<'a> {
-        Val::Array(Rc::new(vs))
+    pub fn array(vs: Vec<FuzzVal<'a>>) -> FuzzVal<'a> {
+        FuzzVal::Array(Rc::new(vs))
     }
 
     /// A pair.
-    pub fn pair(a: Val<'a>, b: Val<'a>) -> Val<'a> {
-        Val::Tuple(Rc::new(vec![a, b]))
+    pub fn pair(a: FuzzVal<'a>, b: FuzzVal<'a>) -> FuzzVal<'a> {
+        FuzzVal::Tuple(Rc::new(vec![a, b]))
     }
 
     /// Replaces each number; functions and discrete parts are unchanged.
-    pub fn map(&self, f: &mut impl FnMut(&Num) -> Num) -> Val<'a> {
-        let mut all = |vs: &[Val<'a>]| Rc::new(vs.iter().map(|v| v.map(f)).collect::<Vec<_>>());
+    pub fn map(&self, f: &mut impl FnMut(&Num) -> Num) -> FuzzVal<'a> {
+        let mut all = |vs: &[FuzzVal<'a>]| Rc::new(vs.iter().map(|v| v.map(f)).collect::<Vec<_>>());
         match self {
-            Val::Num(n) => Val::Num(f(n)),
-            Val::Array(vs) => Val::Array(all(vs)),
-            Val::Tuple(vs) => Val::Tuple(all(vs)),
-            Val::Con(c, vs) => Val::Con(c, all(vs)),
+            FuzzVal::Num(n) => FuzzVal::Num(f(n)),
+            FuzzVal::Array(vs) => FuzzVal::Array(all(vs)),
+            FuzzVal::Tuple(vs) => FuzzVal::Tuple(all(vs)),
+            FuzzVal::Con(c, vs) => FuzzVal::Con(c, all(vs)),
             _ => self.clone(),
         }
     }
@@ -104,7 +104,7 @@ impl<'a> Val<'a> {
     }
 
     /// The value with its numbers replaced.
-    pub fn with(&self, numbers: &[Num]) -> Val<'a> {
+    pub fn with(&self, numbers: &[Num]) -> FuzzVal<'a> {
         let mut rest = numbers.iter();
         self.map(&mut |n| rest.next().unwrap_or(n).clone())
     }
@@ -112,17 +112,17 @@ impl<'a> Val<'a> {
     /// The words that are compared with adl's output: numbers, truth values, constructors.
     pub fn words(&self, out: &mut Vec<String>) {
         match self {
-            Val::Num(n) => out.push(format!("{:?}", n.value())),
-            Val::Int(i) => out.push(i.to_string()),
-            Val::Bool(b) => out.push(b.to_string()),
-            Val::Array(vs) | Val::Tuple(vs) => vs.iter().for_each(|v| v.words(out)),
-            Val::Con(c, vs) => {
+            FuzzVal::Num(n) => out.push(format!("{:?}", n.value())),
+            FuzzVal::Int(i) => out.push(i.to_string()),
+            FuzzVal::Bool(b) => out.push(b.to_string()),
+            FuzzVal::Array(vs) | FuzzVal::Tuple(vs) => vs.iter().for_each(|v| v.words(out)),
+            FuzzVal::Con(c, vs) => {
                 if !["Cons", "Nil"].contains(c) {
                     out.push((*c).to_owned());
                 }
                 vs.iter().for_each(|v| v.words(out));
             }
-            Val::Fun(_) => out.push("<fun>".to_owned()),
+            FuzzVal::Fun(_) => out.push("<fun>".to_owned()),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The questions about a program, and the execution modes.
 
-use super::ast::{Expr, Name, Op, Program, Ty};
+use super::ast::{FuzzExpr, FuzzProgram, FuzzTy, Name, Op};
 use super::evaluate::{NoAnswer, Reference};
 use super::features::is_plain;
 use super::large::large;
 use super::print::{expr, ty};
 use super::value::bind;
-use super::worker::Run;
+use super::worker::WorkerSession;
 
 /// A question with its reference answer.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub enum Check {
 
 /// One entry of a session.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct SessionEntry {
     /// The execution mode of this entry, for the report.
     pub way: &'static str,
     /// The text of the entry.
@@ -53,75 +53,76 @@ pub struct SessionRun {
     /// The number of threads for large arrays.
     pub threads: usize,
     /// Its entries.
-    pub steps: Vec<Step>,
+    pub steps: Vec<SessionEntry>,
 }
 
 /// The limit of steps in the reference.
 const FUEL: usize = 60_000;
 
 /// The questions about a program, as expressions of the generator.
-fn questions(p: &Program) -> Vec<Expr> {
+fn questions(p: &FuzzProgram) -> Vec<FuzzExpr> {
     let (input, output) = (&p.input, &p.body.ty);
-    let var = |x: &str, t: &Ty| Expr::var(&Name::from(x), t);
-    let func = var("f0", &Ty::fun(input.clone(), output.clone()));
+    let var = |x: &str, t: &FuzzTy| FuzzExpr::var(&Name::from(x), t);
+    let func = var("f0", &FuzzTy::fun(input.clone(), output.clone()));
     let (point, direction) = (var("x0", input), var("d0", input));
-    let value = Expr::new(Op::Apply, output.clone(), vec![func.clone(), point.clone()]);
+    let value = FuzzExpr::new(Op::Apply, output.clone(), vec![func.clone(), point.clone()]);
     let mut out = vec![value];
-    let points = Expr::new(Op::Array, Ty::Array(Box::new(input.clone()), 2), vec![point.clone(), var("x1", input)]);
+    let points =
+        FuzzExpr::new(Op::Array, FuzzTy::Array(Box::new(input.clone()), 2), vec![point.clone(), var("x1", input)]);
     let bound = Name::from("z0");
-    let each = |body: Expr| {
-        let t = Ty::Array(Box::new(body.ty.clone()), 2);
-        let f = Expr::new(Op::Fun(bound.clone()), Ty::fun(input.clone(), body.ty.clone()), vec![body]);
-        Expr::call("map", t, vec![f, points.clone()])
+    let each = |body: FuzzExpr| {
+        let t = FuzzTy::Array(Box::new(body.ty.clone()), 2);
+        let f = FuzzExpr::new(Op::Fun(bound.clone()), FuzzTy::fun(input.clone(), body.ty.clone()), vec![body]);
+        FuzzExpr::call("map", t, vec![f, points.clone()])
     };
-    if *output == Ty::Float {
-        let pair = Ty::Tuple(vec![Ty::Float, input.clone()]);
-        out.push(Expr::call("grad", input.clone(), vec![func.clone(), point.clone()]));
-        out.push(Expr::call("value_and_grad", pair, vec![func.clone(), point.clone()]));
-        out.push(Expr::call(
+    if *output == FuzzTy::Float {
+        let pair = FuzzTy::Tuple(vec![FuzzTy::Float, input.clone()]);
+        out.push(FuzzExpr::call("grad", input.clone(), vec![func.clone(), point.clone()]));
+        out.push(FuzzExpr::call("value_and_grad", pair, vec![func.clone(), point.clone()]));
+        out.push(FuzzExpr::call(
             "jvp",
-            Ty::Tuple(vec![Ty::Float, Ty::Float]),
+            FuzzTy::Tuple(vec![FuzzTy::Float, FuzzTy::Float]),
             vec![func.clone(), point.clone(), direction.clone()],
         ));
-        out.push(Expr::call("hvp", input.clone(), vec![func.clone(), point.clone(), direction]));
-        out.push(each(Expr::call("grad", input.clone(), vec![func.clone(), Expr::var(&bound, input)])));
-        if let Ty::Array(e, n) = input
-            && **e == Ty::Float
+        out.push(FuzzExpr::call("hvp", input.clone(), vec![func.clone(), point.clone(), direction]));
+        out.push(each(FuzzExpr::call("grad", input.clone(), vec![func.clone(), FuzzExpr::var(&bound, input)])));
+        if let FuzzTy::Array(e, n) = input
+            && **e == FuzzTy::Float
         {
-            out.push(Expr::call("hessian", Ty::matrix(*n, *n), vec![func, point]));
+            out.push(FuzzExpr::call("hessian", FuzzTy::matrix(*n, *n), vec![func, point]));
         }
         return out;
     }
     // A cotangent has the same constructors as the result, so for data the result itself is used.
-    let cotangent = |x: &Expr| {
+    let cotangent = |x: &FuzzExpr| {
         if is_plain(output) {
             var("c0", output)
         } else {
-            Expr::new(Op::Apply, output.clone(), vec![func.clone(), x.clone()])
+            FuzzExpr::new(Op::Apply, output.clone(), vec![func.clone(), x.clone()])
         }
     };
     let c = cotangent(&point);
-    out.push(Expr::call(
+    out.push(FuzzExpr::call(
         "jvp",
-        Ty::Tuple(vec![output.clone(), output.clone()]),
+        FuzzTy::Tuple(vec![output.clone(), output.clone()]),
         vec![func.clone(), point.clone(), direction],
     ));
-    out.push(Expr::call("pull", input.clone(), vec![func.clone(), point.clone(), c]));
-    let at = Expr::var(&bound, input);
-    out.push(each(Expr::call("pull", input.clone(), vec![func.clone(), at.clone(), cotangent(&at)])));
-    if let (Ty::Array(a, n), Ty::Array(b, m)) = (input, output)
-        && **a == Ty::Float
-        && **b == Ty::Float
+    out.push(FuzzExpr::call("pull", input.clone(), vec![func.clone(), point.clone(), c]));
+    let at = FuzzExpr::var(&bound, input);
+    out.push(each(FuzzExpr::call("pull", input.clone(), vec![func.clone(), at.clone(), cotangent(&at)])));
+    if let (FuzzTy::Array(a, n), FuzzTy::Array(b, m)) = (input, output)
+        && **a == FuzzTy::Float
+        && **b == FuzzTy::Float
     {
         for way in ["jacobian", "jacfwd", "jacrev"] {
-            out.push(Expr::call(way, Ty::matrix(*m, *n), vec![func.clone(), point.clone()]));
+            out.push(FuzzExpr::call(way, FuzzTy::matrix(*m, *n), vec![func.clone(), point.clone()]));
         }
     }
     out
 }
 
 /// The reference's answer to a question, and its number of steps.
-pub fn answer(p: &Program, question: &Expr) -> Result<(Query, usize), NoAnswer> {
+pub fn answer(p: &FuzzProgram, question: &FuzzExpr) -> Result<(Query, usize), NoAnswer> {
     let mut reference = Reference::new(FUEL);
     let mut env = None;
     for (x, e) in &p.globals {
@@ -150,7 +151,7 @@ const PLANS: [&str; 7] =
     ["StoreAll", "RecomputeAll", "Sqrt", "Revolve 1", "Revolve 3", "Budget 100_000_000", "ByHand ([] : [_]Int)"];
 
 /// All execution modes of a program, or the reason why it cannot be judged. The first is the default mode.
-pub fn ways(program: &Program) -> Result<Vec<SessionRun>, NoAnswer> {
+pub fn ways(program: &FuzzProgram) -> Result<Vec<SessionRun>, NoAnswer> {
     let questions = questions(program);
     let mut queries = Vec::new();
     let mut steps = 1;
@@ -188,12 +189,12 @@ pub fn ways(program: &Program) -> Result<Vec<SessionRun>, NoAnswer> {
 impl SessionRun {
     /// Adds an entry.
     pub fn ask(&mut self, way: &'static str, text: String, check: Check) {
-        self.steps.push(Step { way, text, check });
+        self.steps.push(SessionEntry { way, text, check });
     }
 
     /// The session in the form that workers receive.
-    pub fn run(&self) -> Run {
-        Run {
+    pub fn run(&self) -> WorkerSession {
+        WorkerSession {
             jit: self.jit,
             compiled: self.compiled,
             threads: self.threads,
@@ -216,7 +217,7 @@ fn gradients(g: &Query, plain: &mut SessionRun) {
 }
 
 /// The value and the gradient in loops that become native code, with native code on and off.
-fn hot(p: &Program, queries: &[Query], steps: usize, plain: &mut SessionRun, interpreted: &mut SessionRun) {
+fn hot(p: &FuzzProgram, queries: &[Query], steps: usize, plain: &mut SessionRun, interpreted: &mut SessionRun) {
     let rounds = (60_000 / steps).clamp(20, 3000) | 1;
     let (input, output) = (ty(&p.input), ty(&p.body.ty));
     for (k, query) in queries.iter().take(2).enumerate() {

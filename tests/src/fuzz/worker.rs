@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// The settings of a session, and its entries.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run {
+pub struct WorkerSession {
     /// Whether native code is enabled.
     pub jit: bool,
     /// Whether AD is compiled; otherwise taped.
@@ -76,7 +76,7 @@ impl Worker {
     }
 
     /// Runs each list of entries in its own session. Errors are failures of the worker itself.
-    pub fn run(&mut self, runs: &[Run]) -> std::io::Result<Answer> {
+    pub fn run(&mut self, runs: &[WorkerSession]) -> std::io::Result<Answer> {
         let job = runs
             .iter()
             .map(|r| json!({"jit": r.jit, "compiled": r.compiled, "threads": r.threads, "entries": r.entries}))

@@ -7,7 +7,7 @@
 pub mod compare;
 mod tool;
 
-pub use tool::{Run, Tool};
+pub use tool::{Tool, ToolRun};
 
 use serde_json::Value;
 use std::path::Path;

@@ -23,7 +23,7 @@ pub struct Tool {
 }
 
 /// The result of running a function: its output as JSON, and the nanoseconds of each run.
-pub struct Run {
+pub struct ToolRun {
     /// The answer.
     pub output: String,
     /// One number for each run.
@@ -74,7 +74,7 @@ impl Tool {
     }
 
     /// Runs the function that a message requests.
-    pub fn evaluate(&mut self, line: &str, message: &Json) -> Result<Run, String> {
+    pub fn evaluate(&mut self, line: &str, message: &Json) -> Result<ToolRun, String> {
         let (module, function) = (message["module"].as_str().unwrap_or(""), message["function"].as_str().unwrap_or(""));
         let name = self.load(module)?;
         if !function.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -100,7 +100,7 @@ impl Tool {
         )
     }
 
-    fn time(&mut self, f: &Value, input: &Value, effort: &MinimalEffort) -> Result<Run, String> {
+    fn time(&mut self, f: &Value, input: &Value, effort: &MinimalEffort) -> Result<ToolRun, String> {
         let mut nanoseconds = Vec::new();
         let mut total = 0;
         loop {
@@ -111,7 +111,7 @@ impl Tool {
             total += nanoseconds.last().copied().unwrap_or(0);
             if nanoseconds.len() as u64 >= effort.runs && total as f64 >= effort.seconds * 1e9 {
                 let output = json::write(&output).map_err(|e| e.diag.message)?;
-                return Ok(Run { output: output.trim_end().to_owned(), nanoseconds });
+                return Ok(ToolRun { output: output.trim_end().to_owned(), nanoseconds });
             }
         }
     }
@@ -143,7 +143,7 @@ impl Tool {
     }
 }
 
-fn success(id: &Json, run: &Run) -> String {
+fn success(id: &Json, run: &ToolRun) -> String {
     let timings: Vec<Json> =
         run.nanoseconds.iter().map(|n| json!({"name": "evaluate", "nanoseconds": *n as u64})).collect();
     format!("{{\"id\":{id},\"success\":true,\"output\":{},\"timings\":{}}}", run.output, Json::from(timings))

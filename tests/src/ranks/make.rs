@@ -3,49 +3,49 @@
 //! A definition is generated for one choice of concrete types, at which it is valid. Further calls are chosen at
 //! random.
 
-use super::tree::{Arg, At, CallArg, Def, Expr, Program, Ty, Use, Way, value};
+use super::tree::{CallArg, ConcreteTy, Def, FunctionArg, RankExpr, RankIndex, RankProgram, Use, Way, value};
 use super::write::pair;
 use crate::fuzz::random::Random;
 
 /// The generator.
 pub struct Maker {
     random: Random,
-    scope: Vec<(String, Ty)>,
-    functions: Vec<Function>,
+    scope: Vec<(String, ConcreteTy)>,
+    functions: Vec<GeneratedFunction>,
     names: usize,
     defs: Vec<Def>,
 }
 
 /// A function in scope, with the types for which it was generated.
 #[derive(Clone)]
-struct Function {
+struct GeneratedFunction {
     name: String,
     params: Vec<Param>,
-    result: Ty,
+    result: ConcreteTy,
 }
 
 #[derive(Clone)]
 enum Param {
-    Value(Ty),
-    Fun(Ty, Ty),
+    Value(ConcreteTy),
+    Fun(ConcreteTy, ConcreteTy),
 }
 
-fn boxed(e: Expr) -> Box<Expr> {
+fn boxed(e: RankExpr) -> Box<RankExpr> {
     Box::new(e)
 }
 
-fn bin(op: &'static str, a: Expr, b: Expr) -> Expr {
-    Expr::Bin(op, boxed(a), boxed(b))
+fn bin(op: &'static str, a: RankExpr, b: RankExpr) -> RankExpr {
+    RankExpr::Bin(op, boxed(a), boxed(b))
 }
 
 /// The program of a seed, and for each call whether it was generated to be valid.
-pub fn program(seed: u64) -> Program {
+pub fn program(seed: u64) -> RankProgram {
     let mut m = Maker { random: Random::new(seed), scope: vec![], functions: vec![], names: 0, defs: vec![] };
     for k in 0..=m.random.below(3) {
         m.definition(k);
     }
     let defs = std::mem::take(&mut m.defs);
-    let mut p = Program { defs, uses: vec![] };
+    let mut p = RankProgram { defs, uses: vec![] };
     for at in 0..p.defs.len() {
         m.calls(&mut p, at);
     }
@@ -62,15 +62,15 @@ impl Maker {
         format!("{of}{}", self.names)
     }
 
-    fn some_type(&mut self) -> Ty {
+    fn some_type(&mut self) -> ConcreteTy {
         let size = 2 + self.random.below(2);
         match self.random.below(12) {
-            0..4 => Ty::Float,
-            4..7 => Ty::floats(&[size]),
-            7..9 => Ty::floats(&[2, size]),
-            9 => Ty::Tuple(vec![Ty::Float, Ty::floats(&[2])]),
-            10 => Ty::Record(vec![("w", Ty::floats(&[2, size])), ("b", Ty::floats(&[size]))]),
-            _ => Ty::Tuple(vec![Ty::floats(&[size]), Ty::Float]),
+            0..4 => ConcreteTy::Float,
+            4..7 => ConcreteTy::floats(&[size]),
+            7..9 => ConcreteTy::floats(&[2, size]),
+            9 => ConcreteTy::Tuple(vec![ConcreteTy::Float, ConcreteTy::floats(&[2])]),
+            10 => ConcreteTy::Record(vec![("w", ConcreteTy::floats(&[2, size])), ("b", ConcreteTy::floats(&[size]))]),
+            _ => ConcreteTy::Tuple(vec![ConcreteTy::floats(&[size]), ConcreteTy::Float]),
         }
     }
 
@@ -82,9 +82,12 @@ impl Maker {
         for _ in 0..=self.random.below(3) {
             let param = self.name("x");
             if self.random.once_in(8) {
-                let (a, b) =
-                    if self.random.once_in(2) { (Ty::Float, Ty::Float) } else { (Ty::floats(&[2]), Ty::floats(&[2])) };
-                self.functions.push(Function {
+                let (a, b) = if self.random.once_in(2) {
+                    (ConcreteTy::Float, ConcreteTy::Float)
+                } else {
+                    (ConcreteTy::floats(&[2]), ConcreteTy::floats(&[2]))
+                };
+                self.functions.push(GeneratedFunction {
                     name: param.clone(),
                     params: vec![Param::Value(a.clone())],
                     result: b.clone(),
@@ -97,31 +100,38 @@ impl Maker {
             }
             names.push(param);
         }
-        let result = if self.random.once_in(2) { Ty::Float } else { self.some_type() };
+        let result = if self.random.once_in(2) { ConcreteTy::Float } else { self.some_type() };
         let depth = 2 + self.random.below(3);
         let body = self.expr(&result, depth);
         self.functions.truncate(outer);
         let name = format!("f{index}");
-        self.functions.push(Function { name: name.clone(), params, result });
+        self.functions.push(GeneratedFunction { name: name.clone(), params, result });
         self.defs.push(Def { name, params: names, body });
     }
 
-    fn leaf(&mut self, ty: &Ty) -> Expr {
-        let mut fits: Vec<Expr> = Vec::new();
+    fn leaf(&mut self, ty: &ConcreteTy) -> RankExpr {
+        let mut fits: Vec<RankExpr> = Vec::new();
         for (x, u) in &self.scope {
-            let var = || Expr::Var(x.clone());
+            let var = || RankExpr::Var(x.clone());
             if u == ty {
                 fits.extend([var(), var()]);
             }
             match u {
-                Ty::Array(_, e) if **e == *ty => {
-                    fits.extend([Expr::Index(boxed(var()), vec![At::Literal(-1)]), Expr::Call("sum", vec![var()])]);
+                ConcreteTy::Array(_, e) if **e == *ty => {
+                    fits.extend([
+                        RankExpr::Index(boxed(var()), vec![RankIndex::Literal(-1)]),
+                        RankExpr::Call("sum", vec![var()]),
+                    ]);
                 }
-                Ty::Array(..) if *ty == Ty::Float => fits.push(Expr::Call("norm", vec![var()])),
-                Ty::Tuple(ts) if ts.len() == 2 => {
-                    fits.extend((0..2).filter(|i| ts[*i] == *ty).map(|i| Expr::Call(["fst", "snd"][i], vec![var()])));
+                ConcreteTy::Array(..) if *ty == ConcreteTy::Float => fits.push(RankExpr::Call("norm", vec![var()])),
+                ConcreteTy::Tuple(ts) if ts.len() == 2 => {
+                    fits.extend(
+                        (0..2).filter(|i| ts[*i] == *ty).map(|i| RankExpr::Call(["fst", "snd"][i], vec![var()])),
+                    );
                 }
-                Ty::Record(fs) => fits.extend(fs.iter().filter(|f| f.1 == *ty).map(|f| Expr::Field(boxed(var()), f.0))),
+                ConcreteTy::Record(fs) => {
+                    fits.extend(fs.iter().filter(|f| f.1 == *ty).map(|f| RankExpr::Field(boxed(var()), f.0)));
+                }
                 _ => {}
             }
         }
@@ -129,14 +139,14 @@ impl Maker {
             return self.random.of(&fits).clone();
         }
         match ty {
-            Ty::Float => Expr::Float((self.random.float() * 10.0).round() / 10.0),
-            Ty::Tuple(ts) => Expr::Tuple(ts.iter().map(|t| self.leaf(t)).collect()),
-            Ty::Record(fs) => Expr::Record(fs.iter().map(|(f, t)| (*f, self.leaf(t))).collect()),
-            _ => Expr::Literal(ty.clone(), value(ty, &mut || (self.random.float() * 10.0).round() / 10.0)),
+            ConcreteTy::Float => RankExpr::Float((self.random.float() * 10.0).round() / 10.0),
+            ConcreteTy::Tuple(ts) => RankExpr::Tuple(ts.iter().map(|t| self.leaf(t)).collect()),
+            ConcreteTy::Record(fs) => RankExpr::Record(fs.iter().map(|(f, t)| (*f, self.leaf(t))).collect()),
+            _ => RankExpr::Literal(ty.clone(), value(ty, &mut || (self.random.float() * 10.0).round() / 10.0)),
         }
     }
 
-    fn under(&mut self, bound: &[(String, Ty)], t: &Ty, d: usize) -> Expr {
+    fn under(&mut self, bound: &[(String, ConcreteTy)], t: &ConcreteTy, d: usize) -> RankExpr {
         let before = self.scope.len();
         self.scope.extend(bound.iter().cloned());
         let e = self.expr(t, d);
@@ -144,7 +154,7 @@ impl Maker {
         e
     }
 
-    fn expr(&mut self, ty: &Ty, d: usize) -> Expr {
+    fn expr(&mut self, ty: &ConcreteTy, d: usize) -> RankExpr {
         if d == 0 || self.random.once_in(10) {
             return self.leaf(ty);
         }
@@ -153,28 +163,32 @@ impl Maker {
             0 => {
                 let (x, u) = (self.name("y"), self.some_type());
                 let a = self.expr(&u, depth);
-                Expr::Let(x.clone(), boxed(a), boxed(self.under(&[(x, u)], ty, depth)))
+                RankExpr::Let(x.clone(), boxed(a), boxed(self.under(&[(x, u)], ty, depth)))
             }
             1 => self.local_function(ty, depth),
             2 | 3 => self.call(ty, depth),
             4 => {
-                let c = bin("<", self.expr(&Ty::Float, depth), self.expr(&Ty::Float, depth));
-                Expr::If(boxed(c), boxed(self.expr(ty, depth)), boxed(self.expr(ty, depth)))
+                let c = bin("<", self.expr(&ConcreteTy::Float, depth), self.expr(&ConcreteTy::Float, depth));
+                RankExpr::If(boxed(c), boxed(self.expr(ty, depth)), boxed(self.expr(ty, depth)))
             }
             5 => {
                 let s = self.name("s");
                 let init = self.expr(ty, depth);
                 let body = self.under(&[(s.clone(), ty.clone())], ty, depth);
                 if self.random.once_in(2) {
-                    Expr::Loop(s, 2, boxed(init), boxed(body))
+                    RankExpr::Loop(s, 2, boxed(init), boxed(body))
                 } else {
-                    Expr::Rec(self.name("go"), s, boxed(init), boxed(body))
+                    RankExpr::Rec(self.name("go"), s, boxed(init), boxed(body))
                 }
             }
             6 => {
                 let (x, y, u, v) = (self.name("y"), self.name("y"), self.some_type(), self.some_type());
-                let a = self.expr(&Ty::Tuple(vec![u.clone(), v.clone()]), depth);
-                Expr::LetTuple(vec![x.clone(), y.clone()], boxed(a), boxed(self.under(&[(x, u), (y, v)], ty, depth)))
+                let a = self.expr(&ConcreteTy::Tuple(vec![u.clone(), v.clone()]), depth);
+                RankExpr::LetTuple(
+                    vec![x.clone(), y.clone()],
+                    boxed(a),
+                    boxed(self.under(&[(x, u), (y, v)], ty, depth)),
+                )
             }
             7 | 8 => self.derivative(ty, depth),
             _ => self.own(ty, depth),
@@ -182,23 +196,23 @@ impl Maker {
     }
 
     /// A local function that is used at one type here; calls of the definition may use it at others.
-    fn local_function(&mut self, t: &Ty, d: usize) -> Expr {
+    fn local_function(&mut self, t: &ConcreteTy, d: usize) -> RankExpr {
         let (f, x, u) = (self.name("g"), self.name("y"), self.some_type());
         let r = if self.random.once_in(2) { u.clone() } else { self.some_type() };
         let body = self.under(&[(x.clone(), u.clone())], &r, d);
-        self.functions.push(Function { name: f.clone(), params: vec![Param::Value(u)], result: r });
+        self.functions.push(GeneratedFunction { name: f.clone(), params: vec![Param::Value(u)], result: r });
         let rest = self.expr(t, d + 1);
         self.functions.pop();
-        Expr::LetFun(f, vec![x], boxed(body), boxed(rest))
+        RankExpr::LetFun(f, vec![x], boxed(body), boxed(rest))
     }
 
-    fn call(&mut self, ty: &Ty, depth: usize) -> Expr {
-        let fits: Vec<Function> = self
+    fn call(&mut self, ty: &ConcreteTy, depth: usize) -> RankExpr {
+        let fits: Vec<GeneratedFunction> = self
             .functions
             .iter()
             .filter(|f| {
                 f.result == *ty
-                    || matches!((ty, &f.params[..]), (Ty::Array(_, e), [Param::Value(_)]) if **e == f.result)
+                    || matches!((ty, &f.params[..]), (ConcreteTy::Array(_, e), [Param::Value(_)]) if **e == f.result)
             })
             .cloned()
             .collect();
@@ -206,69 +220,74 @@ impl Maker {
             return self.own(ty, depth);
         }
         let callee = self.random.of(&fits).clone();
-        if let (true, [Param::Value(u)], Ty::Array(n, _)) = (callee.result != *ty, &callee.params[..], ty) {
-            return Expr::MapName(callee.name, boxed(self.expr(&Ty::Array(*n, Box::new(u.clone())), depth)));
+        if let (true, [Param::Value(u)], ConcreteTy::Array(n, _)) = (callee.result != *ty, &callee.params[..], ty) {
+            return RankExpr::MapName(
+                callee.name,
+                boxed(self.expr(&ConcreteTy::Array(*n, Box::new(u.clone())), depth)),
+            );
         }
         let args = callee
             .params
             .iter()
             .map(|p| match p {
-                Param::Value(u) => Arg::Value(self.expr(u, depth)),
+                Param::Value(u) => FunctionArg::Value(self.expr(u, depth)),
                 Param::Fun(a, b) => self.passed(a, b, depth),
             })
             .collect();
-        Expr::User(callee.name, args)
+        RankExpr::User(callee.name, args)
     }
 
-    fn passed(&mut self, a: &Ty, b: &Ty, d: usize) -> Arg {
+    fn passed(&mut self, a: &ConcreteTy, b: &ConcreteTy, d: usize) -> FunctionArg {
         if a == b && self.random.once_in(2) {
-            return Arg::Name((self.word(&["sin", "tanh", "sigmoid"])).into());
+            return FunctionArg::Name((self.word(&["sin", "tanh", "sigmoid"])).into());
         }
         let x = self.name("y");
-        Arg::Lambda(x.clone(), self.under(&[(x, a.clone())], b, d))
+        FunctionArg::Lambda(x.clone(), self.under(&[(x, a.clone())], b, d))
     }
 
-    fn derivative(&mut self, ty: &Ty, depth: usize) -> Expr {
+    fn derivative(&mut self, ty: &ConcreteTy, depth: usize) -> RankExpr {
         let param = self.name("p");
         let at = self.some_type();
         match self.random.below(4) {
             0 | 1 => {
-                let body = self.under(&[(param.clone(), ty.clone())], &Ty::Float, depth);
-                Expr::Derivative("grad", param, boxed(body), vec![self.expr(ty, depth)])
+                let body = self.under(&[(param.clone(), ty.clone())], &ConcreteTy::Float, depth);
+                RankExpr::Derivative("grad", param, boxed(body), vec![self.expr(ty, depth)])
             }
             2 => {
                 let body = self.under(&[(param.clone(), at.clone())], ty, depth);
-                let both = Expr::Derivative("jvp", param, boxed(body), vec![self.leaf(&at), self.leaf(&at)]);
-                Expr::Call(if self.random.once_in(3) { "fst" } else { "snd" }, vec![both])
+                let both = RankExpr::Derivative("jvp", param, boxed(body), vec![self.leaf(&at), self.leaf(&at)]);
+                RankExpr::Call(if self.random.once_in(3) { "fst" } else { "snd" }, vec![both])
             }
             _ => {
                 let body = self.under(&[(param.clone(), ty.clone())], &at, depth);
-                Expr::Derivative("pull", param, boxed(body), vec![self.leaf(ty), self.leaf(&at)])
+                RankExpr::Derivative("pull", param, boxed(body), vec![self.leaf(ty), self.leaf(&at)])
             }
         }
     }
 
-    fn own(&mut self, ty: &Ty, depth: usize) -> Expr {
+    fn own(&mut self, ty: &ConcreteTy, depth: usize) -> RankExpr {
         match ty {
-            Ty::Float => self.number(depth),
-            Ty::Array(n, e) if ty.is_real() => self.array(ty, n.unwrap_or(2), e, depth),
-            Ty::Array(n, e) => {
+            ConcreteTy::Float => self.number(depth),
+            ConcreteTy::Array(n, e) if ty.is_real() => self.array(ty, n.unwrap_or(2), e, depth),
+            ConcreteTy::Array(n, e) => {
                 let i = self.name("i");
-                Expr::For(false, i, n.unwrap_or(2), boxed(self.expr(e, depth)))
+                RankExpr::For(false, i, n.unwrap_or(2), boxed(self.expr(e, depth)))
             }
             _ => match self.random.below(4) {
-                0 => bin("*", self.expr(&Ty::Float, depth), self.expr(ty, depth)),
+                0 => bin("*", self.expr(&ConcreteTy::Float, depth), self.expr(ty, depth)),
                 1 => bin(["+", "-"][self.random.below(2)], self.expr(ty, depth), self.expr(ty, depth)),
                 2 => match ty {
-                    Ty::Record(fs) => {
+                    ConcreteTy::Record(fs) => {
                         let (f, u) = self.random.of(fs).clone();
-                        Expr::Update(boxed(self.expr(ty, depth)), f, boxed(self.expr(&u, depth)))
+                        RankExpr::Update(boxed(self.expr(ty, depth)), f, boxed(self.expr(&u, depth)))
                     }
-                    _ => Expr::Un("-", boxed(self.expr(ty, depth))),
+                    _ => RankExpr::Un("-", boxed(self.expr(ty, depth))),
                 },
                 _ => match ty {
-                    Ty::Tuple(ts) => Expr::Tuple(ts.iter().map(|t| self.expr(t, depth)).collect()),
-                    Ty::Record(fs) => Expr::Record(fs.iter().map(|(f, t)| (*f, self.expr(t, depth))).collect()),
+                    ConcreteTy::Tuple(ts) => RankExpr::Tuple(ts.iter().map(|t| self.expr(t, depth)).collect()),
+                    ConcreteTy::Record(fs) => {
+                        RankExpr::Record(fs.iter().map(|(f, t)| (*f, self.expr(t, depth))).collect())
+                    }
                     _ => self.leaf(ty),
                 },
             },
@@ -276,90 +295,102 @@ impl Maker {
     }
 
     /// Operations on numbers or arrays of them, elementwise.
-    fn elementwise(&mut self, ty: &Ty, depth: usize) -> Expr {
+    fn elementwise(&mut self, ty: &ConcreteTy, depth: usize) -> RankExpr {
         match self.random.below(5) {
-            0 => Expr::Un(
+            0 => RankExpr::Un(
                 self.word(&["sin", "cos", "tanh", "sigmoid", "-", "abs", "relu", "softplus"]),
                 boxed(self.expr(ty, depth)),
             ),
             1 => bin(self.word(&["min", "max", "hypot"]), self.expr(ty, depth), self.expr(ty, depth)),
-            2 => bin("^", self.expr(ty, depth), Expr::Int(2)),
+            2 => bin("^", self.expr(ty, depth), RankExpr::Int(2)),
             3 => {
                 let e = self.expr(ty, depth);
                 match self.random.below(3) {
-                    0 => bin("*", Expr::Int(2), e),
-                    1 => bin("/", e, Expr::Int(2)),
-                    _ => bin("+", e, Expr::Float(0.5)),
+                    0 => bin("*", RankExpr::Int(2), e),
+                    1 => bin("/", e, RankExpr::Int(2)),
+                    _ => bin("+", e, RankExpr::Float(0.5)),
                 }
             }
             _ => bin(self.word(&["+", "-", "*", "*"]), self.expr(ty, depth), self.expr(ty, depth)),
         }
     }
 
-    fn number(&mut self, depth: usize) -> Expr {
+    fn number(&mut self, depth: usize) -> RankExpr {
         let len = 2 + self.random.below(2);
-        let vector = Ty::floats(&[len]);
+        let vector = ConcreteTy::floats(&[len]);
         match self.random.below(9) {
-            0..3 => self.elementwise(&Ty::Float, depth),
-            3 => Expr::Call(self.word(&["sum", "mean", "maximum", "prod"]), vec![self.expr(&vector, depth)]),
+            0..3 => self.elementwise(&ConcreteTy::Float, depth),
+            3 => RankExpr::Call(self.word(&["sum", "mean", "maximum", "prod"]), vec![self.expr(&vector, depth)]),
             4 => {
                 let t = self.some_type();
                 let t = if t.rank() > 0 { t } else { vector };
-                Expr::Call("norm", vec![self.expr(&t, depth)])
+                RankExpr::Call("norm", vec![self.expr(&t, depth)])
             }
-            5 => Expr::Call("dot", vec![self.expr(&vector, depth), self.expr(&vector, depth)]),
+            5 => RankExpr::Call("dot", vec![self.expr(&vector, depth), self.expr(&vector, depth)]),
             6 => {
                 let i = self.name("i");
                 let array = self.expr(&vector, 0);
-                let other = self.expr(&Ty::Float, depth);
+                let other = self.expr(&ConcreteTy::Float, depth);
                 let element = match array {
-                    Expr::Var(_) => Expr::Index(boxed(array), vec![At::Name(i.clone())]),
+                    RankExpr::Var(_) => RankExpr::Index(boxed(array), vec![RankIndex::Name(i.clone())]),
                     _ => other.clone(),
                 };
-                Expr::For(true, i, len, boxed(bin("*", element, other)))
+                RankExpr::For(true, i, len, boxed(bin("*", element, other)))
             }
             7 if self.random.once_in(2) => {
                 let (x, source) = (self.name("r"), self.expr(&vector, depth));
-                let body = boxed(self.under(&[(x.clone(), Ty::Float)], &Ty::Float, depth));
-                Expr::ForIn(true, x, boxed(source), body)
+                let body = boxed(self.under(&[(x.clone(), ConcreteTy::Float)], &ConcreteTy::Float, depth));
+                RankExpr::ForIn(true, x, boxed(source), body)
             }
-            7 => Expr::Call("chosen", vec![self.leaf(&vector)]),
-            _ => Expr::Index(boxed(self.expr(&vector, depth)), vec![At::Literal(self.random.below(len) as i64 - 1)]),
+            7 => RankExpr::Call("chosen", vec![self.leaf(&vector)]),
+            _ => RankExpr::Index(
+                boxed(self.expr(&vector, depth)),
+                vec![RankIndex::Literal(self.random.below(len) as i64 - 1)],
+            ),
         }
     }
 
-    fn array(&mut self, ty: &Ty, len: usize, elem: &Ty, depth: usize) -> Expr {
+    fn array(&mut self, ty: &ConcreteTy, len: usize, elem: &ConcreteTy, depth: usize) -> RankExpr {
         match self.random.below(12) {
             0..3 => self.elementwise(ty, depth),
             // Broadcasting.
             3 | 4 => {
-                let low = if self.random.once_in(2) { Ty::Float } else { elem.clone() };
+                let low = if self.random.once_in(2) { ConcreteTy::Float } else { elem.clone() };
                 let (a, b) = (self.expr(ty, depth), self.expr(&low, depth));
                 let op = self.word(&["+", "-", "*"]);
                 if self.random.once_in(2) { bin(op, a, b) } else { bin(op, b, a) }
             }
             5 | 6 => match elem {
-                Ty::Array(Some(m), _) => {
-                    bin("@", self.expr(&Ty::floats(&[len, 2]), depth), self.expr(&Ty::floats(&[2, *m]), depth))
-                }
-                _ if self.random.once_in(2) => {
-                    bin("@", self.expr(&Ty::floats(&[len, 2]), depth), self.expr(&Ty::floats(&[2]), depth))
-                }
-                _ => bin("@", self.expr(&Ty::floats(&[2]), depth), self.expr(&Ty::floats(&[2, len]), depth)),
+                ConcreteTy::Array(Some(m), _) => bin(
+                    "@",
+                    self.expr(&ConcreteTy::floats(&[len, 2]), depth),
+                    self.expr(&ConcreteTy::floats(&[2, *m]), depth),
+                ),
+                _ if self.random.once_in(2) => bin(
+                    "@",
+                    self.expr(&ConcreteTy::floats(&[len, 2]), depth),
+                    self.expr(&ConcreteTy::floats(&[2]), depth),
+                ),
+                _ => bin(
+                    "@",
+                    self.expr(&ConcreteTy::floats(&[2]), depth),
+                    self.expr(&ConcreteTy::floats(&[2, len]), depth),
+                ),
             },
             7 => {
-                let (x, row) = (self.name("r"), if self.random.once_in(2) { Ty::Float } else { Ty::floats(&[2]) });
-                let rows = self.expr(&Ty::Array(Some(len), Box::new(row.clone())), depth);
+                let (x, row) =
+                    (self.name("r"), if self.random.once_in(2) { ConcreteTy::Float } else { ConcreteTy::floats(&[2]) });
+                let rows = self.expr(&ConcreteTy::Array(Some(len), Box::new(row.clone())), depth);
                 if self.random.once_in(2) {
                     let body = boxed(self.under(&[(x.clone(), row)], elem, depth));
-                    return Expr::ForIn(false, x, boxed(rows), body);
+                    return RankExpr::ForIn(false, x, boxed(rows), body);
                 }
-                Expr::Map(vec![x.clone()], boxed(self.under(&[(x, row)], elem, depth)), vec![rows])
+                RankExpr::Map(vec![x.clone()], boxed(self.under(&[(x, row)], elem, depth)), vec![rows])
             }
             8 => {
                 let (x, y) = (self.name("r"), self.name("r"));
                 let (a, b) = (self.expr(ty, depth), self.expr(ty, depth));
-                Expr::Map(
+                RankExpr::Map(
                     vec![x.clone(), y.clone()],
                     boxed(self.under(&[(x, elem.clone()), (y, elem.clone())], elem, depth)),
                     vec![a, b],
@@ -367,35 +398,37 @@ impl Maker {
             }
             9 => {
                 let i = self.name("i");
-                Expr::For(false, i, len, boxed(self.expr(elem, depth)))
+                RankExpr::For(false, i, len, boxed(self.expr(elem, depth)))
             }
             10 => match self.random.below(4) {
-                0 => Expr::Call(
+                0 => RankExpr::Call(
                     self.word(&["sum", "mean"]),
-                    vec![self.expr(&Ty::Array(Some(2), Box::new(ty.clone())), depth)],
+                    vec![self.expr(&ConcreteTy::Array(Some(2), Box::new(ty.clone())), depth)],
                 ),
-                1 => Expr::Index(
-                    boxed(self.expr(&Ty::Array(Some(len + 1), Box::new(elem.clone())), depth)),
-                    vec![At::Slice([":-1", "1:"][self.random.below(2)])],
+                1 => RankExpr::Index(
+                    boxed(self.expr(&ConcreteTy::Array(Some(len + 1), Box::new(elem.clone())), depth)),
+                    vec![RankIndex::Slice([":-1", "1:"][self.random.below(2)])],
                 ),
-                2 => Expr::Call("reverse", vec![self.expr(ty, depth)]),
+                2 => RankExpr::Call("reverse", vec![self.expr(ty, depth)]),
                 _ => match elem {
-                    Ty::Array(Some(m), _) => Expr::Call("T", vec![self.expr(&Ty::floats(&[*m, len]), depth)]),
-                    _ => Expr::Index(
-                        boxed(self.expr(&Ty::floats(&[len, 2]), depth)),
-                        vec![At::Slice(":"), At::Literal(0)],
+                    ConcreteTy::Array(Some(m), _) => {
+                        RankExpr::Call("T", vec![self.expr(&ConcreteTy::floats(&[*m, len]), depth)])
+                    }
+                    _ => RankExpr::Index(
+                        boxed(self.expr(&ConcreteTy::floats(&[len, 2]), depth)),
+                        vec![RankIndex::Slice(":"), RankIndex::Literal(0)],
                     ),
                 },
             },
             _ => {
-                let c = bin(self.word(&[".<", ".>="]), self.expr(ty, depth), self.expr(&Ty::Float, depth));
-                Expr::Call("where", vec![c, self.expr(ty, depth), self.expr(&Ty::Float, depth)])
+                let c = bin(self.word(&[".<", ".>="]), self.expr(ty, depth), self.expr(&ConcreteTy::Float, depth));
+                RankExpr::Call("where", vec![c, self.expr(ty, depth), self.expr(&ConcreteTy::Float, depth)])
             }
         }
     }
 
     /// Calls of a definition: at its own types, at other valid types, and at some invalid ones.
-    fn calls(&mut self, program: &mut Program, at: usize) {
+    fn calls(&mut self, program: &mut RankProgram, at: usize) {
         let f = self.functions[at].clone();
         let (mut right, mut wrong) = (Vec::new(), 0);
         for k in 0..30 {
@@ -430,7 +463,7 @@ impl Maker {
     fn given(&mut self, t: &Param) -> CallArg {
         match t {
             Param::Value(t) => CallArg::Value(t.clone(), value(t, &mut || (self.random.float() * 10.0).round() / 10.0)),
-            Param::Fun(..) => CallArg::Fun(Arg::Name((self.word(&["sin", "tanh", "sigmoid"])).into())),
+            Param::Fun(..) => CallArg::Fun(FunctionArg::Name((self.word(&["sin", "tanh", "sigmoid"])).into())),
         }
     }
 
@@ -441,15 +474,15 @@ impl Maker {
             0..3 => ty.clone(),
             3 | 4 => lifted(ty),
             5 => {
-                if let Ty::Array(_, e) = ty {
+                if let ConcreteTy::Array(_, e) = ty {
                     (**e).clone()
                 } else {
-                    Ty::floats(&[2])
+                    ConcreteTy::floats(&[2])
                 }
             }
             6 => {
-                if let Ty::Array(n, e) = ty {
-                    Ty::Array(n.map(|n| n + 1), e.clone())
+                if let ConcreteTy::Array(n, e) = ty {
+                    ConcreteTy::Array(n.map(|n| n + 1), e.clone())
                 } else {
                     lifted(&lifted(ty))
                 }
@@ -460,10 +493,10 @@ impl Maker {
 }
 
 /// The type with one more leading axis in every component.
-fn lifted(t: &Ty) -> Ty {
+fn lifted(t: &ConcreteTy) -> ConcreteTy {
     match t {
-        Ty::Tuple(ts) => Ty::Tuple(ts.iter().map(lifted).collect()),
-        Ty::Record(fs) => Ty::Record(fs.iter().map(|(f, t)| (*f, lifted(t))).collect()),
-        t => Ty::Array(Some(2), Box::new(t.clone())),
+        ConcreteTy::Tuple(ts) => ConcreteTy::Tuple(ts.iter().map(lifted).collect()),
+        ConcreteTy::Record(fs) => ConcreteTy::Record(fs.iter().map(|(f, t)| (*f, lifted(t))).collect()),
+        t => ConcreteTy::Array(Some(2), Box::new(t.clone())),
     }
 }

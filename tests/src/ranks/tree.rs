@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// A concrete type. Sizes that are known only at run time are `None`.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Ty {
+pub enum ConcreteTy {
     /// `Float`.
     Float,
     /// `Int`.
@@ -12,49 +12,53 @@ pub enum Ty {
     /// `Bool`.
     Bool,
     /// `[n]t`.
-    Array(Option<usize>, Box<Ty>),
+    Array(Option<usize>, Box<ConcreteTy>),
     /// `(a, b)`.
-    Tuple(Vec<Ty>),
+    Tuple(Vec<ConcreteTy>),
     /// `{p : a, q : b}`.
-    Record(Vec<(&'static str, Ty)>),
+    Record(Vec<(&'static str, ConcreteTy)>),
 }
 
-impl Ty {
+impl ConcreteTy {
     /// An array of Floats.
-    pub fn floats(sizes: &[usize]) -> Ty {
-        sizes.iter().rev().fold(Ty::Float, |t, n| Ty::Array(Some(*n), Box::new(t)))
+    pub fn floats(sizes: &[usize]) -> ConcreteTy {
+        sizes.iter().rev().fold(ConcreteTy::Float, |t, n| ConcreteTy::Array(Some(*n), Box::new(t)))
     }
 
     /// The number of axes.
     pub fn rank(&self) -> usize {
-        if let Ty::Array(_, e) = self { 1 + e.rank() } else { 0 }
+        if let ConcreteTy::Array(_, e) = self { 1 + e.rank() } else { 0 }
     }
 
     /// The type under all axes.
-    pub fn leaf(&self) -> &Ty {
-        if let Ty::Array(_, e) = self { e.leaf() } else { self }
+    pub fn leaf(&self) -> &ConcreteTy {
+        if let ConcreteTy::Array(_, e) = self { e.leaf() } else { self }
     }
 
     /// The array with another element type.
-    pub fn with_leaf(&self, leaf: &Ty) -> Ty {
-        if let Ty::Array(n, e) = self { Ty::Array(*n, Box::new(e.with_leaf(leaf))) } else { leaf.clone() }
+    pub fn with_leaf(&self, leaf: &ConcreteTy) -> ConcreteTy {
+        if let ConcreteTy::Array(n, e) = self {
+            ConcreteTy::Array(*n, Box::new(e.with_leaf(leaf)))
+        } else {
+            leaf.clone()
+        }
     }
 
     /// Numbers, or an array of them.
     pub fn is_numeric(&self) -> bool {
-        matches!(self.leaf(), Ty::Float | Ty::Int)
+        matches!(self.leaf(), ConcreteTy::Float | ConcreteTy::Int)
     }
 
     /// Floats, or an array of them.
     pub fn is_real(&self) -> bool {
-        *self.leaf() == Ty::Float
+        *self.leaf() == ConcreteTy::Float
     }
 
     /// The parts of a tuple or record.
-    pub fn parts(&self) -> Option<Vec<&Ty>> {
+    pub fn parts(&self) -> Option<Vec<&ConcreteTy>> {
         match self {
-            Ty::Tuple(ts) => Some(ts.iter().collect()),
-            Ty::Record(fs) => Some(fs.iter().map(|f| &f.1).collect()),
+            ConcreteTy::Tuple(ts) => Some(ts.iter().collect()),
+            ConcreteTy::Record(fs) => Some(fs.iter().map(|f| &f.1).collect()),
             _ => None,
         }
     }
@@ -62,12 +66,12 @@ impl Ty {
     /// As it is written.
     pub fn text(&self) -> String {
         match self {
-            Ty::Float => "Float".into(),
-            Ty::Int => "Int".into(),
-            Ty::Bool => "Bool".into(),
-            Ty::Array(n, e) => format!("[{}]{}", n.map_or("_".into(), |n| n.to_string()), e.text()),
-            Ty::Tuple(ts) => format!("({})", ts.iter().map(Ty::text).collect::<Vec<_>>().join(", ")),
-            Ty::Record(fs) => {
+            ConcreteTy::Float => "Float".into(),
+            ConcreteTy::Int => "Int".into(),
+            ConcreteTy::Bool => "Bool".into(),
+            ConcreteTy::Array(n, e) => format!("[{}]{}", n.map_or("_".into(), |n| n.to_string()), e.text()),
+            ConcreteTy::Tuple(ts) => format!("({})", ts.iter().map(ConcreteTy::text).collect::<Vec<_>>().join(", ")),
+            ConcreteTy::Record(fs) => {
                 format!("{{{}}}", fs.iter().map(|(f, t)| format!("{f} : {}", t.text())).collect::<Vec<_>>().join(", "))
             }
         }
@@ -76,7 +80,7 @@ impl Ty {
 
 /// An index.
 #[derive(Clone, Debug)]
-pub enum At {
+pub enum RankIndex {
     /// `x[2]`, `x[-1]`.
     Literal(i64),
     /// `x[i]`, of an Int in scope.
@@ -87,66 +91,66 @@ pub enum At {
 
 /// An expression. Lambdas are written where they are used.
 #[derive(Clone, Debug)]
-pub enum Expr {
+pub enum RankExpr {
     /// A name.
     Var(String),
     /// An array literal.
-    Literal(Ty, String),
+    Literal(ConcreteTy, String),
     /// A Float.
     Float(f64),
     /// An Int literal, which is a Float beside a Float.
     Int(i64),
     /// `sin x`, `-x`.
-    Un(&'static str, Box<Expr>),
+    Un(&'static str, Box<RankExpr>),
     /// An operator between two operands, or a function of two.
-    Bin(&'static str, Box<Expr>, Box<Expr>),
+    Bin(&'static str, Box<RankExpr>, Box<RankExpr>),
     /// A function of the library whose arguments are arrays or tuples.
-    Call(&'static str, Vec<Expr>),
+    Call(&'static str, Vec<RankExpr>),
     /// A function of the program, applied to arguments.
-    User(String, Vec<Arg>),
+    User(String, Vec<FunctionArg>),
     /// `x[i, j]`.
-    Index(Box<Expr>, Vec<At>),
+    Index(Box<RankExpr>, Vec<RankIndex>),
     /// `(a, b)`.
-    Tuple(Vec<Expr>),
+    Tuple(Vec<RankExpr>),
     /// `{p = a, q = b}`.
-    Record(Vec<(&'static str, Expr)>),
+    Record(Vec<(&'static str, RankExpr)>),
     /// `r.p`.
-    Field(Box<Expr>, &'static str),
+    Field(Box<RankExpr>, &'static str),
     /// `{r with p = e}`.
-    Update(Box<Expr>, &'static str, Box<Expr>),
+    Update(Box<RankExpr>, &'static str, Box<RankExpr>),
     /// `let x = a in b`.
-    Let(String, Box<Expr>, Box<Expr>),
+    Let(String, Box<RankExpr>, Box<RankExpr>),
     /// `let (x, y) = a in b`.
-    LetTuple(Vec<String>, Box<Expr>, Box<Expr>),
+    LetTuple(Vec<String>, Box<RankExpr>, Box<RankExpr>),
     /// `let f x y = a in b`.
-    LetFun(String, Vec<String>, Box<Expr>, Box<Expr>),
+    LetFun(String, Vec<String>, Box<RankExpr>, Box<RankExpr>),
     /// `map (fun x -> a) b`, or `map2` of two.
-    Map(Vec<String>, Box<Expr>, Vec<Expr>),
+    Map(Vec<String>, Box<RankExpr>, Vec<RankExpr>),
     /// `map f b` of a function of the program.
-    MapName(String, Box<Expr>),
+    MapName(String, Box<RankExpr>),
     /// `for i < n -> a`, or the sum of that.
-    For(bool, String, usize, Box<Expr>),
+    For(bool, String, usize, Box<RankExpr>),
     /// `for x in a -> b`, or the sum of that.
-    ForIn(bool, String, Box<Expr>, Box<Expr>),
+    ForIn(bool, String, Box<RankExpr>, Box<RankExpr>),
     /// `loop s = a for i < n do b`.
-    Loop(String, usize, Box<Expr>, Box<Expr>),
+    Loop(String, usize, Box<RankExpr>, Box<RankExpr>),
     /// `let rec f n x = if n == 0 then x else f (n - 1) b in f 2 a`.
-    Rec(String, String, Box<Expr>, Box<Expr>),
+    Rec(String, String, Box<RankExpr>, Box<RankExpr>),
     /// `if a then b else c`.
-    If(Box<Expr>, Box<Expr>, Box<Expr>),
+    If(Box<RankExpr>, Box<RankExpr>, Box<RankExpr>),
     /// A derivative operator at a function of one parameter, with its other arguments.
-    Derivative(&'static str, String, Box<Expr>, Vec<Expr>),
+    Derivative(&'static str, String, Box<RankExpr>, Vec<RankExpr>),
 }
 
 /// An argument of a function of the program.
 #[derive(Clone, Debug)]
-pub enum Arg {
+pub enum FunctionArg {
     /// A value.
-    Value(Expr),
+    Value(RankExpr),
     /// A function of the program or the library.
     Name(String),
     /// `fun x -> a`.
-    Lambda(String, Expr),
+    Lambda(String, RankExpr),
 }
 
 /// `let f x y = a`.
@@ -157,7 +161,7 @@ pub struct Def {
     /// Its parameters.
     pub params: Vec<String>,
     /// Its body.
-    pub body: Expr,
+    pub body: RankExpr,
 }
 
 /// A call of a definition.
@@ -175,9 +179,9 @@ pub struct Use {
 #[derive(Clone, Debug)]
 pub enum CallArg {
     /// A literal of a type.
-    Value(Ty, String),
+    Value(ConcreteTy, String),
     /// A function.
-    Fun(Arg),
+    Fun(FunctionArg),
 }
 
 /// How a definition is used.
@@ -193,7 +197,7 @@ pub enum Way {
 
 /// Definitions and uses.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct RankProgram {
     /// Each may call those before it.
     pub defs: Vec<Def>,
     /// Calls.
@@ -201,16 +205,16 @@ pub struct Program {
 }
 
 /// The text of a value of a type, from a stream of numbers.
-pub fn value(t: &Ty, number: &mut dyn FnMut() -> f64) -> String {
+pub fn value(t: &ConcreteTy, number: &mut dyn FnMut() -> f64) -> String {
     match t {
-        Ty::Float => float(number()),
-        Ty::Int => format!("({} : Int)", (number() * 2.0).abs() as i64 + 1),
-        Ty::Bool => (number() > 0.0).to_string(),
-        Ty::Array(n, e) => {
+        ConcreteTy::Float => float(number()),
+        ConcreteTy::Int => format!("({} : Int)", (number() * 2.0).abs() as i64 + 1),
+        ConcreteTy::Bool => (number() > 0.0).to_string(),
+        ConcreteTy::Array(n, e) => {
             format!("[{}]", (0..n.unwrap_or(2)).map(|_| value(e, number)).collect::<Vec<_>>().join(", "))
         }
-        Ty::Tuple(ts) => format!("({})", ts.iter().map(|t| value(t, number)).collect::<Vec<_>>().join(", ")),
-        Ty::Record(fs) => {
+        ConcreteTy::Tuple(ts) => format!("({})", ts.iter().map(|t| value(t, number)).collect::<Vec<_>>().join(", ")),
+        ConcreteTy::Record(fs) => {
             let mut text = String::from("{");
             for (i, (f, t)) in fs.iter().enumerate() {
                 let _ = write!(text, "{}{f} = {}", if i == 0 { "" } else { ", " }, value(t, number));

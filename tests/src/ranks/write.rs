@@ -1,14 +1,14 @@
 //! Prints a program twice: unchanged, and with a copy of each function for the types of each use.
 
 use super::rules::{self, Mismatch, Typed};
-use super::tree::{Arg, At, CallArg, Def, Expr, Program, Ty, Use, Way, float};
+use super::tree::{CallArg, ConcreteTy, Def, FunctionArg, RankExpr, RankIndex, RankProgram, Use, Way, float};
 use std::cell::RefCell;
 use std::rc::Rc;
 
 /// The meaning of a name.
 #[derive(Clone)]
 enum Bind {
-    Value(Option<Ty>),
+    Value(Option<ConcreteTy>),
     /// A local function, with its copies.
     Local(Rc<Local>),
     /// A parameter that is a function, with its type and text once it has been applied.
@@ -18,31 +18,31 @@ enum Bind {
 struct Local {
     name: String,
     params: Vec<String>,
-    body: Expr,
-    env: Env,
+    body: RankExpr,
+    env: TypeBindings,
     copies: RefCell<Vec<Copied>>,
 }
 
 struct Passed {
-    arg: Arg,
-    env: Env,
-    applied: RefCell<Option<(Ty, Option<Ty>, String)>>,
+    arg: FunctionArg,
+    env: TypeBindings,
+    applied: RefCell<Option<(ConcreteTy, Option<ConcreteTy>, String)>>,
 }
 
 /// A function specialised to the types of one use.
 #[derive(Clone)]
 struct Copied {
     of: usize,
-    args: Vec<Ty>,
+    args: Vec<ConcreteTy>,
     name: String,
     text: String,
-    result: Option<Ty>,
+    result: Option<ConcreteTy>,
 }
 
-type Env = Vec<(String, Bind)>;
+type TypeBindings = Vec<(String, Bind)>;
 
 /// An expression's type, if known, and its text.
-type Written = (Option<Ty>, String);
+type Written = (Option<ConcreteTy>, String);
 
 /// The state of printing.
 #[derive(Default)]
@@ -67,11 +67,11 @@ pub struct Pair {
     /// Whether the types are valid.
     pub fits: bool,
     /// The type of its value.
-    pub result: Option<Ty>,
+    pub result: Option<ConcreteTy>,
 }
 
 /// The unannotated definitions.
-pub fn definitions(p: &Program) -> Vec<String> {
+pub fn definitions(p: &RankProgram) -> Vec<String> {
     let mut w = Writer { defs: &p.defs, ..Writer::default() };
     p.defs
         .iter()
@@ -83,7 +83,7 @@ pub fn definitions(p: &Program) -> Vec<String> {
 }
 
 /// One use, in both forms.
-pub fn pair(p: &Program, u: &Use) -> Pair {
+pub fn pair(p: &RankProgram, u: &Use) -> Pair {
     let mut plain = Writer { defs: &p.defs, ..Writer::default() };
     let mut typed = Writer { defs: &p.defs, typed: true, ..Writer::default() };
     let inferred = plain.usage(u).1;
@@ -97,21 +97,21 @@ pub fn pair(p: &Program, u: &Use) -> Pair {
     }
 }
 
-fn known(ts: &[Option<Ty>]) -> Option<Vec<Ty>> {
+fn known(ts: &[Option<ConcreteTy>]) -> Option<Vec<ConcreteTy>> {
     ts.iter().cloned().collect()
 }
 
-fn noted(x: &str, t: Option<&Ty>) -> String {
+fn noted(x: &str, t: Option<&ConcreteTy>) -> String {
     t.map_or(x.to_owned(), |t| format!("({x} : {})", t.text()))
 }
 
-fn ending(t: Option<&Ty>) -> String {
+fn ending(t: Option<&ConcreteTy>) -> String {
     t.map_or(String::new(), |t| format!(" : {}", t.text()))
 }
 
 impl Writer<'_> {
     fn usage(&mut self, usage: &Use) -> Written {
-        let mut env = Env::new();
+        let mut env = TypeBindings::new();
         let (mut args, mut firsts) = (Vec::new(), None);
         for (i, g) in usage.args.iter().enumerate() {
             args.push(match g {
@@ -119,128 +119,132 @@ impl Writer<'_> {
                 CallArg::Value(t, text) if i == 0 && usage.way != Way::Plain => {
                     firsts = Some((t.clone(), text.clone()));
                     env.push(("z".into(), Bind::Value(self.typed.then(|| t.clone()))));
-                    Arg::Value(Expr::Var("z".into()))
+                    FunctionArg::Value(RankExpr::Var("z".into()))
                 }
-                CallArg::Value(t, text) => Arg::Value(Expr::Literal(t.clone(), text.clone())),
+                CallArg::Value(t, text) => FunctionArg::Value(RankExpr::Literal(t.clone(), text.clone())),
             });
         }
-        let (t, call) = self.expr(&Expr::User(self.defs[usage.def].name.clone(), args), &env);
+        let (t, call) = self.expr(&RankExpr::User(self.defs[usage.def].name.clone(), args), &env);
         let Some((at, text)) = firsts else { return (t, call) };
         let z = noted("z", self.typed.then_some(&at));
         if usage.way == Way::Mapped {
-            return (t.map(|t| Ty::Array(Some(2), Box::new(t))), format!("map (fun {z} -> {call}) [{text}, {text}]"));
+            return (
+                t.map(|t| ConcreteTy::Array(Some(2), Box::new(t))),
+                format!("map (fun {z} -> {call}) [{text}, {text}]"),
+            );
         }
         let t = t.and_then(|r| self.check(rules::derivative("jvp", &r, &[at.clone(), at])));
         (t, format!("jvp (fun {z} -> {call}) {text} {text}"))
     }
 
     /// The type of an operation, if it is valid.
-    fn check(&mut self, t: Typed) -> Option<Ty> {
+    fn check(&mut self, t: Typed) -> Option<ConcreteTy> {
         self.wrong |= t.is_err();
         t.ok()
     }
 
-    fn all(&mut self, es: &[Expr], env: &Env) -> (Option<Vec<Ty>>, Vec<String>) {
+    fn all(&mut self, es: &[RankExpr], env: &TypeBindings) -> (Option<Vec<ConcreteTy>>, Vec<String>) {
         let (ts, texts): (Vec<_>, Vec<_>) = es.iter().map(|e| self.expr(e, env)).unzip();
         (known(&ts), texts)
     }
 
-    fn with(&mut self, x: &str, t: Option<Ty>, e: &Expr, env: &Env) -> Written {
+    fn with(&mut self, x: &str, t: Option<ConcreteTy>, e: &RankExpr, env: &TypeBindings) -> Written {
         let mut env = env.clone();
         env.push((x.to_owned(), Bind::Value(t)));
         self.expr(e, &env)
     }
 
-    fn expr(&mut self, expr: &Expr, env: &Env) -> Written {
+    fn expr(&mut self, expr: &RankExpr, env: &TypeBindings) -> Written {
         match expr {
-            Expr::Var(x) => match env.iter().rev().find(|b| b.0 == *x) {
+            RankExpr::Var(x) => match env.iter().rev().find(|b| b.0 == *x) {
                 Some((_, Bind::Value(t))) => (t.clone(), x.clone()),
                 _ => (None, x.clone()),
             },
-            Expr::Literal(t, text) => (self.typed.then(|| t.clone()), text.clone()),
-            Expr::Float(x) => (self.typed.then_some(Ty::Float), float(*x)),
-            Expr::Int(i) => (self.typed.then_some(Ty::Int), i.to_string()),
-            Expr::Un(f, a) => {
+            RankExpr::Literal(t, text) => (self.typed.then(|| t.clone()), text.clone()),
+            RankExpr::Float(x) => (self.typed.then_some(ConcreteTy::Float), float(*x)),
+            RankExpr::Int(i) => (self.typed.then_some(ConcreteTy::Int), i.to_string()),
+            RankExpr::Un(f, a) => {
                 let (t, a) = self.expr(a, env);
                 (
                     t.and_then(|t| self.check(rules::unary(f, &t))),
                     if *f == "-" { format!("(-{a})") } else { format!("({f} {a})") },
                 )
             }
-            Expr::Bin(op, a, b) => self.binary(op, a, b, env),
-            Expr::Call(f, args) => {
+            RankExpr::Bin(op, a, b) => self.binary(op, a, b, env),
+            RankExpr::Call(f, args) => {
                 let (ts, texts) = self.all(args, env);
                 (ts.and_then(|ts| self.check(rules::call(f, &ts))), called(f, &texts))
             }
-            Expr::User(f, args) => self.user(f, args, env),
-            Expr::Index(a, at) => {
+            RankExpr::User(f, args) => self.user(f, args, env),
+            RankExpr::Index(a, at) => {
                 let (t, a) = self.expr(a, env);
-                let at_text = |at: &At| match at {
-                    At::Literal(k) => k.to_string(),
-                    At::Name(i) => i.clone(),
-                    At::Slice(s) => (*s).to_owned(),
+                let at_text = |at: &RankIndex| match at {
+                    RankIndex::Literal(k) => k.to_string(),
+                    RankIndex::Name(i) => i.clone(),
+                    RankIndex::Slice(s) => (*s).to_owned(),
                 };
                 let text = at.iter().map(at_text).collect::<Vec<_>>().join(", ");
                 (t.and_then(|t| self.check(rules::index(&t, at))), format!("{a}[{text}]"))
             }
-            Expr::Tuple(es) => {
+            RankExpr::Tuple(es) => {
                 let (ts, texts) = self.all(es, env);
-                (ts.map(Ty::Tuple), format!("({})", texts.join(", ")))
+                (ts.map(ConcreteTy::Tuple), format!("({})", texts.join(", ")))
             }
-            Expr::Record(_) | Expr::Field(..) | Expr::Update(..) => self.record(expr, env),
-            Expr::Let(..) | Expr::LetTuple(..) | Expr::LetFun(..) => self.bound(expr, env),
+            RankExpr::Record(_) | RankExpr::Field(..) | RankExpr::Update(..) => self.record(expr, env),
+            RankExpr::Let(..) | RankExpr::LetTuple(..) | RankExpr::LetFun(..) => self.bound(expr, env),
             _ => self.repeated(expr, env),
         }
     }
 
-    fn binary(&mut self, op: &str, a: &Expr, b: &Expr, env: &Env) -> Written {
+    fn binary(&mut self, op: &str, a: &RankExpr, b: &RankExpr, env: &TypeBindings) -> Written {
         let ((ta, x), (tb, y)) = (self.expr(a, env), self.expr(b, env));
         let text =
             if op.starts_with(char::is_alphabetic) { format!("({op} {x} {y})") } else { format!("({x} {op} {y})") };
         let (Some(ta), Some(tb)) = (ta, tb) else { return (None, text) };
         // An Int literal becomes a Float beside a Float, and may be the exponent of any number.
-        let beside = |t: &Ty| if t.parts().is_some() || t.is_real() { Ty::Float } else { Ty::Int };
+        let beside =
+            |t: &ConcreteTy| if t.parts().is_some() || t.is_real() { ConcreteTy::Float } else { ConcreteTy::Int };
         let result = match (a, b) {
-            (_, Expr::Int(_)) if op == "^" => {
+            (_, RankExpr::Int(_)) if op == "^" => {
                 if ta.is_numeric() {
                     Ok(ta)
                 } else {
                     Err(Mismatch)
                 }
             }
-            (Expr::Int(_), _) => rules::binary(op, &beside(&tb), &tb),
-            (_, Expr::Int(_)) => rules::binary(op, &ta, &beside(&ta)),
+            (RankExpr::Int(_), _) => rules::binary(op, &beside(&tb), &tb),
+            (_, RankExpr::Int(_)) => rules::binary(op, &ta, &beside(&ta)),
             _ => rules::binary(op, &ta, &tb),
         };
         (self.check(result), text)
     }
 
-    fn record(&mut self, e: &Expr, env: &Env) -> Written {
+    fn record(&mut self, e: &RankExpr, env: &TypeBindings) -> Written {
         match e {
-            Expr::Field(r, f) => {
+            RankExpr::Field(r, f) => {
                 let (t, r) = self.expr(r, env);
-                let field = |t: Ty| match t {
-                    Ty::Record(fs) => fs.into_iter().find(|g| g.0 == *f).map(|g| g.1).ok_or(Mismatch),
+                let field = |t: ConcreteTy| match t {
+                    ConcreteTy::Record(fs) => fs.into_iter().find(|g| g.0 == *f).map(|g| g.1).ok_or(Mismatch),
                     _ => Err(Mismatch),
                 };
                 (t.and_then(|t| self.check(field(t))), format!("{r}.{f}"))
             }
-            Expr::Update(r, f, v) => {
+            RankExpr::Update(r, f, v) => {
                 let ((t, r), (u, v)) = (self.expr(r, env), self.expr(v, env));
-                let update = |t: Ty, u: Ty| match t {
-                    Ty::Record(fs) if fs.iter().any(|g| g.0 == *f && rules::same(&g.1, &u).is_ok()) => {
-                        Ok(Ty::Record(fs))
+                let update = |t: ConcreteTy, u: ConcreteTy| match t {
+                    ConcreteTy::Record(fs) if fs.iter().any(|g| g.0 == *f && rules::same(&g.1, &u).is_ok()) => {
+                        Ok(ConcreteTy::Record(fs))
                     }
                     _ => Err(Mismatch),
                 };
                 (t.zip(u).and_then(|(t, u)| self.check(update(t, u))), format!("{{{r} with {f} = {v}}}"))
             }
-            Expr::Record(fields) => {
-                let es: Vec<Expr> = fields.iter().map(|f| f.1.clone()).collect();
+            RankExpr::Record(fields) => {
+                let es: Vec<RankExpr> = fields.iter().map(|f| f.1.clone()).collect();
                 let (ts, texts) = self.all(&es, env);
                 let text: Vec<String> = fields.iter().zip(texts).map(|(f, v)| format!("{} = {v}", f.0)).collect();
                 (
-                    ts.map(|ts| Ty::Record(fields.iter().map(|f| f.0).zip(ts).collect())),
+                    ts.map(|ts| ConcreteTy::Record(fields.iter().map(|f| f.0).zip(ts).collect())),
                     format!("{{{}}}", text.join(", ")),
                 )
             }
@@ -248,19 +252,19 @@ impl Writer<'_> {
         }
     }
 
-    fn bound(&mut self, e: &Expr, env: &Env) -> Written {
+    fn bound(&mut self, e: &RankExpr, env: &TypeBindings) -> Written {
         match e {
-            Expr::Let(x, a, b) => {
+            RankExpr::Let(x, a, b) => {
                 let (t, a) = self.expr(a, env);
                 let note = ending(t.as_ref());
                 let (u, b) = self.with(x, t, b, env);
                 (u, format!("(let {x}{note} = {a} in {b})"))
             }
-            Expr::LetTuple(xs, a, after) => {
+            RankExpr::LetTuple(xs, a, after) => {
                 let (t, value) = self.expr(a, env);
                 let parts = t.and_then(|t| {
                     self.check(match &t {
-                        Ty::Tuple(ts) if ts.len() == xs.len() => Ok(t),
+                        ConcreteTy::Tuple(ts) if ts.len() == xs.len() => Ok(t),
                         _ => Err(Mismatch),
                     })
                 });
@@ -268,13 +272,13 @@ impl Writer<'_> {
                 for (i, x) in xs.iter().enumerate() {
                     inner.push((
                         x.clone(),
-                        Bind::Value(parts.as_ref().and_then(super::tree::Ty::parts).map(|ts| ts[i].clone())),
+                        Bind::Value(parts.as_ref().and_then(super::tree::ConcreteTy::parts).map(|ts| ts[i].clone())),
                     ));
                 }
                 let (u, b) = self.expr(after, &inner);
                 (u, format!("(let ({}) = {value} in {b})", xs.join(", ")))
             }
-            Expr::LetFun(name, params, body, rest) => {
+            RankExpr::LetFun(name, params, body, rest) => {
                 let local = Rc::new(Local {
                     name: name.clone(),
                     params: params.clone(),
@@ -304,22 +308,24 @@ impl Writer<'_> {
         }
     }
 
-    fn lambda(&mut self, x: &str, t: Option<Ty>, body: &Expr, env: &Env) -> Written {
+    fn lambda(&mut self, x: &str, t: Option<ConcreteTy>, body: &RankExpr, env: &TypeBindings) -> Written {
         let head = noted(x, t.as_ref());
         let (u, body) = self.with(x, t, body, env);
         (u, format!("(fun {head} -> {body})"))
     }
 
-    fn repeated(&mut self, expr: &Expr, env: &Env) -> Written {
+    fn repeated(&mut self, expr: &RankExpr, env: &TypeBindings) -> Written {
         match expr {
-            Expr::Map(xs, body, arrays) => {
+            RankExpr::Map(xs, body, arrays) => {
                 let (ts, texts) = self.all(arrays, env);
                 let rows = ts.and_then(|ts| {
-                    let rows: Option<Vec<_>> =
-                        ts.into_iter().map(|t| if let Ty::Array(n, e) = t { Some((n, *e)) } else { None }).collect();
+                    let rows: Option<Vec<_>> = ts
+                        .into_iter()
+                        .map(|t| if let ConcreteTy::Array(n, e) = t { Some((n, *e)) } else { None })
+                        .collect();
                     let rows = rows
                         .filter(|rows| rows.iter().all(|r| r.0.is_none() || rows[0].0.is_none() || r.0 == rows[0].0));
-                    self.check(if rows.is_some() { Ok(Ty::Bool) } else { Err(Mismatch) });
+                    self.check(if rows.is_some() { Ok(ConcreteTy::Bool) } else { Err(Mismatch) });
                     rows
                 });
                 let (mut inner, mut head) = (env.clone(), String::new());
@@ -329,7 +335,7 @@ impl Writer<'_> {
                     inner.push((x.clone(), Bind::Value(t)));
                 }
                 let (u, body) = self.expr(body, &inner);
-                let t = rows.zip(u).map(|(rows, u)| Ty::Array(rows[0].0, Box::new(u)));
+                let t = rows.zip(u).map(|(rows, u)| ConcreteTy::Array(rows[0].0, Box::new(u)));
                 (
                     t,
                     format!(
@@ -339,38 +345,39 @@ impl Writer<'_> {
                     ),
                 )
             }
-            Expr::MapName(f, a) => {
+            RankExpr::MapName(f, a) => {
                 let (t, a) = self.expr(a, env);
-                let row = t.and_then(|t| self.check(if let Ty::Array(..) = t { Ok(t) } else { Err(Mismatch) }));
-                let element = row.clone().and_then(|t| if let Ty::Array(_, e) = t { Some(*e) } else { None });
+                let row = t.and_then(|t| self.check(if let ConcreteTy::Array(..) = t { Ok(t) } else { Err(Mismatch) }));
+                let element = row.clone().and_then(|t| if let ConcreteTy::Array(_, e) = t { Some(*e) } else { None });
                 let (u, f) = self.function(f, &[element], env);
-                let n = row.and_then(|t| if let Ty::Array(n, _) = t { Some(n) } else { None });
-                (n.zip(u).map(|(n, u)| Ty::Array(n, Box::new(u))), format!("(map {f} {a})"))
+                let n = row.and_then(|t| if let ConcreteTy::Array(n, _) = t { Some(n) } else { None });
+                (n.zip(u).map(|(n, u)| ConcreteTy::Array(n, Box::new(u))), format!("(map {f} {a})"))
             }
-            Expr::For(sum, i, n, body) => {
-                let (t, body) = self.with(i, self.typed.then_some(Ty::Int), body, env);
-                let t = t.map(|t| Ty::Array(Some(*n), Box::new(t)));
+            RankExpr::For(sum, i, n, body) => {
+                let (t, body) = self.with(i, self.typed.then_some(ConcreteTy::Int), body, env);
+                let t = t.map(|t| ConcreteTy::Array(Some(*n), Box::new(t)));
                 let t = if *sum { t.and_then(|t| self.check(rules::call("sum", &[t]))) } else { t };
                 (t, format!("({}for {i} < {n} -> {body})", if *sum { "sum " } else { "" }))
             }
-            Expr::ForIn(sum, x, a, body) => {
+            RankExpr::ForIn(sum, x, a, body) => {
                 let (t, a) = self.expr(a, env);
-                let row = t.and_then(|t| self.check(if let Ty::Array(..) = t { Ok(t) } else { Err(Mismatch) }));
-                let (n, element) = row.and_then(|t| if let Ty::Array(n, e) = t { Some((n, *e)) } else { None }).unzip();
+                let row = t.and_then(|t| self.check(if let ConcreteTy::Array(..) = t { Ok(t) } else { Err(Mismatch) }));
+                let (n, element) =
+                    row.and_then(|t| if let ConcreteTy::Array(n, e) = t { Some((n, *e)) } else { None }).unzip();
                 let (t, body) = self.with(x, element, body, env);
-                let t = n.zip(t).map(|(n, t)| Ty::Array(n, Box::new(t)));
+                let t = n.zip(t).map(|(n, t)| ConcreteTy::Array(n, Box::new(t)));
                 let t = if *sum { t.and_then(|t| self.check(rules::call("sum", &[t]))) } else { t };
                 (t, format!("({}for {x} in {a} -> {body})", if *sum { "sum " } else { "" }))
             }
-            Expr::If(c, a, b) => {
+            RankExpr::If(c, a, b) => {
                 let ((tc, c), (ta, a), (tb, b)) = (self.expr(c, env), self.expr(a, env), self.expr(b, env));
                 let t = tc.zip(ta.zip(tb)).and_then(|(c, (a, b))| {
-                    self.check(if c == Ty::Bool { rules::same(&a, &b) } else { Err(Mismatch) })
+                    self.check(if c == ConcreteTy::Bool { rules::same(&a, &b) } else { Err(Mismatch) })
                 });
                 (t, format!("(if {c} then {a} else {b})"))
             }
-            Expr::Loop(..) | Expr::Rec(..) => self.loops(expr, env),
-            Expr::Derivative(op, x, body, args) => {
+            RankExpr::Loop(..) | RankExpr::Rec(..) => self.loops(expr, env),
+            RankExpr::Derivative(op, x, body, args) => {
                 let (ts, texts) = self.all(args, env);
                 let (u, f) = self.lambda(x, ts.as_ref().map(|ts| ts[0].clone()), body, env);
                 let t = u.zip(ts).and_then(|(u, ts)| self.check(rules::derivative(op, &u, &ts)));
@@ -385,26 +392,28 @@ impl Writer<'_> {
         }
     }
 
-    fn loops(&mut self, e: &Expr, env: &Env) -> Written {
-        let (Expr::Loop(s, _, init, body) | Expr::Rec(_, s, init, body)) = e else { return (None, String::new()) };
+    fn loops(&mut self, e: &RankExpr, env: &TypeBindings) -> Written {
+        let (RankExpr::Loop(s, _, init, body) | RankExpr::Rec(_, s, init, body)) = e else {
+            return (None, String::new());
+        };
         let (t, init) = self.expr(init, env);
         let head = noted(s, t.as_ref());
         let note = ending(t.as_ref());
         let (u, body) = self.with(s, t.clone(), body, env);
         let t = t.zip(u).and_then(|(t, u)| self.check(rules::same(&t, &u)));
         let text = match e {
-            Expr::Rec(f, ..) => {
+            RankExpr::Rec(f, ..) => {
                 let n = if self.typed { "(k : Int)" } else { "k" };
                 format!("(let rec {f} {n} {head}{note} = (if k == 0 then {s} else {f} (k - 1) {body}) in {f} 2 {init})")
             }
-            Expr::Loop(_, n, ..) => format!("(loop {head} = {init} for i0 < {n} do {body})"),
+            RankExpr::Loop(_, n, ..) => format!("(loop {head} = {init} for i0 < {n} do {body})"),
             _ => String::new(),
         };
         (t, text)
     }
 
-    fn user(&mut self, f: &str, args: &[Arg], env: &Env) -> Written {
-        let values = args.iter().all(|a| matches!(a, Arg::Value(_)));
+    fn user(&mut self, f: &str, args: &[FunctionArg], env: &TypeBindings) -> Written {
+        let values = args.iter().all(|a| matches!(a, FunctionArg::Value(_)));
         if values || !self.typed {
             let (ts, texts): (Vec<_>, Vec<_>) = args.iter().map(|a| self.argument(a, env)).unzip();
             let (t, f) = self.function(f, &ts, env);
@@ -414,7 +423,7 @@ impl Writer<'_> {
         let Some(at) = self.defs.iter().position(|d| d.name == f) else { return (None, String::new()) };
         let (mut binds, mut texts) = (Vec::new(), Vec::new());
         for a in args {
-            if let Arg::Value(e) = a {
+            if let FunctionArg::Value(e) = a {
                 let (t, text) = self.expr(e, env);
                 binds.push(Bind::Value(t));
                 texts.push(text);
@@ -436,16 +445,16 @@ impl Writer<'_> {
         (t, format!("({name} {})", texts.join(" ")))
     }
 
-    fn argument(&mut self, a: &Arg, env: &Env) -> Written {
+    fn argument(&mut self, a: &FunctionArg, env: &TypeBindings) -> Written {
         match a {
-            Arg::Value(e) => self.expr(e, env),
-            Arg::Name(f) => (None, f.clone()),
-            Arg::Lambda(x, body) => (None, self.lambda(x, None, body, env).1),
+            FunctionArg::Value(e) => self.expr(e, env),
+            FunctionArg::Name(f) => (None, f.clone()),
+            FunctionArg::Lambda(x, body) => (None, self.lambda(x, None, body, env).1),
         }
     }
 
     /// A function at given argument types: the result type, and the copy's name.
-    fn function(&mut self, name: &str, ts: &[Option<Ty>], env: &Env) -> Written {
+    fn function(&mut self, name: &str, ts: &[Option<ConcreteTy>], env: &TypeBindings) -> Written {
         if !self.typed {
             return (None, name.to_owned());
         }
@@ -467,10 +476,10 @@ impl Writer<'_> {
         }
     }
 
-    fn copy(&mut self, at: usize, args: Vec<Ty>, binds: Vec<Bind>) -> Written {
+    fn copy(&mut self, at: usize, args: Vec<ConcreteTy>, binds: Vec<Bind>) -> Written {
         let defs = self.defs;
         let d = &defs[at];
-        let env: Env = d.params.iter().cloned().zip(binds.clone()).collect();
+        let env: TypeBindings = d.params.iter().cloned().zip(binds.clone()).collect();
         let (result, body) = self.expr(&d.body, &env);
         let name = format!("{}_{}", d.name, self.copies.len());
         let heads: Vec<String> = d
@@ -497,7 +506,7 @@ impl Writer<'_> {
         (result, name)
     }
 
-    fn local(&mut self, local: &Rc<Local>, ts: &[Option<Ty>]) -> Written {
+    fn local(&mut self, local: &Rc<Local>, ts: &[Option<ConcreteTy>]) -> Written {
         let known = known(ts).unwrap_or_default();
         if let Some(c) = local.copies.borrow().iter().find(|c| !known.is_empty() && c.args == known) {
             return (c.result.clone(), c.name.clone());
@@ -513,16 +522,16 @@ impl Writer<'_> {
     }
 
     /// A parameter that is a function has one type.
-    fn passed(&mut self, passed: &Rc<Passed>, ty: &Ty) -> Option<Ty> {
+    fn passed(&mut self, passed: &Rc<Passed>, ty: &ConcreteTy) -> Option<ConcreteTy> {
         if let Some((a, r, _)) = &*passed.applied.borrow() {
             let r = r.clone();
             let same = a == ty;
             return if same { r } else { self.check(Err(Mismatch)) };
         }
         let (r, text) = match &passed.arg {
-            Arg::Name(f) => self.function(f, &[Some(ty.clone())], &passed.env),
-            Arg::Lambda(x, body) => self.lambda(x, Some(ty.clone()), body, &passed.env),
-            Arg::Value(_) => (None, String::new()),
+            FunctionArg::Name(f) => self.function(f, &[Some(ty.clone())], &passed.env),
+            FunctionArg::Lambda(x, body) => self.lambda(x, Some(ty.clone()), body, &passed.env),
+            FunctionArg::Value(_) => (None, String::new()),
         };
         *passed.applied.borrow_mut() = Some((ty.clone(), r.clone(), text));
         r

@@ -22,14 +22,14 @@ struct WrittenPath {
 
 /// What the visitor finds in one file.
 #[derive(Default)]
-struct Found {
+struct FileImports {
     at: ModulePath,
     paths: Vec<WrittenPath>,
     /// All names outside of imports.
     names: BTreeSet<String>,
 }
 
-impl Found {
+impl FileImports {
     fn import(&mut self, tree: &syn::UseTree, prefix: &[String], re_export: bool) {
         let mut segments = prefix.to_vec();
         let (last, name) = match tree {
@@ -83,7 +83,7 @@ fn is_test(attrs: &[syn::Attribute]) -> bool {
     })
 }
 
-impl<'ast> Visit<'ast> for Found {
+impl<'ast> Visit<'ast> for FileImports {
     fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
         if !is_test(&item.attrs) {
             self.at.push(item.ident.to_string());
@@ -118,10 +118,10 @@ pub(crate) struct Modules {
 impl Modules {
     /// The modules of the files of a crate: pairs of a path from `src/` and a text.
     pub(crate) fn of(files: &[(&str, &str)]) -> Modules {
-        let mut found: BTreeMap<ModulePath, Found> = BTreeMap::new();
+        let mut found: BTreeMap<ModulePath, FileImports> = BTreeMap::new();
         for (file, text) in files {
             let at = module_of(Path::new(file));
-            let mut of_file = Found { at: at.clone(), ..Found::default() };
+            let mut of_file = FileImports { at: at.clone(), ..FileImports::default() };
             of_file.visit_file(&syn::parse_file(text).unwrap_or_else(|e| panic!("{file}: {e}")));
             found.insert(at, of_file);
         }
@@ -172,8 +172,8 @@ pub(crate) fn module_of(file: &Path) -> ModulePath {
 /// What each module imports: the absolute path by name.
 type Imports = BTreeMap<ModulePath, HashMap<String, ModulePath>>;
 
-fn imports(found: &BTreeMap<ModulePath, Found>) -> Imports {
-    let of = |f: &Found| {
+fn imports(found: &BTreeMap<ModulePath, FileImports>) -> Imports {
+    let of = |f: &FileImports| {
         let named = f.paths.iter().filter_map(|p| Some((p.name.clone()?, absolute(found, p)?)));
         named.collect()
     };
@@ -181,7 +181,7 @@ fn imports(found: &BTreeMap<ModulePath, Found>) -> Imports {
 }
 
 /// A path from the root of the crate, if it is one into this crate.
-fn absolute(found: &BTreeMap<ModulePath, Found>, path: &WrittenPath) -> Option<ModulePath> {
+fn absolute(found: &BTreeMap<ModulePath, FileImports>, path: &WrittenPath) -> Option<ModulePath> {
     let mut base = path.at.clone();
     let mut segments = path.segments.as_slice();
     match segments.first()?.as_str() {
@@ -206,12 +206,12 @@ fn absolute(found: &BTreeMap<ModulePath, Found>, path: &WrittenPath) -> Option<M
 }
 
 struct Graph<'f> {
-    found: &'f BTreeMap<ModulePath, Found>,
+    found: &'f BTreeMap<ModulePath, FileImports>,
     imports: Imports,
 }
 
 impl Graph<'_> {
-    fn used_by(&self, at: &ModulePath, of_file: &Found) -> BTreeSet<ModulePath> {
+    fn used_by(&self, at: &ModulePath, of_file: &FileImports) -> BTreeSet<ModulePath> {
         let counts = |p: &&WrittenPath| !p.re_export || p.name.as_ref().is_some_and(|n| of_file.names.contains(n));
         let paths = of_file.paths.iter().filter(counts);
         paths.filter_map(|p| self.leads_to(absolute(self.found, p)?, 0)).filter(|to| to != at).collect()

@@ -1,11 +1,11 @@
 //! Vectorisation over directions: one rule for each linear operation.
 
-use super::Batch;
+use super::Batching;
 use adl_ir::{Op, Stmt, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 
-impl Batch<'_> {
+impl Batching<'_> {
     /// The rank of a variable in the function of one direction.
     fn rank(&self, v: Var) -> u32 {
         self.src.vars.get(v.0 as usize).map_or_else(|| self.b.ty(v).rank(), |i| i.ty.rank())

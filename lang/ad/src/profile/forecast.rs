@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A residual with its size.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct ResidualRow {
     /// What it is.
     pub residual: Residual,
     /// Bytes of all its values.
@@ -30,7 +30,7 @@ pub struct Row {
 #[derive(Clone, Debug, Default)]
 pub struct Forecast {
     /// The residuals, in program order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ResidualRow>,
     /// Bytes of all residuals: what the forward pass stores for the reverse pass.
     pub stored: u64,
     /// Peak bytes: the residuals, plus what a checkpointed call stores during the reverse pass.
@@ -296,7 +296,7 @@ impl Ad {
         meant.map(|(v, s)| self.work_at(p, g, s, c).saturating_mul(times(v))).fold(0, u64::saturating_add)
     }
 
-    fn row(&mut self, p: &Program, residual: Residual, c: &Counted) -> Row {
+    fn row(&mut self, p: &Program, residual: Residual, c: &Counted) -> ResidualRow {
         let (g, v) = residual.at;
         let sites = self.sites(p, g);
         let values = blocks_of(&sites, &residual).into_iter().map(|b| c.get(Count::Runs(g, b))).sum();
@@ -304,7 +304,7 @@ impl Ad {
         let work = sites.made.get(&v).map_or(0, |s| self.work_at(p, g, s, c));
         let extents = extents(&residual, c, values);
         let coefficient = self.jvp.sources.get(&g).is_some_and(|f| v.0 as usize >= f.vars.len());
-        Row { residual, bytes, values, extents, work, coefficient }
+        ResidualRow { residual, bytes, values, extents, work, coefficient }
     }
 
     /// The number of calls of a function by itself.

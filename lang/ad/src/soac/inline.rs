@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Renaming of variables in the copy.
-type Names = HashMap<Var, Var>;
+type Renaming = HashMap<Var, Var>;
 
-fn named(names: &Names, v: Var) -> Var {
+fn named(names: &Renaming, v: Var) -> Var {
     *names.get(&v).unwrap_or(&v)
 }
 
@@ -17,7 +17,7 @@ impl J<'_> {
     /// A copy of an operator in which calls are inlined and dead code is removed.
     pub(super) fn inlined(&mut self, op: &Block) -> Block {
         let mut left = MOST;
-        let mut made = self.copied(op, None, &mut Names::new(), &mut left);
+        let mut made = self.copied(op, None, &mut Renaming::new(), &mut left);
         adl_ir::rewrite::dce::prune(&self.b.func, &mut made);
         made
     }
@@ -25,7 +25,7 @@ impl J<'_> {
     /// The statements of a call, nested calls inlined, and its results.
     pub(super) fn inlined_call(&mut self, f: FnId, args: &[Var]) -> (Vec<Stmt>, Vec<Var>) {
         let callee = self.p.func(f).clone();
-        let mut names: Names = callee.body.params.iter().copied().zip(args.iter().copied()).collect();
+        let mut names: Renaming = callee.body.params.iter().copied().zip(args.iter().copied()).collect();
         self.b.open();
         self.copy_stmts(&callee.body.stmts, Some(&callee), &mut names, &mut MOST.clone());
         let made = self.b.close(Vec::new(), Vec::new());
@@ -33,7 +33,7 @@ impl J<'_> {
     }
 
     /// Copies a block of `from`, or of the function under construction if `from` is `None`.
-    fn copied(&mut self, b: &Block, from: Option<&Rc<Function>>, names: &mut Names, left: &mut usize) -> Block {
+    fn copied(&mut self, b: &Block, from: Option<&Rc<Function>>, names: &mut Renaming, left: &mut usize) -> Block {
         self.b.open();
         let params: Vec<Var> = b.params.iter().map(|v| self.fresh_like(*v, from, names)).collect();
         self.b.adopt(&params, &[]);
@@ -41,7 +41,7 @@ impl J<'_> {
         self.b.close(b.results.iter().map(|r| named(names, *r)).collect(), Vec::new())
     }
 
-    fn fresh_like(&mut self, v: Var, from: Option<&Rc<Function>>, names: &mut Names) -> Var {
+    fn fresh_like(&mut self, v: Var, from: Option<&Rc<Function>>, names: &mut Renaming) -> Var {
         let info: &VarInfo = match from {
             Some(f) => &f.vars[v.0 as usize],
             None => &self.b.func.vars[v.0 as usize],
@@ -53,7 +53,7 @@ impl J<'_> {
         new
     }
 
-    fn copy_stmts(&mut self, stmts: &[Stmt], from: Option<&Rc<Function>>, names: &mut Names, left: &mut usize) {
+    fn copy_stmts(&mut self, stmts: &[Stmt], from: Option<&Rc<Function>>, names: &mut Renaming, left: &mut usize) {
         for stmt in stmts {
             match &stmt.op {
                 Op::Call { f, args, rule: None, checkpoint: false, .. }
@@ -61,7 +61,7 @@ impl J<'_> {
                 {
                     let callee = self.p.func(*f).clone();
                     *left -= callee.body.stmts.len();
-                    let mut inner: Names =
+                    let mut inner: Renaming =
                         callee.body.params.iter().copied().zip(args.iter().map(|a| named(names, *a))).collect();
                     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
                         self.copy_stmts(&callee.body.stmts, Some(&callee), &mut inner, left);

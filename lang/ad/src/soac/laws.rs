@@ -32,7 +32,7 @@ impl Trial {
             vs.sort_unstable();
             vs
         };
-        let mut rng = Rng(11);
+        let mut rng = RandomValues(11);
         let vals =
             free.iter().map(|v| known(*v).or_else(|| rng.value(func.ty(*v), false))).collect::<Option<Vec<_>>>()?;
         let tys = func.tys(&op.params[..op.results.len()]);
@@ -51,7 +51,7 @@ impl Trial {
 
     /// Whether (a b) c = a (b c).
     pub(super) fn associative(&self) -> TrialOutcome {
-        let mut rng = Rng(5);
+        let mut rng = RandomValues(5);
         let mut seen = 0;
         for k in 0..6 {
             let mut draw = || self.tys.iter().map(|t| rng.value(t, k % 2 == 1)).collect::<Option<Vec<_>>>();
@@ -69,7 +69,7 @@ impl Trial {
 
     /// Whether e a = a and a e = a.
     pub(super) fn neutral(&self, e: &[Val]) -> bool {
-        let mut rng = Rng(9);
+        let mut rng = RandomValues(9);
         (0..4).all(|k| {
             let Some(a) = self.tys.iter().map(|t| rng.value(t, k % 2 == 1)).collect::<Option<Vec<_>>>() else {
                 return false;
@@ -110,9 +110,9 @@ fn same(a: &[Val], b: &[Val]) -> bool {
 }
 
 /// A small random number generator.
-struct Rng(u64);
+struct RandomValues(u64);
 
-impl Rng {
+impl RandomValues {
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) as f64) / f64::from(1u32 << 31)
@@ -120,7 +120,7 @@ impl Rng {
 
     /// A random value. Real numbers are positive unless `signed` is set.
     fn value(&mut self, ty: &Ty, signed: bool) -> Option<Val> {
-        let real = |r: &mut Rng| if signed { 2.0 * r.next() - 1.0 } else { 0.5 + r.next() };
+        let real = |r: &mut RandomValues| if signed { 2.0 * r.next() - 1.0 } else { 0.5 + r.next() };
         match ty {
             Ty::F64 => Some(Val::F64(real(self))),
             Ty::F32 => Some(Val::F32(real(self) as f32)),

@@ -1,7 +1,7 @@
 //! The conditions of a predicate, classified by their effect on a sum.
 
 use super::affine::Affine;
-use super::predicate::{Atom, Linear};
+use super::predicate::{Atom, LinearForm};
 use crate::limits::tensor_bounds::FACTOR;
 
 /// The remaining range of a sum.
@@ -15,9 +15,9 @@ pub(super) struct SumBounds {
     pub(super) from: Vec<(Affine, i64)>,
     pub(super) to: Vec<(Affine, i64)>,
     /// Conditions `= 0` (true) or `≥ 0`, whose factors are known only when the sum starts.
-    pub(super) unknown: Vec<(Linear, bool)>,
+    pub(super) unknown: Vec<(LinearForm, bool)>,
     /// A form that must be a multiple of another one.
-    pub(super) stride: Option<(Linear, Affine)>,
+    pub(super) stride: Option<(LinearForm, Affine)>,
     /// Whether the bounds express all conditions.
     pub(super) all: bool,
 }
@@ -62,25 +62,25 @@ impl SumBounds {
         self.all &= taken.is_some();
     }
 
-    fn equation(&mut self, l: &Linear, by: i64) -> Option<()> {
+    fn equation(&mut self, l: &LinearForm, by: i64) -> Option<()> {
         let (whole, by) = (l.rest.times(if by > 0 { -1 } else { 1 })?, by.checked_abs()?);
         self.one.is_none().then(|| self.one = Some((whole, by)))
     }
 
-    fn with_unknown(&mut self, l: &Linear, equal: bool) -> Option<()> {
+    fn with_unknown(&mut self, l: &LinearForm, equal: bool) -> Option<()> {
         self.unknown.push((l.clone(), equal));
         Some(())
     }
 
     /// The bound from by·i + rest ≥ 0: i ≥ -rest / by, or i < (rest + 1) / -by, rounded up.
-    fn bound(&mut self, l: &Linear, by: i64) -> Option<()> {
+    fn bound(&mut self, l: &LinearForm, by: i64) -> Option<()> {
         let (bound, size) =
             (if by > 0 { l.rest.times(-1)? } else { l.rest.plus(1, &Affine::constant(1))? }, by.checked_abs()?);
         if by > 0 { &mut self.from } else { &mut self.to }.push((bound, size));
         Some(())
     }
 
-    fn congruence(&mut self, l: &Linear, k: &Affine) -> Option<()> {
+    fn congruence(&mut self, l: &LinearForm, k: &Affine) -> Option<()> {
         let by = l.factor()?;
         let solved = if k.terms.is_empty() {
             by.checked_abs()? <= FACTOR && k.constant <= FACTOR

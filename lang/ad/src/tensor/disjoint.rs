@@ -15,14 +15,14 @@ use std::rc::Rc;
 
 /// The function with such sums split; `None` if there are none.
 pub(super) fn split(src: &Function) -> Option<Function> {
-    let mut s = Split { b: Builder::on(src.clone()), literals: literals(src), left: MOST };
+    let mut s = IndexSplit { b: Builder::on(src.clone()), literals: literals(src), left: MOST };
     let mut body = src.body.clone();
     s.block(&mut body);
     let changed = s.left < MOST;
     changed.then_some(Function { body, ..s.b.func })
 }
 
-struct Split {
+struct IndexSplit {
     b: Builder,
     /// The function's own literals and zeros, wherever they are bound.
     literals: Rc<HashMap<Var, Op>>,
@@ -84,7 +84,7 @@ fn sum(op: &Op) -> Option<&Loop> {
     (l.outs == [Out::Sum] && l.lin_outs.is_empty() && !l.reverse).then_some(l)
 }
 
-impl Split {
+impl IndexSplit {
     fn block(&mut self, block: &mut Block) {
         let mut out = Vec::with_capacity(block.stmts.len());
         let mut work: Vec<Stmt> = std::mem::take(&mut block.stmts).into_iter().rev().collect();

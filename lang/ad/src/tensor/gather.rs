@@ -1,8 +1,8 @@
 //! Adjoints of comprehensions, as comprehensions (Fig. 16).
 
 use super::affine::{Affine, Forms};
-use super::path::{self, Extents, ReadSite};
-use super::solve::{IndexValue, Solution, Sum, solve};
+use super::path::{self, ArrayShape, ReadSite};
+use super::solve::{BoundedSum, IndexValue, Solution, solve};
 use crate::transpose::T;
 use adl_ir::rewrite::linear_uses::captured_by;
 use adl_ir::rewrite::rename::rename_op;
@@ -93,7 +93,7 @@ impl T<'_> {
     /// Whether a site reads almost the entire array. (To materialise an array for a few elements would cost more
     /// than the sum itself.)
     fn reads_almost_all(site: &ReadSite, sol: &Solution) -> bool {
-        let Extents::Trip(extents) = &site.extents else { return false };
+        let ArrayShape::Trip(extents) = &site.extents else { return false };
         let span = |at: &Affine| {
             site.axes.iter().filter(|a| at.factor(a.index) != 0).try_fold(Affine::constant(1), |sum, a| {
                 sum.plus(at.factor(a.index).checked_abs()?, &a.trip.plus(-1, &Affine::constant(1))?)
@@ -130,8 +130,8 @@ impl T<'_> {
         let mut shapes = HashMap::new();
         for (site, _) in few {
             let shape = match &site.extents {
-                Extents::Of(shape) => *shape,
-                Extents::Trip(dims) => {
+                ArrayShape::Of(shape) => *shape,
+                ArrayShape::Trip(dims) => {
                     let elems = dims.iter().map(|d| d.emit(&mut self.b)).collect();
                     self.b.one(Op::ArrayLit { elems, shape: None }, Ty::shape())
                 }
@@ -223,8 +223,8 @@ impl T<'_> {
         }
         let ty = self.b.ty(var);
         let extents: Vec<Var> = match &site.extents {
-            Extents::Trip(trip) => trip.iter().map(|t| t.emit(&mut self.b)).collect(),
-            Extents::Of(shape) => (0..sol.h.len())
+            ArrayShape::Trip(trip) => trip.iter().map(|t| t.emit(&mut self.b)).collect(),
+            ArrayShape::Of(shape) => (0..sol.h.len())
                 .map(|d| {
                     let d = self.b.int(d as i64);
                     self.b.one(Op::Index { a: *shape, at: vec![d], shape: None }, Ty::I64)
@@ -346,7 +346,7 @@ impl T<'_> {
 
     fn sums(
         &mut self,
-        sums: &[Sum],
+        sums: &[BoundedSum],
         ir_loop: &Loop,
         site: &ReadSite,
         sol: &Solution,

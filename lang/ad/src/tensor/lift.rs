@@ -13,7 +13,7 @@
 
 use super::affine::{Affine, Forms};
 use super::narrow::bound_in;
-use super::path::{self, Extents, ReadSite};
+use super::path::{self, ArrayShape, ReadSite};
 use crate::transpose::T;
 use adl_ir::rewrite::linear_uses::captured_by;
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Ty, Var};
@@ -78,8 +78,8 @@ impl T<'_> {
     fn copy(&mut self, lifted_read: &LiftedRead, nest: &mut Stmt) -> Option<Stmt> {
         let (rank, scalar) = (lifted_read.site.axes.len() as u32, self.b.ty(lifted_read.of).scalar().clone());
         let shape = match &lifted_read.site.extents {
-            Extents::Of(shape) => *shape,
-            Extents::Trip(dims) => {
+            ArrayShape::Of(shape) => *shape,
+            ArrayShape::Trip(dims) => {
                 let elems: Vec<Var> = dims.iter().map(|n| self.known(n)).collect();
                 let shape = self.b.one(Op::ArrayLit { elems: elems.clone(), shape: None }, Ty::shape());
                 self.literals.set_shape(shape, elems);

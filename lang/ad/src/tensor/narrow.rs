@@ -9,7 +9,7 @@ use super::affine::{Affine, Forms};
 use super::bounds::SumBounds;
 use super::overflow::{Ranges, within_range};
 use super::path::comprehension;
-use super::predicate::{Atom, Linear, Sum};
+use super::predicate::{Atom, LinearForm, SumIndex};
 use adl_ir::rewrite::rename::rename_op;
 use adl_ir::{Block, Builder, Function, Lit, Loop, Op, Out, Stmt, Ty, Var};
 use adl_prim::{Bin, Un};
@@ -180,7 +180,7 @@ impl Narrow {
         };
         let bound = bound_in(&ir_loop.body);
         let (sum, before, mut atoms) =
-            (Sum { index: ir_loop.body.params[0], bound: &bound }, self.divisors.clone(), Vec::new());
+            (SumIndex { index: ir_loop.body.params[0], bound: &bound }, self.divisors.clone(), Vec::new());
         let divided = self.divided(ir_loop, bracket.at, &sum);
         self.atoms(*condition, bracket.arm == 0, &sum, &mut atoms, 0);
         let made = match SumBounds::of(atoms) {
@@ -203,7 +203,7 @@ impl Narrow {
     }
 
     /// Whether nothing in the body, apart from the bracket, divides by a number that may be 0.
-    fn divided(&mut self, l: &Loop, bracket: usize, sum: &Sum) -> bool {
+    fn divided(&mut self, l: &Loop, bracket: usize, sum: &SumIndex) -> bool {
         let mut divisors = Vec::new();
         let mut work: Vec<&Stmt> =
             l.body.stmts.iter().enumerate().filter(|(k, _)| *k != bracket).map(|(_, s)| s).collect();
@@ -439,7 +439,7 @@ impl Narrow {
     /// The same for `by·i + rest = 0` or `≥ 0` with a factor that is known only when the sum starts, and may be 0.
     fn unknown_factor(
         &mut self,
-        a: &Linear,
+        a: &LinearForm,
         equal: bool,
         (from, to): (Option<Var>, Var),
         trip: Var,
@@ -472,7 +472,7 @@ impl Narrow {
     }
 
     /// The first index from `from` on at which `a` is a multiple of `by`, and the stride.
-    fn stride(&mut self, a: &Linear, by: &Affine, from: Option<Var>, to: &mut Var) -> (Option<Var>, Option<Var>) {
+    fn stride(&mut self, a: &LinearForm, by: &Affine, from: Option<Var>, to: &mut Var) -> (Option<Var>, Option<Var>) {
         let zero = self.b.int(0);
         let factor = a.factor().unwrap_or(1);
         let mut rest = a.rest.emit(&mut self.b);

@@ -15,7 +15,7 @@ pub(super) struct ReadPath {
 
 /// A loop index on the path, with its bounds.
 #[derive(Clone, Debug)]
-pub(super) struct Axis {
+pub(super) struct PathAxis {
     pub(super) index: Var,
     /// It is below this.
     pub(super) trip: Affine,
@@ -32,7 +32,7 @@ pub(super) struct First {
     pub(super) of: Vec<Affine>,
 }
 
-impl Axis {
+impl PathAxis {
     /// All exclusive upper bounds.
     pub(super) fn to(&self) -> impl Iterator<Item = &Affine> {
         std::iter::once(&self.trip).chain(&self.more)
@@ -62,16 +62,16 @@ pub(super) struct Subscript {
 pub(super) struct ReadSite {
     pub(super) place: ReadPath,
     /// The loop indices on the path, from the outermost inwards.
-    pub(super) axes: Vec<Axis>,
+    pub(super) axes: Vec<PathAxis>,
     /// The subscripts of the read.
     pub(super) at: Vec<Subscript>,
     /// The shape of the array that is read.
-    pub(super) extents: Extents,
+    pub(super) extents: ArrayShape,
 }
 
 /// The shape of an array.
 #[derive(Debug)]
-pub(super) enum Extents {
+pub(super) enum ArrayShape {
     /// This array of Ints.
     Of(Var),
     /// These extents.
@@ -352,16 +352,16 @@ pub(super) fn site(f: &Function, nest: &Stmt, place: ReadPath, literals: &Forms)
     let Op::Index { at, shape, .. } = &b.stmts[place.stmt].op else { return None };
     let extents = match shape {
         Some(s) => match walk.forms.shape(*s) {
-            Some(dims) if dims.iter().all(|d| walk.fixed(d)) => Extents::Trip(dims),
+            Some(dims) if dims.iter().all(|d| walk.fixed(d)) => ArrayShape::Trip(dims),
             Some(_) => return None,
             None if walk.inside.contains(s) => return None,
-            None => Extents::Of(*s),
+            None => ArrayShape::Of(*s),
         },
         // The loops run over the entire array, so its extents are their trip counts.
         None => {
             let trip = |v: &Var| walk.axes.iter().find(|a| a.index == *v && a.is_plain()).map(|a| a.trip.clone());
             let trip = at.iter().map(|v| trip(v).filter(|t| walk.fixed(t)));
-            Extents::Trip(trip.collect::<Option<Vec<_>>>()?)
+            ArrayShape::Trip(trip.collect::<Option<Vec<_>>>()?)
         }
     };
     let subscript = |v: &Var| match walk.remainders.get(v) {
@@ -383,7 +383,7 @@ struct PathWalk<'a> {
     forms: Forms,
     /// Variables bound in the nest.
     inside: HashSet<Var>,
-    axes: Vec<Axis>,
+    axes: Vec<PathAxis>,
     /// Minima and maxima of Ints.
     choices: HashMap<Var, (Bin, Var, Var)>,
     /// Remainders of Ints.
@@ -408,7 +408,7 @@ impl PathWalk<'_> {
                 let (l, trip) = comprehension(op)?;
                 let mut more = self.all(trip, Bin::Min);
                 let trip = more.remove(0);
-                self.axes.push(Axis { index: *l.body.params.first()?, trip, more, first: None });
+                self.axes.push(PathAxis { index: *l.body.params.first()?, trip, more, first: None });
                 &l.body
             }
         };

@@ -14,22 +14,22 @@ use std::collections::HashSet;
 
 /// `by·i + rest`.
 #[derive(Clone, Debug)]
-pub(super) struct Linear {
+pub(super) struct LinearForm {
     pub(super) by: Affine,
     pub(super) rest: Affine,
 }
 
-impl Linear {
-    fn plus(&self, k: i64, other: &Linear) -> Option<Linear> {
-        Some(Linear { by: self.by.plus(k, &other.by)?, rest: self.rest.plus(k, &other.rest)? })
+impl LinearForm {
+    fn plus(&self, k: i64, other: &LinearForm) -> Option<LinearForm> {
+        Some(LinearForm { by: self.by.plus(k, &other.by)?, rest: self.rest.plus(k, &other.rest)? })
     }
 
-    fn and(&self, k: i64) -> Option<Linear> {
-        Some(Linear { by: self.by.clone(), rest: self.rest.plus(1, &Affine::constant(k))? })
+    fn and(&self, k: i64) -> Option<LinearForm> {
+        Some(LinearForm { by: self.by.clone(), rest: self.rest.plus(1, &Affine::constant(k))? })
     }
 
-    fn times(&self, k: i64) -> Option<Linear> {
-        Some(Linear { by: self.by.times(k)?, rest: self.rest.times(k)? })
+    fn times(&self, k: i64) -> Option<LinearForm> {
+        Some(LinearForm { by: self.by.times(k)?, rest: self.rest.times(k)? })
     }
 
     /// Whether the index does not occur.
@@ -47,17 +47,17 @@ impl Linear {
 #[derive(Clone, Debug)]
 pub(super) enum Atom {
     /// The form is 0.
-    Zero(Linear),
+    Zero(LinearForm),
     /// The form is not negative.
-    Positive(Linear),
+    Positive(LinearForm),
     /// The form is a multiple of a positive number.
-    Multiple(Linear, Affine),
+    Multiple(LinearForm, Affine),
     /// Any other condition.
     Test,
 }
 
 /// The index of a sum, and the variables bound in the sum.
-pub(super) struct Sum<'a> {
+pub(super) struct SumIndex<'a> {
     pub(super) index: Var,
     pub(super) bound: &'a HashSet<Var>,
 }
@@ -87,7 +87,7 @@ pub(super) fn turned(op: Cmp) -> Cmp {
 
 impl Narrow {
     /// Appends the conditions of which `c` (or its negation, if `!holds`) consists.
-    pub(super) fn atoms(&mut self, c: Var, holds: bool, sum: &Sum, out: &mut Vec<Atom>, depth: u32) {
+    pub(super) fn atoms(&mut self, c: Var, holds: bool, sum: &SumIndex, out: &mut Vec<Atom>, depth: u32) {
         let Some(op) = self.defs.get(&c).cloned().filter(|_| depth < DEEPEST) else {
             out.push(Atom::Test);
             return;
@@ -124,7 +124,15 @@ impl Narrow {
         matches!(self.defs.get(&v), Some(Op::Lit(adl_ir::Lit::Bool(b))) if *b == value)
     }
 
-    fn compared(&mut self, op: Cmp, a: &Affine, b: &Affine, sum: &Sum, out: &mut Vec<Atom>, depth: u32) -> Option<()> {
+    fn compared(
+        &mut self,
+        op: Cmp,
+        a: &Affine,
+        b: &Affine,
+        sum: &SumIndex,
+        out: &mut Vec<Atom>,
+        depth: u32,
+    ) -> Option<()> {
         let d = a.plus(-1, b)?;
         let Some((v, k)) = self.nonlinear_term(&d, sum) else { return self.plain(op, &d, sum, out) };
         // Compares v with -k·rest instead of k·v + rest with 0 (k is 1 or -1).
@@ -143,7 +151,7 @@ impl Narrow {
     }
 
     /// A remainder, quotient, minimum or maximum in a form, with its factor; those that depend on the index come first.
-    fn nonlinear_term(&self, d: &Affine, sum: &Sum) -> Option<(Var, i64)> {
+    fn nonlinear_term(&self, d: &Affine, sum: &SumIndex) -> Option<(Var, i64)> {
         let of_index = |v: Var| match self.defs.get(&v) {
             Some(Op::Bin(Bin::Rem | Bin::IntDiv | Bin::Min | Bin::Max, x, y)) => {
                 Some([x, y].into_iter().any(|x| self.forms.of(*x).factor(sum.index) != 0))
@@ -161,7 +169,7 @@ impl Narrow {
     }
 
     /// The condition from comparing `d` with 0.
-    fn plain(&mut self, op: Cmp, d: &Affine, sum: &Sum, out: &mut Vec<Atom>) -> Option<()> {
+    fn plain(&mut self, op: Cmp, d: &Affine, sum: &SumIndex, out: &mut Vec<Atom>) -> Option<()> {
         let d = self.linear(d, sum, 0)?;
         out.push(match op {
             Cmp::Eq => Atom::Zero(d),
@@ -181,7 +189,7 @@ impl Narrow {
         dividend: &Affine,
         divisor: &Affine,
         c: &Affine,
-        sum: &Sum,
+        sum: &SumIndex,
         out: &mut Vec<Atom>,
     ) -> Option<()> {
         let other = Affine::constant(1).plus(-1, c)?;
@@ -201,7 +209,15 @@ impl Narrow {
     }
 
     /// The conditions from comparing `x // k` with `c`: `x` is compared with multiples of `k`.
-    fn quotient(&mut self, op: Cmp, x: &Affine, k: &Affine, c: &Affine, sum: &Sum, out: &mut Vec<Atom>) -> Option<()> {
+    fn quotient(
+        &mut self,
+        op: Cmp,
+        x: &Affine,
+        k: &Affine,
+        c: &Affine,
+        sum: &SumIndex,
+        out: &mut Vec<Atom>,
+    ) -> Option<()> {
         let (x, c) = (self.linear(x, sum, 0)?, self.linear(c, sum, 0)?);
         self.is_positive(k, sum).then_some(())?;
         let k = self.linear(k, sum, 0)?;
@@ -221,7 +237,7 @@ impl Narrow {
     }
 
     /// Whether a loop-invariant divisor is positive. A divisor from outside is recorded to be asserted.
-    pub(super) fn is_positive(&mut self, k: &Affine, sum: &Sum) -> bool {
+    pub(super) fn is_positive(&mut self, k: &Affine, sum: &SumIndex) -> bool {
         let still = k.all(&|v| v != sum.index && !sum.bound.contains(&v));
         if k.terms.is_empty() {
             return k.constant > 0;
@@ -237,12 +253,12 @@ impl Narrow {
     }
 
     /// A form as a linear function of the index.
-    fn linear(&mut self, a: &Affine, sum: &Sum, depth: u32) -> Option<Linear> {
-        let mut out = Linear { by: Affine::default(), rest: Affine::constant(a.constant) };
+    fn linear(&mut self, a: &Affine, sum: &SumIndex, depth: u32) -> Option<LinearForm> {
+        let mut out = LinearForm { by: Affine::default(), rest: Affine::constant(a.constant) };
         for (v, factor) in &a.terms {
             let part = match () {
-                () if *v == sum.index => Linear { by: Affine::constant(1), rest: Affine::default() },
-                () if !sum.bound.contains(v) => Linear { by: Affine::default(), rest: Affine::var(*v) },
+                () if *v == sum.index => LinearForm { by: Affine::constant(1), rest: Affine::default() },
+                () if !sum.bound.contains(v) => LinearForm { by: Affine::default(), rest: Affine::var(*v) },
                 () => {
                     let Some(Op::Bin(op, x, y)) = self.defs.get(v).cloned().filter(|_| depth < DEEPEST) else {
                         return None;
@@ -254,7 +270,7 @@ impl Narrow {
                         // Both are loop-invariant, so the product may be computed before the sum.
                         _ if x.still() && y.still() => {
                             let (x, y) = (x.rest.emit(&mut self.b), y.rest.emit(&mut self.b));
-                            Linear { by: Affine::default(), rest: Affine::var(self.b.bin(op, x, y)) }
+                            LinearForm { by: Affine::default(), rest: Affine::var(self.b.bin(op, x, y)) }
                         }
                         _ => return None,
                     }
@@ -266,10 +282,10 @@ impl Narrow {
     }
 
     /// A product with a loop-invariant factor.
-    fn product(&mut self, x: &Linear, y: &Linear) -> Option<Linear> {
+    fn product(&mut self, x: &LinearForm, y: &LinearForm) -> Option<LinearForm> {
         let (still, other) = if x.still() { (x, y) } else { (y, x) };
         still.still().then_some(())?;
-        Some(Linear { by: self.times(&still.rest, &other.by)?, rest: self.times(&still.rest, &other.rest)? })
+        Some(LinearForm { by: self.times(&still.rest, &other.by)?, rest: self.times(&still.rest, &other.rest)? })
     }
 
     fn times(&mut self, x: &Affine, y: &Affine) -> Option<Affine> {

@@ -1,7 +1,7 @@
 //! Solves predicates: equalities eliminate sums, inequalities narrow them (§2.2, §4.3 of the paper).
 
 use super::affine::Affine;
-use super::path::{Extents, ReadSite, Subscript};
+use super::path::{ArrayShape, ReadSite, Subscript};
 use adl_ir::{Builder, Ty, Var};
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ pub(super) enum IndexValue {
 
 /// A remaining sum with its bounds: at least each form in `from`, and below each in `to`, where forms are divided
 /// by the number and rounded up.
-pub(super) struct Sum {
+pub(super) struct BoundedSum {
     pub(super) index: Var,
     pub(super) from: Vec<(Affine, i64)>,
     pub(super) to: Vec<(Affine, i64)>,
@@ -30,7 +30,7 @@ pub(super) struct Solution {
     /// Indices determined by the position and the remaining sums.
     pub(super) known: Vec<(Var, IndexValue)>,
     /// The remaining sums, from the outermost inwards.
-    pub(super) sums: Vec<Sum>,
+    pub(super) sums: Vec<BoundedSum>,
     /// Forms that are 0 wherever a term contributes.
     pub(super) equal: Vec<Affine>,
     /// Forms that are not negative there.
@@ -82,9 +82,9 @@ pub(super) fn solve(b: &mut Builder, site: &ReadSite) -> Option<Solution> {
 }
 
 /// Whether a condition holds for any position, since positions are not negative and are below the extents.
-fn holds_everywhere(c: &Affine, h: &[Var], extents: &Extents) -> bool {
+fn holds_everywhere(c: &Affine, h: &[Var], extents: &ArrayShape) -> bool {
     let mut c = c.clone();
-    if let Extents::Trip(extents) = extents {
+    if let ArrayShape::Trip(extents) = extents {
         for (v, n) in h.iter().zip(extents).filter(|(v, _)| c.factor(**v) < 0).collect::<Vec<_>>() {
             let Some(least) = n.plus(-1, &Affine::constant(1)).and_then(|last| c.with(*v, &last)) else { return false };
             c = least;
@@ -174,7 +174,7 @@ impl Solution {
                 let last = self.substituted(to)?.plus(-1, &Affine::constant(1))?;
                 conditions.push(last.plus(-1, &Affine::var(*index))?);
             }
-            let mut sum = Sum { index: *index, from: Vec::new(), to: Vec::new() };
+            let mut sum = BoundedSum { index: *index, from: Vec::new(), to: Vec::new() };
             conditions.retain(|c| {
                 let (k, rest) = (c.factor(*index), c.without(*index));
                 if k == 0 || !rest.all(&settled) {

@@ -4,7 +4,7 @@
 //! If a level does nothing else (`if … else if … else`), the arms of the chain are found by binary search instead,
 //! in fewer comparisons than the primal half needed conditions.
 
-pub(crate) use crate::results::Arm;
+pub(crate) use crate::results::BranchArm;
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 struct ChainArm {
     first: i64,
     block: Block,
-    arm: Arm,
+    arm: BranchArm,
 }
 
 /// A numbered branch: the statement, the number of its last arm, the variable with the number, and the arm for all
@@ -28,11 +28,11 @@ struct Balancer<'a> {
     f: &'a mut Function,
     /// Numbered branches: maps a linear result to the result that identifies the branch.
     keys: &'a HashMap<Var, Var>,
-    compared: Vec<(Arm, u64)>,
+    compared: Vec<(BranchArm, u64)>,
 }
 
 /// Balances all chains of a function. Returns the number of comparisons for each arm.
-pub(super) fn balanced(f: &mut Function, keys: &HashMap<Var, Var>) -> Vec<(Arm, u64)> {
+pub(super) fn balanced(f: &mut Function, keys: &HashMap<Var, Var>) -> Vec<(BranchArm, u64)> {
     if keys.is_empty() {
         return Vec::new();
     }

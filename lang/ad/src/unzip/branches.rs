@@ -10,8 +10,8 @@
 //! - At every [`MAX_UNPACKED`]th level above the innermost one, residuals are packed in one value, as in recursive functions.
 
 use super::cells::Slot;
-use super::parts::{bound_in, push_linear};
-use super::{Halves, Residual, U};
+use super::mixed_statements::{bound_in, push_linear};
+use super::{BlockHalves, Residual, U};
 use crate::limits::unzip_branches::MAX_UNPACKED;
 use adl_ir::{Block, Cmp, DataDecl, Lit, Op, Stmt, Ty, Var};
 use adl_specialise::Unsupported;
@@ -181,7 +181,7 @@ impl U<'_> {
         &mut self,
         stmt: &Stmt,
         (number, block): (u32, &Block),
-        half: &mut Halves,
+        half: &mut BlockHalves,
         there: impl Fn(Var) -> bool,
     ) {
         let height = block.stmts.iter().map(|s| self.depth(s).all).max().unwrap_or(0);
@@ -220,7 +220,7 @@ impl U<'_> {
     fn arms(
         &mut self,
         stmt: &Stmt,
-        arms: Vec<Halves>,
+        arms: Vec<BlockHalves>,
         numbered: Option<&NumberedBranch>,
     ) -> (Vec<Var>, Vec<Block>, Vec<Block>) {
         let mut slots: Vec<Var> = Vec::new();

@@ -1,7 +1,7 @@
 //! The residuals of a function as one value of a data type. Where a branch decides which of them there are, each arm has
 //! a constructor of its own, and an arm without residuals gives a zero, for which nothing is allocated.
 
-use crate::results::Arm;
+use crate::results::BranchArm;
 use adl_ir::rewrite::{dce, free, rename};
 use adl_ir::{DataDecl, DataId, Function, Op, Program, Stmt, Ty, Var};
 use adl_syntax::span::Span;
@@ -17,11 +17,11 @@ pub(super) struct Slot {
 
 /// Where residuals are that only some arms of a branch store.
 #[derive(Default)]
-pub(super) struct Cells {
+pub(super) struct ResidualCells {
     /// Slots that are fields of constructors, which need no padding.
     pub slots: HashSet<Var>,
     /// The arms that store a variable from outside of the branch.
-    pub arms: HashMap<Var, Vec<Arm>>,
+    pub arms: HashMap<Var, Vec<BranchArm>>,
 }
 
 /// Lets the primal function return its residuals `needs`, which are its last results, as one value of the data type
@@ -32,7 +32,7 @@ pub(super) fn pack_residuals(
     (primal, linear): (&mut Function, &mut Function),
     needs: &[Var],
     slots: &HashMap<Var, Slot>,
-) -> Cells {
+) -> ResidualCells {
     primal.body.results.truncate(primal.body.results.len() - needs.len());
     linear.body.params.truncate(linear.body.params.len() - needs.len());
     let name = p.data(id).name.clone();
@@ -40,7 +40,7 @@ pub(super) fn pack_residuals(
     linear.body.params.push(all);
     let one = primal.fresh(Ty::Data(id), false);
     primal.body.results.push(one);
-    let mut cells = Cells::default();
+    let mut cells = ResidualCells::default();
     let cons = match branches_of(primal, linear, needs, slots) {
         Some(places) => by_arm(id, (primal, one), (linear, all), needs, (places, slots), &mut cells),
         None => whole(id, (primal, one), (linear, all), needs),
@@ -102,7 +102,7 @@ fn by_arm(
     (linear, all): (&mut Function, Var),
     needs: &[Var],
     ((at, reader), slots): ((usize, usize), &HashMap<Var, Slot>),
-    cells: &mut Cells,
+    cells: &mut ResidualCells,
 ) -> Vec<(String, Vec<Ty>)> {
     let mut cons = Vec::new();
     let mut stmts = std::mem::take(&mut primal.body.stmts);

@@ -1,6 +1,6 @@
 //! Plans: which intermediates are stored and which are recomputed.
 
-use crate::results::Arm;
+use crate::results::BranchArm;
 use adl_ir::rewrite::purity::op_has_effect;
 use adl_ir::{FnId, Op, Stmt, Ty, Var};
 use adl_syntax::span::Span;
@@ -82,5 +82,5 @@ pub struct Residual {
     /// The reason if it cannot be recomputed.
     pub reason: &'static str,
     /// If only some arms of branches store it, these.
-    pub(crate) arms: Vec<Arm>,
+    pub(crate) arms: Vec<BranchArm>,
 }

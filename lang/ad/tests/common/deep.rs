@@ -7,7 +7,7 @@ use adl_prim::{Bin, Un};
 
 /// The form of one level of a nest.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Level {
+enum NestLevel {
     /// `if x < c then sin (c x) else` the rest.
     Else,
     /// `if x > c then` the rest `else sin (c x)`.
@@ -24,15 +24,16 @@ enum Level {
     Trip,
 }
 
-const LEVELS: [Level; 6] = [Level::Else, Level::Then, Level::Own, Level::Inner, Level::Array, Level::Two];
+const LEVELS: [NestLevel; 6] =
+    [NestLevel::Else, NestLevel::Then, NestLevel::Own, NestLevel::Inner, NestLevel::Array, NestLevel::Two];
 
 /// A nest of `depth` levels, whose forms repeat every three or four levels, depending on the seed; one level in
 /// eleven is a loop of two iterations. Its arguments are a number and an array.
 pub fn program(seed: u64, depth: u32) -> (Program, FnId, Vec<Val>) {
-    let mut rng = Rng(seed * 77 + 5);
-    let period: Vec<Level> = (0..3 + seed % 2).map(|_| LEVELS[(rng.next() * 6.0) as usize % 6]).collect();
-    let mut levels: Vec<Level> = (0..depth).map(|k| period[k as usize % period.len()]).collect();
-    levels.iter_mut().skip(7).step_by(11).filter(|_| seed.is_multiple_of(3)).for_each(|l| *l = Level::Trip);
+    let mut rng = Rng::new(seed * 77 + 5);
+    let period: Vec<NestLevel> = (0..3 + seed % 2).map(|_| LEVELS[(rng.unit() * 6.0) as usize % 6]).collect();
+    let mut levels: Vec<NestLevel> = (0..depth).map(|k| period[k as usize % period.len()]).collect();
+    levels.iter_mut().skip(7).step_by(11).filter(|_| seed.is_multiple_of(3)).for_each(|l| *l = NestLevel::Trip);
     let mut b = Builder::new("deep");
     let (x, a) = (b.param(Ty::F64), b.param(Ty::F64.array(1)));
     let y = nest(&mut b, &levels, x, a);
@@ -71,22 +72,22 @@ fn branch(
     builder.emit(Op::If(c, Box::new(yes), Box::new(no)), &[Ty::F64], &[]).0[0]
 }
 
-fn nest(builder: &mut Builder, levels: &[Level], input: Var, array: Var) -> Var {
+fn nest(builder: &mut Builder, levels: &[NestLevel], input: Var, array: Var) -> Var {
     let Some((level, rest)) = levels.split_first() else { return builder.bin(Bin::Mul, input, input) };
     // Deep levels are reached for some arguments only.
     let threshold = -1.2 + 0.02 * levels.len() as f64;
     match level {
-        Level::Else => {
+        NestLevel::Else => {
             branch(builder, (input, threshold), |b| one(b, input, threshold), |b| nest(b, rest, input, array))
         }
-        Level::Then => {
+        NestLevel::Then => {
             branch(builder, (input, -threshold), |b| nest(b, rest, input, array), |b| one(b, input, threshold))
         }
-        Level::Own => {
+        NestLevel::Own => {
             let y = one(builder, input, 1.0 + threshold);
             branch(builder, (y, threshold), |b| one(b, y, threshold), |b| nest(b, rest, y, array))
         }
-        Level::Inner => branch(
+        NestLevel::Inner => branch(
             builder,
             (input, threshold),
             |b| one(b, input, threshold),
@@ -97,7 +98,7 @@ fn nest(builder: &mut Builder, levels: &[Level], input: Var, array: Var) -> Var 
                 b.un(Un::Tanh, z)
             },
         ),
-        Level::Array => branch(
+        NestLevel::Array => branch(
             builder,
             (input, threshold),
             |b| one(b, input, threshold),
@@ -108,11 +109,11 @@ fn nest(builder: &mut Builder, levels: &[Level], input: Var, array: Var) -> Var 
                 nest(b, rest, y, array)
             },
         ),
-        Level::Two => {
+        NestLevel::Two => {
             let y = branch(builder, (input, 0.1), |b| one(b, input, 2.0), |b| one(b, input, 0.5));
             branch(builder, (y, threshold), |b| one(b, y, threshold), |b| nest(b, rest, y, array))
         }
-        Level::Trip => {
+        NestLevel::Trip => {
             let n = builder.int(2);
             builder.open();
             let (_, y) = (builder.param(Ty::I64), builder.param(Ty::F64));

@@ -11,23 +11,14 @@ use adl_ad::Ad;
 use adl_ad::segment::Segments;
 use adl_ad::unzip::UnzipPlan;
 use adl_ir::eval::{Val, run};
+pub use adl_ir::generate::rng::Rng;
 use adl_ir::{Builder, FnId, Op, Program, Ty};
-
-/// A small random number generator.
-pub struct Rng(pub u64);
-
-impl Rng {
-    pub fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        ((self.0 >> 33) as f64) / f64::from(1u32 << 31)
-    }
-}
 
 /// A random argument of a type: reals in 0.3..1.3, arrays with extents of 5, small Ints.
 pub fn input(rng: &mut Rng, ty: &Ty) -> Val {
     match ty {
-        Ty::F64 => Val::F64(0.3 + rng.next()),
-        Ty::F32 => Val::F32(0.3 + rng.next() as f32),
+        Ty::F64 => Val::F64(0.3 + rng.unit()),
+        Ty::F32 => Val::F32(0.3 + rng.unit() as f32),
         Ty::I64 => Val::I64(3),
         Ty::Bool => Val::Bool(true),
         Ty::Array(e, r) => {
@@ -112,7 +103,7 @@ fn tangent_of(ad: &mut Ad, p: &mut Program, ty: &Ty, val: &Val) -> Option<Val> {
 /// Random tangents of values, for those types that have them.
 pub fn directions(ad: &mut Ad, p: &mut Program, rng: &mut Rng, tys: &[Ty], vals: &[Val]) -> Vec<Val> {
     let like: Vec<Val> = tys.iter().zip(vals).filter_map(|(t, v)| tangent_of(ad, p, t, v)).collect();
-    like.iter().map(|v| map_reals(v, &mut |_| rng.next() - 0.5)).collect()
+    like.iter().map(|v| map_reals(v, &mut |_| rng.unit() - 0.5)).collect()
 }
 
 fn call(p: &Program, f: FnId, args: &[Val]) -> Vec<Val> {
@@ -179,7 +170,7 @@ fn only<T: Clone>(v: &[T], keep: &[bool]) -> Vec<T> {
 /// Checks the first and second derivatives of the last function.
 pub fn check(name: &str, p: Program, plan: &UnzipPlan, how: Segments, optimise: bool) -> Vec<Val> {
     let f = FnId(p.funcs.len() as u32 - 1);
-    let rng = &mut Rng(7);
+    let rng = &mut Rng::new(7);
     let x: Vec<Val> = p.func(f).tys(&p.func(f).body.params).iter().map(|t| input(rng, t)).collect();
     check_at(name, p, f, &x, plan, how, optimise)
 }
@@ -199,7 +190,7 @@ pub fn check_at(
     }
     let mut ad = Ad::new();
     ad.optimise = optimise;
-    let rng = &mut Rng(7);
+    let rng = &mut Rng::new(7);
     let g = ad.segmented(&mut program, id, how);
     let grad = first(name, &mut ad, &mut program, g, point, plan, rng);
     second(name, &mut ad, &mut program, g, point, rng);
@@ -213,7 +204,7 @@ pub fn gradient(mut p: Program, f: FnId, x: &[Val], plan: &UnzipPlan, how: Segme
     let l = ad.linearize_with(&mut p, g, &vec![true; x.len()], plan).unwrap_or_else(|e| panic!("{}", e.why));
     let out = call(&p, l.primal, x);
     let (tys, vals) = (only(&result_tys(&p, g), &l.active), only(&out[..l.results], &l.active));
-    let ct = directions(&mut ad, &mut p, &mut Rng(99), &tys, &vals);
+    let ct = directions(&mut ad, &mut p, &mut Rng::new(99), &tys, &vals);
     call(&p, l.cotangent, &[&out[l.results..], &ct[..]].concat())
 }
 
@@ -287,7 +278,7 @@ fn first(
         );
     }
     let (tys, vals) = (only(&result_tys(program, id), &linearized.active), only(&value, &linearized.active));
-    let ct = directions(ad, program, &mut Rng(99), &tys, &vals);
+    let ct = directions(ad, program, &mut Rng::new(99), &tys, &vals);
     let cx = call(program, linearized.cotangent, &[residuals, &ct[..]].concat());
     close(&format!("{name}: the transpose"), dot(&ct, &dy), dot(&cx, &given), 1e-12);
     twice(name, ad, program, id, plan, residuals, &given, &dy);

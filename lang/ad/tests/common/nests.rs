@@ -7,7 +7,7 @@ use std::fmt::Write;
 pub const LONG: usize = 24;
 
 /// Writes the text of one nest.
-struct Nest {
+struct NestText {
     rng: Rng,
     text: String,
     next: u32,
@@ -15,7 +15,7 @@ struct Nest {
     loops: Vec<(u32, i64)>,
 }
 
-impl Nest {
+impl NestText {
     /// Writes a statement and returns its variable.
     fn let_(&mut self, ty: &str, op: &str) -> u32 {
         let v = self.next;
@@ -88,7 +88,7 @@ impl Nest {
     }
 
     /// A loop around what `inside` writes. Returns its result and type.
-    fn around(&mut self, sums: bool, inside: impl FnOnce(&mut Nest) -> (u32, &'static str)) -> (u32, &'static str) {
+    fn around(&mut self, sums: bool, inside: impl FnOnce(&mut NestText) -> (u32, &'static str)) -> (u32, &'static str) {
         let trip = self.rng.between(2, 4) as i64;
         let reverse = if self.rng.once_in(6) { " reverse" } else { "" };
         let count = self.let_("i64", &trip.to_string());
@@ -114,7 +114,7 @@ impl Nest {
 
 /// A function of a vector and a matrix.
 pub fn text(seed: u64) -> String {
-    let mut nest = Nest { rng: Rng::new(seed), text: String::new(), next: 2, loops: Vec::new() };
+    let mut nest = NestText { rng: Rng::new(seed), text: String::new(), next: 2, loops: Vec::new() };
     let deep = nest.rng.between(1, 3);
     let sums: Vec<bool> = (0..deep).map(|k| nest.rng.once_in(2) && (k > 0 || deep == 1) || k == 2).collect();
     let (result, ty) = match deep {
@@ -130,7 +130,7 @@ pub fn text(seed: u64) -> String {
 pub const OUTSIDE: [i64; 2] = [3, -2];
 
 /// Predicates of indices.
-impl Nest {
+impl NestText {
     /// An Int of the indices, of the Ints outside, and of literals.
     fn int(&mut self, depth: u32) -> u32 {
         let any = if depth == 0 { 4 } else { 12 };
@@ -165,7 +165,7 @@ impl Nest {
     }
 
     /// A block that returns what `inside` makes.
-    fn block(&mut self, inside: impl FnOnce(&mut Nest) -> u32) -> String {
+    fn block(&mut self, inside: impl FnOnce(&mut NestText) -> u32) -> String {
         let outer = std::mem::take(&mut self.text);
         let result = inside(self);
         format!("{{\n{}return v{result} }}", std::mem::replace(&mut self.text, outer))
@@ -210,7 +210,7 @@ impl Nest {
 /// Sums over one to three indices of products under a predicate. The function takes a vector and the two Ints of
 /// [`OUTSIDE`].
 pub fn bracketed(seed: u64) -> String {
-    let mut nest = Nest { rng: Rng::new(seed), text: String::new(), next: 4, loops: Vec::new() };
+    let mut nest = NestText { rng: Rng::new(seed), text: String::new(), next: 4, loops: Vec::new() };
     let deep = nest.rng.between(1, 3);
     let collects = deep > 1 && nest.rng.once_in(3);
     let (result, ty) = match deep {

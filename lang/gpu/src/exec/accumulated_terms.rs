@@ -92,7 +92,7 @@ fn depending(b: &Block, on: &mut HashSet<Var>) {
 }
 
 /// A carried value that is being followed.
-struct Back<'a> {
+struct FollowedCarry<'a> {
     f: &'a Function,
     groups: &'a HashMap<Var, RowsAfterLoop>,
     counts: HashMap<Var, usize>,
@@ -109,12 +109,12 @@ pub(super) fn steps(f: &Function, l: &Loop, k: usize, groups: &HashMap<Var, Rows
     }
     let mut depends = HashSet::from([param]);
     depending(&l.body, &mut depends);
-    let back = Back { f, groups, counts: counts(&l.body), inside: bound(&l.body), depends };
+    let back = FollowedCarry { f, groups, counts: counts(&l.body), inside: bound(&l.body), depends };
     let (steps, base, reads) = back.from(&l.body, result)?;
     (base == param && back.counts.get(&param) == Some(&reads)).then_some(steps)
 }
 
-impl Back<'_> {
+impl FollowedCarry<'_> {
     fn outside(&self, v: Var) -> bool {
         !self.inside.contains(&v)
     }
@@ -194,7 +194,7 @@ pub(super) fn lifted(
                 a.results.remove(k);
                 b.results.remove(k);
                 let (x, y) = (lifted(func, a, x, inside), lifted(func, b, y, inside));
-                let mut arms = Arms { f: func, a, b, outs: &mut s.outs, inside };
+                let mut arms = ExtendedArms { f: func, a, b, outs: &mut s.outs, inside };
                 terms.extend(arms.joined(x, y));
             }
         }
@@ -203,7 +203,7 @@ pub(super) fn lifted(
 }
 
 /// A branch whose results are extended with the terms of its arms.
-struct Arms<'a> {
+struct ExtendedArms<'a> {
     f: &'a mut Function,
     a: &'a mut Block,
     b: &'a mut Block,
@@ -211,7 +211,7 @@ struct Arms<'a> {
     inside: &'a mut HashSet<Var>,
 }
 
-impl Arms<'_> {
+impl ExtendedArms<'_> {
     /// The terms of both arms, as results of the branch. Compatible terms of both arms share one result.
     fn joined(&mut self, x: Vec<Term>, mut others: Vec<Term>) -> Vec<Term> {
         let mut terms = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::{Exec, ExecFrame, Value, kind};
 use crate::array::{Array, Scalar};
-use crate::error::{Check, Error, Fault, Res, unsupported};
+use crate::error::{Check, Error, FailedCheck, Res, unsupported};
 use crate::{batched_ops, compaction, contract, data_movement, gemm, index, soac};
 use adl_ir::{Block, Contract, Function, Lit, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, Prim, ReductionFn};
@@ -359,7 +359,7 @@ fn count(v: &Value) -> Res<usize> {
 }
 
 fn bounds() -> Error {
-    Error::Fault(Fault { what: Check::Bounds, span: Default::default() })
+    Error::Fault(FailedCheck { what: Check::Bounds, span: Default::default() })
 }
 
 /// The linear index of the subarray at leading indices.

@@ -3,7 +3,7 @@
 use super::turns::{Batched, IterationBatch, extents};
 use super::{Exec, ExecFrame, Value};
 use crate::array::{Array, Operand, Scalar};
-use crate::batched_ops::{self, BatchedOperand, Factor};
+use crate::batched_ops::{self, BatchedOperand, StridedFactor};
 use crate::error::{Res, unsupported};
 use crate::pointwise::{self, InIterations, is_pointwise};
 use crate::primitive_table::{OnGpu, on_gpu};
@@ -392,7 +392,7 @@ impl<'a> Exec<'a> {
                     return unsupported("an inner product of arrays of different shapes");
                 }
                 let k = left.size();
-                let one = |of| Factor { of, rows: 0, terms: 1 };
+                let one = |of| StridedFactor { of, rows: 0, terms: 1 };
                 batched_ops::products(gpu, count, (one(&left), one(&right)), [1, 1, k], Bin::Mul)?
                     .reshaped(vec![count])?
             }
@@ -401,7 +401,7 @@ impl<'a> Exec<'a> {
             }
             Op::Outer(..) => {
                 let inner = [left.inner(), right.inner()].concat();
-                let one = |of| Factor { of, rows: 1, terms: 0 };
+                let one = |of| StridedFactor { of, rows: 1, terms: 0 };
                 batched_ops::products(gpu, count, (one(&left), one(&right)), [left.size(), right.size(), 1], Bin::Mul)?
                     .reshaped([&[count], &inner[..]].concat())?
             }
@@ -609,7 +609,7 @@ fn matrices(gpu: &crate::Gpu, count: usize, left: &BatchedOperand, right: &Batch
     batched_ops::products(
         gpu,
         count,
-        (Factor { of: left, rows: inner, terms: 1 }, Factor { of: right, rows: 1, terms: columns }),
+        (StridedFactor { of: left, rows: inner, terms: 1 }, StridedFactor { of: right, rows: 1, terms: columns }),
         [rows, columns, inner],
         Bin::Mul,
     )?

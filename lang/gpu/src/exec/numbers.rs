@@ -2,7 +2,7 @@
 
 use super::{Exec, ExecFrame, Value};
 use crate::array::{Array, Data};
-use crate::error::{Check, Error, Fault, Res, unsupported};
+use crate::error::{Check, Error, FailedCheck, Res, unsupported};
 use crate::pointwise;
 use adl_ir::eval::scalar;
 use adl_ir::{Lit, Op, Stmt, Val, Var};
@@ -103,7 +103,8 @@ impl<'a> Exec<'a> {
         let numbers: Option<Vec<Val>> =
             values.iter().map(|v| if let Value::Number(l) = v { Some(val(l)) } else { None }).collect();
         if let Some(x) = numbers {
-            let made = on_host(op, &x).map_err(|_| Error::Fault(Fault { what: Check::Overflow, span: stmt.span }))?;
+            let made =
+                on_host(op, &x).map_err(|_| Error::Fault(FailedCheck { what: Check::Overflow, span: stmt.span }))?;
             return lit(&made).map(Value::Number);
         }
         // Operations on device scalars only run on vectors of one element.
@@ -180,7 +181,7 @@ impl Exec<'_> {
     }
 }
 
-fn on_host(op: &Op, x: &[Val]) -> scalar::Res {
+fn on_host(op: &Op, x: &[Val]) -> scalar::Evaluated {
     match (op, x) {
         (Op::Un(u, _), [a]) => scalar::un(*u, a),
         (Op::Bin(b, ..), [p, q]) => scalar::bin(*b, p, q),

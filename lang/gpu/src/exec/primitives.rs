@@ -3,7 +3,7 @@
 use super::numbers::{lit, val};
 use super::{Exec, ExecFrame, Value};
 use crate::array::Array;
-use crate::error::{Check, Error, Fault, Res, unsupported};
+use crate::error::{Check, Error, FailedCheck, Res, unsupported};
 use crate::limits::exec_primitives::KEYS;
 use crate::{compaction, data_movement, index, pointwise, random, soac, sort};
 use adl_ir::{Lit, Op, Stmt, Val, Var};
@@ -21,10 +21,10 @@ impl<'a> Exec<'a> {
                 if self.holds(fr, *c)? {
                     return Ok(Vec::new());
                 }
-                Err(Error::Fault(Fault { what: Check::Assertion, span: stmt.span }))
+                Err(Error::Fault(FailedCheck { what: Check::Assertion, span: stmt.span }))
             }
             (Prim::General(GeneralFn::Error), _) => {
-                Err(Error::Fault(Fault { what: Check::Assertion, span: stmt.span }))
+                Err(Error::Fault(FailedCheck { what: Check::Assertion, span: stmt.span }))
             }
             (Prim::Derivative(DerivativeFn::StopGrad) | Prim::General(GeneralFn::Id), _) => Ok(values),
             (Prim::Array(ArrayFn::Iota), [n]) => one(data_movement::iota(gpu, self.size(fr, *n)?)),

@@ -27,7 +27,7 @@ struct RecordedRun {
 }
 
 /// Free variables, by the address of the first statement and the number of statements.
-type Free = HashMap<(u64, usize), Rc<[Var]>>;
+type FreeVars = HashMap<(u64, usize), Rc<[Var]>>;
 
 /// Recordings, by place and by everything that determines the commands.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ pub(super) struct Recordings {
     /// The number of recordings per place, or a mark that recording is useless.
     counts: RefCell<HashMap<u64, u32>>,
     /// Variables that statements read but do not bind.
-    free: RefCell<Free>,
+    free: RefCell<FreeVars>,
     /// The last uses of variables, by block.
     last: RefCell<HashMap<u64, Rc<LastReads>>>,
 }
@@ -51,12 +51,12 @@ pub(super) struct LastReads {
 
 /// Everything that determines the commands.
 #[derive(Default)]
-struct Key {
+struct ReplayKey {
     words: Vec<u64>,
     arrays: Vec<Array>,
 }
 
-impl Key {
+impl ReplayKey {
     fn add(&mut self, v: &Value) {
         match v {
             Value::Number(l) => self.number(l),
@@ -125,7 +125,7 @@ impl RecordedRun {
 
 impl Recordings {
     /// Runs code whose commands depend on the given values only, or replays its recording for equal ones.
-    fn run(&self, gpu: &Gpu, place: u64, mut key: Key, run: impl FnOnce() -> Res<Vec<Value>>) -> Res<Vec<Value>> {
+    fn run(&self, gpu: &Gpu, place: u64, mut key: ReplayKey, run: impl FnOnce() -> Res<Vec<Value>>) -> Res<Vec<Value>> {
         if gpu.records() {
             return run();
         }
@@ -190,7 +190,7 @@ impl Recordings {
 
     /// Runs or replays a whole function.
     pub fn function(&self, gpu: &Gpu, args: &[Value], run: impl FnOnce() -> Res<Vec<Value>>) -> Res<Vec<Value>> {
-        let mut key = Key::default();
+        let mut key = ReplayKey::default();
         args.iter().for_each(|v| key.add(v));
         self.run(gpu, 0, key, run)
     }
@@ -227,7 +227,7 @@ impl<'a> Exec<'a> {
             return run(self, fr);
         }
         let (tapes, gpu, place) = (self.tapes, self.gpu, std::ptr::from_ref(first).addr() as u64);
-        let mut key = Key::default();
+        let mut key = ReplayKey::default();
         key.words.push(stmts.len() as u64);
         for v in tapes.free(place, stmts).iter() {
             match fr.values.get(v) {

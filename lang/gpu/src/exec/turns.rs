@@ -10,7 +10,7 @@
 
 use super::{Exec, ExecFrame, Value};
 use crate::array::{Array, Operand};
-use crate::batched_ops::{self, BatchedOperand, Factor};
+use crate::batched_ops::{self, BatchedOperand, StridedFactor};
 use crate::error::{Error, Res, unsupported};
 use crate::primitive_table::{OnGpu, on_gpu};
 use crate::single_thread;
@@ -217,7 +217,7 @@ impl<'a> Exec<'a> {
                 batched_ops::products(
                     gpu,
                     count,
-                    (Factor { of: &a, rows: 1, terms: h }, Factor { of: &b, rows: 1, terms: d }),
+                    (StridedFactor { of: &a, rows: 1, terms: h }, StridedFactor { of: &b, rows: 1, terms: d }),
                     [h, d, trip],
                     Bin::Mul,
                 )
@@ -248,7 +248,7 @@ impl<'a> Exec<'a> {
                 batched_ops::products(
                     self.gpu,
                     count,
-                    (Factor { of: &a, rows: 1, terms: 1 }, Factor { of: &b, rows: 1, terms: 1 }),
+                    (StridedFactor { of: &a, rows: 1, terms: 1 }, StridedFactor { of: &b, rows: 1, terms: 1 }),
                     [h, d, 1],
                     Bin::Mul,
                 )

@@ -5,7 +5,7 @@ use crate::array::{Array, Operand, cut};
 use crate::error::{Res, unsupported};
 pub(crate) use crate::limits::wgsl_bindings::MOST;
 use crate::math;
-use crate::queue::{Bound, Kernel};
+use crate::queue::{BoundArray, Kernel};
 use adl_ir::Var;
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use std::fmt::Write;
 pub(crate) const ORIGIN: &str = "origin";
 
 /// An array of the kernel.
-pub(super) struct Slot {
+pub(super) struct BindingSlot {
     array: Array,
     write: bool,
     /// Whether launches bind only the part that belongs to their elements.
@@ -29,7 +29,7 @@ impl Emit<'_> {
         if array.len() > MOST {
             return unsupported("an array of more numbers than a word counts");
         }
-        let same = |s: &Slot| {
+        let same = |s: &BindingSlot| {
             s.write == write
                 && !s.part
                 && std::ptr::eq(s.array.buffer.raw(), array.buffer.raw())
@@ -39,7 +39,7 @@ impl Emit<'_> {
         if let Some(i) = self.slots.iter().position(same) {
             return Ok(i);
         }
-        self.slots.push(Slot { array: array.clone(), write, part: false, atomic: false });
+        self.slots.push(BindingSlot { array: array.clone(), write, part: false, atomic: false });
         Ok(self.slots.len() - 1)
     }
 
@@ -49,11 +49,12 @@ impl Emit<'_> {
         if array.len() > MOST {
             return unsupported("an array of more numbers than a word counts");
         }
-        let same = |s: &Slot| s.part && s.write == write && std::ptr::eq(s.array.buffer.raw(), array.buffer.raw());
+        let same =
+            |s: &BindingSlot| s.part && s.write == write && std::ptr::eq(s.array.buffer.raw(), array.buffer.raw());
         if let Some(i) = self.slots.iter().position(same) {
             return Ok(i);
         }
-        self.slots.push(Slot { array: array.clone(), write, part: true, atomic: false });
+        self.slots.push(BindingSlot { array: array.clone(), write, part: true, atomic: false });
         Ok(self.slots.len() - 1)
     }
 
@@ -186,12 +187,12 @@ impl FinishedKernel {
     }
 
     /// Bindings of all arrays as a whole.
-    pub fn bound(&self) -> Vec<Bound> {
+    pub fn bound(&self) -> Vec<BoundArray> {
         self.bound_with(Array::whole)
     }
 
     /// Bindings of all arrays, some of them in part.
-    pub fn bound_with(&self, part: impl Fn(&Array) -> Bound) -> Vec<Bound> {
+    pub fn bound_with(&self, part: impl Fn(&Array) -> BoundArray) -> Vec<BoundArray> {
         let one = |s: &BindingPart| match s.window {
             Some((from, to)) => cut(&s.array, from, to),
             None if s.part => part(&s.array),

@@ -11,7 +11,7 @@ use adl_prim::Bin;
 use std::collections::HashMap;
 
 /// Where a branch arm stores a result.
-enum Target {
+enum ArmTarget {
     Number(Scalar, String),
     Array(Option<StridedView>),
 }
@@ -40,14 +40,14 @@ impl Emit<'_> {
     }
 
     /// Declares a mutable variable for the future value of `v`; the memory of an array is allocated by the first arm.
-    fn changing(&mut self, v: Var) -> Res<Target> {
+    fn changing(&mut self, v: Var) -> Res<ArmTarget> {
         if self.ty(v).rank() > 0 {
-            return Ok(Target::Array(None));
+            return Ok(ArmTarget::Array(None));
         }
         let s = self.scalar(v)?;
         let n = self.name("x");
         self.line(&format!("var {n}: {};", wgsl(s)));
-        Ok(Target::Number(s, n))
+        Ok(ArmTarget::Number(s, n))
     }
 
     fn branch(&mut self, c: Var, a: &Block, b: &Block, outs: &[Var]) -> Res<()> {
@@ -60,23 +60,23 @@ impl Emit<'_> {
         self.close();
         for (o, t) in outs.iter().zip(to) {
             match t {
-                Target::Number(s, n) => self.bind(*o, VarValue::Number(s, n)),
-                Target::Array(Some(w)) => self.bind(*o, VarValue::StridedView(w)),
-                Target::Array(None) => return unsupported("a branch without results"),
+                ArmTarget::Number(s, n) => self.bind(*o, VarValue::Number(s, n)),
+                ArmTarget::Array(Some(w)) => self.bind(*o, VarValue::StridedView(w)),
+                ArmTarget::Array(None) => return unsupported("a branch without results"),
             }
         }
         Ok(())
     }
 
-    fn arm(&mut self, b: &Block, to: &mut [Target]) -> Res<()> {
+    fn arm(&mut self, b: &Block, to: &mut [ArmTarget]) -> Res<()> {
         self.stmts(b)?;
         for (v, t) in b.results.iter().chain(&b.lin_results).zip(to) {
             match t {
-                Target::Number(_, n) => {
+                ArmTarget::Number(_, n) => {
                     let (_, x) = self.number(*v)?;
                     self.line(&format!("{n} = {x};"));
                 }
-                Target::Array(place) => {
+                ArmTarget::Array(place) => {
                     let source = self.elements(*v)?;
                     let memory = match place {
                         Some(w)

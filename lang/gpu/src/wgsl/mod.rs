@@ -14,24 +14,24 @@
 mod bindings;
 mod control;
 pub(crate) mod deferred_arrays;
+mod kernel_text;
 mod ops;
 pub mod scalar;
-mod text;
 pub mod windows;
 
-use bindings::Slot;
+use bindings::BindingSlot;
 pub(crate) use bindings::{FinishedKernel, MOST, ORIGIN};
 
 use crate::adapter::Caps;
 use crate::array::{Operand, Scalar};
-use crate::error::{Check, Fault, Res, unsupported};
+use crate::error::{Check, FailedCheck, Res, unsupported};
 use crate::limits::wgsl::{DEPTH, STATEMENTS};
 use crate::queue::Gpu;
 use adl_ir::{Block, FnId, Function, Lit, Program, Ty, Var};
 use adl_syntax::span::Span;
+use kernel_text::KernelText;
 use std::collections::HashMap;
 use std::rc::Rc;
-use text::KernelText;
 
 /// The location of an array's elements, as u32 expressions: offset, extents and strides.
 #[derive(Clone, Debug)]
@@ -63,21 +63,21 @@ struct EmitFrame<'a> {
 }
 
 /// The values of variables bound outside of the kernel.
-pub(crate) type Env<'a> = &'a dyn Fn(Var) -> Option<Operand>;
+pub(crate) type OuterValues<'a> = &'a dyn Fn(Var) -> Option<Operand>;
 
 /// A kernel that is being emitted.
 pub(crate) struct Emit<'a> {
     pub gpu: &'a Gpu,
     pub caps: &'a Caps,
     program: &'a Program,
-    env: Env<'a>,
+    env: OuterValues<'a>,
     body: KernelText,
     statements: usize,
     frames: Vec<EmitFrame<'a>>,
     calls: Vec<FnId>,
-    slots: Vec<Slot>,
+    slots: Vec<BindingSlot>,
     words: Vec<u32>,
-    faults: Vec<Fault>,
+    faults: Vec<FailedCheck>,
     known: HashMap<Var, VarValue>,
     zero: Option<String>,
     /// Int values that expressions are known to have.
@@ -92,7 +92,7 @@ pub(crate) struct Emit<'a> {
 }
 
 impl<'a> Emit<'a> {
-    pub fn new(gpu: &'a Gpu, program: &'a Program, f: &'a Function, env: Env<'a>) -> Emit<'a> {
+    pub fn new(gpu: &'a Gpu, program: &'a Program, f: &'a Function, env: OuterValues<'a>) -> Emit<'a> {
         let frames = vec![EmitFrame { f, places: HashMap::new() }];
         Emit {
             gpu,
@@ -314,7 +314,7 @@ impl<'a> Emit<'a> {
 
     /// The number of a check.
     pub fn check(&mut self, what: Check) -> String {
-        let f = Fault { what, span: self.span };
+        let f = FailedCheck { what, span: self.span };
         let at = self.faults.iter().position(|g| *g == f).unwrap_or_else(|| {
             self.faults.push(f);
             self.faults.len() - 1

@@ -34,27 +34,6 @@ fn install(packages: &[&str]) {
     }
 }
 
-/// Random numbers from 0 to 1, reproducible.
-pub struct Rng(pub u64);
-
-impl Rng {
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.bits() % n as u64) as usize
-    }
-}
-
 /// The array lengths that tests use.
 pub const SIZES: [usize; 7] = [0, 1, 31, 32, 33, 1000, 100_000];
 

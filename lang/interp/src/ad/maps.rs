@@ -38,7 +38,7 @@ pub(crate) enum Partial {
 }
 
 /// An operand of an elementwise operation.
-pub(crate) struct Operand {
+pub(crate) struct ElementwiseOperand {
     pub partial: Partial,
     /// Whether it is a scalar, which is broadcast if the result is an array.
     pub scalar: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Operand {
 
 /// An elementwise operation with broadcasting: `dz = Σ partial_k * dx_k`.
 pub(crate) struct Elementwise {
-    pub operands: Vec<Operand>,
+    pub operands: Vec<ElementwiseOperand>,
     pub out: Option<Shape>,
 }
 

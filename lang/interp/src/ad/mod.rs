@@ -30,12 +30,12 @@ use crate::ops::arith;
 use crate::upcalls::Upcalls;
 use crate::value::{Kind, Value, seq};
 use adl_prim::{Bin, Ops, Un, scalar};
-use rules::{Operand, Partial};
+use rules::{ElementwiseOperand, Partial};
 use std::rc::Rc;
 use tape::{NONE, Rule, Tape};
 
 /// The mode of a derivative operator that is being evaluated.
-pub(crate) enum Level {
+pub(crate) enum DerivativeLevel {
     Forward,
     Reverse(Tape),
 }
@@ -43,7 +43,7 @@ pub(crate) enum Level {
 /// The derivative operators that are being evaluated.
 #[derive(Default)]
 pub struct State {
-    pub(crate) levels: Vec<Level>,
+    pub(crate) levels: Vec<DerivativeLevel>,
     /// Counts of records on tapes that are complete.
     pub recorded: Recorded,
     /// Levels that the rules of custom derivatives that are running do not see: the lowest and the highest.
@@ -66,13 +66,13 @@ impl State {
     #[inline]
     pub fn tape(&mut self, level: u16) -> Option<&mut Tape> {
         match self.levels.get_mut(level as usize - 1) {
-            Some(Level::Reverse(t)) => Some(t),
+            Some(DerivativeLevel::Reverse(t)) => Some(t),
             _ => None,
         }
     }
 
     /// Opens a level.
-    pub(crate) fn open(&mut self, level: Level) -> Res<u16> {
+    pub(crate) fn open(&mut self, level: DerivativeLevel) -> Res<u16> {
         if self.levels.len() >= 60_000 {
             return Err(Error::new(codes::DEPTH, "derivatives are nested too deeply"));
         }
@@ -100,7 +100,7 @@ impl State {
     pub(crate) fn close(&mut self, level: u16) -> Tape {
         self.levels.truncate(level as usize);
         let tape = match self.levels.pop() {
-            Some(Level::Reverse(t)) => t,
+            Some(DerivativeLevel::Reverse(t)) => t,
             _ => Tape::default(),
         };
         let array = tape.side.iter().filter(|s| s.rule.is_some()).count();
@@ -235,8 +235,10 @@ pub fn arith_un(machine: &mut dyn Upcalls, op: Un, value: &Value) -> Res<Value> 
         return Ok(y);
     }
     let d = scalar::d_un(&mut Domain(machine), op, &x, &y)?;
-    let rule =
-        rules::Elementwise { operands: vec![Operand::new(&x, true, Partial::By(d))], out: seq::shape(&y).cloned() };
+    let rule = rules::Elementwise {
+        operands: vec![ElementwiseOperand::new(&x, true, Partial::By(d))],
+        out: seq::shape(&y).cloned(),
+    };
     result(machine, level, vec![part], y, Rc::new(rule))
 }
 
@@ -252,7 +254,7 @@ pub fn arith_bin(machine: &mut dyn Upcalls, op: Bin, a: &Value, b: &Value) -> Re
         return Ok(z);
     }
     let (dx, dy) = partials(machine, op, [&x, &y, &z], py.is_some())?;
-    let operands = vec![Operand::new(&x, px.is_some(), dx), Operand::new(&y, py.is_some(), dy)];
+    let operands = vec![ElementwiseOperand::new(&x, px.is_some(), dx), ElementwiseOperand::new(&y, py.is_some(), dy)];
     let rule = rules::Elementwise { operands, out: seq::shape(&z).cloned() };
     result(machine, level, vec![px, py], z, Rc::new(rule))
 }

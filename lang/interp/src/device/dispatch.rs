@@ -106,7 +106,7 @@ impl Machine {
     pub(crate) fn run_on_device(&mut self, code: &Code, call: DeviceCall, args: &[Value]) -> Res<Option<Vec<Value>>> {
         let Some(device) = self.device.device.clone() else { return Ok(None) };
         let (before, start) = (device.used(), Instant::now());
-        fault::point(fault::Point::Device);
+        fault::point(fault::PanicPoint::Device);
         let mut out = call.prepared.run(args, self.kernel_limits(&call));
         if call.measured
             && out.is_ok()

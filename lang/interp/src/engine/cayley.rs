@@ -2,7 +2,7 @@
 //! position is touched. Zero becomes the identity, and addition becomes composition. The representation of
 //! collected cotangents and of staged calls is given by a [`Collect`].
 
-use super::graph::{Graph, Op};
+use super::graph::{Graph, GraphOp};
 use super::run_state::{Backpropagators, EngineResult, EngineRun, Field, V};
 use crate::ad::tape::NONE;
 use crate::value::Value;
@@ -12,11 +12,13 @@ use std::rc::Rc;
 pub(super) type Update<F, S> = Box<dyn FnOnce(&mut EngineRun<'_, F>, S) -> EngineResult<S>>;
 
 /// A backpropagator.
-pub(super) struct Back<F: Field, S>(Rc<dyn Fn(&mut EngineRun<'_, F>, V<F>) -> EngineResult<Update<F, S>>>);
+pub(super) struct CayleyBackpropagator<F: Field, S>(
+    Rc<dyn Fn(&mut EngineRun<'_, F>, V<F>) -> EngineResult<Update<F, S>>>,
+);
 
-impl<F: Field, S> Clone for Back<F, S> {
-    fn clone(&self) -> Back<F, S> {
-        Back(self.0.clone())
+impl<F: Field, S> Clone for CayleyBackpropagator<F, S> {
+    fn clone(&self) -> CayleyBackpropagator<F, S> {
+        CayleyBackpropagator(self.0.clone())
     }
 }
 
@@ -25,11 +27,17 @@ pub(super) trait Collect<F: Field>: Sized + 'static {
     /// The initial state, for an input `x` with `inputs` scalars and `made` backpropagators in all.
     fn new(run: &mut EngineRun<'_, F>, x: &Value, inputs: usize, made: usize) -> EngineResult<Self>;
     /// Stages a call; calls of the same backpropagator are merged.
-    fn stage(self, run: &mut EngineRun<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> EngineResult<Self>;
+    fn stage(
+        self,
+        run: &mut EngineRun<'_, F>,
+        id: u32,
+        back: CayleyBackpropagator<F, Self>,
+        z: V<F>,
+    ) -> EngineResult<Self>;
     /// Adds to one scalar of the input's cotangent.
     fn add(self, run: &mut EngineRun<'_, F>, input: usize, z: V<F>) -> EngineResult<Self>;
     /// Takes the staged call with the highest identifier.
-    fn next(&mut self, run: &mut EngineRun<'_, F>) -> EngineResult<Option<(Back<F, Self>, V<F>)>>;
+    fn next(&mut self, run: &mut EngineRun<'_, F>) -> EngineResult<Option<(CayleyBackpropagator<F, Self>, V<F>)>>;
     /// The cotangents of the input's scalars.
     fn collected(self, run: &mut EngineRun<'_, F>) -> EngineResult<Vec<V<F>>>;
 }
@@ -40,7 +48,8 @@ pub(super) fn gradient<F: Field, S: Collect<F>>(
     graph: &Graph<V<F>>,
     x: &Value,
 ) -> EngineResult<Vec<V<F>>> {
-    let mut made: Backpropagators<Back<F, S>> = Backpropagators(Vec::with_capacity(graph.inputs + graph.ops.len()));
+    let mut made: Backpropagators<CayleyBackpropagator<F, S>> =
+        Backpropagators(Vec::with_capacity(graph.inputs + graph.ops.len()));
     for i in 0..graph.inputs {
         made.0.push(input(run, i));
     }
@@ -59,21 +68,25 @@ pub(super) fn gradient<F: Field, S: Collect<F>>(
 }
 
 /// The update that stages a call.
-fn later<F: Field, S: Collect<F>>(id: u32, back: Back<F, S>, z: V<F>) -> Update<F, S> {
+fn later<F: Field, S: Collect<F>>(id: u32, back: CayleyBackpropagator<F, S>, z: V<F>) -> Update<F, S> {
     Box::new(move |run, s| s.stage(run, id, back, z))
 }
 
-fn input<F: Field, S: Collect<F>>(run: &mut EngineRun<'_, F>, at: usize) -> Back<F, S> {
+fn input<F: Field, S: Collect<F>>(run: &mut EngineRun<'_, F>, at: usize) -> CayleyBackpropagator<F, S> {
     let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
         run.call()?;
         let update: Update<F, S> = Box::new(move |run, s| s.add(run, at, z));
         Ok(update)
     };
     run.closure(&back);
-    Back(Rc::new(back))
+    CayleyBackpropagator(Rc::new(back))
 }
 
-fn operation<F: Field, S: Collect<F>>(run: &mut EngineRun<'_, F>, made: &[Back<F, S>], op: &Op<V<F>>) -> Back<F, S> {
+fn operation<F: Field, S: Collect<F>>(
+    run: &mut EngineRun<'_, F>,
+    made: &[CayleyBackpropagator<F, S>],
+    op: &GraphOp<V<F>>,
+) -> CayleyBackpropagator<F, S> {
     let (operand, first, da) = (op.a, made[op.a as usize].clone(), op.da.clone());
     if op.b == NONE {
         let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
@@ -82,7 +95,7 @@ fn operation<F: Field, S: Collect<F>>(run: &mut EngineRun<'_, F>, made: &[Back<F
             Ok(later(operand, first.clone(), z))
         };
         run.closure(&back);
-        return Back(Rc::new(back));
+        return CayleyBackpropagator(Rc::new(back));
     }
     let (b, second, db) = (op.b, made[op.b as usize].clone(), op.db.clone());
     let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
@@ -96,5 +109,5 @@ fn operation<F: Field, S: Collect<F>>(run: &mut EngineRun<'_, F>, made: &[Back<F
         Ok(both)
     };
     run.closure(&back);
-    Back(Rc::new(back))
+    CayleyBackpropagator(Rc::new(back))
 }

@@ -1,18 +1,24 @@
 //! The representations of collected cotangents for `Cayley`, `Sparse` and `Mutable`.
 
-use super::cayley::{Back, Collect};
+use super::cayley::{CayleyBackpropagator, Collect};
 use super::run_state::{EngineResult, EngineRun, Field, V, levels};
 use super::tree::Tree;
 use crate::value::Value;
 use std::collections::BTreeMap;
 
 /// Staged calls, in a balanced map by identifier.
-struct Waiting<F: Field, S>(BTreeMap<u32, (Back<F, S>, V<F>)>);
+struct Waiting<F: Field, S>(BTreeMap<u32, (CayleyBackpropagator<F, S>, V<F>)>);
 
 impl<F: Field, S> Waiting<F, S> {
-    const ENTRY: usize = size_of::<(u32, (Back<F, S>, V<F>))>();
+    const ENTRY: usize = size_of::<(u32, (CayleyBackpropagator<F, S>, V<F>))>();
 
-    fn stage(&mut self, run: &mut EngineRun<'_, F>, id: u32, back: Back<F, S>, z: V<F>) -> EngineResult<()> {
+    fn stage(
+        &mut self,
+        run: &mut EngineRun<'_, F>,
+        id: u32,
+        back: CayleyBackpropagator<F, S>,
+        z: V<F>,
+    ) -> EngineResult<()> {
         run.work(levels(self.0.len()))?;
         match self.0.get_mut(&id) {
             Some((_, old)) => *old = run.plus(old, &z)?,
@@ -24,7 +30,7 @@ impl<F: Field, S> Waiting<F, S> {
         Ok(())
     }
 
-    fn next(&mut self, run: &mut EngineRun<'_, F>) -> EngineResult<Option<(Back<F, S>, V<F>)>> {
+    fn next(&mut self, run: &mut EngineRun<'_, F>) -> EngineResult<Option<(CayleyBackpropagator<F, S>, V<F>)>> {
         let Some((_, call)) = self.0.pop_last() else { return Ok(None) };
         run.work(levels(self.0.len()))?;
         run.counts.release(Self::ENTRY);
@@ -45,7 +51,13 @@ impl<F: Field> Collect<F> for Structured<F> {
         run.counts.hold(collected.bytes());
         Ok(Structured { collected, calls: Waiting(BTreeMap::new()) })
     }
-    fn stage(mut self, run: &mut EngineRun<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> EngineResult<Self> {
+    fn stage(
+        mut self,
+        run: &mut EngineRun<'_, F>,
+        id: u32,
+        back: CayleyBackpropagator<F, Self>,
+        z: V<F>,
+    ) -> EngineResult<Self> {
         self.calls.stage(run, id, back, z)?;
         Ok(self)
     }
@@ -54,7 +66,7 @@ impl<F: Field> Collect<F> for Structured<F> {
         run.work(work)?;
         Ok(Structured { collected, calls: self.calls })
     }
-    fn next(&mut self, run: &mut EngineRun<'_, F>) -> EngineResult<Option<(Back<F, Self>, V<F>)>> {
+    fn next(&mut self, run: &mut EngineRun<'_, F>) -> EngineResult<Option<(CayleyBackpropagator<F, Self>, V<F>)>> {
         self.calls.next(run)
     }
     fn collected(self, _run: &mut EngineRun<'_, F>) -> EngineResult<Vec<V<F>>> {
@@ -73,7 +85,13 @@ impl<F: Field> Collect<F> for Sparse<F> {
     fn new(_run: &mut EngineRun<'_, F>, _x: &Value, inputs: usize, _made: usize) -> EngineResult<Self> {
         Ok(Sparse { collected: BTreeMap::new(), inputs, calls: Waiting(BTreeMap::new()) })
     }
-    fn stage(mut self, run: &mut EngineRun<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> EngineResult<Self> {
+    fn stage(
+        mut self,
+        run: &mut EngineRun<'_, F>,
+        id: u32,
+        back: CayleyBackpropagator<F, Self>,
+        z: V<F>,
+    ) -> EngineResult<Self> {
         self.calls.stage(run, id, back, z)?;
         Ok(self)
     }
@@ -88,7 +106,7 @@ impl<F: Field> Collect<F> for Sparse<F> {
         }
         Ok(self)
     }
-    fn next(&mut self, run: &mut EngineRun<'_, F>) -> EngineResult<Option<(Back<F, Self>, V<F>)>> {
+    fn next(&mut self, run: &mut EngineRun<'_, F>) -> EngineResult<Option<(CayleyBackpropagator<F, Self>, V<F>)>> {
         self.calls.next(run)
     }
     fn collected(mut self, run: &mut EngineRun<'_, F>) -> EngineResult<Vec<V<F>>> {
@@ -101,19 +119,25 @@ impl<F: Field> Collect<F> for Sparse<F> {
 /// are moved through the updates.
 pub(super) struct Mutable<F: Field> {
     collected: Vec<V<F>>,
-    calls: Vec<(Option<Back<F, Mutable<F>>>, V<F>)>,
+    calls: Vec<(Option<CayleyBackpropagator<F, Mutable<F>>>, V<F>)>,
 }
 
 impl<F: Field> Collect<F> for Mutable<F> {
     fn new(run: &mut EngineRun<'_, F>, _x: &Value, inputs: usize, made: usize) -> EngineResult<Self> {
         run.work(inputs + made)?;
-        run.counts.hold(inputs * size_of::<V<F>>() + made * size_of::<(Option<Back<F, Self>>, V<F>)>());
+        run.counts.hold(inputs * size_of::<V<F>>() + made * size_of::<(Option<CayleyBackpropagator<F, Self>>, V<F>)>());
         Ok(Mutable {
             collected: vec![F::constant(0.0); inputs],
             calls: (0..made).map(|_| (None, F::constant(0.0))).collect(),
         })
     }
-    fn stage(mut self, run: &mut EngineRun<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> EngineResult<Self> {
+    fn stage(
+        mut self,
+        run: &mut EngineRun<'_, F>,
+        id: u32,
+        back: CayleyBackpropagator<F, Self>,
+        z: V<F>,
+    ) -> EngineResult<Self> {
         let (f, old) = &mut self.calls[id as usize];
         *old = run.plus(old, &z)?;
         *f = Some(back);
@@ -124,7 +148,7 @@ impl<F: Field> Collect<F> for Mutable<F> {
         *old = run.plus(old, &z)?;
         Ok(self)
     }
-    fn next(&mut self, run: &mut EngineRun<'_, F>) -> EngineResult<Option<(Back<F, Self>, V<F>)>> {
+    fn next(&mut self, run: &mut EngineRun<'_, F>) -> EngineResult<Option<(CayleyBackpropagator<F, Self>, V<F>)>> {
         // An empty entry stands for the backpropagator that does nothing.
         while let Some((back, z)) = self.calls.pop() {
             run.work(1)?;

@@ -6,7 +6,7 @@ use crate::value::Value;
 
 /// An operation: `dy = da * dx_a + db * dx_b`. `b` may be [`NONE`].
 #[derive(Clone, Debug)]
-pub(super) struct Op<V> {
+pub(super) struct GraphOp<V> {
     pub a: u32,
     pub da: V,
     pub b: u32,
@@ -16,7 +16,7 @@ pub(super) struct Op<V> {
 /// A graph of scalar operations. Identifiers count the inputs first, then the operations.
 pub(super) struct Graph<V> {
     pub inputs: usize,
-    pub ops: Vec<Op<V>>,
+    pub ops: Vec<GraphOp<V>>,
     /// The result; [`NONE`] if it depends on no input.
     pub output: u32,
 }
@@ -27,8 +27,8 @@ impl Graph<Value> {
     pub fn op(&mut self, a: u32, da: Value, b: u32, db: Value) -> EngineResult<u32> {
         let op = match (a, b) {
             (NONE, NONE) => return Ok(NONE),
-            (NONE, b) => Op { a: b, da: db, b: NONE, db: Value::Float(0.0) },
-            (a, b) => Op { a, da, b, db },
+            (NONE, b) => GraphOp { a: b, da: db, b: NONE, db: Value::Float(0.0) },
+            (a, b) => GraphOp { a, da, b, db },
         };
         if self.ops.len() >= MAX_NODES {
             return Err(EngineStop::Limit(format!("the run has more than {MAX_NODES} operations on single numbers")));
@@ -65,8 +65,8 @@ impl Graph<Value> {
             Value::Float(x) => Some(*x),
             _ => None,
         };
-        let ops: Option<Vec<Op<f64>>> =
-            self.ops.iter().map(|o| Some(Op { a: o.a, da: plain(&o.da)?, b: o.b, db: plain(&o.db)? })).collect();
+        let ops: Option<Vec<GraphOp<f64>>> =
+            self.ops.iter().map(|o| Some(GraphOp { a: o.a, da: plain(&o.da)?, b: o.b, db: plain(&o.db)? })).collect();
         match ops {
             Some(ops) => Ok(Graph { inputs: self.inputs, ops, output: self.output }),
             None => Err(self),

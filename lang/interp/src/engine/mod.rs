@@ -32,7 +32,7 @@
 //! | `Mutable` | section 7 | [`cayley`]: updates of an array ([`collect`]) |
 //! | `Taped` | section 8 | the tape of [`crate::ad`] |
 //! | `Unf` | unary normal form | [`unf`] |
-//! | `Linearize` | | what `grad` does, counted as `tape_cost` counts ([`derive::tape_cost`]) |
+//! | `Linearize` | | what `grad` does, counted on the tape |
 //!
 //! An engine is generic over its scalars ([`run_state::Field`]): floats, or values that outer derivatives trace, so
 //! that engines can be nested.
@@ -66,7 +66,7 @@ use crate::ops::data_text;
 use crate::value::{Tuple, Value, array, vector_space};
 use crate::vm::Machine;
 use graph::Graph;
-use run_state::{Counts, EngineResult, EngineRun, EngineStop, Field, Floats, Traced};
+use run_state::{EngineCounts, EngineResult, EngineRun, EngineStop, Field, Floats, Traced};
 use std::rc::Rc;
 use trace::Trace;
 
@@ -111,7 +111,7 @@ pub(crate) fn apply(machine: &mut Machine, args: &mut [Value]) -> Res<Value> {
         return Err(Error::new(codes::STRUCTURE, "an engine takes four arguments"));
     };
     let engine = Engine::at(index);
-    let mut counts = Counts::default();
+    let mut counts = EngineCounts::default();
     let mut value = Value::Zero;
     let start = machine.host.time();
     let out = gradient(machine, engine, func, input, &mut counts, &mut value);
@@ -135,7 +135,7 @@ pub(crate) fn apply(machine: &mut Machine, args: &mut [Value]) -> Res<Value> {
 /// `__engine_grad engine func input`: the gradient. An engine that gives up is an error.
 pub(crate) fn strict_gradient(machine: &mut Machine, engine: &Value, func: &Value, input: &Value) -> Res<Value> {
     let engine = Engine::at(engine);
-    match gradient(machine, engine, func, input, &mut Counts::default(), &mut Value::Zero) {
+    match gradient(machine, engine, func, input, &mut EngineCounts::default(), &mut Value::Zero) {
         Ok((g, _)) => Ok(g),
         Err(stop) => Err(stop.error(&format!("{engine:?}"))),
     }
@@ -152,7 +152,7 @@ enum Swept {
 }
 
 impl Swept {
-    fn count(self, machine: &mut Machine, func: &Value, input: &Value, counts: &mut Counts) -> Res<()> {
+    fn count(self, machine: &mut Machine, func: &Value, input: &Value, counts: &mut EngineCounts) -> Res<()> {
         match self {
             Swept::Nothing => {}
             Swept::Trace(t) => tape_cost::of_tape(&t.tape, t.output, counts),
@@ -181,7 +181,7 @@ fn gradient(
     engine: Engine,
     func: &Value,
     input: &Value,
-    counts: &mut Counts,
+    counts: &mut EngineCounts,
     value: &mut Value,
 ) -> EngineResult<(Value, Swept)> {
     if engine == Engine::Linearize {
@@ -223,7 +223,7 @@ fn dual<F: Field>(
     engine: Engine,
     graph: Graph<F::V>,
     input: &Value,
-    counts: &mut Counts,
+    counts: &mut EngineCounts,
 ) -> EngineResult<Value> {
     let mut run = EngineRun::<F>::new(machine, *counts);
     let out = match engine {

@@ -2,17 +2,18 @@
 //! entire input. If a number is used twice, its function is called twice, and so are all functions that it
 //! calls.
 
-use super::graph::{Graph, Op};
+use super::graph::{Graph, GraphOp};
 use super::run_state::{Backpropagators, EngineResult, EngineRun, EngineStop, Field, MAX_CALLS, V};
 use crate::ad::tape::NONE;
 use std::rc::Rc;
 
 /// Maps the cotangent of a number to that of the input.
-type Back<F> = Rc<dyn Fn(&mut EngineRun<'_, F>, V<F>) -> EngineResult<Vec<V<F>>>>;
+type Backpropagator<F> = Rc<dyn Fn(&mut EngineRun<'_, F>, V<F>) -> EngineResult<Vec<V<F>>>>;
 
 /// The gradient, as the scalars of the input in order.
 pub(super) fn gradient<F: Field>(run: &mut EngineRun<'_, F>, graph: &Graph<V<F>>) -> EngineResult<Vec<V<F>>> {
-    let mut made: Backpropagators<Back<F>> = Backpropagators(Vec::with_capacity(graph.inputs + graph.ops.len()));
+    let mut made: Backpropagators<Backpropagator<F>> =
+        Backpropagators(Vec::with_capacity(graph.inputs + graph.ops.len()));
     for i in 0..graph.inputs {
         made.0.push(input(run, i, graph.inputs));
     }
@@ -27,7 +28,7 @@ pub(super) fn gradient<F: Field>(run: &mut EngineRun<'_, F>, graph: &Graph<V<F>>
 }
 
 /// The backpropagator of one scalar of the input: its cotangent there, and 0 everywhere else.
-fn input<F: Field>(run: &mut EngineRun<'_, F>, at: usize, of: usize) -> Back<F> {
+fn input<F: Field>(run: &mut EngineRun<'_, F>, at: usize, of: usize) -> Backpropagator<F> {
     let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
         call(run)?;
         let mut c = run.zeros(of)?;
@@ -38,7 +39,11 @@ fn input<F: Field>(run: &mut EngineRun<'_, F>, at: usize, of: usize) -> Back<F> 
     Rc::new(back)
 }
 
-fn operation<F: Field>(run: &mut EngineRun<'_, F>, made: &[Back<F>], op: &Op<V<F>>) -> Back<F> {
+fn operation<F: Field>(
+    run: &mut EngineRun<'_, F>,
+    made: &[Backpropagator<F>],
+    op: &GraphOp<V<F>>,
+) -> Backpropagator<F> {
     let (first, da) = (made[op.a as usize].clone(), op.da.clone());
     if op.b == NONE {
         let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {

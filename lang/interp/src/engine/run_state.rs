@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 
 /// The counts of an engine.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Counts {
+pub(super) struct EngineCounts {
     /// Operations on traced scalars.
     pub primal: u64,
     /// Operations of the backward pass.
@@ -22,7 +22,7 @@ pub(super) struct Counts {
     pub peak: u64,
 }
 
-impl Counts {
+impl EngineCounts {
     /// Counts allocated memory.
     pub fn hold(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
@@ -139,12 +139,12 @@ impl Field for Traced {
 /// The state of a running engine.
 pub(super) struct EngineRun<'m, F> {
     machine: &'m mut dyn Upcalls,
-    pub counts: Counts,
+    pub counts: EngineCounts,
     field: PhantomData<F>,
 }
 
 impl<'m, F: Field> EngineRun<'m, F> {
-    pub fn new(machine: &'m mut dyn Upcalls, counts: Counts) -> EngineRun<'m, F> {
+    pub fn new(machine: &'m mut dyn Upcalls, counts: EngineCounts) -> EngineRun<'m, F> {
         EngineRun { machine, counts, field: PhantomData }
     }
 

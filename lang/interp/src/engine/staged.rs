@@ -2,7 +2,7 @@
 //! backpropagator are merged (`f x + f y = f (x + y)`), and the highest identifier is called first, so that
 //! each is called once. Collected cotangents are still added densely, zeros included.
 
-use super::graph::{Graph, Op};
+use super::graph::{Graph, GraphOp};
 use super::run_state::{Backpropagators, EngineResult, EngineRun, Field, V, levels};
 use crate::ad::tape::NONE;
 use std::collections::BTreeMap;
@@ -11,25 +11,31 @@ use std::rc::Rc;
 /// A cotangent of the input, and the staged calls that will add to it.
 struct Staged<F: Field> {
     collected: Vec<V<F>>,
-    calls: BTreeMap<u32, (Back<F>, V<F>)>,
+    calls: BTreeMap<u32, (StagedBackpropagator<F>, V<F>)>,
 }
 
 /// A backpropagator.
-struct Back<F: Field>(Rc<dyn Fn(&mut EngineRun<'_, F>, V<F>) -> EngineResult<Staged<F>>>);
+struct StagedBackpropagator<F: Field>(Rc<dyn Fn(&mut EngineRun<'_, F>, V<F>) -> EngineResult<Staged<F>>>);
 
-impl<F: Field> Clone for Back<F> {
-    fn clone(&self) -> Back<F> {
-        Back(self.0.clone())
+impl<F: Field> Clone for StagedBackpropagator<F> {
+    fn clone(&self) -> StagedBackpropagator<F> {
+        StagedBackpropagator(self.0.clone())
     }
 }
 
 const fn entry<F: Field>() -> usize {
-    size_of::<(u32, (Back<F>, V<F>))>()
+    size_of::<(u32, (StagedBackpropagator<F>, V<F>))>()
 }
 
 impl<F: Field> Staged<F> {
     /// A staged call.
-    fn call(run: &mut EngineRun<'_, F>, inputs: usize, id: u32, back: &Back<F>, z: V<F>) -> EngineResult<Staged<F>> {
+    fn call(
+        run: &mut EngineRun<'_, F>,
+        inputs: usize,
+        id: u32,
+        back: &StagedBackpropagator<F>,
+        z: V<F>,
+    ) -> EngineResult<Staged<F>> {
         run.work(1)?;
         run.counts.hold(entry::<F>());
         Ok(Staged { collected: run.zeros(inputs)?, calls: BTreeMap::from([(id, (back.clone(), z))]) })
@@ -57,7 +63,8 @@ impl<F: Field> Staged<F> {
 
 /// The gradient, as the scalars of the input in order.
 pub(super) fn gradient<F: Field>(run: &mut EngineRun<'_, F>, graph: &Graph<V<F>>) -> EngineResult<Vec<V<F>>> {
-    let mut made: Backpropagators<Back<F>> = Backpropagators(Vec::with_capacity(graph.inputs + graph.ops.len()));
+    let mut made: Backpropagators<StagedBackpropagator<F>> =
+        Backpropagators(Vec::with_capacity(graph.inputs + graph.ops.len()));
     for i in 0..graph.inputs {
         made.0.push(input(run, i, graph.inputs));
     }
@@ -78,7 +85,7 @@ pub(super) fn gradient<F: Field>(run: &mut EngineRun<'_, F>, graph: &Graph<V<F>>
     Ok(rest.collected)
 }
 
-fn input<F: Field>(run: &mut EngineRun<'_, F>, at: usize, of: usize) -> Back<F> {
+fn input<F: Field>(run: &mut EngineRun<'_, F>, at: usize, of: usize) -> StagedBackpropagator<F> {
     let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
         run.call()?;
         let mut collected = run.zeros(of)?;
@@ -86,10 +93,15 @@ fn input<F: Field>(run: &mut EngineRun<'_, F>, at: usize, of: usize) -> Back<F> 
         Ok(Staged { collected, calls: BTreeMap::new() })
     };
     run.closure(&back);
-    Back(Rc::new(back))
+    StagedBackpropagator(Rc::new(back))
 }
 
-fn operation<F: Field>(run: &mut EngineRun<'_, F>, made: &[Back<F>], op: &Op<V<F>>, inputs: usize) -> Back<F> {
+fn operation<F: Field>(
+    run: &mut EngineRun<'_, F>,
+    made: &[StagedBackpropagator<F>],
+    op: &GraphOp<V<F>>,
+    inputs: usize,
+) -> StagedBackpropagator<F> {
     let (operand, first, da) = (op.a, made[op.a as usize].clone(), op.da.clone());
     if op.b == NONE {
         let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
@@ -98,7 +110,7 @@ fn operation<F: Field>(run: &mut EngineRun<'_, F>, made: &[Back<F>], op: &Op<V<F
             Staged::call(run, inputs, operand, &first, z)
         };
         run.closure(&back);
-        return Back(Rc::new(back));
+        return StagedBackpropagator(Rc::new(back));
     }
     let (b, second, db) = (op.b, made[op.b as usize].clone(), op.db.clone());
     let back = move |run: &mut EngineRun<'_, F>, z: V<F>| {
@@ -109,5 +121,5 @@ fn operation<F: Field>(run: &mut EngineRun<'_, F>, made: &[Back<F>], op: &Op<V<F
         one.plus(run, two)
     };
     run.closure(&back);
-    Back(Rc::new(back))
+    StagedBackpropagator(Rc::new(back))
 }

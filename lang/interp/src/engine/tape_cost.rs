@@ -1,6 +1,6 @@
 //! The cost of a tape: the operations that it records, those of its sweep, and its memory.
 
-use super::run_state::Counts;
+use super::run_state::EngineCounts;
 use crate::ad::rules::{Partial, View};
 use crate::ad::tape::{ELEM, NONE, OUT, Rec, SIDE, Side, Tape};
 use crate::value::{Kind, Shape, Value, seq};
@@ -16,7 +16,7 @@ pub(super) fn backward(tape: &Tape, i: usize) -> usize {
 }
 
 /// Adds the cost of a tape and of its backward sweep from a node.
-pub(super) fn of_tape(tape: &Tape, output: u32, counts: &mut Counts) {
+pub(super) fn of_tape(tape: &Tape, output: u32, counts: &mut EngineCounts) {
     counts.hold(tape.recs.len() * size_of::<Rec>() + tape.side.iter().map(side_bytes).sum::<usize>());
     // Cotangents of records. Those of arrays live from their last use to their record.
     counts.hold(tape.recs.len() * size_of::<f64>());

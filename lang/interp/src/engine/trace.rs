@@ -3,7 +3,7 @@
 use crate::ad::linear::{self, Traced};
 use crate::ad::rules::reshape;
 use crate::ad::tape::{NONE, Tape};
-use crate::ad::{Level, operators, sweep};
+use crate::ad::{DerivativeLevel, operators, sweep};
 use crate::error::Res;
 use crate::upcalls::{Upcalls, call};
 use crate::value::{Buf, Value, array, compare, seq, vector_space};
@@ -30,7 +30,7 @@ impl Trace {
 
 /// Runs `f x` with the numbers in `x` traced.
 pub(super) fn trace(m: &mut Machine, f: &Value, x: &Value) -> Res<Trace> {
-    let level = m.ad.open(Level::Reverse(Tape::default()))?;
+    let level = m.ad.open(DerivativeLevel::Reverse(Tape::default()))?;
     let out = run(m, level, f, x);
     let tape = m.ad.close(level);
     let (value, input, output) = out?;

@@ -8,7 +8,7 @@
 //! become aliases, and the remaining list is run from its end. A rule without a known linear map has no
 //! near-identity Jacobian that could be written down, and is refused.
 
-use super::run_state::{Counts, EngineResult, EngineStop, MAX_OPERATIONS};
+use super::run_state::{EngineCounts, EngineResult, EngineStop, MAX_OPERATIONS};
 use super::tape_cost;
 use super::trace::{Trace, one};
 use crate::ad::rules::{View, scatter_add};
@@ -33,7 +33,7 @@ enum UnfStep {
 }
 
 /// The gradient.
-pub(super) fn gradient(m: &mut dyn Upcalls, trace: &Trace, counts: &mut Counts) -> EngineResult<Value> {
+pub(super) fn gradient(m: &mut dyn Upcalls, trace: &Trace, counts: &mut EngineCounts) -> EngineResult<Value> {
     counts.primal = tape_cost::primal(&trace.tape);
     let line = NormalForm::normalise(&trace.tape, trace.output)?;
     counts.hold(line.steps.iter().map(UnfStep::bytes).sum());
@@ -158,7 +158,7 @@ fn step(tape: &Tape, index: usize, place: impl Fn(u32) -> u32) -> Option<UnfStep
 struct Context<'a> {
     vals: Vec<Value>,
     shapes: Vec<Option<Shape>>,
-    counts: &'a mut Counts,
+    counts: &'a mut EngineCounts,
 }
 
 impl Context<'_> {

@@ -15,7 +15,7 @@ use super::lowered_ir::LoweredIr;
 use crate::limits::ir_cost_model::{ELEMENTS, ITERATIONS, LEAST, MOST, RATIO};
 use crate::value::{Value, seq};
 use adl_ir::{Block, FnId, Function, Loop, Op, Stmt, Trip, Var};
-use known_sizes::{Extents, Sizes};
+use known_sizes::{KnownExtents, Sizes};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -64,7 +64,7 @@ pub(crate) fn estimate_call(
             Value::Int(n) => estimate.sizes.set_int(*v, *n),
             x => {
                 if func.ty(*v).is_flat() {
-                    estimate.sizes.set_shape(*v, Extents::new());
+                    estimate.sizes.set_shape(*v, KnownExtents::new());
                 } else if let Some(s) = seq::shape(x) {
                     estimate.large |= s.iter().product::<usize>() >= fuse_elementwise::LARGE;
                     estimate.longest = estimate.longest.max(s.first().map_or(0, |n| *n as u64));

@@ -30,7 +30,7 @@ mod fused_gradient;
 mod gradient_target;
 mod measure;
 mod passes;
-pub mod report;
+pub mod residuals_report;
 mod resolve_plan;
 mod shape_variants;
 pub mod stages;

@@ -6,7 +6,7 @@ use crate::error::{Error, Res, codes};
 use crate::ops::element_ops::{self, symbolic_zero};
 use crate::ops::interrupt::InterruptFlag;
 use crate::ops::{arith, compared, contract as contracted, shapes, sums_from_the_end};
-use crate::upcalls::{Site, Upcalls};
+use crate::upcalls::{CollectiveSite, Upcalls};
 use crate::value::each::laid_out;
 use crate::value::{Buf, Kind, Rep, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
@@ -55,7 +55,7 @@ pub fn run(machine: &mut Machine, what: &LoweredOp, args: &mut [Value], zeros: &
         LoweredOp::Collective(kind, count, span) => {
             let mut all: Vec<Value> = args.iter_mut().map(std::mem::take).collect();
             let at = all.split_off(*count).pop().unwrap_or_default();
-            let site = Site { at: *span, of: None, everywhere: false };
+            let site = CollectiveSite { at: *span, of: None, everywhere: false };
             machine.collective(*kind, all, &at, site).map(Outs::from_vec)
         }
         LoweredOp::Con(con) => Ok(smallvec![Value::data(con.clone(), args.iter_mut().map(std::mem::take))]),

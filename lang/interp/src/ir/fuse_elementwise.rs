@@ -1,5 +1,5 @@
 //! Fuses chains of consecutive elementwise statements on Float arrays of one shape: large arrays are processed
-//! in one pass, block by block ([`crate::ops::fuse_elementwise`]).
+//! in one pass, block by block.
 //!
 //! ```text
 //! y = exp x;  z = mul x y;  s = sum z

@@ -148,7 +148,7 @@ pub(super) fn assert_facts(func: &mut Function, facts: &[ShapeFact]) -> Option<(
         }
         match fact {
             ShapeFact::Extent(_, axis, _) if func.ty(param).rank() > *axis => {
-                assert_size(func, Size::Extent(param, *axis), value, &mut first);
+                assert_size(func, AssertedSize::Extent(param, *axis), value, &mut first);
             }
             ShapeFact::Extent(_, axis @ 1.., _) => {
                 let mut body = std::mem::take(&mut func.body);
@@ -156,7 +156,7 @@ pub(super) fn assert_facts(func: &mut Function, facts: &[ShapeFact]) -> Option<(
                 func.body = body;
             }
             ShapeFact::Extent(..) => return None,
-            ShapeFact::Int(..) => assert_size(func, Size::Int(param), value, &mut first),
+            ShapeFact::Int(..) => assert_size(func, AssertedSize::Int(param), value, &mut first),
         }
     }
     first.append(&mut func.body.stmts);
@@ -165,17 +165,17 @@ pub(super) fn assert_facts(func: &mut Function, facts: &[ShapeFact]) -> Option<(
 }
 
 /// What an assertion is about.
-enum Size {
+enum AssertedSize {
     Extent(Var, u32),
     Int(Var),
 }
 
-fn assert_size(f: &mut Function, size: Size, n: i64, out: &mut Vec<Stmt>) {
+fn assert_size(f: &mut Function, size: AssertedSize, n: i64, out: &mut Vec<Stmt>) {
     let mut added = Added::new(f, Default::default());
     let n = added.int(n);
     let found = match size {
-        Size::Extent(a, axis) => added.push(Op::Dim(a, axis), Ty::I64),
-        Size::Int(v) => v,
+        AssertedSize::Extent(a, axis) => added.push(Op::Dim(a, axis), Ty::I64),
+        AssertedSize::Int(v) => v,
     };
     let same = added.cmp(Cmp::Eq, found, n);
     added.assert(same, "arguments of other sizes");
@@ -191,7 +191,7 @@ fn rows(func: &mut Function, b: &mut Block, (boxes, axis): (Var, u32), extent: i
             let row =
                 l.xs.iter().position(|x| *x == boxes).and_then(|k| l.body.params.get(1 + l.init.len() + k).copied());
             if let Some(row) = row.filter(|r| func.ty(*r).rank() > axis) {
-                assert_size(func, Size::Extent(row, axis), extent, &mut first);
+                assert_size(func, AssertedSize::Extent(row, axis), extent, &mut first);
                 first.append(&mut l.body.stmts);
                 l.body.stmts = std::mem::take(&mut first);
             }
@@ -200,7 +200,7 @@ fn rows(func: &mut Function, b: &mut Block, (boxes, axis): (Var, u32), extent: i
             && *a == boxes
             && func.ty(*row).rank() > axis
         {
-            assert_size(func, Size::Extent(*row, axis), extent, &mut first);
+            assert_size(func, AssertedSize::Extent(*row, axis), extent, &mut first);
         }
         stmt.op
             .blocks_mut()

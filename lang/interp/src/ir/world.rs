@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// A function and its arguments, with the facts that the specialiser learned about them.
-pub(crate) struct Values<'a> {
+pub(crate) struct EntryValues<'a> {
     pub m: &'a Machine,
     pub f: &'a Value,
     pub args: &'a [Value],
@@ -25,9 +25,9 @@ pub(crate) struct Values<'a> {
     pub keep: Vec<Rc<Code>>,
 }
 
-impl<'a> Values<'a> {
-    pub fn new(m: &'a Machine, f: &'a Value, args: &'a [Value]) -> Values<'a> {
-        Values { m, f, args, assumptions: Assumptions::default(), facts: Vec::new(), keep: Vec::new() }
+impl<'a> EntryValues<'a> {
+    pub fn new(m: &'a Machine, f: &'a Value, args: &'a [Value]) -> EntryValues<'a> {
+        EntryValues { m, f, args, assumptions: Assumptions::default(), facts: Vec::new(), keep: Vec::new() }
     }
 
     /// The value at a place.
@@ -136,7 +136,7 @@ fn code_view(c: &Code) -> ValueKind {
     ValueKind::Fun(FunView::Closure { hidden: hidden.clone(), lam: lam.clone(), captured: o.captured.clone() })
 }
 
-impl World for Values<'_> {
+impl World for EntryValues<'_> {
     fn view(&mut self, at: &ValuePath) -> ValueKind {
         let Some(value) = self.at(at) else { return ValueKind::Opaque("a value that is not there yet".into()) };
         self.facts.push((at.clone(), fact(&value)));

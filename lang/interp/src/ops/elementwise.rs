@@ -14,18 +14,18 @@ use std::rc::Rc;
 
 /// The elements of an array, or a scalar that is broadcast.
 #[derive(Clone, Copy)]
-pub(crate) enum Operand<'a, T> {
+pub(crate) enum BroadcastOperand<'a, T> {
     /// A scalar.
     One(T),
     /// Elements.
     Many(&'a [T]),
 }
 
-impl<'a, T: Copy> Operand<'a, T> {
-    fn part(&self, at: usize, n: usize) -> Operand<'a, T> {
+impl<'a, T: Copy> BroadcastOperand<'a, T> {
+    fn part(&self, at: usize, n: usize) -> BroadcastOperand<'a, T> {
         match *self {
-            Operand::One(x) => Operand::One(x),
-            Operand::Many(v) => Operand::Many(&v[at..at + n]),
+            BroadcastOperand::One(x) => BroadcastOperand::One(x),
+            BroadcastOperand::Many(v) => BroadcastOperand::Many(&v[at..at + n]),
         }
     }
 }
@@ -73,36 +73,36 @@ macro_rules! with_bin {
 
 /// `out[i] = f(x[i], y[i])`.
 #[inline(always)]
-fn fill<T: Copy, U>(out: &mut [U], x: Operand<T>, y: Operand<T>, f: impl Fn(T, T) -> U) {
+fn fill<T: Copy, U>(out: &mut [U], x: BroadcastOperand<T>, y: BroadcastOperand<T>, f: impl Fn(T, T) -> U) {
     match (x, y) {
-        (Operand::Many(x), Operand::Many(y)) => {
+        (BroadcastOperand::Many(x), BroadcastOperand::Many(y)) => {
             out.iter_mut().zip(x.iter().zip(y)).for_each(|(o, (a, b))| *o = f(*a, *b));
         }
-        (Operand::Many(x), Operand::One(b)) => out.iter_mut().zip(x).for_each(|(o, a)| *o = f(*a, b)),
-        (Operand::One(a), Operand::Many(y)) => out.iter_mut().zip(y).for_each(|(o, b)| *o = f(a, *b)),
-        (Operand::One(a), Operand::One(b)) => out.iter_mut().for_each(|o| *o = f(a, b)),
+        (BroadcastOperand::Many(x), BroadcastOperand::One(b)) => out.iter_mut().zip(x).for_each(|(o, a)| *o = f(*a, b)),
+        (BroadcastOperand::One(a), BroadcastOperand::Many(y)) => out.iter_mut().zip(y).for_each(|(o, b)| *o = f(a, *b)),
+        (BroadcastOperand::One(a), BroadcastOperand::One(b)) => out.iter_mut().for_each(|o| *o = f(a, b)),
     }
 }
 
 /// `acc[i] = f(acc[i], y[i])`.
 #[inline(always)]
-fn update(acc: &mut [f64], y: Operand<f64>, f: impl Fn(f64, f64) -> f64) {
+fn update(acc: &mut [f64], y: BroadcastOperand<f64>, f: impl Fn(f64, f64) -> f64) {
     match y {
-        Operand::Many(y) => acc.iter_mut().zip(y).for_each(|(a, b)| *a = f(*a, *b)),
-        Operand::One(b) => acc.iter_mut().for_each(|a| *a = f(*a, b)),
+        BroadcastOperand::Many(y) => acc.iter_mut().zip(y).for_each(|(a, b)| *a = f(*a, *b)),
+        BroadcastOperand::One(b) => acc.iter_mut().for_each(|a| *a = f(*a, b)),
     }
 }
 
 /// A binary operator on slices of two arrays.
-pub(super) fn into(op: Bin, x: Operand<f64>, y: Operand<f64>, out: &mut [f64]) {
+pub(super) fn into(op: Bin, x: BroadcastOperand<f64>, y: BroadcastOperand<f64>, out: &mut [f64]) {
     with_bin!(op, f => kernels::wide(|| fill(out, x, y, f)));
 }
 
 /// Copies a slice of an array.
-pub(super) fn copied(x: Operand<f64>, out: &mut [f64]) {
+pub(super) fn copied(x: BroadcastOperand<f64>, out: &mut [f64]) {
     match x {
-        Operand::Many(x) => polling::write(out, x),
-        Operand::One(x) => out.fill(x),
+        BroadcastOperand::Many(x) => polling::write(out, x),
+        BroadcastOperand::One(x) => out.fill(x),
     }
 }
 
@@ -148,21 +148,22 @@ pub(super) fn arrays(interrupt: InterruptFlag, op: Bin, left_array: Rc<Array>, r
         if !left && !right {
             return Ok(array::make(
                 left_array.shape.clone(),
-                Buf::F64(floats(interrupt, op, Operand::Many(p), Operand::Many(q))?),
+                Buf::F64(floats(interrupt, op, BroadcastOperand::Many(p), BroadcastOperand::Many(q))?),
             ));
         }
         // An array that is not shared provides the buffer of the result.
         let (into, from) = if left { (left_array, right_array) } else { (right_array, left_array) };
         let mut into = array::owned(into)?;
         if let (Buf::F64(p), Buf::F64(q)) = (into.buf_mut(), from.buf()) {
-            in_place(interrupt, op, p, Operand::Many(q), left)?;
+            in_place(interrupt, op, p, BroadcastOperand::Many(q), left)?;
         }
         return Ok(Value::Array(Rc::new(into)));
     }
     let (shape, buf) = match (left_array.buf(), right_array.buf()) {
-        (Buf::I64(p), Buf::I64(q)) => {
-            (left_array.shape.clone(), Buf::I64(ints(interrupt, op, Operand::Many(p), Operand::Many(q), p.len())?))
-        }
+        (Buf::I64(p), Buf::I64(q)) => (
+            left_array.shape.clone(),
+            Buf::I64(ints(interrupt, op, BroadcastOperand::Many(p), BroadcastOperand::Many(q), p.len())?),
+        ),
         (Buf::F32(p), Buf::F32(q)) => {
             let mut p = polling::copy(p)?;
             polling::pairs(&mut p, q, |p, q| {
@@ -176,10 +177,10 @@ pub(super) fn arrays(interrupt: InterruptFlag, op: Bin, left_array: Rc<Array>, r
 }
 
 /// A binary operator on Floats.
-fn floats(w: InterruptFlag, op: Bin, x: Operand<f64>, y: Operand<f64>) -> Res<Vec<f64>> {
+fn floats(w: InterruptFlag, op: Bin, x: BroadcastOperand<f64>, y: BroadcastOperand<f64>) -> Res<Vec<f64>> {
     let n = match (x, y) {
-        (Operand::Many(x), _) => x.len(),
-        (_, Operand::Many(y)) => y.len(),
+        (BroadcastOperand::Many(x), _) => x.len(),
+        (_, BroadcastOperand::Many(y)) => y.len(),
         _ => 1,
     };
     with_bin!(op, f => made(w, n, |at, out| {
@@ -189,7 +190,7 @@ fn floats(w: InterruptFlag, op: Bin, x: Operand<f64>, y: Operand<f64>) -> Res<Ve
 }
 
 /// Updates `acc`, which is the left operand if `left`, otherwise the right one.
-fn in_place(w: InterruptFlag, op: Bin, acc: &mut [f64], other: Operand<f64>, left: bool) -> Res<()> {
+fn in_place(w: InterruptFlag, op: Bin, acc: &mut [f64], other: BroadcastOperand<f64>, left: bool) -> Res<()> {
     with_bin!(op, f => if left {
         changed(w, acc, |at, part| { let n = part.len(); update(part, other.part(at, n), f) })
     } else {
@@ -198,7 +199,13 @@ fn in_place(w: InterruptFlag, op: Bin, acc: &mut [f64], other: Operand<f64>, lef
 }
 
 /// A binary operator on Ints. Operators that cannot overflow are vectorised.
-fn ints(w: InterruptFlag, op: Bin, left: Operand<i64>, right: Operand<i64>, len: usize) -> Res<Vec<i64>> {
+fn ints(
+    w: InterruptFlag,
+    op: Bin,
+    left: BroadcastOperand<i64>,
+    right: BroadcastOperand<i64>,
+    len: usize,
+) -> Res<Vec<i64>> {
     match op {
         Bin::Min => made(w, len, |at, out| {
             let k = out.len();
@@ -214,7 +221,13 @@ fn ints(w: InterruptFlag, op: Bin, left: Operand<i64>, right: Operand<i64>, len:
 }
 
 /// Sums or differences: computed with wrap-around, while overflows are detected in the same pass.
-fn sums(w: InterruptFlag, op: Bin, left: Operand<i64>, right: Operand<i64>, len: usize) -> Res<Vec<i64>> {
+fn sums(
+    w: InterruptFlag,
+    op: Bin,
+    left: BroadcastOperand<i64>,
+    right: BroadcastOperand<i64>,
+    len: usize,
+) -> Res<Vec<i64>> {
     let wrong = std::sync::atomic::AtomicBool::new(false);
     let add = op == Bin::Add;
     let out = made(w, len, |at, out| {
@@ -228,12 +241,16 @@ fn sums(w: InterruptFlag, op: Bin, left: Operand<i64>, right: Operand<i64>, len:
         let mut signs = 0i64;
         let mut see = |a: i64, b: i64, z: i64| signs |= (a ^ z) & (if add { b } else { !b } ^ z);
         match (x, y) {
-            (Operand::Many(x), Operand::Many(y)) => {
+            (BroadcastOperand::Many(x), BroadcastOperand::Many(y)) => {
                 x.iter().zip(y).zip(out.iter()).for_each(|((a, b), z)| see(*a, *b, *z));
             }
-            (Operand::Many(x), Operand::One(b)) => x.iter().zip(out.iter()).for_each(|(a, z)| see(*a, b, *z)),
-            (Operand::One(a), Operand::Many(y)) => y.iter().zip(out.iter()).for_each(|(b, z)| see(a, *b, *z)),
-            (Operand::One(a), Operand::One(b)) => out.iter().for_each(|z| see(a, b, *z)),
+            (BroadcastOperand::Many(x), BroadcastOperand::One(b)) => {
+                x.iter().zip(out.iter()).for_each(|(a, z)| see(*a, b, *z));
+            }
+            (BroadcastOperand::One(a), BroadcastOperand::Many(y)) => {
+                y.iter().zip(out.iter()).for_each(|(b, z)| see(a, *b, *z));
+            }
+            (BroadcastOperand::One(a), BroadcastOperand::One(b)) => out.iter().for_each(|z| see(a, b, *z)),
         }
         if signs < 0 {
             wrong.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -242,11 +259,11 @@ fn sums(w: InterruptFlag, op: Bin, left: Operand<i64>, right: Operand<i64>, len:
     if wrong.into_inner() { one_by_one(op, left, right, len) } else { Ok(out) }
 }
 
-fn one_by_one(op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i64>> {
+fn one_by_one(op: Bin, x: BroadcastOperand<i64>, y: BroadcastOperand<i64>, n: usize) -> Res<Vec<i64>> {
     let mut out = array::room(n)?;
-    let at = |v: &Operand<i64>, i: usize| match v {
-        Operand::One(x) => *x,
-        Operand::Many(v) => v[i],
+    let at = |v: &BroadcastOperand<i64>, i: usize| match v {
+        BroadcastOperand::One(x) => *x,
+        BroadcastOperand::Many(v) => v[i],
     };
     for i in 0..n {
         if i % STRIDE == 0 {
@@ -261,13 +278,13 @@ fn one_by_one(op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i6
 pub(super) fn spread(interrupt: InterruptFlag, op: Bin, x: Rc<Array>, y: &Value, right: bool) -> Res<Value> {
     let scalar = super::arith::number(y);
     if let (Buf::F64(v), true) = (x.buf(), Rc::strong_count(&x) > 1) {
-        let (many, one) = (Operand::Many(&v[..]), Operand::One(scalar));
+        let (many, one) = (BroadcastOperand::Many(&v[..]), BroadcastOperand::One(scalar));
         let out = if right { floats(interrupt, op, many, one) } else { floats(interrupt, op, one, many) }?;
         return Ok(array::make(x.shape.clone(), Buf::F64(out)));
     }
     let mut array = array::owned(x)?;
     match (array.buf_mut(), y) {
-        (Buf::F64(v), _) => in_place(interrupt, op, v, Operand::One(scalar), right)?,
+        (Buf::F64(v), _) => in_place(interrupt, op, v, BroadcastOperand::One(scalar), right)?,
         (Buf::F32(v), _) if right => {
             polling::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(f64::from(*a), scalar) as f32))?;
         }
@@ -275,7 +292,7 @@ pub(super) fn spread(interrupt: InterruptFlag, op: Bin, x: Rc<Array>, y: &Value,
             polling::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(scalar, f64::from(*a)) as f32))?;
         }
         (Buf::I64(v), Value::Int(n)) => {
-            let (many, one, len) = (Operand::Many(&v[..]), Operand::One(*n), v.len());
+            let (many, one, len) = (BroadcastOperand::Many(&v[..]), BroadcastOperand::One(*n), v.len());
             *v = if right { ints(interrupt, op, many, one, len) } else { ints(interrupt, op, one, many, len) }?;
         }
         _ => return Err(Error::new(codes::STRUCTURE, "an array and a number of different kinds")),
@@ -284,12 +301,12 @@ pub(super) fn spread(interrupt: InterruptFlag, op: Bin, x: Rc<Array>, y: &Value,
 }
 
 /// The elements of a value, if they are Floats.
-fn float_operand(v: &Value) -> Option<Operand<'_, f64>> {
+fn float_operand(v: &Value) -> Option<BroadcastOperand<'_, f64>> {
     match v {
-        Value::Float(x) => Some(Operand::One(*x)),
+        Value::Float(x) => Some(BroadcastOperand::One(*x)),
         Value::Array(a) => {
             if let Buf::F64(v) = a.buf() {
-                Some(Operand::Many(v))
+                Some(BroadcastOperand::Many(v))
             } else {
                 None
             }
@@ -298,12 +315,12 @@ fn float_operand(v: &Value) -> Option<Operand<'_, f64>> {
     }
 }
 
-fn int_operand(v: &Value) -> Option<Operand<'_, i64>> {
+fn int_operand(v: &Value) -> Option<BroadcastOperand<'_, i64>> {
     match v {
-        Value::Int(x) => Some(Operand::One(*x)),
+        Value::Int(x) => Some(BroadcastOperand::One(*x)),
         Value::Array(a) => {
             if let Buf::I64(v) = a.buf() {
-                Some(Operand::Many(v))
+                Some(BroadcastOperand::Many(v))
             } else {
                 None
             }
@@ -315,8 +332,8 @@ fn int_operand(v: &Value) -> Option<Operand<'_, i64>> {
 fn ordered<T: PartialOrd + Copy + Send + Sync>(
     w: InterruptFlag,
     cmp: Cmp,
-    x: Operand<T>,
-    y: Operand<T>,
+    x: BroadcastOperand<T>,
+    y: BroadcastOperand<T>,
     n: usize,
 ) -> Res<Vec<bool>> {
     macro_rules! each {
@@ -351,17 +368,18 @@ pub(crate) fn selected(interrupt: InterruptFlag, mask: &[bool], left: &Value, ri
     fn pick<T: Copy + Default + Send + Sync>(
         interrupt: InterruptFlag,
         mask: &[bool],
-        left: Operand<T>,
-        right: Operand<T>,
+        left: BroadcastOperand<T>,
+        right: BroadcastOperand<T>,
     ) -> Option<Res<Vec<T>>> {
-        let fits =
-            |v: &Operand<T>| matches!(v, Operand::One(_)) || matches!(v, Operand::Many(v) if v.len() == mask.len());
+        let fits = |v: &BroadcastOperand<T>| {
+            matches!(v, BroadcastOperand::One(_)) || matches!(v, BroadcastOperand::Many(v) if v.len() == mask.len())
+        };
         if !fits(&left) || !fits(&right) {
             return None;
         }
-        let at = |v: Operand<T>, i: usize| match v {
-            Operand::One(x) => x,
-            Operand::Many(v) => v[i],
+        let at = |v: BroadcastOperand<T>, i: usize| match v {
+            BroadcastOperand::One(x) => x,
+            BroadcastOperand::Many(v) => v[i],
         };
         Some(made(interrupt, mask.len(), |start, out| {
             let n = out.len();

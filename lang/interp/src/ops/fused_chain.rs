@@ -6,7 +6,7 @@
 //! same bits.
 
 pub(crate) use super::chain::{Chain, ChainOp, ChainOperand, Total};
-use super::elementwise::{self, Operand};
+use super::elementwise::{self, BroadcastOperand};
 use super::interrupt::InterruptFlag;
 use super::kernels::{self, CHUNK};
 use super::parallel;
@@ -38,11 +38,16 @@ impl ChainSlots {
 }
 
 impl ChainInputs<'_> {
-    fn operand<'b>(&'b self, s: &'b ChainSlots, from: ChainOperand, (at, len): (usize, usize)) -> Operand<'b, f64> {
+    fn operand<'b>(
+        &'b self,
+        s: &'b ChainSlots,
+        from: ChainOperand,
+        (at, len): (usize, usize),
+    ) -> BroadcastOperand<'b, f64> {
         match from {
-            ChainOperand::Input(i) => Operand::Many(&self.inputs[i][at..at + len]),
-            ChainOperand::Number(i) => Operand::One(self.numbers[i]),
-            ChainOperand::Slot(i) => Operand::Many(&s.get(i)[..len]),
+            ChainOperand::Input(i) => BroadcastOperand::Many(&self.inputs[i][at..at + len]),
+            ChainOperand::Number(i) => BroadcastOperand::One(self.numbers[i]),
+            ChainOperand::Slot(i) => BroadcastOperand::Many(&s.get(i)[..len]),
         }
     }
 }
@@ -190,9 +195,9 @@ impl Chain {
 }
 
 /// The elements of an operand; a scalar is repeated.
-fn many(x: Operand<f64>, n: usize) -> Cow<[f64]> {
+fn many(x: BroadcastOperand<f64>, n: usize) -> Cow<[f64]> {
     match x {
-        Operand::Many(x) => Cow::Borrowed(x),
-        Operand::One(x) => Cow::Owned(vec![x; n]),
+        BroadcastOperand::Many(x) => Cow::Borrowed(x),
+        BroadcastOperand::One(x) => Cow::Owned(vec![x; n]),
     }
 }

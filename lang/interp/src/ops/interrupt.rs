@@ -43,7 +43,7 @@ impl InterruptFlag<'_> {
             if let Some(f) = take(&theirs) {
                 // The receiver may be gone.
                 let _ = send.send(catch_unwind(AssertUnwindSafe(|| {
-                    fault::point(fault::Point::Work);
+                    fault::point(fault::PanicPoint::Work);
                     f()
                 })));
             }

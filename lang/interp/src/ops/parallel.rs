@@ -72,7 +72,7 @@ pub fn made<T: Copy + Default + Send>(
     let blocks = len / BLOCK;
     let mut out: Vec<[T; BLOCK]> = memory::room(blocks + 1).map_err(|_| memory::too_large(&[len]))?;
     let block = |i: usize| {
-        fault::point(fault::Point::Worker);
+        fault::point(fault::PanicPoint::Worker);
         let mut part = [T::default(); BLOCK];
         fill(i * BLOCK, &mut part);
         part
@@ -111,7 +111,7 @@ pub(crate) fn bands<T: Send>(
     let part = part.max(1);
     let each = |i: usize, c: &mut [T]| {
         if !interrupt.is_set() {
-            fault::point(fault::Point::Worker);
+            fault::point(fault::PanicPoint::Worker);
             f(i * part, c);
         }
     };

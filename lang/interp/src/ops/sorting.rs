@@ -10,59 +10,61 @@ use std::cmp::Ordering;
 /// The permutation that sorts an array.
 fn order(w: InterruptFlag, v: &Value) -> Res<Vec<usize>> {
     let Value::Array(a) = v else { return Ok(Vec::new()) };
-    let elements = Column::of(a);
+    let elements = ColumnView::of(a);
     if let Some(keys) = elements.keys() {
         return by_keys(w, keys);
     }
-    match elements.first().and_then(Column::keys) {
+    match elements.first().and_then(ColumnView::keys) {
         Some(keys) if a.len() >= 1 << DIGIT => by_first(w, &polling::collect_exact(keys)?, &elements),
         _ => by_comparison(w, a.len(), &|i, j| elements.compare(i, j)),
     }
 }
 
 /// A view of an array's elements without copies, so that nothing needs to be freed after an interrupt.
-enum Column<'a> {
+enum ColumnView<'a> {
     Float(&'a [f64]),
     F32(&'a [f32]),
     Int(&'a [i64]),
     Bool(&'a [bool]),
     Values(&'a [Value]),
     /// The columns of tuples or records.
-    Parts(Vec<Column<'a>>),
+    Parts(Vec<ColumnView<'a>>),
     /// Rows, which are materialised for each comparison.
     Rows(&'a Array),
     Unit,
 }
 
-impl<'a> Column<'a> {
-    fn of(array: &'a Array) -> Column<'a> {
+impl<'a> ColumnView<'a> {
+    fn of(array: &'a Array) -> ColumnView<'a> {
         match array.buf() {
-            _ if array.shape.len() != 1 => Column::Rows(array),
-            Buf::F64(x) => Column::Float(x),
-            Buf::F32(x) => Column::F32(x),
-            Buf::I64(x) => Column::Int(x),
-            Buf::Bool(x) => Column::Bool(x),
-            Buf::Boxed(x) => Column::Values(x),
-            Buf::Unit => Column::Unit,
+            _ if array.shape.len() != 1 => ColumnView::Rows(array),
+            Buf::F64(x) => ColumnView::Float(x),
+            Buf::F32(x) => ColumnView::F32(x),
+            Buf::I64(x) => ColumnView::Int(x),
+            Buf::Bool(x) => ColumnView::Bool(x),
+            Buf::Boxed(x) => ColumnView::Values(x),
+            Buf::Unit => ColumnView::Unit,
             Buf::Tuple(parts) | Buf::Record(_, parts) => {
-                let parts: Option<Vec<Column>> =
-                    parts.iter().map(|p| if let Value::Array(p) = p { Some(Column::of(p)) } else { None }).collect();
-                parts.map_or(Column::Rows(array), Column::Parts)
+                let parts: Option<Vec<ColumnView>> = parts
+                    .iter()
+                    .map(|p| if let Value::Array(p) = p { Some(ColumnView::of(p)) } else { None })
+                    .collect();
+                parts.map_or(ColumnView::Rows(array), ColumnView::Parts)
             }
         }
     }
 
     /// The first column of tuples and records.
-    fn first(&self) -> Option<&Column<'a>> {
-        if let Column::Parts(parts) = self { parts.first() } else { None }
+    fn first(&self) -> Option<&ColumnView<'a>> {
+        if let ColumnView::Parts(parts) = self { parts.first() } else { None }
     }
 
     /// Integer keys with the same order as the elements, if they are scalars.
     fn keys(&self) -> Option<Box<dyn ExactSizeIterator<Item = u64> + 'a>> {
         match *self {
-            Column::Float(x) => Some(Box::new(x.iter().map(|x| float_key(*x)))),
-            Column::F32(x) => Some(Box::new(x.iter().map(|x| float_key(f64::from(*x))))),
-            Column::Int(x) => Some(Box::new(x.iter().map(|x| *x as u64 ^ 1 << 63))),
+            ColumnView::Float(x) => Some(Box::new(x.iter().map(|x| float_key(*x)))),
+            ColumnView::F32(x) => Some(Box::new(x.iter().map(|x| float_key(f64::from(*x))))),
+            ColumnView::Int(x) => Some(Box::new(x.iter().map(|x| *x as u64 ^ 1 << 63))),
             _ => None,
         }
     }
@@ -70,22 +72,22 @@ impl<'a> Column<'a> {
     /// The order of two elements, as in [`compare::total`].
     fn compare(&self, i: usize, j: usize) -> Ordering {
         match self {
-            Column::Float(x) => compare::total_float(x[i], x[j]),
-            Column::F32(x) => compare::total_float(x[i].into(), x[j].into()),
-            Column::Int(x) => x[i].cmp(&x[j]),
-            Column::Bool(x) => x[i].cmp(&x[j]),
-            Column::Values(x) => compare::total(&x[i], &x[j]),
-            Column::Parts(parts) => {
+            ColumnView::Float(x) => compare::total_float(x[i], x[j]),
+            ColumnView::F32(x) => compare::total_float(x[i].into(), x[j].into()),
+            ColumnView::Int(x) => x[i].cmp(&x[j]),
+            ColumnView::Bool(x) => x[i].cmp(&x[j]),
+            ColumnView::Values(x) => compare::total(&x[i], &x[j]),
+            ColumnView::Parts(parts) => {
                 parts.iter().map(|p| p.compare(i, j)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
             }
-            Column::Rows(a) => compare::total(&array::elem(a, i), &array::elem(a, j)),
-            Column::Unit => Ordering::Equal,
+            ColumnView::Rows(a) => compare::total(&array::elem(a, i), &array::elem(a, j)),
+            ColumnView::Unit => Ordering::Equal,
         }
     }
 }
 
 /// Sorts by keys of the first column; elements with equal keys are then sorted by comparison.
-fn by_first(interrupt: InterruptFlag, keys: &[u64], elements: &Column) -> Res<Vec<usize>> {
+fn by_first(interrupt: InterruptFlag, keys: &[u64], elements: &ColumnView) -> Res<Vec<usize>> {
     let mut at = by_keys(interrupt, keys.iter().copied())?;
     let mut rest = at.as_mut_slice();
     let mut done = 0;

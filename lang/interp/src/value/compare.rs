@@ -1,7 +1,7 @@
 //! Equality and order of values of any type. Traced numbers are compared by their primals. `nan` is unequal to
 //! everything under `==`, and is ordered last when sorting.
 
-use super::{Array, Buf, Value, tree};
+use super::{Array, Buf, Value, maps_and_sets};
 use crate::error::{Error, Res, codes};
 use crate::limits::value_compare::LEVELS;
 use crate::polling;
@@ -27,7 +27,7 @@ fn quick(a: &Value, b: &Value, levels: u32, floats: fn(f64, f64) -> Option<Order
         (Value::Unit, Value::Unit) => Some(Ordering::Equal),
         (Value::Tuple(x), Value::Tuple(y)) => return quick_parts(&x.0, &y.0, levels, floats),
         (Value::Record(x), Value::Record(y)) => return quick_parts(&x.vals, &y.vals, levels, floats),
-        (Value::Data(x), Value::Data(y)) if tree::is_node(x) && tree::is_node(y) => return None,
+        (Value::Data(x), Value::Data(y)) if maps_and_sets::is_node(x) && maps_and_sets::is_node(y) => return None,
         (Value::Data(x), Value::Data(y)) if x.con.tag == y.con.tag => {
             return quick_parts(&x.fields, &y.fields, levels, floats);
         }
@@ -158,8 +158,8 @@ fn step(left: &Value, right: &Value, todo: &mut Vec<(Value, Value)>) -> Res<Opti
             Some(Ordering::Equal)
         }
         // Maps are compared by their entries, because equal maps may have different trees.
-        (Value::Data(x), Value::Data(y)) if tree::is_node(x) && tree::is_node(y) => {
-            push_entries(&tree::all(left), &tree::all(right), todo);
+        (Value::Data(x), Value::Data(y)) if maps_and_sets::is_node(x) && maps_and_sets::is_node(y) => {
+            push_entries(&maps_and_sets::all(left), &maps_and_sets::all(right), todo);
             Some(Ordering::Equal)
         }
         (Value::Data(x), Value::Data(y)) => {

@@ -11,14 +11,14 @@ thread_local! {
 }
 
 /// What owns values.
-pub trait Values {
+pub trait OwnsValues {
     /// Drops all values.
     fn clear(&mut self);
     /// Moves all values to the end of a list.
     fn move_to(&mut self, to: &mut Vec<Value>);
 }
 
-impl Values for Vec<Value> {
+impl OwnsValues for Vec<Value> {
     fn clear(&mut self) {
         self.clear();
     }
@@ -27,7 +27,7 @@ impl Values for Vec<Value> {
     }
 }
 
-impl Values for Fields {
+impl OwnsValues for Fields {
     fn clear(&mut self) {
         self.clear();
     }
@@ -37,7 +37,7 @@ impl Values for Fields {
 }
 
 /// Drops values of any depth.
-pub fn release(vals: &mut impl Values) {
+pub fn release(vals: &mut impl OwnsValues) {
     let depth = DEPTH.try_with(Cell::get).unwrap_or(0);
     if depth < IN_PLACE {
         let _ = DEPTH.try_with(|d| d.set(depth + 1));

@@ -17,7 +17,7 @@ pub enum Fun {
     /// Code with captured values.
     Closure(Rc<Code>, Vec<Value>),
     /// A member of a recursive group.
-    Member(Rc<Group>, u32),
+    Member(Rc<RecursiveGroup>, u32),
     /// A partial application.
     Partial(Rc<Fun>, Vec<Value>),
     /// A derivative, or the transpose of a linear function.
@@ -46,14 +46,14 @@ pub struct HostFun {
 
 /// A group of mutually recursive functions, with their captured values. Member functions are created on demand,
 /// so that there are no reference cycles.
-pub struct Group {
+pub struct RecursiveGroup {
     /// The code of the members.
     pub codes: CodeList,
     /// Captured values, shared by all members.
     pub captured: Vec<Value>,
 }
 
-impl Drop for Group {
+impl Drop for RecursiveGroup {
     fn drop(&mut self) {
         release(&mut self.captured);
     }

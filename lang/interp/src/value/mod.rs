@@ -11,6 +11,7 @@ mod drop;
 pub(crate) mod each;
 pub mod fun;
 pub mod interactive;
+pub mod maps_and_sets;
 pub mod plan;
 pub mod plot;
 pub mod rep;
@@ -19,7 +20,6 @@ pub mod seq;
 pub mod show;
 pub mod storage;
 pub mod traced;
-pub mod tree;
 pub mod vector_space;
 
 use storage::Elements;

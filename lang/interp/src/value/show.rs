@@ -1,6 +1,6 @@
 //! Values as text (see docs/book/src/reference/repl.md).
 
-use super::{Array, Buf, Data, Value, digits, tree};
+use super::{Array, Buf, Data, Value, digits, maps_and_sets};
 use crate::{memory, polling};
 use adl_syntax::field_order;
 use adl_syntax::symbol::Symbol;
@@ -66,18 +66,18 @@ enum ShowItem {
     /// Elements of an array from an index on, and the element type.
     From(Rc<Array>, usize, Option<Ty>),
     /// The entries of a map or set.
-    Entries(tree::Entries),
+    Entries(maps_and_sets::Entries),
 }
 
 /// How numbers are written.
 #[derive(Clone, Copy)]
-struct Numbers {
+struct NumberFormat {
     float: fn(f64) -> String,
     float32: fn(f32) -> String,
 }
 
-const EXACT: Numbers = Numbers { float, float32 };
-const ROUNDED: Numbers = Numbers { float: digits::rounded, float32: digits::rounded32 };
+const EXACT: NumberFormat = NumberFormat { float, float32 };
+const ROUNDED: NumberFormat = NumberFormat { float: digits::rounded, float32: digits::rounded32 };
 
 /// A value as text, with texts in quotes. An interrupt truncates the text; the caller stops at its next poll.
 pub fn show(v: &Value) -> String {
@@ -96,7 +96,7 @@ pub fn brief(v: &Value, ty: Option<&Ty>, limit: usize) -> String {
     written(v, ty, if alone { EXACT } else { ROUNDED }, limit.saturating_mul(4))
 }
 
-fn written(v: &Value, ty: Option<&Ty>, numbers: Numbers, limit: usize) -> String {
+fn written(v: &Value, ty: Option<&Ty>, numbers: NumberFormat, limit: usize) -> String {
     let mut out = String::new();
     let mut todo = vec![ShowItem::Val(v.clone(), false, ty.cloned())];
     let mut steps = 0u32;
@@ -142,7 +142,7 @@ fn negative(text: String, arg: bool, out: &mut String) {
     }
 }
 
-fn one(value: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut String, todo: &mut Vec<ShowItem>) {
+fn one(value: &Value, arg: bool, ty: Option<&Ty>, numbers: NumberFormat, out: &mut String, todo: &mut Vec<ShowItem>) {
     match value {
         Value::Unit => out.push_str("()"),
         Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
@@ -189,7 +189,7 @@ fn one(value: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut St
 }
 
 fn data(data: &Rc<Data>, arg: bool, out: &mut String, todo: &mut Vec<ShowItem>) {
-    match tree::entries(data) {
+    match maps_and_sets::entries(data) {
         Some((open, entries)) => {
             out.push_str(if arg { "(" } else { "" });
             out.push_str(open);
@@ -211,7 +211,7 @@ fn data(data: &Rc<Data>, arg: bool, out: &mut String, todo: &mut Vec<ShowItem>) 
     }
 }
 
-fn in_order(entries: &tree::Entries, todo: &mut Vec<ShowItem>) {
+fn in_order(entries: &maps_and_sets::Entries, todo: &mut Vec<ShowItem>) {
     let Some((before, key, value, behind)) = entries.parts() else { return };
     if let Some(e) = behind {
         todo.push(ShowItem::Entries(e));
@@ -258,7 +258,7 @@ fn list(
     todo.push(ShowItem::Text(open));
 }
 
-fn array(a: &Rc<Array>, ty: Option<&Ty>, style: Numbers, out: &mut String, todo: &mut Vec<ShowItem>) {
+fn array(a: &Rc<Array>, ty: Option<&Ty>, style: NumberFormat, out: &mut String, todo: &mut Vec<ShowItem>) {
     // A vector of numbers is written in one go, other arrays element by element.
     out.push('[');
     match a.buf() {

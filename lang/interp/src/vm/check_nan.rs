@@ -19,7 +19,7 @@ use adl_prim::{DerivativeFn, Prim};
 use smallvec::SmallVec;
 
 /// An operation on finite numbers: its result registers and its operands.
-pub(super) struct Watched {
+pub(super) struct WatchedOp {
     outs: SmallVec<[R; 2]>,
     given: SmallVec<[Value; 2]>,
 }
@@ -110,7 +110,7 @@ fn computes(what: &LoweredOp) -> bool {
 
 impl Machine {
     /// What to check after an instruction, if it computes and its operands are finite.
-    pub(super) fn watch(&self, base: usize, ins: &I, code: &Code) -> Option<Watched> {
+    pub(super) fn watch(&self, base: usize, ins: &I, code: &Code) -> Option<WatchedOp> {
         let (outs, args): (SmallVec<[R; 2]>, SmallVec<[R; 4]>) = match *ins {
             I::Bin(_, d, a, b) => ([d].into_iter().collect(), [a, b].into_iter().collect()),
             I::Un(_, d, a) => ([d].into_iter().collect(), [a].into_iter().collect()),
@@ -143,11 +143,11 @@ impl Machine {
                 given.push(compare::primal(v));
             }
         }
-        real.then_some(Watched { outs, given })
+        real.then_some(WatchedOp { outs, given })
     }
 
     /// Reports an error if a result is not finite.
-    pub(super) fn check_finite(&self, base: usize, w: &Watched) -> Res<()> {
+    pub(super) fn check_finite(&self, base: usize, w: &WatchedOp) -> Res<()> {
         let Some(x) = w.outs.iter().find_map(|r| first_nonfinite(self.reg(base, *r))) else { return Ok(()) };
         let mut error = Error::new(codes::NON_FINITE, format!("{} appeared here", show::show(&Value::Float(x))));
         if !w.given.is_empty() {

@@ -194,7 +194,7 @@ pub struct Code {
     /// What instructions of lowered IR refer to.
     pub lowered: LoweredTables,
     /// The Core from which the code was compiled, for the specialiser.
-    pub origin: Option<Rc<Origin>>,
+    pub origin: Option<Rc<CoreOrigin>>,
     /// The name of the enclosing definition.
     pub name: Option<Symbol>,
     /// The type as text, for `show`.
@@ -254,7 +254,7 @@ pub type Member = (core::Local, Vec<core::Local>, Rc<core::Lambda>);
 
 /// The Core from which code was compiled.
 #[derive(Debug)]
-pub struct Origin {
+pub struct CoreOrigin {
     /// The function, or all functions of its group.
     pub members: Rc<[Member]>,
     /// Whether it is a recursive group.

@@ -6,7 +6,7 @@
 //! derivative on a tape, whose records cannot be traversed, nothing is collected.
 
 use super::code::{Code, I};
-use super::{Fun, Group, Machine};
+use super::{Fun, Machine, RecursiveGroup};
 use crate::limits::vm_gc::BURIED;
 use crate::value::Value;
 use adl_typing::core::{Expr, ExprKind, GlobalId};
@@ -94,7 +94,7 @@ impl<'a> Marker<'a> {
         }
     }
 
-    fn group(&mut self, g: &'a Rc<Group>) {
+    fn group(&mut self, g: &'a Rc<RecursiveGroup>) {
         if self.is_new(g) {
             g.codes.iter().for_each(|c| self.code(c));
             self.values.extend(&g.captured);

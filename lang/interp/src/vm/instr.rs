@@ -5,8 +5,8 @@
 //! interpreter loop.
 
 use super::code::{Code, R};
-use super::parts::{element, index_width, literal_equal, number_at, rep_with, step_into, update};
-use super::{CodeList, Fun, Group, Machine};
+use super::components::{element, index_width, literal_equal, number_at, rep_with, step_into, update};
+use super::{CodeList, Fun, Machine, RecursiveGroup};
 use crate::ad;
 use crate::error::{Error, Res, codes};
 use crate::fault;
@@ -188,7 +188,7 @@ impl Machine {
     pub(super) fn primitive(&mut self, base: usize, [d, first]: [R; 2], p: Prim, [hidden, n]: [u32; 2]) -> Res<()> {
         let reps = self.range(base, first, hidden);
         let mut args = self.range(base, first + hidden, n);
-        fault::point(fault::Point::Interpreter);
+        fault::point(fault::PanicPoint::Interpreter);
         let reads = matches!(p, Prim::Reduction(_) | Prim::HigherOrder(_));
         let read = if reads { args.iter().map(floats).max().unwrap_or(0) } else { 0 };
         let v = ops::apply(self, p, &reps, &mut args)?;
@@ -210,7 +210,7 @@ impl Machine {
 
     pub(super) fn group(&mut self, base: usize, d: R, codes: &CodeList, first: R, n: u32) {
         let captured = self.range(base, first, n);
-        let group = Rc::new(Group { codes: codes.clone(), captured });
+        let group = Rc::new(RecursiveGroup { codes: codes.clone(), captured });
         for i in 0..codes.len() as u32 {
             self.set(base, d + i, Value::Fun(Rc::new(Fun::Member(group.clone(), i))));
         }

@@ -94,7 +94,7 @@ impl Machine {
 
     pub(super) fn step(&mut self, base: usize, s: &LoweredStep) -> Res<()> {
         let mut args = self.taken(base, &s.args);
-        fault::point(fault::Point::Lowered);
+        fault::point(fault::PanicPoint::Lowered);
         let outs = ir::eval_op::run(self, &s.what, &mut args, &s.zeros)?;
         for (r, v) in s.outs.iter().zip(outs) {
             self.regs[base + *r as usize] = v;

@@ -8,6 +8,7 @@ mod check_nan;
 pub mod code;
 pub(crate) mod code_list;
 mod compile;
+mod components;
 mod definitions;
 mod effects;
 mod errors;
@@ -17,7 +18,6 @@ mod instr;
 mod lowered;
 mod machine;
 mod oom;
-mod parts;
 pub(crate) mod policy;
 pub mod profile;
 mod progress;
@@ -25,19 +25,19 @@ mod recover;
 mod run;
 mod upcalls;
 
-pub use crate::value::fun::{Fun, Group, HostFun};
+pub use crate::value::fun::{Fun, HostFun, RecursiveGroup};
+pub(crate) use components::part;
 pub(crate) use errors::nowhere;
 pub use errors::{no_match, too_deep};
 pub(crate) use machine::CallFrame;
 pub use machine::Machine;
 pub use oom::{OutOfMemoryFlag, WeakOutOfMemoryFlag};
-pub(crate) use parts::part;
 pub use recover::SavedState;
 
 use crate::error::{Error, Res, codes};
 use crate::value::Value;
 use adl_syntax::symbol::Symbol;
-use adl_typing::core::{Def, Expr, ExprKind, Lit};
+use adl_typing::core::{CoreLit, Def, Expr, ExprKind};
 use adl_typing::ty::Ty;
 pub use code_list::CodeList;
 use std::rc::Rc;
@@ -133,7 +133,7 @@ fn for_specialiser(def: &Def) -> Def {
     let code = matches!(def.scheme.ty, Ty::Fun(..) | Ty::Lin(..)) || matches!(&*def.expr.kind, ExprKind::Abs(..));
     let expr = match code {
         true => def.expr.clone(),
-        false => Expr { kind: Box::new(ExprKind::Lit(Lit::Unit)), ty: def.expr.ty.clone(), span: def.expr.span },
+        false => Expr { kind: Box::new(ExprKind::Lit(CoreLit::Unit)), ty: def.expr.ty.clone(), span: def.expr.span },
     };
     Def { global: def.global, name: def.name, scheme: def.scheme.clone(), expr, span: def.span, doc: None }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-struct Shared {
+struct OomState {
     interrupt: Mutex<Arc<AtomicBool>>,
     /// The number of bytes that the process held when the run was stopped; 0 if it was not.
     bytes: AtomicU64,
@@ -13,14 +13,14 @@ struct Shared {
 /// A handle by which another thread stops a run because memory is exhausted. The run stops as by an interrupt,
 /// but with another error.
 #[derive(Clone)]
-pub struct OutOfMemoryFlag(Arc<Shared>);
+pub struct OutOfMemoryFlag(Arc<OomState>);
 
 /// A handle that does not keep the machine's state alive.
-pub struct WeakOutOfMemoryFlag(Weak<Shared>);
+pub struct WeakOutOfMemoryFlag(Weak<OomState>);
 
 impl OutOfMemoryFlag {
     pub(super) fn new(interrupt: Arc<AtomicBool>) -> OutOfMemoryFlag {
-        OutOfMemoryFlag(Arc::new(Shared {
+        OutOfMemoryFlag(Arc::new(OomState {
             interrupt: Mutex::new(interrupt),
             bytes: AtomicU64::new(0),
             running: AtomicBool::new(false),

@@ -2,7 +2,7 @@
 //! returns in `calls`.
 
 use super::code::I;
-use super::parts::compare_values;
+use super::components::compare_values;
 use super::{Machine, nowhere};
 use crate::error::{Error, Res};
 use crate::value::{Value, seq};

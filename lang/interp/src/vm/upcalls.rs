@@ -4,7 +4,7 @@ use super::Machine;
 use crate::ad::{self, tape::Tape};
 use crate::error::Res;
 use crate::ops;
-use crate::upcalls::{Site, Upcalls};
+use crate::upcalls::{CollectiveSite, Upcalls};
 use crate::value::Value;
 use adl_ir::Collective;
 use adl_prim::{Bin, Prim, Un};
@@ -47,7 +47,7 @@ impl Upcalls for Machine {
         ad::pack(self, vals)
     }
     fn open_tape(&mut self, tape: Tape) -> Res<u16> {
-        self.ad.open(ad::Level::Reverse(tape))
+        self.ad.open(ad::DerivativeLevel::Reverse(tape))
     }
     fn close_tape(&mut self, level: u16) -> Tape {
         self.ad.close(level)
@@ -55,7 +55,13 @@ impl Upcalls for Machine {
     fn repeat_effects(&mut self, results: &[Value]) {
         self.effects.repeat(results);
     }
-    fn collective(&mut self, kind: Collective, leaves: Vec<Value>, at: &Value, site: Site) -> Res<Vec<Value>> {
+    fn collective(
+        &mut self,
+        kind: Collective,
+        leaves: Vec<Value>,
+        at: &Value,
+        site: CollectiveSite,
+    ) -> Res<Vec<Value>> {
         ops::comm::collective(self, kind, leaves, at, site)
     }
     fn unary_on_device(&mut self, op: Un, a: &Value) -> Res<Option<Value>> {

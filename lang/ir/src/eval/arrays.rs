@@ -1,12 +1,10 @@
 //! Operations on entire arrays.
 
-use super::scalar;
+use super::scalar::{self, Evaluated};
 use super::value::{Arr, Val};
 use crate::op::Contract;
 use crate::ty::Ty;
 use adl_prim::Bin;
-
-pub(super) type Res = Result<Val, String>;
 
 /// Limit of the elements of an array, so that a wrong extent does not exhaust memory.
 const MOST: usize = 1 << 27;
@@ -54,7 +52,7 @@ pub(super) fn volume(shape: &[usize]) -> Result<usize, String> {
 }
 
 /// An array of zeros. Elements other than numbers are symbolic zeros.
-pub(super) fn zeros(shape: &[usize], elem: &Ty) -> Res {
+pub(super) fn zeros(shape: &[usize], elem: &Ty) -> Evaluated {
     Ok(Val::array(shape.to_vec(), vec![Val::zero(elem); volume(shape)?]))
 }
 
@@ -75,7 +73,7 @@ pub(super) fn row(a: &Arr, i: usize) -> Val {
 
 /// Stacks rows into one array. Rows that are symbolic zeros become zeros of the shape of the others (or according
 /// to `shape`, that of the result). If all are symbolic, the result is.
-pub(super) fn stack(rows: Vec<Val>, ty: &Ty, shape: Option<Vec<usize>>) -> Res {
+pub(super) fn stack(rows: Vec<Val>, ty: &Ty, shape: Option<Vec<usize>>) -> Evaluated {
     let count = rows.len();
     if ty.rank() == 1 {
         return Ok(Val::array(vec![count], rows));
@@ -98,7 +96,7 @@ pub(super) fn stack(rows: Vec<Val>, ty: &Ty, shape: Option<Vec<usize>>) -> Res {
 }
 
 /// The sum along the first axis.
-pub(super) fn sum(a: &Val, ty: &Ty) -> Res {
+pub(super) fn sum(a: &Val, ty: &Ty) -> Evaluated {
     if a.is_symbolic_zero() {
         return Ok(Val::zero(ty));
     }
@@ -111,7 +109,7 @@ pub(super) fn sum(a: &Val, ty: &Ty) -> Res {
 }
 
 /// The sum of all elements.
-pub(super) fn total(a: &Val, ty: &Ty) -> Res {
+pub(super) fn total(a: &Val, ty: &Ty) -> Evaluated {
     if a.is_symbolic_zero() {
         return Ok(Val::zero(ty));
     }
@@ -119,7 +117,7 @@ pub(super) fn total(a: &Val, ty: &Ty) -> Res {
 }
 
 /// Prefix sums along the first axis, from the end if `reverse`.
-pub(super) fn cumsum(a: &Val, reverse: bool, ty: &Ty) -> Res {
+pub(super) fn cumsum(a: &Val, reverse: bool, ty: &Ty) -> Evaluated {
     if a.is_symbolic_zero() {
         return Ok(Val::SymbolicZero);
     }
@@ -136,7 +134,7 @@ pub(super) fn cumsum(a: &Val, reverse: bool, ty: &Ty) -> Res {
 }
 
 /// Reorders the first axis: row `i` of the result is row `from(i, n)`, where `n` is the number of rows.
-pub(super) fn permute(a: &Val, from: impl Fn(usize, usize) -> usize) -> Res {
+pub(super) fn permute(a: &Val, from: impl Fn(usize, usize) -> usize) -> Evaluated {
     if a.is_symbolic_zero() {
         return Ok(Val::SymbolicZero);
     }
@@ -152,11 +150,11 @@ pub(super) fn permute(a: &Val, from: impl Fn(usize, usize) -> usize) -> Res {
 }
 
 /// Concatenates along the first axis; `len` is the length of the first array, `shape` that of the result.
-pub(super) fn concat(left: &Val, right: &Val, len: Option<&Val>, shape: Option<&Val>, ty: &Ty) -> Res {
+pub(super) fn concat(left: &Val, right: &Val, len: Option<&Val>, shape: Option<&Val>, ty: &Ty) -> Evaluated {
     if left.is_symbolic_zero() && right.is_symbolic_zero() {
         return Ok(Val::SymbolicZero);
     }
-    let given = |other: &Val, first: bool| -> Res {
+    let given = |other: &Val, first: bool| -> Evaluated {
         let (Some(len), Some(shape)) = (len, shape) else {
             return Err("an absent array in `concat` without its shape".to_owned());
         };
@@ -180,7 +178,7 @@ pub(super) fn concat(left: &Val, right: &Val, len: Option<&Val>, shape: Option<&
 }
 
 /// The same elements in another shape.
-pub(super) fn reshape(a: &Val, to: &Val, ty: &Ty) -> Res {
+pub(super) fn reshape(a: &Val, to: &Val, ty: &Ty) -> Evaluated {
     if a.is_symbolic_zero() {
         return Ok(Val::SymbolicZero);
     }
@@ -192,7 +190,7 @@ pub(super) fn reshape(a: &Val, to: &Val, ty: &Ty) -> Res {
 }
 
 /// Exchanges the first two axes.
-pub(super) fn transpose(a: &Val) -> Res {
+pub(super) fn transpose(a: &Val) -> Evaluated {
     if a.is_symbolic_zero() {
         return Ok(Val::SymbolicZero);
     }
@@ -206,7 +204,7 @@ pub(super) fn transpose(a: &Val) -> Res {
 }
 
 /// `n` copies along a new first axis.
-pub(super) fn replicate(n: &Val, a: &Val, ty: &Ty) -> Res {
+pub(super) fn replicate(n: &Val, a: &Val, ty: &Ty) -> Evaluated {
     let n = size(n)?;
     volume(&[n, a.arr().map_or(1, |a| a.elems.len())])?;
     if a.is_symbolic_zero() && ty.rank() > 1 {
@@ -217,14 +215,14 @@ pub(super) fn replicate(n: &Val, a: &Val, ty: &Ty) -> Res {
 }
 
 /// An array of a shape with the same number everywhere.
-pub(super) fn spread(a: &Val, shape: &Val, ty: &Ty) -> Res {
+pub(super) fn spread(a: &Val, shape: &Val, ty: &Ty) -> Evaluated {
     let shape = sizes_for(shape, ty)?;
     let n = volume(&shape)?;
     Ok(Val::array(shape, vec![a.clone(); n]))
 }
 
 /// The sum of the products of corresponding elements.
-pub(super) fn dot(a: &Val, b: &Val, ty: &Ty) -> Res {
+pub(super) fn dot(a: &Val, b: &Val, ty: &Ty) -> Evaluated {
     if a.is_symbolic_zero() || b.is_symbolic_zero() {
         return Ok(Val::zero(ty));
     }
@@ -236,7 +234,7 @@ pub(super) fn dot(a: &Val, b: &Val, ty: &Ty) -> Res {
 }
 
 /// Contracts the common extent k of `[rows, k] · [k, cols]`, likewise for vectors. `stop` is polled for each row.
-pub(super) fn product(a: &Val, b: &Val, ty: &Ty, stop: &dyn Fn() -> bool) -> Res {
+pub(super) fn product(a: &Val, b: &Val, ty: &Ty, stop: &dyn Fn() -> bool) -> Evaluated {
     if a.is_symbolic_zero() || b.is_symbolic_zero() {
         return Ok(Val::zero(ty));
     }
@@ -271,10 +269,10 @@ pub(super) fn contract(
     size: [Result<i64, String>; 3],
     ty: &Ty,
     stop: &dyn Fn() -> bool,
-) -> Res {
+) -> Evaluated {
     let [n, m, k] = size;
     let [rows, cols, depth] = [n?, m?, k?].map(|n| n.max(0) as usize);
-    let number = |v: &Val, turned: bool, i: usize, l: usize| -> Res {
+    let number = |v: &Val, turned: bool, i: usize, l: usize| -> Evaluated {
         let v = array(v)?;
         let at = if turned { [l, i] } else { [i, l] };
         let at = &at[usize::from(v.shape.len() == 1)..];
@@ -305,7 +303,7 @@ pub(super) fn contract(
 }
 
 /// The products of each element of one array with each element of the other.
-pub(super) fn outer(a: &Val, b: &Val) -> Res {
+pub(super) fn outer(a: &Val, b: &Val) -> Evaluated {
     if a.is_symbolic_zero() || b.is_symbolic_zero() {
         return Ok(Val::SymbolicZero);
     }
@@ -318,7 +316,7 @@ pub(super) fn outer(a: &Val, b: &Val) -> Res {
 }
 
 /// Positions of `true`, or of zeros.
-pub(super) fn positions(a: &Val) -> Res {
+pub(super) fn positions(a: &Val) -> Evaluated {
     let sought = |v: &Val| match v {
         Val::Bool(b) => *b,
         Val::F64(x) => *x == 0.0,

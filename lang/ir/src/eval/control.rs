@@ -1,7 +1,7 @@
 //! Control flow, calls, reductions and scans.
 
 use super::value::Val;
-use super::{BlockResults, CallFrame, Evaluator, Res, arrays, scalar};
+use super::{BlockResults, CallFrame, EvalResult, Evaluator, arrays, scalar};
 use crate::func::{Block, Stmt, Var};
 use crate::op::{Loop, Op, Out, Soac, SoacKind, Trip};
 use crate::ty::Ty;
@@ -10,7 +10,7 @@ use adl_syntax::span::Span;
 
 impl Evaluator<'_> {
     /// The results of a call or of an operation with blocks; `None` for other operations.
-    pub(super) fn control(&mut self, fr: &mut CallFrame<'_>, stmt: &Stmt) -> Option<Res<BlockResults>> {
+    pub(super) fn control(&mut self, fr: &mut CallFrame<'_>, stmt: &Stmt) -> Option<EvalResult<BlockResults>> {
         Some(match &stmt.op {
             Op::If(c, a, b) => match fr.get(*c) {
                 Val::Bool(true) => self.inner(fr, a, Vec::new()),
@@ -39,12 +39,12 @@ impl Evaluator<'_> {
         })
     }
 
-    fn inner(&mut self, fr: &mut CallFrame<'_>, b: &Block, args: Vec<Val>) -> Res<BlockResults> {
+    fn inner(&mut self, fr: &mut CallFrame<'_>, b: &Block, args: Vec<Val>) -> EvalResult<BlockResults> {
         stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.block(fr, b, args, Vec::new()))
     }
 
     #[inline(never)]
-    fn trip(&mut self, fr: &mut CallFrame<'_>, ir_loop: &Loop, stmt: &Stmt) -> Res<BlockResults> {
+    fn trip(&mut self, fr: &mut CallFrame<'_>, ir_loop: &Loop, stmt: &Stmt) -> EvalResult<BlockResults> {
         let mut carried = (fr.vals(&ir_loop.init), fr.vals(&ir_loop.lin_init));
         let xs = (fr.vals(&ir_loop.xs), fr.vals(&ir_loop.lin_xs));
         let mut outs = (Outputs::new(&ir_loop.outs), Outputs::new(&ir_loop.lin_outs));
@@ -55,7 +55,7 @@ impl Evaluator<'_> {
         let mut iteration: i64 = 0;
         while self.has_next_iteration(fr, ir_loop, limit, iteration, &carried.0)? {
             let i = if ir_loop.reverse { limit.unwrap_or(0) - 1 - iteration } else { iteration };
-            let elems = |fr: &CallFrame<'_>, xs: &[Val], params: &[Var], skip: usize| -> Res<Vec<Val>> {
+            let elems = |fr: &CallFrame<'_>, xs: &[Val], params: &[Var], skip: usize| -> EvalResult<Vec<Val>> {
                 let elem =
                     |(k, x): (usize, &Val)| element(x, i, params.get(skip + k).map_or(&Ty::Bool, |v| fr.f.ty(*v)));
                 xs.iter().enumerate().map(elem).collect::<Result<_, _>>().map_err(|e| fr.error(e, stmt.span))
@@ -94,7 +94,7 @@ impl Evaluator<'_> {
         limit: Option<i64>,
         iteration: i64,
         carried: &[Val],
-    ) -> Res<bool> {
+    ) -> EvalResult<bool> {
         match &l.trip {
             Trip::Count(_) => Ok(iteration < limit.unwrap_or(0)),
             Trip::While(test) => {
@@ -105,7 +105,7 @@ impl Evaluator<'_> {
     }
 
     #[inline(never)]
-    fn soac(&mut self, fr: &mut CallFrame<'_>, soac: &Soac, stmt: &Stmt) -> Res<Vec<Val>> {
+    fn soac(&mut self, fr: &mut CallFrame<'_>, soac: &Soac, stmt: &Stmt) -> EvalResult<Vec<Val>> {
         let arrays: Vec<Val> = fr.vals(&soac.arrays);
         let n = arrays
             .first()
@@ -143,7 +143,7 @@ impl Evaluator<'_> {
         (dest, keys, values): (&[Var], Var, &[Var]),
         op: &Block,
         span: Span,
-    ) -> Res<Vec<Val>> {
+    ) -> EvalResult<Vec<Val>> {
         let fail = |fr: &CallFrame<'_>, e: String| fr.error(e, span);
         let tys: Vec<Ty> = fr.f.tys(dest);
         let mut columns: Vec<Vec<Val>> = Vec::new();
@@ -227,7 +227,7 @@ impl Outputs {
         Ok(work)
     }
 
-    fn finish(self, fr: &CallFrame<'_>, vars: &[Var], reverse: bool, span: Span) -> Res<Vec<Val>> {
+    fn finish(self, fr: &CallFrame<'_>, vars: &[Var], reverse: bool, span: Span) -> EvalResult<Vec<Val>> {
         let mut out = Vec::new();
         for ((kind, mut made), v) in self.kinds.into_iter().zip(self.made).zip(vars) {
             let ty = fr.f.ty(*v);

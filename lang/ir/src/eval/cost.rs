@@ -35,7 +35,7 @@ use std::collections::{BTreeMap, HashSet};
 
 /// Work done by an evaluation.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
+pub struct WorkCounts {
     /// All work.
     pub total: u64,
     /// Work of non-linear operations.
@@ -61,7 +61,7 @@ pub struct Counts {
     pub steps: u64,
 }
 
-impl Counts {
+impl WorkCounts {
     /// Adds the work of a statement.
     pub(super) fn add(&mut self, span: Span, linear: bool, work: u64) {
         self.total += work;
@@ -93,7 +93,7 @@ pub(super) fn arithmetic(op: &Op, linear: bool, work: u64) -> u64 {
     }
 }
 
-/// The part of a statement's arithmetic that is inside of a black box: see [`Counts::inside`].
+/// The part of a statement's arithmetic that is inside of a black box: see [`WorkCounts::inside`].
 pub(super) fn inside(role: Role, arithmetic: u64, work: u64) -> u64 {
     match role {
         Role::Operation => 0,

@@ -1,7 +1,7 @@
 //! Built-ins, which the evaluator leaves to a host.
 
 use super::arrays::{self, array, int, size};
-use super::scalar;
+use super::scalar::{self, Evaluated};
 use super::value::Val;
 use crate::collective::Collective;
 use crate::ty::Ty;
@@ -54,14 +54,12 @@ impl Host for Simple {
     }
 }
 
-type Res = Result<Val, String>;
-
 fn arg(args: &[Val], i: usize) -> Result<&Val, String> {
     args.get(i).ok_or_else(|| format!("argument {i} is missing"))
 }
 
 /// Evaluates the simple built-ins.
-pub fn simple(p: Prim, args: &[Val]) -> Res {
+pub fn simple(p: Prim, args: &[Val]) -> Evaluated {
     if let (Prim::Un(u), [a]) = (p, args) {
         return scalar::un(u, a);
     }
@@ -91,7 +89,7 @@ pub fn simple(p: Prim, args: &[Val]) -> Res {
 }
 
 /// Functions of module `comm` that are not collectives, for the only rank there is.
-fn of_one_rank(p: CommFn, args: &[Val]) -> Res {
+fn of_one_rank(p: CommFn, args: &[Val]) -> Evaluated {
     match p {
         CommFn::Rank => Ok(Val::I64(0)),
         CommFn::Size => Ok(Val::I64(1)),
@@ -102,7 +100,7 @@ fn of_one_rank(p: CommFn, args: &[Val]) -> Res {
 }
 
 /// Functions of one array: sorting, extremes, sums.
-fn of_array(prim: Prim, input: &Val) -> Res {
+fn of_array(prim: Prim, input: &Val) -> Evaluated {
     match prim {
         Prim::Reduction(ReductionFn::Argsort) => {
             Ok(Val::ints(&order(input)?.iter().map(|i| *i as i64).collect::<Vec<_>>()))
@@ -146,13 +144,13 @@ fn same(a: &Val, x: f64) -> Val {
     }
 }
 
-fn counting(lo: i64, hi: i64) -> Res {
+fn counting(lo: i64, hi: i64) -> Evaluated {
     arrays::volume(&[usize::try_from(hi.saturating_sub(lo)).unwrap_or(0)])?;
     Ok(Val::ints(&(lo..hi.max(lo)).collect::<Vec<_>>()))
 }
 
 /// A square matrix with these elements on its diagonal.
-fn diagonal(xs: &[Val]) -> Res {
+fn diagonal(xs: &[Val]) -> Evaluated {
     let n = xs.len();
     arrays::volume(&[n, n])?;
     let zero = xs.first().map_or(Val::F64(0.0), |x| same(x, 0.0));
@@ -160,7 +158,7 @@ fn diagonal(xs: &[Val]) -> Res {
     Ok(Val::array(vec![n, n], elems))
 }
 
-fn running(a: &Val, op: Bin) -> Res {
+fn running(a: &Val, op: Bin) -> Evaluated {
     let input = array(a)?;
     let n = arrays::rows(input).0;
     let mut out: Vec<Val> = Vec::with_capacity(n);
@@ -226,7 +224,7 @@ fn extreme(prim: Prim, a: &Val) -> Result<usize, String> {
 }
 
 /// A copy of `dest` with elements replaced. Indices out of range are ignored; among equal indices the last wins.
-fn scatter(dest: &Val, at: &Val, v: &Val) -> Res {
+fn scatter(dest: &Val, at: &Val, v: &Val) -> Evaluated {
     let (target, at, v) = (array(dest)?, array(at)?, array(v)?);
     let (n, k) = arrays::rows(target);
     if arrays::rows(v) != (at.elems.len(), k) {

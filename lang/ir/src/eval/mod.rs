@@ -19,7 +19,7 @@ mod shapes;
 mod subarrays;
 pub mod value;
 
-pub use cost::Counts;
+pub use cost::WorkCounts;
 pub use host::{Host, Simple};
 pub use value::{Arr, Con, Deps, Val};
 
@@ -36,7 +36,7 @@ use subarrays::Update;
 
 /// Why evaluation stopped.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Error {
+pub struct EvalError {
     /// The message.
     pub message: String,
     /// The source location of the statement.
@@ -45,7 +45,7 @@ pub struct Error {
     pub function: String,
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for EvalError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} (in `{}`)", self.message, self.function)
     }
@@ -53,17 +53,17 @@ impl fmt::Display for Error {
 
 /// The results of a function.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Outcome {
+pub struct Evaluation {
     /// Non-linear results.
     pub results: Vec<Val>,
     /// Linear results.
     pub lin_results: Vec<Val>,
     /// The work that was done.
-    pub counts: Counts,
+    pub counts: WorkCounts,
 }
 
 /// Runs a function with the built-ins of [`Simple`], without limits.
-pub fn run(p: &Program, f: FnId, args: &[Val], lin_args: &[Val]) -> Result<Outcome, Error> {
+pub fn run(p: &Program, f: FnId, args: &[Val], lin_args: &[Val]) -> Result<Evaluation, EvalError> {
     Evaluator::new(p, &mut Simple).run(f, args, lin_args)
 }
 
@@ -72,7 +72,7 @@ pub struct Evaluator<'a> {
     program: &'a Program,
     host: &'a mut dyn Host,
     /// The work so far.
-    pub counts: Counts,
+    pub counts: WorkCounts,
     /// Number of statements that may still be executed.
     pub fuel: u64,
     /// Functions whose results are tracked in bytes.
@@ -100,7 +100,7 @@ struct LinearUses {
     untouched: HashSet<Var>,
 }
 
-type Res<T> = Result<T, Error>;
+type EvalResult<T> = Result<T, EvalError>;
 
 /// The variables of a running function.
 struct CallFrame<'f> {
@@ -124,12 +124,12 @@ impl CallFrame<'_> {
         }
     }
 
-    fn error(&self, message: String, span: Span) -> Error {
-        Error { message, span, function: self.f.name.clone() }
+    fn error(&self, message: String, span: Span) -> EvalError {
+        EvalError { message, span, function: self.f.name.clone() }
     }
 
     /// Binds variables to values. An error if their numbers differ.
-    fn bind(&mut self, what: &str, vs: &[Var], vals: Vec<Val>, span: Span) -> Res<()> {
+    fn bind(&mut self, what: &str, vs: &[Var], vals: Vec<Val>, span: Span) -> EvalResult<()> {
         if vs.len() != vals.len() {
             return Err(self.error(format!("{what}: {} are needed, {} are there", vs.len(), vals.len()), span));
         }
@@ -144,19 +144,19 @@ type BlockResults = (Vec<Val>, Vec<Val>);
 impl<'a> Evaluator<'a> {
     /// An evaluator without limits.
     pub fn new(program: &'a Program, host: &'a mut dyn Host) -> Evaluator<'a> {
-        Evaluator { program, host, counts: Counts::default(), fuel: u64::MAX, watch: None, uses: HashMap::new() }
+        Evaluator { program, host, counts: WorkCounts::default(), fuel: u64::MAX, watch: None, uses: HashMap::new() }
     }
 
     /// Runs a function. The returned outcome contains the work counted so far, which is reset.
-    pub fn run(&mut self, f: FnId, args: &[Val], lin_args: &[Val]) -> Res<Outcome> {
+    pub fn run(&mut self, f: FnId, args: &[Val], lin_args: &[Val]) -> EvalResult<Evaluation> {
         let (results, lin_results) = self.call(f, args.to_vec(), lin_args.to_vec())?;
-        Ok(Outcome { results, lin_results, counts: std::mem::take(&mut self.counts) })
+        Ok(Evaluation { results, lin_results, counts: std::mem::take(&mut self.counts) })
     }
 
-    fn call(&mut self, id: FnId, args: Vec<Val>, lin_args: Vec<Val>) -> Res<BlockResults> {
+    fn call(&mut self, id: FnId, args: Vec<Val>, lin_args: Vec<Val>) -> EvalResult<BlockResults> {
         let program = self.program;
         let Some(func) = program.funcs.get(id.0 as usize) else {
-            return Err(Error {
+            return Err(EvalError {
                 message: format!("there is no function f{}", id.0),
                 span: Span::default(),
                 function: String::new(),
@@ -183,7 +183,13 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Runs a block with these arguments.
-    fn block(&mut self, fr: &mut CallFrame<'_>, b: &Block, args: Vec<Val>, lin_args: Vec<Val>) -> Res<BlockResults> {
+    fn block(
+        &mut self,
+        fr: &mut CallFrame<'_>,
+        b: &Block,
+        args: Vec<Val>,
+        lin_args: Vec<Val>,
+    ) -> EvalResult<BlockResults> {
         fr.bind("arguments", &b.params, args, Span::default())?;
         fr.bind("linear arguments", &b.lin_params, lin_args, Span::default())?;
         match self.watch.as_ref().map(|w| w.live) {
@@ -195,7 +201,7 @@ impl<'a> Evaluator<'a> {
 
     /// Runs the statements of a block, and releases tracked values after their last use. `live` is the number of
     /// live bytes before and after.
-    fn run_tracked(&mut self, fr: &mut CallFrame<'_>, b: &Block, live: u64) -> Res<()> {
+    fn run_tracked(&mut self, fr: &mut CallFrame<'_>, b: &Block, live: u64) -> EvalResult<()> {
         let (mut now, mut ends): (u64, Vec<(usize, u64)>) = (live, Vec::new());
         for (i, s) in b.stmts.iter().enumerate() {
             self.stmt(fr, s)?;
@@ -216,7 +222,7 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    fn stmt(&mut self, fr: &mut CallFrame<'_>, stmt: &Stmt) -> Res<()> {
+    fn stmt(&mut self, fr: &mut CallFrame<'_>, stmt: &Stmt) -> EvalResult<()> {
         self.counts.steps += 1;
         if self.counts.steps > self.fuel {
             return Err(fr.error(format!("stopped after {} statements", self.fuel), stmt.span));

@@ -6,12 +6,12 @@ use adl_prim::{Bin, Un};
 use std::rc::Rc;
 
 /// A value, or an error message.
-pub type Res = Result<Val, String>;
+pub type Evaluated = Result<Val, String>;
 
 const OVERFLOW: &str = "Int overflow: the result does not fit in 64 bits";
 
 /// Applies a unary operator to each number.
-pub fn un(op: Un, v: &Val) -> Res {
+pub fn un(op: Un, v: &Val) -> Evaluated {
     Ok(match v {
         Val::F64(x) => Val::F64(op.eval(*x)),
         Val::F32(x) => Val::F32(op.eval(f64::from(*x)) as f32),
@@ -37,7 +37,7 @@ fn int_un(op: Un, a: i64) -> Result<i64, String> {
 }
 
 /// Applies a function to each element or field.
-fn each(v: &Val, f: &mut dyn FnMut(&Val) -> Res) -> Res {
+fn each(v: &Val, f: &mut dyn FnMut(&Val) -> Evaluated) -> Evaluated {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
         Val::Array(a) => Ok(Val::array(a.shape.clone(), a.elems.iter().map(&mut *f).collect::<Result<_, _>>()?)),
         Val::Data(c) => Ok(Val::data(c.tag, c.fields.iter().map(&mut *f).collect::<Result<_, _>>()?)),
@@ -46,7 +46,7 @@ fn each(v: &Val, f: &mut dyn FnMut(&Val) -> Res) -> Res {
 }
 
 /// Applies a binary operator.
-pub fn bin(op: Bin, left: &Val, right: &Val) -> Res {
+pub fn bin(op: Bin, left: &Val, right: &Val) -> Evaluated {
     match (left, right) {
         (Val::F64(x), Val::F64(y)) => Ok(Val::F64(op.eval(*x, *y))),
         (Val::F32(x), Val::F32(y)) => Ok(Val::F32(op.eval(f64::from(*x), f64::from(*y)) as f32)),
@@ -74,7 +74,7 @@ pub fn bin(op: Bin, left: &Val, right: &Val) -> Res {
 
 /// A term of a sum of products. A coefficient 0 removes the dependence on the other factor, so sparse matrices are
 /// recognised even if they are stored densely.
-pub(super) fn term(a: &Val, b: &Val) -> Res {
+pub(super) fn term(a: &Val, b: &Val) -> Evaluated {
     match (a, b) {
         (Val::F64(0.0), Val::Deps(_)) => Ok(a.clone()),
         (Val::Deps(_), Val::F64(0.0)) => Ok(b.clone()),
@@ -84,7 +84,7 @@ pub(super) fn term(a: &Val, b: &Val) -> Res {
 
 /// The sum of terms; numbers are added from left to right. Dependence sets are joined pairwise by similar size,
 /// since joining them one by one takes quadratic time.
-pub(super) fn sum(terms: impl Iterator<Item = Res>, zero: Val) -> Res {
+pub(super) fn sum(terms: impl Iterator<Item = Evaluated>, zero: Val) -> Evaluated {
     let (mut acc, mut sets): (Val, Vec<(u32, Rc<Deps>)>) = (zero, Vec::new());
     for t in terms {
         match t? {
@@ -109,7 +109,7 @@ fn pairs(xs: &[Val], ys: &[Val], op: Bin) -> Result<Vec<Val>, String> {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || xs.iter().zip(ys).map(|(x, y)| bin(op, x, y)).collect())
 }
 
-fn symbolic_zero(op: Bin, left: &Val, b: &Val) -> Res {
+fn symbolic_zero(op: Bin, left: &Val, b: &Val) -> Evaluated {
     match op {
         Bin::Add => Ok(if left.is_symbolic_zero() { b.clone() } else { left.clone() }),
         Bin::Sub => {
@@ -154,7 +154,7 @@ fn int_bin(op: Bin, left: i64, right: i64) -> Result<i64, String> {
 }
 
 /// Compares two values, elementwise on arrays.
-pub fn cmp(op: Cmp, left: &Val, right: &Val) -> Res {
+pub fn cmp(op: Cmp, left: &Val, right: &Val) -> Evaluated {
     let order = match (left, right) {
         (Val::F64(x), Val::F64(y)) => x.partial_cmp(y),
         (Val::F32(x), Val::F32(y)) => x.partial_cmp(y),
@@ -176,7 +176,7 @@ pub fn cmp(op: Cmp, left: &Val, right: &Val) -> Res {
 }
 
 /// Negates each Bool.
-pub fn not(v: &Val) -> Res {
+pub fn not(v: &Val) -> Evaluated {
     match v {
         Val::Bool(b) => Ok(Val::Bool(!b)),
         Val::Array(_) => each(v, &mut not),
@@ -185,7 +185,7 @@ pub fn not(v: &Val) -> Res {
 }
 
 /// `left` if the condition holds, else `right`.
-pub fn select(c: &Val, left: &Val, right: &Val) -> Res {
+pub fn select(c: &Val, left: &Val, right: &Val) -> Evaluated {
     let mask = match c {
         Val::Bool(c) => return Ok(if *c { left.clone() } else { right.clone() }),
         Val::Array(mask) => mask,
@@ -226,7 +226,7 @@ fn zero_like(v: &Val) -> Val {
 }
 
 /// Converts each number.
-pub fn convert(c: Conv, v: &Val) -> Res {
+pub fn convert(c: Conv, v: &Val) -> Evaluated {
     let (real, int) = match v {
         Val::F64(x) => (*x, None),
         Val::F32(x) => (f64::from(*x), None),

@@ -1,8 +1,9 @@
 //! Reads and updates of parts of arrays. A symbolic zero is read as zeros; `shape` gives its extents where they are
 //! needed.
 
-use super::arrays::{Res, array, int, rows, sizes_for, zeros};
+use super::arrays::{array, int, rows, sizes_for, zeros};
 use super::scalar;
+use super::scalar::Evaluated;
 use super::value::{Arr, Val};
 use crate::ty::Ty;
 use adl_prim::Bin;
@@ -48,7 +49,7 @@ fn slice_range(shape: &[usize], lo: &Val, hi: &Val) -> Result<Range<usize>, Stri
 }
 
 /// The element or subarray at leading indices.
-pub(super) fn index(a: &Val, at: &[Val], ty: &Ty) -> Res {
+pub(super) fn index(a: &Val, at: &[Val], ty: &Ty) -> Evaluated {
     if a.is_symbolic_zero() {
         return Ok(Val::zero(ty));
     }
@@ -61,7 +62,7 @@ pub(super) fn index(a: &Val, at: &[Val], ty: &Ty) -> Res {
 }
 
 /// Rows `lo..hi`.
-pub(super) fn slice(a: &Val, lo: &Val, hi: &Val) -> Res {
+pub(super) fn slice(a: &Val, lo: &Val, hi: &Val) -> Evaluated {
     if a.is_symbolic_zero() {
         return Ok(Val::SymbolicZero);
     }
@@ -73,7 +74,7 @@ pub(super) fn slice(a: &Val, lo: &Val, hi: &Val) -> Res {
 }
 
 /// Rows at an array of indices. With `else_zero`, indices out of bounds give zeros; otherwise they are errors.
-pub(super) fn gather(a: &Val, at: &Val, else_zero: bool, ty: &Ty) -> Res {
+pub(super) fn gather(a: &Val, at: &Val, else_zero: bool, ty: &Ty) -> Evaluated {
     if a.is_symbolic_zero() {
         return Ok(Val::SymbolicZero);
     }
@@ -93,7 +94,7 @@ pub(super) fn gather(a: &Val, at: &Val, else_zero: bool, ty: &Ty) -> Res {
 }
 
 /// The array to update; a symbolic zero is materialised.
-fn target(acc: &Val, shape: Option<&Val>, ty: &Ty) -> Res {
+fn target(acc: &Val, shape: Option<&Val>, ty: &Ty) -> Evaluated {
     match (acc, shape) {
         (Val::SymbolicZero, Some(shape)) => zeros(&sizes_for(shape, ty)?, ty.scalar()),
         (Val::SymbolicZero, None) => Err("an absent array is updated, whose shape is not known".to_owned()),
@@ -125,7 +126,7 @@ fn same_shape(part: &Arr, first: &[usize], rest: &[usize]) -> Result<(), String>
 }
 
 /// `acc` with the part at the indices updated.
-pub(super) fn index_update(acc: &Val, at: &[Val], v: &Val, shape: Option<&Val>, ty: &Ty, how: Update) -> Res {
+pub(super) fn index_update(acc: &Val, at: &[Val], v: &Val, shape: Option<&Val>, ty: &Ty, how: Update) -> Evaluated {
     if v.is_symbolic_zero() && (matches!(how, Update::Add) || acc.is_symbolic_zero()) {
         return Ok(acc.clone());
     }
@@ -146,7 +147,7 @@ pub(super) fn index_update(acc: &Val, at: &[Val], v: &Val, shape: Option<&Val>, 
 }
 
 /// `acc` with `v` added to rows `lo..hi`.
-pub(super) fn slice_add(acc: &Val, bounds: (&Val, &Val), v: &Val, shape: Option<&Val>, ty: &Ty) -> Res {
+pub(super) fn slice_add(acc: &Val, bounds: (&Val, &Val), v: &Val, shape: Option<&Val>, ty: &Ty) -> Evaluated {
     if v.is_symbolic_zero() {
         return Ok(acc.clone());
     }
@@ -161,7 +162,7 @@ pub(super) fn slice_add(acc: &Val, bounds: (&Val, &Val), v: &Val, shape: Option<
 }
 
 /// `acc` with the rows of `v` added at the indices.
-pub(super) fn gather_add(acc: &Val, at: &Val, v: &Val, shape: Option<&Val>, ty: &Ty) -> Res {
+pub(super) fn gather_add(acc: &Val, at: &Val, v: &Val, shape: Option<&Val>, ty: &Ty) -> Evaluated {
     if v.is_symbolic_zero() {
         return Ok(acc.clone());
     }

@@ -1,11 +1,11 @@
 //! Arrays of reals with known shapes.
 
-use super::{Generator, LARGEST, ScopedVar, VarKind};
+use super::{LARGEST, ProgramGenerator, ScopedVar, VarKind};
 use crate::func::Var;
 use crate::op::{Lit, Op};
 use adl_prim::ReductionFn;
 
-impl Generator {
+impl ProgramGenerator {
     /// A literal array of Ints.
     pub(super) fn ints(&mut self, xs: &[i64]) -> Var {
         let elems: Vec<Var> = xs.iter().map(|n| self.b.int(*n)).collect();

@@ -120,14 +120,14 @@ impl Choices for Each {
 
 /// Random choices.
 #[derive(Debug)]
-pub struct Random {
+pub struct RandomChoices {
     /// Where the choices come from.
     pub rng: Rng,
     /// The variables that may be operands.
     pub vars: Vec<Var>,
 }
 
-impl Choices for Random {
+impl Choices for RandomChoices {
     fn below(&mut self, n: usize) -> usize {
         self.rng.below(n)
     }

@@ -1,12 +1,12 @@
 //! Control flow, reductions and calls.
 
-use super::{Generator, LARGEST, VarKind};
+use super::{LARGEST, ProgramGenerator, VarKind};
 use crate::func::{Block, Var};
 use crate::op::{Cmp, Loop, Op, Out, Soac, SoacKind, Trip};
 use crate::ty::Ty;
 use adl_prim::Bin;
 
-impl Generator {
+impl ProgramGenerator {
     /// A block with these parameters, some statements, and results of these kinds.
     pub(super) fn block(&mut self, params: &[(VarKind, f64)], steps: usize, results: &[VarKind]) -> Block {
         let outside = self.scope.len();

@@ -1,6 +1,6 @@
 //! Data: lists, pairs, a box of one number, and a type `Shape` whose constructors have different fields.
 
-use super::{Generator, LARGEST, ScopedVar, VarKind};
+use super::{LARGEST, ProgramGenerator, ScopedVar, VarKind};
 use crate::eval::Val;
 use crate::func::{Block, DataDecl, Program, Var};
 use crate::op::Op;
@@ -74,7 +74,7 @@ fn fields(k: &VarKind) -> Vec<Vec<VarKind>> {
     }
 }
 
-impl Generator {
+impl ProgramGenerator {
     pub(super) fn data_step(&mut self) {
         let kind = DATA[self.rng.below(DATA.len())].clone();
         if self.rng.once_in(4) {

@@ -1,14 +1,14 @@
 //! Functions that the main function may call.
 
 use super::data::CONS;
-use super::{Generator, HelperFn, LARGEST, VarKind};
+use super::{HelperFn, LARGEST, ProgramGenerator, VarKind};
 use crate::build::Builder;
 use crate::func::{FnId, Var};
 use crate::op::{Cmp, Op};
 use crate::ty::Ty;
 use adl_prim::{Bin, Un};
 
-impl Generator {
+impl ProgramGenerator {
     /// Adds up to three functions, fewer for small programs.
     pub(super) fn helpers(&mut self, size: usize) {
         for i in 0..(size / 4).min(3) {

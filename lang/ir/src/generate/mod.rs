@@ -55,7 +55,7 @@ pub struct Generated {
 
 /// Generates a program of about `size` statements.
 pub fn program(seed: u64, size: usize) -> Generated {
-    let mut generator = Generator::new(seed);
+    let mut generator = ProgramGenerator::new(seed);
     generator.helpers(size);
     let name = format!("random {seed}");
     generator.b = Builder::new(&name);
@@ -111,7 +111,7 @@ struct HelperFn {
     results: Vec<VarKind>,
 }
 
-struct Generator {
+struct ProgramGenerator {
     rng: Rng,
     program: Program,
     b: Builder,
@@ -129,11 +129,11 @@ struct Generator {
 /// Values of larger magnitude are damped.
 const LARGEST: f64 = 4.0;
 
-impl Generator {
-    fn new(seed: u64) -> Generator {
+impl ProgramGenerator {
+    fn new(seed: u64) -> ProgramGenerator {
         let mut program = Program::default();
         let types = data::DataTypes::declare(&mut program);
-        Generator {
+        ProgramGenerator {
             rng: Rng::new(seed),
             program,
             b: Builder::new(""),

@@ -29,6 +29,11 @@ impl Rng {
         lo + self.below(hi.saturating_sub(lo) + 1)
     }
 
+    /// A number from 0 to 1, without 1.
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
     /// A number in -1.5 ... 1.5 with few digits.
     pub fn real(&mut self) -> f64 {
         (self.below(3001) as f64 - 1500.0) / 1000.0

@@ -6,7 +6,7 @@
 //!
 //! Operations with blocks, calls and data are not among them; the random programs of [`super::program`] have those.
 
-use super::choices::{Choices, Chosen, Each, Random};
+use super::choices::{Choices, Chosen, Each, RandomChoices};
 use super::rng::Rng;
 use crate::build::Builder;
 use crate::eval::{self, Val};
@@ -263,7 +263,7 @@ pub fn chain(seed: u64, length: usize, scalar: &Ty, suitable: impl Fn(&Op) -> bo
     let mut known = pool(scalar);
     let args: Vec<Val> = known.iter().map(|(_, val)| val.clone()).collect();
     let mut b = with_pool(&name, &known);
-    let mut random = Random { rng: Rng::new(seed), vars: Vec::new() };
+    let mut random = RandomChoices { rng: Rng::new(seed), vars: Vec::new() };
     let rows: Vec<&str> = NAMES.iter().copied().filter(|name| !ELSEWHERE.contains(name)).collect();
     let mut read = vec![true; known.len()];
     for _ in 0..length {

@@ -1,6 +1,6 @@
 //! Scalars and data.
 
-use super::{Generator, LARGEST, ScopedVar, VarKind};
+use super::{LARGEST, ProgramGenerator, ScopedVar, VarKind};
 use crate::func::Var;
 use crate::op::{Cmp, Conv, Lit, Op};
 use adl_prim::{Bin, Un};
@@ -9,7 +9,7 @@ fn is_scalar(k: &VarKind) -> bool {
     matches!(k, VarKind::Real(s) if s.is_empty())
 }
 
-impl Generator {
+impl ProgramGenerator {
     /// A constant.
     pub(super) fn literal(&mut self) -> Var {
         let x = self.rng.real();

@@ -1,6 +1,6 @@
 //! Lexer of the text form.
 
-use super::Error;
+use super::ParseError;
 
 /// A token.
 #[derive(Clone, PartialEq, Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Token {
 }
 
 /// Splits a text.
-pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Error> {
+pub(super) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
     let mut l = Lexer { chars: text.chars().collect(), at: 0, line: 1, col: 1 };
     let mut out = Vec::new();
     loop {
@@ -72,8 +72,8 @@ impl Lexer {
         c
     }
 
-    fn error<T>(&self, message: &str) -> Result<T, Error> {
-        Err(Error { line: self.line, col: self.col, message: message.to_owned() })
+    fn error<T>(&self, message: &str) -> Result<T, ParseError> {
+        Err(ParseError { line: self.line, col: self.col, message: message.to_owned() })
     }
 
     fn blanks(&mut self) {
@@ -90,7 +90,7 @@ impl Lexer {
         }
     }
 
-    fn next(&mut self) -> Result<Tok, Error> {
+    fn next(&mut self) -> Result<Tok, ParseError> {
         if self.at >= self.chars.len() {
             return Ok(Tok::End);
         }
@@ -145,7 +145,7 @@ impl Lexer {
         }
     }
 
-    fn quoted(&mut self, quote: char) -> Result<String, Error> {
+    fn quoted(&mut self, quote: char) -> Result<String, ParseError> {
         self.bump();
         let mut out = String::new();
         loop {
@@ -165,7 +165,7 @@ impl Lexer {
     }
 
     /// The rest of a `\u` escape: `{hex}`.
-    fn unicode(&mut self) -> Result<char, Error> {
+    fn unicode(&mut self) -> Result<char, ParseError> {
         let mut hex = String::new();
         self.bump();
         while self.peek(0).is_ascii_hexdigit() {
@@ -179,7 +179,7 @@ impl Lexer {
     }
 
     /// A variable with a quoted name: `` `name`_7 ``.
-    fn tick(&mut self) -> Result<Tok, Error> {
+    fn tick(&mut self) -> Result<Tok, ParseError> {
         let name = self.quoted('`')?;
         let number = self.word();
         match number.strip_prefix('_').and_then(|n| n.parse().ok()) {

@@ -17,7 +17,7 @@ use vars::WrittenVar;
 
 /// A syntax error.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Error {
+pub struct ParseError {
     /// 1-based.
     pub line: usize,
     /// 1-based, in characters.
@@ -26,19 +26,19 @@ pub struct Error {
     pub message: String,
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for ParseError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}:{}: {}", self.line, self.col, self.message)
     }
 }
 
-pub(crate) type Res<T> = Result<T, Error>;
+pub(crate) type ParseResult<T> = Result<T, ParseError>;
 
 /// Largest nesting depth of blocks and types.
 const DEEPEST: usize = 1000;
 
 /// Parses a program.
-pub fn program(text: &str) -> Res<Program> {
+pub fn program(text: &str) -> ParseResult<Program> {
     let mut parser = Parser::new(text)?;
     let mut out = Program::default();
     loop {
@@ -57,7 +57,7 @@ pub fn program(text: &str) -> Res<Program> {
 }
 
 /// Parses one function.
-pub fn function(text: &str) -> Res<Function> {
+pub fn function(text: &str) -> ParseResult<Function> {
     let mut p = Parser::new(text)?;
     let f = p.function(0)?;
     if p.tok() == &Tok::End { Ok(f) } else { p.expected("the end") }
@@ -75,7 +75,7 @@ pub(crate) struct Parser {
 }
 
 impl Parser {
-    fn new(text: &str) -> Res<Parser> {
+    fn new(text: &str) -> ParseResult<Parser> {
         let most = text.len().max(1 << 16) as u32;
         Ok(Parser { tokens: lex::tokens(text)?, at: 0, depth: 0, most, vars: Vec::new(), uses: Vec::new() })
     }
@@ -88,12 +88,12 @@ impl Parser {
         self.tokens.get(self.at + n).map_or(&Tok::End, |t| &t.tok)
     }
 
-    fn error_at<T>(&self, at: usize, message: String) -> Res<T> {
+    fn error_at<T>(&self, at: usize, message: String) -> ParseResult<T> {
         let t = &self.tokens[at.min(self.tokens.len() - 1)];
-        Err(Error { line: t.line, col: t.col, message })
+        Err(ParseError { line: t.line, col: t.col, message })
     }
 
-    pub(crate) fn expected<T>(&self, what: &str) -> Res<T> {
+    pub(crate) fn expected<T>(&self, what: &str) -> ParseResult<T> {
         let found = match self.tok() {
             Tok::Word(w) => format!("`{w}`"),
             Tok::Tick(n, i) => format!("`{n}`_{i}"),
@@ -115,7 +115,7 @@ impl Parser {
         yes
     }
 
-    pub(crate) fn sign(&mut self, sign: &str) -> Res<()> {
+    pub(crate) fn sign(&mut self, sign: &str) -> ParseResult<()> {
         if self.take(sign) { Ok(()) } else { self.expected(&format!("`{sign}`")) }
     }
 
@@ -129,12 +129,12 @@ impl Parser {
         yes
     }
 
-    fn word(&mut self, word: &str) -> Res<()> {
+    fn word(&mut self, word: &str) -> ParseResult<()> {
         if self.take_word(word) { Ok(()) } else { self.expected(&format!("`{word}`")) }
     }
 
     /// A plain or quoted name.
-    fn name(&mut self) -> Res<String> {
+    fn name(&mut self) -> ParseResult<String> {
         match self.tok().clone() {
             Tok::Word(w) | Tok::Str(w) => {
                 self.at += 1;
@@ -145,7 +145,7 @@ impl Parser {
     }
 
     /// An unsigned number.
-    pub(crate) fn nat(&mut self) -> Res<u32> {
+    pub(crate) fn nat(&mut self) -> ParseResult<u32> {
         match self.tok() {
             Tok::Num(n) => match n.parse() {
                 Ok(n) => {
@@ -159,7 +159,7 @@ impl Parser {
     }
 
     /// The number in a name like `f3` or `D2`.
-    fn prefixed_number(&mut self, letter: char, what: &str) -> Res<u32> {
+    fn prefixed_number(&mut self, letter: char, what: &str) -> ParseResult<u32> {
         match self.tok() {
             Tok::Word(w) => match w.strip_prefix(letter).and_then(|n| n.parse().ok()) {
                 Some(n) => {
@@ -172,23 +172,23 @@ impl Parser {
         }
     }
 
-    fn function_ref(&mut self) -> Res<FnId> {
+    fn function_ref(&mut self) -> ParseResult<FnId> {
         self.prefixed_number('f', "a function such as `f0`").map(FnId)
     }
 
-    fn data_ref(&mut self) -> Res<DataId> {
+    fn data_ref(&mut self) -> ParseResult<DataId> {
         self.prefixed_number('D', "a data type such as `D0`").map(DataId)
     }
 
     /// A constructor `D0.1`.
-    fn constructor(&mut self) -> Res<(DataId, u32)> {
+    fn constructor(&mut self) -> ParseResult<(DataId, u32)> {
         let data = self.data_ref()?;
         self.sign(".")?;
         Ok((data, self.nat()?))
     }
 
     /// Parses one nesting level deeper, up to the limit.
-    fn nested<T>(&mut self, f: impl FnOnce(&mut Parser) -> Res<T>) -> Res<T> {
+    fn nested<T>(&mut self, f: impl FnOnce(&mut Parser) -> ParseResult<T>) -> ParseResult<T> {
         if self.depth >= DEEPEST {
             return self.error_at(self.at, format!("nested more than {DEEPEST} deep"));
         }
@@ -199,7 +199,11 @@ impl Parser {
     }
 
     /// Items separated by commas, up to one of the signs that end the list.
-    pub(crate) fn list<T>(&mut self, ends: &[&str], mut item: impl FnMut(&mut Parser) -> Res<T>) -> Res<Vec<T>> {
+    pub(crate) fn list<T>(
+        &mut self,
+        ends: &[&str],
+        mut item: impl FnMut(&mut Parser) -> ParseResult<T>,
+    ) -> ParseResult<Vec<T>> {
         let mut out = Vec::new();
         if ends.iter().any(|e| self.is(e)) {
             return Ok(out);
@@ -213,7 +217,7 @@ impl Parser {
     }
 
     /// `( … ; … )`.
-    fn two<T>(&mut self, mut item: impl FnMut(&mut Parser) -> Res<T>) -> Res<(Vec<T>, Vec<T>)> {
+    fn two<T>(&mut self, mut item: impl FnMut(&mut Parser) -> ParseResult<T>) -> ParseResult<(Vec<T>, Vec<T>)> {
         self.sign("(")?;
         let left = self.list(&[";", ")"], &mut item)?;
         let right = if self.take(";") { self.list(&[")"], &mut item)? } else { Vec::new() };
@@ -221,7 +225,7 @@ impl Parser {
         Ok((left, right))
     }
 
-    pub(crate) fn ty(&mut self) -> Res<Ty> {
+    pub(crate) fn ty(&mut self) -> ParseResult<Ty> {
         let mut rank = 0;
         while self.take("[") {
             self.sign("]")?;
@@ -237,7 +241,7 @@ impl Parser {
         Ok(if rank == 0 { base } else { Ty::Array(Rc::new(base), rank) })
     }
 
-    fn base_ty(&mut self) -> Res<Ty> {
+    fn base_ty(&mut self) -> ParseResult<Ty> {
         for (word, ty) in [("f64", Ty::F64), ("f32", Ty::F32), ("i64", Ty::I64), ("bool", Ty::Bool), ("str", Ty::Str)] {
             if self.take_word(word) {
                 return Ok(ty);
@@ -246,7 +250,7 @@ impl Parser {
         self.prefixed_number('D', "a type").map(|n| Ty::Data(DataId(n)))
     }
 
-    fn data(&mut self, number: usize) -> Res<DataDecl> {
+    fn data(&mut self, number: usize) -> ParseResult<DataDecl> {
         self.word("data")?;
         if self.data_ref()?.0 as usize != number {
             return self.error_at(self.at - 1, format!("this is data type D{number}"));
@@ -267,7 +271,7 @@ impl Parser {
         Ok(DataDecl { name, cons, declared: None })
     }
 
-    fn function(&mut self, number: usize) -> Res<Function> {
+    fn function(&mut self, number: usize) -> ParseResult<Function> {
         self.word("fn")?;
         let labelled =
             matches!(self.tok(), Tok::Word(w) if w.strip_prefix('f').is_some_and(|n| n.parse::<u32>().is_ok()));
@@ -295,7 +299,7 @@ impl Parser {
     }
 
     /// `(params ; linear) { … }`.
-    fn block(&mut self) -> Res<Block> {
+    fn block(&mut self) -> ParseResult<Block> {
         let (params, lin_params) = self.two(Parser::binding)?;
         let mut b = self.braces()?;
         (b.params, b.lin_params) = (params, lin_params);
@@ -303,7 +307,7 @@ impl Parser {
     }
 
     /// `{ … return x ; y }`.
-    fn braces(&mut self) -> Res<Block> {
+    fn braces(&mut self) -> ParseResult<Block> {
         self.nested(|parser| {
             let mut block = Block::default();
             parser.sign("{")?;
@@ -320,7 +324,7 @@ impl Parser {
         })
     }
 
-    fn stmt(&mut self) -> Res<Stmt> {
+    fn stmt(&mut self) -> ParseResult<Stmt> {
         let (mut outs, mut lin_outs) = (Vec::new(), Vec::new());
         if self.at_binding() || self.is(";") {
             let linear = self.written().is_some_and(|(w, _)| w.linear);
@@ -337,7 +341,7 @@ impl Parser {
     }
 
     /// `@lo..hi` or `@file:lo..hi`, if present.
-    fn span(&mut self) -> Res<Span> {
+    fn span(&mut self) -> ParseResult<Span> {
         if !self.take("@") {
             return Ok(Span::default());
         }

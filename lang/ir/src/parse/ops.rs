@@ -1,7 +1,7 @@
 //! Parser of operations.
 
 use super::lex::Tok;
-use super::{Parser, Res};
+use super::{ParseResult, Parser};
 use crate::func::Var;
 use crate::names;
 use crate::op::{Contract, Lit, Loop, Op, Out, Rule, RuleKind, Soac, Terms, Trip};
@@ -9,7 +9,7 @@ use adl_prim::{Bin, Cmp, Prim, Un, UnByWord};
 use std::rc::Rc;
 
 impl Parser {
-    pub(super) fn op(&mut self) -> Res<Op> {
+    pub(super) fn op(&mut self) -> ParseResult<Op> {
         if let Some(l) = self.literal()? {
             return Ok(Op::Lit(l));
         }
@@ -29,7 +29,7 @@ impl Parser {
     }
 
     /// A literal, if one follows.
-    fn literal(&mut self) -> Res<Option<Lit>> {
+    fn literal(&mut self) -> ParseResult<Option<Lit>> {
         let lit = match self.tok() {
             Tok::Str(s) => Lit::Str(Rc::from(s.as_str())),
             Tok::Num(n) => match number(n) {
@@ -55,11 +55,11 @@ impl Parser {
     }
 
     /// `(x, y)`.
-    fn vars(&mut self) -> Res<Vec<Var>> {
+    fn vars(&mut self) -> ParseResult<Vec<Var>> {
         self.two(Parser::var).map(|(vs, _)| vs)
     }
 
-    fn elementwise(&mut self, word: &str) -> Res<Option<Op>> {
+    fn elementwise(&mut self, word: &str) -> ParseResult<Option<Op>> {
         if let Some(u) = Un::by_word(word) {
             let u = match u {
                 UnByWord::Plain(u) => u,
@@ -80,7 +80,7 @@ impl Parser {
     }
 
     /// The numeric parameter of an operator.
-    fn parameter(&mut self, make: fn(i64) -> Option<Un>) -> Res<Un> {
+    fn parameter(&mut self, make: fn(i64) -> Option<Un>) -> ParseResult<Un> {
         let n = match self.tok() {
             Tok::Num(n) => n.parse().ok().and_then(make),
             _ => None,
@@ -94,7 +94,7 @@ impl Parser {
         }
     }
 
-    fn contract(&mut self) -> Res<Op> {
+    fn contract(&mut self) -> ParseResult<Op> {
         let all = [Terms::Mul, Terms::Scale, Terms::Scaled];
         let Some(terms) = all.into_iter().find(|t| self.take_word(names::terms(*t))) else {
             return self.expected("`mul`, `scale` or `scaled`");
@@ -106,7 +106,7 @@ impl Parser {
     }
 
     /// Operations whose text form has more than operands: built-ins, contractions, data, control flow, calls, reductions.
-    fn structured(&mut self, word: &str) -> Res<Option<Op>> {
+    fn structured(&mut self, word: &str) -> ParseResult<Option<Op>> {
         if let Some(kind) = names::SOACS.iter().find(|k| names::soac(**k) == word) {
             let neutral = self.vars()?;
             self.word("over")?;
@@ -153,11 +153,11 @@ impl Parser {
         }))
     }
 
-    fn branch(&mut self) -> Res<crate::func::Block> {
+    fn branch(&mut self) -> ParseResult<crate::func::Block> {
         if self.is("(") { self.block() } else { self.braces() }
     }
 
-    fn trip(&mut self) -> Res<Op> {
+    fn trip(&mut self) -> ParseResult<Op> {
         let trip = if self.take_word("while") {
             Trip::While(self.block()?)
         } else {
@@ -172,7 +172,7 @@ impl Parser {
         Ok(Op::Loop(Box::new(Loop { trip, reverse, init, lin_init, xs, lin_xs, outs, lin_outs, body })))
     }
 
-    fn out(&mut self) -> Res<Out> {
+    fn out(&mut self) -> ParseResult<Out> {
         for o in names::OUTS {
             if self.take_word(names::out(*o)) {
                 return Ok(*o);
@@ -181,7 +181,7 @@ impl Parser {
         self.expected("`collect`, `boxed` or `sum`")
     }
 
-    fn call(&mut self) -> Res<Op> {
+    fn call(&mut self) -> ParseResult<Op> {
         let f = self.function_ref()?;
         let (args, lin_args) = self.two(Parser::var)?;
         let mut rule = None;
@@ -193,7 +193,7 @@ impl Parser {
         Ok(Op::Call { f, args, lin_args, rule, checkpoint: self.take_word("checkpoint") })
     }
 
-    fn by_index(&mut self) -> Res<Op> {
+    fn by_index(&mut self) -> ParseResult<Op> {
         let dest = self.vars()?;
         self.word("neutral")?;
         let neutral = self.vars()?;

@@ -1,7 +1,7 @@
 //! Parser of variables: their spelling, bindings and uses.
 
 use super::lex::Tok;
-use super::{Parser, Res};
+use super::{ParseResult, Parser};
 use crate::func::{Role, Var, VarInfo};
 use crate::ty::Ty;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ pub(super) struct WrittenVar {
 
 impl Parser {
     /// Builds the table of variables. An error if a use does not match its binding.
-    pub(super) fn finish_vars(&mut self) -> Res<Vec<VarInfo>> {
+    pub(super) fn finish_vars(&mut self) -> ParseResult<Vec<VarInfo>> {
         for (w, at) in &self.uses {
             match self.vars.get(w.number as usize) {
                 Some(Some(info)) if info.name == w.name && info.linear == w.linear => {}
@@ -51,7 +51,7 @@ impl Parser {
     }
 
     /// A binding `x_3: f64`.
-    pub(super) fn binding(&mut self) -> Res<Var> {
+    pub(super) fn binding(&mut self) -> ParseResult<Var> {
         let Some((written, n)) = self.written() else { return self.expected("a variable") };
         if written.number > self.most {
             return self.expected("a smaller number of a variable");
@@ -83,7 +83,7 @@ impl Parser {
     }
 
     /// A use of a variable.
-    pub(crate) fn var(&mut self) -> Res<Var> {
+    pub(crate) fn var(&mut self) -> ParseResult<Var> {
         let Some((w, n)) = self.written() else { return self.expected("a variable") };
         let number = w.number;
         self.uses.push((w, self.at));
@@ -92,7 +92,7 @@ impl Parser {
     }
 
     /// Uses of variables, as many as follow.
-    pub(crate) fn many(&mut self) -> Res<Vec<Var>> {
+    pub(crate) fn many(&mut self) -> ParseResult<Vec<Var>> {
         let mut out = Vec::new();
         while self.written().is_some() && !self.at_binding() {
             out.push(self.var()?);

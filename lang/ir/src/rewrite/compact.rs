@@ -5,19 +5,19 @@ use crate::{Block, Function, Var};
 /// Renumbers the variables of a function in the order in which they are bound, and forgets those that it does not
 /// contain. Transformations that begin with a copy of a function's variables would otherwise hand on all of them.
 pub fn compact(f: &mut Function) {
-    let mut numbers = Numbers { of: vec![None; f.vars.len()], order: Vec::new() };
+    let mut numbers = Renumbering { of: vec![None; f.vars.len()], order: Vec::new() };
     numbers.block(&mut f.body);
     f.vars = numbers.order.into_iter().map(|v| f.vars[v.0 as usize].clone()).collect();
 }
 
-struct Numbers {
+struct Renumbering {
     /// The new number of each variable.
     of: Vec<Option<Var>>,
     /// The old variables in the new order.
     order: Vec<Var>,
 }
 
-impl Numbers {
+impl Renumbering {
     fn renumber(&mut self, v: &mut Var) {
         let new = *self.of[v.0 as usize].get_or_insert_with(|| {
             self.order.push(*v);

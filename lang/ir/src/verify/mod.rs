@@ -40,7 +40,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A violated invariant.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Fault {
+pub struct Violation {
     /// The number of the invariant, as in the head of this module.
     pub invariant: u8,
     /// The name of the function.
@@ -53,7 +53,7 @@ pub struct Fault {
     pub message: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for Violation {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "invariant {} broken in `{}`, at `{}`: {}", self.invariant, self.function, self.at, self.message)
     }
@@ -72,12 +72,12 @@ pub fn always() {
 }
 
 /// Checks invariants 1 to 10 of a function.
-pub fn verify(p: &Program, f: &Function) -> Result<(), Vec<Fault>> {
+pub fn verify(p: &Program, f: &Function) -> Result<(), Vec<Violation>> {
     run(p, f, false)
 }
 
 /// Checks invariants 1 to 11 of a function.
-pub fn verify_linear_b(p: &Program, f: &Function) -> Result<(), Vec<Fault>> {
+pub fn verify_linear_b(p: &Program, f: &Function) -> Result<(), Vec<Violation>> {
     run(p, f, true)
 }
 
@@ -88,7 +88,7 @@ pub fn verify_program(p: &Program) -> Result<(), String> {
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }
 
-fn run(p: &Program, func: &Function, linear_b: bool) -> Result<(), Vec<Fault>> {
+fn run(p: &Program, func: &Function, linear_b: bool) -> Result<(), Vec<Violation>> {
     let n = func.vars.len();
     let mut verifier = Verifier {
         p,
@@ -115,7 +115,7 @@ struct Verifier<'a> {
     p: &'a Program,
     f: &'a Function,
     linear_b: bool,
-    faults: Vec<Fault>,
+    faults: Vec<Violation>,
     bound: Vec<bool>,
     scope: Vec<bool>,
     /// The current statement.
@@ -128,7 +128,7 @@ impl<'a> Verifier<'a> {
     fn fault(&mut self, invariant: u8, message: String) {
         let at = self.at.map_or("parameters and results".to_owned(), |s| print::head(self.p, self.f, s));
         let span = self.at.map_or(Span::default(), |s| s.span);
-        self.faults.push(Fault { invariant, function: self.f.name.clone(), at, span, message });
+        self.faults.push(Violation { invariant, function: self.f.name.clone(), at, span, message });
     }
 
     fn name(&self, v: Var) -> String {

@@ -19,10 +19,10 @@ pub(crate) enum ResultTypes {
     Anything,
 }
 
-type Res<T> = Result<T, String>;
+type TypeCheck<T> = Result<T, String>;
 
 /// Checks the operands and results of an operation without blocks, linear or not. Control flow is accepted.
-pub(super) fn check(p: &Program, f: &Function, op: &Op, outs: &[Var]) -> Res<()> {
+pub(super) fn check(p: &Program, f: &Function, op: &Op, outs: &[Var]) -> TypeCheck<()> {
     let found = f.tys(outs);
     let show = |ts: &[Ty]| ts.iter().map(print::ty).collect::<Vec<_>>().join(", ");
     let one = |what: String, ok: &dyn Fn(&Ty) -> bool| match found.as_slice() {
@@ -43,7 +43,7 @@ pub(super) fn check(p: &Program, f: &Function, op: &Op, outs: &[Var]) -> Res<()>
 }
 
 /// What an operation gives, if its operands have the types that it requires.
-pub(crate) fn expected(p: &Program, f: &Function, op: &Op) -> Res<ResultTypes> {
+pub(crate) fn expected(p: &Program, f: &Function, op: &Op) -> TypeCheck<ResultTypes> {
     TypeChecker { p, f }.of(op)
 }
 
@@ -52,11 +52,11 @@ struct TypeChecker<'a> {
     f: &'a Function,
 }
 
-fn need(ok: bool, why: impl FnOnce() -> String) -> Res<()> {
+fn need(ok: bool, why: impl FnOnce() -> String) -> TypeCheck<()> {
     if ok { Ok(()) } else { Err(why()) }
 }
 
-fn gives(t: Ty) -> Res<ResultTypes> {
+fn gives(t: Ty) -> TypeCheck<ResultTypes> {
     Ok(ResultTypes::Tys(vec![t]))
 }
 
@@ -66,22 +66,22 @@ impl TypeChecker<'_> {
     }
 
     /// Requires that operand `v` has type `t`.
-    fn is(&self, v: Var, t: &Ty) -> Res<()> {
+    fn is(&self, v: Var, t: &Ty) -> TypeCheck<()> {
         let found = self.f.ty(v);
         need(found == t, || format!("{} is {}, not {}", print::var(self.f, v), print::ty(found), print::ty(t)))
     }
 
-    fn all(&self, vs: &[Var], t: &Ty) -> Res<()> {
+    fn all(&self, vs: &[Var], t: &Ty) -> TypeCheck<()> {
         vs.iter().try_for_each(|v| self.is(*v, t))
     }
 
-    fn array(&self, v: Var) -> Res<Ty> {
+    fn array(&self, v: Var) -> TypeCheck<Ty> {
         let t = self.ty(v);
         need(t.rank() > 0, || format!("{} is {}, not an array", print::var(self.f, v), print::ty(&t)))?;
         Ok(t)
     }
 
-    fn rank(&self, v: Var, rank: u32) -> Res<Ty> {
+    fn rank(&self, v: Var, rank: u32) -> TypeCheck<Ty> {
         let t = self.array(v)?;
         need(t.rank() == rank && t.scalar().is_flat(), || {
             format!("{} is {}, not an array of numbers of rank {rank}", print::var(self.f, v), print::ty(&t))
@@ -90,11 +90,11 @@ impl TypeChecker<'_> {
     }
 
     /// Checks an optional operand such as `shape`, if present.
-    fn extra(&self, v: &Option<Var>, t: &Ty) -> Res<()> {
+    fn extra(&self, v: &Option<Var>, t: &Ty) -> TypeCheck<()> {
         v.map_or(Ok(()), |v| self.is(v, t))
     }
 
-    fn of(&self, op: &Op) -> Res<ResultTypes> {
+    fn of(&self, op: &Op) -> TypeCheck<ResultTypes> {
         let (int, shape) = (Ty::I64, Ty::shape());
         match op {
             Op::Lit(l) => gives(l.ty()),
@@ -156,7 +156,7 @@ impl TypeChecker<'_> {
     }
 
     /// The result type of a read or update of a part of an array.
-    fn part(&self, op: &Op) -> Res<ResultTypes> {
+    fn part(&self, op: &Op) -> TypeCheck<ResultTypes> {
         let shape = Ty::shape();
         match op {
             Op::Index { a, at, shape: s } => self.extra(s, &shape).and_then(|()| self.at(*a, at)).and_then(gives),
@@ -192,7 +192,7 @@ impl TypeChecker<'_> {
     }
 
     /// The result type of an operation on entire arrays that changes the shape.
-    fn whole(&self, op: &Op) -> Res<ResultTypes> {
+    fn whole(&self, op: &Op) -> TypeCheck<ResultTypes> {
         match op {
             Op::Concat { a, b, len, shape } => {
                 self.extra(len, &Ty::I64)?;
@@ -234,18 +234,18 @@ impl TypeChecker<'_> {
         }
     }
 
-    fn at(&self, a: Var, at: &[Var]) -> Res<Ty> {
+    fn at(&self, a: Var, at: &[Var]) -> TypeCheck<Ty> {
         self.all(at, &Ty::I64)?;
         let t = self.array(a)?;
         need(at.len() <= t.rank() as usize, || format!("{} indices in {}", at.len(), print::ty(&t)))?;
         Ok(at.iter().fold(t, |t, _| t.elem()))
     }
 
-    fn additive(&self, t: &Ty) -> Res<()> {
+    fn additive(&self, t: &Ty) -> TypeCheck<()> {
         need(!matches!(t.scalar(), Ty::Bool | Ty::Str), || format!("{} has no sum", print::ty(t)))
     }
 
-    fn un(&self, u: Un, a: Var) -> Res<ResultTypes> {
+    fn un(&self, u: Un, a: Var) -> TypeCheck<ResultTypes> {
         let t = self.ty(a);
         let ok = match t.scalar() {
             Ty::F64 | Ty::F32 => true,
@@ -258,7 +258,7 @@ impl TypeChecker<'_> {
     }
 
     /// Both operands have one element type; an array is combined with an array of its rank, or with a scalar.
-    fn bin(&self, op: Bin, x: Var, y: Var) -> Res<ResultTypes> {
+    fn bin(&self, op: Bin, x: Var, y: Var) -> TypeCheck<ResultTypes> {
         let (a, b) = (self.ty(x), self.ty(y));
         let wrong = || format!("it is not defined on {} and {}", print::ty(&a), print::ty(&b));
         if !a.scalar().is_flat() || !b.scalar().is_flat() {
@@ -282,7 +282,7 @@ impl TypeChecker<'_> {
         (*t.scalar() != Ty::Str).then(|| ResultTypes::Tys(vec![t]))
     }
 
-    fn cmp(&self, x: Var, y: Var) -> Res<ResultTypes> {
+    fn cmp(&self, x: Var, y: Var) -> TypeCheck<ResultTypes> {
         let (a, b) = (self.ty(x), self.ty(y));
         let ranks = a.rank() == b.rank() || a.rank() == 0 || b.rank() == 0;
         let rank = a.rank().max(b.rank());
@@ -293,7 +293,7 @@ impl TypeChecker<'_> {
         gives(Ty::Bool.array(rank))
     }
 
-    fn select(&self, c: Var, x: Var, y: Var) -> Res<ResultTypes> {
+    fn select(&self, c: Var, x: Var, y: Var) -> TypeCheck<ResultTypes> {
         let (cond, a, b) = (self.ty(c), self.ty(x), self.ty(y));
         if cond == Ty::Bool {
             self.is(y, &a)?;
@@ -307,7 +307,7 @@ impl TypeChecker<'_> {
         gives(a.scalar().array(cond.rank()))
     }
 
-    fn convert(&self, c: Conv, a: Var) -> Res<ResultTypes> {
+    fn convert(&self, c: Conv, a: Var) -> TypeCheck<ResultTypes> {
         let t = self.ty(a);
         need(t.scalar().is_flat(), || format!("{} is no number", print::ty(&t)))?;
         let to = match c {
@@ -318,7 +318,7 @@ impl TypeChecker<'_> {
         gives(to.array(t.rank()))
     }
 
-    fn product(&self, op: &Op) -> Res<ResultTypes> {
+    fn product(&self, op: &Op) -> TypeCheck<ResultTypes> {
         let (left, right, rank) = match op {
             Op::Dot(a, b) => {
                 let rank = self.f.ty(*a).rank().max(1);
@@ -343,7 +343,7 @@ impl TypeChecker<'_> {
         gives(left.scalar().array(rank))
     }
 
-    fn contraction(&self, c: &Contract) -> Res<ResultTypes> {
+    fn contraction(&self, c: &Contract) -> TypeCheck<ResultTypes> {
         let rank = self.ty(c.a).rank();
         need((1..=2).contains(&rank), || "a contraction is of matrices, or of a vector and a matrix".to_owned())?;
         self.is(c.a, &Ty::F64.array(rank))?;
@@ -352,7 +352,7 @@ impl TypeChecker<'_> {
         gives(Ty::F64.array(rank))
     }
 
-    fn collective(&self, kind: Collective, args: &[Var], at: Option<Var>) -> Res<ResultTypes> {
+    fn collective(&self, kind: Collective, args: &[Var], at: Option<Var>) -> TypeCheck<ResultTypes> {
         let wanted = match kind {
             kind if kind.by_lengths() => Some(Ty::shape()),
             kind if kind.by_rank() || kind.by_chunks() => Some(Ty::I64),
@@ -374,7 +374,7 @@ impl TypeChecker<'_> {
         Ok(ResultTypes::Tys(tys))
     }
 
-    fn data(&self, op: &Op) -> Res<ResultTypes> {
+    fn data(&self, op: &Op) -> TypeCheck<ResultTypes> {
         match op {
             Op::Construct { data, tag, fields } => {
                 let want = constructor(self.p, *data, *tag)?;
@@ -392,7 +392,7 @@ impl TypeChecker<'_> {
 }
 
 /// The fields of a constructor.
-pub(super) fn constructor(p: &Program, data: crate::ty::DataId, tag: u32) -> Res<Vec<Ty>> {
+pub(super) fn constructor(p: &Program, data: crate::ty::DataId, tag: u32) -> TypeCheck<Vec<Ty>> {
     let d = p.datas.get(data.0 as usize).ok_or_else(|| format!("there is no data type D{}", data.0))?;
     let c = d.cons.get(tag as usize).ok_or_else(|| format!("D{} has no constructor {tag}", data.0))?;
     Ok(c.1.clone())

@@ -1,7 +1,7 @@
 //! Branches, calls, and function returns.
 
 use super::data::Fields;
-use super::{Emit, EmitSite, Scope, TRUSTED, inner, is_ref, machine_type, outs, params, results};
+use super::{EmissionScope, Emit, EmitSite, TRUSTED, inner, is_ref, machine_type, outs, params, results};
 use crate::runtime::{self, WordKind};
 use crate::shims;
 use adl_interp::ir::live::BlockLiveness;
@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 impl Emit<'_, '_, '_> {
     /// Variables that die at a statement and are used in its blocks.
-    pub(super) fn dying_inside(&self, at: u32, sc: &Scope) -> HashSet<Var> {
+    pub(super) fn dying_inside(&self, at: u32, sc: &EmissionScope) -> HashSet<Var> {
         inner(sc, at).iter().flat_map(|i| i.free.keys()).copied().filter(|v| self.dies(*v, at, sc)).collect()
     }
 
@@ -42,7 +42,7 @@ impl Emit<'_, '_, '_> {
         self.bind_outs(s, &vals);
     }
 
-    pub(super) fn if_(&mut self, s: &Stmt, c: Var, arms: [&Block; 2], at: u32, sc: &Scope) {
+    pub(super) fn if_(&mut self, s: &Stmt, c: Var, arms: [&Block; 2], at: u32, sc: &EmissionScope) {
         let dying = self.dying_inside(at, sc);
         let (yes, no, done) = (self.fresh(), self.fresh(), self.merge(s));
         let c = self.val(c);
@@ -56,7 +56,7 @@ impl Emit<'_, '_, '_> {
 
     /// Emits one branch, which passes its results to `done`.
     fn branch(&mut self, b: &Block, info: &BlockLiveness, dying: &HashSet<Var>, done: ir::Block) {
-        let sc = Scope { info, dying };
+        let sc = EmissionScope { info, dying };
         self.forget(dying, info);
         self.block(b, &sc);
         let rs: Vec<Var> = results(b).copied().collect();
@@ -64,7 +64,7 @@ impl Emit<'_, '_, '_> {
         self.goto(done, &vals);
     }
 
-    pub(super) fn switch(&mut self, s: &Stmt, v: Var, arms: &[Block], at: u32, sc: &Scope) {
+    pub(super) fn switch(&mut self, s: &Stmt, v: Var, arms: &[Block], at: u32, sc: &EmissionScope) {
         let dying = self.dying_inside(at, sc);
         let done = self.merge(s);
         let starts = self.choose(v, arms.len());
@@ -97,7 +97,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Binds the parameters of an arm to the fields.
-    fn fields(&mut self, var: Var, arms: &[Block], arm: &Block, at: u32, sc: &Scope) {
+    fn fields(&mut self, var: Var, arms: &[Block], arm: &Block, at: u32, sc: &EmissionScope) {
         let used_inside = inner(sc, at).iter().any(|i| i.free.contains_key(&var));
         let gone = self.dies(var, at, sc) && !used_inside;
         let own: Vec<Var> = params(arm).copied().collect();
@@ -115,12 +115,12 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Evaluates the arguments of a call, with a reference each.
-    fn arguments(&mut self, args: &[Var], lin_args: &[Var], at: u32, sc: &Scope) -> Vec<Value> {
+    fn arguments(&mut self, args: &[Var], lin_args: &[Var], at: u32, sc: &EmissionScope) -> Vec<Value> {
         let vars: Vec<Var> = args.iter().chain(lin_args).copied().collect();
         self.owned(&vars, at, sc, &|_| false)
     }
 
-    pub(super) fn call(&mut self, stmt: &Stmt, at: u32, sc: &Scope) {
+    pub(super) fn call(&mut self, stmt: &Stmt, at: u32, sc: &EmissionScope) {
         let Op::Call { f, args, lin_args, .. } = &stmt.op else { return };
         let Some(k) = self.job.unit.index.get(f).copied() else { return };
         let given = self.arguments(args, lin_args, at, sc);
@@ -153,11 +153,11 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits the end of a function. The last statement is emitted in tail position if its results are the function's.
-    pub(super) fn tail(&mut self, b: &Block, sc: &Scope) {
+    pub(super) fn tail(&mut self, b: &Block, sc: &EmissionScope) {
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.tail_inner(b, sc));
     }
 
-    fn tail_inner(&mut self, b: &Block, sc: &Scope) {
+    fn tail_inner(&mut self, b: &Block, sc: &EmissionScope) {
         let goes_on =
             |s: &Stmt| matches!(s.op, Op::If(..) | Op::Switch(..) | Op::Call { .. }) && outs(s).eq(results(b));
         let Some((s, first)) = b.stmts.split_last().filter(|(s, _)| goes_on(s)) else {
@@ -169,7 +169,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits the last statement of a block in tail position, whose results are the function's.
-    fn last(&mut self, block: &Block, stmt: &Stmt, at: u32, sc: &Scope) {
+    fn last(&mut self, block: &Block, stmt: &Stmt, at: u32, sc: &EmissionScope) {
         self.at = EmitSite::of(stmt.span);
         match &stmt.op {
             Op::If(c, x, y) => {
@@ -204,7 +204,7 @@ impl Emit<'_, '_, '_> {
 
     fn last_branch(&mut self, b: &Block, info: &BlockLiveness, dying: &HashSet<Var>) {
         self.forget(dying, info);
-        self.tail(b, &Scope { info, dying });
+        self.tail(b, &EmissionScope { info, dying });
     }
 
     /// Emits a tail call.
@@ -247,7 +247,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Stores the results of the function's block and returns.
-    fn leave(&mut self, b: &Block, sc: &Scope) {
+    fn leave(&mut self, b: &Block, sc: &EmissionScope) {
         let rs: Vec<Var> = results(b).copied().collect();
         let vals = self.owned(&rs, b.stmts.len() as u32, sc, &|_| false);
         for (i, (v, x)) in rs.iter().zip(vals).enumerate() {

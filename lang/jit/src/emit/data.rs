@@ -1,6 +1,6 @@
 //! Inline operations on data: construction, tag tests, field accesses (`crate::heap`).
 
-use super::{Emit, Scope, TRUSTED, is_ref, outs};
+use super::{EmissionScope, Emit, TRUSTED, is_ref, outs};
 use crate::heap::{self, HeapCell, LISTS};
 use crate::runtime::{self, WordKind};
 use crate::shims;
@@ -20,7 +20,7 @@ pub(super) struct Fields<'a> {
 
 impl Emit<'_, '_, '_> {
     /// Emits an operation on data. Returns whether the statement is one.
-    pub(super) fn data(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> bool {
+    pub(super) fn data(&mut self, stmt: &Stmt, at: u32, sc: &EmissionScope) -> bool {
         match &stmt.op {
             Op::Construct { data, tag, fields } => {
                 self.constructor(stmt, self.job.tables.layouts.at(*data, *tag), fields, at, sc);
@@ -39,7 +39,7 @@ impl Emit<'_, '_, '_> {
         true
     }
 
-    fn constructor(&mut self, stmt: &Stmt, layout: u16, fields: &[Var], at: u32, sc: &Scope) {
+    fn constructor(&mut self, stmt: &Stmt, layout: u16, fields: &[Var], at: u32, sc: &EmissionScope) {
         let (room, tag) = self.job.tables.layouts.get(layout).map_or((2, 0), |l| (l.room, l.tag()));
         let vals = self.owned(fields, at, sc, &|_| false);
         let cell = self.new_cell(room);
@@ -202,7 +202,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The sum of two values of a declared type, one of which is often a symbolic zero.
-    fn data_sum(&mut self, stmt: &Stmt, [a, b]: [Var; 2], at: u32, sc: &Scope) {
+    fn data_sum(&mut self, stmt: &Stmt, [a, b]: [Var; 2], at: u32, sc: &EmissionScope) {
         let takes = self.takes(&[a, b], at, sc, &|_| false);
         let (x, y) = (self.val(a), self.val(b));
         let symbolic_zero = self.b.ins().load(

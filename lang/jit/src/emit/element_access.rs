@@ -1,6 +1,6 @@
 //! Inline element accesses to flat arrays: reads, accumulations, replacements, extents.
 
-use super::{ArrayView, Emit, Scope, is_ref};
+use super::{ArrayView, EmissionScope, Emit, is_ref};
 use crate::handle::{self, AXES, ValueForm};
 use crate::runtime::WordKind;
 use crate::shims;
@@ -61,7 +61,7 @@ fn element(ty: &Ty) -> (Type, i64) {
 
 impl Emit<'_, '_, '_> {
     /// Emits an inline array operation. Returns whether the statement has one.
-    pub(super) fn array(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> bool {
+    pub(super) fn array(&mut self, stmt: &Stmt, at: u32, sc: &EmissionScope) -> bool {
         match &stmt.op {
             Op::Index { a, at: is, .. } => self.index(stmt, *a, is, at, sc),
             Op::IndexAdd { acc, at: is, v, .. } => self.update(stmt, (*acc, *v), is, true, at, sc),
@@ -117,7 +117,7 @@ impl Emit<'_, '_, '_> {
         self.b.ins().iadd(view.data, bytes)
     }
 
-    fn index(&mut self, s: &Stmt, a: Var, is: &[Var], at: u32, sc: &Scope) -> bool {
+    fn index(&mut self, s: &Stmt, a: Var, is: &[Var], at: u32, sc: &EmissionScope) -> bool {
         let Some((view, elem)) = self.reach(a, is.len()) else { return false };
         let is: Vec<Value> = is.iter().map(|v| self.val(*v)).collect();
         let x = self.element(&view, &is, &elem, |e| e.slow_lent(s)[0]);
@@ -154,7 +154,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Accumulates to or replaces an element in place, if the array has a single reference.
-    fn update(&mut self, s: &Stmt, (acc, v): (Var, Var), is: &[Var], add: bool, at: u32, sc: &Scope) -> bool {
+    fn update(&mut self, s: &Stmt, (acc, v): (Var, Var), is: &[Var], add: bool, at: u32, sc: &EmissionScope) -> bool {
         let Some((view, elem)) = self.reach(acc, is.len()) else { return false };
         if *self.ty(v) != elem || add && !elem.is_real() || !self.dies(acc, at, sc) {
             return false;
@@ -233,7 +233,7 @@ impl Emit<'_, '_, '_> {
         true
     }
 
-    fn dim(&mut self, s: &Stmt, a: Var, axis: u32, at: u32, sc: &Scope) -> bool {
+    fn dim(&mut self, s: &Stmt, a: Var, axis: u32, at: u32, sc: &EmissionScope) -> bool {
         let Some(view) = self.vals[a.0 as usize].as_ref().and_then(|b| b.view.clone()) else { return false };
         let Some(n) = view.dims.get(axis as usize).copied() else { return false };
         let x = self.or_slow(s, view.data, n);

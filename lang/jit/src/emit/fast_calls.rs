@@ -1,7 +1,7 @@
 //! Operations on whole Float arrays, with their fast path first.
 
 use super::extrema::searched;
-use super::{Emit, EmitSite, LOOSE, Scope, is_ref};
+use super::{EmissionScope, Emit, EmitSite, LOOSE, is_ref};
 use crate::fast_paths::{FastOp, FastOpSite, WORDS};
 use crate::handle::ValueForm;
 use crate::runtime::{SlowOp, WordKind};
@@ -62,7 +62,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits an operation on whole arrays, with its fast path first. Returns whether it has one.
-    pub(super) fn quick(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> bool {
+    pub(super) fn quick(&mut self, stmt: &Stmt, at: u32, sc: &EmissionScope) -> bool {
         if self.quick_number(stmt, at, sc) || self.quick_extremum(stmt, at, sc) || self.identity(stmt, at, sc) {
             return true;
         }
@@ -92,7 +92,7 @@ impl Emit<'_, '_, '_> {
 
     /// Emits an outer product and its in-place accumulation to a matrix. Returns whether the two statements from `at`
     /// on have this form.
-    pub(super) fn rank_one(&mut self, b: &Block, at: u32, sc: &Scope) -> bool {
+    pub(super) fn rank_one(&mut self, b: &Block, at: u32, sc: &EmissionScope) -> bool {
         let (Some(stmt), Some(next)) = (b.stmts.get(at as usize), b.stmts.get(at as usize + 1)) else { return false };
         let (Op::Outer(left, right), Op::Bin(Bin::Add, p, q)) = (&stmt.op, &next.op) else { return false };
         let Some(made) = stmt.outs.iter().chain(&stmt.lin_outs).next().copied() else { return false };
@@ -164,7 +164,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits reductions to a scalar. Returns whether the statement is one.
-    fn quick_number(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> bool {
+    fn quick_number(&mut self, stmt: &Stmt, at: u32, sc: &EmissionScope) -> bool {
         let Some(vars) = reduced(self.f, stmt) else { return false };
         let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::F64);
@@ -196,7 +196,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits an extremum of a vector, or its position. Returns whether the statement is one.
-    fn quick_extremum(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> bool {
+    fn quick_extremum(&mut self, stmt: &Stmt, at: u32, sc: &EmissionScope) -> bool {
         let Some((v, least, position)) = extremum(self.f, stmt) else { return false };
         let ty = if position { types::I64 } else { types::F64 };
         let (cold, done) = (self.cold(), self.fresh());
@@ -226,7 +226,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits operations without an effect at run time: `stop_grad`, and checks that succeed.
-    fn identity(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> bool {
+    fn identity(&mut self, stmt: &Stmt, at: u32, sc: &EmissionScope) -> bool {
         match &stmt.op {
             Op::Prim(Prim::Derivative(DerivativeFn::StopGrad), vars)
                 if vars.len() == 1 && !self.is_row_reference(vars[0]) && stmt.outs.len() == 1 =>

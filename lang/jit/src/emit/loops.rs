@@ -2,8 +2,8 @@
 
 use super::control::BELOW;
 use super::ordered_sum::OrderedSum;
-use super::rows_in_place::{RowSlot, Rows};
-use super::{Emit, Scope, inner, is_ref};
+use super::rows_in_place::{RowBuffer, RowSlot};
+use super::{EmissionScope, Emit, inner, is_ref};
 use crate::handle::ValueForm;
 use crate::output_buffer;
 use crate::runtime::WordKind;
@@ -24,7 +24,7 @@ enum LoopOutput {
     /// A sum in the order of sums of arrays, and the index of the sum of its last terms.
     OrderedSum(OrderedSum, usize),
     /// A buffer for the rows of an inner loop.
-    Rows(Rows),
+    Rows(RowBuffer),
     /// The row of an enclosing loop.
     RowSlot(RowSlot),
 }
@@ -44,7 +44,7 @@ struct LoopState {
 }
 
 impl Emit<'_, '_, '_> {
-    pub(super) fn loop_(&mut self, stmt: &Stmt, ir_loop: &Loop, at: u32, sc: &Scope) {
+    pub(super) fn loop_(&mut self, stmt: &Stmt, ir_loop: &Loop, at: u32, sc: &EmissionScope) {
         let dying = self.dying_inside(at, sc);
         let inits: Vec<Var> = ir_loop.init.iter().chain(&ir_loop.lin_init).copied().collect();
         let kept: HashSet<Var> = ir_loop
@@ -173,14 +173,14 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The condition under which the loop continues.
-    fn again(&mut self, l: &Loop, t: &LoopState, n: Option<Value>, at: u32, sc: &Scope) -> Value {
+    fn again(&mut self, l: &Loop, t: &LoopState, n: Option<Value>, at: u32, sc: &EmissionScope) -> Value {
         match (&l.trip, n) {
             (Trip::While(c), _) => {
                 for (p, x) in c.params.iter().zip(&t.carry) {
                     self.held.pinned.insert(*p);
                     self.bind(*p, *x);
                 }
-                self.block(c, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() });
+                self.block(c, &EmissionScope { info: &inner(sc, at)[0], dying: &HashSet::new() });
                 self.val(c.results[0])
             }
             (Trip::Count(_), Some(n)) => self.b.ins().icmp(BELOW, t.counter, n),
@@ -189,11 +189,11 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits one iteration, and the jump back to the header.
-    fn iteration(&mut self, ir_loop: &Loop, loop_state: &LoopState, n: Option<Value>, at: u32, sc: &Scope) {
+    fn iteration(&mut self, ir_loop: &Loop, loop_state: &LoopState, n: Option<Value>, at: u32, sc: &EmissionScope) {
         let site = self.at;
         let infos = inner(sc, at);
         let nothing = HashSet::new();
-        let sc = Scope { info: &infos[infos.len() - 1], dying: &nothing };
+        let sc = EmissionScope { info: &infos[infos.len() - 1], dying: &nothing };
         if let (1, Some(n)) = (self.nest.depth, n) {
             self.report(loop_state.counter, n);
         }
@@ -260,7 +260,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Stores the outputs, adds up the sums, and jumps back to the header with the carried values.
-    fn end_iteration(&mut self, ir_loop: &Loop, loop_state: &LoopState, index: Value, sc: &Scope) {
+    fn end_iteration(&mut self, ir_loop: &Loop, loop_state: &LoopState, index: Value, sc: &EmissionScope) {
         let b = &ir_loop.body;
         let end = b.stmts.len() as u32;
         let (k, m) = (ir_loop.init.len(), ir_loop.lin_init.len());

@@ -31,7 +31,7 @@ mod virtual_rows;
 pub(crate) use cold_calls::{ColdCalls, function as rare_function, release as release_function};
 
 use crate::handle::{self, ValueForm};
-use crate::runtime::{self, Site, SlowOp, Tables, WordKind};
+use crate::runtime::{self, ErrorSite, SlowOp, Tables, WordKind};
 use crate::shims;
 use crate::unit::Unit;
 use crate::wide::Extension;
@@ -53,7 +53,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// The context in which one function is compiled.
-pub(crate) struct Job<'a> {
+pub(crate) struct CompileContext<'a> {
     pub module: &'a mut JITModule,
     pub unit: &'a Unit,
     pub ids: &'a [FuncId],
@@ -143,7 +143,7 @@ pub(crate) fn entry(
 
 /// Emits a function.
 pub(crate) fn function(
-    job: &mut Job,
+    job: &mut CompileContext,
     function: &Rc<Function>,
     func: &mut ir::Function,
     shared: &mut FunctionBuilderContext,
@@ -188,7 +188,7 @@ pub(crate) fn function(
 }
 
 /// The largest number of operand or result words of any operation or call in the function.
-fn widest(job: &Job, func: &Function) -> u32 {
+fn widest(job: &CompileContext, func: &Function) -> u32 {
     fn of(b: &Block, most: &mut usize) {
         for s in &b.stmts {
             let mut n = 0;
@@ -208,14 +208,14 @@ fn widest(job: &Job, func: &Function) -> u32 {
 
 /// A block that is being emitted, with its liveness.
 #[derive(Clone, Copy)]
-struct Scope<'a> {
+struct EmissionScope<'a> {
     info: &'a BlockLiveness,
     /// Variables bound outside that die in this block.
     dying: &'a HashSet<Var>,
 }
 
 /// The liveness of the blocks inside statement `at`.
-fn inner<'s>(sc: &Scope<'s>, at: u32) -> &'s [BlockLiveness] {
+fn inner<'s>(sc: &EmissionScope<'s>, at: u32) -> &'s [BlockLiveness] {
     sc.info.inner.get(&at).map_or(&[], Vec::as_slice)
 }
 
@@ -243,7 +243,7 @@ struct Imported {
 }
 
 struct Emit<'a, 'j, 'f> {
-    job: &'a mut Job<'j>,
+    job: &'a mut CompileContext<'j>,
     f: &'a Rc<Function>,
     b: FunctionBuilder<'f>,
     last: Last,
@@ -279,7 +279,7 @@ impl Emit<'_, '_, '_> {
         if let Some(s) = self.at.number {
             return s;
         }
-        self.job.tables.sites.push(Site { name: self.name.clone(), span: self.at.span });
+        self.job.tables.sites.push(ErrorSite { name: self.name.clone(), span: self.at.span });
         let s = self.job.tables.sites.len() as u32 - 1;
         self.at.number = Some(s);
         s
@@ -453,7 +453,7 @@ impl Emit<'_, '_, '_> {
         self.nest.is_outer = !self.job.unit.recursive;
         self.begin(given);
         let f = self.f.clone();
-        self.tail(&f.body, &Scope { info, dying: &HashSet::new() });
+        self.tail(&f.body, &EmissionScope { info, dying: &HashSet::new() });
         self.b.switch_to_block(self.frame.fail);
         let one = self.b.ins().iconst(types::I64, 1);
         self.b.ins().return_(&[one]);
@@ -548,7 +548,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Whether statement `at` is the last use of the variable in the block.
-    fn dies(&self, v: Var, at: u32, sc: &Scope) -> bool {
+    fn dies(&self, v: Var, at: u32, sc: &EmissionScope) -> bool {
         if self.held.pinned.contains(&v) {
             return false;
         }
@@ -560,7 +560,7 @@ impl Emit<'_, '_, '_> {
 
     /// For each operand, whether it is consumed: true for the last occurrence of each variable that dies here, unless
     /// `keep` holds it.
-    fn takes(&self, vars: &[Var], at: u32, sc: &Scope, keep: &dyn Fn(Var) -> bool) -> Vec<bool> {
+    fn takes(&self, vars: &[Var], at: u32, sc: &EmissionScope, keep: &dyn Fn(Var) -> bool) -> Vec<bool> {
         let take = |(i, v): (usize, &Var)| {
             is_ref(self.f.ty(*v)) && !vars[i + 1..].contains(v) && !keep(*v) && self.dies(*v, at, sc)
         };
@@ -568,7 +568,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Operands with a reference each, either consumed or added.
-    fn owned(&mut self, vars: &[Var], at: u32, sc: &Scope, keep: &dyn Fn(Var) -> bool) -> Vec<Value> {
+    fn owned(&mut self, vars: &[Var], at: u32, sc: &EmissionScope, keep: &dyn Fn(Var) -> bool) -> Vec<Value> {
         let takes = self.takes(vars, at, sc, keep);
         let vals: Vec<Value> = vars.iter().map(|v| self.val(*v)).collect();
         for ((v, x), take) in vars.iter().zip(&vals).zip(takes) {
@@ -580,7 +580,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Releases those of the given variables that die at a statement.
-    fn release_dying(&mut self, vars: &[Var], at: u32, sc: &Scope) {
+    fn release_dying(&mut self, vars: &[Var], at: u32, sc: &EmissionScope) {
         for (i, v) in vars.iter().enumerate() {
             if !vars[..i].contains(v) && is_ref(self.f.ty(*v)) && self.dies(*v, at, sc) {
                 let x = self.val(*v);
@@ -589,14 +589,14 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    fn block(&mut self, b: &Block, sc: &Scope) {
+    fn block(&mut self, b: &Block, sc: &EmissionScope) {
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || {
             self.stmts(b, b.stmts.len() as u32, sc);
         });
     }
 
     /// Emits the first `end` statements of a block.
-    fn stmts(&mut self, block: &Block, end: u32, sc: &Scope) {
+    fn stmts(&mut self, block: &Block, end: u32, sc: &EmissionScope) {
         let mut position = 0;
         while position < end {
             if self.indexed_row(&block.stmts[position as usize], sc) {
@@ -618,7 +618,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    fn stmt(&mut self, s: &Stmt, at: u32, sc: &Scope) {
+    fn stmt(&mut self, s: &Stmt, at: u32, sc: &EmissionScope) {
         self.at = EmitSite::of(s.span);
         match &s.op {
             Op::If(c, x, y) => self.if_(s, *c, [x, y], at, sc),
@@ -632,7 +632,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits a statement that is neither control flow nor a call.
-    fn plain(&mut self, s: &Stmt, at: u32, sc: &Scope) {
+    fn plain(&mut self, s: &Stmt, at: u32, sc: &EmissionScope) {
         if self.scalar(s) || self.data(s, at, sc) || self.array(s, at, sc) || self.quick(s, at, sc) {
             return;
         }
@@ -641,7 +641,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits the slow path, and consumes operands that die.
-    fn slow(&mut self, s: &Stmt, at: u32, sc: &Scope) -> Vec<Value> {
+    fn slow(&mut self, s: &Stmt, at: u32, sc: &EmissionScope) -> Vec<Value> {
         let site = op_site::site(&self.job.unit.datas, self.f, s);
         let takes = self.takes(&site.vars, at, sc, &|_| false);
         self.slow_site(site, takes, outs(s).map(|v| WordKind::of(self.f.ty(*v))).collect())

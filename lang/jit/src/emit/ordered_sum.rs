@@ -1,7 +1,7 @@
 //! Sums of what a loop collects, without the array of terms, in the order of [`adl_ir::sum_order`].
 
 use super::group::CHUNK;
-use super::{Emit, LOOSE, Scope, TRUSTED};
+use super::{EmissionScope, Emit, LOOSE, TRUSTED};
 use crate::handle;
 use crate::shims;
 use adl_interp::ir::live::NEVER;
@@ -33,7 +33,7 @@ pub(super) struct OrderedSum {
 impl Emit<'_, '_, '_> {
     /// Emits the loop at `at` together with the sums of outputs that follow it and are their only use. Returns the first
     /// statement after them.
-    pub(super) fn loop_and_sums(&mut self, block: &Block, at: u32, sc: &Scope) -> u32 {
+    pub(super) fn loop_and_sums(&mut self, block: &Block, at: u32, sc: &EmissionScope) -> u32 {
         let stmt = &block.stmts[at as usize];
         let mut next = at + 1;
         if let Op::Loop(l) = &stmt.op {

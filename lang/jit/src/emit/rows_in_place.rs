@@ -30,7 +30,7 @@ pub(super) struct CollectedRows {
 
 /// A buffer for the rows of all iterations.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rows {
+pub(super) struct RowBuffer {
     pub buffer: Value,
     /// The number of elements of a row.
     width: Value,
@@ -90,7 +90,7 @@ fn stacked(f: &Function, l: &Loop, row: Var) -> Option<usize> {
 
 impl Emit<'_, '_, '_> {
     /// The buffer for the rows that a loop of `n` iterations collects as `row`, if rows can be written to it directly.
-    pub(super) fn rows_of(&mut self, ir_loop: &Loop, out: Out, row: Var, n: Option<Value>) -> Option<Rows> {
+    pub(super) fn rows_of(&mut self, ir_loop: &Loop, out: Out, row: Var, n: Option<Value>) -> Option<RowBuffer> {
         let (Ty::Array(elem, 1), Out::Collect | Out::Boxed, Some(count)) = (self.ty(row).clone(), out, n) else {
             return None;
         };
@@ -109,7 +109,13 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Allocates a buffer for `count` rows of `width` numbers like `row`.
-    pub(super) fn rows_buffer(&mut self, (row, boxed): (Var, bool), count: Value, width: Value, reverse: bool) -> Rows {
+    pub(super) fn rows_buffer(
+        &mut self,
+        (row, boxed): (Var, bool),
+        count: Value,
+        width: Value,
+        reverse: bool,
+    ) -> RowBuffer {
         let ty = self.ty(row).clone();
         let elem = ty.scalar().clone();
         self.job.tables.buffers.push((ty, boxed));
@@ -121,7 +127,7 @@ impl Emit<'_, '_, '_> {
         let buffer = self.runtime(shims::new_rows as *const u8, &args, 1).unwrap_or(count);
         let fail = self.frame.fail;
         self.unless(buffer, fail, &[]);
-        Rows { buffer, width, kind: WordKind::of(&elem), id: id - 1, reverse }
+        RowBuffer { buffer, width, kind: WordKind::of(&elem), id: id - 1, reverse }
     }
 
     /// Before an iteration: records the rows that are only collected by the loop.
@@ -169,7 +175,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Before an iteration: computes the destination of its row.
-    pub(super) fn place_row(&mut self, row: Var, rows: &Rows, iteration: Value) {
+    pub(super) fn place_row(&mut self, row: Var, rows: &RowBuffer, iteration: Value) {
         let base = self.b.ins().imul(iteration, rows.width);
         self.held.places.insert(row, RowSlot { buffer: rows.buffer, base, kind: rows.kind });
     }
@@ -196,7 +202,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Makes the array of all rows.
-    pub(super) fn finish_rows(&mut self, rows: &Rows, n: Value, v: Var) -> Value {
+    pub(super) fn finish_rows(&mut self, rows: &RowBuffer, n: Value, v: Var) -> Value {
         let (id, expect) =
             (self.int(rows.id), self.int(i64::from(ValueForm::of(self.f.ty(v)).0) << 1 | i64::from(rows.reverse)));
         self.runtime(shims::finish_rows as *const u8, &[self.frame.ctx, rows.buffer, n, rows.width, id, expect], 1)

@@ -2,7 +2,7 @@
 //! operator is a single scalar operation.
 
 use super::control::BELOW;
-use super::{Emit, Scope, inner, is_ref, machine_type};
+use super::{EmissionScope, Emit, inner, is_ref, machine_type};
 use crate::handle::ValueForm;
 use crate::runtime::WordKind;
 use crate::scan_loops;
@@ -42,7 +42,15 @@ fn extreme(op: &Block) -> Option<usize> {
 
 impl Emit<'_, '_, '_> {
     /// Releases the variables that die at a statement with blocks and were not consumed.
-    fn end_soac(&mut self, used: &[Var], taken: &[bool], firsts: &[Var], dying: &HashSet<Var>, at: u32, sc: &Scope) {
+    fn end_soac(
+        &mut self,
+        used: &[Var],
+        taken: &[bool],
+        firsts: &[Var],
+        dying: &HashSet<Var>,
+        at: u32,
+        sc: &EmissionScope,
+    ) {
         let gone: HashSet<Var> = firsts.iter().zip(taken).filter(|(_, t)| **t).map(|(v, _)| *v).collect();
         let mut all: Vec<Var> = used
             .iter()
@@ -60,7 +68,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits a reduction or scan: a loop over the elements with an accumulator.
-    pub(super) fn soac(&mut self, stmt: &Stmt, soac: &Soac, at: u32, sc: &Scope) {
+    pub(super) fn soac(&mut self, stmt: &Stmt, soac: &Soac, at: u32, sc: &EmissionScope) {
         let dying = self.dying_inside(at, sc);
         let keep = |v: Var| soac.arrays.contains(&v) || inner(sc, at)[0].free.contains_key(&v);
         let taken = self.takes(&soac.neutral, at, sc, &keep);
@@ -83,7 +91,7 @@ impl Emit<'_, '_, '_> {
         self.stays(goes_on, body, exit, &[]);
         self.b.switch_to_block(body);
         let around = self.enter_loop(false);
-        self.combine(soac, &vals, &buffers, header, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() });
+        self.combine(soac, &vals, &buffers, header, &EmissionScope { info: &inner(sc, at)[0], dying: &HashSet::new() });
         self.nest = around;
         self.b.switch_to_block(exit);
         let outs =
@@ -121,7 +129,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits one iteration: combines the accumulator with an element.
-    fn combine(&mut self, soac: &Soac, vals: &[Value], buffers: &[Value], header: ir::Block, sc: &Scope) {
+    fn combine(&mut self, soac: &Soac, vals: &[Value], buffers: &[Value], header: ir::Block, sc: &EmissionScope) {
         let site = self.at;
         let width = soac.neutral.len();
         let kinds: Vec<WordKind> = soac.neutral.iter().map(|v| WordKind::of(self.f.ty(*v))).collect();
@@ -155,7 +163,7 @@ impl Emit<'_, '_, '_> {
         stmt: &Stmt,
         (dest, keys, values, op): (&[Var], Var, &[Var], &Block),
         at: u32,
-        sc: &Scope,
+        sc: &EmissionScope,
     ) {
         let dying = self.dying_inside(at, sc);
         let keep = |v: Var| values.contains(&v) || v == keys || inner(sc, at)[0].free.contains_key(&v);
@@ -165,7 +173,7 @@ impl Emit<'_, '_, '_> {
         let done = self.fresh();
         given.iter().for_each(|_| _ = self.b.append_block_param(done, types::I64));
         self.counted(dest, (keys, values, op), &given, done);
-        let scope = Scope { info: &inner(sc, at)[0], dying: &HashSet::new() };
+        let scope = EmissionScope { info: &inner(sc, at)[0], dying: &HashSet::new() };
         let made = self.each_key(stmt, (dest, keys, values, op), (keys_handle, &given), &scope);
         self.goto(done, &made);
         self.b.switch_to_block(done);
@@ -181,7 +189,7 @@ impl Emit<'_, '_, '_> {
         stmt: &Stmt,
         (dest, keys, values, op): (&[Var], Var, &[Var], &Block),
         (keys_handle, given): (Value, &[Value]),
-        sc: &Scope,
+        sc: &EmissionScope,
     ) -> Vec<Value> {
         let (n, extent) = (self.extent(keys_handle), self.extent(given[0]));
         let zero = self.int(0);
@@ -277,7 +285,7 @@ impl Emit<'_, '_, '_> {
         s: &Stmt,
         (dest, values, op): (&[Var], &[Var], &Block),
         (vals, key): (&[Value], Value),
-        sc: &Scope,
+        sc: &EmissionScope,
     ) -> Vec<Value> {
         let site = self.at;
         let w = dest.len();

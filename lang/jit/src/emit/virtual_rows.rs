@@ -5,7 +5,7 @@
 //! If the interpreter's operation is needed after all (an index out of bounds, a symbolic zero), the row is
 //! materialised for it.
 
-use super::{ArrayView, BoundVar, Emit, Scope, group, is_ref};
+use super::{ArrayView, BoundVar, EmissionScope, Emit, group, is_ref};
 use crate::fast_paths::{FastOp, FastOpSite};
 use crate::handle::{self, ValueForm};
 use crate::runtime::{SlowOp, WordKind};
@@ -148,7 +148,7 @@ impl Emit<'_, '_, '_> {
 
     /// Binds a row at an index, if the array outlives the block and does not change in it. Returns whether this was
     /// possible.
-    pub(super) fn indexed_row(&mut self, s: &Stmt, sc: &Scope) -> bool {
+    pub(super) fn indexed_row(&mut self, s: &Stmt, sc: &EmissionScope) -> bool {
         let (Op::Index { a, at, .. }, [row]) = (&s.op, &s.outs[..]) else { return false };
         let lives = sc.info.free.contains_key(a)
             && !sc.dying.contains(a)

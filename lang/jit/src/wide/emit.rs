@@ -6,9 +6,9 @@
 use super::encode::map::M0F;
 use super::encode::prefix::{P66, PF2};
 use super::encode::register::{RBP, RSP, SCRATCH};
-use super::encode::{BROADCAST, Code, Memory, Place, VectorOpcode, Width, condition};
+use super::encode::{BROADCAST, MachineCode, MemoryAddress, RegOrMem, VectorOpcode, Width, condition};
 use super::extension::{Bits, Extension};
-use super::inst::{Address, Alu, Base, Cell, Instruction, MachineFunction, Operation};
+use super::inst::{AccessType, Address, Alu, Base, Instruction, MachineFunction, Operation};
 use regalloc2::{Allocation, Block, Edit, InstOrEdit, Output, RegClass};
 
 /// Registers that a function keeps for its caller.
@@ -34,7 +34,7 @@ pub(super) fn emit(f: &MachineFunction, allocated: &Output) -> Vec<u8> {
     let emitter = Emitter {
         f,
         allocated,
-        code: Code::new(f.extension),
+        code: MachineCode::new(f.extension),
         starts: vec![0; f.blocks.len()],
         jumps: Vec::new(),
         kept,
@@ -47,7 +47,7 @@ pub(super) fn emit(f: &MachineFunction, allocated: &Output) -> Vec<u8> {
 pub(super) struct Emitter<'f> {
     f: &'f MachineFunction,
     allocated: &'f Output,
-    pub code: Code,
+    pub code: MachineCode,
     starts: Vec<usize>,
     /// The offsets of jumps, and their targets.
     jumps: Vec<(usize, usize)>,
@@ -121,22 +121,22 @@ impl Emitter<'_> {
 
     fn enter(&mut self) {
         self.code.push(RBP);
-        self.code.general(true, &[0x8b], RBP, Place::Register(RSP), 0);
+        self.code.general(true, &[0x8b], RBP, RegOrMem::Register(RSP), 0);
         self.kept.clone().into_iter().for_each(|r| self.code.push(r));
         if self.frame > 0 {
-            self.code.general_int(0x81, 5, Place::Register(RSP), self.frame);
+            self.code.general_int(0x81, 5, RegOrMem::Register(RSP), self.frame);
             // Vectors do not cross lines of the cache.
-            self.code.general_byte(0x83, 4, Place::Register(RSP), 0xc0);
+            self.code.general_byte(0x83, 4, RegOrMem::Register(RSP), 0xc0);
         } else if self.kept.len() % 2 == 1 {
             // Calls need a multiple of 16.
-            self.code.general_byte(0x83, 5, Place::Register(RSP), 8);
+            self.code.general_byte(0x83, 5, RegOrMem::Register(RSP), 8);
         }
     }
 
     fn leave(&mut self) {
         self.code.clear_high_parts();
-        let saved = Memory::At(RBP, None, -8 * self.kept.len() as i32);
-        self.code.general(true, &[0x8d], RSP, Place::Memory(saved), 0);
+        let saved = MemoryAddress::At(RBP, None, -8 * self.kept.len() as i32);
+        self.code.general(true, &[0x8d], RSP, RegOrMem::Memory(saved), 0);
         self.kept.clone().into_iter().rev().for_each(|r| self.code.pop(r));
         self.code.pop(RBP);
         self.code.ret();
@@ -148,7 +148,7 @@ impl Emitter<'_> {
             return;
         }
         let slot = |a: Allocation| {
-            a.as_stack().map(|s| Place::Memory(Memory::At(RSP, None, self.spills + 8 * s.index() as i32)))
+            a.as_stack().map(|s| RegOrMem::Memory(MemoryAddress::At(RSP, None, self.spills + 8 * s.index() as i32)))
         };
         let (source, target) = (slot(from), slot(to));
         let class = from.as_reg().or(to.as_reg()).map_or(RegClass::Int, regalloc2::PReg::class);
@@ -156,7 +156,7 @@ impl Emitter<'_> {
             (RegClass::Int, Some(source), _) => self.code.general(true, &[0x8b], number(to), source, 0),
             (RegClass::Int, _, Some(target)) => self.code.general(true, &[0x89], number(from), target, 0),
             (RegClass::Int, None, None) => {
-                self.code.general(true, &[0x8b], number(to), Place::Register(number(from)), 0);
+                self.code.general(true, &[0x8b], number(to), RegOrMem::Register(number(from)), 0);
             }
             (_, Some(source), _) => self.code.vector(LOAD, (number(to), 0, source), None),
             (_, _, Some(target)) => self.code.vector(STORE, (number(from), 0, target), None),
@@ -165,11 +165,11 @@ impl Emitter<'_> {
     }
 
     pub fn two(&mut self, op: VectorOpcode, to: u8, from: u8) {
-        self.code.vector(op, (to, 0, Place::Register(from)), None);
+        self.code.vector(op, (to, 0, RegOrMem::Register(from)), None);
     }
 
     pub fn three(&mut self, op: VectorOpcode, to: u8, x: u8, y: u8, immediate: Option<u8>) {
-        self.code.vector(op, (to, x, Place::Register(y)), immediate);
+        self.code.vector(op, (to, x, RegOrMem::Register(y)), immediate);
     }
 
     /// Sets a vector register to zero.
@@ -177,14 +177,14 @@ impl Emitter<'_> {
         self.three(self.extension().bits(Bits::Xor), out, out, out, None);
     }
 
-    pub fn memory(address: Address, registers: &[u8]) -> Place {
+    pub fn memory(address: Address, registers: &[u8]) -> RegOrMem {
         let (base, index) = match (address.base, registers) {
             (Base::Frame, [index]) => (RSP, Some(*index)),
             (Base::Register, [base, index]) => (*base, Some(*index)),
             (Base::Register, [base]) => (*base, None),
             _ => (RSP, None),
         };
-        Place::Memory(Memory::At(base, index.zip(address.scale), address.offset))
+        RegOrMem::Memory(MemoryAddress::At(base, index.zip(address.scale), address.offset))
     }
 
     fn jump(&mut self, condition: Option<u8>, target: usize) {
@@ -207,7 +207,7 @@ impl Emitter<'_> {
             Operation::Call(at) => {
                 self.code.clear_high_parts();
                 self.code.set(SCRATCH, *at);
-                self.code.general(false, &[0xff], 2, Place::Register(SCRATCH), 0);
+                self.code.general(false, &[0xff], 2, RegOrMem::Register(SCRATCH), 0);
             }
             Operation::Load(cell, address) => self.load(*cell, out, Self::memory(*address, &regs[1..])),
             Operation::Store(cell, address) => self.store(*cell, out, Self::memory(*address, &regs[1..])),
@@ -234,9 +234,9 @@ impl Emitter<'_> {
 
     fn compare(&mut self, immediate: Option<i32>, regs: &[u8]) {
         match immediate {
-            Some(0) => self.code.general(true, &[0x85], regs[0], Place::Register(regs[0]), 0),
-            Some(n) => self.code.general_int(0x81, 7, Place::Register(regs[0]), n),
-            None => self.code.general(true, &[0x3b], regs[0], Place::Register(regs[1]), 0),
+            Some(0) => self.code.general(true, &[0x85], regs[0], RegOrMem::Register(regs[0]), 0),
+            Some(n) => self.code.general_int(0x81, 7, RegOrMem::Register(regs[0]), n),
+            None => self.code.general(true, &[0x3b], regs[0], RegOrMem::Register(regs[1]), 0),
         }
     }
 
@@ -254,22 +254,22 @@ impl Emitter<'_> {
         }
     }
 
-    fn load(&mut self, cell: Cell, out: u8, from: Place) {
+    fn load(&mut self, cell: AccessType, out: u8, from: RegOrMem) {
         match cell {
-            Cell::Byte => self.code.general(false, &[0x0f, 0xb6], out, from, 0),
-            Cell::Int => self.code.general(true, &[0x8b], out, from, 0),
-            Cell::Number(Width::Scalar) => self.code.vector(LOAD_SCALAR, (out, 0, from), None),
-            Cell::Number(Width::Vector) => self.code.vector(LOAD, (out, 0, from), None),
-            Cell::Broadcast => self.code.vector(BROADCAST, (out, 0, from), None),
+            AccessType::Byte => self.code.general(false, &[0x0f, 0xb6], out, from, 0),
+            AccessType::Int => self.code.general(true, &[0x8b], out, from, 0),
+            AccessType::Number(Width::Scalar) => self.code.vector(LOAD_SCALAR, (out, 0, from), None),
+            AccessType::Number(Width::Vector) => self.code.vector(LOAD, (out, 0, from), None),
+            AccessType::Broadcast => self.code.vector(BROADCAST, (out, 0, from), None),
         }
     }
 
-    fn store(&mut self, cell: Cell, x: u8, to: Place) {
+    fn store(&mut self, cell: AccessType, x: u8, to: RegOrMem) {
         match cell {
-            Cell::Byte => self.code.general(false, &[0x88], x, to, 0),
-            Cell::Int => self.code.general(true, &[0x89], x, to, 0),
-            Cell::Number(Width::Scalar) => self.code.vector(STORE_SCALAR, (x, 0, to), None),
-            Cell::Number(Width::Vector) | Cell::Broadcast => self.code.vector(STORE, (x, 0, to), None),
+            AccessType::Byte => self.code.general(false, &[0x88], x, to, 0),
+            AccessType::Int => self.code.general(true, &[0x89], x, to, 0),
+            AccessType::Number(Width::Scalar) => self.code.vector(STORE_SCALAR, (x, 0, to), None),
+            AccessType::Number(Width::Vector) | AccessType::Broadcast => self.code.vector(STORE, (x, 0, to), None),
         }
     }
 
@@ -278,7 +278,7 @@ impl Emitter<'_> {
             return self.clear(out);
         }
         let bytes = bits.iter().flat_map(|x| x.to_le_bytes()).collect();
-        let place = Place::Memory(Memory::Pool(self.code.constant(bytes)));
+        let place = RegOrMem::Memory(MemoryAddress::Pool(self.code.constant(bytes)));
         let op = match width {
             Width::Scalar => LOAD_SCALAR,
             Width::Vector if bits.len() == 1 => BROADCAST,
@@ -290,23 +290,23 @@ impl Emitter<'_> {
     /// Operations of general registers.
     fn general(&mut self, x: &Instruction, regs: &[u8]) {
         let out = regs[0];
-        let arg = |k: usize| Place::Register(regs[k]);
+        let arg = |k: usize| RegOrMem::Register(regs[k]);
         match &x.op {
             Operation::Int(n) => self.code.set(out, *n),
             Operation::Move if x.operands[0].class() != RegClass::Int => self.two(MOVE, out, regs[1]),
             Operation::Move => self.code.general(true, &[0x8b], out, arg(1), 0),
             Operation::Alu(op) => self.code.general(true, op.opcode(), out, arg(2), 0),
             Operation::AluInt(Alu::Mul, n) | Operation::MulInt(n) => self.code.general_int(0x69, out, arg(1), *n),
-            Operation::AluInt(op, n) => self.code.general_int(0x81, op.digit(), Place::Register(out), *n),
+            Operation::AluInt(op, n) => self.code.general_int(0x81, op.digit(), RegOrMem::Register(out), *n),
             Operation::Lea(address) => {
                 self.code.general(true, &[0x8d], out, Self::memory(*address, &regs[1..]), 0);
             }
-            Operation::Shift(op, n) => self.code.general_byte(0xc1, *op, Place::Register(out), *n),
-            Operation::Unary(op) => self.code.general(true, &[0xf7], *op, Place::Register(out), 0),
+            Operation::Shift(op, n) => self.code.general_byte(0xc1, *op, RegOrMem::Register(out), *n),
+            Operation::Unary(op) => self.code.general(true, &[0xf7], *op, RegOrMem::Register(out), 0),
             Operation::Compare(condition, immediate) => {
                 self.compare(*immediate, &regs[1..]);
-                self.code.general(false, &[0x0f, 0x90 | condition], 0, Place::Register(out), 0);
-                self.code.general(false, &[0x0f, 0xb6], out, Place::Register(out), 0);
+                self.code.general(false, &[0x0f, 0x90 | condition], 0, RegOrMem::Register(out), 0);
+                self.code.general(false, &[0x0f, 0xb6], out, RegOrMem::Register(out), 0);
             }
             Operation::Choose => {
                 self.compare(Some(0), &regs[1..]);

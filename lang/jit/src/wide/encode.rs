@@ -63,7 +63,7 @@ pub(super) const BROADCAST: VectorOpcode = VectorOpcode::new(P66, M38, 0x19, 2);
 
 /// An address in memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Memory {
+pub(super) enum MemoryAddress {
     /// Base register, index register with the logarithm of its factor, offset.
     At(u8, Option<(u8, u8)>, i32),
     /// A constant, by its position in the pool.
@@ -72,9 +72,9 @@ pub(super) enum Memory {
 
 /// A register or an address.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum RegOrMem {
     Register(u8),
-    Memory(Memory),
+    Memory(MemoryAddress),
 }
 
 /// Registers that are not allocated.
@@ -101,7 +101,7 @@ pub(super) mod condition {
 }
 
 /// Machine code that is being written, with the constants that it reads.
-pub(super) struct Code {
+pub(super) struct MachineCode {
     pub extension: Extension,
     pub bytes: Vec<u8>,
     /// Constants of 8 bytes, or of a vector.
@@ -110,9 +110,9 @@ pub(super) struct Code {
     reads: Vec<(usize, usize, usize)>,
 }
 
-impl Code {
-    pub fn new(extension: Extension) -> Code {
-        Code { extension, bytes: Vec::new(), pool: Vec::new(), reads: Vec::new() }
+impl MachineCode {
+    pub fn new(extension: Extension) -> MachineCode {
+        MachineCode { extension, bytes: Vec::new(), pool: Vec::new(), reads: Vec::new() }
     }
 
     /// The position of a constant in the pool.
@@ -148,17 +148,17 @@ impl Code {
     }
 
     /// The bytes after the opcode. `unit`: what a short offset counts; `after`: the bytes of the instruction behind them.
-    fn operands(&mut self, reg: u8, place: Place, unit: i32, after: usize) {
+    fn operands(&mut self, reg: u8, place: RegOrMem, unit: i32, after: usize) {
         let reg = (reg & 7) << 3;
         match place {
-            Place::Register(r) => self.byte(0xc0 | reg | (r & 7)),
-            Place::Memory(Memory::Pool(k)) => {
+            RegOrMem::Register(r) => self.byte(0xc0 | reg | (r & 7)),
+            RegOrMem::Memory(MemoryAddress::Pool(k)) => {
                 self.byte(reg | 5);
                 let field = self.bytes.len();
                 self.int(0);
                 self.reads.push((field, field + 4 + after, k));
             }
-            Place::Memory(Memory::At(base, index, offset)) => {
+            RegOrMem::Memory(MemoryAddress::At(base, index, offset)) => {
                 let short = offset % unit == 0 && i8::try_from(offset / unit).is_ok();
                 let form = if offset == 0 && base & 7 != RBP {
                     0
@@ -188,17 +188,17 @@ impl Code {
     }
 
     /// The numbers of the base, or of the register, and of the index.
-    fn extensions(place: Place) -> (u8, u8) {
+    fn extensions(place: RegOrMem) -> (u8, u8) {
         match place {
-            Place::Register(r) => (r, 0),
-            Place::Memory(Memory::At(base, index, _)) => (base, index.map_or(0, |(i, _)| i)),
-            Place::Memory(Memory::Pool(_)) => (0, 0),
+            RegOrMem::Register(r) => (r, 0),
+            RegOrMem::Memory(MemoryAddress::At(base, index, _)) => (base, index.map_or(0, |(i, _)| i)),
+            RegOrMem::Memory(MemoryAddress::Pool(_)) => (0, 0),
         }
     }
 
     /// An instruction on general registers with one opcode byte, or two after 0x0f. `after`: the bytes of an immediate.
-    pub fn general(&mut self, wide: bool, opcode: &[u8], reg: u8, place: Place, after: usize) {
-        let (base, index) = Code::extensions(place);
+    pub fn general(&mut self, wide: bool, opcode: &[u8], reg: u8, place: RegOrMem, after: usize) {
+        let (base, index) = MachineCode::extensions(place);
         // The prefix is always there, so that bytes of all registers are named in one way.
         self.byte(0x40 | u8::from(wide) << 3 | (reg >> 3) << 2 | (index >> 3) << 1 | base >> 3);
         self.bytes.extend_from_slice(opcode);
@@ -206,13 +206,13 @@ impl Code {
     }
 
     /// An instruction with an immediate of 32 bits.
-    pub fn general_int(&mut self, opcode: u8, reg: u8, place: Place, x: i32) {
+    pub fn general_int(&mut self, opcode: u8, reg: u8, place: RegOrMem, x: i32) {
         self.general(true, &[opcode], reg, place, 4);
         self.int(x);
     }
 
     /// An instruction with an immediate of 8 bits.
-    pub fn general_byte(&mut self, opcode: u8, reg: u8, place: Place, x: u8) {
+    pub fn general_byte(&mut self, opcode: u8, reg: u8, place: RegOrMem, x: u8) {
         self.general(true, &[opcode], reg, place, 1);
         self.byte(x);
     }
@@ -224,7 +224,7 @@ impl Code {
             self.byte(0xb8 | (reg & 7));
             self.int(x as i32);
         } else if let Ok(x) = i32::try_from(x) {
-            self.general_int(0xc7, 0, Place::Register(reg), x);
+            self.general_int(0xc7, 0, RegOrMem::Register(reg), x);
         } else {
             self.byte(0x48 | reg >> 3);
             self.byte(0xb8 | (reg & 7));
@@ -246,7 +246,7 @@ impl Code {
         self.byte(0xc3);
     }
 
-    /// A jump, conditional or not. Returns the position of the offset, which is to be written by [`Code::jump_to`].
+    /// A jump, conditional or not. Returns the position of the offset, which is to be written by [`MachineCode::jump_to`].
     pub fn jump(&mut self, condition: Option<u8>) -> usize {
         match condition {
             None => self.byte(0xe9),
@@ -273,11 +273,11 @@ impl Code {
         self.byte((!reg >> 3 & 1) << 7 | 1 << 6 | (!rm >> 3 & 1) << 5 | M0F);
         self.byte(0x78);
         self.byte(opcode);
-        self.operands(reg, Place::Register(rm), 1, 0);
+        self.operands(reg, RegOrMem::Register(rm), 1, 0);
     }
 
     /// A vector instruction on elements of 64 bits, perhaps with an immediate.
-    pub fn vector(&mut self, op: VectorOpcode, operands: (u8, u8, Place), immediate: Option<u8>) {
+    pub fn vector(&mut self, op: VectorOpcode, operands: (u8, u8, RegOrMem), immediate: Option<u8>) {
         match self.extension {
             Extension::Avx512 => self.evex(op, operands, (0, false), immediate),
             Extension::Avx2 => self.vex(op, operands, immediate),
@@ -289,13 +289,13 @@ impl Code {
     pub fn evex(
         &mut self,
         op: VectorOpcode,
-        (reg, second, place): (u8, u8, Place),
+        (reg, second, place): (u8, u8, RegOrMem),
         (mask, broadcast): (u8, bool),
         immediate: Option<u8>,
     ) {
-        let (base, index) = Code::extensions(place);
+        let (base, index) = MachineCode::extensions(place);
         // The high bit of a register operand stands in the place of an index.
-        let high = if let Place::Register(r) = place { r >> 4 } else { index >> 3 };
+        let high = if let RegOrMem::Register(r) = place { r >> 4 } else { index >> 3 };
         let not = |bit: u8| !bit & 1;
         self.byte(0x62);
         self.byte(not(reg >> 3) << 7 | not(high) << 6 | not(base >> 3) << 5 | not(reg >> 4) << 4 | op.map);
@@ -316,8 +316,8 @@ impl Code {
     }
 
     /// An instruction with the short prefix of vectors, which has two or three bytes.
-    fn vex(&mut self, op: VectorOpcode, (reg, second, place): (u8, u8, Place), immediate: Option<u8>) {
-        let (base, index) = Code::extensions(place);
+    fn vex(&mut self, op: VectorOpcode, (reg, second, place): (u8, u8, RegOrMem), immediate: Option<u8>) {
+        let (base, index) = MachineCode::extensions(place);
         let not = |bit: u8| !bit & 1;
         let last = (!second & 15) << 3 | u8::from(op.length > 0) << 2 | op.prefix;
         let wide = u8::from(op.is_of_words());

@@ -56,7 +56,7 @@ pub(super) struct Address {
 
 /// What is loaded or stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Cell {
+pub(super) enum AccessType {
     Byte,
     Int,
     Number(Width),
@@ -89,10 +89,10 @@ pub(super) enum Operation {
     /// One of two Ints by a comparison, under which the second replaces the first.
     Extreme(u8),
     /// The low byte of a register, or the low 32 bits.
-    ZeroExtend(Cell),
-    Load(Cell, Address),
+    ZeroExtend(AccessType),
+    Load(AccessType, Address),
     /// The value comes first, then the registers of the address.
-    Store(Cell, Address),
+    Store(AccessType, Address),
     Vector(VectorOpcode, Option<u8>),
     /// With one operand from the pool, for all lanes.
     VectorConstant(VectorOpcode, u64),

@@ -5,7 +5,7 @@ use super::encode::map::M3A;
 use super::encode::prefix::P66;
 use super::encode::{BROADCAST, VectorOpcode, Width, condition};
 use super::extension::{Bits, Extension};
-use super::inst::{Address, Alu, Base, Cell, Operation};
+use super::inst::{AccessType, Address, Alu, Base, Operation};
 use super::select::{Selector, Unsupported, int_condition};
 use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::{self, InstructionData, Opcode, Type, Value, types};
@@ -162,9 +162,9 @@ impl Selector<'_> {
 
     fn store(&mut self, opcode: Opcode, x: Value, at: Value, offset: i32) -> Result<(), Unsupported> {
         let cell = match (opcode, self.type_of(x)) {
-            (Opcode::Store, types::I8) => Cell::Byte,
-            (Opcode::Store, types::I64) => Cell::Int,
-            (Opcode::Store, ty) => Cell::Number(width(ty)),
+            (Opcode::Store, types::I8) => AccessType::Byte,
+            (Opcode::Store, types::I64) => AccessType::Int,
+            (Opcode::Store, ty) => AccessType::Number(width(ty)),
             _ => return Err(unsupported(opcode)),
         };
         let (address, registers) = self.address(at, offset)?;
@@ -177,10 +177,10 @@ impl Selector<'_> {
     fn load(&mut self, opcode: Opcode, at: Value, offset: i32, out: Value) -> Result<(), Unsupported> {
         let to_all = self.broadcast.get(&out).copied();
         let cell = match (opcode, self.type_of(out)) {
-            (Opcode::Load, _) if to_all.is_some() => Cell::Broadcast,
-            (Opcode::Load, types::I8) => Cell::Byte,
-            (Opcode::Load, types::I64) => Cell::Int,
-            (Opcode::Load, ty) => Cell::Number(width(ty)),
+            (Opcode::Load, _) if to_all.is_some() => AccessType::Broadcast,
+            (Opcode::Load, types::I8) => AccessType::Byte,
+            (Opcode::Load, types::I64) => AccessType::Int,
+            (Opcode::Load, ty) => AccessType::Number(width(ty)),
             _ => return Err(unsupported(opcode)),
         };
         let (address, registers) = self.address(at, offset)?;
@@ -212,7 +212,7 @@ impl Selector<'_> {
             Opcode::Bnot => return self.overwriting(Operation::Unary(2), out, &[x], 0),
             Opcode::Ineg if to == types::I64 => return self.overwriting(Operation::Unary(3), out, &[x], 0),
             Opcode::Uextend => Operation::Move,
-            Opcode::Ireduce if to == types::I8 => Operation::ZeroExtend(Cell::Byte),
+            Opcode::Ireduce if to == types::I8 => Operation::ZeroExtend(AccessType::Byte),
             Opcode::FcvtFromSint if (from, to) == (types::I64, types::F64) => Operation::FromInt,
             Opcode::FcvtToSintSat if (from, to) == (types::F64, types::I64) => Operation::ToInt,
             _ => return Err(unsupported(opcode)),

@@ -5,7 +5,7 @@ use super::emit::{Emitter, LOAD_SCALAR, MOVE};
 use super::encode::map::{M0F, M3A, M38};
 use super::encode::prefix::{P66, PF2, PF3};
 use super::encode::register::{MASK, SCRATCH, ZEROING};
-use super::encode::{Memory, Place, VectorOpcode, Width, condition};
+use super::encode::{MemoryAddress, RegOrMem, VectorOpcode, Width, condition};
 use super::extension::{Bits, Extension};
 use super::inst::{Instruction, Operation};
 use regalloc2::RegClass;
@@ -34,7 +34,7 @@ impl Emitter<'_> {
     /// Operations of vector registers.
     pub fn vector(&mut self, x: &Instruction, regs: &[u8]) {
         let out = regs[0];
-        let arg = |k: usize| Place::Register(regs[k]);
+        let arg = |k: usize| RegOrMem::Register(regs[k]);
         match &x.op {
             Operation::Vector(op, immediate) => self.three(*op, out, regs[1], regs[2], *immediate),
             Operation::VectorConstant(op, bits) => self.with_constant(*op, out, regs[1], *bits),
@@ -70,7 +70,7 @@ impl Emitter<'_> {
             Extension::Avx2 => self.extension().lanes(),
         };
         let constant = self.code.constant(bits.to_le_bytes().repeat(read));
-        let operands = (out, x, Place::Memory(Memory::Pool(constant)));
+        let operands = (out, x, RegOrMem::Memory(MemoryAddress::Pool(constant)));
         match self.extension() {
             Extension::Avx512 => self.code.evex(op, operands, (0, true), None),
             Extension::Avx2 => self.code.vector(op, operands, None),
@@ -80,7 +80,7 @@ impl Emitter<'_> {
     /// Operations that AVX-512 has instructions for, most of them with a mask register.
     fn with_mask_register(&mut self, op: &Operation, regs: &[u8]) {
         let out = regs[0];
-        let arg = |k: usize| Place::Register(regs[k]);
+        let arg = |k: usize| RegOrMem::Register(regs[k]);
         match op {
             Operation::FloatCompare(predicate, width) => {
                 self.compare_to(MASK, *width, *predicate, [regs[1], regs[2]]);
@@ -121,7 +121,7 @@ impl Emitter<'_> {
             Operation::FloatCompare(predicate, Width::Scalar) => {
                 self.compare_to(mask, Width::Scalar, *predicate, [regs[1], regs[2]]);
                 self.two(LANE_TO_INT, mask, out);
-                self.code.general_byte(0x83, 4, Place::Register(out), 1);
+                self.code.general_byte(0x83, 4, RegOrMem::Register(out), 1);
             }
             Operation::Bitselect => {
                 self.three(bits(Bits::And), mask, regs[1], regs[2], None);
@@ -130,8 +130,8 @@ impl Emitter<'_> {
             }
             Operation::ChooseNumber => {
                 // The Bool becomes the highest bit.
-                self.code.general(true, &[0x8b], SCRATCH, Place::Register(regs[1]), 0);
-                self.code.general_byte(0xc1, 4, Place::Register(SCRATCH), 63);
+                self.code.general(true, &[0x8b], SCRATCH, RegOrMem::Register(regs[1]), 0);
+                self.code.general_byte(0xc1, 4, RegOrMem::Register(SCRATCH), 63);
                 self.two(INT_TO_LANE, mask, SCRATCH);
                 self.three(CHOOSE_SCALAR, out, out, regs[2], Some(mask << 4));
             }
@@ -162,11 +162,11 @@ impl Emitter<'_> {
 
     /// The nearest Int towards 0, the largest or smallest one, or 0 for NaN.
     fn to_int(&mut self, out: u8, x: u8) {
-        self.code.vector(TO_INT, (out, 0, Place::Register(x)), None);
+        self.code.vector(TO_INT, (out, 0, RegOrMem::Register(x)), None);
         // Only the smallest Int minus 1 overflows: the result for all numbers beyond the range.
-        self.code.general_byte(0x83, 7, Place::Register(out), 1);
+        self.code.general_byte(0x83, 7, RegOrMem::Register(out), 1);
         let usual = self.code.jump(Some(condition::NO_OVERFLOW));
-        let zero = Place::Memory(Memory::Pool(self.code.constant(vec![0; 8])));
+        let zero = RegOrMem::Memory(MemoryAddress::Pool(self.code.constant(vec![0; 8])));
         self.code.vector(ORDER, (x, 0, zero), None);
         let nan = self.code.jump(Some(condition::PARITY));
         let negative = self.code.jump(Some(condition::BELOW));
@@ -184,7 +184,7 @@ impl Emitter<'_> {
         let to = if class == RegClass::Int { self.extension().scratch() } else { out };
         let mut pair = x;
         if lane >= 2 {
-            self.code.vector(EXTRACT_PAIR, (x, 0, Place::Register(to)), Some(lane / 2));
+            self.code.vector(EXTRACT_PAIR, (x, 0, RegOrMem::Register(to)), Some(lane / 2));
             pair = to;
         }
         if lane % 2 == 1 {

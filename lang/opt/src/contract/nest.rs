@@ -60,21 +60,21 @@ pub(super) enum NestDef<'a> {
 
 /// The loops around a statement, all of which collect, and the branches between them.
 #[derive(Default)]
-pub(super) struct Around<'a> {
+pub(super) struct EnclosingLoops<'a> {
     /// The loops with their trip counts, from the outermost inwards.
     pub(super) loops: Vec<(&'a Loop, Var)>,
-    pub(super) arms: Vec<Arm<'a>>,
+    pub(super) arms: Vec<FirstArm<'a>>,
 }
 
 /// The first arm of a branch in a nest.
-pub(super) struct Arm<'a> {
+pub(super) struct FirstArm<'a> {
     /// The number of loops around it.
     depth: usize,
     condition: Var,
     block: &'a Block,
 }
 
-impl<'a> Around<'a> {
+impl<'a> EnclosingLoops<'a> {
     /// The block of the statement.
     pub(super) fn block(&self) -> Option<&'a Block> {
         let arm = self.arms.last().filter(|arm| arm.depth == self.loops.len());
@@ -113,7 +113,7 @@ pub(super) struct Factor {
 
 impl<'a> Nest<'a> {
     /// Analyses a nest of loops, the first of which collect and the others sum.
-    pub(super) fn of(func: &Function, around: &Around<'a>, sums: &[(&'a Loop, Var)]) -> Nest<'a> {
+    pub(super) fn of(func: &Function, around: &EnclosingLoops<'a>, sums: &[(&'a Loop, Var)]) -> Nest<'a> {
         let mut nest = Nest { defs: HashMap::new(), loops: Vec::new(), collects: around.loops.len() };
         for (k, (l, n)) in around.loops.iter().chain(sums).enumerate() {
             let (bit, index) = (1 << k, l.body.params[0]);
@@ -285,28 +285,33 @@ pub(super) struct ContractionSite<'a> {
 }
 
 /// What contractions are searched for.
-pub(super) struct Search {
+pub(super) struct ContractionSearch {
     /// The literal Ints of the function.
     pub(super) ints: HashMap<Var, i64>,
     pub(super) products: Products,
 }
 
 /// The first sum of a nest that can become a contraction, innermost loops first.
-pub(super) fn found<'a>(func: &Function, search: &Search, s: &'a Stmt) -> Option<ContractionSite<'a>> {
-    collected(collecting, s, &mut Around::default(), &mut |around, sum| accepted(func, search, around, sum))
+pub(super) fn found<'a>(func: &Function, search: &ContractionSearch, s: &'a Stmt) -> Option<ContractionSite<'a>> {
+    collected(collecting, s, &mut EnclosingLoops::default(), &mut |around, sum| accepted(func, search, around, sum))
 }
 
 /// All sums of a nest that can become a contraction. The loops around them may sum as well.
-pub(super) fn all<'a>(func: &Function, search: &Search, s: &'a Stmt) -> Vec<ContractionSite<'a>> {
+pub(super) fn all<'a>(func: &Function, search: &ContractionSearch, s: &'a Stmt) -> Vec<ContractionSite<'a>> {
     let mut sites = Vec::new();
-    collected::<()>(independent, s, &mut Around::default(), &mut |around, sum| {
+    collected::<()>(independent, s, &mut EnclosingLoops::default(), &mut |around, sum| {
         sites.extend(accepted(func, search, around, sum));
         None
     });
     sites
 }
 
-fn accepted<'a>(f: &Function, search: &Search, around: &Around<'a>, sum: &'a Stmt) -> Option<ContractionSite<'a>> {
+fn accepted<'a>(
+    f: &Function,
+    search: &ContractionSearch,
+    around: &EnclosingLoops<'a>,
+    sum: &'a Stmt,
+) -> Option<ContractionSite<'a>> {
     let site = site(f, around, sum)?;
     let vector = site.sides[0].rows.is_empty();
     (!site.is_small(&search.ints) && (search.products == Products::All || !vector)).then_some(site)
@@ -319,12 +324,12 @@ pub(super) type Outer = for<'b> fn(&'b Stmt) -> Option<(&'b Loop, Var)>;
 pub(super) fn collected<'a, T>(
     outer: Outer,
     s: &'a Stmt,
-    around: &mut Around<'a>,
-    found: &mut impl FnMut(&Around<'a>, &'a Stmt) -> Option<T>,
+    around: &mut EnclosingLoops<'a>,
+    found: &mut impl FnMut(&EnclosingLoops<'a>, &'a Stmt) -> Option<T>,
 ) -> Option<T> {
     let depth = around.loops.len();
     let arm = match &s.op {
-        Op::If(condition, block, _) if depth > 0 => Some(Arm { depth, condition: *condition, block }),
+        Op::If(condition, block, _) if depth > 0 => Some(FirstArm { depth, condition: *condition, block }),
         _ => None,
     };
     let branch = arm.is_some();
@@ -358,7 +363,7 @@ pub(super) fn sums<'a>(func: &Function, b: &'a Block, s: &'a Stmt) -> Vec<(&'a L
 }
 
 /// A sum in loops that collect, if it can become a contraction.
-fn site<'a>(func: &Function, around: &Around<'a>, sum: &'a Stmt) -> Option<ContractionSite<'a>> {
+fn site<'a>(func: &Function, around: &EnclosingLoops<'a>, sum: &'a Stmt) -> Option<ContractionSite<'a>> {
     let block = around.block()?;
     let sums = sums(func, block, sum);
     let innermost = sums.last()?.0;

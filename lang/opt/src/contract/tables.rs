@@ -15,7 +15,7 @@
 //! This is what the derivative of a layer of convolutions by its signal needs. The sum over `j` becomes the innermost
 //! one, which changes the order of additions.
 
-use super::nest::{Around, Nest, NestDef, collected, collecting, readers, sums};
+use super::nest::{EnclosingLoops, Nest, NestDef, collected, collecting, readers, sums};
 use super::{Contractions, replace};
 use crate::limits::contract::{COPIED, DEEP, LOOPS, SPARE, WIDE};
 use crate::rebuild::Rebuild;
@@ -24,7 +24,7 @@ use adl_prim::Bin;
 use std::collections::HashMap;
 
 /// A factor of the products: an element of an array from outside of the nest.
-struct Place {
+struct FactorPlace {
     array: Var,
     at: Vec<Var>,
     /// The shape of the array, if it may be a symbolic zero.
@@ -44,22 +44,22 @@ pub(super) struct TableSite<'a> {
     common: Vec<usize>,
     /// The multiplication, and its operands.
     by: Bin,
-    places: [Place; 2],
+    places: [FactorPlace; 2],
     /// Whether the outermost loop is to stay around the table, which it would enlarge.
     pub(super) outside: bool,
 }
 
 /// The extents of the axes of each place.
-pub(super) type Extents = [Vec<Var>; 2];
+pub(super) type PlaceExtents = [Vec<Var>; 2];
 
 /// The first sum of a nest that can read a table. In the rest of a nest whose outermost loop stays, no other does.
 pub(super) fn found<'a>(func: &Function, s: &'a Stmt, rest: bool) -> Option<TableSite<'a>> {
-    let mut site = collected(collecting, s, &mut Around::default(), &mut |around, s| site(func, around, s))?;
+    let mut site = collected(collecting, s, &mut EnclosingLoops::default(), &mut |around, s| site(func, around, s))?;
     site.outside = !rest && site.outer();
     Some(site)
 }
 
-fn site<'a>(func: &Function, around: &Around<'a>, sum: &'a Stmt) -> Option<TableSite<'a>> {
+fn site<'a>(func: &Function, around: &EnclosingLoops<'a>, sum: &'a Stmt) -> Option<TableSite<'a>> {
     let (block, collects) = (around.block().filter(|_| around.arms.is_empty())?, &around.loops);
     let sums = sums(func, block, sum);
     if sums.len() < 2 || collects.len() + sums.len() > LOOPS {
@@ -93,16 +93,16 @@ fn site<'a>(func: &Function, around: &Around<'a>, sum: &'a Stmt) -> Option<Table
 }
 
 /// The place of a factor that is a number.
-fn place(nest: &Nest, func: &Function, v: Var) -> Option<Place> {
+fn place(nest: &Nest, func: &Function, v: Var) -> Option<FactorPlace> {
     let (array, at) = nest.place(v).filter(|(a, at)| *func.ty(*a) == Ty::F64.array(at.len() as u32))?;
     let shape = match nest.definition(v) {
         Some((NestDef::Made(Stmt { op: Op::Index { a, shape, .. }, .. }), _)) if *a == array => *shape,
         _ => None,
     };
-    (shape.is_none_or(|s| nest.outside(s))).then_some(Place { array, at, shape, axes: Vec::new() })
+    (shape.is_none_or(|s| nest.outside(s))).then_some(FactorPlace { array, at, shape, axes: Vec::new() })
 }
 
-impl Place {
+impl FactorPlace {
     /// Whether the index of a loop occurs once, and as it is.
     fn has_index(&self, nest: &Nest, k: usize) -> bool {
         let on = self.at.iter().filter(|v| nest.on(**v) & (1 << k) != 0);
@@ -113,7 +113,7 @@ impl Place {
 impl TableSite<'_> {
     /// Whether the outermost loop is to stay: its index is an axis of one factor, which has two more at least.
     fn outer(&self) -> bool {
-        let used = |p: &&Place| p.at.iter().any(|v| self.nest.on(*v) & 1 != 0);
+        let used = |p: &&FactorPlace| p.at.iter().any(|v| self.nest.on(*v) & 1 != 0);
         let mut owners = self.places.iter().filter(used);
         let owner = owners.next().filter(|_| owners.next().is_none());
         owner.is_some_and(|p| p.has_index(&self.nest, 0) && p.axes.len() > 2)
@@ -123,7 +123,7 @@ impl TableSite<'_> {
 impl Contractions {
     /// Emits the extents of the axes of a table, and the condition under which it pays off at run time: it has not many
     /// more elements than are read.
-    pub(super) fn table_pays_off(&mut self, site: &TableSite) -> (Extents, Var) {
+    pub(super) fn table_pays_off(&mut self, site: &TableSite) -> (PlaceExtents, Var) {
         let dims = [0, 1].map(|p| {
             let place = &site.places[p];
             (0..place.at.len()).map(|k| self.extent_of(place, k)).collect::<Vec<Var>>()
@@ -146,7 +146,7 @@ impl Contractions {
     }
 
     /// Emits a bound of the trip count of a loop: it reads different places of an axis.
-    fn most_trips(&mut self, site: &TableSite, k: usize, dims: &Extents) -> Var {
+    fn most_trips(&mut self, site: &TableSite, k: usize, dims: &PlaceExtents) -> Var {
         let axes = |p: usize| site.places[p].axes.iter().map(move |a| (p, *a));
         let moved = |(p, a): &(usize, usize)| site.nest.on(site.places[*p].at[*a]) & (1 << k) != 0;
         let all = axes(0).chain(axes(1)).filter(moved).map(|(p, a)| dims[p][a]);
@@ -154,7 +154,7 @@ impl Contractions {
         least.unwrap_or_else(|| self.b.int(0))
     }
 
-    fn extent_of(&mut self, place: &Place, axis: usize) -> Var {
+    fn extent_of(&mut self, place: &FactorPlace, axis: usize) -> Var {
         match place.shape {
             Some(shape) => {
                 let at = self.b.int(axis as i64);
@@ -165,7 +165,7 @@ impl Contractions {
     }
 
     /// Emits the table and the nest that reads it. Returns the results.
-    pub(super) fn emit_table(&mut self, stmt: &Stmt, site: &TableSite, extents: &Extents) -> Vec<Var> {
+    pub(super) fn emit_table(&mut self, stmt: &Stmt, site: &TableSite, extents: &PlaceExtents) -> Vec<Var> {
         self.b.open();
         let table = self.table(site, extents);
         for s in self.b.close(Vec::new(), Vec::new()).stmts {
@@ -180,7 +180,7 @@ impl Contractions {
     }
 
     /// Emits the table as loops around a sum.
-    fn table(&mut self, site: &TableSite, extents: &Extents) -> Var {
+    fn table(&mut self, site: &TableSite, extents: &PlaceExtents) -> Var {
         let mut names = HashMap::new();
         let mut at = [0, 1].map(|p| site.places[p].at.clone());
         for (p, place) in site.places.iter().enumerate() {

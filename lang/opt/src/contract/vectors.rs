@@ -13,7 +13,7 @@
 //!
 //! Of a matrix that has more rows or columns than the comprehension reads, these are taken before the outermost loop.
 
-use super::nest::{ContractionSite, Search, all, collecting, readers};
+use super::nest::{ContractionSearch, ContractionSite, all, collecting, readers};
 use super::{Contractions, Products, is_all, literals, replace};
 use crate::rebuild::Rebuild;
 use adl_ir::{Block, Builder, Function, Loop, Op, Out, Stmt, Terms, Trip, Ty, Var};
@@ -25,7 +25,7 @@ pub fn vector_products(f: &mut Function) -> bool {
     if !super::sums_in_loops(f, &f.body, 0) {
         return false;
     }
-    let search = Search { ints: literals(&f.body), products: Products::All };
+    let search = ContractionSearch { ints: literals(&f.body), products: Products::All };
     let dims = extents(&f.body);
     let c = Contractions { b: Builder::on(f.clone()), search, split: false, changed: false };
     let mut v = VectorProducts { c, dims, parts: HashMap::new(), depth: 0 };
@@ -51,20 +51,20 @@ fn extents(b: &Block) -> HashSet<(Var, u32, Var)> {
 }
 
 /// The first rows and columns of a matrix: it, and their numbers.
-type Part = (Var, [Var; 2]);
+type MatrixPart = (Var, [Var; 2]);
 
 struct VectorProducts {
     c: Contractions,
     /// Extents of arrays.
     dims: HashSet<(Var, u32, Var)>,
     /// The parts of matrices that were taken.
-    parts: HashMap<Part, Var>,
+    parts: HashMap<MatrixPart, Var>,
     /// The number of loops around the statement.
     depth: usize,
 }
 
 /// The part of a matrix that a product reads, and whether its first index runs over the terms.
-fn part(f: &Function, site: &ContractionSite) -> Option<(Part, bool)> {
+fn part(f: &Function, site: &ContractionSite) -> Option<(MatrixPart, bool)> {
     let [vector, matrix] = &site.sides;
     let one = vector.rows.is_empty()
         && site.nest.collects == 1
@@ -145,7 +145,7 @@ impl VectorProducts {
     }
 
     /// Emits a part of a matrix.
-    fn take(&mut self, (a, [rows, columns]): Part) -> Var {
+    fn take(&mut self, (a, [rows, columns]): MatrixPart) -> Var {
         let all = self.first(a, rows);
         if self.dims.contains(&(a, 1, columns)) {
             return all;

@@ -40,11 +40,11 @@ pub(super) fn assembled(func: &mut Function, b: &mut Block, ints: &Ints, there: 
 }
 
 /// A part: its first index, the index after its last, and its elements.
-type Part = (Var, Var, Var);
+type AssembledPart = (Var, Var, Var);
 
 /// The parts of the vector that the statement at `last` completes, in the order of the additions. `None` unless
 /// there are several.
-fn parts(f: &Function, b: &Block, last: usize, there: &HashSet<Var>) -> Option<Vec<Part>> {
+fn parts(f: &Function, b: &Block, last: usize, there: &HashSet<Var>) -> Option<Vec<AssembledPart>> {
     let made = |v: Var| b.stmts.iter().find(|s| s.outs.first() == Some(&v)).map(|s| &s.op);
     let fine = |v: Var| is_vector(f, v) && (there.contains(&v) || matches!(made(v), Some(Op::Loop(_) | Op::Soac(_))));
     let alone = |v: Var| !b.results.contains(&v) && b.stmts.iter().filter(|s| reads(s).contains(&v)).count() == 1;
@@ -69,7 +69,7 @@ fn parts(f: &Function, b: &Block, last: usize, there: &HashSet<Var>) -> Option<V
     (all.len() > 1).then_some(all)
 }
 
-fn write(func: &mut Function, block: &mut Block, (last, parts): (usize, &[Part]), ints: &Ints) {
+fn write(func: &mut Function, block: &mut Block, (last, parts): (usize, &[AssembledPart]), ints: &Ints) {
     let stmt = block.stmts[last].clone();
     let Op::SliceAdd { shape: Some(shape), .. } = stmt.op else { return };
     let mut before = Vec::new();
@@ -101,7 +101,13 @@ fn write(func: &mut Function, block: &mut Block, (last, parts): (usize, &[Part])
 }
 
 /// The summand that a part contributes to one element of the result.
-fn element(func: &mut Function, stmts: &mut Vec<Stmt>, (i, zero): (Var, Var), (lo, hi, v): Part, span: Span) -> Var {
+fn element(
+    func: &mut Function,
+    stmts: &mut Vec<Stmt>,
+    (i, zero): (Var, Var),
+    (lo, hi, v): AssembledPart,
+    span: Span,
+) -> Var {
     let ty = func.ty(zero).clone();
     let from = push(func, stmts, Op::Cmp(Cmp::Ge, i, lo), Ty::Bool, span);
     let to = push(func, stmts, Op::Cmp(Cmp::Lt, i, hi), Ty::Bool, span);

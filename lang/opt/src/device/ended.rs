@@ -32,7 +32,7 @@ pub(super) fn ended(f: &mut Function, b: &mut Block, ints: &Ints) -> bool {
 
 /// Such an array: the positions of the loop and of the statement that adds its elements, the element at the end,
 /// and both lengths.
-struct Found {
+struct EndedArray {
     made: usize,
     added: usize,
     x: Var,
@@ -40,7 +40,7 @@ struct Found {
     m: Var,
 }
 
-fn find(func: &Function, block: &Block, ints: &Ints) -> Option<Found> {
+fn find(func: &Function, block: &Block, ints: &Ints) -> Option<EndedArray> {
     let place = |v: Var| block.stmts.iter().position(|s| s.outs.contains(&v));
     let alone =
         |v: Var| !block.results.contains(&v) && block.stmts.iter().filter(|s| reads(s).contains(&v)).count() == 1;
@@ -69,7 +69,7 @@ fn find(func: &Function, block: &Block, ints: &Ints) -> Option<Found> {
             && alone(*acc)
             && alone(*value)
             && ir_loop.xs.iter().all(|a| !func.linear(*a)))
-        .then_some(Found { made, added, x: *element, n: before, m: *hi })
+        .then_some(EndedArray { made, added, x: *element, n: before, m: *hi })
     })
 }
 
@@ -88,7 +88,7 @@ fn parts(b: &Block, v: Var) -> Option<&[Var]> {
         .and_then(|s| if let Op::ArrayLit { elems, .. } = &s.op { Some(&elems[..]) } else { None })
 }
 
-fn write(f: &mut Function, b: &mut Block, found: &Found) {
+fn write(f: &mut Function, b: &mut Block, found: &EndedArray) {
     let Op::Loop(l) = b.stmts[found.made].op.clone() else { return };
     let span = b.stmts[found.added].span;
     let trip = f.fresh(Ty::I64, false);
@@ -113,7 +113,7 @@ impl Ending<'_> {
         v
     }
 
-    fn all(&mut self, found: &Found) -> Loop {
+    fn all(&mut self, found: &EndedArray) -> Loop {
         let index = self.f.fresh(Ty::I64, false);
         let within = self.push(Op::Cmp(Cmp::Lt, index, found.m), Ty::Bool);
         let one = self.push(Op::Lit(Lit::I64(1)), Ty::I64);

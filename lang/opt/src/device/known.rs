@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 /// The facts that hold at the current statement.
 #[derive(Clone, Default)]
-pub(super) struct Known {
+pub(super) struct DeviceFacts {
     /// Arrays that are materialised, so no symbolic zeros.
     pub there: HashSet<Var>,
     /// The length of an array, by the representative of the arrays of equal length.
@@ -46,7 +46,7 @@ pub(super) fn is_vector(f: &Function, v: Var) -> bool {
     matches!(f.ty(v), Ty::Array(e, 1) if e.is_flat()) && !f.linear(v)
 }
 
-impl Known {
+impl DeviceFacts {
     /// Records the facts about a vector that an operation makes.
     pub fn vector(&mut self, out: Var, op: &Op) {
         match op {
@@ -153,7 +153,7 @@ impl Known {
     }
 
     /// The arrays of the same length as `v` among those known in `before`.
-    pub fn as_long_as(&self, v: Var, before: &Known) -> HashSet<Var> {
+    pub fn as_long_as(&self, v: Var, before: &DeviceFacts) -> HashSet<Var> {
         let (first, n) = (self.first(v), self.extent(v));
         let same = |a: &Var| self.first(*a) == first || n.is_some() && self.extent(*a) == n;
         before.there.iter().copied().filter(same).collect()

@@ -45,7 +45,7 @@ use adl_ir::{Added, Block, Cmp, FnId, Function, Loop, Op, Out, Program, Stmt, Tr
 use adl_prim::{ArrayFn, Bin, GeneralFn, Prim, Un};
 use adl_syntax::span::Span;
 use ints::{Ints, SEEN, is_array, of_numbers};
-use known::{Known, is_vector};
+use known::{DeviceFacts, is_vector};
 use std::collections::{HashMap, HashSet};
 
 /// Rewrites a function that is called without symbolic zeros. The result may contain operations for the device that
@@ -70,8 +70,14 @@ pub fn vectors(program: &Program, func: &mut Function) {
     let moved = brought_near(func, &mut body);
     let there: HashSet<Var> = body.params.iter().copied().filter(|v| func.ty(*v).rank() > 0).collect();
     let (read, elements_read) = (fuse::reads_of(&body), gathered::elements_read(&body));
-    let mut pass =
-        Pass { p: program, f: func, read, elements_read, known: Known { there, ..Known::default() }, changed: moved };
+    let mut pass = Pass {
+        p: program,
+        f: func,
+        read,
+        elements_read,
+        known: DeviceFacts { there, ..DeviceFacts::default() },
+        changed: moved,
+    };
     pass.block(&mut body);
     let (changed, there) = (pass.changed, pass.known.there);
     func.body = body;
@@ -148,7 +154,7 @@ struct Pass<'a> {
     read: HashSet<Var>,
     /// Those of them of which more is read than the length.
     elements_read: HashSet<Var>,
-    known: Known,
+    known: DeviceFacts,
     changed: bool,
 }
 

@@ -26,7 +26,7 @@ const STEPS: usize = 4;
 
 /// A change of the order in which an array is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum OrderChange {
     /// Reversed; the variable is the length.
     Reversed(Var),
     /// A prefix.
@@ -35,10 +35,10 @@ enum Step {
 
 /// The result of a loop, as it is read.
 #[derive(Clone, PartialEq, Eq)]
-struct Source {
+struct LoopResult {
     /// Which result of the loop.
     out: usize,
-    steps: Vec<Step>,
+    steps: Vec<OrderChange>,
     /// The number of elements that can be read.
     extent: Var,
 }
@@ -91,20 +91,20 @@ fn only_moves(l: &Loop) -> bool {
 }
 
 /// The arrays that a loop makes, and reordered versions of these, by their variables.
-fn sources(b: &Block, p: usize, n: Var, ints: &Ints) -> HashMap<Var, Source> {
-    let mut all: HashMap<Var, Source> = HashMap::new();
+fn sources(b: &Block, p: usize, n: Var, ints: &Ints) -> HashMap<Var, LoopResult> {
+    let mut all: HashMap<Var, LoopResult> = HashMap::new();
     for (k, v) in b.stmts[p].outs.iter().enumerate().take(b.stmts[p].outs.len() - 1) {
-        all.insert(*v, Source { out: k, steps: Vec::new(), extent: n });
+        all.insert(*v, LoopResult { out: k, steps: Vec::new(), extent: n });
     }
     for stmt in &b.stmts {
-        let next = |a: &Var, step: &dyn Fn(&Source) -> (Step, Var)| {
+        let next = |a: &Var, step: &dyn Fn(&LoopResult) -> (OrderChange, Var)| {
             let from = all.get(a).filter(|s| s.steps.len() < STEPS)?;
             let (step, extent) = step(from);
-            Some(Source { steps: [&from.steps[..], &[step]].concat(), extent, ..from.clone() })
+            Some(LoopResult { steps: [&from.steps[..], &[step]].concat(), extent, ..from.clone() })
         };
         let found = match &stmt.op {
-            Op::Reverse(a) => next(a, &|s| (Step::Reversed(s.extent), s.extent)),
-            Op::Slice { a, lo, hi, .. } if ints.is(*lo, 0) => next(a, &|_| (Step::First, *hi)),
+            Op::Reverse(a) => next(a, &|s| (OrderChange::Reversed(s.extent), s.extent)),
+            Op::Slice { a, lo, hi, .. } if ints.is(*lo, 0) => next(a, &|_| (OrderChange::First, *hi)),
             _ => None,
         };
         all.extend(found.map(|f| (stmt.outs[0], f)));
@@ -113,7 +113,7 @@ fn sources(b: &Block, p: usize, n: Var, ints: &Ints) -> HashMap<Var, Source> {
 }
 
 /// The positions of the statements that read such arrays, if all of them can recompute the elements.
-fn readers(block: &Block, p: usize, sources: &HashMap<Var, Source>, ints: &Ints) -> Option<Vec<usize>> {
+fn readers(block: &Block, p: usize, sources: &HashMap<Var, LoopResult>, ints: &Ints) -> Option<Vec<usize>> {
     let Op::Loop(made) = &block.stmts[p].op else { return None };
     let (mut readers, moves) = (Vec::new(), only_moves(made));
     for (position, s) in block.stmts.iter().enumerate() {
@@ -142,7 +142,7 @@ fn readers(block: &Block, p: usize, sources: &HashMap<Var, Source>, ints: &Ints)
 }
 
 /// Whether a loop reads such arrays at its own index only, and its trip count is their length.
-fn reads_elements(l: &Loop, sources: &HashMap<Var, Source>) -> bool {
+fn reads_elements(l: &Loop, sources: &HashMap<Var, LoopResult>) -> bool {
     let Trip::Count(n) = l.trip else { return false };
     let fits = |a: &Var| sources.get(a).is_some_and(|s| s.extent == n);
     l.body.stmts.iter().all(|s| match &s.op {
@@ -155,7 +155,7 @@ fn reads_elements(l: &Loop, sources: &HashMap<Var, Source>) -> bool {
 }
 
 /// Whether each iteration of a loop reads one element, in a branch, that no other iteration reads.
-fn reads_part(l: &Loop, sources: &HashMap<Var, Source>) -> bool {
+fn reads_part(l: &Loop, sources: &HashMap<Var, LoopResult>) -> bool {
     let Some(&own) = l.body.params.first() else { return false };
     let mut inside = Vec::new();
     bound(&l.body, &mut inside);
@@ -188,7 +188,7 @@ fn reads_part(l: &Loop, sources: &HashMap<Var, Source>) -> bool {
 }
 
 /// Makes a statement recompute what it reads.
-fn read_there(f: &mut Function, block: &mut Block, (p, consumer): (usize, usize), sources: &HashMap<Var, Source>) {
+fn read_there(f: &mut Function, block: &mut Block, (p, consumer): (usize, usize), sources: &HashMap<Var, LoopResult>) {
     let Op::Loop(made) = block.stmts[p].op.clone() else { return };
     let span = block.stmts[consumer].span;
     let mut there = There { f, made: *made, span, done: Vec::new() };
@@ -217,11 +217,11 @@ struct There<'a> {
     made: Loop,
     span: Span,
     /// Iterations that have been recomputed: how they are read, and their results.
-    done: Vec<(Vec<Step>, Vec<Var>)>,
+    done: Vec<(Vec<OrderChange>, Vec<Var>)>,
 }
 
 impl There<'_> {
-    fn in_loop(&mut self, ir_loop: &mut Loop, sources: &HashMap<Var, Source>) {
+    fn in_loop(&mut self, ir_loop: &mut Loop, sources: &HashMap<Var, LoopResult>) {
         let Some(&index) = ir_loop.body.params.first() else { return };
         let (mut stmts, mut names) = (Vec::new(), HashMap::new());
         for k in (0..ir_loop.xs.len()).rev() {
@@ -249,7 +249,7 @@ impl There<'_> {
         ir_loop.body.stmts = stmts;
     }
 
-    fn in_arm(&mut self, arm: &mut Block, sources: &HashMap<Var, Source>) {
+    fn in_arm(&mut self, arm: &mut Block, sources: &HashMap<Var, LoopResult>) {
         let (mut stmts, mut names) = (Vec::new(), HashMap::new());
         for s in std::mem::take(&mut arm.stmts) {
             match &s.op {
@@ -279,7 +279,7 @@ impl There<'_> {
     }
 
     /// The result of the producer in the iteration that is read.
-    fn element(&mut self, source: &Source, i: Var, out: &mut Vec<Stmt>) -> Var {
+    fn element(&mut self, source: &LoopResult, i: Var, out: &mut Vec<Stmt>) -> Var {
         if let Some((_, made)) = self.done.iter().find(|(s, _)| *s == source.steps) {
             return made[source.out];
         }
@@ -303,10 +303,10 @@ impl There<'_> {
     }
 
     /// The index of the iteration that is read.
-    fn place(&mut self, source: &Source, i: Var, out: &mut Vec<Stmt>) -> Var {
+    fn place(&mut self, source: &LoopResult, i: Var, out: &mut Vec<Stmt>) -> Var {
         let mut at = i;
         for step in source.steps.iter().rev() {
-            if let Step::Reversed(n) = step {
+            if let OrderChange::Reversed(n) = step {
                 let one = self.push(Op::Lit(Lit::I64(1)), Ty::I64, out);
                 let last = self.push(Op::Bin(Bin::Sub, *n, one), Ty::I64, out);
                 at = self.push(Op::Bin(Bin::Sub, last, at), Ty::I64, out);

@@ -13,7 +13,7 @@ const SMALL: usize = 8;
 
 /// How the arrays of a function are made.
 #[derive(Default)]
-struct Made {
+struct ArrayDefinitions {
     /// The first element of an array literal, and the number of elements.
     stacks: HashMap<Var, (Option<Var>, usize)>,
     /// The collected value of an iteration, and the trip count.
@@ -26,14 +26,14 @@ struct Made {
 
 /// Replaces such extents by literals. Returns whether there were any.
 pub(crate) fn sides(f: &mut Function) -> bool {
-    let (mut made, mut body) = (Made::default(), std::mem::take(&mut f.body));
+    let (mut made, mut body) = (ArrayDefinitions::default(), std::mem::take(&mut f.body));
     made.learn(&body);
     let changed = !made.collected.is_empty() && made.block(f, &mut body);
     f.body = body;
     changed
 }
 
-impl Made {
+impl ArrayDefinitions {
     fn learn(&mut self, b: &Block) {
         for stmt in &b.stmts {
             match &stmt.op {

@@ -9,7 +9,7 @@
 //! Each element gets its terms in the same order: two loops that add to the same array do so at indices one of which is
 //! a different literal.
 
-use super::parts::{carry_both, definitions, may_move, one_trip_count, prepend, readers, reads, rename, result};
+use super::block_edits::{carry_both, definitions, may_move, one_trip_count, prepend, readers, reads, rename, result};
 use super::{as_map, has_no_linear, simple};
 use adl_ir::{Block, Function, Lit, Loop, Op, Stmt, Trip, Var};
 use std::collections::HashMap;

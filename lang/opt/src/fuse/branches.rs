@@ -1,7 +1,7 @@
 //! Joins branches on the same condition: values that a function's branch passes to the branch of its transpose then
 //! stay inside of one branch.
 
-use super::parts::{moved_adjacent, reads, rename};
+use super::block_edits::{moved_adjacent, reads, rename};
 use adl_ir::{Block, Op, Stmt, Var};
 use std::collections::HashMap;
 

@@ -8,8 +8,8 @@
 //! ⟼  bs = loop for n reverse carry (a = e) over (xs) collect { … }
 //! ```
 
+use super::block_edits::{definitions, reads, reads_of, rename, rename_op};
 use super::has_no_linear;
-use super::parts::{definitions, reads, reads_of, rename, rename_op};
 use adl_ir::rewrite::is_pure;
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Var};
 use std::collections::HashMap;

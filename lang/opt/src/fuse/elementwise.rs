@@ -6,7 +6,7 @@
 //! ⟼  a = loop for n collect { … };  b = loop for n collect { … };  c = loop for n over (a, b) collect { add x y }
 //! ```
 
-use super::parts::{definitions, readers};
+use super::block_edits::{definitions, readers};
 use super::{as_map, is_number, subarrays};
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::{Bin, Un};

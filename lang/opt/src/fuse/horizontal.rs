@@ -1,8 +1,8 @@
 //! Horizontal fusion: two maps with the same trip count that share an input array become one, which reads each
 //! element once. In native code, so do two loops that carry numbers.
 
+use super::block_edits::{carry_both, may_move, one_trip_count, prepend, reads, result};
 use super::carried::as_recurrence;
-use super::parts::{carry_both, may_move, one_trip_count, prepend, reads, result};
 use super::{For, as_map, may_fuse};
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Var};
 use std::collections::HashMap;

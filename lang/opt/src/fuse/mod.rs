@@ -15,18 +15,18 @@
 //! evaluating the call again in the interpreter, which finds the first one.
 
 mod accumulations;
+mod block_edits;
 mod branches;
 mod carried;
 mod elementwise;
 mod horizontal;
-mod parts;
 mod soac;
 mod subarrays;
 mod sums;
 mod vertical;
 
-pub use parts::reads_of;
-pub(crate) use parts::{definitions, may_move, moved_adjacent, readers, reads, rename_op};
+pub use block_edits::reads_of;
+pub(crate) use block_edits::{definitions, may_move, moved_adjacent, readers, reads, rename_op};
 
 use adl_ir::{Block, Function, Loop, Op, Out, Trip, Ty, Var};
 use adl_prim::{GeneralFn, Prim};

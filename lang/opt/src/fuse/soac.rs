@@ -13,7 +13,7 @@
 //! In native code, reductions and scans of numbers become loops without a producer, too. Then the rules for loops apply
 //! to them.
 
-use super::parts::{definitions, may_move, prepend, reads, rename, result};
+use super::block_edits::{definitions, may_move, prepend, reads, rename, result};
 use super::{For, as_map, has_no_linear, straight};
 use adl_ir::rewrite::never_fails;
 use adl_ir::{Block, Function, Loop, Op, Out, Soac, SoacKind, Stmt, Trip, Ty, Var};

@@ -19,7 +19,7 @@ use adl_syntax::span::Span;
 use std::collections::HashSet;
 
 /// A statement of a loop that takes the slice `lo..hi` of the rows of an array, or adds these to zeros there.
-struct Rows {
+struct RowSlice {
     /// The array, and its row in the body.
     of: Var,
     row: Var,
@@ -31,7 +31,7 @@ struct Rows {
 
 /// What the statements of a loop collect, if they only take slices of rows or add rows to arrays of `zeros`, which are symbolic
 /// zeros.
-fn rows(f: &Function, l: &Loop, zeros: &HashSet<Var>) -> Option<Vec<Rows>> {
+fn rows(f: &Function, l: &Loop, zeros: &HashSet<Var>) -> Option<Vec<RowSlice>> {
     let stmts = &l.body.stmts;
     let collects = l.init.is_empty() && l.outs.iter().all(|o| *o == Out::Collect) && matches!(l.trip, Trip::Count(_));
     let each = l.body.results.iter().all(|r| stmts.iter().any(|s| s.outs == [*r]));
@@ -41,7 +41,7 @@ fn rows(f: &Function, l: &Loop, zeros: &HashSet<Var>) -> Option<Vec<Rows>> {
     stmts.iter().map(|s| row_of(f, l, s, zeros).filter(|_| s.lin_outs.is_empty())).collect()
 }
 
-fn row_of(f: &Function, l: &Loop, stmt: &Stmt, zeros: &HashSet<Var>) -> Option<Rows> {
+fn row_of(f: &Function, l: &Loop, stmt: &Stmt, zeros: &HashSet<Var>) -> Option<RowSlice> {
     let (row, lo, hi, shape) = match &stmt.op {
         Op::Slice { a, lo, hi, shape: None } => (a, lo, hi, None),
         Op::SliceAdd { acc, lo, hi, v, shape: Some(shape) } if zeros.contains(acc) => (v, lo, hi, Some(*shape)),
@@ -50,7 +50,7 @@ fn row_of(f: &Function, l: &Loop, stmt: &Stmt, zeros: &HashSet<Var>) -> Option<R
     let of = *l.xs.get(l.body.params.iter().skip(1).position(|p| p == row)?)?;
     let outer = |v: &Var| !l.body.params.contains(v);
     let vector = *f.ty(*row) == Ty::F64.array(1);
-    (vector && [Some(lo), Some(hi), shape.as_ref()].into_iter().flatten().all(outer)).then_some(Rows {
+    (vector && [Some(lo), Some(hi), shape.as_ref()].into_iter().flatten().all(outer)).then_some(RowSlice {
         of,
         row: *row,
         lo: *lo,
@@ -96,8 +96,8 @@ pub(super) fn expand(f: &mut Function, stmt: &mut Stmt, zeros: &HashSet<Var>) ->
 }
 
 /// The loop over the elements of a row.
-fn elements(before: &mut Added, rows: &Rows) -> Loop {
-    let Rows { of, row, lo, hi, shape } = *rows;
+fn elements(before: &mut Added, rows: &RowSlice) -> Loop {
+    let RowSlice { of, row, lo, hi, shape } = *rows;
     let zero = before.int(0);
     let width = before.push(Op::Bin(Bin::Sub, hi, lo), Ty::I64);
     let trip = if let Some(shape) = shape {

@@ -6,7 +6,7 @@
 //! ⟼  s = loop for n over (x) sum { y = sin x; return y }
 //! ```
 
-use super::parts::{definitions, readers};
+use super::block_edits::{definitions, readers};
 use super::{as_map, is_number, is_thread};
 use adl_ir::{Block, Function, Loop, Op, Out};
 

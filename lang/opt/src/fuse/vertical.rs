@@ -11,10 +11,10 @@
 //! only depend on the map move after the fused loop. A stateless loop without sums may be reversed to match the
 //! direction of the other.
 
-use super::carried::as_recurrence;
-use super::parts::{
+use super::block_edits::{
     carry_both, definitions, may_move, moved_adjacent, one_trip_count, prepend, reads, reads_of, rename, result,
 };
+use super::carried::as_recurrence;
 use super::{For, as_boxing_map, has_no_linear, may_fuse, straight};
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Trip, Var};
 use std::collections::{HashMap, HashSet};

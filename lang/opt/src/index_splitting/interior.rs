@@ -6,20 +6,20 @@ use std::collections::{HashMap, HashSet};
 
 /// An affine function of the loop's index: a sum of loop-invariant variables, a constant, and a multiple of the index.
 #[derive(Clone, Default)]
-pub(super) struct Affine {
+pub(super) struct AffineInIndex {
     pub index: i64,
     /// The variables, with whether they are subtracted.
     pub terms: Vec<(bool, Var)>,
     pub number: i64,
 }
 
-impl Affine {
-    fn constant(number: i64) -> Affine {
-        Affine { number, ..Affine::default() }
+impl AffineInIndex {
+    fn constant(number: i64) -> AffineInIndex {
+        AffineInIndex { number, ..AffineInIndex::default() }
     }
 
     /// This function plus or minus another one. `None` on overflow.
-    fn plus(&self, other: &Affine, minus: bool) -> Option<Affine> {
+    fn plus(&self, other: &AffineInIndex, minus: bool) -> Option<AffineInIndex> {
         let sign = if minus { -1 } else { 1 };
         let mut terms = self.terms.clone();
         for (m, v) in &other.terms {
@@ -29,12 +29,12 @@ impl Affine {
             }
         }
         let number = other.number.checked_mul(sign).and_then(|n| self.number.checked_add(n))?;
-        Some(Affine { index: self.index + sign * other.index, terms, number })
+        Some(AffineInIndex { index: self.index + sign * other.index, terms, number })
     }
 
     /// The negative of this function, minus `number`.
-    pub fn negated(&self, number: i64) -> Option<Affine> {
-        Affine::constant(number.checked_neg()?).plus(self, true)
+    pub fn negated(&self, number: i64) -> Option<AffineInIndex> {
+        AffineInIndex::constant(number.checked_neg()?).plus(self, true)
     }
 
     /// The number that this function is, if it is one.
@@ -52,9 +52,9 @@ impl Affine {
 #[derive(Clone)]
 enum Test {
     /// A function is at least 0.
-    Least(Affine),
+    Least(AffineInIndex),
     /// A function is 0.
-    Zero(Affine),
+    Zero(AffineInIndex),
     /// A variable from outside of the loop.
     Invariant(Var),
     Not(Box<Test>),
@@ -70,26 +70,26 @@ impl Test {
 
 /// What holds in the interior.
 #[derive(Clone)]
-pub(super) enum Bound {
+pub(super) enum InteriorFact {
     /// A function is at least 0.
-    Least(Affine),
+    Least(AffineInIndex),
     /// A function is not 0.
-    NonZero(Affine),
+    NonZero(AffineInIndex),
     /// A variable from outside of the loop is this.
     Invariant(Var, bool),
 }
 
-impl Bound {
+impl InteriorFact {
     /// Whether it depends on the index.
     pub fn depends(&self) -> bool {
-        matches!(self, Bound::Least(a) | Bound::NonZero(a) if a.index != 0)
+        matches!(self, InteriorFact::Least(a) | InteriorFact::NonZero(a) if a.index != 0)
     }
 }
 
 /// The interior: where each branch takes one arm, and minima, maxima and remainders are one function of the index.
 #[derive(Default)]
 pub(super) struct Interior {
-    pub bounds: Vec<Bound>,
+    pub bounds: Vec<InteriorFact>,
     /// What the conditions of branches are in it.
     pub known: HashMap<Var, bool>,
     /// Minima, maxima and remainders, with the operand that they are in it.
@@ -103,7 +103,7 @@ pub(super) struct Interior {
 impl Interior {
     /// Whether a test for equality decides where it is.
     pub fn has_equalities(&self) -> bool {
-        self.bounds.iter().any(|bound| matches!(bound, Bound::NonZero(_)))
+        self.bounds.iter().any(|bound| matches!(bound, InteriorFact::NonZero(_)))
     }
 }
 
@@ -144,7 +144,7 @@ pub(super) struct InteriorAnalysis<'a> {
     trip: Var,
     literals: &'a Literals,
     /// Ints of the loop's body that are affine functions of the index.
-    ints: HashMap<Var, Affine>,
+    ints: HashMap<Var, AffineInIndex>,
     /// Conditions in the loop's body.
     tests: HashMap<Var, Test>,
     /// Variables bound in the body.
@@ -178,15 +178,15 @@ impl InteriorAnalysis<'_> {
         analysis.interior
     }
 
-    fn affine(&self, v: Var) -> Option<Affine> {
+    fn affine(&self, v: Var) -> Option<AffineInIndex> {
         if v == self.index {
-            return Some(Affine { index: 1, ..Affine::default() });
+            return Some(AffineInIndex { index: 1, ..AffineInIndex::default() });
         }
         match (self.literals.ints.get(&v), self.ints.get(&v)) {
-            (Some(n), _) => Some(Affine::constant(*n)),
+            (Some(n), _) => Some(AffineInIndex::constant(*n)),
             (None, Some(a)) => Some(a.clone()),
             (None, None) if self.inside.contains(&v) => None,
-            (None, None) => Some(Affine { terms: vec![(false, v)], ..Affine::default() }),
+            (None, None) => Some(AffineInIndex { terms: vec![(false, v)], ..AffineInIndex::default() }),
         }
     }
 
@@ -271,7 +271,7 @@ impl InteriorAnalysis<'_> {
     /// A comparison of Ints.
     fn compare(&self, c: Cmp, x: Var, y: Var) -> Option<Test> {
         let (x, y) = (self.affine(x)?, self.affine(y)?);
-        let one = Affine::constant(1);
+        let one = AffineInIndex::constant(1);
         Some(match c {
             Cmp::Ge => Test::Least(x.plus(&y, true)?),
             Cmp::Le => Test::Least(y.plus(&x, true)?),
@@ -283,14 +283,14 @@ impl InteriorAnalysis<'_> {
     }
 
     /// Chooses what a test is in the interior, and what must hold for that. `preferred`: the choice if nothing is known.
-    fn decide(&self, test: &Test, preferred: bool) -> Option<(bool, Vec<Bound>)> {
+    fn decide(&self, test: &Test, preferred: bool) -> Option<(bool, Vec<InteriorFact>)> {
         match test {
             Test::Least(a) if a.index.abs() > 1 => None,
-            Test::Least(a) if self.likely(a).unwrap_or(preferred) => Some((true, vec![Bound::Least(a.clone())])),
-            Test::Least(a) => Some((false, vec![Bound::Least(a.negated(1)?)])),
+            Test::Least(a) if self.likely(a).unwrap_or(preferred) => Some((true, vec![InteriorFact::Least(a.clone())])),
+            Test::Least(a) => Some((false, vec![InteriorFact::Least(a.negated(1)?)])),
             Test::Zero(a) if a.index.abs() > 1 => None,
-            Test::Zero(a) => Some((false, vec![Bound::NonZero(a.clone())])),
-            Test::Invariant(v) => Some((preferred, vec![Bound::Invariant(*v, preferred)])),
+            Test::Zero(a) => Some((false, vec![InteriorFact::NonZero(a.clone())])),
+            Test::Invariant(v) => Some((preferred, vec![InteriorFact::Invariant(*v, preferred)])),
             Test::Not(t) => self.decide(t, !preferred).map(|(known, bounds)| (!known, bounds)),
             Test::Both(all) => self.connected(all, true),
             Test::Either(all) => self.connected(all, false),
@@ -298,7 +298,7 @@ impl InteriorAnalysis<'_> {
     }
 
     /// A conjunction, where `neutral` is true, or a disjunction. One side decides it if it is the opposite of `neutral`.
-    fn connected(&self, [a, b]: &[Test; 2], neutral: bool) -> Option<(bool, Vec<Bound>)> {
+    fn connected(&self, [a, b]: &[Test; 2], neutral: bool) -> Option<(bool, Vec<InteriorFact>)> {
         let (first, mut bounds) = self.decide(a, neutral)?;
         if first != neutral {
             return Some((first, bounds));
@@ -312,7 +312,7 @@ impl InteriorAnalysis<'_> {
     }
 
     /// Whether a function is at least 0 in the middle of the loop, if that is known.
-    fn likely(&self, a: &Affine) -> Option<bool> {
+    fn likely(&self, a: &AffineInIndex) -> Option<bool> {
         // In halves of the trip count.
         let halves = a.index + 2 * a.times(self.trip);
         if a.terms.iter().any(|(_, v)| *v != self.trip) {
@@ -326,7 +326,7 @@ impl InteriorAnalysis<'_> {
     }
 
     /// Records what an Int is in the interior.
-    fn is(&mut self, v: Var, a: Affine) {
+    fn is(&mut self, v: Var, a: AffineInIndex) {
         self.interior.numbers.extend(a.as_number().map(|n| (v, n)));
         self.ints.insert(v, a);
     }
@@ -346,7 +346,7 @@ impl InteriorAnalysis<'_> {
         let (chosen, it) = if first { (x, a) } else { (y, b) };
         let least = if first { Some(least) } else { least.negated(0) };
         if let Some(least) = least {
-            self.interior.bounds.extend(least.as_number().is_none().then_some(Bound::Least(least)));
+            self.interior.bounds.extend(least.as_number().is_none().then_some(InteriorFact::Least(least)));
             self.interior.chosen.insert(v, chosen);
             self.is(v, it);
         }
@@ -379,8 +379,8 @@ impl InteriorAnalysis<'_> {
             -1 => a.plus(&divisor, false)?,
             _ => return None,
         };
-        let below = divisor.plus(&rest, true)?.plus(&Affine::constant(1), true)?;
-        self.interior.bounds.extend([Bound::Least(rest.clone()), Bound::Least(below)]);
+        let below = divisor.plus(&rest, true)?.plus(&AffineInIndex::constant(1), true)?;
+        self.interior.bounds.extend([InteriorFact::Least(rest.clone()), InteriorFact::Least(below)]);
         match quotient {
             0 => _ = self.interior.chosen.insert(v, x),
             _ => _ = self.interior.wrapped.insert(v, if quotient > 0 { Bin::Sub } else { Bin::Add }),

@@ -2,7 +2,7 @@
 //! matrix; and for reductions and scans that accumulate small arrays, which become loops that carry scalars. Runs
 //! after all differentiation.
 
-use super::facts::{BlockFacts, Extent};
+use super::facts::{BlockFacts, KnownExtent};
 use super::matrices::ArraySize;
 use super::{MOST, Scalars, Sums};
 use adl_ir::{Block, Loop, Op, Out, Soac, SoacKind, Stmt, Trip, Ty, Var};
@@ -22,12 +22,12 @@ impl Scalars<'_> {
 
     /// Like [`Self::matrix_extents`], also for an array that may be updated in place, since updates keep the size.
     fn cube_size(&self, a: Var) -> Option<(usize, usize)> {
-        let side = |axis: u32| self.extent_value(Extent::Side(a, axis));
+        let side = |axis: u32| self.extent_value(KnownExtent::Side(a, axis));
         side(1).zip(side(2))
     }
 
     fn set_cube(&mut self, a: Var, (rows, columns): (usize, usize)) {
-        self.note(|l| l.extents.extend([(Extent::Side(a, 1), rows), (Extent::Side(a, 2), columns)]));
+        self.note(|l| l.extents.extend([(KnownExtent::Side(a, 1), rows), (KnownExtent::Side(a, 2), columns)]));
     }
 
     /// Records which arrays consist of small rows or matrices.
@@ -43,7 +43,7 @@ impl Scalars<'_> {
                 let size = |k: usize| list.get(k).and_then(|n| self.extent_of_some(*n)).and_then(super::small);
                 match (size(1), size(2)) {
                     (Some(n), None) if self.is_matrix(var) => {
-                        self.note(|l| _ = l.extents.insert(Extent::RowLength(var), n));
+                        self.note(|l| _ = l.extents.insert(KnownExtent::RowLength(var), n));
                     }
                     (Some(n), Some(m)) if self.is_cube(var) => self.set_cube(var, (n, m)),
                     _ => {}
@@ -95,7 +95,7 @@ impl Scalars<'_> {
     pub(super) fn learn_collected(&mut self, collected: Vec<(Var, ArraySize)>) {
         for (v, size) in collected {
             match size.columns() {
-                0 => self.note(|l| _ = l.extents.insert(Extent::RowLength(v), size.len)),
+                0 => self.note(|l| _ = l.extents.insert(KnownExtent::RowLength(v), size.len)),
                 columns => self.set_cube(v, (size.len / columns, columns)),
             }
         }

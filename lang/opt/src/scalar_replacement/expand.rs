@@ -1,6 +1,6 @@
 //! Expands operations on small arrays into operations on their elements.
 
-use super::facts::{ElemSource, Extent};
+use super::facts::{ElemSource, KnownExtent};
 use super::{MOST, Scalars, Sums};
 use crate::written_sums;
 use adl_ir::{Cmp, Op, Stmt, Ty, Var};
@@ -55,7 +55,7 @@ impl Scalars<'_> {
     /// Records that a vector is a row of a matrix with rows of known length. Returns whether it is.
     pub(super) fn is_row(&mut self, v: Var, a: Var, i: Var) -> bool {
         let width = self
-            .extent_value(Extent::RowLength(a))
+            .extent_value(KnownExtent::RowLength(a))
             .filter(|_| !self.updated_in_place.contains(&a) && self.is_vector(v));
         let Some(n) = width else { return false };
         self.note(|l| {

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 /// An extent of an array of Floats.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Extent {
+pub(super) enum KnownExtent {
     /// The length of a vector.
     Length(Var),
     /// The number of rows of a matrix.
@@ -36,7 +36,7 @@ pub(super) struct IntFacts {
     /// Variables bound to Int literals.
     pub literals: HashMap<i64, Var>,
     /// Ints that are extents.
-    pub extent_of: HashMap<Var, Extent>,
+    pub extent_of: HashMap<Var, KnownExtent>,
     /// Extents of vectors that an assertion of the block, possibly a later one, equates with a literal.
     pub asserted: HashMap<Var, Var>,
     /// Loop indices, with the loop's trip count.
@@ -54,7 +54,7 @@ pub(super) struct BlockFacts {
     /// Lengths of arrays, which are also known to be materialised.
     pub lens: HashMap<Var, usize>,
     /// Extents with a known value. An assertion that establishes it may come later in this block.
-    pub extents: HashMap<Extent, usize>,
+    pub extents: HashMap<KnownExtent, usize>,
     /// Elements of arrays built from others.
     pub elems: HashMap<Var, Vec<ElemSource>>,
     /// Variables of elements that have been read.

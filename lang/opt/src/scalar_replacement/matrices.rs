@@ -4,7 +4,7 @@
 //!
 //! If the matrix itself is used, it is assembled from the elements, like a vector. Runs after all differentiation.
 
-use super::facts::{ElemSource, Extent};
+use super::facts::{ElemSource, KnownExtent};
 use super::{Scalars, Sums};
 use crate::written_sums;
 use adl_ir::{Op, Stmt, Var};
@@ -329,8 +329,9 @@ impl Scalars<'_> {
         if let Some((columns, elems)) = self.matrix_element(matrix, like, out) {
             return self.note(|l| _ = l.grids.insert(matrix, MatrixElems { columns, elems }));
         }
-        let known =
-            |t: &Self| Some((t.extent_value(Extent::RowCount(matrix))?, t.extent_value(Extent::RowLength(matrix))?));
+        let known = |t: &Self| {
+            Some((t.extent_value(KnownExtent::RowCount(matrix))?, t.extent_value(KnownExtent::RowLength(matrix))?))
+        };
         if let Some(size) = known(self).filter(|(n, m)| n * m <= self.most) {
             self.read_elements(matrix, size, like, out);
         }
@@ -351,7 +352,7 @@ impl Scalars<'_> {
         let is = |a: &Var| {
             self.is_matrix(*a)
                 && (self.grid(*a).is_some()
-                    || self.extent_value(Extent::RowCount(*a)).is_some()
+                    || self.extent_value(KnownExtent::RowCount(*a)).is_some()
                     || self.find(|l| l.matrix_elements.get(a).copied()).is_some())
         };
         match op {

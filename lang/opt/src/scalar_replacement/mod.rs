@@ -25,7 +25,7 @@ mod updates;
 use crate::limits::scalar_replacement::{GROWTH, GROWTH_ON_DEVICE, MOST, MOST_ON_DEVICE};
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
 use adl_prim::{ArrayFn, Bin, GeneralFn, Prim};
-use facts::{BlockFacts, ElemSource, Extent, IntFacts};
+use facts::{BlockFacts, ElemSource, IntFacts, KnownExtent};
 use std::collections::HashSet;
 
 /// Treatment of sums of small arrays.
@@ -329,23 +329,23 @@ impl Scalars<'_> {
     }
 
     /// The extent of an array of Floats along an axis, if its value can be used.
-    fn axis_extent(&self, a: Var, axis: u32) -> Option<Extent> {
+    fn axis_extent(&self, a: Var, axis: u32) -> Option<KnownExtent> {
         match axis {
-            0 if self.is_vector(a) => Some(Extent::Length(a)),
-            0 if self.is_matrix(a) => Some(Extent::RowCount(a)),
-            1 if self.is_matrix(a) => Some(Extent::RowLength(a)),
-            1 | 2 if self.is_cube(a) => Some(Extent::Side(a, axis)),
+            0 if self.is_vector(a) => Some(KnownExtent::Length(a)),
+            0 if self.is_matrix(a) => Some(KnownExtent::RowCount(a)),
+            1 if self.is_matrix(a) => Some(KnownExtent::RowLength(a)),
+            1 | 2 if self.is_cube(a) => Some(KnownExtent::Side(a, axis)),
             _ => None,
         }
     }
 
     /// The extent that an Int is.
-    fn extent_of(&self, v: Var) -> Option<Extent> {
+    fn extent_of(&self, v: Var) -> Option<KnownExtent> {
         self.find(|l| l.ints.extent_of.get(&v).copied())
     }
 
     /// The value of an extent.
-    fn extent_value(&self, extent: Extent) -> Option<usize> {
+    fn extent_value(&self, extent: KnownExtent) -> Option<usize> {
         self.find(|l| l.extents.get(&extent).copied())
     }
 
@@ -401,13 +401,13 @@ impl Scalars<'_> {
         }
         // If the assertion fails, the run has no results, so the length may be used before it.
         if let (Op::Dim(a, 0), [v]) = (&stmt.op, &stmt.outs[..])
-            && let Some(n) = self.extent_value(Extent::Length(*a))
+            && let Some(n) = self.extent_value(KnownExtent::Length(*a))
         {
             let (v, n) = (*v, self.int(n as i64, stmt, out));
             self.note(|l| _ = l.ints.asserted.insert(v, n));
         }
         if let (Op::Shape(a), [_]) = (&stmt.op, &stmt.outs[..])
-            && let Some(n) = self.find(|l| l.lens.get(a).or(l.extents.get(&Extent::Length(*a))).copied())
+            && let Some(n) = self.find(|l| l.lens.get(a).or(l.extents.get(&KnownExtent::Length(*a))).copied())
         {
             let n = self.int(n as i64, stmt, out);
             stmt.op = Op::ArrayLit { elems: vec![n], shape: None };
@@ -433,8 +433,8 @@ impl Scalars<'_> {
             (Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reverse(a) | Op::Rotate { a, .. }, [v])
                 if self.is_matrix(*a) && self.is_matrix(*v) =>
             {
-                if let Some(n) = self.extent_value(Extent::RowLength(*a)) {
-                    self.note(|l| _ = l.extents.insert(Extent::RowLength(*v), n));
+                if let Some(n) = self.extent_value(KnownExtent::RowLength(*a)) {
+                    self.note(|l| _ = l.extents.insert(KnownExtent::RowLength(*v), n));
                 }
             }
             (Op::Prim(Prim::Array(ArrayFn::Eye), args), [v]) => {
@@ -511,7 +511,7 @@ impl Scalars<'_> {
             l.ints.values.insert(a, n);
             l.names.insert(a, b);
         });
-        if let (Some(Extent::Length(array)), Some(n)) = (self.extent_of(a), small(n)) {
+        if let (Some(KnownExtent::Length(array)), Some(n)) = (self.extent_of(a), small(n)) {
             self.note(|l| _ = l.lens.insert(array, n));
         }
     }

@@ -1,6 +1,6 @@
 //! Bounds of loop indices: an index is in bounds of an array with as many elements as the loop has iterations.
 
-use super::{Extent, ShapeAnalysis};
+use super::{AxisExtent, ShapeAnalysis};
 use adl_ir::{Block, Cmp, Lit, Op, Var};
 use std::collections::{HashMap, HashSet};
 
@@ -32,14 +32,14 @@ impl IndexBounds {
 
 impl ShapeAnalysis<'_> {
     /// Whether an index is below an extent, at any place of the function.
-    pub(super) fn below(&self, i: Var, e: Extent) -> bool {
-        if let (Extent::Lit(i), Some(n)) = (self.plain(Extent::Is(i)), self.known_value(e, 0)) {
+    pub(super) fn below(&self, i: Var, e: AxisExtent) -> bool {
+        if let (AxisExtent::Lit(i), Some(n)) = (self.plain(AxisExtent::Is(i)), self.known_value(e, 0)) {
             return 0 <= i && i < n;
         }
-        let Some(n) = self.bounds.below.get(&i).map(|n| self.plain(Extent::Is(*n))) else { return false };
+        let Some(n) = self.bounds.below.get(&i).map(|n| self.plain(AxisExtent::Is(*n))) else { return false };
         let trip = match e {
-            Extent::Is(v) => self.bounds.trip.get(&v).map(|m| self.plain(Extent::Is(*m))),
-            Extent::Lit(_) | Extent::Of(..) => None,
+            AxisExtent::Is(v) => self.bounds.trip.get(&v).map(|m| self.plain(AxisExtent::Is(*m))),
+            AxisExtent::Lit(_) | AxisExtent::Of(..) => None,
         };
         n == e || trip == Some(n)
     }
@@ -54,9 +54,9 @@ impl ShapeAnalysis<'_> {
 
     /// Decides whether a comparison of Ints holds because one of them is a loop index.
     fn holds(&mut self, c: Cmp, (a, b): (Var, Var), out: Var) {
-        let negative = |v: Var| !matches!(self.plain(Extent::Is(v)), Extent::Lit(..=0));
+        let negative = |v: Var| !matches!(self.plain(AxisExtent::Is(v)), AxisExtent::Lit(..=0));
         let index = |v: Var| self.bounds.below.contains_key(&v);
-        let inside = |i: Var, n: Var| index(i) && self.below(i, self.plain(Extent::Is(n)));
+        let inside = |i: Var, n: Var| index(i) && self.below(i, self.plain(AxisExtent::Is(n)));
         let holds = match c {
             Cmp::Ge => index(a) && !negative(b),
             Cmp::Le => index(b) && !negative(a),

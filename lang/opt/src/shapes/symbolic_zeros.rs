@@ -1,6 +1,6 @@
 //! Which arrays may be symbolic zeros.
 
-use super::{Extent, Form, ResultForm, ShapeAnalysis, Tracked};
+use super::{AxisExtent, ResultForm, ShapeAnalysis, ShapeForm, Tracked};
 use adl_ir::shape_rule::Shapes;
 use adl_ir::{Loop, Op, Stmt, Ty, Var};
 use adl_prim::Bin;
@@ -49,12 +49,12 @@ impl ShapeAnalysis<'_> {
     }
 
     /// Whether no extent is that of a possible symbolic zero, which must not be asked for it.
-    pub(super) fn is_materialised(&self, form: &[Extent]) -> bool {
-        !form.iter().any(|e| matches!(e, Extent::Of(a, _) if self.symbolic_zero.contains(a)))
+    pub(super) fn is_materialised(&self, form: &[AxisExtent]) -> bool {
+        !form.iter().any(|e| matches!(e, AxisExtent::Of(a, _) if self.symbolic_zero.contains(a)))
     }
 
     /// The form of an operation's result. An update of a possible symbolic zero has the shape that it states.
-    pub(super) fn form_of_result(&self, op: &Op, result: &ResultForm<'_>) -> Option<Form> {
+    pub(super) fn form_of_result(&self, op: &Op, result: &ResultForm<'_>) -> Option<ShapeForm> {
         match op {
             Op::IndexAdd { acc, shape, .. }
             | Op::IndexSet { acc, shape, .. }

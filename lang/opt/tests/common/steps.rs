@@ -1,10 +1,10 @@
 //! Each pass, and the pipelines that run on whole functions.
 
-use adl_opt::Step::{self, All, Run};
+use adl_opt::PipelineStep::{self, All, Run};
 use adl_opt::pipelines;
 
 /// The passes and pipelines by name. The pass left out makes what only a device understands.
-pub fn all() -> Vec<(String, Vec<Step>)> {
+pub fn all() -> Vec<(String, Vec<PipelineStep>)> {
     let passes = pipelines::PASSES.iter().copied().filter(|pass| pass.name != pipelines::DEVICE_VECTORS.name);
     let single = passes.map(|pass| (pass.name.to_owned(), vec![Run(pass)]));
     let pipelines = [

@@ -1,6 +1,6 @@
 //! Layout of numbers in columns: vectors, matrices, arrays of higher rank, tables.
 
-use super::text::{clip, inner, width, wrapped};
+use super::wrapping::{clip, inner, width, wrapped};
 use super::{DisplayWidth, LINES, ROWS, picked};
 use crate::limits::echo_grid::{CELL, SLICES};
 use adl_interp::value::{Array, Buf, Kind, Value, array, digits, show};

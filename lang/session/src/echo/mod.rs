@@ -2,20 +2,20 @@
 
 pub(crate) mod extent;
 mod grid;
-pub(crate) mod text;
+pub(crate) mod wrapping;
 
 pub use grid::columns;
-pub use text::{width, wrapped, wrapped_type};
+pub use wrapping::{width, wrapped, wrapped_type};
 
 use crate::limits::echo::{LINES, NAMED, NARROW, ROWS, TYPE};
 use adl_interp::fault;
 use adl_interp::ir::derive::table;
 use adl_interp::value::interactive::{self, Interactive};
-use adl_interp::value::{Array, Kind, Value, array, show, tree};
+use adl_interp::value::{Array, Kind, Value, array, maps_and_sets, show};
 use adl_syntax::field_order;
 use adl_typing::print;
 use adl_typing::ty::Ty;
-use text::{brief, clip, large, short, summary};
+use wrapping::{brief, clip, large, short, summary};
 
 /// The displayed result of an item.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ impl Echo {
 
     /// `value : type` on one line, exact and unabridged, as `adl -e` prints.
     pub fn whole(&self) -> String {
-        fault::point(fault::Point::Renderer);
+        fault::point(fault::PanicPoint::Renderer);
         if let Some(text) = self.where_it_stands(Echo::whole) {
             return text;
         }
@@ -94,7 +94,7 @@ impl Echo {
 
     /// On one line, abridged.
     pub fn line(&self) -> String {
-        fault::point(fault::Point::Renderer);
+        fault::point(fault::PanicPoint::Renderer);
         if let Some(text) = self.where_it_stands(Echo::line) {
             return text;
         }
@@ -106,7 +106,7 @@ impl Echo {
 
     /// Laid out for a screen of the given width.
     pub fn screen(&self, columns: usize) -> String {
-        fault::point(fault::Point::Renderer);
+        fault::point(fault::PanicPoint::Renderer);
         let inner = self.where_it_stands(|e| e.screen(columns));
         inner.unwrap_or_else(|| self.there(self.laid(columns)))
     }
@@ -118,7 +118,7 @@ impl Echo {
         }
         let one = || show::typed(&self.shown, self.of.as_ref());
         if matches!(self.shown, Value::Fun(_))
-            || text::leaves(&self.shown, columns) <= columns && width(&one()) <= columns
+            || wrapping::leaves(&self.shown, columns) <= columns && width(&one()) <= columns
         {
             return self.there(self.with_name(&one()));
         }
@@ -244,7 +244,7 @@ fn lay(value: &Value, ty: Option<&Ty>, columns: usize, depth: usize) -> Vec<Stri
                 .flat_map(|(i, v)| part(&format!("({i})"), v, show::component(ty, i), columns, depth))
                 .collect()
         }
-        Value::Data(d) if d.con.name.as_str() != "Cons" && !tree::is_tree(value) => {
+        Value::Data(d) if d.con.name.as_str() != "Cons" && !maps_and_sets::is_tree(value) => {
             let fields = d
                 .fields
                 .iter()
@@ -261,7 +261,7 @@ fn part(name: &str, v: &Value, ty: Option<&Ty>, columns: usize, depth: usize) ->
     let inner = lay(v, ty, columns.saturating_sub(2).max(NARROW), depth + 1);
     match inner.as_slice() {
         [one] if width(name) + 1 + width(one) <= columns => {
-            vec![format!("{name} {}", if is_number(v) { text::inner(v, ty) } else { one.clone() })]
+            vec![format!("{name} {}", if is_number(v) { wrapping::inner(v, ty) } else { one.clone() })]
         }
         _ => std::iter::once(name.to_owned()).chain(inner.into_iter().map(|l| format!("  {l}"))).collect(),
     }

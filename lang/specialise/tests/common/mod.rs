@@ -55,7 +55,7 @@ impl CheckHost for Modules<'_> {
 }
 
 /// Checked definitions. Top-level values are opaque, so that their code is evaluated where it is needed.
-pub struct Checker {
+pub struct CheckedDefinitions {
     sources: SourceMap,
     tables: Tables,
     env: Env,
@@ -67,9 +67,9 @@ pub struct Checker {
     pub inputs: bool,
 }
 
-impl Checker {
-    pub fn new() -> Checker {
-        let mut checker = Checker {
+impl CheckedDefinitions {
+    pub fn new() -> CheckedDefinitions {
+        let mut checker = CheckedDefinitions {
             sources: SourceMap::default(),
             tables: Tables::default(),
             env: Env::default(),
@@ -135,7 +135,7 @@ impl Checker {
     }
 }
 
-impl World for Checker {
+impl World for CheckedDefinitions {
     fn view(&mut self, at: &ValuePath) -> ValueKind {
         let id = match at.root {
             Root::Fun => self.fun.unwrap(),
@@ -166,13 +166,13 @@ impl World for Checker {
 }
 
 /// A program that was specialised.
-pub struct Made {
+pub struct SpecialisedProgram {
     pub program: Program,
     pub entry: Entry,
 }
 
 /// Specialises `main`, a function of `()`.
-pub fn made(text: &str) -> Result<Made, Unsupported> {
+pub fn made(text: &str) -> Result<SpecialisedProgram, Unsupported> {
     made_as(text, &[Ty::Unit])
 }
 
@@ -193,21 +193,21 @@ pub fn signature(text: &str) -> Vec<Ty> {
 }
 
 /// Specialises `main` at argument types.
-pub fn made_as(text: &str, args: &[Ty]) -> Result<Made, Unsupported> {
+pub fn made_as(text: &str, args: &[Ty]) -> Result<SpecialisedProgram, Unsupported> {
     made_from(text, args, false)
 }
 
 /// Specialises `main` at argument types; top-level values are inputs, or evaluated where they are needed.
-pub fn made_from(text: &str, args: &[Ty], inputs: bool) -> Result<Made, Unsupported> {
+pub fn made_from(text: &str, args: &[Ty], inputs: bool) -> Result<SpecialisedProgram, Unsupported> {
     adl_syntax::field_order::reset();
-    let mut c = Checker { inputs, ..Checker::new() };
+    let mut c = CheckedDefinitions { inputs, ..CheckedDefinitions::new() };
     c.program(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let mut program = Program::default();
     let entry = specialise(&mut c, &mut Ad::new(), &mut program, &mut Cache::default(), args)?;
     if let Err(e) = verify::verify_program(&program) {
         panic!("{e}\n{}", ir(&program));
     }
-    Ok(Made { program, entry })
+    Ok(SpecialisedProgram { program, entry })
 }
 
 /// The functions that specialisation made, as text.

@@ -3,7 +3,7 @@
 use super::Formatter;
 use super::doc::{D, concat, group, hard, line, nest, soft_line, space};
 use super::exprs::HangingDoc;
-use crate::ast::{Change, Expr, ExprKind, Ident, Lit, Place};
+use crate::ast::{Change, Expr, ExprKind, Ident, Lit, PathStep};
 use crate::span::Span;
 
 /// How the parts between two brackets share lines.
@@ -108,15 +108,15 @@ impl Formatter<'_> {
     }
 
     /// `w.x[i, j]`.
-    fn place(&mut self, place: &[Place]) -> D {
+    fn place(&mut self, place: &[PathStep]) -> D {
         let mut parts = Vec::new();
         for (i, step) in place.iter().enumerate() {
             match step {
-                Place::Field(name) => {
+                PathStep::Field(name) => {
                     parts.extend((i > 0).then(|| self.tokens.sign(".")));
                     parts.push(self.ident(*name));
                 }
-                Place::At(args, _) => parts.push(self.list("[", args, "]", Self::index)),
+                PathStep::At(args, _) => parts.push(self.list("[", args, "]", Self::index)),
             }
         }
         concat(parts)
@@ -148,10 +148,10 @@ impl Formatter<'_> {
 }
 
 /// Where the place of an update begins.
-fn place_span(place: &[Place]) -> Span {
+fn place_span(place: &[PathStep]) -> Span {
     match place.first() {
-        Some(Place::Field(name)) => name.span,
-        Some(Place::At(_, span)) => *span,
+        Some(PathStep::Field(name)) => name.span,
+        Some(PathStep::At(_, span)) => *span,
         None => Span::default(),
     }
 }

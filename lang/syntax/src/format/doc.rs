@@ -113,12 +113,12 @@ enum Mode {
     Break,
 }
 
-type Command<'a> = (usize, Mode, &'a Doc);
+type LayoutCommand<'a> = (usize, Mode, &'a Doc);
 
 /// Lays out `doc` in lines of at most `width` columns where possible.
 pub(super) fn layout(doc: &Doc, width: usize) -> String {
     let mut printer =
-        Printer { out: String::new(), column: 0, width, pending: None, commands: vec![(0, Mode::Break, doc)] };
+        DocPrinter { out: String::new(), column: 0, width, pending: None, commands: vec![(0, Mode::Break, doc)] };
     while let Some(command) = printer.commands.pop() {
         printer.step(command);
     }
@@ -126,17 +126,17 @@ pub(super) fn layout(doc: &Doc, width: usize) -> String {
     printer.out
 }
 
-struct Printer<'a> {
+struct DocPrinter<'a> {
     out: String,
     column: usize,
     width: usize,
     /// A newline to be written before the next text: its indentation, and whether an empty line precedes it.
     pending: Option<(usize, bool)>,
-    commands: Vec<Command<'a>>,
+    commands: Vec<LayoutCommand<'a>>,
 }
 
-impl<'a> Printer<'a> {
-    fn step(&mut self, (indent, mode, doc): Command<'a>) {
+impl<'a> DocPrinter<'a> {
+    fn step(&mut self, (indent, mode, doc): LayoutCommand<'a>) {
         match doc {
             Doc::Nil => {}
             Doc::Text(text) => self.write(text),

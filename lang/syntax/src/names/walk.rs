@@ -1,7 +1,7 @@
 //! The names in expressions.
 
 use super::{Binder, Meaning, NameKind, Resolver};
-use crate::ast::{Arm, Change, Expr, ExprKind, Generator, IndexArg, LoopKind, Pat, Place, Stmt, StrPart};
+use crate::ast::{Arm, Change, Expr, ExprKind, Generator, IndexArg, LoopKind, Pat, PathStep, Stmt, StrPart};
 
 impl Resolver<'_> {
     pub(super) fn expr(&mut self, e: &Expr) {
@@ -99,8 +99,8 @@ impl Resolver<'_> {
             }
             for place in &c.place {
                 match place {
-                    Place::Field(name) => self.push(name.name, name.span, NameKind::Field, Meaning::Free, None),
-                    Place::At(args, _) => self.all(args.iter().flat_map(IndexArg::parts)),
+                    PathStep::Field(name) => self.push(name.name, name.span, NameKind::Field, Meaning::Free, None),
+                    PathStep::At(args, _) => self.all(args.iter().flat_map(IndexArg::parts)),
                 }
             }
             self.expr(&c.value);

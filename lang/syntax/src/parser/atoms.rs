@@ -2,7 +2,7 @@
 
 use super::Parser;
 use super::expressions::binary;
-use crate::ast::{Change, Expr, ExprKind, Ident, IndexArg, Lit, Place, Slice, Stmt};
+use crate::ast::{Change, Expr, ExprKind, Ident, IndexArg, Lit, PathStep, Slice, Stmt};
 use crate::errors::{expressions as errors, foreign_syntax, layout as layout_errors};
 use crate::span::Span;
 use crate::symbol::Symbol;
@@ -377,7 +377,7 @@ impl Parser<'_> {
             let place = self.place();
             let value = match place.as_slice() {
                 _ if self.panic => break,
-                [Place::Field(name)] => self.record_value(*name, before),
+                [PathStep::Field(name)] => self.record_value(*name, before),
                 _ if self.eat(P::Eq) => self.expr(),
                 _ => {
                     self.wanted("E0110", "`=`");
@@ -394,19 +394,19 @@ impl Parser<'_> {
     }
 
     /// `w.x[i, j]`, the path to the part that an update replaces.
-    fn place(&mut self) -> Vec<Place> {
+    fn place(&mut self) -> Vec<PathStep> {
         let mut place = Vec::new();
         loop {
             match self.peek() {
-                Tok::Ident(name) if place.is_empty() => place.push(Place::Field(Ident { name, span: self.bump() })),
+                Tok::Ident(name) if place.is_empty() => place.push(PathStep::Field(Ident { name, span: self.bump() })),
                 Tok::P(P::LBracket) => {
                     let (args, span) = self.index_arguments();
-                    place.push(Place::At(args, span));
+                    place.push(PathStep::At(args, span));
                 }
                 Tok::P(P::Dot) if !place.is_empty() => {
                     self.bump();
                     match self.peek() {
-                        Tok::Ident(name) => place.push(Place::Field(Ident { name, span: self.bump() })),
+                        Tok::Ident(name) => place.push(PathStep::Field(Ident { name, span: self.bump() })),
                         _ => self.wanted("E0110", "a field's name"),
                     }
                 }

@@ -53,7 +53,7 @@ const ITEM: LayoutFrame = LayoutFrame { kind: FrameKind::Item, bar: None, scope:
 
 /// The open constructs.
 #[derive(Debug)]
-pub(crate) struct Layout {
+pub(crate) struct LayoutState {
     /// Column of the top-level items.
     top: u32,
     frames: Vec<LayoutFrame>,
@@ -62,12 +62,12 @@ pub(crate) struct Layout {
     entry_columns: HashMap<(u32, u32), u32>,
 }
 
-impl Layout {
+impl LayoutState {
     /// Items begin in the leftmost column of the text, so that a uniformly indented cell parses like a file.
-    pub(crate) fn new(tokens: &[Token]) -> Layout {
+    pub(crate) fn new(tokens: &[Token]) -> LayoutState {
         let starts = tokens.iter().filter(|t| t.line_start && t.tok != Tok::End);
         let top = starts.map(|t| t.col).min().unwrap_or(0);
-        Layout { top, frames: vec![ITEM], scopes: 0, entry_columns: HashMap::new() }
+        LayoutState { top, frames: vec![ITEM], scopes: 0, entry_columns: HashMap::new() }
     }
 
     fn frame(&self) -> LayoutFrame {
@@ -79,7 +79,7 @@ impl Layout {
         self.scopes
     }
 
-    /// Opens a bracket. Frames are closed with [`Layout::close`].
+    /// Opens a bracket. Frames are closed with [`LayoutState::close`].
     pub(crate) fn open_bracket(&mut self) {
         let outside = match self.frame().kind {
             FrameKind::Item => None,
@@ -118,7 +118,7 @@ impl Layout {
     }
 
     /// Declares that `|` in column `col` belongs to the current match. Returns the previous state for
-    /// [`Layout::restore_bar`].
+    /// [`LayoutState::restore_bar`].
     pub(crate) fn set_bar(&mut self, col: Option<u32>) -> Option<u32> {
         let frame = self.frames.last_mut()?;
         let former = frame.bar;
@@ -126,7 +126,7 @@ impl Layout {
         former
     }
 
-    /// Undoes [`Layout::set_bar`].
+    /// Undoes [`LayoutState::set_bar`].
     pub(crate) fn restore_bar(&mut self, former: Option<u32>) {
         if let Some(frame) = self.frames.last_mut() {
             frame.bar = former;

@@ -13,13 +13,13 @@ mod atoms;
 mod blocks;
 mod control;
 mod expressions;
+mod f_strings;
 mod foreign_constructs;
 mod foreign_syntax;
 mod items;
 pub mod layout;
 mod patterns;
 mod report;
-mod texts;
 mod types;
 
 use crate::ast::{Ident, Program, Signature};
@@ -30,7 +30,7 @@ pub use crate::limits::parser::{MAX_DEPTH, MAX_ERRORS};
 use crate::span::{FileId, Span};
 use crate::symbol::Symbol;
 use crate::token::{Kw, P, Tok, Token};
-use layout::Layout;
+use layout::LayoutState;
 
 /// Parses a file, cell or REPL entry. Total: broken parts become `Error` nodes, each with an error in the list.
 pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
@@ -69,7 +69,7 @@ pub fn parse_type(text: &str) -> Result<Signature, Vec<Diagnostic>> {
     }
 }
 
-pub(crate) struct Outcome {
+pub(crate) struct Parsed {
     pub(crate) program: Program,
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Whether some error was that the text ended too early.
@@ -78,13 +78,13 @@ pub(crate) struct Outcome {
     pub(crate) broken: bool,
 }
 
-pub(crate) fn parse_all(file: FileId, text: &str) -> Outcome {
+pub(crate) fn parse_all(file: FileId, text: &str) -> Parsed {
     let mut parser = Parser::new(file, text, lex(file, text));
     parser.warn_of_mixed_indentation();
     let program = parser.program();
     parser.diagnostics.sort_by_key(|d| d.primary.span.lo);
     cut(&mut parser.diagnostics);
-    Outcome { program, diagnostics: parser.diagnostics, cut_off: parser.cut_off, broken: parser.broken }
+    Parsed { program, diagnostics: parser.diagnostics, cut_off: parser.cut_off, broken: parser.broken }
 }
 
 /// Limits the number of errors and of warnings.
@@ -108,7 +108,7 @@ pub(crate) struct Parser<'a> {
     text: &'a str,
     lexed: Lexed,
     pos: usize,
-    layout: Layout,
+    layout: LayoutState,
     /// Index of a token that is visible in any column because it begins an item or entry.
     shown: usize,
     /// First byte of the entry being read.
@@ -136,7 +136,7 @@ impl<'a> Parser<'a> {
         let lexical_errors = diagnostics.iter().map(|d| (d.code, d.primary.span)).collect();
         let cut_off = lexed.open_at_end;
         let broken = diagnostics.len() > usize::from(cut_off);
-        let layout = Layout::new(&lexed.tokens);
+        let layout = LayoutState::new(&lexed.tokens);
         Parser {
             file,
             text,

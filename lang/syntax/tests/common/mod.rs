@@ -42,14 +42,3 @@ pub fn cases() -> Vec<String> {
     }
     all
 }
-
-/// A small pseudo-random generator with a fixed seed, so that failures are reproducible.
-pub struct Random(pub u64);
-
-impl Random {
-    /// A number below `n`.
-    pub fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        ((self.0 >> 33) as usize) % n.max(1)
-    }
-}

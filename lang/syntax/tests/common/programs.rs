@@ -1,32 +1,31 @@
 //! Random programs that parse, in random layouts, with comments.
 
-use super::Random;
 use std::fmt::Write;
 
 const NAMES: [&str; 10] = ["x", "y'", "total", "α₁", "a_long_name_of_something", "f", "params", "xs", "row", "k"];
 const OPERATORS: [&str; 14] = ["+", "-", "*", "/", "^", "==", "<", "&&", "||", "::", "++", "|>", "@", ">>"];
 
 /// A program of a few items.
-pub fn program(random: &mut Random) -> String {
-    let mut writer = Writer { random, out: String::new() };
-    for _ in 0..=writer.random.below(4) {
+pub fn program(random: &mut fastrand::Rng) -> String {
+    let mut writer = ProgramWriter { random, out: String::new() };
+    for _ in 0..=writer.random.usize(..4) {
         writer.item();
     }
     writer.out
 }
 
-struct Writer<'r> {
-    random: &'r mut Random,
+struct ProgramWriter<'r> {
+    random: &'r mut fastrand::Rng,
     out: String,
 }
 
-impl Writer<'_> {
+impl ProgramWriter<'_> {
     fn name(&mut self) -> &'static str {
-        NAMES[self.random.below(NAMES.len())]
+        NAMES[self.random.usize(..NAMES.len())]
     }
 
     fn item(&mut self) {
-        match self.random.below(8) {
+        match self.random.usize(..8) {
             0 => self.out.push_str("type Shape a =\n  | Circle Float -- round\n  | Rect {w : a, h : [3]Float}\n"),
             1 => self.out.push_str("--| Documented.\n"),
             2 => self.out.push_str("-- alone\n\n"),
@@ -36,18 +35,18 @@ impl Writer<'_> {
         let _ = write!(self.out, "let {name} {param} =");
         self.block(2, 4);
         self.newline(0);
-        if self.random.below(3) == 0 {
+        if self.random.usize(..3) == 0 {
             self.out.push('\n');
         }
     }
 
     /// A block on lines of its own, or an expression on this one.
     fn block(&mut self, indent: usize, depth: usize) {
-        if self.random.below(2) == 0 || depth == 0 {
+        if self.random.usize(..2) == 0 || depth == 0 {
             self.out.push(' ');
             return self.expr(indent + 2, depth);
         }
-        for _ in 0..self.random.below(3) {
+        for _ in 0..self.random.usize(..3) {
             self.newline(indent);
             let pattern = self.pattern(1);
             let _ = write!(self.out, "let {pattern} =");
@@ -58,7 +57,7 @@ impl Writer<'_> {
     }
 
     fn newline(&mut self, indent: usize) {
-        match self.random.below(12) {
+        match self.random.usize(..12) {
             0 => self.out.push_str("  -- a remark"),
             1 => self.out.push_str(" (* in a block *)"),
             2 => {
@@ -72,14 +71,14 @@ impl Writer<'_> {
 
     /// A blank, or a new line that continues.
     fn gap(&mut self, indent: usize) {
-        if self.random.below(6) == 0 { self.newline(indent) } else { self.out.push(' ') }
+        if self.random.usize(..6) == 0 { self.newline(indent) } else { self.out.push(' ') }
     }
 
     fn expr(&mut self, indent: usize, depth: usize) {
         if depth == 0 {
             return self.atom(indent, 0);
         }
-        match self.random.below(12) {
+        match self.random.usize(..12) {
             0 => self.keyword("fun x (y, _) ->", indent, depth),
             1 => self.keyword("for i < 3, j ->", indent, depth),
             2 => self.keyword("loop (a, b) = (1, 2.0) for i < 10 do", indent, depth),
@@ -96,10 +95,10 @@ impl Writer<'_> {
             }
             5 => self.cases(indent, depth),
             6 | 7 => {
-                for _ in 0..=self.random.below(5) {
+                for _ in 0..=self.random.usize(..5) {
                     self.atom(indent, depth - 1);
                     self.gap(indent);
-                    let op = OPERATORS[self.random.below(OPERATORS.len())];
+                    let op = OPERATORS[self.random.usize(..OPERATORS.len())];
                     // Comparisons do not chain.
                     let op = if matches!(op, "==" | "<") { "%" } else { op };
                     let _ = write!(self.out, "{op} ");
@@ -109,7 +108,7 @@ impl Writer<'_> {
             8 => {
                 let name = self.name();
                 self.out.push_str(name);
-                for _ in 0..=self.random.below(3) {
+                for _ in 0..=self.random.usize(..3) {
                     self.gap(indent);
                     self.atom(indent, depth - 1);
                 }
@@ -127,7 +126,7 @@ impl Writer<'_> {
         self.out.push_str("match ");
         self.atom(indent, depth - 1);
         self.out.push_str(" with");
-        for _ in 0..=self.random.below(3) {
+        for _ in 0..=self.random.usize(..3) {
             self.newline(indent);
             let pattern = self.pattern(2);
             let _ = write!(self.out, "| {pattern} ->");
@@ -151,12 +150,12 @@ impl Writer<'_> {
             "r.w.T",
             "(-1)",
         ];
-        if depth == 0 || self.random.below(3) == 0 {
+        if depth == 0 || self.random.usize(..3) == 0 {
             let name = self.name();
-            let k = self.random.below(leaf.len() * 2);
+            let k = self.random.usize(..leaf.len() * 2);
             return self.out.push_str(leaf.get(k).unwrap_or(&name));
         }
-        match self.random.below(5) {
+        match self.random.usize(..5) {
             0 => self.list("(", ")", indent, depth),
             1 | 2 => self.list("[", "]", indent, depth),
             3 => {
@@ -174,7 +173,7 @@ impl Writer<'_> {
 
     fn list(&mut self, open: &str, close: &str, indent: usize, depth: usize) {
         self.out.push_str(open);
-        for i in 0..2 + self.random.below(3) {
+        for i in 0..2 + self.random.usize(..3) {
             if i > 0 {
                 self.out.push(',');
                 self.gap(indent + 2);
@@ -186,7 +185,7 @@ impl Writer<'_> {
 
     fn pattern(&mut self, depth: usize) -> String {
         let name = self.name();
-        match self.random.below(if depth == 0 { 2 } else { 8 }) {
+        match self.random.usize(..if depth == 0 { 2 } else { 8 }) {
             0 => "_".to_owned(),
             1..=3 => name.to_owned(),
             4 => format!("({}, {})", self.pattern(depth - 1), self.pattern(depth - 1)),

@@ -5,7 +5,7 @@ use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
 /// The variables that a `lin` is linear in.
-pub(crate) struct Variables {
+pub(crate) struct LinearVariables {
     /// Their names in the source.
     pub names: Vec<String>,
     /// Where they are bound.
@@ -14,7 +14,7 @@ pub(crate) struct Variables {
     pub line: String,
 }
 
-impl Variables {
+impl LinearVariables {
     /// "the linear variable `x` (line 3)".
     pub fn described(&self) -> String {
         match self.names.as_slice() {
@@ -31,7 +31,7 @@ impl Variables {
 }
 
 /// The reason why a body is not linear.
-pub(crate) enum Fault<'a> {
+pub(crate) enum Nonlinearity<'a> {
     /// A primitive that is not linear is applied to something that depends on the variable.
     NotLinear(&'a str),
     /// Both factors depend on it.
@@ -55,44 +55,44 @@ pub(crate) enum Fault<'a> {
 }
 
 /// A hint for a fault in the body of a function that is applied.
-pub(crate) fn inside(fault: Fault<'_>, function: &str, vars: &Variables) -> String {
+pub(crate) fn inside(fault: Nonlinearity<'_>, function: &str, vars: &LinearVariables) -> String {
     format!("in `{function}`: {}", diagnostic(fault, Span::default(), vars).message)
 }
 
 /// The message for a fault.
-pub(crate) fn diagnostic(fault: Fault<'_>, span: Span, vars: &Variables) -> Diagnostic {
+pub(crate) fn diagnostic(fault: Nonlinearity<'_>, span: Span, vars: &LinearVariables) -> Diagnostic {
     let (described, short) = (vars.described(), vars.short());
     let zero = "a linear function maps zero to zero";
     let (text, hint) = match fault {
-        Fault::NotLinear(op) => (format!("`{op}` is not linear, and its argument depends on {described}"), None),
-        Fault::BothSides(op) => {
+        Nonlinearity::NotLinear(op) => (format!("`{op}` is not linear, and its argument depends on {described}"), None),
+        Nonlinearity::BothSides(op) => {
             (format!("both sides of `{op}` depend on {described}, so the product is not linear"), None)
         }
-        Fault::Depends(what) => {
+        Nonlinearity::Depends(what) => {
             (format!("{what} depends on {described}"), Some("it may depend only on what is free of the variable"))
         }
-        Fault::Constant(what) => (
+        Nonlinearity::Constant(what) => (
             format!("{what} is not linear in {short}: this part does not depend on {short} and is not zero"),
             Some(zero),
         ),
-        Fault::NoDependence => (format!("the result does not depend on {short} and is not zero"), Some(zero)),
-        Fault::PlainFunction => (
+        Nonlinearity::NoDependence => (format!("the result does not depend on {short} and is not zero"), Some(zero)),
+        Nonlinearity::PlainFunction => (
             format!("this function is not linear (`->`, not `-o`), and its argument depends on {described}"),
             Some("define it with `lin`"),
         ),
-        Fault::PlainMapped => (
+        Nonlinearity::PlainMapped => (
             format!("this function is not linear (`->`, not `-o`), and it is mapped over what depends on {described}"),
             Some("define it with `lin`"),
         ),
-        Fault::Captured => (
+        Nonlinearity::Captured => (
             format!("a function that uses {described} is not itself linear data"),
             Some("apply it, and return the result"),
         ),
-        Fault::Branches => (
+        Nonlinearity::Branches => (
             format!("`match` branches on a value that depends on {described}"),
             Some("branch on what is free of the variable"),
         ),
-        Fault::TooDeep => ("functions inside `lin` are nested too deeply to be checked".to_owned(), None),
+        Nonlinearity::TooDeep => ("functions inside `lin` are nested too deeply to be checked".to_owned(), None),
     };
     let mut d = Diagnostic::error("E0501", span, text);
     if let Some(at) = vars.span {
@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn the_variable_and_its_line_are_named() {
-        let vars = Variables { names: vec!["x".into()], span: None, line: "line 3".into() };
-        let d = diagnostic(Fault::NotLinear("sin"), Span::default(), &vars);
+        let vars = LinearVariables { names: vec!["x".into()], span: None, line: "line 3".into() };
+        let d = diagnostic(Nonlinearity::NotLinear("sin"), Span::default(), &vars);
         assert_eq!(d.message, "`sin` is not linear, and its argument depends on the linear variable `x` (line 3)");
     }
 }

@@ -16,13 +16,13 @@ pub(crate) mod patterns;
 pub(crate) mod reason;
 pub(crate) mod records;
 pub(crate) mod sizes;
-mod text;
 pub(crate) mod unused;
+mod wording;
 
 pub use names::{nearest, nearest_of};
-pub use text::Explanation;
-pub(crate) use text::{count, listed};
 pub use unused::unused_value;
+pub use wording::Explanation;
+pub(crate) use wording::{count, listed};
 
 const FAMILIES: &[&[Explanation]] = &[
     names::EXPLANATIONS,

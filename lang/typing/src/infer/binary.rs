@@ -3,7 +3,7 @@
 use super::apply::{factors, guarded};
 use super::exprs::LambdaContext;
 use super::{Infer, fun, mk};
-use crate::core::{self, ExprKind, Lambda, Lit, Param};
+use crate::core::{self, CoreLit, ExprKind, Lambda, Param};
 use crate::errors::reason::Reason;
 use crate::ty::{Class, Ty};
 use adl_prim::{ArrayFn, Bin, Cmp, NumberFn, Prim, ReductionFn, Un};
@@ -65,7 +65,7 @@ impl Infer<'_> {
                 let why = Reason::new(format!("an operand of `{}`", op.text()));
                 let x = self.check(left, &Ty::Bool, &why);
                 let y = self.check(right, &Ty::Bool, &why);
-                let known = mk(ExprKind::Lit(Lit::Bool(op == BinOp::Or)), Ty::Bool, at);
+                let known = mk(ExprKind::Lit(CoreLit::Bool(op == BinOp::Or)), Ty::Bool, at);
                 let kind = if op == BinOp::And { ExprKind::If(x, y, known) } else { ExprKind::If(x, known, y) };
                 mk(kind, Ty::Bool, span)
             }
@@ -120,7 +120,7 @@ impl Infer<'_> {
             return self.arith(Prim::Bin(Bin::Pow), vec![base, y], span);
         };
         let ty = self.operate(Prim::Number(NumberFn::PowInt), vec![(base.ty.clone(), base.span)], span);
-        let exponent = mk(ExprKind::Lit(Lit::Int(n)), Ty::Int, expr.span);
+        let exponent = mk(ExprKind::Lit(CoreLit::Int(n)), Ty::Int, expr.span);
         mk(
             ExprKind::App(
                 mk(ExprKind::Prim(Prim::Number(NumberFn::PowInt), Vec::new()), Ty::Unit, span),

@@ -8,7 +8,7 @@ use super::exprs::{LambdaContext, last_span};
 use super::pats::PatVar;
 use super::slices::{LetBindings, after};
 use super::{Infer, array, fun, mk, pending};
-use crate::core::{Expr, ExprKind, Extent, ForKind, IndexArg, Lit, Local};
+use crate::core::{CoreLit, Expr, ExprKind, Extent, ForKind, IndexArg, Local};
 use crate::errors::reason::Reason;
 use crate::errors::{elements, mismatch};
 use crate::patterns::TPat;
@@ -265,7 +265,7 @@ impl Infer<'_> {
                 Some(p) if !of_element => elements::taken_apart(d, self.host.text(name.span.to(p))),
                 _ => d,
             });
-            let zero = mk(ExprKind::Lit(Lit::Int(0)), Ty::Int, name.span);
+            let zero = mk(ExprKind::Lit(CoreLit::Int(0)), Ty::Int, name.span);
             return (Extent::Bound(zero), Size::Unknown);
         }
         let size = self.size_meta();

@@ -4,7 +4,7 @@ use super::comprehensions::Source;
 use super::exprs::last_span;
 use super::slices::{LetBindings, after, extent, is_name};
 use super::{Infer, array, mk};
-use crate::core::{self, Arm, ExprKind, Lit, LoopKind};
+use crate::core::{self, Arm, CoreLit, ExprKind, LoopKind};
 use crate::errors::reason::Reason;
 use crate::errors::{elements, patterns};
 use crate::patterns::compile;
@@ -45,7 +45,7 @@ impl Infer<'_> {
                     last_span(expr),
                     &Reason::new("the branch of an `if` without `else`"),
                 );
-                mk(ExprKind::Lit(Lit::Unit), Ty::Unit, span)
+                mk(ExprKind::Lit(CoreLit::Unit), Ty::Unit, span)
             }
         };
         let ty = self.joined(&yes.ty, &no.ty);

@@ -1,6 +1,6 @@
 //! Tuples, records, arrays and constructors.
 
-use super::open_records::Field;
+use super::open_records::FieldLookup;
 use super::{Infer, array, fun, mk};
 use crate::core::{self, Con, ExprKind, Lambda, Param};
 use crate::errors::reason::Reason;
@@ -163,14 +163,14 @@ impl Infer<'_> {
         why: &Reason,
     ) -> Option<Ty> {
         match self.vars.look_up_field(rec, name.name) {
-            Field::There(t) => Some(t),
-            Field::Missing => {
+            FieldLookup::There(t) => Some(t),
+            FieldLookup::Missing => {
                 let open = self.vars.open_record(rec);
                 let d = self.no_field(name.name, name.span, &open, None);
                 self.report(d);
                 None
             }
-            Field::Open(rest) => {
+            FieldLookup::Open(rest) => {
                 let ty = self.meta();
                 let extended = self.extend_row(&rest, name.name, &ty);
                 let wanted = Ty::Record(Rc::new(RecordTy { fields: vec![(name.name, ty.clone())], tail: None }));

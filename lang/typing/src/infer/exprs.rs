@@ -1,8 +1,8 @@
 //! Expressions: the dispatch over all forms, and the forms without a module of their own.
 
-use super::lets::Function;
+use super::lets::FunctionHead;
 use super::{Infer, mk, pending};
-use crate::core::{self, ExprKind, ForKind, Lit};
+use crate::core::{self, CoreLit, ExprKind, ForKind};
 use crate::errors::reason::Reason;
 use crate::limits::infer_exprs::MAX_TYPE_DEPTH;
 use crate::ty::{Class, Ty};
@@ -127,10 +127,10 @@ impl Infer<'_> {
 
     pub(super) fn literal(&mut self, l: &ast::Lit, span: Span) -> core::Expr {
         let (kind, ty) = match l {
-            ast::Lit::Unit => (ExprKind::Lit(Lit::Unit), Ty::Unit),
-            ast::Lit::Bool(b) => (ExprKind::Lit(Lit::Bool(*b)), Ty::Bool),
-            ast::Lit::Str(s) => (ExprKind::Lit(Lit::Str(s.as_str().into())), Ty::Str),
-            ast::Lit::F32(x) => (ExprKind::Lit(Lit::F32(*x)), Ty::F32),
+            ast::Lit::Unit => (ExprKind::Lit(CoreLit::Unit), Ty::Unit),
+            ast::Lit::Bool(b) => (ExprKind::Lit(CoreLit::Bool(*b)), Ty::Bool),
+            ast::Lit::Str(s) => (ExprKind::Lit(CoreLit::Str(s.as_str().into())), Ty::Str),
+            ast::Lit::F32(x) => (ExprKind::Lit(CoreLit::F32(*x)), Ty::F32),
             ast::Lit::Int(n) => {
                 let t = self.number(Class::Num, span, "a number");
                 (ExprKind::IntAt(*n, pending(&t)), t)
@@ -147,7 +147,7 @@ impl Infer<'_> {
         let parts = parts
             .iter()
             .map(|p| match p {
-                ast::StrPart::Text(s) => mk(ExprKind::Lit(Lit::Str(s.as_str().into())), Ty::Str, span),
+                ast::StrPart::Text(s) => mk(ExprKind::Lit(CoreLit::Str(s.as_str().into())), Ty::Str, span),
                 ast::StrPart::Expr(e) => self.infer(e, None),
             })
             .collect();
@@ -182,7 +182,7 @@ impl Infer<'_> {
         // The context's result type only guides; a mismatch is better reported for the whole expression.
         let ret =
             if wants.len() == params.len() { ret.filter(|t| !matches!(self.resolve(t), Ty::Meta(_))) } else { None };
-        self.function(Function {
+        self.function(FunctionHead {
             params,
             wants: &wants,
             ret: ret.as_ref(),

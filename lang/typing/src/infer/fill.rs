@@ -2,7 +2,7 @@
 
 use super::slices::{LetBindings, after, int, prim, whole};
 use super::{Infer, array, mk, pending};
-use crate::core::{Expr, ExprKind, Extent, ForKind, Lit};
+use crate::core::{CoreLit, Expr, ExprKind, Extent, ForKind};
 use crate::errors::mismatch;
 use crate::errors::reason::Reason;
 use crate::ty::{Class, Size, Ty};
@@ -62,7 +62,7 @@ impl Infer<'_> {
             return self.call(Prim::Array(ArrayFn::Range), &[], cores, array(size, Ty::Int), span);
         }
         if cores.len() == 2 {
-            cores.push(mk(ExprKind::Lit(Lit::Float(1.0)), Ty::Float, span));
+            cores.push(mk(ExprKind::Lit(CoreLit::Float(1.0)), Ty::Float, span));
         }
         self.steps(cores, real, span)
     }

@@ -281,7 +281,7 @@ impl Infer<'_> {
 
 /// Variables of a resolved type, each once, in order.
 #[derive(Default)]
-struct Free {
+struct FreeVariables {
     metas: Vec<u32>,
     rigid: Vec<TyVar>,
     size_metas: Vec<u32>,
@@ -305,8 +305,8 @@ fn in_functions(ty: &Ty) -> HashSet<u32> {
     out
 }
 
-fn free_in(ty: &Ty) -> Free {
-    let (mut out, mut sizes) = (Free::default(), Vec::new());
+fn free_in(ty: &Ty) -> FreeVariables {
+    let (mut out, mut sizes) = (FreeVariables::default(), Vec::new());
     let mut seen: HashSet<Ty> = HashSet::new();
     map_type(
         ty,

@@ -7,7 +7,7 @@ use crate::core::{self, Def, Expr, ExprKind, Item};
 use crate::env::{CheckHost, Env, Global, Tables};
 use crate::errors::mismatch;
 use crate::errors::reason::Reason;
-use crate::linear::Definition;
+use crate::linear::FunctionDefinition;
 use crate::ty::{Class, Constraint, Scheme, Ty};
 use adl_prim::Typing;
 use adl_syntax::ast;
@@ -237,7 +237,7 @@ impl Infer<'_> {
         });
         if !matches!(vars.as_slice(), [_]) {
             // Exhaustiveness is checked once, for the whole pattern.
-            let (root, unit) = (self.local(), mk(ExprKind::Lit(core::Lit::Unit), Ty::Unit, binding.pat.span));
+            let (root, unit) = (self.local(), mk(ExprKind::Lit(core::CoreLit::Unit), Ty::Unit, binding.pat.span));
             self.destructure(root, &ty, pat.clone(), &vars, binding.pat.span, unit);
         }
         for var in &vars {
@@ -295,7 +295,7 @@ impl Infer<'_> {
         let expr = self.checked(d.expr);
         if let Some(lambda) = expr.lambda() {
             let lambda = lambda.clone();
-            self.tables.functions.insert(d.global, Definition { lambda, internal: self.internal });
+            self.tables.functions.insert(d.global, FunctionDefinition { lambda, internal: self.internal });
         }
         Def { scheme, expr, ..d }
     }

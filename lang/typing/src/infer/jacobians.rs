@@ -18,7 +18,7 @@ use adl_syntax::span::Span;
 use std::rc::Rc;
 
 /// A number or array inside data, with the range of its numbers in the flattened vector.
-struct Leaf {
+struct FlatLeaf {
     value: Expr,
     from: Expr,
     to: Expr,
@@ -160,7 +160,7 @@ impl Infer<'_> {
     }
 
     /// The leaves of data, in the order of `ravel`.
-    fn leaves(&mut self, value: &Expr, span: Span, lets: &mut LetBindings) -> Vec<Leaf> {
+    fn leaves(&mut self, value: &Expr, span: Span, lets: &mut LetBindings) -> Vec<FlatLeaf> {
         let mut from = int(0, span);
         let mut out = Vec::new();
         let mut todo = vec![value.clone()];
@@ -175,7 +175,7 @@ impl Infer<'_> {
                 .reduce(|a, b| whole(Prim::Bin(Bin::Mul), vec![a, b], span));
             let to = whole(Prim::Bin(Bin::Add), vec![from.clone(), numbers.unwrap_or_else(|| int(1, span))], span);
             let to = self.named(to, lets);
-            out.push(Leaf { value, from: std::mem::replace(&mut from, to.clone()), to });
+            out.push(FlatLeaf { value, from: std::mem::replace(&mut from, to.clone()), to });
         }
         out
     }
@@ -201,7 +201,11 @@ fn axes(t: &Ty) -> u32 {
 }
 
 /// Data with the structure of `like`, whose leaves `make` computes from its leaves.
-fn shaped<'l>(like: &Expr, leaves: &mut dyn Iterator<Item = &'l Leaf>, make: &mut dyn FnMut(&Leaf) -> Expr) -> Expr {
+fn shaped<'l>(
+    like: &Expr,
+    leaves: &mut dyn Iterator<Item = &'l FlatLeaf>,
+    make: &mut dyn FnMut(&FlatLeaf) -> Expr,
+) -> Expr {
     let inner: Vec<Expr> = parts(like).iter().map(|p| shaped(p, leaves, make)).collect();
     let types = || inner.iter().map(|e| e.ty.clone());
     match &like.ty {
@@ -222,7 +226,7 @@ fn shaped<'l>(like: &Expr, leaves: &mut dyn Iterator<Item = &'l Leaf>, make: &mu
 }
 
 /// The derivatives of one leaf with respect to another.
-fn part(matrix: &Expr, row: &Leaf, column: &Leaf, span: Span) -> Expr {
+fn part(matrix: &Expr, row: &FlatLeaf, column: &FlatLeaf, span: Span) -> Expr {
     let (row_axes, column_axes) = (axes(&row.value.ty), axes(&column.value.ty));
     if row_axes + column_axes == 0 {
         return mk(
@@ -231,13 +235,13 @@ fn part(matrix: &Expr, row: &Leaf, column: &Leaf, span: Span) -> Expr {
             span,
         );
     }
-    let slice = |leaf: &Leaf| IndexArg::Slice(Some(leaf.from.clone()), Some(leaf.to.clone()));
+    let slice = |leaf: &FlatLeaf| IndexArg::Slice(Some(leaf.from.clone()), Some(leaf.to.clone()));
     let block = mk(
         ExprKind::Index(matrix.clone(), vec![slice(row), slice(column)]),
         array(Size::Unknown, array(Size::Unknown, Ty::Float)),
         span,
     );
-    let extents = |leaf: &Leaf, n: u32| (0..n).map(|k| extent(&leaf.value, k, span)).collect::<Vec<_>>();
+    let extents = |leaf: &FlatLeaf, n: u32| (0..n).map(|k| extent(&leaf.value, k, span)).collect::<Vec<_>>();
     let dims: Vec<Expr> = extents(row, row_axes).into_iter().chain(extents(column, column_axes)).collect();
     let shape = mk(ExprKind::Array(dims), array(Size::from(u64::from(row_axes + column_axes), span), Ty::Int), span);
     let ty = over(&row.value.ty, &column.value.ty);

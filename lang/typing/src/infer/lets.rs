@@ -3,7 +3,7 @@
 use super::exprs::LambdaContext;
 use super::generalise::DeferredConstraints;
 use super::pats::PatVar;
-use super::scope::{Bound, Recursive};
+use super::scope::{BoundName, Recursive};
 use super::sizes::{open_sizes, size_places, size_vars};
 use super::{Infer, RecKey, fun, map_type, mk};
 use crate::core::{self, ExprKind, Lambda, Local, Param, SizeAt, SizeRep, Sizes};
@@ -34,7 +34,7 @@ enum LetMember {
 }
 
 /// The known properties of a function before its body is inferred.
-pub(super) struct Function<'a> {
+pub(super) struct FunctionHead<'a> {
     pub params: &'a [ast::Pat],
     /// Parameter types from the context.
     pub wants: &'a [Ty],
@@ -65,7 +65,7 @@ struct Parameter {
 
 impl Infer<'_> {
     /// A function whose parameters are patterns.
-    pub(super) fn function(&mut self, func: Function<'_>) -> core::Expr {
+    pub(super) fn function(&mut self, func: FunctionHead<'_>) -> core::Expr {
         let (scope, type_names, size_names) =
             (self.scope.len(), self.annotated.types.clone(), self.annotated.sizes.clone());
         let parts = self.parameters(func.params, func.wants);
@@ -130,7 +130,7 @@ impl Infer<'_> {
     }
 
     /// The sizes that a function inside another expression binds, each with the size that the outside sees.
-    fn outside_sizes(&mut self, f: &Function<'_>, sizes: &Sizes) -> HashMap<SizeVar, Size> {
+    fn outside_sizes(&mut self, f: &FunctionHead<'_>, sizes: &Sizes) -> HashMap<SizeVar, Size> {
         if !f.inner {
             return HashMap::new();
         }
@@ -138,7 +138,7 @@ impl Infer<'_> {
     }
 
     /// The parameter types as the context sees them, after those that name sizes were unified with the expected ones.
-    fn outward(&mut self, f: &Function<'_>, parts: &[Parameter], outside: &HashMap<SizeVar, Size>) -> Vec<Ty> {
+    fn outward(&mut self, f: &FunctionHead<'_>, parts: &[Parameter], outside: &HashMap<SizeVar, Size>) -> Vec<Ty> {
         let mut outward: Vec<Ty> = parts.iter().map(|p| p.ty.clone()).collect();
         for (i, want) in f.wants.iter().enumerate().filter(|(i, _)| parts[*i].own) {
             let own = with_sizes(&self.resolve_deep(&parts[i].ty), outside);
@@ -173,7 +173,7 @@ impl Infer<'_> {
     }
 
     /// Infers the body, which first destructures the parameters and checks their sizes.
-    fn function_body(&mut self, func: &Function<'_>, parts: &[Parameter], ret: &Ty, sizes: Sizes) -> core::Expr {
+    fn function_body(&mut self, func: &FunctionHead<'_>, parts: &[Parameter], ret: &Ty, sizes: Sizes) -> core::Expr {
         let what = match func.name {
             Some(n) => format!("the result of `{n}`"),
             None => "the result of this function".to_owned(),
@@ -232,7 +232,7 @@ impl Infer<'_> {
                             let local = self.local();
                             self.annotated.sizes.insert(name, (var, Some(local)));
                             self.hidden.sizes.insert(var, local);
-                            self.scope.push(Bound {
+                            self.scope.push(BoundName {
                                 name,
                                 local,
                                 scheme: Rc::new(Scheme::mono(Ty::Int)),
@@ -280,7 +280,7 @@ impl Infer<'_> {
             }
             return e;
         }
-        let function = self.function(Function {
+        let function = self.function(FunctionHead {
             params: &binding.params,
             wants: &[],
             ret: None,
@@ -408,7 +408,7 @@ impl Infer<'_> {
                 RecKey::Local(l) => *l,
                 RecKey::Global(g) => Local(u32::MAX - g.0),
             };
-            self.scope.push(Bound {
+            self.scope.push(BoundName {
                 name,
                 local,
                 scheme: Rc::new(Scheme::mono(t)),
@@ -519,7 +519,7 @@ impl Infer<'_> {
     /// Brings a local into scope. Only sizes that parameter types bind are known as sizes; a local such as
     /// `let n = len x` is not.
     fn push_binding(&mut self, local: Local, name: Symbol, scheme: Scheme, arity: usize) {
-        self.scope.push(Bound {
+        self.scope.push(BoundName {
             name,
             local,
             scheme: Rc::new(scheme),

@@ -3,7 +3,7 @@
 use super::op_constraints::OpConstraint;
 use super::ops::{Head, is_logic};
 use super::{Infer, array, mk};
-use crate::core::{self, ExprKind, Lit};
+use crate::core::{self, CoreLit, ExprKind};
 use crate::errors::reason::Reason;
 use crate::ty::{Size, Ty};
 use adl_prim::{ArrayFn, Prim, ReductionFn};
@@ -75,7 +75,11 @@ impl Infer<'_> {
         }
         let (ty, elem, span) = (self.with_leaf(&expr.ty, &number), self.with_leaf(&elem, &number), expr.span);
         let [one, zero] = [1, 0].map(|k| {
-            mk(ExprKind::Lit(if number == Ty::Int { Lit::Int(k) } else { Lit::Float(k as f64) }), number.clone(), span)
+            mk(
+                ExprKind::Lit(if number == Ty::Int { CoreLit::Int(k) } else { CoreLit::Float(k as f64) }),
+                number.clone(),
+                span,
+            )
         });
         (self.call(Prim::Array(ArrayFn::Where), &[], vec![expr, one, zero], ty, span), elem)
     }

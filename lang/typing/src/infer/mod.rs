@@ -56,10 +56,10 @@ pub use places::Places;
 pub use shape_examples::example_shapes;
 pub use trials::definitions;
 
-use crate::core::{self, ExprKind, Lit, Local};
+use crate::core::{self, CoreLit, ExprKind, Local};
 pub(crate) use crate::core::{mk, pending};
 use crate::env::{CheckHost, Env, Tables};
-use crate::print::Printer;
+use crate::print::TypePrinter;
 use crate::ty::{Class, DataId, Scheme, Size, Ty};
 pub(crate) use crate::ty::{array, fun, map_type};
 use adl_prim::Prim;
@@ -67,13 +67,13 @@ use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use op_constraints::DeferredOps;
-use scope::Bound;
+use scope::BoundName;
 use state::{Annotations, Enclosing, FinalChecks, FinalTypes, HiddenParams, RecKey, Trial};
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::rc::Rc;
-use variables::Variables;
+use variables::InferenceVariables;
 
 pub(crate) struct Infer<'a> {
     env: Env,
@@ -81,7 +81,7 @@ pub(crate) struct Infer<'a> {
     host: &'a mut dyn CheckHost,
     /// Whether names that begin with `__` are visible.
     internal: bool,
-    vars: Variables,
+    vars: InferenceVariables,
     scope: scope::Scope,
     locals: u32,
     ops: DeferredOps,
@@ -105,7 +105,7 @@ impl<'a> Infer<'a> {
             tables,
             host,
             internal,
-            vars: Variables::default(),
+            vars: InferenceVariables::default(),
             scope: scope::Scope::default(),
             locals: 0,
             ops: DeferredOps::default(),
@@ -169,7 +169,7 @@ impl<'a> Infer<'a> {
     /// A placeholder for an expression with an error; its type unifies with everything.
     fn error_expr(&mut self, span: Span) -> core::Expr {
         let ty = self.meta();
-        mk(ExprKind::Lit(Lit::Unit), ty, span)
+        mk(ExprKind::Lit(CoreLit::Unit), ty, span)
     }
 
     fn show(&self, t: &Ty) -> String {
@@ -203,7 +203,7 @@ impl<'a> Infer<'a> {
             },
             &mut |s| s,
         );
-        let mut p = Printer::default();
+        let mut p = TypePrinter::default();
         p.mark(marks);
         // The most recent annotations are named first: they belong to the current function.
         let mut written: Vec<_> = self.annotated.rigid.iter().map(|(v, (_, name))| (*v, *name)).collect();
@@ -252,12 +252,12 @@ impl<'a> Infer<'a> {
         Prim::by_name(text).filter(|_| text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text != "neg")
     }
 
-    fn lookup(&self, name: Symbol) -> Option<&Bound> {
+    fn lookup(&self, name: Symbol) -> Option<&BoundName> {
         self.scope.find(name)
     }
 
     fn bind_mono(&mut self, name: Symbol, local: Local, ty: Ty) {
-        self.scope.push(Bound {
+        self.scope.push(BoundName {
             name,
             local,
             scheme: Rc::new(Scheme::mono(ty)),

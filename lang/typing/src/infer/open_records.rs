@@ -3,7 +3,7 @@
 //! Each extension binds the row variable to a record with a new one, so the type is a chain. An index of each chain
 //! finds a field without walking it.
 
-use super::variables::Variables;
+use super::variables::InferenceVariables;
 use crate::ty::{RecordTy, Ty};
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ impl OpenFields {
 }
 
 /// The result of looking up a field in a record type.
-pub(super) enum Field {
+pub(super) enum FieldLookup {
     /// Its type.
     There(Ty),
     /// Not known: the field may belong to this row variable.
@@ -34,14 +34,14 @@ pub(super) enum Field {
     Missing,
 }
 
-impl Variables {
+impl InferenceVariables {
     /// Looks a field up.
-    pub(super) fn look_up_field(&mut self, r: &RecordTy, name: Symbol) -> Field {
+    pub(super) fn look_up_field(&mut self, r: &RecordTy, name: Symbol) -> FieldLookup {
         if let Some((_, t)) = r.fields.iter().find(|(n, _)| *n == name) {
-            return Field::There(t.clone());
+            return FieldLookup::There(t.clone());
         }
         let Some(Ty::Meta(m)) = &r.tail else {
-            return r.tail.clone().map_or(Field::Missing, Field::Open);
+            return r.tail.clone().map_or(FieldLookup::Missing, FieldLookup::Open);
         };
         let (row, metas) = self.open_fields(*m);
         loop {
@@ -67,9 +67,9 @@ impl Variables {
             }
         }
         match (row.fields.get(&name), &row.next) {
-            (Some(t), _) => Field::There(t.clone()),
-            (None, Some(rest)) => Field::Open(rest.clone()),
-            (None, None) => Field::Missing,
+            (Some(t), _) => FieldLookup::There(t.clone()),
+            (None, Some(rest)) => FieldLookup::Open(rest.clone()),
+            (None, None) => FieldLookup::Missing,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Patterns: their types, and the Core that destructures a value.
 
 use super::{Infer, array, mk};
-use crate::core::{self, Arm, Con, ExprKind, Lit, Local, Projection, SizeAt, SizeRep, Sizes};
+use crate::core::{self, Arm, Con, CoreLit, ExprKind, Local, Projection, SizeAt, SizeRep, Sizes};
 use crate::errors::reason::Reason;
 use crate::errors::{calls, names, patterns};
 use crate::patterns::{TPat, compile};
@@ -77,12 +77,12 @@ impl Infer<'_> {
 
     fn pat_lit(&mut self, l: &ast::Lit, ty: &Ty, span: Span) -> TPat {
         let (t, lit) = match l {
-            ast::Lit::Unit => (Ty::Unit, Lit::Unit),
-            ast::Lit::Bool(b) => (Ty::Bool, Lit::Bool(*b)),
-            ast::Lit::Int(n) => (self.number(Class::Num, span, "a number"), Lit::Int(*n)),
-            ast::Lit::Float(x) => (self.number(Class::Real, span, "a number"), Lit::Float(*x)),
-            ast::Lit::F32(x) => (Ty::F32, Lit::F32(*x)),
-            ast::Lit::Str(s) => (Ty::Str, Lit::Str(s.as_str().into())),
+            ast::Lit::Unit => (Ty::Unit, CoreLit::Unit),
+            ast::Lit::Bool(b) => (Ty::Bool, CoreLit::Bool(*b)),
+            ast::Lit::Int(n) => (self.number(Class::Num, span, "a number"), CoreLit::Int(*n)),
+            ast::Lit::Float(x) => (self.number(Class::Real, span, "a number"), CoreLit::Float(*x)),
+            ast::Lit::F32(x) => (Ty::F32, CoreLit::F32(*x)),
+            ast::Lit::Str(s) => (Ty::Str, CoreLit::Str(s.as_str().into())),
         };
         self.expect(ty, &t, span, &Reason::new("this pattern"));
         TPat::Lit(lit)

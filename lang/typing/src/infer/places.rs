@@ -3,7 +3,7 @@
 //! They are recorded during inference, so that an item with errors has them too.
 
 use super::{Infer, map_type};
-use crate::print::Printer;
+use crate::print::TypePrinter;
 use crate::ty::{Class, Scheme, Size, SizeVar, Ty, TyVar};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -48,7 +48,7 @@ impl Places {
 
     /// A type as text, with the names that the item's annotations give to variables and sizes.
     pub fn text(&self, ty: &Ty) -> String {
-        let mut printer = Printer::default();
+        let mut printer = TypePrinter::default();
         self.vars.iter().for_each(|(v, name)| printer.name_var(*v, name.as_str()));
         self.sizes.iter().for_each(|(v, name)| printer.name_size(*v, name.as_str()));
         printer.ty(ty)

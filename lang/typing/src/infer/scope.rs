@@ -21,7 +21,7 @@ pub(super) struct Recursive {
 
 /// The meaning of a name in a local scope.
 #[derive(Clone, Debug)]
-pub(super) struct Bound {
+pub(super) struct BoundName {
     pub name: Symbol,
     pub local: Local,
     pub scheme: Rc<Scheme>,
@@ -38,7 +38,7 @@ pub(super) struct Bound {
 /// Names in binding order, with an index from names to positions.
 #[derive(Clone, Default)]
 pub(super) struct Scope {
-    bound: Vec<Bound>,
+    bound: Vec<BoundName>,
     places: HashMap<Symbol, Vec<usize>>,
 }
 
@@ -49,7 +49,7 @@ impl Scope {
     }
 
     /// Binds a name; it shadows earlier ones of the same spelling.
-    pub fn push(&mut self, b: Bound) {
+    pub fn push(&mut self, b: BoundName) {
         self.places.entry(b.name).or_default().push(self.bound.len());
         self.bound.push(b);
     }
@@ -64,12 +64,12 @@ impl Scope {
     }
 
     /// The innermost binding of a name.
-    pub fn find(&self, name: Symbol) -> Option<&Bound> {
+    pub fn find(&self, name: Symbol) -> Option<&BoundName> {
         self.places.get(&name)?.last().map(|i| &self.bound[*i])
     }
 
     /// All bindings, outermost first.
-    pub fn iter(&self) -> impl Iterator<Item = &Bound> {
+    pub fn iter(&self) -> impl Iterator<Item = &BoundName> {
         self.bound.iter()
     }
 }

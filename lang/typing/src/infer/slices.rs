@@ -6,7 +6,7 @@
 use super::apply::strip;
 use super::masks::IndexArgKind;
 use super::{Infer, array, mk, pending};
-use crate::core::{self, Expr, ExprKind, Extent, ForKind, IndexArg, Lit, Local};
+use crate::core::{self, CoreLit, Expr, ExprKind, Extent, ForKind, IndexArg, Local};
 use crate::errors::reason::Reason;
 use crate::errors::sizes;
 use crate::ty::{Size, Ty};
@@ -100,7 +100,7 @@ pub(super) fn is_name(e: &Expr) -> bool {
 }
 
 pub(super) fn int(n: i64, span: Span) -> Expr {
-    mk(ExprKind::Lit(Lit::Int(n)), Ty::Int, span)
+    mk(ExprKind::Lit(CoreLit::Int(n)), Ty::Int, span)
 }
 
 /// A primitive from Ints to an Int.
@@ -316,7 +316,7 @@ impl Infer<'_> {
         lets.push((given, step));
         let given = mk(ExprKind::Local(given), Ty::Int, span);
         let zero = prim(Prim::Compare(Cmp::Eq), vec![given.clone(), int(0, span)], Ty::Bool, span);
-        let text = mk(ExprKind::Lit(Lit::Str("the step of a slice is 0".into())), Ty::Str, span);
+        let text = mk(ExprKind::Lit(CoreLit::Str("the step of a slice is 0".into())), Ty::Str, span);
         let fails = prim(Prim::General(GeneralFn::Error), vec![text], Ty::Int, span);
         lets.push((local, mk(ExprKind::If(zero, fails, given), Ty::Int, span)));
         local

@@ -4,7 +4,7 @@
 use super::apply::strip;
 use super::state::{FinalChecks, FinalTypes, Trial};
 use super::{Infer, map_type, mk};
-use crate::core::{ExprKind, Item, Lit};
+use crate::core::{CoreLit, ExprKind, Item};
 use crate::limits::infer_trials::MAX_TRIALS;
 use crate::ty::{Size, Ty};
 use adl_syntax::ast;
@@ -69,7 +69,7 @@ impl Infer<'_> {
     pub(super) fn hole(&mut self, span: Span) -> crate::core::Expr {
         let ty = self.meta();
         self.trial.hole = Some(ty.clone());
-        mk(ExprKind::Lit(Lit::Unit), ty, span)
+        mk(ExprKind::Lit(CoreLit::Unit), ty, span)
     }
 
     /// A type from a trial, with fresh inference variables of the outer state.

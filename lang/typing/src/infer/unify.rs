@@ -236,7 +236,7 @@ impl Infer<'_> {
         t
     }
 
-    /// Adds a field to a record that lacks it: `rest` is the row variable that [`Variables::look_up_field`] found.
+    /// Adds a field to a record that lacks it: `rest` is the row variable that `InferenceVariables::look_up_field` found.
     pub(super) fn extend_row(&mut self, rest: &Ty, name: Symbol, t: &Ty) -> Result<(), UnifyError> {
         let tail = Some(self.row_meta());
         self.bind_row(rest, vec![(name, t.clone())], tail)

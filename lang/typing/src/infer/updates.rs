@@ -76,12 +76,12 @@ impl Infer<'_> {
         let (mut read, mut way, mut at) = (base.clone(), Vec::new(), record);
         for (k, place) in change.place.iter().enumerate() {
             match place {
-                ast::Place::Field(name) => {
+                ast::PathStep::Field(name) => {
                     read = self.field_of_value(read, *name, at, name.span);
                     way.push(UpdateStep::Field(name.name, read.ty.clone()));
                     at = name.span;
                 }
-                ast::Place::At(args, span) => {
+                ast::PathStep::At(args, span) => {
                     let last = k + 1 == change.place.len();
                     let (axes, below) = self.indexed_axes(&read, args.len(), at);
                     let parts = self.parts(&read, (args, Vec::new()), &axes, lets, *span);

@@ -41,24 +41,24 @@ struct SizeMeta {
 
 /// All inference variables, and the level of those that are made now. A type variable is found by its number.
 #[derive(Clone)]
-pub(super) struct Variables {
+pub(super) struct InferenceVariables {
     metas: Vec<Meta>,
     sizes: Vec<SizeMeta>,
     /// The number of enclosing definitions that are generalised.
     pub level: u32,
-    /// The lowest level at which variables of different levels were unified since [`Variables::forget_met`].
+    /// The lowest level at which variables of different levels were unified since [`InferenceVariables::forget_met`].
     met_at: u32,
     /// The known fields of open records, by their first row variable.
     rows: HashMap<u32, OpenFields>,
 }
 
-impl Default for Variables {
-    fn default() -> Variables {
-        Variables { metas: Vec::new(), sizes: Vec::new(), level: 0, met_at: u32::MAX, rows: HashMap::new() }
+impl Default for InferenceVariables {
+    fn default() -> InferenceVariables {
+        InferenceVariables { metas: Vec::new(), sizes: Vec::new(), level: 0, met_at: u32::MAX, rows: HashMap::new() }
     }
 }
 
-impl Index<u32> for Variables {
+impl Index<u32> for InferenceVariables {
     type Output = Meta;
 
     fn index(&self, m: u32) -> &Meta {
@@ -66,13 +66,13 @@ impl Index<u32> for Variables {
     }
 }
 
-impl IndexMut<u32> for Variables {
+impl IndexMut<u32> for InferenceVariables {
     fn index_mut(&mut self, m: u32) -> &mut Meta {
         &mut self.metas[m as usize]
     }
 }
 
-impl Variables {
+impl InferenceVariables {
     /// The number of type variables.
     pub fn types(&self) -> u32 {
         self.metas.len() as u32

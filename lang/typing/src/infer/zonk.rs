@@ -1,7 +1,7 @@
 //! Resolves every meta in Core, makes representations from types, and checks `lin` bodies.
 
 use super::{Infer, RecKey, mk};
-use crate::core::{Arm, Expr, ExprKind, Extent, IndexArg, Lambda, Lit, LoopKind, Param, Rep, SizeRep};
+use crate::core::{Arm, CoreLit, Expr, ExprKind, Extent, IndexArg, Lambda, LoopKind, Param, Rep, SizeRep};
 use crate::errors::calls;
 use crate::ty::{RecordTy, Size, Ty, each_field, part_of_each};
 use adl_prim::{ArrayFn, Bin, IoFn, Prim, TextFn};
@@ -158,14 +158,14 @@ impl Infer<'_> {
         match kind {
             ExprKind::Lit(l) => ExprKind::Lit(l),
             ExprKind::IntAt(n, rep) => match ty {
-                Ty::Int => ExprKind::Lit(Lit::Int(n)),
-                Ty::Float => ExprKind::Lit(Lit::Float(n as f64)),
-                Ty::F32 => ExprKind::Lit(Lit::F32(n as f32)),
+                Ty::Int => ExprKind::Lit(CoreLit::Int(n)),
+                Ty::Float => ExprKind::Lit(CoreLit::Float(n as f64)),
+                Ty::F32 => ExprKind::Lit(CoreLit::F32(n as f32)),
                 _ => ExprKind::IntAt(n, self.rep(rep)),
             },
             ExprKind::FloatAt(x, rep) => match ty {
-                Ty::Float => ExprKind::Lit(Lit::Float(x)),
-                Ty::F32 => ExprKind::Lit(Lit::F32(x as f32)),
+                Ty::Float => ExprKind::Lit(CoreLit::Float(x)),
+                Ty::F32 => ExprKind::Lit(CoreLit::F32(x as f32)),
                 _ => ExprKind::FloatAt(x, self.rep(rep)),
             },
             ExprKind::Local(l) => ExprKind::Local(l),

@@ -1,9 +1,9 @@
 //! Calls under `lin`: of primitives by their rows, of functions by their bodies, of others by their arrows.
 
-use super::{Call, Checker, Definition, Dependence, Frame, Out, discrete};
+use super::{Call, Checker, Dependence, Frame, FunctionDefinition, LinearResult, discrete};
 use super::{Free, Linear};
 use crate::core::{Expr, ExprKind, GlobalId, Lambda};
-use crate::errors::linearity::Fault;
+use crate::errors::linearity::Nonlinearity;
 use crate::ty::Ty;
 use adl_prim::{ArrayFn, Fold, Linearity, NumberFn, Prim, Un};
 use adl_syntax::span::Span;
@@ -15,7 +15,7 @@ pub(super) enum Callee {
     /// A function literal, and the frame of the locals that it mentions.
     Lambda(Rc<Lambda>, usize),
     /// A definition whose body is not being checked already.
-    Defined(GlobalId, Definition),
+    Defined(GlobalId, FunctionDefinition),
     /// A primitive.
     Prim(Prim),
     /// A function of which only the type is known.
@@ -47,22 +47,22 @@ impl Checker<'_> {
         known.unwrap_or_else(|| Callee::Of(f.ty.clone()))
     }
 
-    pub(super) fn apply(&mut self, expr: &Expr, args: &[Expr], whole: &Expr) -> Out<Dependence> {
+    pub(super) fn apply(&mut self, expr: &Expr, args: &[Expr], whole: &Expr) -> LinearResult<Dependence> {
         let callee = self.callee(expr);
         match &callee {
             Callee::Prim(p) => return self.primitive(*p, args, whole),
             Callee::Lambda(l, frame) if l.params.len() == args.len() => {
-                let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Dependence>>>()?;
+                let kinds = args.iter().map(|a| self.expr(a)).collect::<LinearResult<Vec<Dependence>>>()?;
                 return self.lambda(l, *frame, &kinds);
             }
             Callee::Defined(id, d) if d.lambda.params.len() == args.len() => {
-                let args = args.iter().map(|a| self.argument(a)).collect::<Out<Vec<Argument>>>()?;
+                let args = args.iter().map(|a| self.argument(a)).collect::<LinearResult<Vec<Argument>>>()?;
                 return self.defined(*id, d, args, expr.span);
             }
             Callee::Lambda(..) | Callee::Defined(..) | Callee::Of(_) => {}
         }
         let function = self.expr(expr)?;
-        let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Dependence>>>()?;
+        let kinds = args.iter().map(|a| self.expr(a)).collect::<LinearResult<Vec<Dependence>>>()?;
         if function == Free && kinds.iter().all(|k| *k == Free) {
             return Ok(Free);
         }
@@ -73,7 +73,7 @@ impl Checker<'_> {
                 Ty::Lin(_, r) => t = r,
                 Ty::Fun(_, r) => {
                     if *k == Linear {
-                        return Err(self.fault(Fault::PlainFunction, expr.span));
+                        return Err(self.fault(Nonlinearity::PlainFunction, expr.span));
                     }
                     t = r;
                 }
@@ -83,7 +83,7 @@ impl Checker<'_> {
         Ok(if discrete(&whole.ty) { Free } else { Linear })
     }
 
-    fn argument(&mut self, e: &Expr) -> Out<Argument> {
+    fn argument(&mut self, e: &Expr) -> LinearResult<Argument> {
         if !matches!(e.ty, Ty::Fun(..) | Ty::Lin(..)) {
             return Ok(Argument { kind: self.expr(e)?, zero: self.is_zero(e), function: None });
         }
@@ -94,7 +94,13 @@ impl Checker<'_> {
     }
 
     /// The kind of a call of a definition, by its body.
-    fn defined(&mut self, id: GlobalId, d: &Definition, args: Vec<Argument>, span: Span) -> Out<Dependence> {
+    fn defined(
+        &mut self,
+        id: GlobalId,
+        d: &FunctionDefinition,
+        args: Vec<Argument>,
+        span: Span,
+    ) -> LinearResult<Dependence> {
         let literals = args.iter().any(|a| matches!(a.function, Some(Callee::Lambda(..))));
         if !literals && args.iter().all(|a| a.kind == Free) {
             return Ok(Free);
@@ -124,7 +130,7 @@ impl Checker<'_> {
         out
     }
 
-    fn primitive(&mut self, prim: Prim, args: &[Expr], whole: &Expr) -> Out<Dependence> {
+    fn primitive(&mut self, prim: Prim, args: &[Expr], whole: &Expr) -> LinearResult<Dependence> {
         let row = prim.row();
         let op = spelled(prim);
         match row.linearity {
@@ -132,7 +138,7 @@ impl Checker<'_> {
             Linearity::Folded(f) => return self.folded(f, op, args, whole),
             _ => {}
         }
-        let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Dependence>>>()?;
+        let kinds = args.iter().map(|a| self.expr(a)).collect::<LinearResult<Vec<Dependence>>>()?;
         if kinds.iter().all(|k| *k == Free) {
             return Ok(Free);
         }
@@ -144,7 +150,7 @@ impl Checker<'_> {
             Linearity::Joint => {
                 for (a, k) in args.iter().zip(&kinds) {
                     if *k == Free && !self.is_zero(a) {
-                        return Err(self.fault(Fault::Constant(&format!("`{op}`")), a.span));
+                        return Err(self.fault(Nonlinearity::Constant(&format!("`{op}`")), a.span));
                     }
                 }
                 Ok(Linear)
@@ -157,14 +163,14 @@ impl Checker<'_> {
                         return Err(self.not_linear(op, args[i].span));
                     }
                     if *k == Free && here && places.len() > 1 && !self.is_zero(&args[i]) {
-                        linear_zero = Err(self.fault(Fault::Constant(&format!("`{op}`")), args[i].span));
+                        linear_zero = Err(self.fault(Nonlinearity::Constant(&format!("`{op}`")), args[i].span));
                     }
                 }
                 linear_zero.map(|()| Linear)
             }
             Linearity::Bilinear => {
                 if kinds.iter().filter(|k| **k == Linear).count() > 1 {
-                    return Err(self.fault(Fault::BothSides(op), whole.span));
+                    return Err(self.fault(Nonlinearity::BothSides(op), whole.span));
                 }
                 Ok(Linear)
             }
@@ -172,14 +178,14 @@ impl Checker<'_> {
     }
 
     /// `map f xs ...`.
-    fn mapped(&mut self, args: &[Expr]) -> Out<Dependence> {
+    fn mapped(&mut self, args: &[Expr]) -> LinearResult<Dependence> {
         let [f, data @ ..] = args else { return Ok(Free) };
-        let kinds = data.iter().map(|a| self.expr(a)).collect::<Out<Vec<Dependence>>>()?;
+        let kinds = data.iter().map(|a| self.expr(a)).collect::<LinearResult<Vec<Dependence>>>()?;
         self.applied(f, &kinds)
     }
 
     /// The kind of the result of a function applied to elements of these kinds.
-    fn applied(&mut self, expr: &Expr, kinds: &[Dependence]) -> Out<Dependence> {
+    fn applied(&mut self, expr: &Expr, kinds: &[Dependence]) -> LinearResult<Dependence> {
         let callee = self.callee(expr);
         match &callee {
             Callee::Lambda(l, frame) if l.params.len() == kinds.len() => return self.lambda(l, *frame, kinds),
@@ -213,12 +219,12 @@ impl Checker<'_> {
         }
         match t {
             Ty::Lin(..) if linear == 1 => Ok(Linear),
-            _ => Err(self.fault(Fault::PlainMapped, expr.span)),
+            _ => Err(self.fault(Nonlinearity::PlainMapped, expr.span)),
         }
     }
 
     /// The kinds of a fold's arguments except the function. Only states and elements may be linear.
-    fn fold_kinds(&mut self, fold: Fold, op: &str, args: &[Expr]) -> Out<Vec<Dependence>> {
+    fn fold_kinds(&mut self, fold: Fold, op: &str, args: &[Expr]) -> LinearResult<Vec<Dependence>> {
         let mut kinds = vec![Free; args.len()];
         for (i, a) in args.iter().enumerate().filter(|(i, _)| *i != fold.function as usize) {
             kinds[i] = self.expr(a)?;
@@ -230,7 +236,7 @@ impl Checker<'_> {
     }
 
     /// A fold is linear, like a loop, if an initial state or a step is. Free initial states must then be zero.
-    fn folded(&mut self, fold: Fold, op: &str, args: &[Expr], whole: &Expr) -> Out<Dependence> {
+    fn folded(&mut self, fold: Fold, op: &str, args: &[Expr], whole: &Expr) -> LinearResult<Dependence> {
         let at = |i: u8| args.get(i as usize);
         let (Some(function), Some(elements)) = (at(fold.function), at(fold.elements)) else {
             // A partial application: the arguments must be free.
@@ -259,7 +265,7 @@ impl Checker<'_> {
             return Ok(Free);
         }
         if let Some(part) = fold.states.iter().find(|i| !zero(self, i)).and_then(|i| at(*i)) {
-            return Err(self.fault(Fault::Constant(&format!("`{op}`")), part.span));
+            return Err(self.fault(Nonlinearity::Constant(&format!("`{op}`")), part.span));
         }
         match next {
             Linear => Ok(Linear),

@@ -6,8 +6,8 @@
 
 mod calls;
 
-use crate::core::{Arm, Expr, ExprKind, Extent, ForKind, GlobalId, IndexArg, Lambda, Lit, Local, LoopKind, Tree};
-use crate::errors::linearity::{self, Fault, Variables};
+use crate::core::{Arm, CoreLit, Expr, ExprKind, Extent, ForKind, GlobalId, IndexArg, Lambda, Local, LoopKind, Tree};
+use crate::errors::linearity::{self, LinearVariables, Nonlinearity};
 use crate::limits::linear::{MAX_BODIES, MAX_NESTED};
 use crate::ty::Ty;
 use adl_prim::{ArrayFn, Bin, GeneralFn, Prim, ReductionFn, Un};
@@ -25,11 +25,11 @@ enum Dependence {
 }
 use Dependence::{Free, Linear};
 
-type Out<T> = Result<T, Box<Diagnostic>>;
+type LinearResult<T> = Result<T, Box<Diagnostic>>;
 
 /// A definition that is a function.
 #[derive(Clone)]
-pub(crate) struct Definition {
+pub(crate) struct FunctionDefinition {
     /// The function.
     pub lambda: Rc<Lambda>,
     /// Whether it is of the standard library, so that messages do not speak of its body.
@@ -37,7 +37,7 @@ pub(crate) struct Definition {
 }
 
 /// The definitions that are functions.
-pub(crate) type Definitions = HashMap<GlobalId, Definition>;
+pub(crate) type Definitions = HashMap<GlobalId, FunctionDefinition>;
 
 /// What is known about the locals of an item.
 #[derive(Default)]
@@ -70,7 +70,7 @@ struct Checker<'a> {
     /// What calls of definitions have resulted in, by the kinds of their arguments.
     known: HashMap<(GlobalId, Vec<Dependence>), Dependence>,
     /// The linear variables by their source names, for messages.
-    vars: Variables,
+    vars: LinearVariables,
     depth: usize,
     bodies: usize,
 }
@@ -83,7 +83,7 @@ pub(crate) fn check(lam: &Lambda, definitions: &Definitions, line: String) -> Re
         current: 0,
         open: Vec::new(),
         known: HashMap::new(),
-        vars: Variables { names: names(lam), span: None, line },
+        vars: LinearVariables { names: names(lam), span: None, line },
         depth: 0,
         bodies: 0,
     };
@@ -138,9 +138,9 @@ impl Checker<'_> {
     /// Whether an expression is zero, or data whose numbers are all zero.
     fn is_zero(&self, expr: &Expr) -> bool {
         match &*expr.kind {
-            ExprKind::Lit(Lit::Float(x)) => *x == 0.0,
-            ExprKind::Lit(Lit::F32(x)) => *x == 0.0,
-            ExprKind::Lit(Lit::Int(0)) | ExprKind::IntAt(0, _) => true,
+            ExprKind::Lit(CoreLit::Float(x)) => *x == 0.0,
+            ExprKind::Lit(CoreLit::F32(x)) => *x == 0.0,
+            ExprKind::Lit(CoreLit::Int(0)) | ExprKind::IntAt(0, _) => true,
             ExprKind::FloatAt(x, _) => *x == 0.0,
             ExprKind::Prim(Prim::General(GeneralFn::Zero), _) => true,
             ExprKind::Local(l) if self.frame().zeros.contains(l) => true,
@@ -162,42 +162,42 @@ impl Checker<'_> {
     }
 
     /// A message. If the fault is in the body of a definition, it is about the call of that.
-    fn fault(&self, fault: Fault<'_>, span: Span) -> Box<Diagnostic> {
+    fn fault(&self, fault: Nonlinearity<'_>, span: Span) -> Box<Diagnostic> {
         Box::new(match &self.frame().call {
             None => linearity::diagnostic(fault, span, &self.vars),
             Some(call) => {
-                let message = linearity::diagnostic(Fault::NotLinear(&call.name), call.span, &self.vars);
+                let message = linearity::diagnostic(Nonlinearity::NotLinear(&call.name), call.span, &self.vars);
                 if call.internal { message } else { message.hint(linearity::inside(fault, &call.name, &self.vars)) }
             }
         })
     }
 
-    fn result(&self, kind: Dependence, e: &Expr) -> Out<()> {
+    fn result(&self, kind: Dependence, e: &Expr) -> LinearResult<()> {
         if kind == Free && !self.is_zero(e) {
-            return Err(self.fault(Fault::NoDependence, e.span));
+            return Err(self.fault(Nonlinearity::NoDependence, e.span));
         }
         Ok(())
     }
 
     /// Components of one value: if some are linear, every free component must be zero.
-    fn joint(&mut self, parts: &[&Expr], what: &str) -> Out<Dependence> {
-        let kinds = parts.iter().map(|e| self.expr(e)).collect::<Out<Vec<Dependence>>>()?;
+    fn joint(&mut self, parts: &[&Expr], what: &str) -> LinearResult<Dependence> {
+        let kinds = parts.iter().map(|e| self.expr(e)).collect::<LinearResult<Vec<Dependence>>>()?;
         if kinds.iter().all(|k| *k == Free) {
             return Ok(Free);
         }
         for (e, k) in parts.iter().zip(&kinds) {
             if *k == Free && !self.is_zero(e) {
-                return Err(self.fault(Fault::Constant(what), e.span));
+                return Err(self.fault(Nonlinearity::Constant(what), e.span));
             }
         }
         Ok(Linear)
     }
 
     /// Requires that an expression is free.
-    fn free(&mut self, e: &Expr, what: &str) -> Out<()> {
+    fn free(&mut self, e: &Expr, what: &str) -> LinearResult<()> {
         match self.expr(e)? {
             Free => Ok(()),
-            Linear => Err(self.fault(Fault::Depends(what), e.span)),
+            Linear => Err(self.fault(Nonlinearity::Depends(what), e.span)),
         }
     }
 
@@ -205,12 +205,12 @@ impl Checker<'_> {
         self.frame_mut().kinds.insert(l, k);
     }
 
-    fn expr(&mut self, e: &Expr) -> Out<Dependence> {
+    fn expr(&mut self, e: &Expr) -> LinearResult<Dependence> {
         adl_syntax::stop::poll();
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.expr_inner(e))
     }
 
-    fn expr_inner(&mut self, expr: &Expr) -> Out<Dependence> {
+    fn expr_inner(&mut self, expr: &Expr) -> LinearResult<Dependence> {
         match &*expr.kind {
             ExprKind::Lit(_)
             | ExprKind::IntAt(..)
@@ -285,7 +285,7 @@ impl Checker<'_> {
     }
 
     /// A match depends on the variable as its bodies do; what chooses an arm must not.
-    fn match_arms(&mut self, scrutinee: &Expr, root: Local, tree: &Tree, arms: &[Arm]) -> Out<Dependence> {
+    fn match_arms(&mut self, scrutinee: &Expr, root: Local, tree: &Tree, arms: &[Arm]) -> LinearResult<Dependence> {
         let k = self.expr(scrutinee)?;
         self.bind(root, k);
         self.tree(tree, k, scrutinee)?;
@@ -302,7 +302,7 @@ impl Checker<'_> {
     }
 
     /// Indices choose elements, so that none may depend on the variable.
-    fn indices(&mut self, args: &[IndexArg]) -> Out<()> {
+    fn indices(&mut self, args: &[IndexArg]) -> LinearResult<()> {
         for i in args {
             let parts: Vec<&Expr> = match i {
                 IndexArg::At(e) => vec![e],
@@ -322,7 +322,7 @@ impl Checker<'_> {
         vars: &[(Local, Symbol, Extent)],
         body: &Expr,
         span: Span,
-    ) -> Out<Dependence> {
+    ) -> LinearResult<Dependence> {
         for (l, _, extent) in vars {
             if let Extent::Bound(n) = extent {
                 self.free(n, "the bound of an index")?;
@@ -338,7 +338,7 @@ impl Checker<'_> {
     }
 
     /// The state of a loop is linear if its initial value or its next value is. Both must then map zero to zero.
-    fn loop_(&mut self, state: Local, init: &Expr, kind: &LoopKind, body: &Expr) -> Out<Dependence> {
+    fn loop_(&mut self, state: Local, init: &Expr, kind: &LoopKind, body: &Expr) -> LinearResult<Dependence> {
         let first = self.expr(init)?;
         let mut dependence = first;
         let mut next = self.turn(state, dependence, kind, body);
@@ -350,14 +350,14 @@ impl Checker<'_> {
         let next = next?;
         for (part, is) in [(init, first), (body, next)] {
             if dependence == Linear && is == Free && !self.is_zero(part) {
-                return Err(self.fault(Fault::Constant("this loop"), part.span));
+                return Err(self.fault(Nonlinearity::Constant("this loop"), part.span));
             }
         }
         Ok(dependence)
     }
 
     /// The kind of the next state after one iteration.
-    fn turn(&mut self, state: Local, k: Dependence, kind: &LoopKind, body: &Expr) -> Out<Dependence> {
+    fn turn(&mut self, state: Local, k: Dependence, kind: &LoopKind, body: &Expr) -> LinearResult<Dependence> {
         self.bind(state, k);
         match kind {
             LoopKind::For(i, n) => {
@@ -370,10 +370,10 @@ impl Checker<'_> {
     }
 
     /// The parts that a tree binds have the scrutinee's kind. Branching requires a free (or discrete) scrutinee.
-    fn tree(&mut self, t: &Tree, dependence: Dependence, expr: &Expr) -> Out<()> {
+    fn tree(&mut self, t: &Tree, dependence: Dependence, expr: &Expr) -> LinearResult<()> {
         let branching = |me: &Self| match dependence {
             Free => Ok(()),
-            Linear => Err(me.fault(Fault::Branches, expr.span)),
+            Linear => Err(me.fault(Nonlinearity::Branches, expr.span)),
         };
         match t {
             Tree::Leaf(..) | Tree::Fail => Ok(()),
@@ -411,22 +411,22 @@ impl Checker<'_> {
     }
 
     fn not_linear(&self, what: &str, span: Span) -> Box<Diagnostic> {
-        self.fault(Fault::NotLinear(what), span)
+        self.fault(Nonlinearity::NotLinear(what), span)
     }
 
     /// A function is checked where it is applied. As a value it must not capture linear variables.
-    fn value(&mut self, l: &Lambda, frame: usize, span: Span) -> Out<Dependence> {
+    fn value(&mut self, l: &Lambda, frame: usize, span: Span) -> LinearResult<Dependence> {
         match self.lambda(l, frame, &vec![Free; l.params.len()])? {
-            Linear => Err(self.fault(Fault::Captured, span)),
+            Linear => Err(self.fault(Nonlinearity::Captured, span)),
             Free => Ok(Free),
         }
     }
 
     /// The kind of the body of a function whose locals belong to a frame.
-    fn lambda(&mut self, l: &Lambda, frame: usize, kinds: &[Dependence]) -> Out<Dependence> {
+    fn lambda(&mut self, l: &Lambda, frame: usize, kinds: &[Dependence]) -> LinearResult<Dependence> {
         (self.depth, self.bodies) = (self.depth + 1, self.bodies + 1);
         if self.depth > MAX_NESTED || self.bodies > MAX_BODIES {
-            return Err(self.fault(Fault::TooDeep, l.body.span));
+            return Err(self.fault(Nonlinearity::TooDeep, l.body.span));
         }
         let caller = std::mem::replace(&mut self.current, frame);
         for (p, k) in l.params.iter().zip(kinds) {

@@ -11,12 +11,12 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Loaded standard modules, and the texts that messages quote.
-struct Host<'a> {
+struct ModuleHost<'a> {
     std: &'a HashMap<&'static str, Rc<Env>>,
     sources: &'a SourceMap,
 }
 
-impl CheckHost for Host<'_> {
+impl CheckHost for ModuleHost<'_> {
     fn table_header(&mut self, _reader: adl_prim::IoFn, path: &str) -> Result<Vec<(String, Column)>, NoHeader> {
         Err(("E0801", format!("{path}: there are no files here")))
     }
@@ -55,13 +55,13 @@ pub struct Checker {
 }
 
 /// A checked text: its items, the resulting environment, and its messages.
-pub struct Text {
+pub struct CheckedText {
     pub items: Vec<Item>,
     pub env: Env,
     pub diags: Vec<Diagnostic>,
 }
 
-impl Text {
+impl CheckedText {
     /// The codes of the errors.
     pub fn errors(&self) -> Vec<&'static str> {
         self.diags.iter().filter(|d| d.is_error()).map(|d| d.code).collect()
@@ -113,11 +113,11 @@ impl Checker {
     }
 
     /// Checks a text item by item; items with errors are skipped.
-    pub fn check(&mut self, text: &str) -> Text {
+    pub fn check(&mut self, text: &str) -> CheckedText {
         self.check_from(self.base.clone(), text, false)
     }
 
-    pub fn check_from(&mut self, mut env: Env, text: &str, internal: bool) -> Text {
+    pub fn check_from(&mut self, mut env: Env, text: &str, internal: bool) -> CheckedText {
         let file: FileId = self.sources.add("<text>", text);
         let (program, mut diags) = adl_syntax::parse(file, text);
         let mut items = Vec::new();
@@ -129,13 +129,13 @@ impl Checker {
                 }
                 continue;
             }
-            let mut host = Host { std: &self.std, sources: &self.sources };
+            let mut host = ModuleHost { std: &self.std, sources: &self.sources };
             let CheckedItem { item, env: after, diags: more, .. } =
                 check_item(&env, item, &mut self.tables, &mut host, internal);
             env = after;
             diags.extend(more);
             items.extend(item);
         }
-        Text { items, env, diags }
+        CheckedText { items, env, diags }
     }
 }

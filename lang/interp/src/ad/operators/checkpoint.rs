@@ -87,7 +87,7 @@ fn with_captured(func: &Value, data: &Value) -> Value {
             _ => func.clone(),
         },
         (Fun::Member(g, i), new) => {
-            let group = crate::vm::Group { codes: g.codes.clone(), captured: restore(&g.captured, new) };
+            let group = crate::vm::RecursiveGroup { codes: g.codes.clone(), captured: restore(&g.captured, new) };
             Value::Fun(Rc::new(Fun::Member(Rc::new(group), *i)))
         }
         _ => func.clone(),

@@ -14,7 +14,7 @@ pub(crate) use checkpoint::checkpointed;
 pub(crate) use custom::{custom, on_host};
 
 use super::linear::{self, LinearMap, linear_fun};
-use super::{DerivativePart, Dual, Level, split};
+use super::{DerivativeLevel, DerivativePart, Dual, split};
 use crate::error::Res;
 use crate::ir::derive;
 use crate::upcalls::Upcalls;
@@ -58,7 +58,7 @@ pub(crate) fn apply(machine: &mut Machine, prim: DerivativeFn, reps: &[Value], a
             derive::under(machine, &operands[0], |m| grad(m, &operands[1], &operands[2], true)).map(|(y, g)| pair(y, g))
         }
         DerivativeFn::ResidualsUnder => {
-            derive::report::residuals(machine, &operands[0], &operands[1], operands[2].clone())
+            derive::residuals_report::residuals(machine, &operands[0], &operands[1], operands[2].clone())
         }
         DerivativeFn::Cost => derive::cost::cost(machine, &operands[0], &operands[1]),
         DerivativeFn::Transpose => transpose(machine, &operands[0], None, reps),
@@ -101,7 +101,7 @@ fn jvp(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<(Value, Value)> 
     if let Some(out) = crate::ir::derive::jvp(m, f, x, v)? {
         return Ok(out);
     }
-    let level = m.ad.open(Level::Forward)?;
+    let level = m.ad.open(DerivativeLevel::Forward)?;
     let out = jvp_at(m, level, f, x, v);
     m.ad.reset_to(level as usize - 1);
     out

@@ -6,7 +6,7 @@ use crate::ad::traced::primal_of;
 use crate::error::{Error, Res, codes};
 use crate::ir::derive::compression::{Colouring, Compression, Pattern};
 use crate::ir::derive::directions::{by_code, dependences, diagonal, images};
-use crate::ir::derive::report::{int, record};
+use crate::ir::derive::residuals_report::{int, record};
 use crate::limits::ad_operators_sparse::{CODED, DIAGONAL, ENTRIES, MOST_ENTRIES, RESIDUALS, STRUCTURED};
 use crate::value::{Buf, Shape, Value, array, seq, vector_space};
 use crate::vm::{Fun, Machine};

@@ -1,16 +1,19 @@
 //! Derivative rules of elementwise arithmetic with broadcasting.
 
-use super::{Add, Elementwise, Operand, Partial, Rule, View, total, zeros};
+use super::{Add, Elementwise, ElementwiseOperand, Partial, Rule, View, total, zeros};
 use crate::error::Res;
 use crate::ops::arith;
 use crate::upcalls::Upcalls;
 use crate::value::{Value, seq};
 use adl_prim::Bin;
 
-impl Operand {
+impl ElementwiseOperand {
     /// Builds an operand from its value, the partial derivative, and whether it is traced.
-    pub(crate) fn new(x: &Value, traced: bool, partial: Partial) -> Operand {
-        Operand { partial: if traced { partial } else { Partial::Constant }, scalar: seq::shape(x).is_none() }
+    pub(crate) fn new(x: &Value, traced: bool, partial: Partial) -> ElementwiseOperand {
+        ElementwiseOperand {
+            partial: if traced { partial } else { Partial::Constant },
+            scalar: seq::shape(x).is_none(),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ mod linalg;
 mod reductions;
 mod scatter;
 
-pub(crate) use super::maps::{Dot, Elementwise, Gather, MatMul, Operand, Partial, Solve, View};
+pub(crate) use super::maps::{Dot, Elementwise, ElementwiseOperand, Gather, MatMul, Partial, Solve, View};
 pub(crate) use crate::ops::shapes::{flat_elem, reshape, total};
 pub(crate) use gather::scatter_add;
 pub(crate) use reductions::{Cumsum, SumRows};

@@ -9,15 +9,15 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Extents; `None` if unknown.
-pub(super) type Extents = SmallVec<[Option<i64>; 3]>;
+pub(super) type KnownExtents = SmallVec<[Option<i64>; 3]>;
 
 /// Known values of variables.
 #[derive(Default)]
 pub(super) struct Sizes {
     ints: HashMap<Var, i64>,
-    shapes: HashMap<Var, Extents>,
+    shapes: HashMap<Var, KnownExtents>,
     /// Arrays of Ints that hold shapes.
-    lists: HashMap<Var, Extents>,
+    lists: HashMap<Var, KnownExtents>,
 }
 
 impl Shapes for Sizes {
@@ -67,7 +67,7 @@ impl Sizes {
         self.ints.insert(v, n);
     }
 
-    pub fn set_shape(&mut self, v: Var, shape: Extents) {
+    pub fn set_shape(&mut self, v: Var, shape: KnownExtents) {
         self.shapes.insert(v, shape);
     }
 
@@ -123,13 +123,13 @@ impl Sizes {
         }
         // Arrays are made of numbers, so their shapes count as known.
         for v in stmt.outs.iter().chain(&stmt.lin_outs).filter(|v| func.ty(**v).is_flat()) {
-            self.shapes.insert(*v, Extents::new());
+            self.shapes.insert(*v, KnownExtents::new());
         }
         if func.ty(out).rank() > 0
             && let Some(shape) = stmt.op.shape_of_result(self).filter(|s| s.len() == func.ty(out).rank() as usize)
         {
             for v in stmt.outs.iter().chain(&stmt.lin_outs) {
-                self.shapes.insert(*v, Extents::from(&shape[..]));
+                self.shapes.insert(*v, KnownExtents::from(&shape[..]));
             }
         }
     }
@@ -145,7 +145,7 @@ impl Sizes {
 
     fn copy(&mut self, from: &[Var], to: &[Var], skip: usize) {
         for (a, b) in from.iter().zip(to) {
-            if let Some(s) = self.shapes.get(a).and_then(|s| s.get(skip..)).map(Extents::from) {
+            if let Some(s) = self.shapes.get(a).and_then(|s| s.get(skip..)).map(KnownExtents::from) {
                 self.shapes.insert(*b, s);
             }
         }

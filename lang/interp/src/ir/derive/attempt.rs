@@ -3,7 +3,7 @@
 use super::state::*;
 use crate::ad::linear_map::LinearMap;
 use crate::error::{Error, Res, codes};
-use crate::ir::world::Values;
+use crate::ir::world::EntryValues;
 use crate::value::Value;
 use crate::value::fun::Fun;
 use crate::value::plan::Plan;
@@ -49,7 +49,7 @@ fn name(f: &Fun) -> String {
 
 /// The values of all parameters of a specialised function.
 pub(super) fn inputs(m: &Machine, e: &Specialized, f: &Value, args: &[Value]) -> Result<Vec<Value>, NotCompiled> {
-    let values = Values::new(m, f, args);
+    let values = EntryValues::new(m, f, args);
     let mut out = Vec::new();
     for i in &e.entry.inputs {
         let v = values.at(&i.place).ok_or_else(|| not("a value that is not there yet"))?;

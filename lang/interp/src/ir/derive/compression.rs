@@ -19,7 +19,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 /// The columns of the entries in each row.
-pub(crate) type Rows = Vec<Vec<u32>>;
+pub(crate) type RowPattern = Vec<Vec<u32>>;
 
 /// The colour of a row or column that is in no direction.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -27,13 +27,13 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// A sparsity pattern, and how it is compressed.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    rows: Rc<Rows>,
+    rows: Rc<RowPattern>,
     bound: OnceCell<usize>,
     compression: OnceCell<Rc<Compression>>,
 }
 
 impl Pattern {
-    pub(crate) fn of(rows: Rows) -> Pattern {
+    pub(crate) fn of(rows: RowPattern) -> Pattern {
         Pattern { rows: Rc::new(rows), bound: OnceCell::new(), compression: OnceCell::new() }
     }
 
@@ -136,7 +136,7 @@ pub(crate) struct Colouring {
 #[derive(Debug)]
 pub(crate) struct Compression {
     /// The columns of the entries in each row.
-    pub(crate) rows: Rc<Rows>,
+    pub(crate) rows: Rc<RowPattern>,
     /// The directions in forward mode.
     pub(crate) columns: Colouring,
     /// The directions in reverse mode.
@@ -149,7 +149,7 @@ pub(crate) struct Compression {
 /// A way to compute the entries: all but those of the longest rows in forward mode, or, of the transposed pattern, all
 /// but those of the longest columns in reverse mode.
 #[derive(Clone, Copy)]
-struct Split {
+struct PatternSplit {
     transposed: bool,
     /// The number of longest rows, or columns, that are taken apart.
     dense: usize,
@@ -159,9 +159,9 @@ struct Split {
 
 impl Compression {
     /// A compression with few directions, of a matrix with `n` columns.
-    pub(crate) fn of(rows: &Rc<Rows>, n: usize) -> Res<Compression> {
+    pub(crate) fn of(rows: &Rc<RowPattern>, n: usize) -> Res<Compression> {
         let turned = transposed(rows, n);
-        let mut splits: Vec<(usize, Split)> = splits(rows, &turned).into_iter().enumerate().collect();
+        let mut splits: Vec<(usize, PatternSplit)> = splits(rows, &turned).into_iter().enumerate().collect();
         splits.sort_by_key(|(at, split)| (split.least, *at));
         let mut best: Option<((usize, usize), Compression)> = None;
         for (at, split) in splits {
@@ -180,7 +180,7 @@ impl Compression {
 
     /// The compression with a colouring. Entries where both modes have a direction belong to the part that was taken
     /// apart: to the rows, or to the columns if `transposed`.
-    fn placed(rows: Rc<Rows>, transposed: bool, (most, dense): (Colouring, Colouring)) -> Compression {
+    fn placed(rows: Rc<RowPattern>, transposed: bool, (most, dense): (Colouring, Colouring)) -> Compression {
         let (columns, across) = if transposed { (dense, most) } else { (most, dense) };
         let first = columns.count as u32;
         let mut places = Vec::with_capacity(rows.iter().map(Vec::len).sum());
@@ -221,7 +221,7 @@ impl Compression {
 }
 
 /// The ways to compute the entries: without dense rows, and with as many as take the fewest directions.
-fn splits(rows: &Rows, turned: &Rows) -> Vec<Split> {
+fn splits(rows: &RowPattern, turned: &RowPattern) -> Vec<PatternSplit> {
     let mut all = Vec::new();
     for (transposed, groups) in [(false, rows), (true, turned)] {
         let mut lengths: Vec<usize> = groups.iter().map(Vec::len).collect();
@@ -229,9 +229,9 @@ fn splits(rows: &Rows, turned: &Rows) -> Vec<Split> {
         let least = |dense: usize| dense.min(1) + lengths.get(dense).copied().unwrap_or(0);
         // Dense rows mostly share columns, so that each takes a direction.
         let best = (0..=lengths.len()).min_by_key(|k| k + lengths.get(*k).copied().unwrap_or(0)).unwrap_or(0);
-        all.push(Split { transposed, dense: 0, least: least(0) });
+        all.push(PatternSplit { transposed, dense: 0, least: least(0) });
         if best > 0 {
-            all.push(Split { transposed, dense: best, least: least(best) });
+            all.push(PatternSplit { transposed, dense: best, least: least(best) });
         }
     }
     all.sort_by_key(|split| (split.dense > 0, split.transposed));
@@ -239,7 +239,7 @@ fn splits(rows: &Rows, turned: &Rows) -> Vec<Split> {
 }
 
 /// Colours the members of all rows but the longest, and these rows.
-fn coloured(rows: &Rows, turned: &Rows, dense: usize) -> Res<(Colouring, Colouring)> {
+fn coloured(rows: &RowPattern, turned: &RowPattern, dense: usize) -> Res<(Colouring, Colouring)> {
     if dense == 0 {
         let none = Colouring { colours: vec![NONE; rows.len()], count: 0 };
         return Ok((colours(rows.iter().map(Vec::as_slice), rows.len(), turned.len())?, none));
@@ -288,7 +288,7 @@ fn colours<'a>(groups: impl Iterator<Item = &'a [u32]>, count: usize, things: us
 }
 
 /// The rows in which each column has an entry.
-fn transposed(rows: &Rows, n: usize) -> Rows {
+fn transposed(rows: &RowPattern, n: usize) -> RowPattern {
     let mut out = vec![Vec::new(); n];
     for (i, r) in rows.iter().enumerate() {
         r.iter().for_each(|j| out[*j as usize].push(i as u32));

@@ -1,7 +1,7 @@
 //! `cost f x`: the work of a function and of its derivatives, counted by the reference evaluator for each
 //! source line.
 
-use super::report::{int, ints, record, table, texts};
+use super::residuals_report::{int, ints, record, table, texts};
 use super::resolve_plan;
 use super::{NotCompiled, Specialized, entered, not};
 use crate::ad::linear::LinearMap;
@@ -11,14 +11,14 @@ use crate::ir::evaluator_values::{val, value};
 pub(super) use crate::limits::ir_derive_cost::FUEL;
 use crate::ops::data_text;
 use crate::polling;
-use crate::upcalls::{Site, Upcalls};
+use crate::upcalls::{CollectiveSite, Upcalls};
 use crate::value::Value;
 use crate::value::each::laid_out;
 use crate::vm::Machine;
 use adl_ad::segment::Segments;
 use adl_ad::soac::Decision;
 use adl_ad::unzip;
-use adl_ir::eval::{Arr, Counts, Evaluator, Host};
+use adl_ir::eval::{Arr, Evaluator, Host, WorkCounts};
 use adl_ir::{Collective, FnId, Op, Program, Stmt, Ty, Val, Var};
 use adl_prim::Prim;
 use adl_specialise::Unsupported;
@@ -260,7 +260,7 @@ pub(crate) fn totals(m: &mut Machine, f: &Value, x: &Value) -> Res<Option<[u64; 
     Ok(super::attempt(m, |m| counted(m, f, x))?.ok().map(|c| [c.primal, c.adjoint, c.bytes]))
 }
 
-fn run(p: &Program, m: &mut Machine, f: FnId, x: &[Val], t: &[Val]) -> Result<(Counts, Vec<Val>), NotCompiled> {
+fn run(p: &Program, m: &mut Machine, f: FnId, x: &[Val], t: &[Val]) -> Result<(WorkCounts, Vec<Val>), NotCompiled> {
     let mut host = Builtins(m);
     let mut e = Evaluator::new(p, &mut host);
     e.fuel = FUEL;
@@ -270,7 +270,7 @@ fn run(p: &Program, m: &mut Machine, f: FnId, x: &[Val], t: &[Val]) -> Result<(C
 
 impl Cost {
     /// The cost of a value that has no derivative.
-    fn of_value(primal: &Counts, ends: u64) -> Cost {
+    fn of_value(primal: &WorkCounts, ends: u64) -> Cost {
         Cost {
             function: String::new(),
             primal: primal.total,
@@ -299,7 +299,7 @@ impl Cost {
         self.lines.entry(at).or_default()
     }
 
-    fn add(&mut self, m: &Machine, counts: &Counts, to: impl Fn(&mut LineCost, u64)) {
+    fn add(&mut self, m: &Machine, counts: &WorkCounts, to: impl Fn(&mut LineCost, u64)) {
         for (span, n) in &counts.by_span {
             to(self.line(m, *span), *n);
         }
@@ -401,7 +401,7 @@ impl Host for Builtins<'_> {
         }
         let leaves = args.iter().map(value).collect();
         let at = at.map_or(Value::Unit, value);
-        let site = Site { at: Span::default(), of: None, everywhere: false };
+        let site = CollectiveSite { at: Span::default(), of: None, everywhere: false };
         let outs = self.0.collective(kind, leaves, &at, site).map_err(|e| e.diag.message)?;
         outs.iter().map(|v| val(v).ok_or_else(|| format!("`comm.{}` is not counted", kind.word()))).collect()
     }

@@ -4,7 +4,7 @@ use super::attempt::name_of;
 use super::derivative_stats::{CompileClock, DerivativeStats};
 use super::state::*;
 use crate::ir::layout_leaves::DataTypes;
-use crate::ir::world::{self, Values};
+use crate::ir::world::{self, EntryValues};
 use crate::limits::ir_derive::{DEEPENED, FUNCTIONS, KEPT, MEASURES};
 use crate::value::Value;
 use crate::value::plan::Plan;
@@ -119,7 +119,7 @@ impl CompiledAd {
         tys: Vec<Ty>,
     ) -> Result<Rc<Specialized>, NotCompiled> {
         let assumptions = self.specialised.assumptions;
-        let mut values = Values { assumptions, ..Values::new(m, func, args) };
+        let mut values = EntryValues { assumptions, ..EntryValues::new(m, func, args) };
         let root = world::root(func);
         if let Some(made) = self.specialised.find(&root, &tys, &values) {
             return made.entry.clone().map_err(NotCompiled);
@@ -157,7 +157,12 @@ impl CompiledAd {
     }
 
     /// An error if code with one level fewer is so large that the next level would cost more than a tape.
-    fn may_deepen(&self, root: &(&'static str, usize), tys: &[Ty], values: &mut Values) -> Result<(), NotCompiled> {
+    fn may_deepen(
+        &self,
+        root: &(&'static str, usize),
+        tys: &[Ty],
+        values: &mut EntryValues,
+    ) -> Result<(), NotCompiled> {
         let wanted = values.assumptions;
         values.assumptions.levels -= 1;
         let fewer = self.specialised.find(root, tys, values).and_then(|made| made.entry.as_ref().ok());

@@ -38,7 +38,7 @@ pub(super) fn ran(m: &mut Machine, e: &Specialized, leaves: &[Value], how: &Reso
 }
 
 /// The undivided function, which recomputes nothing, and both halves under a plan.
-struct Halves {
+struct PlanHalves {
     whole: FnId,
     primal: FnId,
     results: usize,
@@ -46,7 +46,7 @@ struct Halves {
     boxes: BTreeSet<DataId>,
 }
 
-fn halves(compiled_ad: &mut CompiledAd, e: &Specialized, how: &ResolvedPlan) -> Result<Halves, NotCompiled> {
+fn halves(compiled_ad: &mut CompiledAd, e: &Specialized, how: &ResolvedPlan) -> Result<PlanHalves, NotCompiled> {
     let wrt = compiled_ad.wrt(e);
     let whole = compiled_ad.differentiated(e, Segments::None)?;
     let f = compiled_ad.ad.segmented(&mut compiled_ad.program, e.entry.func, how.segments);
@@ -54,7 +54,7 @@ fn halves(compiled_ad: &mut CompiledAd, e: &Specialized, how: &ResolvedPlan) -> 
     let u = compiled_ad.ad.unzip(&mut compiled_ad.program, j.func, &how.plan)?;
     let back = compiled_ad.ad.transpose(&mut compiled_ad.program, u.linear)?;
     let boxes = compiled_ad.ad.all_boxes(&mut compiled_ad.program, j.func, &how.plan)?;
-    Ok(Halves { whole, primal: u.primal, results: u.results, back, boxes })
+    Ok(PlanHalves { whole, primal: u.primal, results: u.results, back, boxes })
 }
 
 /// Measures with instrumented versions of both halves.

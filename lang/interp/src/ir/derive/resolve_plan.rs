@@ -8,7 +8,7 @@ use crate::upcalls::RunsLowered;
 use crate::value::plan::{Plan, bad};
 use crate::value::{Buf, Value};
 use crate::vm::Machine;
-use adl_ad::profile::{Counted, Forecast, Row};
+use adl_ad::profile::{Counted, Forecast, ResidualRow};
 use adl_ad::segment::{PARTS, Segments};
 use adl_ad::unzip;
 use adl_ir::FnId;
@@ -25,7 +25,8 @@ pub(crate) struct ProfiledFunction {
 /// Numbers of stored states that `Budget` tries for binomial checkpointing, largest first.
 const STATES: [u32; 7] = [256, 64, 32, 16, 8, 4, 1];
 
-type Outcome<T> = Res<Result<T, NotCompiled>>;
+/// What compiled AD gives; inside, why it was not possible.
+pub(super) type Attempt<T> = Res<Result<T, NotCompiled>>;
 
 /// Profiles a function at given arguments, with its loops divided into segments.
 pub(crate) fn study(
@@ -33,7 +34,7 @@ pub(crate) fn study(
     e: &Specialized,
     leaves: &[Value],
     segments: Segments,
-) -> Outcome<ProfiledFunction> {
+) -> Attempt<ProfiledFunction> {
     let (jvp, made, fun) = or_not_compiled!(with(machine, |compiled_ad, _| {
         let j = compiled_ad.differentiated(e, segments)?;
         let made = compiled_ad.ad.profile(&mut compiled_ad.program, j)?;
@@ -75,7 +76,7 @@ impl CompiledAd {
 }
 
 /// The plan that stores all rows except the given ones.
-pub(crate) fn without(rows: &[Row], recomputed: &BTreeSet<usize>) -> unzip::UnzipPlan {
+pub(crate) fn without(rows: &[ResidualRow], recomputed: &BTreeSet<usize>) -> unzip::UnzipPlan {
     if recomputed.is_empty() {
         return unzip::UnzipPlan::store_all();
     }
@@ -84,7 +85,7 @@ pub(crate) fn without(rows: &[Row], recomputed: &BTreeSet<usize>) -> unzip::Unzi
 }
 
 /// The set of row indices, after checking that each id exists and that its residual can be recomputed.
-pub(crate) fn chosen(rows: &[Row], ids: &[u32]) -> Res<BTreeSet<usize>> {
+pub(crate) fn chosen(rows: &[ResidualRow], ids: &[u32]) -> Res<BTreeSet<usize>> {
     for id in ids {
         match rows.get(*id as usize) {
             None => return Err(bad(format!("there is no residual {id}: there are {}", rows.len()))),
@@ -103,7 +104,7 @@ pub(crate) fn resolve(
     specialized: &Specialized,
     leaves: &[Value],
     plan: &Plan,
-) -> Outcome<ResolvedPlan> {
+) -> Attempt<ResolvedPlan> {
     let whole = |plan| ResolvedPlan { segments: Segments::None, plan };
     let divided = |segments| ResolvedPlan { segments, plan: unzip::UnzipPlan::store_all() };
     Ok(Ok(match plan {
@@ -172,14 +173,14 @@ struct PlanSearch<'a> {
 }
 
 impl<'a> PlanSearch<'a> {
-    fn new(m: &mut Machine, e: &'a Specialized, leaves: &'a [Value]) -> Outcome<PlanSearch<'a>> {
+    fn new(m: &mut Machine, e: &'a Specialized, leaves: &'a [Value]) -> Attempt<PlanSearch<'a>> {
         let flat = or_not_compiled!(study(m, e, leaves, Segments::None)?);
         let all = or_not_compiled!(forecast(m, &flat, &unzip::UnzipPlan::store_all()));
         Ok(Ok(PlanSearch { e, leaves, flat, all }))
     }
 
     /// The candidate that divides loops into segments.
-    fn divided(&self, m: &mut Machine, segments: Segments) -> Outcome<Candidate> {
+    fn divided(&self, m: &mut Machine, segments: Segments) -> Attempt<Candidate> {
         let s = or_not_compiled!(study(m, self.e, self.leaves, segments)?);
         let plan = unzip::UnzipPlan::store_all();
         let f = or_not_compiled!(forecast(m, &s, &plan));
@@ -198,7 +199,7 @@ impl<'a> PlanSearch<'a> {
     }
 
     /// Candidates within a memory limit that storing everything exceeds.
-    fn candidates(&self, machine: &mut Machine, limit: u64) -> Outcome<Vec<Candidate>> {
+    fn candidates(&self, machine: &mut Machine, limit: u64) -> Attempt<Vec<Candidate>> {
         let mut tried = or_not_compiled!(by_rows(machine, &self.flat, &self.all, limit));
         let sqrt = or_not_compiled!(self.divided(machine, Segments::Sqrt)?);
         if sqrt.peak <= limit {
@@ -216,7 +217,7 @@ impl<'a> PlanSearch<'a> {
 
     /// Stores as many iterations as fit and checkpoints the others in √n segments. `sqrt` is the candidate that
     /// checkpoints all iterations.
-    fn partial(&self, m: &mut Machine, sqrt: &Candidate, limit: u64) -> Outcome<Option<Candidate>> {
+    fn partial(&self, m: &mut Machine, sqrt: &Candidate, limit: u64) -> Attempt<Option<Candidate>> {
         // Memory grows about linearly with the number of parts, so the next guess interpolates between a number
         // that fits and one that does not.
         let (mut fits, mut too_many) = ((0, sqrt.peak), (PARTS, self.all.peak));
@@ -237,7 +238,7 @@ impl<'a> PlanSearch<'a> {
     }
 
     /// Binomial checkpointing with as many stored states as fit: fewer states need less memory and more work.
-    fn binomial(&self, machine: &mut Machine, limit: u64) -> Outcome<Vec<Candidate>> {
+    fn binomial(&self, machine: &mut Machine, limit: u64) -> Attempt<Vec<Candidate>> {
         let mut tried: Vec<Candidate> = Vec::new();
         let mut too_many = None;
         for states in STATES {
@@ -261,7 +262,7 @@ impl<'a> PlanSearch<'a> {
 }
 
 /// The plan with the least work within a memory limit.
-fn within(m: &mut Machine, e: &Specialized, leaves: &[Value], plan: &Plan) -> Outcome<ResolvedPlan> {
+fn within(m: &mut Machine, e: &Specialized, leaves: &[Value], plan: &Plan) -> Attempt<ResolvedPlan> {
     let limit = match plan {
         Plan::Budget(n) => *n,
         _ => m.host.free_memory().unwrap_or(FREE) / 2,
@@ -288,7 +289,7 @@ fn within(m: &mut Machine, e: &Specialized, leaves: &[Value], plan: &Plan) -> Ou
 pub type PlanCost = (u64, u64);
 
 /// Pareto-optimal plans between the least memory and storing everything, in the order of increasing memory.
-pub(super) fn steps(machine: &mut Machine, e: &Specialized, leaves: &[Value]) -> Outcome<Vec<PlanCost>> {
+pub(super) fn steps(machine: &mut Machine, e: &Specialized, leaves: &[Value]) -> Attempt<Vec<PlanCost>> {
     let search = or_not_compiled!(PlanSearch::new(machine, e, leaves)?);
     let mut tried = vec![
         Candidate { resolved: ResolvedPlan::default(), peak: search.all.peak, again: 0 },
@@ -327,7 +328,7 @@ pub(super) fn steps(machine: &mut Machine, e: &Specialized, leaves: &[Value]) ->
 }
 
 /// Row indices by increasing cost of recomputation per byte saved.
-pub(crate) fn order(rows: &[Row]) -> Vec<usize> {
+pub(crate) fn order(rows: &[ResidualRow]) -> Vec<usize> {
     let mut ids: Vec<usize> = (0..rows.len()).filter(|k| rows[*k].residual.movable && rows[*k].bytes > 0).collect();
     let price = |k: &usize| rows[*k].work as f64 / rows[*k].bytes as f64;
     ids.sort_by(|a, b| price(a).total_cmp(&price(b)));

@@ -9,7 +9,7 @@ use crate::device::{DeviceRuns, DeviceTimes};
 use crate::ir::layout_leaves::DataTypes;
 use crate::ir::lower::Linker;
 use crate::ir::value_fact::ValueFact;
-use crate::ir::world::Values;
+use crate::ir::world::EntryValues;
 use crate::value::Value;
 use crate::value::fun::Fun;
 use crate::value::plan::Plan;
@@ -108,7 +108,7 @@ pub(super) struct SpecialisedCode {
 impl SpecialisedCode {
     /// What was made of a definition for such a call: the code that assumes least, which runs do not repeat, or else why
     /// there is none.
-    pub(super) fn find(&self, root: &(&'static str, usize), args: &[Ty], values: &Values) -> Option<&CacheEntry> {
+    pub(super) fn find(&self, root: &(&'static str, usize), args: &[Ty], values: &EntryValues) -> Option<&CacheEntry> {
         let wanted = values.assumptions;
         let serves = |e: &&CacheEntry| {
             e.assumptions.allow_zero_trips == wanted.allow_zero_trips && e.assumptions.levels >= wanted.levels

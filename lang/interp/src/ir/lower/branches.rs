@@ -1,20 +1,20 @@
 //! Lowering of branches and of function returns.
 
 use super::super::live::BlockLiveness;
-use super::{Lower, Scope, zero_of};
+use super::{Lower, LoweringScope, zero_of};
 use crate::error::Res;
 use crate::vm::code::{FnCall, I, R};
 use adl_ir::{Block, Op, Stmt, Var};
 use std::collections::HashSet;
 
 /// Liveness of the blocks nested in a statement.
-pub(super) fn inner<'s>(sc: &Scope<'s>, at: u32) -> &'s [BlockLiveness] {
+pub(super) fn inner<'s>(sc: &LoweringScope<'s>, at: u32) -> &'s [BlockLiveness] {
     sc.info.inner.get(&at).map_or(&[], Vec::as_slice)
 }
 
 impl Lower<'_> {
     /// Variables whose last use is statement `at` and that are free in one of its nested blocks.
-    pub(super) fn dying_inside(&self, at: u32, sc: &Scope) -> HashSet<Var> {
+    pub(super) fn dying_inside(&self, at: u32, sc: &LoweringScope) -> HashSet<Var> {
         inner(sc, at).iter().flat_map(|i| i.free.keys()).copied().filter(|v| self.dies(*v, at, sc)).collect()
     }
 
@@ -28,7 +28,7 @@ impl Lower<'_> {
 
     /// Emits a jump that is taken if the condition is false; its target is set later. A comparison directly
     /// before it is folded into the jump.
-    pub(super) fn condition(&mut self, condition: Var, at: u32, sc: &Scope) -> usize {
+    pub(super) fn condition(&mut self, condition: Var, at: u32, sc: &LoweringScope) -> usize {
         let used_inside = inner(sc, at).iter().any(|i| i.free.contains_key(&condition));
         if let Some(I::Cmp(op, d, a, b)) = self.code.instrs.last().copied()
             && d == self.reg(condition)
@@ -42,7 +42,7 @@ impl Lower<'_> {
         self.hole(I::JumpUnless(self.reg(condition), 0))
     }
 
-    pub(super) fn if_(&mut self, s: &Stmt, c: Var, arms: [&Block; 2], at: u32, sc: &Scope) -> Res<()> {
+    pub(super) fn if_(&mut self, s: &Stmt, c: Var, arms: [&Block; 2], at: u32, sc: &LoweringScope) -> Res<()> {
         let no = self.condition(c, at, sc);
         let dying = self.dying_inside(at, sc);
         if !dying.contains(&c) {
@@ -62,7 +62,7 @@ impl Lower<'_> {
     /// Lowers one arm of a branch. The register state is restored at its end.
     fn branch(&mut self, b: &Block, info: &BlockLiveness, dying: &HashSet<Var>, outs: &[R]) -> Res<()> {
         let saved = (self.free.clone(), self.next, self.regs_of(dying));
-        let sc = Scope { info, dying };
+        let sc = LoweringScope { info, dying };
         self.forget(dying, info);
         stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.block(b, &sc))?;
         let results = b.results.iter().chain(&b.lin_results);
@@ -93,7 +93,7 @@ impl Lower<'_> {
         }
     }
 
-    pub(super) fn switch(&mut self, s: &Stmt, var: Var, arms: &[Block], at: u32, sc: &Scope) -> Res<()> {
+    pub(super) fn switch(&mut self, s: &Stmt, var: Var, arms: &[Block], at: u32, sc: &LoweringScope) -> Res<()> {
         let dying = self.dying_inside(at, sc);
         let outs = self.bind_outs(s);
         let mut ends = Vec::new();
@@ -116,7 +116,7 @@ impl Lower<'_> {
         var: Var,
         arms: &[Block],
         at: u32,
-        sc: &Scope,
+        sc: &LoweringScope,
         arm: &mut dyn FnMut(&mut Self, &Block, &BlockLiveness) -> Res<()>,
     ) -> Res<()> {
         let infos = inner(sc, at);
@@ -150,11 +150,11 @@ impl Lower<'_> {
 
     /// Lowers a block in tail position: if the results of its last statement are the function's results, the
     /// statement returns.
-    pub(super) fn tail(&mut self, b: &Block, sc: &Scope) -> Res<()> {
+    pub(super) fn tail(&mut self, b: &Block, sc: &LoweringScope) -> Res<()> {
         stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.tail_inner(b, sc))
     }
 
-    fn tail_inner(&mut self, b: &Block, sc: &Scope) -> Res<()> {
+    fn tail_inner(&mut self, b: &Block, sc: &LoweringScope) -> Res<()> {
         let results: Vec<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
         let Some((s, first)) = b.stmts.split_last().filter(|(s, _)| s.outs.iter().chain(&s.lin_outs).eq(&results))
         else {
@@ -193,12 +193,12 @@ impl Lower<'_> {
     fn last_branch(&mut self, b: &Block, info: &BlockLiveness, dying: &HashSet<Var>) -> Res<()> {
         let saved = (self.free.clone(), self.next, self.regs_of(dying));
         self.forget(dying, info);
-        self.tail(b, &Scope { info, dying })?;
+        self.tail(b, &LoweringScope { info, dying })?;
         self.restore(saved);
         Ok(())
     }
 
-    fn leave(&mut self, results: &[Var], at: u32, sc: &Scope) -> Res<()> {
+    fn leave(&mut self, results: &[Var], at: u32, sc: &LoweringScope) -> Res<()> {
         if let [v] = results {
             self.emit(I::Ret(self.reg(*v)));
             return Ok(());

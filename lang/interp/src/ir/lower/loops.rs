@@ -3,7 +3,7 @@
 
 use super::super::eval_op::LoweredOp;
 use super::branches::inner;
-use super::{Lower, NEVER, Scope, zero_of};
+use super::{Lower, LoweringScope, NEVER, zero_of};
 use crate::error::Res;
 use crate::value::Value;
 use crate::vm::code::{Arg, I, R};
@@ -21,7 +21,7 @@ struct LoopRegs {
 }
 
 impl Lower<'_> {
-    pub(super) fn loop_(&mut self, s: &Stmt, ir_loop: &Loop, at: u32, sc: &Scope) -> Res<()> {
+    pub(super) fn loop_(&mut self, s: &Stmt, ir_loop: &Loop, at: u32, sc: &LoweringScope) -> Res<()> {
         let dying = self.dying_inside(at, sc);
         let regs = self.bind_outs(s);
         let loop_regs = split(ir_loop, &regs, |v| self.f.ty(v).clone());
@@ -40,14 +40,14 @@ impl Lower<'_> {
                 for (p, r) in c.params.iter().zip(&loop_regs.carry) {
                     self.pin(*p, *r);
                 }
-                let sc = Scope { info: &infos[0], dying: &nothing };
+                let sc = LoweringScope { info: &infos[0], dying: &nothing };
                 self.block(c, &sc)?;
                 let hole = self.condition(c.results[0], c.stmts.len() as u32, &sc);
                 (self.free, self.next) = saved.clone();
                 hole
             }
         };
-        let sc_in = Scope { info: &infos[infos.len() - 1], dying: &nothing };
+        let sc_in = LoweringScope { info: &infos[infos.len() - 1], dying: &nothing };
         self.iteration(ir_loop, &loop_regs, last, &sc_in)?;
         (self.free, self.next) = saved;
         self.emit(I::LoopNext(loop_regs.counter, head));
@@ -61,7 +61,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn end_loop(&mut self, l: &Loop, last: Option<R>, dying: &HashSet<Var>, at: u32, sc: &Scope) {
+    fn end_loop(&mut self, l: &Loop, last: Option<R>, dying: &HashSet<Var>, at: u32, sc: &LoweringScope) {
         self.free.extend(last);
         let mut used: Vec<Var> = l.init.iter().chain(&l.lin_init).chain(&l.xs).chain(&l.lin_xs).copied().collect();
         if let Trip::Count(n) = l.trip {
@@ -96,7 +96,7 @@ impl Lower<'_> {
     }
 
     /// Initialises the loop state.
-    fn starts(&mut self, l: &Loop, loop_regs: &LoopRegs, at: u32, sc: &Scope) {
+    fn starts(&mut self, l: &Loop, loop_regs: &LoopRegs, at: u32, sc: &LoweringScope) {
         let vars: Vec<Var> = l.init.iter().chain(&l.lin_init).copied().collect();
         let kept: HashSet<Var> =
             l.xs.iter()
@@ -132,7 +132,7 @@ impl Lower<'_> {
     }
 
     /// One iteration.
-    fn iteration(&mut self, ir_loop: &Loop, loop_regs: &LoopRegs, last: Option<R>, sc: &Scope) -> Res<()> {
+    fn iteration(&mut self, ir_loop: &Loop, loop_regs: &LoopRegs, last: Option<R>, sc: &LoweringScope) -> Res<()> {
         let body = &ir_loop.body;
         let index = match (last, body.params.first()) {
             (None, Some(p)) => {
@@ -178,7 +178,7 @@ impl Lower<'_> {
     }
 
     /// Appends outputs to their buffers and adds sums, then replaces the carried values.
-    fn end_iteration(&mut self, l: &Loop, loop_regs: &LoopRegs, sc: &Scope) -> Res<()> {
+    fn end_iteration(&mut self, l: &Loop, loop_regs: &LoopRegs, sc: &LoweringScope) -> Res<()> {
         let body = &l.body;
         let at = body.stmts.len() as u32;
         let (init_count, lin_count) = (l.init.len(), l.lin_init.len());
@@ -215,7 +215,7 @@ impl Lower<'_> {
     }
 
     /// Lowers a reduction or scan as a loop over the elements that carries the accumulators.
-    pub(super) fn soac(&mut self, s: &Stmt, soac: &Soac, at: u32, sc: &Scope) -> Res<()> {
+    pub(super) fn soac(&mut self, s: &Stmt, soac: &Soac, at: u32, sc: &LoweringScope) -> Res<()> {
         let outs = self.bind_outs(s);
         let acc: Vec<R> = if soac.kind == SoacKind::Reduce {
             outs.clone()
@@ -245,7 +245,7 @@ impl Lower<'_> {
         let saved = (self.free.clone(), self.next);
         let head = self.code.here();
         let exit = self.hole(I::LoopHead(counter, len, 0));
-        self.combine(soac, &acc, &outs, counter, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() })?;
+        self.combine(soac, &acc, &outs, counter, &LoweringScope { info: &inner(sc, at)[0], dying: &HashSet::new() })?;
         (self.free, self.next) = saved;
         self.emit(I::LoopNext(counter, head));
         self.code.patch_jump(exit);
@@ -263,7 +263,7 @@ impl Lower<'_> {
     }
 
     /// Combines the accumulators with the next element.
-    fn combine(&mut self, soac: &Soac, acc: &[R], outs: &[R], counter: R, sc: &Scope) -> Res<()> {
+    fn combine(&mut self, soac: &Soac, acc: &[R], outs: &[R], counter: R, sc: &LoweringScope) -> Res<()> {
         let k = acc.len();
         if soac.kind == SoacKind::ScanExclusive {
             for (out, a) in outs.iter().zip(acc) {
@@ -291,7 +291,7 @@ impl Lower<'_> {
         stmt: &Stmt,
         (dest, keys, values, op): (&[Var], Var, &[Var], &Block),
         at: u32,
-        sc: &Scope,
+        sc: &LoweringScope,
     ) -> Res<()> {
         let outs = self.bind_outs(stmt);
         let inside = &inner(sc, at)[0];
@@ -314,7 +314,7 @@ impl Lower<'_> {
         let w = dest.len();
         self.elements(op.params[..w].iter().zip(stmt.outs.iter()), key);
         self.elements(op.params[w..].iter().zip(values), counter);
-        self.block(op, &Scope { info: inside, dying: &HashSet::new() })?;
+        self.block(op, &LoweringScope { info: inside, dying: &HashSet::new() })?;
         for (d, v) in outs.iter().zip(&op.results) {
             let args = [Arg { r: *d, last: true }, Arg { r: key, last: false }, Arg { r: self.reg(*v), last: false }];
             self.step(LoweredOp::Put, args.into(), vec![*d], [].into());

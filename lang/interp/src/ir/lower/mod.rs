@@ -19,7 +19,7 @@ use crate::error::{Error, Res, codes};
 use crate::limits::ir_lower::MAX_REGISTERS;
 use crate::value::Value;
 use crate::vm::code::{Arg, Code, FnCall, I, LoweredStep, R};
-use crate::vm::{CodeList, Fun, Group};
+use crate::vm::{CodeList, Fun, RecursiveGroup};
 use adl_ir::rewrite::compact::compact;
 use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Ty, Var, Zeros};
 use adl_opt::pipelines;
@@ -34,7 +34,7 @@ pub struct Linker {
     index: HashMap<FnId, u32>,
     order: Vec<FnId>,
     codes: CodeList,
-    group: Option<Rc<Group>>,
+    group: Option<Rc<RecursiveGroup>>,
     /// The IR from which native code is compiled.
     source: Rc<RefCell<LoweredIr>>,
     /// Functions in which no array is a symbolic zero.
@@ -74,7 +74,8 @@ impl Linker {
             verified(program.func(id), verify::verify_calls(&self.codes, before));
         }
         let codes = &self.codes;
-        let group = self.group.get_or_insert_with(|| Rc::new(Group { codes: codes.clone(), captured: Vec::new() }));
+        let group =
+            self.group.get_or_insert_with(|| Rc::new(RecursiveGroup { codes: codes.clone(), captured: Vec::new() }));
         Ok(Rc::new(Fun::Member(group.clone(), at)))
     }
 
@@ -129,7 +130,7 @@ impl Linker {
 
 /// Panics if lowered code violates an invariant: this is a bug in lowering or in an earlier pass, never in the
 /// user's program.
-fn verified(f: &Function, result: Result<(), Vec<verify::Fault>>) {
+fn verified(f: &Function, result: Result<(), Vec<verify::Violation>>) {
     if let Err(faults) = result {
         let text: Vec<String> = faults.iter().map(ToString::to_string).collect();
         unreachable!("`{}` was lowered to wrong code: {}", f.name, text.join("\n"));
@@ -137,7 +138,7 @@ fn verified(f: &Function, result: Result<(), Vec<verify::Fault>>) {
 }
 
 /// A block that is being lowered.
-struct Scope<'a> {
+struct LoweringScope<'a> {
     info: &'a BlockLiveness,
     /// Variables from enclosing blocks whose last use is in this block.
     dying: &'a HashSet<Var>,
@@ -188,7 +189,7 @@ impl Lower<'_> {
                 lower.release(*v);
             }
         }
-        lower.tail(&func.body, &Scope { info: &info, dying: &HashSet::new() })?;
+        lower.tail(&func.body, &LoweringScope { info: &info, dying: &HashSet::new() })?;
         if lower.code.registers > MAX_REGISTERS {
             return Err(Error::new(codes::DEPTH, "this function is too large").hint("split it"));
         }
@@ -256,7 +257,7 @@ impl Lower<'_> {
     }
 
     /// Whether the variable is not read after statement `at` of the block.
-    fn dies(&self, v: Var, at: u32, sc: &Scope) -> bool {
+    fn dies(&self, v: Var, at: u32, sc: &LoweringScope) -> bool {
         if self.pinned.contains(&v) {
             return false;
         }
@@ -268,7 +269,7 @@ impl Lower<'_> {
 
     /// Operands of a statement. The last occurrence of a variable that dies here is moved out of its register,
     /// unless `keep` holds for it.
-    fn args(&self, vars: &[Var], at: u32, sc: &Scope, keep: &dyn Fn(Var) -> bool) -> Box<[Arg]> {
+    fn args(&self, vars: &[Var], at: u32, sc: &LoweringScope, keep: &dyn Fn(Var) -> bool) -> Box<[Arg]> {
         vars.iter()
             .enumerate()
             .map(|(i, v)| Arg {
@@ -279,7 +280,7 @@ impl Lower<'_> {
     }
 
     /// Releases the registers of variables whose last use is this statement.
-    fn release_dying(&mut self, vars: &[Var], at: u32, sc: &Scope) {
+    fn release_dying(&mut self, vars: &[Var], at: u32, sc: &LoweringScope) {
         for (i, v) in vars.iter().enumerate() {
             if !vars[..i].contains(v) && self.dies(*v, at, sc) {
                 self.release(*v);
@@ -302,13 +303,13 @@ impl Lower<'_> {
         }
     }
 
-    fn block(&mut self, b: &Block, sc: &Scope) -> Res<()> {
+    fn block(&mut self, b: &Block, sc: &LoweringScope) -> Res<()> {
         self.stmts(b, b.stmts.len() as u32, sc)
     }
 
     /// Lowers the statements of a block before `end`. A chain of operations on arrays of one shape is preceded
     /// by an instruction that tries to run the entire chain in one pass.
-    fn stmts(&mut self, b: &Block, end: u32, sc: &Scope) -> Res<()> {
+    fn stmts(&mut self, b: &Block, end: u32, sc: &LoweringScope) -> Res<()> {
         let mut at = 0;
         while at < end {
             let lives = |v: Var, i: u32| self.last[v.0 as usize] != NEVER && self.last[v.0 as usize] > i;
@@ -324,7 +325,13 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn strips(&mut self, block: &Block, at: u32, found_chain: fuse_elementwise::FoundChain, sc: &Scope) -> Res<u32> {
+    fn strips(
+        &mut self,
+        block: &Block,
+        at: u32,
+        found_chain: fuse_elementwise::FoundChain,
+        sc: &LoweringScope,
+    ) -> Res<u32> {
         let args: Box<[Arg]> = found_chain
             .operands
             .iter()
@@ -342,7 +349,7 @@ impl Lower<'_> {
         Ok(found_chain.end)
     }
 
-    fn stmt(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> Res<()> {
+    fn stmt(&mut self, stmt: &Stmt, at: u32, sc: &LoweringScope) -> Res<()> {
         self.span = stmt.span;
         match &stmt.op {
             Op::If(c, a, b) => self.if_(stmt, *c, [a, b], at, sc)?,
@@ -373,7 +380,7 @@ impl Lower<'_> {
     }
 
     /// Parallel copy of variables to registers: a source register may also be a target.
-    fn moves(&mut self, pairs: &[(R, Var)], at: u32, sc: &Scope) {
+    fn moves(&mut self, pairs: &[(R, Var)], at: u32, sc: &LoweringScope) {
         let mut uses: HashMap<Var, u32> = HashMap::new();
         pairs.iter().for_each(|(_, v)| *uses.entry(*v).or_default() += 1);
         let takes: Vec<bool> = pairs.iter().map(|(_, v)| uses[v] == 1 && self.dies(*v, at, sc)).collect();

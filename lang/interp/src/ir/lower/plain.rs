@@ -1,7 +1,7 @@
 //! Lowering of statements without nested blocks.
 
 use super::super::op_site::{self, OpSite};
-use super::{Lower, Scope, zero_of};
+use super::{Lower, LoweringScope, zero_of};
 use crate::error::Res;
 use crate::value::Value;
 use crate::vm::code::{Arg, I, R};
@@ -24,7 +24,7 @@ impl Lower<'_> {
     }
 
     /// Lowers a statement that is neither control flow nor a call.
-    pub(super) fn plain(&mut self, stmt: &Stmt, at: u32, sc: &Scope) -> Res<()> {
+    pub(super) fn plain(&mut self, stmt: &Stmt, at: u32, sc: &LoweringScope) -> Res<()> {
         match &stmt.op {
             Op::Lit(l) => self.value(stmt, literal(l)),
             Op::Zero(t) => self.value(stmt, zero_of(t)),
@@ -65,7 +65,7 @@ impl Lower<'_> {
     }
 
     /// Emits a scalar instruction.
-    fn scalars(&mut self, s: &Stmt, vars: &[Var], at: u32, sc: &Scope, make: impl Fn(R, &[R]) -> I) {
+    fn scalars(&mut self, s: &Stmt, vars: &[Var], at: u32, sc: &LoweringScope, make: impl Fn(R, &[R]) -> I) {
         let regs: Vec<R> = vars.iter().map(|v| self.reg(*v)).collect();
         self.release_dying(vars, at, sc);
         for d in self.bind_outs(s) {
@@ -74,7 +74,7 @@ impl Lower<'_> {
     }
 
     /// Lowers a selection between two values.
-    fn select(&mut self, s: &Stmt, [condition, when_true, when_false]: [Var; 3], at: u32, sc: &Scope) {
+    fn select(&mut self, s: &Stmt, [condition, when_true, when_false]: [Var; 3], at: u32, sc: &LoweringScope) {
         let no = self.condition(condition, at, sc);
         let list = self.args(&[when_true, when_false], at, sc, &|v| v == condition || when_true == when_false);
         let outs = self.bind_outs(s);
@@ -96,7 +96,7 @@ impl Lower<'_> {
     }
 
     /// Lowers an element read of a vector or matrix, or a row read.
-    fn element(&mut self, s: &Stmt, array: Var, is: &[Var], at: u32, sc: &Scope) {
+    fn element(&mut self, s: &Stmt, array: Var, is: &[Var], at: u32, sc: &LoweringScope) {
         let mut vars = vec![array];
         vars.extend(is);
         let regs: Vec<R> = vars.iter().map(|v| self.reg(*v)).collect();
@@ -116,7 +116,7 @@ impl Lower<'_> {
         self.release_dying(&vars, at, sc);
     }
 
-    fn fields(&mut self, s: &Stmt, record: Var, at: u32, sc: &Scope) {
+    fn fields(&mut self, s: &Stmt, record: Var, at: u32, sc: &LoweringScope) {
         let (r, gone) = (self.reg(record), self.dies(record, at, sc));
         let zeros = self.zeros(s);
         for (i, (v, z)) in s.outs.iter().chain(&s.lin_outs).zip(zeros).enumerate() {
@@ -130,7 +130,7 @@ impl Lower<'_> {
         self.release_dying(&[record], at, sc);
     }
 
-    fn dup(&mut self, s: &Stmt, a: Var, at: u32, sc: &Scope) {
+    fn dup(&mut self, s: &Stmt, a: Var, at: u32, sc: &LoweringScope) {
         let (r, gone) = (self.reg(a), self.dies(a, at, sc));
         let outs = self.bind_outs(s);
         for (i, d) in outs.iter().enumerate() {
@@ -144,8 +144,8 @@ impl Lower<'_> {
         op_site::zeros(self.f, s)
     }
 
-    /// Lowers any other operation to a [`LoweredStep`].
-    fn general(&mut self, s: &Stmt, at: u32, sc: &Scope) {
+    /// Lowers any other operation to a [`crate::vm::code::LoweredStep`].
+    fn general(&mut self, s: &Stmt, at: u32, sc: &LoweringScope) {
         let OpSite { what, vars, zeros } = op_site::site(&self.p.datas, self.f, s);
         let args = self.args(&vars, at, sc, &|_| false);
         self.release_dying(&vars, at, sc);

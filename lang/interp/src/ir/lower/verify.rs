@@ -15,7 +15,7 @@ use std::fmt::{self, Display};
 
 /// A violated invariant.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Fault {
+pub struct Violation {
     /// The number of the invariant in the list at the head of this module.
     pub invariant: u8,
     /// The index of the instruction.
@@ -24,7 +24,7 @@ pub struct Fault {
     pub message: String,
 }
 
-impl Display for Fault {
+impl Display for Violation {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "invariant {} broken at instruction {}: {}", self.invariant, self.at, self.message)
     }
@@ -40,7 +40,7 @@ enum RegUse {
 }
 
 /// Checks invariants 1 to 5 for the code of one function.
-pub fn verify(code: &Code) -> Result<(), Vec<Fault>> {
+pub fn verify(code: &Code) -> Result<(), Vec<Violation>> {
     let mut v = Verifier { code, faults: Vec::new(), states: vec![None; code.instrs.len()], todo: Vec::new() };
     v.references();
     if v.faults.is_empty() {
@@ -50,11 +50,11 @@ pub fn verify(code: &Code) -> Result<(), Vec<Fault>> {
 }
 
 /// Checks invariant 6 for the functions of a group from index `first` on.
-pub fn verify_calls(codes: &CodeList, first: usize) -> Result<(), Vec<Fault>> {
+pub fn verify_calls(codes: &CodeList, first: usize) -> Result<(), Vec<Violation>> {
     let calls = codes.iter().skip(first).flat_map(|c| c.lowered.calls.iter().enumerate());
     let wrong = calls.filter(|(_, c)| codes.get(c.callee as usize).is_none_or(|f| f.params as usize != c.args.len()));
-    let faults: Vec<Fault> = wrong
-        .map(|(k, c)| Fault { invariant: 6, at: k, message: format!("call {k} has {} arguments", c.args.len()) })
+    let faults: Vec<Violation> = wrong
+        .map(|(k, c)| Violation { invariant: 6, at: k, message: format!("call {k} has {} arguments", c.args.len()) })
         .collect();
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
@@ -89,7 +89,7 @@ impl AssignedRegs {
 
 struct Verifier<'a> {
     code: &'a Code,
-    faults: Vec<Fault>,
+    faults: Vec<Violation>,
     /// The registers that hold a value before each instruction that is a jump target.
     states: Vec<Option<AssignedRegs>>,
     todo: Vec<usize>,
@@ -97,7 +97,7 @@ struct Verifier<'a> {
 
 impl Verifier<'_> {
     fn fault(&mut self, invariant: u8, at: usize, message: String) {
-        self.faults.push(Fault { invariant, at, message });
+        self.faults.push(Violation { invariant, at, message });
     }
 
     /// Checks invariants 1 to 3.
@@ -115,7 +115,7 @@ impl Verifier<'_> {
             each_use(code, instr, &mut |u| {
                 let (RegUse::Read(r) | RegUse::Take(r) | RegUse::Clear(r) | RegUse::Write(r)) = u;
                 if r >= code.registers {
-                    self.faults.push(Fault {
+                    self.faults.push(Violation {
                         invariant: 2,
                         at,
                         message: format!("{instr:?} names register {r} of {}", code.registers),

@@ -1,10 +1,10 @@
 //! Plain values that the function of `comm.each` captures: its derivative sums their cotangents over the ranks.
 
-use super::{Site, collective, part};
+use super::{CollectiveSite, collective, part};
 use crate::ad::level_of;
 use crate::error::Res;
 use crate::value::{Array, Buf, Record, Tuple, Value};
-use crate::vm::{Fun, Group, Machine};
+use crate::vm::{Fun, Machine, RecursiveGroup};
 use adl_ir::Collective;
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ pub(crate) fn spread(m: &mut Machine, v: &Value, kind: Collective, at: &Value) -
     if found.is_empty() {
         return Ok(v.clone());
     }
-    let site = Site { at: m.user_place(), of: None, everywhere: true };
+    let site = CollectiveSite { at: m.user_place(), of: None, everywhere: true };
     let mut made = collective(m, kind, found, at, site)?.into_iter();
     Ok(map_traced(v, &mut |x| made.next().unwrap_or_else(|| x.clone())))
 }
@@ -50,9 +50,10 @@ fn map_traced(v: &Value, f: &mut dyn FnMut(&Value) -> Value) -> Value {
             }
             Value::Fun(g) => Value::Fun(Rc::new(match &**g {
                 Fun::Closure(code, vals) => Fun::Closure(code.clone(), all(vals)),
-                Fun::Member(group, i) => {
-                    Fun::Member(Rc::new(Group { codes: group.codes.clone(), captured: all(&group.captured) }), *i)
-                }
+                Fun::Member(group, i) => Fun::Member(
+                    Rc::new(RecursiveGroup { codes: group.codes.clone(), captured: all(&group.captured) }),
+                    *i,
+                ),
                 Fun::Partial(h, args) => {
                     let mut parts = all(&[&[Value::Fun(h.clone())], args.as_slice()].concat());
                     match parts.remove(0) {

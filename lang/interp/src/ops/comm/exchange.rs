@@ -1,8 +1,8 @@
 //! Collectives on untraced numbers and arrays. A symbolic zero takes part in every message, because other ranks may
 //! have numbers at its place.
 
-use super::Site;
-use super::wire::{self, Leaf, Numbers};
+use super::CollectiveSite;
+use super::wire::{self, LeafNumbers, WireLeaf};
 use crate::error::{Error, Res, codes};
 use crate::limits::comm::INLINE;
 use crate::value::{Tuple, Value, array};
@@ -67,7 +67,13 @@ pub(super) fn lengths(m: &mut Machine, own: i64) -> Res<Value> {
 }
 
 /// Applies a collective to the leaves of one value.
-pub(super) fn run(m: &mut Machine, kind: Collective, leaves: Vec<Value>, at: &Value, site: Site) -> Res<Vec<Value>> {
+pub(super) fn run(
+    m: &mut Machine,
+    kind: Collective,
+    leaves: Vec<Value>,
+    at: &Value,
+    site: CollectiveSite,
+) -> Res<Vec<Value>> {
     let (rank, size) = place(m);
     let by = rank_operand(kind, at, size)?;
     if kind.by_lengths() {
@@ -89,7 +95,7 @@ pub(super) fn run(m: &mut Machine, kind: Collective, leaves: Vec<Value>, at: &Va
     }
     once(m, |m| {
         let own = leaves.iter().map(wire::leaf).collect::<Res<Vec<_>>>()?;
-        count(m, own.iter().flatten().map(Leaf::bytes).sum());
+        count(m, own.iter().flatten().map(WireLeaf::bytes).sum());
         let what = name(m, kind, site);
         let made = match kind {
             Collective::Total => total(m, &what, &own, &vec![true; size])?,
@@ -108,7 +114,7 @@ pub(super) fn run(m: &mut Machine, kind: Collective, leaves: Vec<Value>, at: &Va
 }
 
 /// The collective with its place, which must be equal on all ranks.
-fn name(m: &Machine, kind: Collective, site: Site) -> String {
+fn name(m: &Machine, kind: Collective, site: CollectiveSite) -> String {
     let named = match site.of {
         Some(of) => format!("comm.{} of {of}", kind.word()),
         None => format!("comm.{}", kind.word()),
@@ -124,7 +130,7 @@ fn name(m: &Machine, kind: Collective, site: Site) -> String {
 
 /// Zeros of the same shape.
 fn nothing(v: &Value) -> Res<Value> {
-    let zeros = |l: Leaf| Leaf { numbers: Numbers::zeros(l.head.kind, l.numbers.len()), head: l.head };
+    let zeros = |l: WireLeaf| WireLeaf { numbers: LeafNumbers::zeros(l.head.kind, l.numbers.len()), head: l.head };
     Ok(wire::value(wire::leaf(v)?.map(zeros)))
 }
 
@@ -218,8 +224,8 @@ fn ranks_with_chunks(n: &Value, size: usize) -> Vec<bool> {
 
 /// The sum over the ranks that are `present`, by a tree that halves the ranks as `subtree` does. So sums over chunks have
 /// the same bits on every number of ranks.
-fn total(m: &mut Machine, what: &str, own: &[Option<Leaf>], present: &[bool]) -> Res<Vec<Option<Leaf>>> {
-    let small = own.iter().flatten().map(Leaf::bytes).sum::<usize>() <= INLINE;
+fn total(m: &mut Machine, what: &str, own: &[Option<WireLeaf>], present: &[bool]) -> Res<Vec<Option<WireLeaf>>> {
+    let small = own.iter().flatten().map(WireLeaf::bytes).sum::<usize>() <= INLINE;
     let all = gathered(m, what, &wire::message(own, small))?;
     let messages = all.iter().map(|b| wire::parse(b)).collect::<Res<Vec<_>>>()?;
     let heads: Vec<_> = messages.iter().map(|m| m.heads.clone()).collect();
@@ -230,7 +236,7 @@ fn total(m: &mut Machine, what: &str, own: &[Option<Leaf>], present: &[bool]) ->
         for (k, shape) in shapes.into_iter().enumerate() {
             let n = shape.as_ref().map_or(0, wire::Head::count);
             let sum = sum_of_ranks(&heads, (k, n), present, &mut rests)?;
-            out.push(shape.and_then(|h| Some(Leaf::new(h, sum?))));
+            out.push(shape.and_then(|h| Some(WireLeaf::new(h, sum?))));
         }
         return Ok(out);
     }
@@ -241,10 +247,10 @@ fn total(m: &mut Machine, what: &str, own: &[Option<Leaf>], present: &[bool]) ->
 fn sum_of_blocks(
     m: &mut Machine,
     what: &str,
-    own: &[Option<Leaf>],
+    own: &[Option<WireLeaf>],
     (heads, present): (&[Vec<Option<wire::Head>>], &[bool]),
     shapes: Vec<Option<wire::Head>>,
-) -> Res<Vec<Option<Leaf>>> {
+) -> Res<Vec<Option<WireLeaf>>> {
     let (rank, size) = place(m);
     let block = |n: usize, r: usize| (n * r / size, n * (r + 1) / size);
     let mut parts = vec![Vec::new(); size];
@@ -271,12 +277,12 @@ fn sum_of_blocks(
             out.push(None);
             continue;
         };
-        let mut numbers = Numbers::none(head.kind);
+        let mut numbers = LeafNumbers::none(head.kind);
         for (r, rest) in rests.iter_mut().enumerate() {
             let (lo, hi) = block(head.count(), r);
-            numbers.append(Numbers::read(head.kind, hi - lo, rest)?);
+            numbers.append(LeafNumbers::read(head.kind, hi - lo, rest)?);
         }
-        out.push(Some(Leaf::new(head, numbers)));
+        out.push(Some(WireLeaf::new(head, numbers)));
     }
     Ok(out)
 }
@@ -287,11 +293,11 @@ fn sum_of_ranks(
     (k, n): (usize, usize),
     present: &[bool],
     rests: &mut [&[u8]],
-) -> Res<Option<Numbers>> {
+) -> Res<Option<LeafNumbers>> {
     let mut parts = Vec::new();
     for ((head, rest), present) in heads.iter().zip(rests).zip(present) {
         let part = match &head[k] {
-            Some(head) => Some(Numbers::read(head.kind, n, rest)?),
+            Some(head) => Some(LeafNumbers::read(head.kind, n, rest)?),
             None => None,
         };
         parts.push(part.filter(|_| *present));
@@ -300,7 +306,7 @@ fn sum_of_ranks(
 }
 
 /// The sum of the parts that there are.
-fn tree(parts: &mut [Option<Numbers>]) -> Res<Option<Numbers>> {
+fn tree(parts: &mut [Option<LeafNumbers>]) -> Res<Option<LeafNumbers>> {
     match parts {
         [] => Ok(None),
         [part] => Ok(part.take()),
@@ -315,7 +321,7 @@ fn tree(parts: &mut [Option<Numbers>]) -> Res<Option<Numbers>> {
     }
 }
 
-fn add(sum: &mut Option<Numbers>, x: Numbers) -> Res<()> {
+fn add(sum: &mut Option<LeafNumbers>, x: LeafNumbers) -> Res<()> {
     match sum {
         Some(sum) => sum.add(&x),
         None => {
@@ -326,7 +332,7 @@ fn add(sum: &mut Option<Numbers>, x: Numbers) -> Res<()> {
 }
 
 /// All parts, one behind the other. The part of a rank that has a symbolic zero is zeros.
-fn gather(m: &mut Machine, what: &str, own: &[Option<Leaf>], lengths: &[usize]) -> Res<Vec<Option<Leaf>>> {
+fn gather(m: &mut Machine, what: &str, own: &[Option<WireLeaf>], lengths: &[usize]) -> Res<Vec<Option<WireLeaf>>> {
     let all = gathered(m, what, &wire::message(own, true))?;
     let messages = all.iter().map(|b| wire::parse(b)).collect::<Res<Vec<_>>>()?;
     let heads: Vec<_> = messages.iter().map(|m| m.heads.clone()).collect();
@@ -338,22 +344,22 @@ fn gather(m: &mut Machine, what: &str, own: &[Option<Leaf>], lengths: &[usize]) 
             continue;
         };
         let row: usize = head.shape.iter().skip(1).product();
-        let mut numbers = Numbers::none(head.kind);
+        let mut numbers = LeafNumbers::none(head.kind);
         for (r, rest) in rests.iter_mut().enumerate() {
             let n = lengths.get(r).copied().unwrap_or(0);
             numbers.append(match &heads[r][k] {
-                Some(h) => Numbers::read(h.kind, h.count(), rest)?,
-                None => Numbers::zeros(head.kind, n * row),
+                Some(h) => LeafNumbers::read(h.kind, h.count(), rest)?,
+                None => LeafNumbers::zeros(head.kind, n * row),
             });
         }
         head.shape[0] = lengths.iter().sum();
-        out.push(Some(Leaf::new(head, numbers)));
+        out.push(Some(WireLeaf::new(head, numbers)));
     }
     Ok(out)
 }
 
 /// The sum over the ranks, of which each rank gets its own rows.
-fn scatter_sum(m: &mut Machine, what: &str, own: &[Option<Leaf>], lengths: &[usize]) -> Res<Vec<Option<Leaf>>> {
+fn scatter_sum(m: &mut Machine, what: &str, own: &[Option<WireLeaf>], lengths: &[usize]) -> Res<Vec<Option<WireLeaf>>> {
     let (rank, size) = place(m);
     let all = gathered(m, what, &wire::message(own, false))?;
     let heads = all.iter().map(|b| Ok(wire::parse(b)?.heads)).collect::<Res<Vec<_>>>()?;
@@ -379,17 +385,17 @@ fn scatter_sum(m: &mut Machine, what: &str, own: &[Option<Leaf>], lengths: &[usi
         let mut sum = None;
         for (r, rest) in rests.iter_mut().enumerate() {
             if heads[r][k].is_some() {
-                add(&mut sum, Numbers::read(head.kind, n * row, rest)?)?;
+                add(&mut sum, LeafNumbers::read(head.kind, n * row, rest)?)?;
             }
         }
         head.shape[0] = n;
-        out.push(sum.map(|sum| Leaf::new(head, sum)));
+        out.push(sum.map(|sum| WireLeaf::new(head, sum)));
     }
     Ok(out)
 }
 
 /// Each rank's leaves go to the rank `by` places further.
-fn shift(m: &mut Machine, what: &str, own: &[Option<Leaf>], by: usize) -> Res<Vec<Option<Leaf>>> {
+fn shift(m: &mut Machine, what: &str, own: &[Option<WireLeaf>], by: usize) -> Res<Vec<Option<WireLeaf>>> {
     let (rank, size) = place(m);
     gathered(m, what, &[])?;
     let mut parts = vec![Vec::new(); size];
@@ -398,18 +404,18 @@ fn shift(m: &mut Machine, what: &str, own: &[Option<Leaf>], by: usize) -> Res<Ve
     leaves_of(&received[(rank + size - by) % size])
 }
 
-fn leaves_of(bytes: &[u8]) -> Res<Vec<Option<Leaf>>> {
+fn leaves_of(bytes: &[u8]) -> Res<Vec<Option<WireLeaf>>> {
     let message = wire::parse(bytes)?;
     let mut rest = message.body;
     let read = |head: Option<wire::Head>| match head {
-        Some(h) => Numbers::read(h.kind, h.count(), &mut rest).map(|n| Some(Leaf::new(h, n))),
+        Some(h) => LeafNumbers::read(h.kind, h.count(), &mut rest).map(|n| Some(WireLeaf::new(h, n))),
         None => Ok(None),
     };
     message.heads.into_iter().map(read).collect()
 }
 
 /// Row `s` goes to rank `s`.
-fn exchange(m: &mut Machine, what: &str, own: &[Option<Leaf>]) -> Res<Vec<Option<Leaf>>> {
+fn exchange(m: &mut Machine, what: &str, own: &[Option<WireLeaf>]) -> Res<Vec<Option<WireLeaf>>> {
     let size = place(m).1;
     let all = gathered(m, what, &wire::message(own, false))?;
     let heads = all.iter().map(|b| Ok(wire::parse(b)?.heads)).collect::<Res<Vec<_>>>()?;
@@ -428,20 +434,20 @@ fn exchange(m: &mut Machine, what: &str, own: &[Option<Leaf>]) -> Res<Vec<Option
             continue;
         };
         let row: usize = head.shape.iter().skip(1).product();
-        let mut numbers = Numbers::none(head.kind);
+        let mut numbers = LeafNumbers::none(head.kind);
         for (r, rest) in rests.iter_mut().enumerate() {
             numbers.append(match heads[r][k] {
-                Some(_) => Numbers::read(head.kind, row, rest)?,
-                None => Numbers::zeros(head.kind, row),
+                Some(_) => LeafNumbers::read(head.kind, row, rest)?,
+                None => LeafNumbers::zeros(head.kind, row),
             });
         }
-        out.push(Some(Leaf::new(head, numbers)));
+        out.push(Some(WireLeaf::new(head, numbers)));
     }
     Ok(out)
 }
 
 /// The leaves of rank `by`.
-fn from(m: &mut Machine, what: &str, own: &[Option<Leaf>], by: usize) -> Res<Vec<Option<Leaf>>> {
+fn from(m: &mut Machine, what: &str, own: &[Option<WireLeaf>], by: usize) -> Res<Vec<Option<WireLeaf>>> {
     let rank = place(m).0;
     let all = gathered(m, what, &wire::message(own, rank == by))?;
     let heads = all.iter().map(|b| Ok(wire::parse(b)?.heads)).collect::<Res<Vec<_>>>()?;

@@ -14,7 +14,7 @@ use super::{int, len};
 use crate::ad;
 use crate::error::{Error, Res, codes};
 use crate::limits::comm::{CONSTRUCTORS, STACK, STACK_LEFT};
-pub(crate) use crate::upcalls::Site;
+pub(crate) use crate::upcalls::CollectiveSite;
 use crate::value::each::differing;
 pub(crate) use crate::value::each::part;
 use crate::value::{Array, Buf, Kind, Record, Tuple, Value, array, seq, vector_space};
@@ -123,7 +123,7 @@ fn apart(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Value> {
 fn whole(m: &mut Machine, kind: Collective, v: &Value, at: &Value) -> Res<Value> {
     let mut leaves = Vec::new();
     collect(kind, v, &mut leaves)?;
-    let site = Site { at: m.user_place(), of: constructors(kind, v), everywhere: true };
+    let site = CollectiveSite { at: m.user_place(), of: constructors(kind, v), everywhere: true };
     let made = collective(m, kind, leaves, at, site)?;
     Ok(rebuilt(kind, v, &mut made.into_iter()))
 }
@@ -198,7 +198,7 @@ pub(crate) fn collective(
     kind: Collective,
     leaves: Vec<Value>,
     at: &Value,
-    site: Site,
+    site: CollectiveSite,
 ) -> Res<Vec<Value>> {
     let depth = m.ad.depth() as u16;
     up_to(m, depth, kind, leaves, (at, site))
@@ -210,7 +210,7 @@ fn up_to(
     level: u16,
     kind: Collective,
     leaves: Vec<Value>,
-    (at, site): (&Value, Site),
+    (at, site): (&Value, CollectiveSite),
 ) -> Res<Vec<Value>> {
     let everywhere = site.everywhere && kind.sends() && place(m).1 > 1;
     let level = if everywhere { level } else { leaves.iter().map(ad::level_of).max().unwrap_or(0) };
@@ -222,7 +222,7 @@ fn at_level(
     level: u16,
     kind: Collective,
     leaves: Vec<Value>,
-    (at, site): (&Value, Site),
+    (at, site): (&Value, CollectiveSite),
 ) -> Res<Vec<Value>> {
     if level == 0 {
         if kind.sends() {

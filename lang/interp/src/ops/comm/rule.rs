@@ -1,6 +1,6 @@
 //! The derivative of a collective on a tape: it is linear, and its transpose is another collective.
 
-use super::Site;
+use super::CollectiveSite;
 use crate::ad::tape::Rule;
 use crate::error::Res;
 use crate::ops::arith;
@@ -14,7 +14,7 @@ pub(super) struct CollectiveRule {
     pub at: Value,
     /// The shapes of the results; `None` for numbers.
     pub outs: Vec<Option<Shape>>,
-    pub site: Site,
+    pub site: CollectiveSite,
 }
 
 /// The cotangent of an array may be a number, if all its elements are equal. Other ranks need its shape.

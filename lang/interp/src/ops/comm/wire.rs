@@ -70,7 +70,7 @@ impl fmt::Display for Head {
 
 /// The numbers of a leaf.
 #[derive(Clone, Debug)]
-pub(super) enum Numbers {
+pub(super) enum LeafNumbers {
     F64(Vec<f64>),
     F32(Vec<f32>),
     I64(Vec<i64>),
@@ -80,19 +80,19 @@ pub(super) enum Numbers {
 
 /// A number, or an array of them.
 #[derive(Clone, Debug)]
-pub(super) struct Leaf {
+pub(super) struct WireLeaf {
     pub head: Head,
-    pub numbers: Numbers,
+    pub numbers: LeafNumbers,
 }
 
-impl Leaf {
-    pub fn new(head: Head, numbers: Numbers) -> Leaf {
-        Leaf { head, numbers }
+impl WireLeaf {
+    pub fn new(head: Head, numbers: LeafNumbers) -> WireLeaf {
+        WireLeaf { head, numbers }
     }
 
     pub fn bytes(&self) -> usize {
         match &self.numbers {
-            Numbers::Plain(v) => v.iter().map(plain::size).sum(),
+            LeafNumbers::Plain(v) => v.iter().map(plain::size).sum(),
             numbers => numbers.len() * self.head.kind.width(),
         }
     }
@@ -116,46 +116,46 @@ pub(super) fn broken() -> Box<Error> {
     Error::new(codes::RANKS, "a message from another rank that is cut short")
 }
 
-impl Numbers {
-    pub fn none(kind: NumberKind) -> Numbers {
-        Numbers::zeros(kind, 0)
+impl LeafNumbers {
+    pub fn none(kind: NumberKind) -> LeafNumbers {
+        LeafNumbers::zeros(kind, 0)
     }
 
-    pub fn zeros(kind: NumberKind, n: usize) -> Numbers {
+    pub fn zeros(kind: NumberKind, n: usize) -> LeafNumbers {
         match kind {
-            NumberKind::F64 => Numbers::F64(vec![0.0; n]),
-            NumberKind::F32 => Numbers::F32(vec![0.0; n]),
-            NumberKind::I64 => Numbers::I64(vec![0; n]),
-            NumberKind::Bool => Numbers::Bool(vec![false; n]),
-            NumberKind::Plain => Numbers::Plain(vec![Value::Unit; n]),
+            NumberKind::F64 => LeafNumbers::F64(vec![0.0; n]),
+            NumberKind::F32 => LeafNumbers::F32(vec![0.0; n]),
+            NumberKind::I64 => LeafNumbers::I64(vec![0; n]),
+            NumberKind::Bool => LeafNumbers::Bool(vec![false; n]),
+            NumberKind::Plain => LeafNumbers::Plain(vec![Value::Unit; n]),
         }
     }
 
     pub fn len(&self) -> usize {
         match self {
-            Numbers::F64(v) => v.len(),
-            Numbers::F32(v) => v.len(),
-            Numbers::I64(v) => v.len(),
-            Numbers::Bool(v) => v.len(),
-            Numbers::Plain(v) => v.len(),
+            LeafNumbers::F64(v) => v.len(),
+            LeafNumbers::F32(v) => v.len(),
+            LeafNumbers::I64(v) => v.len(),
+            LeafNumbers::Bool(v) => v.len(),
+            LeafNumbers::Plain(v) => v.len(),
         }
     }
 
     /// Appends the bytes of the numbers from `lo` to `hi`.
     pub fn write(&self, (lo, hi): (usize, usize), out: &mut Vec<u8>) {
         match self {
-            Numbers::F64(v) => append(&v[lo..hi], out, f64::to_le_bytes),
-            Numbers::F32(v) => append(&v[lo..hi], out, f32::to_le_bytes),
-            Numbers::I64(v) => append(&v[lo..hi], out, i64::to_le_bytes),
-            Numbers::Bool(v) => out.extend(v[lo..hi].iter().map(|b| u8::from(*b))),
-            Numbers::Plain(v) => v[lo..hi].iter().for_each(|v| plain::write(v, out)),
+            LeafNumbers::F64(v) => append(&v[lo..hi], out, f64::to_le_bytes),
+            LeafNumbers::F32(v) => append(&v[lo..hi], out, f32::to_le_bytes),
+            LeafNumbers::I64(v) => append(&v[lo..hi], out, i64::to_le_bytes),
+            LeafNumbers::Bool(v) => out.extend(v[lo..hi].iter().map(|b| u8::from(*b))),
+            LeafNumbers::Plain(v) => v[lo..hi].iter().for_each(|v| plain::write(v, out)),
         }
     }
 
     /// Takes `n` numbers off the front of `bytes`.
-    pub fn read(kind: NumberKind, n: usize, bytes: &mut &[u8]) -> Res<Numbers> {
+    pub fn read(kind: NumberKind, n: usize, bytes: &mut &[u8]) -> Res<LeafNumbers> {
         if kind == NumberKind::Plain {
-            return (0..n).map(|_| plain::read(bytes)).collect::<Res<_>>().map(Numbers::Plain);
+            return (0..n).map(|_| plain::read(bytes)).collect::<Res<_>>().map(LeafNumbers::Plain);
         }
         let width = kind.width();
         let (own, rest) = n.checked_mul(width).and_then(|n| bytes.split_at_checked(n)).ok_or_else(broken)?;
@@ -164,38 +164,38 @@ impl Numbers {
             bytes.chunks_exact(N).filter_map(|b| b.first_chunk::<N>()).map(|b| of(*b)).collect()
         }
         Ok(match kind {
-            NumberKind::F64 => Numbers::F64(words(own, f64::from_le_bytes)),
-            NumberKind::F32 => Numbers::F32(words(own, f32::from_le_bytes)),
-            NumberKind::I64 => Numbers::I64(words(own, i64::from_le_bytes)),
-            NumberKind::Bool => Numbers::Bool(own.iter().map(|b| *b != 0).collect()),
-            NumberKind::Plain => Numbers::none(kind),
+            NumberKind::F64 => LeafNumbers::F64(words(own, f64::from_le_bytes)),
+            NumberKind::F32 => LeafNumbers::F32(words(own, f32::from_le_bytes)),
+            NumberKind::I64 => LeafNumbers::I64(words(own, i64::from_le_bytes)),
+            NumberKind::Bool => LeafNumbers::Bool(own.iter().map(|b| *b != 0).collect()),
+            NumberKind::Plain => LeafNumbers::none(kind),
         })
     }
 
-    pub fn append(&mut self, more: Numbers) {
+    pub fn append(&mut self, more: LeafNumbers) {
         match (self, more) {
-            (Numbers::F64(v), Numbers::F64(w)) => v.extend(w),
-            (Numbers::F32(v), Numbers::F32(w)) => v.extend(w),
-            (Numbers::I64(v), Numbers::I64(w)) => v.extend(w),
-            (Numbers::Bool(v), Numbers::Bool(w)) => v.extend(w),
-            (Numbers::Plain(v), Numbers::Plain(w)) => v.extend(w),
+            (LeafNumbers::F64(v), LeafNumbers::F64(w)) => v.extend(w),
+            (LeafNumbers::F32(v), LeafNumbers::F32(w)) => v.extend(w),
+            (LeafNumbers::I64(v), LeafNumbers::I64(w)) => v.extend(w),
+            (LeafNumbers::Bool(v), LeafNumbers::Bool(w)) => v.extend(w),
+            (LeafNumbers::Plain(v), LeafNumbers::Plain(w)) => v.extend(w),
             _ => {}
         }
     }
 
     /// Adds numbers of the same kind and length.
-    pub fn add(&mut self, x: &Numbers) -> Res<()> {
+    pub fn add(&mut self, x: &LeafNumbers) -> Res<()> {
         match (self, x) {
-            (Numbers::F64(v), Numbers::F64(w)) => v.iter_mut().zip(w).for_each(|(a, b)| *a += b),
-            (Numbers::F32(v), Numbers::F32(w)) => v.iter_mut().zip(w).for_each(|(a, b)| *a += b),
-            (Numbers::I64(v), Numbers::I64(w)) => {
+            (LeafNumbers::F64(v), LeafNumbers::F64(w)) => v.iter_mut().zip(w).for_each(|(a, b)| *a += b),
+            (LeafNumbers::F32(v), LeafNumbers::F32(w)) => v.iter_mut().zip(w).for_each(|(a, b)| *a += b),
+            (LeafNumbers::I64(v), LeafNumbers::I64(w)) => {
                 for (a, b) in v.iter_mut().zip(w) {
                     *a = a
                         .checked_add(*b)
                         .ok_or_else(|| Error::new(codes::OVERFLOW, "the sum over the ranks is too large for an Int"))?;
                 }
             }
-            (Numbers::Plain(v), Numbers::Plain(w)) => {
+            (LeafNumbers::Plain(v), LeafNumbers::Plain(w)) => {
                 for (a, b) in v.iter_mut().zip(w) {
                     *a = vector_space::zip_leaves(a, b, &mut sum_of_leaves)?;
                 }
@@ -224,47 +224,47 @@ fn sum_of_leaves(a: &Value, b: &Value) -> Res<Value> {
 }
 
 /// A leaf of a value; `None` for a symbolic zero.
-pub(super) fn leaf(v: &Value) -> Res<Option<Leaf>> {
-    let number = |kind, numbers| Some(Leaf::new(Head { kind, shape: Shape::new() }, numbers));
+pub(super) fn leaf(v: &Value) -> Res<Option<WireLeaf>> {
+    let number = |kind, numbers| Some(WireLeaf::new(Head { kind, shape: Shape::new() }, numbers));
     Ok(match v {
         Value::Zero => None,
-        Value::Float(x) => number(NumberKind::F64, Numbers::F64(vec![*x])),
-        Value::F32(x) => number(NumberKind::F32, Numbers::F32(vec![*x])),
-        Value::Int(n) => number(NumberKind::I64, Numbers::I64(vec![*n])),
-        Value::Bool(b) => number(NumberKind::Bool, Numbers::Bool(vec![*b])),
-        Value::Str(_) | Value::Data(_) => number(NumberKind::Plain, Numbers::Plain(vec![v.clone()])),
+        Value::Float(x) => number(NumberKind::F64, LeafNumbers::F64(vec![*x])),
+        Value::F32(x) => number(NumberKind::F32, LeafNumbers::F32(vec![*x])),
+        Value::Int(n) => number(NumberKind::I64, LeafNumbers::I64(vec![*n])),
+        Value::Bool(b) => number(NumberKind::Bool, LeafNumbers::Bool(vec![*b])),
+        Value::Str(_) | Value::Data(_) => number(NumberKind::Plain, LeafNumbers::Plain(vec![v.clone()])),
         Value::Array(a) => {
             let (kind, numbers) = match a.buf() {
-                Buf::F64(v) => (NumberKind::F64, Numbers::F64(v.clone())),
-                Buf::F32(v) => (NumberKind::F32, Numbers::F32(v.clone())),
-                Buf::I64(v) => (NumberKind::I64, Numbers::I64(v.clone())),
-                Buf::Bool(v) => (NumberKind::Bool, Numbers::Bool(v.clone())),
-                Buf::Boxed(v) => (NumberKind::Plain, Numbers::Plain(v.clone())),
+                Buf::F64(v) => (NumberKind::F64, LeafNumbers::F64(v.clone())),
+                Buf::F32(v) => (NumberKind::F32, LeafNumbers::F32(v.clone())),
+                Buf::I64(v) => (NumberKind::I64, LeafNumbers::I64(v.clone())),
+                Buf::Bool(v) => (NumberKind::Bool, LeafNumbers::Bool(v.clone())),
+                Buf::Boxed(v) => (NumberKind::Plain, LeafNumbers::Plain(v.clone())),
                 _ => return Err(Error::new(codes::RANKS, "only numbers and Bools are sent to other ranks")),
             };
-            Some(Leaf::new(Head { kind, shape: a.shape.clone() }, numbers))
+            Some(WireLeaf::new(Head { kind, shape: a.shape.clone() }, numbers))
         }
         _ => return Err(Error::new(codes::RANKS, "only numbers and Bools are sent to other ranks")),
     })
 }
 
-pub(super) fn value(leaf: Option<Leaf>) -> Value {
-    let Some(Leaf { head, numbers }) = leaf else { return Value::Zero };
+pub(super) fn value(leaf: Option<WireLeaf>) -> Value {
+    let Some(WireLeaf { head, numbers }) = leaf else { return Value::Zero };
     if head.shape.is_empty() {
         return match numbers {
-            Numbers::F64(v) => Value::Float(v.first().copied().unwrap_or(0.0)),
-            Numbers::F32(v) => Value::F32(v.first().copied().unwrap_or(0.0)),
-            Numbers::I64(v) => Value::Int(v.first().copied().unwrap_or(0)),
-            Numbers::Bool(v) => Value::Bool(v.first().copied().unwrap_or(false)),
-            Numbers::Plain(v) => v.into_iter().next().unwrap_or_default(),
+            LeafNumbers::F64(v) => Value::Float(v.first().copied().unwrap_or(0.0)),
+            LeafNumbers::F32(v) => Value::F32(v.first().copied().unwrap_or(0.0)),
+            LeafNumbers::I64(v) => Value::Int(v.first().copied().unwrap_or(0)),
+            LeafNumbers::Bool(v) => Value::Bool(v.first().copied().unwrap_or(false)),
+            LeafNumbers::Plain(v) => v.into_iter().next().unwrap_or_default(),
         };
     }
     let buf = match numbers {
-        Numbers::F64(v) => Buf::F64(v),
-        Numbers::F32(v) => Buf::F32(v),
-        Numbers::I64(v) => Buf::I64(v),
-        Numbers::Bool(v) => Buf::Bool(v),
-        Numbers::Plain(v) => Buf::Boxed(v),
+        LeafNumbers::F64(v) => Buf::F64(v),
+        LeafNumbers::F32(v) => Buf::F32(v),
+        LeafNumbers::I64(v) => Buf::I64(v),
+        LeafNumbers::Bool(v) => Buf::Bool(v),
+        LeafNumbers::Plain(v) => Buf::Boxed(v),
     };
     array::make(head.shape, buf)
 }
@@ -278,11 +278,11 @@ pub(super) struct Message<'b> {
 }
 
 /// The heads of leaves and, if `whole`, their numbers.
-pub(super) fn message(leaves: &[Option<Leaf>], whole: bool) -> Vec<u8> {
+pub(super) fn message(leaves: &[Option<WireLeaf>], whole: bool) -> Vec<u8> {
     let mut out = vec![u8::from(whole)];
     out.extend((leaves.len() as u64).to_le_bytes());
     for leaf in leaves {
-        let Some(Leaf { head, .. }) = leaf else {
+        let Some(WireLeaf { head, .. }) = leaf else {
             out.push(u8::MAX);
             continue;
         };

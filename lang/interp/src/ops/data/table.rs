@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 /// A file for error messages.
 #[derive(Clone, Copy)]
-pub(super) struct Origin<'a> {
+pub(super) struct FileOrigin<'a> {
     pub path: &'a str,
     /// The code of errors of its format.
     pub code: &'static str,
@@ -22,7 +22,7 @@ pub(super) struct Origin<'a> {
     pub reader: &'static str,
 }
 
-impl Origin<'_> {
+impl FileOrigin<'_> {
     /// An error about the file.
     pub fn error(&self, text: impl std::fmt::Display) -> Box<Error> {
         Error::new(self.code, format!("{}: {text}", self.path))
@@ -30,9 +30,9 @@ impl Origin<'_> {
 }
 
 /// A file with columns.
-pub(super) trait Source {
+pub(super) trait ColumnFile {
     /// The file.
-    fn origin(&self) -> Origin<'_>;
+    fn origin(&self) -> FileOrigin<'_>;
     /// The names of its columns as identifiers. A `matrix` needs no names in the file.
     fn names(&mut self, matrix: bool) -> Res<Vec<String>>;
     /// The columns that are wanted, in that order, each an array.
@@ -72,7 +72,7 @@ pub(super) struct WantedColumn {
 }
 
 /// Reads a file as a record of columns, an array of records or a matrix, according to the type.
-pub(super) fn read(source: &mut dyn Source, rep: &Rep) -> Res<Value> {
+pub(super) fn read(source: &mut dyn ColumnFile, rep: &Rep) -> Res<Value> {
     let all = match rep {
         Rep::Array(n, _) => *n,
         _ => None,
@@ -109,7 +109,7 @@ fn names_of(wanted: &[WantedColumn]) -> Rc<[Symbol]> {
 }
 
 /// The wanted columns, whose number of rows must be as the type says.
-fn checked(source: &mut dyn Source, wanted: &[WantedColumn]) -> Res<Vec<Value>> {
+fn checked(source: &mut dyn ColumnFile, wanted: &[WantedColumn]) -> Res<Vec<Value>> {
     let vals = source.columns(wanted)?;
     let count = vals.first().map_or(0, crate::value::seq::len);
     match wanted.iter().filter_map(|w| w.rows).find(|n| *n != count) {
@@ -121,7 +121,7 @@ fn checked(source: &mut dyn Source, wanted: &[WantedColumn]) -> Res<Vec<Value>> 
     }
 }
 
-fn matrix(source: &mut dyn Source, element: &Rep, (rows, width): (Option<usize>, Option<usize>)) -> Res<Value> {
+fn matrix(source: &mut dyn ColumnFile, element: &Rep, (rows, width): (Option<usize>, Option<usize>)) -> Res<Value> {
     let names = source.names(true)?;
     let origin = source.origin();
     if let Some(n) = width.filter(|n| *n != names.len()) {
@@ -148,14 +148,14 @@ fn matrix(source: &mut dyn Source, element: &Rep, (rows, width): (Option<usize>,
     Ok(Value::Array(Rc::new(array::gather_rows(&flat, &at, &[n, k])?)))
 }
 
-fn column(origin: Origin<'_>, name: Symbol, rep: &Rep) -> Res<WantedColumn> {
+fn column(origin: FileOrigin<'_>, name: Symbol, rep: &Rep) -> Res<WantedColumn> {
     match rep {
         Rep::Array(rows, e) => Ok(WantedColumn { name, kind: kind(origin, name, e)?, rows: *rows, by_cell: false }),
         _ => Err(origin.error(format!("the field `{name}` must be an array: a column"))),
     }
 }
 
-pub(super) fn kind(origin: Origin<'_>, name: Symbol, rep: &Rep) -> Res<ColumnType> {
+pub(super) fn kind(origin: FileOrigin<'_>, name: Symbol, rep: &Rep) -> Res<ColumnType> {
     let refused = || {
         origin.error(format!(
             "the column `{name}` holds numbers, Bools or Strings, or an Option of one; its type wants something else"
@@ -183,7 +183,7 @@ pub(super) fn counted(n: usize, what: &str) -> String {
 }
 
 /// The position of a column; the error names the nearest one.
-pub(super) fn position(origin: Origin<'_>, names: &[String], name: Symbol) -> Res<usize> {
+pub(super) fn position(origin: FileOrigin<'_>, names: &[String], name: Symbol) -> Res<usize> {
     names.iter().position(|n| n == name.as_str()).ok_or_else(|| {
         let e = origin.error(format!(
             "there is no column `{name}`: the file has {} ({})",
@@ -198,7 +198,7 @@ pub(super) fn position(origin: Origin<'_>, names: &[String], name: Symbol) -> Re
 }
 
 /// The identifiers of the columns of a file; two columns may not have the same.
-pub(super) fn identifiers<'a>(origin: Origin<'_>, names: impl Iterator<Item = &'a str>) -> Res<Vec<String>> {
+pub(super) fn identifiers<'a>(origin: FileOrigin<'_>, names: impl Iterator<Item = &'a str>) -> Res<Vec<String>> {
     let mut out: Vec<String> = Vec::new();
     for (k, name) in names.enumerate() {
         let name = if name.trim().is_empty() { format!("column_{}", k + 1) } else { super::identifier(name) };
@@ -261,7 +261,7 @@ impl std::fmt::Display for ColumnType {
 }
 
 /// An error if a column of a file cannot be read as the wanted type. `found` is the file's own name of its type.
-pub(super) fn fits(origin: Origin<'_>, want: &WantedColumn, column: Option<Column>, found: &str) -> Res<()> {
+pub(super) fn fits(origin: FileOrigin<'_>, want: &WantedColumn, column: Option<Column>, found: &str) -> Res<()> {
     let Some(column) = column else {
         return Err(unsupported(origin, want.name.as_str(), found));
     };
@@ -274,14 +274,17 @@ pub(super) fn fits(origin: Origin<'_>, want: &WantedColumn, column: Option<Colum
 }
 
 /// The error for a column of a type that adl lacks.
-pub(super) fn unsupported(origin: Origin<'_>, name: &str, found: &str) -> Box<Error> {
+pub(super) fn unsupported(origin: FileOrigin<'_>, name: &str, found: &str) -> Box<Error> {
     origin
         .error(format!("the column `{name}` holds {found}, which is neither a number, a Bool nor text"))
         .hint("convert it where the file is made, or leave it out: an annotation names the columns that are read")
 }
 
+/// Cells, and which of them are not missing (`None`: all).
+pub(super) type MaskedCells = (ColumnCells, Option<Vec<bool>>);
+
 /// Elements of a column of a file. Where one is missing, the element is arbitrary.
-pub(super) enum Cells {
+pub(super) enum ColumnCells {
     Int(Vec<i64>),
     /// Unsigned integers of 64 bits, of which an Int cannot represent all.
     Unsigned(Vec<u64>),
@@ -295,46 +298,46 @@ pub(super) enum Cells {
 macro_rules! each_kind {
     ($cells:expr, $v:ident => $e:expr) => {
         match $cells {
-            Cells::Int($v) => $e,
-            Cells::Unsigned($v) => $e,
-            Cells::Float($v) => $e,
-            Cells::F32($v) => $e,
-            Cells::Bool($v) => $e,
-            Cells::Text($v) => $e,
+            ColumnCells::Int($v) => $e,
+            ColumnCells::Unsigned($v) => $e,
+            ColumnCells::Float($v) => $e,
+            ColumnCells::F32($v) => $e,
+            ColumnCells::Bool($v) => $e,
+            ColumnCells::Text($v) => $e,
         }
     };
 }
 
-impl Cells {
+impl ColumnCells {
     pub fn len(&self) -> usize {
         each_kind!(self, v => v.len())
     }
 
     /// Appends cells of the same kind; returns whether they are.
-    pub fn join(&mut self, more: Cells) -> bool {
+    pub fn join(&mut self, more: ColumnCells) -> bool {
         match (self, more) {
-            (Cells::Int(a), Cells::Int(b)) => a.extend(b),
-            (Cells::Unsigned(a), Cells::Unsigned(b)) => a.extend(b),
-            (Cells::Float(a), Cells::Float(b)) => a.extend(b),
-            (Cells::F32(a), Cells::F32(b)) => a.extend(b),
-            (Cells::Bool(a), Cells::Bool(b)) => a.extend(b),
-            (Cells::Text(a), Cells::Text(b)) => a.extend(b),
+            (ColumnCells::Int(a), ColumnCells::Int(b)) => a.extend(b),
+            (ColumnCells::Unsigned(a), ColumnCells::Unsigned(b)) => a.extend(b),
+            (ColumnCells::Float(a), ColumnCells::Float(b)) => a.extend(b),
+            (ColumnCells::F32(a), ColumnCells::F32(b)) => a.extend(b),
+            (ColumnCells::Bool(a), ColumnCells::Bool(b)) => a.extend(b),
+            (ColumnCells::Text(a), ColumnCells::Text(b)) => a.extend(b),
             _ => return false,
         }
         true
     }
 
     /// `n` cells at indices; without an index, an arbitrary one.
-    pub fn pick(&self, n: usize, index: impl Fn(usize) -> Option<usize>) -> Res<Cells> {
+    pub fn pick(&self, n: usize, index: impl Fn(usize) -> Option<usize>) -> Res<ColumnCells> {
         Ok(match self {
-            Cells::Int(v) => Cells::Int(polling::collect(n, |i| index(i).map_or(0, |k| v[k]))?),
-            Cells::Unsigned(v) => Cells::Unsigned(polling::collect(n, |i| index(i).map_or(0, |k| v[k]))?),
-            Cells::Float(v) => Cells::Float(polling::collect(n, |i| index(i).map_or(0.0, |k| v[k]))?),
-            Cells::F32(v) => Cells::F32(polling::collect(n, |i| index(i).map_or(0.0, |k| v[k]))?),
-            Cells::Bool(v) => Cells::Bool(polling::collect(n, |i| index(i).is_some_and(|k| v[k]))?),
-            Cells::Text(v) => {
+            ColumnCells::Int(v) => ColumnCells::Int(polling::collect(n, |i| index(i).map_or(0, |k| v[k]))?),
+            ColumnCells::Unsigned(v) => ColumnCells::Unsigned(polling::collect(n, |i| index(i).map_or(0, |k| v[k]))?),
+            ColumnCells::Float(v) => ColumnCells::Float(polling::collect(n, |i| index(i).map_or(0.0, |k| v[k]))?),
+            ColumnCells::F32(v) => ColumnCells::F32(polling::collect(n, |i| index(i).map_or(0.0, |k| v[k]))?),
+            ColumnCells::Bool(v) => ColumnCells::Bool(polling::collect(n, |i| index(i).is_some_and(|k| v[k]))?),
+            ColumnCells::Text(v) => {
                 let none = crate::ops::data_text("");
-                Cells::Text(polling::collect(n, |i| index(i).map_or_else(|| none.clone(), |k| v[k].clone()))?)
+                ColumnCells::Text(polling::collect(n, |i| index(i).map_or_else(|| none.clone(), |k| v[k].clone()))?)
             }
         })
     }
@@ -354,7 +357,7 @@ pub(super) enum Refusal {
 
 /// The error for cells that cannot become elements; `at` makes one about a row.
 pub(super) fn refused(
-    origin: Origin<'_>,
+    origin: FileOrigin<'_>,
     refusal: Refusal,
     want: &WantedColumn,
     at: &dyn Fn(&str, usize) -> Box<Error>,
@@ -400,7 +403,7 @@ impl Builder {
 
     /// Appends cells; `valid` says which are not missing (`None`: all). A missing number is `nan` as a Float and `None`
     /// as an Option, and refused otherwise.
-    pub fn extend(&mut self, cells: Cells, valid: Option<&[bool]>) -> Result<(), Refusal> {
+    pub fn extend(&mut self, cells: ColumnCells, valid: Option<&[bool]>) -> Result<(), Refusal> {
         if let Builder::Maybe(kind, out) = self {
             return maybe(kind, out, cells, valid);
         }
@@ -409,13 +412,13 @@ impl Builder {
             (Builder::Float(out), cells) => reals(out, &cells, valid, |x| x, |x| x as f64, |x| x as f64, f64::from),
             (Builder::F32(out), cells) => reals(out, &cells, valid, |x| x as f32, |x| x as f32, |x| x as f32, |x| x),
             (_, _) if missing.is_some() => Err(Refusal::Missing(missing.unwrap_or(0))),
-            (Builder::Int(out), Cells::Int(v)) => Ok(append(out, v)?),
-            (Builder::Int(out), Cells::Unsigned(v)) => match v.iter().position(|x| i64::try_from(*x).is_err()) {
+            (Builder::Int(out), ColumnCells::Int(v)) => Ok(append(out, v)?),
+            (Builder::Int(out), ColumnCells::Unsigned(v)) => match v.iter().position(|x| i64::try_from(*x).is_err()) {
                 Some(at) => Err(Refusal::Large(at)),
                 None => Ok(append(out, v.into_iter().map(|x| x as i64).collect())?),
             },
-            (Builder::Bool(out), Cells::Bool(v)) => Ok(append(out, v)?),
-            (Builder::Text(out), Cells::Text(v)) => Ok(append(out, v)?),
+            (Builder::Bool(out), ColumnCells::Bool(v)) => Ok(append(out, v)?),
+            (Builder::Text(out), ColumnCells::Text(v)) => Ok(append(out, v)?),
             _ => Err(Refusal::Type),
         }
     }
@@ -445,7 +448,7 @@ fn append<T>(out: &mut Vec<T>, from: Vec<T>) -> Res<()> {
 /// Appends numbers as Floats or F32; a missing one is `nan`.
 fn reals<T: Copy + From<f32>>(
     out: &mut Vec<T>,
-    cells: &Cells,
+    cells: &ColumnCells,
     valid: Option<&[bool]>,
     float: impl Fn(f64) -> T,
     int: impl Fn(i64) -> T,
@@ -454,11 +457,11 @@ fn reals<T: Copy + From<f32>>(
 ) -> Result<(), Refusal> {
     let from = out.len();
     match cells {
-        Cells::Float(v) => push(out, v, float)?,
-        Cells::Int(v) => push(out, v, int)?,
-        Cells::Unsigned(v) => push(out, v, unsigned)?,
-        Cells::F32(v) => push(out, v, f32)?,
-        Cells::Bool(_) | Cells::Text(_) => return Err(Refusal::Type),
+        ColumnCells::Float(v) => push(out, v, float)?,
+        ColumnCells::Int(v) => push(out, v, int)?,
+        ColumnCells::Unsigned(v) => push(out, v, unsigned)?,
+        ColumnCells::F32(v) => push(out, v, f32)?,
+        ColumnCells::Bool(_) | ColumnCells::Text(_) => return Err(Refusal::Type),
     }
     for (x, valid) in out[from..].iter_mut().zip(valid.unwrap_or_default()) {
         if !valid {
@@ -475,7 +478,7 @@ fn push<A: Copy, T>(out: &mut Vec<T>, from: &[A], to: impl Fn(A) -> T) -> Res<()
 }
 
 /// Appends cells as `Some` or `None`.
-fn maybe(kind: &ColumnType, out: &mut Vec<Value>, cells: Cells, valid: Option<&[bool]>) -> Result<(), Refusal> {
+fn maybe(kind: &ColumnType, out: &mut Vec<Value>, cells: ColumnCells, valid: Option<&[bool]>) -> Result<(), Refusal> {
     let mut plain = Builder::new(kind);
     plain.extend(cells, None)?;
     let Value::Array(a) = plain.finish() else { return Err(Refusal::Type) };
@@ -490,7 +493,7 @@ fn maybe(kind: &ColumnType, out: &mut Vec<Value>, cells: Cells, valid: Option<&[
 /// A column that is written.
 pub(super) struct WrittenColumn {
     pub name: Symbol,
-    pub cells: Cells,
+    pub cells: ColumnCells,
     /// Which cells are not missing; `None` if the elements are not Options.
     pub valid: Option<Vec<bool>>,
 }
@@ -545,12 +548,12 @@ pub(super) fn written(v: &Value, code: &'static str, writer: &str) -> Res<Vec<Wr
     arrays(v, code, writer)?.into_iter().map(column).collect()
 }
 
-fn cells_of(code: &'static str, name: Symbol, b: &Buf) -> Res<(Cells, Option<Vec<bool>>)> {
+fn cells_of(code: &'static str, name: Symbol, b: &Buf) -> Res<(ColumnCells, Option<Vec<bool>>)> {
     let cells = match b {
-        Buf::F64(v) => Cells::Float(polling::copy(v)?),
-        Buf::F32(v) => Cells::F32(polling::copy(v)?),
-        Buf::I64(v) => Cells::Int(polling::copy(v)?),
-        Buf::Bool(v) => Cells::Bool(polling::copy(v)?),
+        Buf::F64(v) => ColumnCells::Float(polling::copy(v)?),
+        Buf::F32(v) => ColumnCells::F32(polling::copy(v)?),
+        Buf::I64(v) => ColumnCells::Int(polling::copy(v)?),
+        Buf::Bool(v) => ColumnCells::Bool(polling::copy(v)?),
         Buf::Boxed(v) => return boxed_cells(code, name, v),
         Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(no_cell(code, name)),
     };
@@ -558,7 +561,7 @@ fn cells_of(code: &'static str, name: Symbol, b: &Buf) -> Res<(Cells, Option<Vec
 }
 
 /// The cells of Strings or Options. If all are missing or there are none, they are texts.
-fn boxed_cells(code: &'static str, name: Symbol, v: &[Value]) -> Res<(Cells, Option<Vec<bool>>)> {
+fn boxed_cells(code: &'static str, name: Symbol, v: &[Value]) -> Res<(ColumnCells, Option<Vec<bool>>)> {
     let mut options = false;
     let mut inner: Vec<Option<&Value>> = Vec::with_capacity(v.len());
     for x in v {
@@ -574,7 +577,7 @@ fn boxed_cells(code: &'static str, name: Symbol, v: &[Value]) -> Res<(Cells, Opt
     }
     macro_rules! all {
         ($kind:ident, $pattern:pat => $x:expr, $empty:expr) => {
-            Cells::$kind(
+            ColumnCells::$kind(
                 inner
                     .iter()
                     .map(|x| match x {

@@ -3,11 +3,13 @@
 use super::{Compiler, free_locals};
 use crate::error::Res;
 use crate::value::{ConInfo, Value};
-use crate::vm::code::{Code, I, IndexKind, Member, Origin, R};
+use crate::vm::code::{Code, CoreOrigin, I, IndexKind, Member, R};
 use crate::vm::{CodeList, Fun};
 use adl_prim::{NumberFn, Prim, Un};
 use adl_syntax::symbol::Symbol;
-use adl_typing::core::{Expr, ExprKind, Extent, IndexArg, Lambda, Lit, Local, LoopKind, Param, Rep, SizeRep, Sizes};
+use adl_typing::core::{
+    CoreLit, Expr, ExprKind, Extent, IndexArg, Lambda, Local, LoopKind, Param, Rep, SizeRep, Sizes,
+};
 use adl_typing::ty::Ty;
 use std::rc::Rc;
 
@@ -271,7 +273,7 @@ impl Compiler {
             .map(|(i, (_, h, lam, ty))| {
                 let mut code = self.function(h, lam, ty, &captured, &siblings)?;
                 code.profile = super::profile_of(&code.instrs);
-                code.origin = Some(Rc::new(Origin {
+                code.origin = Some(Rc::new(CoreOrigin {
                     members: group.clone(),
                     group: true,
                     index: i as u32,
@@ -442,7 +444,7 @@ impl Compiler {
             return Ok(());
         }
         if let (Prim::Number(NumberFn::PowInt), [a, n]) = (prim, args)
-            && let ExprKind::Lit(Lit::Int(n)) = &*n.kind
+            && let ExprKind::Lit(CoreLit::Int(n)) = &*n.kind
         {
             let a = self.value(a)?;
             self.span = span;
@@ -506,7 +508,7 @@ impl Compiler {
         let lam = Rc::new(Lambda { params, body: body.clone(), linear: false, name: self.code.name });
         let mut code = self.function(&[], &lam, &e.ty, &captured, &[])?;
         let origin = |lam| {
-            Some(Rc::new(Origin {
+            Some(Rc::new(CoreOrigin {
                 members: Rc::new([(Local(u32::MAX), Vec::new(), lam)]),
                 group: false,
                 index: 0,
@@ -581,14 +583,14 @@ impl Compiler {
     }
 }
 
-pub(super) fn literal(l: &Lit) -> Value {
+pub(super) fn literal(l: &CoreLit) -> Value {
     match l {
-        Lit::Unit => Value::Unit,
-        Lit::Bool(b) => Value::Bool(*b),
-        Lit::Int(n) => Value::Int(*n),
-        Lit::Float(x) => Value::Float(*x),
-        Lit::F32(x) => Value::F32(*x),
-        Lit::Str(s) => Value::Str(Rc::new((&**s).into())),
+        CoreLit::Unit => Value::Unit,
+        CoreLit::Bool(b) => Value::Bool(*b),
+        CoreLit::Int(n) => Value::Int(*n),
+        CoreLit::Float(x) => Value::Float(*x),
+        CoreLit::F32(x) => Value::F32(*x),
+        CoreLit::Str(s) => Value::Str(Rc::new((&**s).into())),
     }
 }
 

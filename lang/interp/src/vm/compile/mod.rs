@@ -9,7 +9,7 @@ mod liveness;
 mod matches;
 mod outline;
 
-use super::code::{Code, I, Origin, R};
+use super::code::{Code, CoreOrigin, I, R};
 use super::profile::Profile;
 use crate::error::{Error, Res, codes};
 use crate::ir::derive::compile_plain::thunk;
@@ -32,7 +32,7 @@ pub(super) fn top(e: &Expr, name: Option<Symbol>) -> Res<Code> {
     code.profile = profile_of(&code.instrs);
     if code.profile.keeps() {
         let members = Rc::new([(Local(u32::MAX), Vec::new(), thunk(e.clone(), name))]);
-        code.origin = Some(Rc::new(Origin { members, group: false, index: 0, captured: Vec::new() }));
+        code.origin = Some(Rc::new(CoreOrigin { members, group: false, index: 0, captured: Vec::new() }));
     }
     Ok(code)
 }
@@ -179,7 +179,7 @@ impl Compiler {
         let captured = free_locals::free_in_lambda(hidden, lam);
         let mut code = self.function(hidden, lam, ty, &captured, &[])?;
         let members = Rc::new([(Local(u32::MAX), hidden.to_vec(), lam.clone())]);
-        code.origin = Some(Rc::new(Origin { members, group: false, index: 0, captured: captured.clone() }));
+        code.origin = Some(Rc::new(CoreOrigin { members, group: false, index: 0, captured: captured.clone() }));
         code.profile = profile_of(&code.instrs);
         self.code.codes.push(Rc::new(code));
         let k = self.code.codes.len() as u32 - 1;

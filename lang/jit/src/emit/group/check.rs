@@ -4,7 +4,7 @@
 use super::super::{BoundVar, Emit, TRUSTED};
 use super::Member;
 use super::plan::Group;
-use super::run::{CHUNK, CHUNKS, Loop, Source};
+use super::run::{CHUNK, CHUNKS, ElementRange, Loop};
 use crate::handle::{self, ValueForm};
 use crate::runtime;
 use crate::shims;
@@ -14,11 +14,11 @@ use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use smallvec::SmallVec;
 
 /// The address of an array's elements, and its extents.
-type Seen = (Value, SmallVec<[Value; 4]>);
+pub(in super::super) type ArrayAddress = (Value, SmallVec<[Value; 4]>);
 
 impl Emit<'_, '_, '_> {
     /// The address of an array's elements, and its extents.
-    pub(in super::super) fn seen(&mut self, v: Var) -> Seen {
+    pub(in super::super) fn seen(&mut self, v: Var) -> ArrayAddress {
         if let Some(view) = self.vals[v.0 as usize].as_ref().and_then(|b| b.view.clone()) {
             return (view.data, view.dims.iter().copied().collect());
         }
@@ -128,7 +128,7 @@ impl Emit<'_, '_, '_> {
             let (data, dims) = self.seen(i.var);
             self.must_be_there(ir_loop, data);
             self.must_fit(ir_loop, &dims, None);
-            ir_loop.inputs.insert(i.var, Source { base: data, mask: None });
+            ir_loop.inputs.insert(i.var, ElementRange { base: data, mask: None });
         }
         for (_, out, m) in &group.members {
             if m.base().is_some() {
@@ -171,7 +171,7 @@ impl Emit<'_, '_, '_> {
         self.must_fit(ir_loop, &dims, Some(mask));
         let nothing = self.int(runtime::NOTHING.as_ptr() as i64);
         let base = self.b.ins().select(there, data, nothing);
-        ir_loop.inputs.insert(var, Source { base, mask: Some(mask) });
+        ir_loop.inputs.insert(var, ElementRange { base, mask: Some(mask) });
     }
 
     /// Checks the updated arrays.
@@ -182,7 +182,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The part of an array that a member reads.
-    fn part(&mut self, ir_loop: &mut Loop, m: &Member) -> Source {
+    fn part(&mut self, ir_loop: &mut Loop, m: &Member) -> ElementRange {
         let base = match m {
             Member::Row { a, at } => {
                 let (data, dims) = self.seen(*a);
@@ -207,7 +207,7 @@ impl Emit<'_, '_, '_> {
             | Member::ToSlice { .. }
             | Member::Total { .. } => self.frame.ctx,
         };
-        Source { base, mask: None }
+        ElementRange { base, mask: None }
     }
 
     /// The address of a row; its indices must be in bounds.
@@ -270,6 +270,6 @@ impl Emit<'_, '_, '_> {
             | Member::Total { .. } => self.frame.ctx,
         };
         ir_loop.changed.insert(out, handle);
-        ir_loop.targets.insert(out, Source { base, mask: None });
+        ir_loop.targets.insert(out, ElementRange { base, mask: None });
     }
 }

@@ -12,6 +12,7 @@
 //! by one, with the same results and errors. A symbolic zero that is only added to is read as -0, which is exact.
 
 mod check;
+pub(super) use check::ArrayAddress;
 mod phases;
 mod plan;
 mod run;

@@ -8,7 +8,7 @@
 
 use super::super::{Emit, LOOSE, is_ref};
 use super::plan::Group;
-use super::run::{Loop, Source};
+use super::run::{ElementRange, Loop};
 use super::{Member, is_plain};
 use crate::limits::emit_group_phases::STRIP;
 use crate::runtime;
@@ -23,7 +23,7 @@ use std::collections::{HashMap, HashSet};
 const WIDTH: i64 = 8;
 
 /// The arguments of one function in one phase.
-pub(super) struct Batch {
+pub(super) struct ArgumentBatch {
     phase: u32,
     op: Un,
     /// The results.
@@ -32,7 +32,7 @@ pub(super) struct Batch {
     others: Vec<Var>,
 }
 
-impl Batch {
+impl ArgumentBatch {
     /// The scratch size in Floats of the results of one function.
     fn room(&self) -> i64 {
         self.outs.len() as i64 * STRIP + WIDTH
@@ -44,7 +44,7 @@ impl Batch {
 pub(super) struct Phases {
     /// The phase from which each result is available: for functions, the one after that of their arguments.
     of: HashMap<Var, u32>,
-    pub batches: Vec<Batch>,
+    pub batches: Vec<ArgumentBatch>,
     /// Values, other than results of functions, that later phases read.
     kept: Vec<Var>,
     /// Rows that must be read before they are updated.
@@ -101,7 +101,9 @@ impl Phases {
                 b.outs.push(out);
                 b.others.extend(other);
             }
-            None => self.batches.push(Batch { phase, op, outs: vec![out], others: other.into_iter().collect() }),
+            None => {
+                self.batches.push(ArgumentBatch { phase, op, outs: vec![out], others: other.into_iter().collect() });
+            }
         }
     }
 
@@ -224,7 +226,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Calls the kernel for a batch, which has `len` arguments for each result.
-    fn evaluate(&mut self, b: &Batch, place: Value, len: Value) {
+    fn evaluate(&mut self, b: &ArgumentBatch, place: Value, len: Value) {
         let count = self.b.ins().imul_imm_s(len, b.outs.len() as i64);
         if b.others.is_empty() {
             self.job.tables.maps.push(b.op);
@@ -362,7 +364,7 @@ impl Emit<'_, '_, '_> {
         let kept = now.phase > 0 && g.phases.kept.contains(&var);
         let from = match ir_loop.parts.get(&var).filter(|_| !kept) {
             Some(s) => s.clone(),
-            None => Source { base: ir_loop.rooms[&var], mask: None },
+            None => ElementRange { base: ir_loop.rooms[&var], mask: None },
         };
         let p = self.at_offset(&from, now.o);
         let x = self.b.ins().load(now.t, LOOSE, p, 0);

@@ -1,6 +1,6 @@
 //! Finds groups: which statements belong to one, which arrays they read, and which results are stored.
 
-use super::super::{Emit, Scope, is_ref};
+use super::super::{EmissionScope, Emit, is_ref};
 use super::phases::Phases;
 use super::shape_classes::ShapeClasses;
 use super::{Member, is_plain, member};
@@ -21,7 +21,7 @@ pub(super) struct Group {
     /// The rank of the elements.
     pub rank: usize,
     /// Arrays bound outside that are read at the position of the element.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<GroupInput>,
     /// Results that are stored to arrays of their own.
     pub stored: Vec<Var>,
     /// The results among them that are written to a loop's output buffer.
@@ -45,16 +45,16 @@ impl Group {
 }
 
 /// An array that is read at the position of the element.
-pub(super) struct Input {
+pub(super) struct GroupInput {
     pub var: Var,
     /// Whether it may be a symbolic zero: it is only an operand of additions.
     pub optional: bool,
 }
 
 /// The state of the search for a group.
-struct Search<'a, 'e, 'a1, 'j, 'f> {
+struct GroupSearch<'a, 'e, 'a1, 'j, 'f> {
     e: &'e Emit<'a1, 'j, 'f>,
-    sc: &'a Scope<'a>,
+    sc: &'a EmissionScope<'a>,
     g: Group,
     classes: ShapeClasses<'a>,
     /// The class of the first member.
@@ -69,7 +69,7 @@ struct Search<'a, 'e, 'a1, 'j, 'f> {
 
 impl Emit<'_, '_, '_> {
     /// The group that starts at a statement.
-    pub(super) fn find_group(&self, block: &Block, at: u32, sc: &Scope) -> Option<Group> {
+    pub(super) fn find_group(&self, block: &Block, at: u32, sc: &EmissionScope) -> Option<Group> {
         let stmts = &block.stmts[at as usize..];
         let (first, rank) = member(self.f, &stmts[0])?;
         let classes = ShapeClasses::of(self.f, stmts, &self.held.collected.symbolic_zero);
@@ -88,7 +88,7 @@ impl Emit<'_, '_, '_> {
             phases: Phases::default(),
         };
         let (inside, read) = (HashSet::new(), HashSet::new());
-        let mut s = Search { e: self, sc, g: group, classes, class, inside, changed: Vec::new(), read };
+        let mut s = GroupSearch { e: self, sc, g: group, classes, class, inside, changed: Vec::new(), read };
         for i in at..block.stmts.len() as u32 {
             let stmt = &block.stmts[i as usize];
             if s.g.members.len() >= MEMBERS || !(s.join(stmt, i) || s.goes_before(stmt, i)) {
@@ -99,7 +99,7 @@ impl Emit<'_, '_, '_> {
     }
 }
 
-impl Search<'_, '_, '_, '_, '_> {
+impl GroupSearch<'_, '_, '_, '_, '_> {
     /// Adds a statement to the group, if it can be a member. Returns whether it can.
     fn join(&mut self, s: &Stmt, at: u32) -> bool {
         let Some((candidate, rank)) = member(self.e.f, s) else { return false };
@@ -130,7 +130,7 @@ impl Search<'_, '_, '_, '_, '_> {
         self.read.extend(candidate.base());
         for v in arrays.into_iter().filter(|v| !self.inside.contains(v)) {
             if self.read.insert(v) || !self.g.inputs.iter().any(|i| i.var == v) {
-                self.g.inputs.push(Input { var: v, optional: false });
+                self.g.inputs.push(GroupInput { var: v, optional: false });
             }
         }
         match candidate.changed() {

@@ -1,7 +1,7 @@
 //! Emits a group: the fused loop and the slow path.
 
 use super::super::state::EmitSite;
-use super::super::{BoundVar, Emit, LOOSE, Scope, TRUSTED};
+use super::super::{BoundVar, EmissionScope, Emit, LOOSE, TRUSTED};
 use super::plan::Group;
 use super::{Member, member};
 use crate::handle::{self, ValueForm};
@@ -17,7 +17,7 @@ pub(in crate::emit) const CHUNK: i64 = adl_ir::sum_order::CHUNK as i64;
 
 /// A contiguous range of elements.
 #[derive(Clone, Debug)]
-pub(super) struct Source {
+pub(super) struct ElementRange {
     pub base: Value,
     /// For a possible symbolic zero: a mask of the offset, 0 if it is one.
     pub mask: Option<Value>,
@@ -30,11 +30,11 @@ pub(super) struct Loop {
     pub dims: Vec<Value>,
     /// A word that is 0 if all conditions recorded so far hold.
     pub wrong: Option<Value>,
-    pub inputs: HashMap<Var, Source>,
+    pub inputs: HashMap<Var, ElementRange>,
     /// Ranges that members read, by result.
-    pub parts: HashMap<Var, Source>,
+    pub parts: HashMap<Var, ElementRange>,
     /// Ranges that members update, by result.
-    pub targets: HashMap<Var, Source>,
+    pub targets: HashMap<Var, ElementRange>,
     /// Handles of updated arrays, by each of their variables.
     pub changed: HashMap<Var, Value>,
     /// Destinations of stored results.
@@ -51,7 +51,7 @@ pub(super) struct Loop {
 
 impl Emit<'_, '_, '_> {
     /// Emits the group that starts at statement `at`. Returns the first statement after it.
-    pub(in super::super) fn group(&mut self, block: &Block, at: u32, sc: &Scope) -> Option<u32> {
+    pub(in super::super) fn group(&mut self, block: &Block, at: u32, sc: &EmissionScope) -> Option<u32> {
         member(self.f, &block.stmts[at as usize])?;
         let group = self.find_group(block, at, sc)?;
         for i in &group.before {
@@ -113,7 +113,7 @@ impl Emit<'_, '_, '_> {
         g: &Group,
         b: &Block,
         bases: &[Var],
-        (slow, sc): (ir::Block, &Scope),
+        (slow, sc): (ir::Block, &EmissionScope),
         results: &[Var],
     ) -> Vec<Value> {
         for (v, h) in bases.iter().zip(self.b.block_params(slow).to_vec()) {
@@ -314,7 +314,7 @@ impl Emit<'_, '_, '_> {
         (offset, vals[1..].to_vec())
     }
 
-    pub(super) fn at_offset(&mut self, s: &Source, o: Value) -> Value {
+    pub(super) fn at_offset(&mut self, s: &ElementRange, o: Value) -> Value {
         let o = match s.mask {
             Some(m) => self.b.ins().band(o, m),
             None => o,
@@ -375,7 +375,15 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Accumulates to or replaces an element of a destination.
-    pub(super) fn change(&mut self, target: &Source, mut x: Value, add: bool, o: Value, t: Type, more: i32) -> Value {
+    pub(super) fn change(
+        &mut self,
+        target: &ElementRange,
+        mut x: Value,
+        add: bool,
+        o: Value,
+        t: Type,
+        more: i32,
+    ) -> Value {
         let p = self.at_offset(target, o);
         if add {
             let old = self.b.ins().load(t, LOOSE, p, more);

@@ -6,7 +6,7 @@
 //! two different literals. An accumulation to a loop-invariant element is done lane by lane. If one accumulation moves
 //! from element to element and the other does not, they collide in one iteration, which is run separately.
 
-use super::plan::{At, Int, Node, VectorPlan};
+use super::plan::{AccessIndices, Int, Node, VectorPlan};
 
 /// Determines which accumulations are order-dependent. `None` if the order cannot be preserved.
 pub(super) fn check(vector_plan: &mut VectorPlan) -> Option<()> {
@@ -43,7 +43,7 @@ fn moves(p: &VectorPlan, n: Node) -> bool {
 }
 
 /// Whether two accumulations never update the same element in different iterations.
-fn apart(p: &VectorPlan, a: &At, b: &At) -> bool {
+fn apart(p: &VectorPlan, a: &AccessIndices, b: &AccessIndices) -> bool {
     a.iter().zip(b).any(|(x, y)| match (p.ints[*x].op, p.ints[*y].op) {
         (Int::Lit(m), Int::Lit(n)) => m != n,
         _ => x == y && moves(p, *x),
@@ -51,17 +51,17 @@ fn apart(p: &VectorPlan, a: &At, b: &At) -> bool {
 }
 
 /// Whether indices are loop-invariant.
-fn same(p: &VectorPlan, at: &At) -> bool {
+fn same(p: &VectorPlan, at: &AccessIndices) -> bool {
     at.iter().all(|n| p.ints[*n].step == Some(0))
 }
 
 /// Whether inner loops update each element once.
-fn each_once(p: &VectorPlan, at: &At, loops: &[usize]) -> bool {
+fn each_once(p: &VectorPlan, at: &AccessIndices, loops: &[usize]) -> bool {
     loops.iter().all(|k| at.iter().any(|n| p.ints[*n].op == Int::Inner(*k)))
 }
 
 /// The iteration in which two accumulations may collide, if there is at most one.
-fn meeting(p: &VectorPlan, a: &At, b: &At) -> Option<Node> {
+fn meeting(p: &VectorPlan, a: &AccessIndices, b: &AccessIndices) -> Option<Node> {
     a.iter().zip(b).find_map(|(x, y)| {
         let fixed = |n: Node| p.ints[n].inner == 0 && p.ints[n].step == Some(0);
         match (p.ints[*x].op, p.ints[*y].op) {

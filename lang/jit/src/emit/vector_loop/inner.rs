@@ -1,7 +1,7 @@
 //! Analyses inner loops: what they carry and collect, and how long they may be.
 
 use super::super::group::CHUNK;
-use super::plan::{Around, At, Int, LoopAnalysis, Node, VarClass};
+use super::plan::{AccessIndices, EnclosingScopes, Int, LoopAnalysis, Node, VarClass};
 use crate::limits::emit_vector_loop_plan::STRIDED;
 use crate::limits::emit_vector_loop_rows as rows;
 use adl_ir::{Block, Loop, Out, Stmt, Trip, Ty, Var};
@@ -33,7 +33,7 @@ pub(super) struct RowUse {
 
 impl LoopAnalysis<'_> {
     /// A sum of a row: as an inner loop collects it, if that goes upwards, or afterwards.
-    pub(super) fn summed(&mut self, row: Var, out: Var, around: &Around) -> Option<VarClass> {
+    pub(super) fn summed(&mut self, row: Var, out: Var, around: &EnclosingScopes) -> Option<VarClass> {
         let VarClass::Row(k) = self.class(row)? else { return None };
         let Some(inner) = self.collector(k).filter(|i| self.p.inner[*i].rows.sum) else {
             return self.sum_of_row(row, out, around);
@@ -46,7 +46,7 @@ impl LoopAnalysis<'_> {
     }
 
     /// An inner loop that carries numbers or collects rows.
-    pub(super) fn inner(&mut self, stmt: &Stmt, ir_loop: &Loop, around: &Around) -> Option<()> {
+    pub(super) fn inner(&mut self, stmt: &Stmt, ir_loop: &Loop, around: &EnclosingScopes) -> Option<()> {
         let Trip::Count(trip_count) = ir_loop.trip else { return None };
         let outermost = around.loops.is_empty() && !around.arm;
         let rows = outermost && self.lowered;
@@ -88,7 +88,7 @@ impl LoopAnalysis<'_> {
         self.around |= 1 << position;
         self.elements(elems, &ir_loop.xs, index)?;
         let loops = around.loops.iter().copied().chain([position]).collect();
-        self.block(&ir_loop.body, &Around { loops, arm: around.arm })?;
+        self.block(&ir_loop.body, &EnclosingScopes { loops, arm: around.arm })?;
         self.around &= !(1 << position);
         let (last, rows) = ir_loop.body.results.split_at(ir_loop.init.len());
         for ((k, result), param) in last.iter().enumerate().zip(carried) {
@@ -142,7 +142,7 @@ impl LoopAnalysis<'_> {
     }
 
     /// Whether the elements of subsequent iterations lie side by side, or are the same.
-    pub(super) fn is_beside(&self, at: &At) -> bool {
+    pub(super) fn is_beside(&self, at: &AccessIndices) -> bool {
         let step = |n: &Node| self.p.ints[*n].step;
         let Some((last, rows)) = at.split_last() else { return false };
         matches!(step(last), Some(0 | 1)) && rows.iter().all(|n| step(n) == Some(0))
@@ -152,7 +152,7 @@ impl LoopAnalysis<'_> {
     /// could be vectorised instead. That is better for long loops, unless the elements of subsequent outer iterations
     /// lie side by side. `None` if the outer loop should not be vectorised at all.
     pub(super) fn bound_rows(&mut self) -> Option<()> {
-        let loops = |at: &At| at.iter().fold(0, |all, n| all | self.p.ints[*n].inner);
+        let loops = |at: &AccessIndices| at.iter().fold(0, |all, n| all | self.p.ints[*n].inner);
         let apart = self.p.reads.iter().filter(|(_, at)| !self.is_beside(at)).fold(0, |all, (_, at)| all | loops(at));
         let sums = self.p.inner.iter().any(|i| !i.summed.is_empty());
         if apart != 0 && sums && self.p.nested && (self.rereads || !self.lowered) {

@@ -4,7 +4,7 @@
 //! A loop-invariant number is a scalar; other numbers are vectors of two, four or eight lanes ([`Vectors`]), several of
 //! which are processed side by side. Branches are if-converted: both arms are computed, and results are selected. An arm
 //! that is not taken adds -0, which is exact. Scratch memory starts with the totals, followed by buffers for the terms of
-//! sums, the buffers of the stages ([`super::libm_stages`]), hoisted functions ([`hoisted`]), and rows ([`super::rows`]).
+//! sums, the buffers of the stages ([`super::libm_stages`]), hoisted functions ([`hoisted`]), and rows ([`super::iteration_rows`]).
 
 mod hoisted;
 mod inner_loops;
@@ -17,7 +17,7 @@ mod totals;
 use super::super::state::{EmitSite, FunctionFrame, HeldValues, LoopNest};
 use super::super::{Emit, KernelCode, LOOSE, TRUSTED, machine_type};
 use super::libm_stages::{self, MathFunction, Stages};
-use super::plan::{At, Carry, Int, Node, VarClass, VectorPlan};
+use super::plan::{AccessIndices, Carry, Int, Node, VarClass, VectorPlan};
 pub(super) use crate::limits::emit_vector_loop_kernel::STRIP;
 use crate::limits::emit_vector_loop_rows as rows;
 use crate::scalar_math;
@@ -112,7 +112,7 @@ struct Kernel<'k, 'a, 'j, 'f> {
     rows: Vec<Value>,
     /// While arguments of functions that are called on rows are stored: what must be computed.
     only: Option<&'k HashSet<Var>>,
-    /// The sums so far, if totals are in registers: of each total the partial sums in [`TOTAL_VECTORS`] vectors, then
+    /// The sums so far, if totals are in registers: of each total the partial sums in a fixed number of vectors, then
     /// the sums of the terms after the last multiple of 8.
     partial: Vec<Value>,
     rest: Vec<Value>,
@@ -505,12 +505,12 @@ impl Kernel<'_, '_, '_, '_> {
 
     /// The address of an access to Floats, and its increment per iteration in elements. `word`: the parameter word of
     /// the array.
-    fn place(&mut self, word: usize, at: &At) -> (Value, Stride) {
+    fn place(&mut self, word: usize, at: &AccessIndices) -> (Value, Stride) {
         self.place_of(word, at, 3)
     }
 
     /// The address of an access to elements of `1 << shift` bytes, and its increment per iteration in elements.
-    fn place_of(&mut self, word: usize, at: &At, shift: i64) -> (Value, Stride) {
+    fn place_of(&mut self, word: usize, at: &AccessIndices, shift: i64) -> (Value, Stride) {
         let mut offset: Option<(Value, Stride)> = None;
         for (axis, n) in at.iter().enumerate() {
             let (x, s) = self.int(*n);
@@ -546,7 +546,7 @@ impl Kernel<'_, '_, '_, '_> {
         out
     }
 
-    fn load(&mut self, a: usize, at: &At) -> LaneValue {
+    fn load(&mut self, a: usize, at: &AccessIndices) -> LaneValue {
         match *self.e.f.ty(self.k.p.arrays[a]).scalar() {
             Ty::I64 => {
                 return self.load_scalars(a, at, 3, &mut |e, at| {
@@ -574,7 +574,7 @@ impl Kernel<'_, '_, '_, '_> {
     fn load_scalars(
         &mut self,
         a: usize,
-        at: &At,
+        at: &AccessIndices,
         shift: i64,
         load: &mut dyn FnMut(&mut Emit, Value) -> Value,
     ) -> LaneValue {
@@ -617,7 +617,7 @@ impl Kernel<'_, '_, '_, '_> {
             Op::ArrayLit { elems, .. } => return self.list_row(stmt.outs[0], elems),
             Op::IndexAdd { acc, at, v, .. } if !self.k.p.rows.accumulated.contains_key(&stmt.outs[0]) => {
                 let Some(VarClass::Sum(k)) = self.k.p.classes.get(acc) else { return self.row_add(stmt.outs[0]) };
-                let at: At = at.iter().map(|v| self.node(*v)).collect();
+                let at: AccessIndices = at.iter().map(|v| self.node(*v)).collect();
                 let x = self.float(*v);
                 return self.add(self.k.w.sums[*k], &at, x);
             }
@@ -785,7 +785,7 @@ impl Kernel<'_, '_, '_, '_> {
     }
 
     /// Accumulates a number of each iteration to elements of an array.
-    fn add(&mut self, word: usize, at: &At, x: LaneValue) {
+    fn add(&mut self, word: usize, at: &AccessIndices, x: LaneValue) {
         let value = match self.mask.clone() {
             None => x,
             Some(m) => {

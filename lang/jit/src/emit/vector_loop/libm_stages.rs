@@ -102,7 +102,7 @@ pub(super) fn stages(ir_loop: &Loop, p: &VectorPlan) -> Option<Stages> {
 
 /// The definition of a variable.
 #[derive(Clone)]
-enum Definition<'a> {
+enum StageDefinition<'a> {
     By(&'a Stmt),
     /// A selection between two variables by a Bool.
     Either([Var; 3]),
@@ -111,7 +111,7 @@ enum Definition<'a> {
 
 struct StageBuilder<'a> {
     p: &'a VectorPlan,
-    made: HashMap<Var, Definition<'a>>,
+    made: HashMap<Var, StageDefinition<'a>>,
     /// The first stage in which a variable is available.
     level: HashMap<Var, usize>,
     /// The stage of variables that are not recomputed.
@@ -149,7 +149,7 @@ impl<'a> StageBuilder<'a> {
                     let of = [*c, x.results[k], y.results[k]];
                     let level = of.iter().map(|v| self.level(*v)).max();
                     self.level.insert(*out, level.unwrap_or(0));
-                    self.made.insert(*out, Definition::Either(of));
+                    self.made.insert(*out, StageDefinition::Either(of));
                 }
             }
             Op::Loop(l) => {
@@ -159,14 +159,14 @@ impl<'a> StageBuilder<'a> {
                 each_inside(&l.body, &mut |v| see(self, v));
                 for out in &stmt.outs {
                     self.level.insert(*out, level);
-                    self.made.insert(*out, Definition::Loop(stmt, l));
+                    self.made.insert(*out, StageDefinition::Loop(stmt, l));
                 }
             }
             op => {
                 let [out] = stmt.outs[..] else { return };
                 let mut level = 0;
                 op.each_operand(&mut |v| level = level.max(self.level(v)));
-                self.made.insert(out, Definition::By(stmt));
+                self.made.insert(out, StageDefinition::By(stmt));
                 if let Some((fun, args)) = MathFunction::of(op).filter(|_| self.p.calls.contains(&out)) {
                     let buffer = self.out.buffers;
                     self.out.buffers += args.len();
@@ -182,7 +182,7 @@ impl<'a> StageBuilder<'a> {
     fn ends(&self, l: &Loop) -> Vec<Var> {
         let mut ends = l.body.results[l.init.len()..].to_vec();
         for (k, c) in self.p.carry.iter().enumerate() {
-            if let (Carry::Fold, Some(Definition::By(s))) = (c, self.made.get(&l.body.results[k])) {
+            if let (Carry::Fold, Some(StageDefinition::By(s))) = (c, self.made.get(&l.body.results[k])) {
                 s.op.each_operand(&mut |v| ends.push(v));
             }
         }
@@ -228,11 +228,11 @@ impl<'a> StageBuilder<'a> {
                 }
             }
             match made {
-                Definition::By(s) => s.op.each_operand(&mut |v| work.push(v)),
-                Definition::Either(of) => work.extend(of),
+                StageDefinition::By(s) => s.op.each_operand(&mut |v| work.push(v)),
+                StageDefinition::Either(of) => work.extend(of),
                 // A loop that accumulates to arrays must not run in more than one stage.
-                Definition::Loop(s, l) if loop_adds(self.p, s, l) && stage < last => return None,
-                Definition::Loop(s, l) => {
+                StageDefinition::Loop(s, l) if loop_adds(self.p, s, l) && stage < last => return None,
+                StageDefinition::Loop(s, l) => {
                     work.extend(s.outs.iter().chain(&l.init).chain(&l.body.results));
                 }
             }
@@ -242,11 +242,11 @@ impl<'a> StageBuilder<'a> {
     }
 
     /// Whether a value is stored in a buffer instead of being recomputed.
-    fn is_kept(&self, made: &Definition) -> bool {
+    fn is_kept(&self, made: &StageDefinition) -> bool {
         match made {
-            Definition::Loop(..) => true,
-            Definition::Either(_) => false,
-            Definition::By(s) => matches!(s.op, Op::Bin(Bin::Div, ..) | Op::Un(Un::Sqrt | Un::Powi(..0), _)),
+            StageDefinition::Loop(..) => true,
+            StageDefinition::Either(_) => false,
+            StageDefinition::By(s) => matches!(s.op, Op::Bin(Bin::Div, ..) | Op::Un(Un::Sqrt | Un::Powi(..0), _)),
         }
     }
 }

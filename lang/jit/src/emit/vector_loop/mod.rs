@@ -1,11 +1,11 @@
 //! Vectorised loops: several independent iterations at a time, two, four or eight in each vector.
 //!
 //! Such a loop becomes a function of its own, the [`kernel`], that runs a strip of iterations. The runtime
-//! ([`crate::vector_loop`]) runs it over all iterations, on all threads if there are many. Loop bodies may contain
+//! ([`crate::strip_runner`]) runs it over all iterations, on all threads if there are many. Loop bodies may contain
 //! straight-line Float code, branches, array elements at sums and products of indices, and inner loops whose trip count
 //! is the same in all iterations ([`plan`]). Order-dependent accumulations keep their order ([`dependence`]). Sums of loop
 //! outputs are computed per strip, without materialising the terms. Functions such as `exp` are called on whole strips
-//! ([`libm_stages`]). Rows that an iteration reads again lie in scratch memory ([`rows`]). Operations on whole rows are
+//! ([`libm_stages`]). Rows that an iteration reads again lie in scratch memory ([`iteration_rows`]). Operations on whole rows are
 //! lowered to inner loops ([`lower_rows`]); the sequential loop keeps them.
 //!
 //! This path runs if all arrays are materialised, all accesses are in bounds, and the trip count is large enough.
@@ -13,6 +13,7 @@
 
 mod dependence;
 mod inner;
+mod iteration_rows;
 mod kernel;
 mod libm_stages;
 mod lower_rows;
@@ -20,9 +21,8 @@ mod params;
 mod plan;
 mod prologue;
 mod row_calls;
-mod rows;
 
-use super::{Emit, EmitSite, Scope, is_ref};
+use super::{EmissionScope, Emit, EmitSite, is_ref};
 use crate::limits::emit_vector_loop::SHORT;
 use crate::wide::Extension;
 use adl_interp::ir::live::NEVER;
@@ -33,7 +33,7 @@ use cranelift_module::FuncId;
 use kernel::{Total, Vectors};
 use libm_stages::Stages;
 use params::KernelParams;
-use plan::{Output, VectorPlan};
+use plan::{IterationOutput, VectorPlan};
 
 /// A loop together with the sums of its outputs.
 struct VectorLoop<'b> {
@@ -90,7 +90,7 @@ fn vectors(p: &VectorPlan, stages: &Stages, totals: bool, wide: Option<Extension
 
 impl Emit<'_, '_, '_> {
     /// Vectorises a loop together with the sums of its outputs. Returns the first statement after them.
-    pub(super) fn trip(&mut self, block: &Block, at: u32, sc: &Scope) -> Option<u32> {
+    pub(super) fn trip(&mut self, block: &Block, at: u32, sc: &EmissionScope) -> Option<u32> {
         let stmt = &block.stmts[at as usize];
         let Op::Loop(l) = &stmt.op else { return None };
         let lowered;
@@ -178,7 +178,7 @@ impl Emit<'_, '_, '_> {
         let (mut totals, mut sums) = (Vec::new(), Vec::new());
         for (i, next) in (at + 1..).zip(&b.stmts[at as usize + 1..]) {
             let (Op::Sum { a, .. }, [total]) = (&next.op, &next.outs[..]) else { break };
-            let number = |k: &usize| matches!(plan.outs[*k], Output::Number);
+            let number = |k: &usize| matches!(plan.outs[*k], IterationOutput::Number);
             let at = outs.iter().position(|v| v == a).filter(number);
             let Some(k) = at.filter(|_| !falls && plan.meets.is_none()) else { break };
             totals.push(product(ir_loop, &plan, k).unwrap_or(Total::Out(k)));

@@ -2,8 +2,8 @@
 
 use super::super::group::is_plain;
 use super::inner::Inner;
+use super::iteration_rows::{Element, RowLoop, RowReads};
 use super::libm_stages::MathFunction;
-use super::rows::{Element, RowLoop, RowReads};
 use crate::handle::ValueForm;
 use crate::limits::emit_vector_loop_plan::{ARMS, FUNCTION, LONGEST};
 use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
@@ -54,7 +54,7 @@ pub(super) struct IntInfo {
 }
 
 /// The indices of an access.
-pub(super) type At = SmallVec<[Node; 3]>;
+pub(super) type AccessIndices = SmallVec<[Node; 3]>;
 
 /// The classification of a variable of the loop body.
 #[derive(Clone, PartialEq, Debug)]
@@ -63,7 +63,7 @@ pub(super) enum VarClass {
     Bool,
     Int(Node),
     /// An array bound outside, or the subarray at leading indices.
-    Part(usize, At),
+    Part(usize, AccessIndices),
     /// A row of an iteration.
     Row(usize),
     /// A vector that is a symbolic zero.
@@ -87,7 +87,7 @@ pub(super) struct LoopSum {
     /// The variable of its current version.
     pub latest: Var,
     /// Indices of the accumulations, and the inner loops around each.
-    pub adds: Vec<(At, Vec<usize>)>,
+    pub adds: Vec<(AccessIndices, Vec<usize>)>,
     /// The shape to use if it is a symbolic zero.
     pub shape: Option<Var>,
     /// The inner loops over the array that is added to it, or to a part of it: their trip counts are its last extents.
@@ -106,7 +106,7 @@ pub(super) enum Carry {
 }
 
 /// What each iteration gives to an output.
-pub(super) enum Output {
+pub(super) enum IterationOutput {
     Number,
     Bool,
     Int,
@@ -131,19 +131,19 @@ pub(super) struct VectorPlan {
     pub ints: Vec<IntInfo>,
     pub classes: HashMap<Var, VarClass>,
     /// Array elements that loops iterate over, and their accesses.
-    pub elements: HashMap<Var, (usize, At)>,
+    pub elements: HashMap<Var, (usize, AccessIndices)>,
     /// Arrays bound outside that are read.
     pub arrays: Vec<Var>,
     /// Floats and Bools bound outside.
     pub numbers: Vec<Var>,
     /// Accesses that must be in bounds.
-    pub reads: Vec<(usize, At)>,
+    pub reads: Vec<(usize, AccessIndices)>,
     pub checks: Checks,
     pub sums: Vec<LoopSum>,
     pub carry: Vec<Carry>,
     pub inner: Vec<Inner>,
     pub rows: RowReads,
-    pub outs: Vec<Output>,
+    pub outs: Vec<IterationOutput>,
     /// Results of functions that are called on a strip of iterations.
     pub calls: Vec<Var>,
     /// Whether inner loops call functions.
@@ -188,7 +188,7 @@ pub(super) fn plan(func: &Function, ir_loop: &Loop, lowered: bool) -> Option<Vec
         analysis.p.carry.push(carry);
     }
     analysis.elements(elems, &ir_loop.xs, iteration)?;
-    analysis.block(body, &Around { loops: Vec::new(), arm: false })?;
+    analysis.block(body, &EnclosingScopes { loops: Vec::new(), arm: false })?;
     for (k, carry) in analysis.p.carry.iter().enumerate() {
         match carry {
             Carry::Sum(i) if analysis.p.sums[*i].latest != body.results[k] => return None,
@@ -216,7 +216,7 @@ pub(super) fn plan(func: &Function, ir_loop: &Loop, lowered: bool) -> Option<Vec
 
 /// The enclosing loops and branch arms of a block.
 #[derive(Clone)]
-pub(super) struct Around {
+pub(super) struct EnclosingScopes {
     pub loops: Vec<usize>,
     pub arm: bool,
 }
@@ -226,7 +226,7 @@ pub(super) struct LoopAnalysis<'a> {
     pub body: &'a Block,
     pub p: VectorPlan,
     /// What is known of variables of the function, computed on first use.
-    known: Option<HashMap<Var, Known>>,
+    known: Option<HashMap<Var, VarFact>>,
     /// Numbers and Bools of the body that are the same in all iterations.
     invariant: HashSet<Var>,
     /// Whether operations on rows have been lowered to inner loops.
@@ -241,7 +241,7 @@ pub(super) struct LoopAnalysis<'a> {
 
 /// What is known of a variable.
 #[derive(Clone)]
-pub(super) enum Known {
+pub(super) enum VarFact {
     Int(i64),
     /// It is a symbolic zero.
     Zero,
@@ -250,11 +250,11 @@ pub(super) enum Known {
 }
 
 /// What is known of the variable of a statement.
-fn known(s: &Stmt) -> Option<Known> {
+fn known(s: &Stmt) -> Option<VarFact> {
     Some(match &s.op {
-        Op::Lit(Lit::I64(n)) => Known::Int(*n),
-        Op::Zero(Ty::Array(..)) => Known::Zero,
-        Op::ArrayLit { elems, .. } => Known::Array(elems.clone()),
+        Op::Lit(Lit::I64(n)) => VarFact::Int(*n),
+        Op::Zero(Ty::Array(..)) => VarFact::Zero,
+        Op::ArrayLit { elems, .. } => VarFact::Array(elems.clone()),
         _ => return None,
     })
 }
@@ -344,7 +344,7 @@ impl LoopAnalysis<'_> {
     }
 
     /// What is known of a variable.
-    pub(super) fn known(&mut self, v: Var) -> Option<Known> {
+    pub(super) fn known(&mut self, v: Var) -> Option<VarFact> {
         let f = self.f;
         let all = self.known.get_or_insert_with(|| {
             definitions(&f.body).into_iter().filter_map(|s| Some((s.outs[0], known(s)?))).collect()
@@ -363,15 +363,15 @@ impl LoopAnalysis<'_> {
                 if *self.f.ty(var) == Ty::F64 { VarClass::Float } else { VarClass::Bool }
             }
             Ty::I64 => VarClass::Int(match self.known(var) {
-                Some(Known::Int(n)) => self.node(Int::Lit(n))?,
+                Some(VarFact::Int(n)) => self.node(Int::Lit(n))?,
                 _ => self.node(Int::Outside(var))?,
             }),
-            ty if *ty == Ty::F64.array(1) && matches!(self.known(var), Some(Known::Zero)) => VarClass::Zero,
+            ty if *ty == Ty::F64.array(1) && matches!(self.known(var), Some(VarFact::Zero)) => VarClass::Zero,
             ty if ValueForm::of(ty).holds_floats()
                 || matches!(ty, Ty::Array(e, 1) if matches!(**e, Ty::I64 | Ty::Bool)) =>
             {
                 self.p.arrays.push(var);
-                VarClass::Part(self.p.arrays.len() - 1, At::new())
+                VarClass::Part(self.p.arrays.len() - 1, AccessIndices::new())
             }
             _ => return None,
         };
@@ -433,7 +433,7 @@ impl LoopAnalysis<'_> {
     }
 
     /// Classifies an element or a subarray.
-    fn place(&mut self, var: Var, a: usize, at: At) -> Option<()> {
+    fn place(&mut self, var: Var, a: usize, at: AccessIndices) -> Option<()> {
         let rank = ValueForm::of(self.f.ty(self.p.arrays[a])).rank();
         let class = match self.f.ty(var) {
             Ty::F64 | Ty::I64 | Ty::Bool if at.len() == rank => {
@@ -457,11 +457,11 @@ impl LoopAnalysis<'_> {
         Some(())
     }
 
-    pub(super) fn block(&mut self, b: &Block, around: &Around) -> Option<()> {
+    pub(super) fn block(&mut self, b: &Block, around: &EnclosingScopes) -> Option<()> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().try_for_each(|s| self.stmt(s, around)))
     }
 
-    fn stmt(&mut self, stmt: &Stmt, around: &Around) -> Option<()> {
+    fn stmt(&mut self, stmt: &Stmt, around: &EnclosingScopes) -> Option<()> {
         self.p.size += 1;
         let floats =
             stmt.outs.iter().any(|v| *self.f.ty(*v) == Ty::F64) && !matches!(stmt.op, Op::Lit(_) | Op::Loop(_));
@@ -565,7 +565,7 @@ impl LoopAnalysis<'_> {
     }
 
     /// Classifies the result of an operation.
-    fn made(&mut self, op: &Op, out: Var, around: &Around) -> Option<VarClass> {
+    fn made(&mut self, op: &Op, out: Var, around: &EnclosingScopes) -> Option<VarClass> {
         Some(match op {
             Op::Lit(Lit::F64(_)) | Op::Zero(Ty::F64) => VarClass::Float,
             Op::Zero(ty) if *ty == Ty::F64.array(1) => VarClass::Zero,
@@ -628,7 +628,7 @@ impl LoopAnalysis<'_> {
 
     /// A function that is not an instruction. In an arm, its cost must not depend on arguments that only occur if the
     /// other arm is taken.
-    fn call(&mut self, op: &Op, out: Var, around: &Around) -> Option<VarClass> {
+    fn call(&mut self, op: &Op, out: Var, around: &EnclosingScopes) -> Option<VarClass> {
         let (fun, _) = MathFunction::of(op)?;
         if around.arm && !fun.is_quick() {
             return None;
@@ -646,7 +646,7 @@ impl LoopAnalysis<'_> {
         self.p.ints[n].bits <= EXACT
     }
 
-    fn bin(&mut self, op: Bin, [a, b]: [Var; 2], out: Var, around: &Around) -> Option<VarClass> {
+    fn bin(&mut self, op: Bin, [a, b]: [Var; 2], out: Var, around: &EnclosingScopes) -> Option<VarClass> {
         Some(match (self.class(a)?, self.class(b)?) {
             (VarClass::Float, VarClass::Float) if super::super::group::is_plain_bin(op) => VarClass::Float,
             (VarClass::Int(a), VarClass::Int(b)) => VarClass::Int(match op {
@@ -664,7 +664,13 @@ impl LoopAnalysis<'_> {
     }
 
     /// A row added to an accumulated array: as it is made, if a loop collects nothing else, or afterwards.
-    fn add_row(&mut self, k: usize, (a, b, row): (Var, Var, usize), out: Var, around: &Around) -> Option<VarClass> {
+    fn add_row(
+        &mut self,
+        k: usize,
+        (a, b, row): (Var, Var, usize),
+        out: Var,
+        around: &EnclosingScopes,
+    ) -> Option<VarClass> {
         let sum = &self.p.sums[k];
         if sum.latest != a || !sum.extents.is_empty() || !sum.adds.is_empty() || self.f.ty(a).rank() != 1 {
             return None;
@@ -687,13 +693,13 @@ impl LoopAnalysis<'_> {
         acc: Var,
         (at, v, shape): (&[Var], Var, Option<Var>),
         out: Var,
-        around: &Around,
+        around: &EnclosingScopes,
     ) -> Option<VarClass> {
         let VarClass::Sum(index) = self.class(acc)? else { return self.row_add(out, acc, (at, v, shape), around) };
         if let ([at], 1) = (at, self.f.ty(v).rank()) {
             return self.accumulate_at((index, acc, *at, shape), v, out, around);
         }
-        let at = at.iter().map(|i| self.int(*i)).collect::<Option<At>>()?;
+        let at = at.iter().map(|i| self.int(*i)).collect::<Option<AccessIndices>>()?;
         let whole = at.len() == self.f.ty(acc).rank() as usize && self.is_float(v);
         let known = shape.is_some_and(|v| self.p.classes.contains_key(&v));
         let sum = &mut self.p.sums[index];
@@ -708,24 +714,24 @@ impl LoopAnalysis<'_> {
     }
 
     /// What a result of the body gives to an output.
-    fn output_of(&mut self, result: Var, out: Out) -> Option<Output> {
+    fn output_of(&mut self, result: Var, out: Out) -> Option<IterationOutput> {
         Some(match (self.class(result)?, out) {
-            (VarClass::Float, Out::Collect) => Output::Number,
-            (VarClass::Bool, Out::Collect) => Output::Bool,
-            (VarClass::Int(_) | VarClass::Position(_), Out::Collect) => Output::Int,
-            (VarClass::Row(_), Out::Collect | Out::Boxed) => Output::Row(self.output(result)?),
-            (VarClass::Table(t), Out::Collect) => Output::Table(t),
+            (VarClass::Float, Out::Collect) => IterationOutput::Number,
+            (VarClass::Bool, Out::Collect) => IterationOutput::Bool,
+            (VarClass::Int(_) | VarClass::Position(_), Out::Collect) => IterationOutput::Int,
+            (VarClass::Row(_), Out::Collect | Out::Boxed) => IterationOutput::Row(self.output(result)?),
+            (VarClass::Table(t), Out::Collect) => IterationOutput::Table(t),
             _ => return None,
         })
     }
 
     /// If-converts a branch: both arms are computed, and results are selected.
-    fn branch(&mut self, stmt: &Stmt, c: Var, arms: [&Block; 2], around: &Around) -> Option<()> {
+    fn branch(&mut self, stmt: &Stmt, c: Var, arms: [&Block; 2], around: &EnclosingScopes) -> Option<()> {
         if self.class(c)? != VarClass::Bool || arms.iter().map(|a| weight(a)).sum::<usize>() > ARMS {
             return None;
         }
         let before: Vec<Var> = self.p.sums.iter().map(|s| s.latest).collect();
-        let around = Around { arm: true, ..around.clone() };
+        let around = EnclosingScopes { arm: true, ..around.clone() };
         let mut ends = Vec::new();
         for arm in arms {
             self.p.sums.iter_mut().zip(&before).for_each(|(s, v)| s.latest = *v);

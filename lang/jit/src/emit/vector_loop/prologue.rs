@@ -1,8 +1,9 @@
 //! The prologue and epilogue of a vectorised loop: checks, kernel parameters, allocation of outputs, and ownership.
 
-use super::super::rows_in_place::Rows;
-use super::super::{Emit, Scope, TRUSTED, inner, is_ref};
-use super::plan::{BITS, Carry, Int, Node, Output, VectorPlan};
+use super::super::group::ArrayAddress;
+use super::super::rows_in_place::RowBuffer;
+use super::super::{EmissionScope, Emit, TRUSTED, inner, is_ref};
+use super::plan::{BITS, Carry, Int, IterationOutput, Node, VectorPlan};
 use super::{VectorLoop, kernel};
 use crate::handle::{self, ValueForm};
 use crate::limits::emit_vector_loop::COMPARED;
@@ -14,7 +15,6 @@ use adl_ir::{Out, Trip, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, StackSlot, StackSlotData, StackSlotKind, Value, types};
 use cranelift_module::{FuncId, Module};
-use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 
 /// The largest trip count for which a loop is vectorised.
@@ -23,15 +23,12 @@ const MOST: i64 = 1 << (BITS - 2);
 /// The number of description words before the parameters.
 const DESCRIPTION_WORDS: usize = strip_runner::DESCRIPTION_WORDS;
 
-/// The address of an array's elements, and its extents.
-type Seen = (Value, SmallVec<[Value; 4]>);
-
 /// The array of an output.
 enum OutputArray {
     /// The row of an enclosing loop.
     Placed,
     Elements(Value),
-    Rows(Rows),
+    Rows(RowBuffer),
     Table(Value),
 }
 
@@ -43,7 +40,7 @@ struct OutputBuffer {
 
 /// Values computed before the first iteration.
 struct Outside {
-    arrays: Vec<Seen>,
+    arrays: Vec<ArrayAddress>,
     /// The handles of the arrays that are accumulated to.
     sums: Vec<Value>,
     ranges: Vec<Option<(Value, Value)>>,
@@ -62,7 +59,7 @@ impl Emit<'_, '_, '_> {
         results: &[Var],
         slow: ir::Block,
         at: u32,
-        sc: &Scope,
+        sc: &EmissionScope,
     ) -> Vec<Value> {
         let count = match vector_loop.l.trip {
             Trip::Count(n) => self.val(n),
@@ -149,9 +146,9 @@ impl Emit<'_, '_, '_> {
     fn check_rows(&mut self, x: &VectorLoop, outside: &mut Outside) {
         for out in &x.stored {
             let inner: &[usize] = match &x.p.outs[*out] {
-                Output::Row(row) => &[row.inner],
-                Output::Table(t) => &[x.p.rows.tables[*t].inner, x.p.rows.tables[*t].row.inner],
-                Output::Number | Output::Bool | Output::Int => continue,
+                IterationOutput::Row(row) => &[row.inner],
+                IterationOutput::Table(t) => &[x.p.rows.tables[*t].inner, x.p.rows.tables[*t].row.inner],
+                IterationOutput::Number | IterationOutput::Bool | IterationOutput::Int => continue,
             };
             let mut size = outside.n;
             for k in inner {
@@ -278,12 +275,12 @@ impl Emit<'_, '_, '_> {
     }
 
     /// For each carried variable, whether its reference is consumed here, because it is an accumulated array that dies.
-    fn taken_sums(&self, x: &VectorLoop, at: u32, sc: &Scope) -> Vec<bool> {
+    fn taken_sums(&self, x: &VectorLoop, at: u32, sc: &EmissionScope) -> Vec<bool> {
         let kept = self.kept(x, at, sc);
         self.takes(&x.l.init, at, sc, &|v| kept.contains(&v))
     }
 
-    fn kept(&self, x: &VectorLoop, at: u32, sc: &Scope) -> HashSet<Var> {
+    fn kept(&self, x: &VectorLoop, at: u32, sc: &EmissionScope) -> HashSet<Var> {
         x.l.xs.iter().copied().chain(inner(sc, at).iter().flat_map(|i| i.free.keys().copied())).collect()
     }
 
@@ -442,7 +439,7 @@ impl Emit<'_, '_, '_> {
             let v = x.s.outs[x.l.init.len() + k];
             if let Some(place) = self.held.places.get(&v).copied() {
                 let data = self.b.ins().load(types::I64, TRUSTED, place.buffer, handle::offset::DATA);
-                let shift = if matches!(x.p.outs[*k], Output::Bool) { 0 } else { 3 };
+                let shift = if matches!(x.p.outs[*k], IterationOutput::Bool) { 0 } else { 3 };
                 let bytes = self.b.ins().ishl_imm_s(place.base, shift);
                 let data = self.b.ins().iadd(data, bytes);
                 out.push(OutputBuffer { array: OutputArray::Placed, data });
@@ -456,7 +453,7 @@ impl Emit<'_, '_, '_> {
     /// Allocates the array of an output.
     fn output(&mut self, x: &VectorLoop, outside: &mut Outside, k: usize) -> OutputBuffer {
         let (array, h, size) = match &x.p.outs[k] {
-            Output::Table(t) => {
+            IterationOutput::Table(t) => {
                 let table = &x.p.rows.tables[*t];
                 let extents = [table.inner, table.row.inner].map(|k| self.range(&x.p, outside, x.p.inner[k].trip).0);
                 let expect = ValueForm::of(self.ty(x.s.outs[x.l.init.len() + k]));
@@ -465,7 +462,7 @@ impl Emit<'_, '_, '_> {
                 let data = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA);
                 return OutputBuffer { array: OutputArray::Table(h), data };
             }
-            Output::Row(row) => {
+            IterationOutput::Row(row) => {
                 let (width, _) = self.range(&x.p, outside, x.p.inner[row.inner].trip);
                 let (result, boxed) = (x.l.body.results[x.l.init.len() + k], x.l.outs[k] == Out::Boxed);
                 let rows = self.rows_buffer((result, boxed), outside.n, width, false);
@@ -473,8 +470,8 @@ impl Emit<'_, '_, '_> {
             }
             kind => {
                 let ty = match kind {
-                    Output::Bool => Ty::Bool,
-                    Output::Int => Ty::I64,
+                    IterationOutput::Bool => Ty::Bool,
+                    IterationOutput::Int => Ty::I64,
                     _ => Ty::F64,
                 };
                 let h = self.new_buffer(&ty, false, Some(outside.n));
@@ -528,7 +525,7 @@ impl Emit<'_, '_, '_> {
         let put = |e: &mut Self, at: usize, v: Value| _ = e.b.ins().stack_store(types::I64, v, slot, 8 * at as i32);
         told.iter().enumerate().for_each(|(k, v)| put(self, k, *v));
         put(self, DESCRIPTION_WORDS, outside.n);
-        let sums: Vec<Seen> = vector_loop
+        let sums: Vec<ArrayAddress> = vector_loop
             .p
             .sums
             .iter()
@@ -624,7 +621,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Releases the variables that die at the loop, except those that were consumed.
-    fn release_sums(&mut self, x: &VectorLoop, taken: &[bool], at: u32, sc: &Scope) {
+    fn release_sums(&mut self, x: &VectorLoop, taken: &[bool], at: u32, sc: &EmissionScope) {
         let dying = self.dying_inside(at, sc);
         let took: Vec<Var> = x.l.init.iter().zip(taken).filter(|(_, t)| **t).map(|(v, _)| *v).collect();
         let mut gone: Vec<Var> =

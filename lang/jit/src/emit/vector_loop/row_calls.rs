@@ -25,21 +25,21 @@ pub(super) struct RowCalls {
 }
 
 /// The definition of a variable in the body of an inner loop.
-enum Definition<'a> {
+enum RowDefinition<'a> {
     By(&'a Stmt),
     /// A branch chooses between two variables by a Bool.
     Either([Var; 3]),
 }
 
-struct Search<'a> {
-    made: HashMap<Var, Definition<'a>>,
+struct RowCallSearch<'a> {
+    made: HashMap<Var, RowDefinition<'a>>,
     /// Statements that call functions, in order.
     calls: Vec<&'a Stmt>,
     /// Variables on which arguments must not depend.
     late: HashSet<Var>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> RowCallSearch<'a> {
     /// Collects the definitions of a block. Returns whether it contains no loop.
     fn block(&mut self, b: &'a Block, hoisted: &HashSet<Var>) -> bool {
         b.stmts.iter().all(|s| match &s.op {
@@ -48,7 +48,7 @@ impl<'a> Search<'a> {
                 let flat =
                     stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(x, hoisted) && self.block(y, hoisted));
                 for (out, (x, y)) in s.outs.iter().zip(x.results.iter().zip(&y.results)) {
-                    self.made.insert(*out, Definition::Either([*c, *x, *y]));
+                    self.made.insert(*out, RowDefinition::Either([*c, *x, *y]));
                     self.depends(*out, &[*c, *x, *y]);
                 }
                 flat
@@ -57,7 +57,7 @@ impl<'a> Search<'a> {
                 let Some(out) = s.outs.first() else { return true };
                 let mut operands = Vec::new();
                 op.each_operand(&mut |v| operands.push(v));
-                self.made.insert(*out, Definition::By(s));
+                self.made.insert(*out, RowDefinition::By(s));
                 self.depends(*out, &operands);
                 // While arguments are stored, no other rows are.
                 if matches!(op, Op::IndexAdd { .. } | Op::ArrayLit { .. }) {
@@ -86,8 +86,8 @@ impl<'a> Search<'a> {
         while let Some(v) = work.pop() {
             if needed.insert(v) {
                 match self.made.get(&v) {
-                    Some(Definition::By(s)) => s.op.each_operand(&mut |v| work.push(v)),
-                    Some(Definition::Either(of)) => work.extend(of),
+                    Some(RowDefinition::By(s)) => s.op.each_operand(&mut |v| work.push(v)),
+                    Some(RowDefinition::Either(of)) => work.extend(of),
                     None => {}
                 }
             }
@@ -114,7 +114,7 @@ impl LoopAnalysis<'_> {
         let Some(inner) = self.p.inner.iter().position(|i| s.outs.first() == Some(&i.name)) else { return };
         let hoisted: HashSet<Var> = self.p.rows.hoisted.iter().map(|(v, _)| *v).collect();
         let late = l.body.params[1..][..l.init.len()].iter().copied().collect();
-        let mut search = Search { made: HashMap::new(), calls: Vec::new(), late };
+        let mut search = RowCallSearch { made: HashMap::new(), calls: Vec::new(), late };
         if !search.block(&l.body, &hoisted) {
             return stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.row_calls(&l.body));
         }

@@ -6,14 +6,14 @@ use adl_prim::{Bin, GeneralFn, Prim, Un};
 use adl_syntax::span::Span;
 
 /// Emits arithmetic on coefficients.
-pub(super) struct Writer<'a> {
+pub(super) struct CoefficientWriter<'a> {
     pub f: &'a mut Function,
     pub ty: &'a Ty,
     pub span: Span,
     pub out: &'a mut Vec<Stmt>,
 }
 
-impl Writer<'_> {
+impl CoefficientWriter<'_> {
     pub fn op(&mut self, op: Op, ty: Ty) -> Var {
         let v = self.f.fresh(ty, false);
         self.out.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: self.span });

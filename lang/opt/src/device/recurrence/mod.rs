@@ -27,7 +27,7 @@ use adl_ir::rewrite::copy_all;
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Ty, Var};
 use adl_prim::{Bin, GeneralFn, Prim};
 use adl_syntax::span::Span;
-use emit::Writer;
+use emit::CoefficientWriter;
 use read::{AffineBody, Coef, read};
 use std::collections::{HashMap, HashSet};
 use systems::{System, systems};
@@ -232,7 +232,7 @@ impl Rewriting<'_, '_> {
     /// include the loop's initial values.
     fn element(&mut self, iteration: &AffineBody, sys: &System, first: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
         let begins: Vec<Coef> = (0..self.zero.len()).map(|i| self.begins(i)).collect();
-        let mut writer = Writer { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out };
+        let mut writer = CoefficientWriter { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out };
         let folded = !sys.linear && sys.members().any(|i| begins[i] != Coef::Zero);
         let mut made = Vec::new();
         for &(i, j) in &sys.kept {
@@ -282,7 +282,7 @@ impl Rewriting<'_, '_> {
             None if i == j && sys.ones.contains(&i) => Coef::One,
             None => Coef::Zero,
         };
-        let mut writer = Writer { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out: &mut to.stmts };
+        let mut writer = CoefficientWriter { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out: &mut to.stmts };
         let mut made = Vec::new();
         for &(i, j) in &sys.kept {
             let terms = (0..rows).map(|k| (matrix(1, i, k), matrix(0, k, j))).collect::<Vec<_>>();
@@ -340,7 +340,7 @@ impl Rewriting<'_, '_> {
             .filter(|((r, _), _)| *r == i)
             .map(|((_, j), v)| (Coef::Is(*v), self.begins(column[*j])))
             .collect();
-        Writer { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out }.sums(Coef::Zero, &terms)
+        CoefficientWriter { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out }.sums(Coef::Zero, &terms)
     }
 
     /// Emits the carried values after the last iteration.

@@ -1,34 +1,31 @@
 //! The buffers of a record batch, as cells.
 
-use super::layout::{Field, Kind};
-use super::{Dictionary, Fault, damaged};
+use super::schema::{ElementKind, SchemaField};
+use super::{DecodeFault, Dictionary, damaged};
 use crate::error::{Error, Res};
 use crate::ops::data::npy;
-use crate::ops::data::table::Cells;
+use crate::ops::data::table::{ColumnCells, MaskedCells};
 use crate::value::Value;
 use crate::{memory, polling};
 use polars_arrow_format::ipc::{CompressionType, RecordBatchRef};
 use std::borrow::Cow;
 use std::io::Read;
 
-/// Cells, and which of them are not missing (`None`: all).
-pub(super) type Column = (Cells, Option<Vec<bool>>);
-
 /// A record batch: its header, and the bytes of its buffers.
-pub(super) struct Batch<'a> {
+pub(super) struct RecordBatch<'a> {
     path: &'a str,
     head: RecordBatchRef<'a>,
     body: &'a [u8],
     compression: Option<CompressionType>,
 }
 
-impl<'a> Batch<'a> {
-    pub fn new(path: &'a str, head: RecordBatchRef<'a>, body: &'a [u8]) -> Result<Batch<'a>, Fault> {
+impl<'a> RecordBatch<'a> {
+    pub fn new(path: &'a str, head: RecordBatchRef<'a>, body: &'a [u8]) -> Result<RecordBatch<'a>, DecodeFault> {
         let compression = match head.compression()? {
             Some(c) => Some(c.codec()?),
             None => None,
         };
-        Ok(Batch { path, head, body, compression })
+        Ok(RecordBatch { path, head, body, compression })
     }
 
     fn damaged(&self, text: &str) -> Box<Error> {
@@ -36,40 +33,42 @@ impl<'a> Batch<'a> {
     }
 
     /// The cells of a column.
-    pub fn column(&self, f: &Field) -> Result<Column, Fault> {
+    pub fn column(&self, f: &SchemaField) -> Result<MaskedCells, DecodeFault> {
         let (rows, nulls) = self.node(f)?;
-        if matches!(f.kind, Kind::Null) {
+        if matches!(f.kind, ElementKind::Null) {
             let none = memory::room::<bool>(rows).map(|_| vec![false; rows])?;
-            return Ok((Cells::Float(polling::collect(rows, |_| 0.0)?), Some(none)));
+            return Ok((ColumnCells::Float(polling::collect(rows, |_| 0.0)?), Some(none)));
         }
         let first = f.before.buffers + self.variadic(0..f.before.views)?;
         let valid = if nulls == 0 { None } else { self.valid(first, rows)? };
         let cells = match f.kind {
-            Kind::Text(large) => self.texts(first + 1, rows, large, valid.as_deref())?,
-            Kind::TextView => {
+            ElementKind::Text(large) => self.texts(first + 1, rows, large, valid.as_deref())?,
+            ElementKind::TextView => {
                 let more = self.variadic(f.before.views..f.before.views + 1)?;
                 self.views(first + 1, rows, more, valid.as_deref())?
             }
-            Kind::Bool => Cells::Bool(self.bits(first + 1, rows)?),
-            Kind::Int(bits, signed) => self.integers(first + 1, rows, (bits, signed))?,
-            Kind::Float(bits) => self.floats(first + 1, rows, bits)?,
-            Kind::Null | Kind::Other(_) => return Err(Fault::Told(self.damaged("a column changes its type"))),
+            ElementKind::Bool => ColumnCells::Bool(self.bits(first + 1, rows)?),
+            ElementKind::Int(bits, signed) => self.integers(first + 1, rows, (bits, signed))?,
+            ElementKind::Float(bits) => self.floats(first + 1, rows, bits)?,
+            ElementKind::Null | ElementKind::Other(_) => {
+                return Err(DecodeFault::Told(self.damaged("a column changes its type")));
+            }
         };
         Ok((cells, valid))
     }
 
     /// The number of rows and of missing ones.
-    fn node(&self, f: &Field) -> Result<(usize, i64), Fault> {
+    fn node(&self, f: &SchemaField) -> Result<(usize, i64), DecodeFault> {
         let node = self.head.nodes()?.and_then(|n| n.get(f.before.nodes));
         let node = node.ok_or_else(|| self.damaged("a column has no length"))?;
         match usize::try_from(node.length()) {
             Ok(n) if Ok(n) == usize::try_from(self.head.length()?) => Ok((n, node.null_count())),
-            _ => Err(Fault::Told(self.damaged("its lengths do not agree"))),
+            _ => Err(DecodeFault::Told(self.damaged("its lengths do not agree"))),
         }
     }
 
     /// The number of buffers of columns of views beyond the usual two.
-    fn variadic(&self, views: std::ops::Range<usize>) -> Result<usize, Fault> {
+    fn variadic(&self, views: std::ops::Range<usize>) -> Result<usize, DecodeFault> {
         let mut out = 0;
         for i in views {
             let n = self.head.variadic_buffer_counts()?.and_then(|c| c.get(i));
@@ -80,7 +79,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The bytes of a buffer, decompressed.
-    fn buffer(&self, k: usize) -> Result<Cow<'a, [u8]>, Fault> {
+    fn buffer(&self, k: usize) -> Result<Cow<'a, [u8]>, DecodeFault> {
         let b = self.head.buffers()?.and_then(|b| b.get(k)).ok_or_else(|| self.damaged("a column has no buffer"))?;
         let part = usize::try_from(b.offset()).ok().zip(usize::try_from(b.length()).ok());
         let part = part.and_then(|(at, n)| self.body.get(at..at.checked_add(n)?));
@@ -92,7 +91,7 @@ impl<'a> Batch<'a> {
     }
 
     /// A compressed buffer: its length, or -1 if it is not compressed after all, and the bytes.
-    fn decompressed(&self, codec: CompressionType, part: &'a [u8]) -> Result<Cow<'a, [u8]>, Fault> {
+    fn decompressed(&self, codec: CompressionType, part: &'a [u8]) -> Result<Cow<'a, [u8]>, DecodeFault> {
         let (size, bytes) = part.split_first_chunk::<8>().ok_or_else(|| self.damaged("a buffer has no length"))?;
         let size = i64::from_le_bytes(*size);
         if size == -1 {
@@ -111,22 +110,22 @@ impl<'a> Batch<'a> {
         };
         match read {
             Ok(n) if n == size => Ok(Cow::Owned(out)),
-            Ok(_) => Err(Fault::Told(self.damaged("a buffer has another length than it claims"))),
-            Err(e) => Err(Fault::Told(self.damaged(&format!("a buffer does not decompress: {e}")))),
+            Ok(_) => Err(DecodeFault::Told(self.damaged("a buffer has another length than it claims"))),
+            Err(e) => Err(DecodeFault::Told(self.damaged(&format!("a buffer does not decompress: {e}")))),
         }
     }
 
     /// The bits of a buffer, least first.
-    fn bits(&self, k: usize, rows: usize) -> Result<Vec<bool>, Fault> {
+    fn bits(&self, k: usize, rows: usize) -> Result<Vec<bool>, DecodeFault> {
         let b = self.buffer(k)?;
         if b.len() < rows.div_ceil(8) {
-            return Err(Fault::Told(self.damaged("a buffer is too short")));
+            return Err(DecodeFault::Told(self.damaged("a buffer is too short")));
         }
         Ok(polling::collect(rows, |i| b[i / 8] >> (i % 8) & 1 == 1)?)
     }
 
     /// Which rows are not missing; `None` if all are there.
-    fn valid(&self, k: usize, rows: usize) -> Result<Option<Vec<bool>>, Fault> {
+    fn valid(&self, k: usize, rows: usize) -> Result<Option<Vec<bool>>, DecodeFault> {
         if self.buffer(k)?.is_empty() {
             return Ok(None);
         }
@@ -135,45 +134,50 @@ impl<'a> Batch<'a> {
     }
 
     /// The numbers of a buffer, of `N` bytes each.
-    fn numbers<const N: usize, T>(&self, k: usize, rows: usize, to: impl Fn([u8; N]) -> T) -> Result<Vec<T>, Fault> {
+    fn numbers<const N: usize, T>(
+        &self,
+        k: usize,
+        rows: usize,
+        to: impl Fn([u8; N]) -> T,
+    ) -> Result<Vec<T>, DecodeFault> {
         let b = self.buffer(k)?;
         let (parts, _) = b.as_chunks::<N>();
         let parts = parts.get(..rows).ok_or_else(|| self.damaged("a buffer is too short"))?;
         Ok(polling::collect(rows, |i| to(parts[i]))?)
     }
 
-    fn integers(&self, k: usize, rows: usize, kind: (u8, bool)) -> Result<Cells, Fault> {
+    fn integers(&self, k: usize, rows: usize, kind: (u8, bool)) -> Result<ColumnCells, DecodeFault> {
         Ok(match kind {
-            (64, false) => Cells::Unsigned(self.numbers(k, rows, u64::from_le_bytes)?),
-            (64, true) => Cells::Int(self.numbers(k, rows, i64::from_le_bytes)?),
-            (32, true) => Cells::Int(self.numbers(k, rows, |b| i64::from(i32::from_le_bytes(b)))?),
-            (32, false) => Cells::Int(self.numbers(k, rows, |b| i64::from(u32::from_le_bytes(b)))?),
-            (16, true) => Cells::Int(self.numbers(k, rows, |b| i64::from(i16::from_le_bytes(b)))?),
-            (16, false) => Cells::Int(self.numbers(k, rows, |b| i64::from(u16::from_le_bytes(b)))?),
-            (8, true) => Cells::Int(self.numbers(k, rows, |b| i64::from(i8::from_le_bytes(b)))?),
-            (8, false) => Cells::Int(self.numbers(k, rows, |b: [u8; 1]| i64::from(b[0]))?),
-            _ => return Err(Fault::Told(self.damaged("integers of an unknown width"))),
+            (64, false) => ColumnCells::Unsigned(self.numbers(k, rows, u64::from_le_bytes)?),
+            (64, true) => ColumnCells::Int(self.numbers(k, rows, i64::from_le_bytes)?),
+            (32, true) => ColumnCells::Int(self.numbers(k, rows, |b| i64::from(i32::from_le_bytes(b)))?),
+            (32, false) => ColumnCells::Int(self.numbers(k, rows, |b| i64::from(u32::from_le_bytes(b)))?),
+            (16, true) => ColumnCells::Int(self.numbers(k, rows, |b| i64::from(i16::from_le_bytes(b)))?),
+            (16, false) => ColumnCells::Int(self.numbers(k, rows, |b| i64::from(u16::from_le_bytes(b)))?),
+            (8, true) => ColumnCells::Int(self.numbers(k, rows, |b| i64::from(i8::from_le_bytes(b)))?),
+            (8, false) => ColumnCells::Int(self.numbers(k, rows, |b: [u8; 1]| i64::from(b[0]))?),
+            _ => return Err(DecodeFault::Told(self.damaged("integers of an unknown width"))),
         })
     }
 
-    fn floats(&self, k: usize, rows: usize, bits: u8) -> Result<Cells, Fault> {
+    fn floats(&self, k: usize, rows: usize, bits: u8) -> Result<ColumnCells, DecodeFault> {
         Ok(match bits {
-            64 => Cells::Float(self.numbers(k, rows, f64::from_le_bytes)?),
-            32 => Cells::F32(self.numbers(k, rows, f32::from_le_bytes)?),
-            _ => Cells::Float(self.numbers(k, rows, |b| npy::half(u16::from_le_bytes(b)))?),
+            64 => ColumnCells::Float(self.numbers(k, rows, f64::from_le_bytes)?),
+            32 => ColumnCells::F32(self.numbers(k, rows, f32::from_le_bytes)?),
+            _ => ColumnCells::Float(self.numbers(k, rows, |b| npy::half(u16::from_le_bytes(b)))?),
         })
     }
 
-    fn text(&self, bytes: Option<&[u8]>) -> Result<Value, Fault> {
+    fn text(&self, bytes: Option<&[u8]>) -> Result<Value, DecodeFault> {
         let bytes = bytes.ok_or_else(|| self.damaged("a text lies outside of its buffer"))?;
         match std::str::from_utf8(bytes) {
             Ok(s) => Ok(crate::ops::data_text(s)),
-            Err(_) => Err(Fault::Told(self.damaged("a text is not UTF-8"))),
+            Err(_) => Err(DecodeFault::Told(self.damaged("a text is not UTF-8"))),
         }
     }
 
     /// Texts by offsets into a buffer.
-    fn texts(&self, k: usize, rows: usize, large: bool, valid: Option<&[bool]>) -> Result<Cells, Fault> {
+    fn texts(&self, k: usize, rows: usize, large: bool, valid: Option<&[bool]>) -> Result<ColumnCells, DecodeFault> {
         let data = self.buffer(k + 1)?;
         // Without rows there need not be offsets.
         let ends = if rows == 0 { 0 } else { rows + 1 };
@@ -194,11 +198,11 @@ impl<'a> Batch<'a> {
             let range = usize::try_from(at[i]).ok().zip(usize::try_from(at[i + 1]).ok());
             out.push(self.text(range.and_then(|(a, b)| data.get(a..b)))?);
         }
-        Ok(Cells::Text(out))
+        Ok(ColumnCells::Text(out))
     }
 
     /// Texts as views of 16 bytes: the length, and either up to 12 bytes, or four of them, a buffer and an offset.
-    fn views(&self, k: usize, rows: usize, more: usize, valid: Option<&[bool]>) -> Result<Cells, Fault> {
+    fn views(&self, k: usize, rows: usize, more: usize, valid: Option<&[bool]>) -> Result<ColumnCells, DecodeFault> {
         let views: Vec<[u8; 16]> = self.numbers(k, rows, |b| b)?;
         let data = (0..more).map(|i| self.buffer(k + 1 + i)).collect::<Result<Vec<_>, _>>()?;
         let word = |v: &[u8; 16], i: usize| u32::from_le_bytes([v[i], v[i + 1], v[i + 2], v[i + 3]]) as usize;
@@ -218,16 +222,16 @@ impl<'a> Batch<'a> {
                 }
             });
         }
-        Ok(Cells::Text(out))
+        Ok(ColumnCells::Text(out))
     }
 }
 
 /// The values of a dictionary at indices.
-pub(super) fn take(path: &str, at: &Cells, valid: Option<Vec<bool>>, d: &Dictionary) -> Res<Column> {
+pub(super) fn take(path: &str, at: &ColumnCells, valid: Option<Vec<bool>>, d: &Dictionary) -> Res<MaskedCells> {
     let n = d.cells.len();
     let wide: Vec<Option<usize>> = match at {
-        Cells::Int(v) => polling::collect(v.len(), |i| usize::try_from(v[i]).ok())?,
-        Cells::Unsigned(v) => polling::collect(v.len(), |i| usize::try_from(v[i]).ok())?,
+        ColumnCells::Int(v) => polling::collect(v.len(), |i| usize::try_from(v[i]).ok())?,
+        ColumnCells::Unsigned(v) => polling::collect(v.len(), |i| usize::try_from(v[i]).ok())?,
         _ => return Err(damaged(path, "indices of a dictionary are no integers")),
     };
     let there = |i: usize| valid.as_ref().is_none_or(|v| v[i]);

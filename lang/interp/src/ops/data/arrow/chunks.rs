@@ -1,24 +1,24 @@
 //! Arrow IPC files in chunks: their record batches.
 
-use super::{Block, CONTINUATION, END, File, Footer, MAGIC, cut, damaged, footer_size, origin};
+use super::{ArrowFile, CONTINUATION, END, Footer, MAGIC, MessageBlock, cut, damaged, footer_size, origin};
 use crate::error::Res;
 use crate::ops::data::chunked::{ChunkedFile, Reader, WantedRows};
-use crate::ops::data::table::{Origin, Source, WantedColumn};
+use crate::ops::data::table::{ColumnFile, FileOrigin, WantedColumn};
 use crate::value::Value;
 use adl_typing::env::RowType;
 use planus::ReadAsRoot;
 use polars_arrow_format::ipc::{MessageHeaderRef, MessageRef};
 
 /// An Arrow IPC file whose footer is in memory.
-pub(in crate::ops::data) struct Chunks {
+pub(in crate::ops::data) struct ArrowChunks {
     path: String,
     footer: Footer,
     /// The number of rows of each record batch.
     sizes: Vec<i64>,
 }
 
-impl Chunks {
-    pub fn open(file: &mut Reader) -> Res<Chunks> {
+impl ArrowChunks {
+    pub fn open(file: &mut Reader) -> Res<ArrowChunks> {
         let path = file.path.to_owned();
         let tail = |file: &mut Reader, n: usize| {
             let from = file.length.checked_sub((MAGIC.len() + n) as u64).ok_or_else(|| cut(&path))?;
@@ -33,18 +33,18 @@ impl Chunks {
         for b in &footer.batches {
             sizes.push(rows(&path, &file.at(b.offset as u64, b.header)?)?);
         }
-        Ok(Chunks { path, footer, sizes })
+        Ok(ArrowChunks { path, footer, sizes })
     }
 
     /// A file in memory with only some record batches, and the dictionaries that they need.
-    fn part(&self, file: &mut Reader, wanted: &[WantedColumn], batches: &[Block]) -> Res<(Footer, Vec<u8>)> {
+    fn part(&self, file: &mut Reader, wanted: &[WantedColumn], batches: &[MessageBlock]) -> Res<(Footer, Vec<u8>)> {
         let mut bytes = Vec::new();
-        let mut moved = |file: &mut Reader, blocks: &[Block]| {
-            let copy = |b: &Block| {
+        let mut moved = |file: &mut Reader, blocks: &[MessageBlock]| {
+            let copy = |b: &MessageBlock| {
                 let own = file.at(b.offset as u64, b.header.saturating_add(b.body))?;
                 let offset = bytes.len();
                 bytes.extend(own);
-                Ok(Block { offset, ..*b })
+                Ok(MessageBlock { offset, ..*b })
             };
             blocks.iter().map(copy).collect::<Res<Vec<_>>>()
         };
@@ -73,8 +73,8 @@ fn rows(path: &str, header: &[u8]) -> Res<i64> {
     }
 }
 
-impl ChunkedFile for Chunks {
-    fn origin(&self) -> Origin<'_> {
+impl ChunkedFile for ArrowChunks {
+    fn origin(&self) -> FileOrigin<'_> {
         origin(&self.path)
     }
 
@@ -91,7 +91,7 @@ impl ChunkedFile for Chunks {
     }
 
     fn places(&self, chunk: usize, _wanted: &[WantedColumn]) -> Vec<(u64, u64)> {
-        let whole = |b: &Block| (b.offset as u64, b.header.saturating_add(b.body) as u64);
+        let whole = |b: &MessageBlock| (b.offset as u64, b.header.saturating_add(b.body) as u64);
         self.footer.batches.get(chunk).map(whole).into_iter().collect()
     }
 
@@ -102,6 +102,6 @@ impl ChunkedFile for Chunks {
             None => return Err(damaged(&self.path, "a record batch is missing")),
         };
         let (footer, bytes) = self.part(file, wanted, own)?;
-        File { path: &self.path, bytes: &bytes, footer, first: chunk }.columns(wanted)
+        ArrowFile { path: &self.path, bytes: &bytes, footer, first: chunk }.columns(wanted)
     }
 }

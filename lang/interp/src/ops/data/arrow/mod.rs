@@ -6,19 +6,19 @@
 
 mod buffers;
 mod chunks;
-mod layout;
+mod schema;
 mod write;
 
-use super::table::{self, Builder, Cells, Origin, Refusal, Source, WantedColumn};
+use super::table::{self, Builder, ColumnCells, ColumnFile, FileOrigin, Refusal, WantedColumn};
 use crate::error::{Error, Res, codes};
 use crate::polling;
 use crate::value::{Rep, Value};
 use adl_typing::env::Column;
-use buffers::{Batch, take};
-pub(super) use chunks::Chunks;
-use layout::{Field, fields};
+use buffers::{RecordBatch, take};
+pub(super) use chunks::ArrowChunks;
 use planus::ReadAsRoot;
 use polars_arrow_format::ipc::{BlockRef, FooterRef, MessageHeaderRef, MessageRef, MetadataVersion};
+use schema::{SchemaField, fields};
 use std::collections::HashMap;
 pub use write::write;
 
@@ -26,8 +26,8 @@ const MAGIC: &[u8] = b"ARROW1";
 /// The bytes before a header, since version 0.15 of Arrow.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 
-fn origin(path: &str) -> Origin<'_> {
-    Origin { path, code: codes::ARROW, format: "an Arrow IPC file", reader: "read_arrow" }
+fn origin(path: &str) -> FileOrigin<'_> {
+    FileOrigin { path, code: codes::ARROW, format: "an Arrow IPC file", reader: "read_arrow" }
 }
 
 fn damaged(path: &str, text: impl std::fmt::Display) -> Box<Error> {
@@ -36,24 +36,24 @@ fn damaged(path: &str, text: impl std::fmt::Display) -> Box<Error> {
 
 /// The names and types of the columns, of which the file's end tells.
 pub fn schema(path: &str, bytes: &[u8]) -> Res<Vec<(String, Column)>> {
-    File::open(path, bytes)?.footer.schema(path)
+    ArrowFile::open(path, bytes)?.footer.schema(path)
 }
 
 /// Reads a file as a record of columns, an array of records or a matrix, according to the type.
 pub fn read(path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
-    table::read(&mut File::open(path, bytes)?, rep)
+    table::read(&mut ArrowFile::open(path, bytes)?, rep)
 }
 
 /// A part of the file: a header and its body.
 #[derive(Clone, Copy, Debug)]
-struct Block {
+struct MessageBlock {
     offset: usize,
     header: usize,
     body: usize,
 }
 
 /// An Arrow IPC file.
-struct File<'a> {
+struct ArrowFile<'a> {
     path: &'a str,
     bytes: &'a [u8],
     footer: Footer,
@@ -64,9 +64,9 @@ struct File<'a> {
 /// What the end of a file tells.
 #[derive(Clone, Debug)]
 struct Footer {
-    fields: Vec<Field>,
-    batches: Vec<Block>,
-    dictionaries: Vec<Block>,
+    fields: Vec<SchemaField>,
+    batches: Vec<MessageBlock>,
+    dictionaries: Vec<MessageBlock>,
 }
 
 /// The bytes at the end of a file: the size of the footer, and the word of the format.
@@ -87,19 +87,21 @@ impl Footer {
     /// Of its bytes. `length`: the bytes of the file.
     fn parse(path: &str, length: usize, footer: &[u8]) -> Res<Footer> {
         Footer::parts(path, length, footer).map_err(|e| match e {
-            Fault::Format(e) => damaged(path, e),
-            Fault::Told(e) => e,
+            DecodeFault::Format(e) => damaged(path, e),
+            DecodeFault::Told(e) => e,
         })
     }
 
-    fn parts(path: &str, length: usize, footer: &[u8]) -> Result<Footer, Fault> {
+    fn parts(path: &str, length: usize, footer: &[u8]) -> Result<Footer, DecodeFault> {
         let footer = FooterRef::read_as_root(footer)?;
         if !matches!(footer.version()?, MetadataVersion::V4 | MetadataVersion::V5) {
-            return Err(Fault::Told(origin(path).error("the file has an old version of the format: write it again")));
+            return Err(DecodeFault::Told(
+                origin(path).error("the file has an old version of the format: write it again"),
+            ));
         }
         let schema = footer.schema()?.ok_or_else(|| damaged(path, "it has no schema"))?;
         let fields = fields(path, schema)?;
-        let blocks = |b: Option<planus::Vector<'_, BlockRef<'_>>>| -> Result<Vec<Block>, Fault> {
+        let blocks = |b: Option<planus::Vector<'_, BlockRef<'_>>>| -> Result<Vec<MessageBlock>, DecodeFault> {
             b.into_iter().flatten().map(|b| block(path, length, b)).collect()
         };
         let (batches, dictionaries) = (blocks(footer.record_batches()?)?, blocks(footer.dictionaries()?)?);
@@ -111,7 +113,7 @@ impl Footer {
     }
 
     fn schema(&self, path: &str) -> Res<Vec<(String, Column)>> {
-        let typed = |(name, f): (String, &Field)| match f.kind.column() {
+        let typed = |(name, f): (String, &SchemaField)| match f.kind.column() {
             Some(column) => Ok((name, column)),
             None => Err(table::unsupported(origin(path), &name, &f.kind.to_string())),
         };
@@ -119,15 +121,15 @@ impl Footer {
     }
 
     /// The field of a wanted column, which must have the type.
-    fn field(&self, path: &str, want: &WantedColumn) -> Res<&Field> {
+    fn field(&self, path: &str, want: &WantedColumn) -> Res<&SchemaField> {
         let f = &self.fields[table::position(origin(path), &self.names_of(path)?, want.name)?];
         table::fits(origin(path), want, f.kind.column(), &f.kind.to_string())?;
         Ok(f)
     }
 }
 
-impl<'a> File<'a> {
-    fn open(path: &'a str, bytes: &'a [u8]) -> Res<File<'a>> {
+impl<'a> ArrowFile<'a> {
+    fn open(path: &'a str, bytes: &'a [u8]) -> Res<ArrowFile<'a>> {
         if bytes.starts_with(&CONTINUATION) {
             let e = origin(path).error("this is an Arrow stream, not an Arrow file");
             return Err(e.hint("pyarrow writes a file with `pyarrow.feather.write_feather`, polars with `write_ipc`"));
@@ -137,11 +139,11 @@ impl<'a> File<'a> {
         let size = footer_size(path, bytes)?;
         let at = inner.len().checked_sub(4 + size).ok_or_else(|| cut(path))?;
         let footer = Footer::parse(path, bytes.len(), &inner[at..inner.len() - 4])?;
-        Ok(File { path, bytes, footer, first: 0 })
+        Ok(ArrowFile { path, bytes, footer, first: 0 })
     }
 
     /// The header and body of a block.
-    fn message(&self, b: Block) -> Res<(MessageRef<'a>, &'a [u8])> {
+    fn message(&self, b: MessageBlock) -> Res<(MessageRef<'a>, &'a [u8])> {
         let bytes = self.bytes;
         let cut = || damaged(self.path, "a block lies outside of the file");
         let mut header = bytes.get(b.offset..b.offset + b.header).ok_or_else(cut)?;
@@ -152,7 +154,7 @@ impl<'a> File<'a> {
     }
 
     /// The dictionaries that the columns use, by their ids.
-    fn dictionary(&self, wanted: &Field) -> Res<Option<Dictionary>> {
+    fn dictionary(&self, wanted: &SchemaField) -> Res<Option<Dictionary>> {
         let Some((id, _)) = wanted.dictionary else { return Ok(None) };
         let mut parts: HashMap<i64, Dictionary> = HashMap::new();
         for b in &self.footer.dictionaries {
@@ -163,7 +165,7 @@ impl<'a> File<'a> {
                     return Ok(None);
                 }
                 let Some(data) = d.data()? else { return Ok(None) };
-                let batch = Batch::new(self.path, data, body)?;
+                let batch = RecordBatch::new(self.path, data, body)?;
                 Ok(Some((d.is_delta()?, batch.column(&wanted.values_alone())?)))
             })())?;
             match (found, parts.get_mut(&id)) {
@@ -179,10 +181,10 @@ impl<'a> File<'a> {
         }
     }
 
-    fn told<T>(&self, r: Result<T, Fault>) -> Res<T> {
+    fn told<T>(&self, r: Result<T, DecodeFault>) -> Res<T> {
         r.map_err(|e| match e {
-            Fault::Format(e) => damaged(self.path, e),
-            Fault::Told(e) => e,
+            DecodeFault::Format(e) => damaged(self.path, e),
+            DecodeFault::Told(e) => e,
         })
     }
 
@@ -190,7 +192,7 @@ impl<'a> File<'a> {
     fn append(
         &self,
         k: usize,
-        f: &Field,
+        f: &SchemaField,
         dictionary: Option<&Dictionary>,
         (want, to): (&WantedColumn, &mut Builder),
     ) -> Res<()> {
@@ -198,9 +200,9 @@ impl<'a> File<'a> {
         let (message, body) = self.message(self.footer.batches[k])?;
         let (cells, valid) = self.told((|| {
             let Some(MessageHeaderRef::RecordBatch(data)) = message.header()? else {
-                return Err(Fault::Told(damaged(self.path, "a block is not a record batch")));
+                return Err(DecodeFault::Told(damaged(self.path, "a block is not a record batch")));
             };
-            let batch = Batch::new(self.path, data, body)?;
+            let batch = RecordBatch::new(self.path, data, body)?;
             match (&f.dictionary, dictionary) {
                 (Some((_, index)), Some(d)) => {
                     let (at, valid) = batch.column(&f.indices(*index))?;
@@ -226,13 +228,13 @@ impl<'a> File<'a> {
 
 /// The values of a dictionary, and which of them are not missing.
 struct Dictionary {
-    cells: Cells,
+    cells: ColumnCells,
     valid: Option<Vec<bool>>,
 }
 
 impl Dictionary {
     /// Adds a part.
-    fn add(&mut self, path: &str, cells: Cells, valid: Option<Vec<bool>>) -> Res<()> {
+    fn add(&mut self, path: &str, cells: ColumnCells, valid: Option<Vec<bool>>) -> Res<()> {
         let before = self.cells.len();
         let all = before + cells.len();
         if !self.cells.join(cells) {
@@ -248,37 +250,37 @@ impl Dictionary {
 }
 
 /// Why a file does not decode.
-enum Fault {
+enum DecodeFault {
     /// A header does not parse.
     Format(planus::Error),
     /// For another reason.
     Told(Box<Error>),
 }
 
-impl From<planus::Error> for Fault {
-    fn from(e: planus::Error) -> Fault {
-        Fault::Format(e)
+impl From<planus::Error> for DecodeFault {
+    fn from(e: planus::Error) -> DecodeFault {
+        DecodeFault::Format(e)
     }
 }
 
-impl From<Box<Error>> for Fault {
-    fn from(e: Box<Error>) -> Fault {
-        Fault::Told(e)
+impl From<Box<Error>> for DecodeFault {
+    fn from(e: Box<Error>) -> DecodeFault {
+        DecodeFault::Told(e)
     }
 }
 
-fn block(path: &str, file: usize, b: BlockRef<'_>) -> Result<Block, Fault> {
+fn block(path: &str, file: usize, b: BlockRef<'_>) -> Result<MessageBlock, DecodeFault> {
     let sizes = (usize::try_from(b.offset()), usize::try_from(b.meta_data_length()), usize::try_from(b.body_length()));
     match sizes {
         (Ok(offset), Ok(header), Ok(body)) if offset <= file && header <= file && body <= file => {
-            Ok(Block { offset, header, body })
+            Ok(MessageBlock { offset, header, body })
         }
-        _ => Err(Fault::Told(damaged(path, "a block lies outside of the file"))),
+        _ => Err(DecodeFault::Told(damaged(path, "a block lies outside of the file"))),
     }
 }
 
-impl Source for File<'_> {
-    fn origin(&self) -> Origin<'_> {
+impl ColumnFile for ArrowFile<'_> {
+    fn origin(&self) -> FileOrigin<'_> {
         origin(self.path)
     }
 

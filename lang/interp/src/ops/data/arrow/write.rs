@@ -3,7 +3,7 @@
 use super::{CONTINUATION, MAGIC};
 use crate::error::{Error, Res, codes};
 use crate::limits::parquet::GROUP;
-use crate::ops::data::table::{self, Cells, WrittenColumn};
+use crate::ops::data::table::{self, ColumnCells, WrittenColumn};
 use crate::polling;
 use crate::value::Value;
 use planus::Builder;
@@ -60,12 +60,12 @@ fn schema(columns: &[WrittenColumn]) -> Schema {
         name: Some(c.name.as_str().to_owned()),
         nullable: c.valid.is_some(),
         type_: Some(match &c.cells {
-            Cells::Int(_) => Type::Int(Box::new(Int { bit_width: 64, is_signed: true })),
-            Cells::Unsigned(_) => Type::Int(Box::new(Int { bit_width: 64, is_signed: false })),
-            Cells::Float(_) => Type::FloatingPoint(Box::new(FloatingPoint { precision: Precision::Double })),
-            Cells::F32(_) => Type::FloatingPoint(Box::new(FloatingPoint { precision: Precision::Single })),
-            Cells::Bool(_) => Type::Bool(Box::new(Bool {})),
-            Cells::Text(_) => Type::LargeUtf8(Box::new(LargeUtf8 {})),
+            ColumnCells::Int(_) => Type::Int(Box::new(Int { bit_width: 64, is_signed: true })),
+            ColumnCells::Unsigned(_) => Type::Int(Box::new(Int { bit_width: 64, is_signed: false })),
+            ColumnCells::Float(_) => Type::FloatingPoint(Box::new(FloatingPoint { precision: Precision::Double })),
+            ColumnCells::F32(_) => Type::FloatingPoint(Box::new(FloatingPoint { precision: Precision::Single })),
+            ColumnCells::Bool(_) => Type::Bool(Box::new(Bool {})),
+            ColumnCells::Text(_) => Type::LargeUtf8(Box::new(LargeUtf8 {})),
         }),
         dictionary: None,
         children: Some(Vec::new()),
@@ -110,12 +110,12 @@ fn batch(columns: &[WrittenColumn], from: usize, to: usize) -> Res<(RecordBatch,
         };
         add(valid.map_or_else(Vec::new, bits));
         match &c.cells {
-            Cells::Int(v) => add(v[from..to].iter().flat_map(|x| x.to_le_bytes()).collect()),
-            Cells::Unsigned(v) => add(v[from..to].iter().flat_map(|x| x.to_le_bytes()).collect()),
-            Cells::Float(v) => add(v[from..to].iter().flat_map(|x| x.to_le_bytes()).collect()),
-            Cells::F32(v) => add(v[from..to].iter().flat_map(|x| x.to_le_bytes()).collect()),
-            Cells::Bool(v) => add(bits(&v[from..to])),
-            Cells::Text(v) => {
+            ColumnCells::Int(v) => add(v[from..to].iter().flat_map(|x| x.to_le_bytes()).collect()),
+            ColumnCells::Unsigned(v) => add(v[from..to].iter().flat_map(|x| x.to_le_bytes()).collect()),
+            ColumnCells::Float(v) => add(v[from..to].iter().flat_map(|x| x.to_le_bytes()).collect()),
+            ColumnCells::F32(v) => add(v[from..to].iter().flat_map(|x| x.to_le_bytes()).collect()),
+            ColumnCells::Bool(v) => add(bits(&v[from..to])),
+            ColumnCells::Text(v) => {
                 let (offsets, text) = texts(&v[from..to]);
                 add(offsets);
                 add(text);

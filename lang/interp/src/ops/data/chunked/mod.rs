@@ -4,7 +4,7 @@
 mod npy;
 mod reader;
 
-use super::table::{self, Origin, WantedColumn};
+use super::table::{self, FileOrigin, WantedColumn};
 use super::{arrow, csv, parquet};
 use crate::error::{Error, Res, codes};
 use crate::host::Host;
@@ -17,7 +17,7 @@ use std::rc::Rc;
 /// A file in chunks.
 pub(in crate::ops::data) trait ChunkedFile {
     /// The file, for errors.
-    fn origin(&self) -> Origin<'_>;
+    fn origin(&self) -> FileOrigin<'_>;
     /// The number of rows of each chunk, -1 where it is known only after reading. There is at least one chunk.
     fn sizes(&self) -> Vec<i64>;
     /// The type of a row, as the file tells it.
@@ -51,7 +51,7 @@ pub struct WantedRows {
 
 impl WantedRows {
     /// The columns of rows that are records.
-    pub(in crate::ops::data) fn of_records(&self, origin: Origin<'_>) -> Res<&[WantedColumn]> {
+    pub(in crate::ops::data) fn of_records(&self, origin: FileOrigin<'_>) -> Res<&[WantedColumn]> {
         match self.names {
             Some(_) => Ok(&self.columns),
             None => Err(origin.error(format!("the rows of {} are records, and the type wants others", origin.format))),
@@ -92,10 +92,10 @@ pub fn open(host: &mut dyn Host, path: &str) -> Res<Table> {
 fn file(reader: &mut Reader) -> Res<Box<dyn ChunkedFile>> {
     let start = reader.at(0, 6)?;
     Ok(match &start[..] {
-        [b'P', b'A', b'R', b'1', ..] => Box::new(parquet::Chunks::open(reader)?),
-        b"ARROW1" => Box::new(arrow::Chunks::open(reader)?),
-        b"\x93NUMPY" => Box::new(npy::Chunks::open(reader)?),
-        _ => Box::new(csv::Chunks::open(reader)?),
+        [b'P', b'A', b'R', b'1', ..] => Box::new(parquet::ParquetChunks::open(reader)?),
+        b"ARROW1" => Box::new(arrow::ArrowChunks::open(reader)?),
+        b"\x93NUMPY" => Box::new(npy::NpyChunks::open(reader)?),
+        _ => Box::new(csv::CsvChunks::open(reader)?),
     })
 }
 
@@ -171,7 +171,7 @@ impl Table {
 }
 
 /// What is read as rows of a type.
-fn wanted(origin: Origin<'_>, rep: &Rep) -> Res<WantedRows> {
+fn wanted(origin: FileOrigin<'_>, rep: &Rep) -> Res<WantedRows> {
     match rep {
         Rep::Record(fields) if !fields.is_empty() => {
             let columns = fields

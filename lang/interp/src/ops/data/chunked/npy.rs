@@ -4,11 +4,11 @@ use super::{ChunkedFile, Reader, WantedRows};
 use crate::error::{Error, Res, codes};
 use crate::limits::chunked::BLOCK;
 use crate::ops::data::npy::{Header, bad, column, elements, header, width};
-use crate::ops::data::table::{ColumnType, Origin, WantedColumn};
+use crate::ops::data::table::{ColumnType, FileOrigin, WantedColumn};
 use crate::value::{Rep, Shape, Value, array};
 use adl_typing::env::{Column, RowType};
 
-pub(super) struct Chunks {
+pub(super) struct NpyChunks {
     path: String,
     header: Header,
     kind: Column,
@@ -18,8 +18,8 @@ pub(super) struct Chunks {
     rows: usize,
 }
 
-impl Chunks {
-    pub fn open(file: &mut Reader) -> Res<Chunks> {
+impl NpyChunks {
+    pub fn open(file: &mut Reader) -> Res<NpyChunks> {
         // Longer headers are those of arrays of records.
         let start = file.at(0, 1 << 16)?;
         let path = file.path.to_owned();
@@ -38,7 +38,7 @@ impl Chunks {
             return Err(bad(&path, "the file ends before its data does"));
         }
         let rows = (BLOCK / bytes.max(1)).max(1);
-        Ok(Chunks { path, kind, row: (bytes, numbers), rows, header })
+        Ok(NpyChunks { path, kind, row: (bytes, numbers), rows, header })
     }
 
     fn all(&self) -> usize {
@@ -52,9 +52,9 @@ impl Chunks {
     }
 }
 
-impl ChunkedFile for Chunks {
-    fn origin(&self) -> Origin<'_> {
-        Origin { path: &self.path, code: codes::NPY, format: "an NPY file", reader: "rows.open" }
+impl ChunkedFile for NpyChunks {
+    fn origin(&self) -> FileOrigin<'_> {
+        FileOrigin { path: &self.path, code: codes::NPY, format: "an NPY file", reader: "rows.open" }
     }
 
     fn sizes(&self) -> Vec<i64> {

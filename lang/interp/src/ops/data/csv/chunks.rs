@@ -4,12 +4,12 @@ use super::{Scanner, bad, columns, counted, named, schema_of};
 use crate::error::{Res, codes};
 use crate::limits::chunked::BLOCK;
 use crate::ops::data::chunked::{self, ChunkedFile, Reader, WantedRows};
-use crate::ops::data::table::{Origin, WantedColumn};
+use crate::ops::data::table::{FileOrigin, WantedColumn};
 use crate::value::Value;
 use adl_typing::env::{Column, RowType};
 
 /// Whole rows of a file.
-struct Block {
+struct RowBlock {
     offset: u64,
     bytes: usize,
     /// The number of its first line.
@@ -17,16 +17,16 @@ struct Block {
 }
 
 /// A CSV file whose rows have been counted off in blocks.
-pub(in crate::ops::data) struct Chunks {
+pub(in crate::ops::data) struct CsvChunks {
     path: String,
     /// The text before the first row, with the names of the columns.
     header: Vec<u8>,
     names: Vec<String>,
-    blocks: Vec<Block>,
+    blocks: Vec<RowBlock>,
 }
 
-impl Chunks {
-    pub fn open(file: &mut Reader) -> Res<Chunks> {
+impl CsvChunks {
+    pub fn open(file: &mut Reader) -> Res<CsvChunks> {
         let path = file.path.to_owned();
         let mut blocks = Vec::new();
         let (mut offset, mut line) = (0, 1);
@@ -45,14 +45,14 @@ impl Chunks {
                 let start = rows.position();
                 names = found;
                 header = bytes[..start].to_vec();
-                blocks.push(Block { offset: start as u64, bytes: bytes.len() - start, line: 1 + lines(&header) });
+                blocks.push(RowBlock { offset: start as u64, bytes: bytes.len() - start, line: 1 + lines(&header) });
             } else {
-                blocks.push(Block { offset, bytes: bytes.len(), line });
+                blocks.push(RowBlock { offset, bytes: bytes.len(), line });
             }
             line += lines(&bytes);
             offset += bytes.len() as u64;
         }
-        Ok(Chunks { path, header, names, blocks })
+        Ok(CsvChunks { path, header, names, blocks })
     }
 
     /// The text of a block, below the header, and the number of its first line.
@@ -90,9 +90,9 @@ fn whole_rows(text: &[u8]) -> Option<usize> {
     end
 }
 
-impl ChunkedFile for Chunks {
-    fn origin(&self) -> Origin<'_> {
-        Origin { path: &self.path, code: codes::CSV, format: "a CSV file", reader: "rows.open" }
+impl ChunkedFile for CsvChunks {
+    fn origin(&self) -> FileOrigin<'_> {
+        FileOrigin { path: &self.path, code: codes::CSV, format: "a CSV file", reader: "rows.open" }
     }
 
     fn sizes(&self) -> Vec<i64> {

@@ -5,16 +5,16 @@
 
 mod chunks;
 pub(crate) mod columns;
-pub(crate) mod parts;
+pub(crate) mod parallel;
 mod tokens;
 
-use super::table::{self, Builder, Origin, Source, WantedColumn, counted};
+use super::table::{self, Builder, ColumnFile, FileOrigin, WantedColumn, counted};
 use crate::error::{Error, Res, codes};
 use crate::value::{Rep, Value};
 use crate::{memory, polling};
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Column;
-pub(super) use chunks::Chunks;
+pub(super) use chunks::CsvChunks;
 use columns::CellTypes;
 use tokens::Scanner;
 
@@ -70,7 +70,7 @@ fn header(path: &str, rows: &mut Scanner) -> Res<Vec<String>> {
 fn body<'a>(
     rows: &mut Scanner<'a>,
     width: usize,
-    visit: &mut dyn FnMut(&Scanner<'a>, usize, tokens::Cell<'a>) -> Res<()>,
+    visit: &mut dyn FnMut(&Scanner<'a>, usize, tokens::CsvCell<'a>) -> Res<()>,
 ) -> Res<()> {
     loop {
         let (mut line, mut at) = (0, 0);
@@ -102,7 +102,7 @@ pub fn schema(path: &str, bytes: &[u8]) -> Res<Vec<(String, Column)>> {
 
 fn schema_of((names, mut rows): (Vec<String>, Scanner<'_>)) -> Res<Vec<(String, Column)>> {
     let mut seen = vec![CellTypes::default(); names.len()];
-    if let Some(found) = parts::types(&rows, names.len())? {
+    if let Some(found) = parallel::types(&rows, names.len())? {
         return Ok(names.into_iter().zip(found.iter().map(CellTypes::column)).collect());
     }
     body(&mut rows, names.len(), &mut |_, k, cell| {
@@ -114,20 +114,20 @@ fn schema_of((names, mut rows): (Vec<String>, Scanner<'_>)) -> Res<Vec<(String, 
 
 /// Reads a file as a record of columns, an array of records or a matrix, according to the type.
 pub fn read(path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
-    table::read(&mut File { path, bytes, plain: false }, rep)
+    table::read(&mut CsvFile { path, bytes, plain: false }, rep)
 }
 
 /// A CSV file.
-struct File<'a> {
+struct CsvFile<'a> {
     path: &'a str,
     bytes: &'a [u8],
     /// Whether the columns may have no names.
     plain: bool,
 }
 
-impl Source for File<'_> {
-    fn origin(&self) -> Origin<'_> {
-        Origin { path: self.path, code: codes::CSV, format: "a CSV file", reader: "read_csv" }
+impl ColumnFile for CsvFile<'_> {
+    fn origin(&self) -> FileOrigin<'_> {
+        FileOrigin { path: self.path, code: codes::CSV, format: "a CSV file", reader: "read_csv" }
     }
 
     fn names(&mut self, matrix: bool) -> Res<Vec<String>> {
@@ -144,7 +144,7 @@ impl Source for File<'_> {
 fn columns(path: &str, (names, mut rows): (Vec<String>, Scanner<'_>), wanted: &[WantedColumn]) -> Res<Vec<Value>> {
     let at: Option<Vec<usize>> = wanted.iter().map(|w| names.iter().position(|n| n == w.name.as_str())).collect();
     if let Some(at) = at
-        && let Some(vals) = parts::columns(&rows, names.len(), wanted, &at)?
+        && let Some(vals) = parallel::columns(&rows, names.len(), wanted, &at)?
     {
         return Ok(vals);
     }

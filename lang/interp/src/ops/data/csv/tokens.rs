@@ -7,7 +7,7 @@ use adl_syntax::diag::Excerpt;
 use std::borrow::Cow;
 
 /// A cell and its position.
-pub(super) struct Cell<'a> {
+pub(super) struct CsvCell<'a> {
     /// The text. A quoted cell is kept as it is; other cells are trimmed.
     pub text: Cow<'a, str>,
     /// The line, from 1.
@@ -146,7 +146,7 @@ impl<'a> Scanner<'a> {
 
     /// Calls `visit` with each cell of the next row and its index. Returns the number of cells, or `None` at the
     /// end of the file.
-    pub fn row(&mut self, visit: &mut dyn FnMut(&Self, usize, Cell<'a>) -> Res<()>) -> Res<Option<usize>> {
+    pub fn row(&mut self, visit: &mut dyn FnMut(&Self, usize, CsvCell<'a>) -> Res<()>) -> Res<Option<usize>> {
         self.blank_lines();
         if self.pos >= self.text.len() {
             return Ok(None);
@@ -210,7 +210,7 @@ impl<'a> Scanner<'a> {
         self.line += 1;
     }
 
-    fn cell(&mut self) -> Res<Cell<'a>> {
+    fn cell(&mut self) -> Res<CsvCell<'a>> {
         let (b, line, at) = (self.text.as_bytes(), self.line, self.pos);
         let blanks = self.blanks();
         if b.get(at + blanks) == Some(&b'"') {
@@ -221,7 +221,7 @@ impl<'a> Scanner<'a> {
         let ends = |c: &u8| *c == self.separator || matches!(c, b'\n' | b'\r') || self.separator == b' ' && *c == b'\t';
         let n = b[at..].iter().position(ends).unwrap_or(b.len() - at);
         self.pos = at + n;
-        Ok(Cell {
+        Ok(CsvCell {
             text: Cow::Borrowed(self.text[at..at + n].trim_matches([' ', '\t'])),
             line,
             at: at + blanks.min(n) * usize::from(self.separator != b' '),
@@ -229,7 +229,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// A quoted cell, after its opening quote; a quote inside is written twice.
-    fn quoted(&mut self, line: usize, at: usize) -> Res<Cell<'a>> {
+    fn quoted(&mut self, line: usize, at: usize) -> Res<CsvCell<'a>> {
         let bytes = self.text.as_bytes();
         let mut text: Cow<'a, str> = Cow::Borrowed("");
         let mut from = self.pos;
@@ -258,8 +258,8 @@ impl<'a> Scanner<'a> {
         }
         self.pos += self.blanks();
         match bytes.get(self.pos) {
-            None | Some(b'\n' | b'\r') => Ok(Cell { text, line, at }),
-            Some(c) if *c == self.separator || self.separator == b' ' => Ok(Cell { text, line, at }),
+            None | Some(b'\n' | b'\r') => Ok(CsvCell { text, line, at }),
+            Some(c) if *c == self.separator || self.separator == b' ' => Ok(CsvCell { text, line, at }),
             Some(_) => Err(self.error(
                 self.line,
                 self.pos,

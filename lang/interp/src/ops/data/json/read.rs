@@ -1,6 +1,6 @@
 //! Reads JSON text as a value of an expected type, in one pass.
 
-use super::tokens::{Text, TokenKind};
+use super::tokens::{JsonReader, TokenKind};
 use crate::error::{Res, codes};
 use crate::upcalls::Upcalls;
 use crate::value::{ConInfo, Record, Rep, Tuple, Value, seq};
@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 /// Reads bytes as a type.
 pub fn read(m: &mut dyn Upcalls, path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
-    let mut r = Reader { m, text: Text::new(path, bytes)?, inside: Vec::new() };
+    let mut r = Reader { m, text: JsonReader::new(path, bytes)?, inside: Vec::new() };
     if *rep == Rep::Other {
         return Err(r
             .text
@@ -32,7 +32,7 @@ enum PathStep {
 
 struct Reader<'a, 'b> {
     m: &'a mut dyn Upcalls,
-    text: Text<'b>,
+    text: JsonReader<'b>,
     inside: Vec<PathStep>,
 }
 

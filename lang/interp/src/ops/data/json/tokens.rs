@@ -4,7 +4,7 @@ use crate::error::{Error, Res, codes};
 use adl_syntax::diag::Excerpt;
 
 /// A reader at a position.
-pub(super) struct Text<'a> {
+pub(super) struct JsonReader<'a> {
     path: &'a str,
     text: &'a str,
     pos: usize,
@@ -41,14 +41,14 @@ impl TokenKind {
     }
 }
 
-impl<'a> Text<'a> {
-    pub fn new(path: &'a str, bytes: &'a [u8]) -> Res<Text<'a>> {
+impl<'a> JsonReader<'a> {
+    pub fn new(path: &'a str, bytes: &'a [u8]) -> Res<JsonReader<'a>> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         match std::str::from_utf8(bytes) {
-            Ok(text) => Ok(Text { path, text, pos: 0 }),
+            Ok(text) => Ok(JsonReader { path, text, pos: 0 }),
             Err(e) => {
                 let good = std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or("");
-                Err(Text { path, text: good, pos: good.len() }.error("the file is not UTF-8 text"))
+                Err(JsonReader { path, text: good, pos: good.len() }.error("the file is not UTF-8 text"))
             }
         }
     }

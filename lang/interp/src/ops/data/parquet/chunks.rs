@@ -1,9 +1,9 @@
 //! Parquet files in chunks: their row groups.
 
-use super::{File, decoded, origin};
+use super::{ParquetFile, decoded, origin};
 use crate::error::Res;
 use crate::ops::data::chunked::{ChunkedFile, Reader, WantedRows};
-use crate::ops::data::table::{Builder, Origin, WantedColumn};
+use crate::ops::data::table::{Builder, FileOrigin, WantedColumn};
 use crate::value::Value;
 use adl_typing::env::RowType;
 use bytes::Bytes;
@@ -14,14 +14,14 @@ use std::rc::Rc;
 const END: usize = 8;
 
 /// A Parquet file whose metadata are in memory.
-pub(in crate::ops::data) struct Chunks {
+pub(in crate::ops::data) struct ParquetChunks {
     path: String,
     length: u64,
     meta: Rc<ParquetMetaData>,
 }
 
-impl Chunks {
-    pub fn open(file: &mut Reader) -> Res<Chunks> {
+impl ParquetChunks {
+    pub fn open(file: &mut Reader) -> Res<ParquetChunks> {
         let path = file.path.to_owned();
         let cut = || origin(&path).error("the file is damaged: its end does not parse");
         let tail = |file: &mut Reader, n: usize| {
@@ -36,16 +36,16 @@ impl Chunks {
         };
         let bytes = tail(file, size.saturating_add(END))?;
         let meta = decoded(&path, || ParquetMetaDataReader::decode_metadata(&bytes[..size]))?;
-        Ok(Chunks { length: file.length, meta: Rc::new(meta), path })
+        Ok(ParquetChunks { length: file.length, meta: Rc::new(meta), path })
     }
 
-    fn file(&self) -> File<'_> {
-        File { path: &self.path, length: self.length, meta: self.meta.clone() }
+    fn file(&self) -> ParquetFile<'_> {
+        ParquetFile { path: &self.path, length: self.length, meta: self.meta.clone() }
     }
 }
 
-impl ChunkedFile for Chunks {
-    fn origin(&self) -> Origin<'_> {
+impl ChunkedFile for ParquetChunks {
+    fn origin(&self) -> FileOrigin<'_> {
         origin(&self.path)
     }
 

@@ -7,13 +7,13 @@ mod chunks;
 mod pages;
 mod write;
 
-use super::table::{self, Builder, Cells, Origin, Refusal, Source, WantedColumn};
+use super::table::{self, Builder, ColumnCells, ColumnFile, FileOrigin, MaskedCells, Refusal, WantedColumn};
 use crate::error::{Error, Res, codes};
 use crate::value::{Rep, Value};
 use crate::{fault, memory, polling};
 use adl_typing::env::Column;
 use bytes::Bytes;
-pub(super) use chunks::Chunks;
+pub(super) use chunks::ParquetChunks;
 use pages::{Chunk, levels};
 use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
@@ -23,8 +23,8 @@ use parquet::schema::types::ColumnDescriptor;
 use std::rc::Rc;
 pub use write::write;
 
-fn origin(path: &str) -> Origin<'_> {
-    Origin { path, code: codes::PARQUET, format: "a Parquet file", reader: "read_parquet" }
+fn origin(path: &str) -> FileOrigin<'_> {
+    FileOrigin { path, code: codes::PARQUET, format: "a Parquet file", reader: "read_parquet" }
 }
 
 /// The names and types of the columns, of which the file's end tells.
@@ -55,7 +55,7 @@ fn reason(text: &str) -> String {
 }
 
 /// A Parquet file.
-struct File<'a> {
+struct ParquetFile<'a> {
     path: &'a str,
     length: u64,
     meta: Rc<ParquetMetaData>,
@@ -66,7 +66,7 @@ type Fetch<'f> = &'f mut dyn FnMut(u64, usize) -> Res<Bytes>;
 
 /// A file that is in memory.
 struct Whole<'a> {
-    file: File<'a>,
+    file: ParquetFile<'a>,
     bytes: Bytes,
 }
 
@@ -78,11 +78,11 @@ impl<'a> Whole<'a> {
         memory::check_available(bytes.len()).map_err(|s| s.error(&format!("the file {path}"), bytes.len()))?;
         let bytes = Bytes::copy_from_slice(bytes);
         let meta = decoded(path, || ParquetMetaDataReader::new().parse_and_finish(&bytes))?;
-        Ok(Whole { file: File { path, length: bytes.len() as u64, meta: Rc::new(meta) }, bytes })
+        Ok(Whole { file: ParquetFile { path, length: bytes.len() as u64, meta: Rc::new(meta) }, bytes })
     }
 }
 
-impl File<'_> {
+impl ParquetFile<'_> {
     fn schema(&self) -> Res<Vec<(String, Column)>> {
         let columns = self.meta.file_metadata().schema_descr().columns();
         let typed = |(name, c): (String, &std::sync::Arc<ColumnDescriptor>)| match meaning(c) {
@@ -161,8 +161,8 @@ impl File<'_> {
     }
 }
 
-impl Source for Whole<'_> {
-    fn origin(&self) -> Origin<'_> {
+impl ColumnFile for Whole<'_> {
+    fn origin(&self) -> FileOrigin<'_> {
         origin(self.file.path)
     }
 
@@ -232,24 +232,23 @@ fn bits(c: &ColumnDescriptor) -> Option<(u8, bool)> {
     }
 }
 
-/// Cells, and which of them are not missing (`None`: all).
-type Read = (Cells, Option<Vec<bool>>);
-
 /// The cells of `rows` rows; `None` if there are fewer.
-fn cells(reader: &mut ColumnReader, c: &ColumnDescriptor, rows: usize) -> parquet::errors::Result<Option<Read>> {
+fn cells(reader: &mut ColumnReader, c: &ColumnDescriptor, rows: usize) -> parquet::errors::Result<Option<MaskedCells>> {
     let unsigned = bits(c).is_some_and(|(_, signed)| !signed);
     Ok(match reader {
-        ColumnReader::BoolColumnReader(r) => numbers(r, c, rows, Cells::Bool, |x: bool| x)?,
+        ColumnReader::BoolColumnReader(r) => numbers(r, c, rows, ColumnCells::Bool, |x: bool| x)?,
         ColumnReader::Int32ColumnReader(r) if unsigned => {
-            numbers(r, c, rows, Cells::Int, |x: i32| i64::from(x.cast_unsigned()))?
+            numbers(r, c, rows, ColumnCells::Int, |x: i32| i64::from(x.cast_unsigned()))?
         }
-        ColumnReader::Int32ColumnReader(r) => numbers(r, c, rows, Cells::Int, i64::from)?,
-        ColumnReader::Int64ColumnReader(r) if unsigned => numbers(r, c, rows, Cells::Unsigned, i64::cast_unsigned)?,
-        ColumnReader::Int64ColumnReader(r) => numbers(r, c, rows, Cells::Int, |x| x)?,
-        ColumnReader::FloatColumnReader(r) => numbers(r, c, rows, Cells::F32, |x| x)?,
-        ColumnReader::DoubleColumnReader(r) => numbers(r, c, rows, Cells::Float, |x| x)?,
+        ColumnReader::Int32ColumnReader(r) => numbers(r, c, rows, ColumnCells::Int, i64::from)?,
+        ColumnReader::Int64ColumnReader(r) if unsigned => {
+            numbers(r, c, rows, ColumnCells::Unsigned, i64::cast_unsigned)?
+        }
+        ColumnReader::Int64ColumnReader(r) => numbers(r, c, rows, ColumnCells::Int, |x| x)?,
+        ColumnReader::FloatColumnReader(r) => numbers(r, c, rows, ColumnCells::F32, |x| x)?,
+        ColumnReader::DoubleColumnReader(r) => numbers(r, c, rows, ColumnCells::Float, |x| x)?,
         ColumnReader::FixedLenByteArrayColumnReader(r) => {
-            numbers(r, c, rows, Cells::Float, |x: FixedLenByteArray| match x.data() {
+            numbers(r, c, rows, ColumnCells::Float, |x: FixedLenByteArray| match x.data() {
                 [a, b] => super::npy::half(u16::from_le_bytes([*a, *b])),
                 _ => f64::NAN,
             })?
@@ -264,9 +263,9 @@ fn numbers<T: DataType, X: Clone + Default>(
     reader: &mut ColumnReaderImpl<T>,
     c: &ColumnDescriptor,
     rows: usize,
-    cells: impl FnOnce(Vec<X>) -> Cells,
+    cells: impl FnOnce(Vec<X>) -> ColumnCells,
     to: impl Fn(T::T) -> X,
-) -> parquet::errors::Result<Option<Read>> {
+) -> parquet::errors::Result<Option<MaskedCells>> {
     let Some((values, valid)) = levels(reader, c, rows)? else { return Ok(None) };
     Ok(Some((cells(spread(values.into_iter().map(to), valid.as_deref(), X::default())), valid)))
 }
@@ -275,12 +274,12 @@ fn texts(
     reader: &mut ColumnReaderImpl<parquet::data_type::ByteArrayType>,
     c: &ColumnDescriptor,
     rows: usize,
-) -> parquet::errors::Result<Option<Read>> {
+) -> parquet::errors::Result<Option<MaskedCells>> {
     let Some((values, valid)) = levels(reader, c, rows)? else { return Ok(None) };
     let text = |x: ByteArray| x.as_utf8().map(crate::ops::data_text);
     let all = values.into_iter().map(text).collect::<parquet::errors::Result<Vec<_>>>()?;
     let empty = crate::ops::data_text("");
-    Ok(Some((Cells::Text(spread(all.into_iter(), valid.as_deref(), empty)), valid)))
+    Ok(Some((ColumnCells::Text(spread(all.into_iter(), valid.as_deref(), empty)), valid)))
 }
 
 /// The values at the rows that have one, and `empty` at the others.

@@ -33,7 +33,7 @@ impl Chunk {
     pub fn reader(self, meta: &ColumnChunkMetaData, rows: usize) -> Result<Box<dyn PageReader>> {
         let pages = SerializedPageReader::new(Arc::new(self), meta, rows, None)?;
         let flat = meta.column_descr().max_def_level() == 0;
-        Ok(Box::new(Checked { pages, flat, width: smallest(meta) }))
+        Ok(Box::new(CheckedPages { pages, flat, width: smallest(meta) }))
     }
 
     fn at(&self, start: u64) -> Result<Bytes> {
@@ -114,7 +114,7 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 /// Pages whose numbers of values fit their bytes.
-struct Checked {
+struct CheckedPages {
     pages: SerializedPageReader<Chunk>,
     /// Whether no value is missing, so that there are no levels.
     flat: bool,
@@ -122,7 +122,7 @@ struct Checked {
     width: usize,
 }
 
-impl Checked {
+impl CheckedPages {
     fn check(&self, page: &Page) -> Result<()> {
         let fits = match page {
             Page::DictionaryPage { buf, num_values, .. } => {
@@ -158,14 +158,14 @@ fn delta_fits(encoding: Encoding, values: Option<&[u8]>, count: u32) -> bool {
     varint(rest).is_some_and(|(n, _)| n <= u64::from(count))
 }
 
-impl Iterator for Checked {
+impl Iterator for CheckedPages {
     type Item = Result<Page>;
     fn next(&mut self) -> Option<Result<Page>> {
         self.get_next_page().transpose()
     }
 }
 
-impl PageReader for Checked {
+impl PageReader for CheckedPages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
         let page = self.pages.get_next_page()?;
         page.iter().try_for_each(|p| self.check(p))?;
@@ -180,14 +180,14 @@ impl PageReader for Checked {
 }
 
 /// The values of the rows that have one, and which rows these are (`None`: all). `None` if there are fewer rows.
-pub(super) type Values<T> = Option<(Vec<T>, Option<Vec<bool>>)>;
+pub(super) type PageValues<T> = Option<(Vec<T>, Option<Vec<bool>>)>;
 
 /// Reads `rows` rows.
 pub(super) fn levels<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     c: &ColumnDescriptor,
     rows: usize,
-) -> Result<Values<T::T>> {
+) -> Result<PageValues<T::T>> {
     let optional = c.max_def_level() > 0;
     let (mut values, mut levels, mut read) = (Vec::new(), Vec::new(), 0);
     while read < rows {

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Res, codes};
 use crate::limits::parquet::GROUP;
-use crate::ops::data::table::{self, Cells, WrittenColumn};
+use crate::ops::data::table::{self, ColumnCells, WrittenColumn};
 use crate::polling;
 use crate::value::Value;
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical};
@@ -54,13 +54,13 @@ fn file(columns: &[WrittenColumn], stop: &mut Option<Box<Error>>) -> Result<Vec<
 fn schema(columns: &[WrittenColumn]) -> Result<TypePtr> {
     let field = |c: &WrittenColumn| {
         let physical = match &c.cells {
-            Cells::Int(_) | Cells::Unsigned(_) => Physical::INT64,
-            Cells::Float(_) => Physical::DOUBLE,
-            Cells::F32(_) => Physical::FLOAT,
-            Cells::Bool(_) => Physical::BOOLEAN,
-            Cells::Text(_) => Physical::BYTE_ARRAY,
+            ColumnCells::Int(_) | ColumnCells::Unsigned(_) => Physical::INT64,
+            ColumnCells::Float(_) => Physical::DOUBLE,
+            ColumnCells::F32(_) => Physical::FLOAT,
+            ColumnCells::Bool(_) => Physical::BOOLEAN,
+            ColumnCells::Text(_) => Physical::BYTE_ARRAY,
         };
-        let text = matches!(c.cells, Cells::Text(_));
+        let text = matches!(c.cells, ColumnCells::Text(_));
         let repetition = if c.valid.is_some() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
         let typed = Type::primitive_type_builder(c.name.as_str(), physical)
             .with_repetition(repetition)
@@ -76,15 +76,15 @@ fn schema(columns: &[WrittenColumn]) -> Result<TypePtr> {
 fn column(mut writer: SerializedColumnWriter<'_>, c: &WrittenColumn, from: usize, to: usize) -> Result<()> {
     let valid = c.valid.as_ref().map(|v| &v[from..to]);
     match &c.cells {
-        Cells::Int(v) => values::<Int64Type>(&mut writer, &v[from..to], valid)?,
-        Cells::Float(v) => values::<DoubleType>(&mut writer, &v[from..to], valid)?,
-        Cells::F32(v) => values::<FloatType>(&mut writer, &v[from..to], valid)?,
-        Cells::Bool(v) => values::<BoolType>(&mut writer, &v[from..to], valid)?,
-        Cells::Text(v) => {
+        ColumnCells::Int(v) => values::<Int64Type>(&mut writer, &v[from..to], valid)?,
+        ColumnCells::Float(v) => values::<DoubleType>(&mut writer, &v[from..to], valid)?,
+        ColumnCells::F32(v) => values::<FloatType>(&mut writer, &v[from..to], valid)?,
+        ColumnCells::Bool(v) => values::<BoolType>(&mut writer, &v[from..to], valid)?,
+        ColumnCells::Text(v) => {
             let bytes: Vec<ByteArray> = v[from..to].iter().map(|x| ByteArray::from(crate::ops::string(x))).collect();
             values::<ByteArrayType>(&mut writer, &bytes, valid)?;
         }
-        Cells::Unsigned(_) => return Err(ParquetError::General("unsigned numbers are not written".to_owned())),
+        ColumnCells::Unsigned(_) => return Err(ParquetError::General("unsigned numbers are not written".to_owned())),
     }
     writer.close()
 }

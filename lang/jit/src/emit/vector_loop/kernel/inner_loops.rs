@@ -4,7 +4,7 @@
 //! eight partial sums in memory, as long as there are eight terms, and the sum of the rest in a register.
 
 use super::super::inner::Inner;
-use super::super::plan::At;
+use super::super::plan::AccessIndices;
 use super::{Kernel, LOOSE, LaneValue, libm_stages};
 use adl_ir::{Block, Loop, Out, Stmt, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -120,7 +120,7 @@ impl Kernel<'_, '_, '_, '_> {
     /// together.
     fn load_before(&mut self, body: &Block, inside: u64) {
         let k = self.k;
-        let invariant = |at: &At, inside: u64| at.iter().all(|n| k.p.ints[*n].inner & inside == 0);
+        let invariant = |at: &AccessIndices, inside: u64| at.iter().all(|n| k.p.ints[*n].inner & inside == 0);
         for v in body.params.iter().chain(body.stmts.iter().flat_map(|s| &s.outs)) {
             let Some((array, at)) = k.p.elements.get(v).filter(|_| self.wants(*v)) else { continue };
             if invariant(at, inside) && !self.loaded.contains_key(v) {
@@ -147,7 +147,7 @@ impl Kernel<'_, '_, '_, '_> {
     fn add_row(&mut self, inner: &Inner, ir_loop: &Loop) {
         if let (true, Some(k), Some(row)) = (self.is_last(), inner.to, ir_loop.body.results.get(ir_loop.init.len())) {
             let x = self.float(*row);
-            let at: At = [self.node(ir_loop.body.params[0])].into_iter().collect();
+            let at: AccessIndices = [self.node(ir_loop.body.params[0])].into_iter().collect();
             self.add(self.k.w.sums[k], &at, x);
         }
     }

@@ -1,7 +1,7 @@
 //! Outputs of a kernel, and rows that are added to accumulated arrays.
 
-use super::super::plan::{Output, VarClass};
-use super::super::rows::RowLoop;
+use super::super::iteration_rows::RowLoop;
+use super::super::plan::{IterationOutput, VarClass};
 use super::{Kernel, LOOSE, LaneValue};
 use adl_ir::{Loop, Var};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -13,13 +13,13 @@ impl Kernel<'_, '_, '_, '_> {
         let k = self.k;
         let first = self.words[&word];
         match &k.p.outs[out] {
-            Output::Number => {
+            IterationOutput::Number => {
                 let x = self.float(result);
                 let bytes = self.e.b.ins().ishl_imm_s(self.index, 3);
                 let at = self.e.b.ins().iadd(first, bytes);
                 self.store(&x, at);
             }
-            Output::Bool => {
+            IterationOutput::Bool => {
                 let x = self.float(result);
                 let at = self.e.b.ins().iadd(first, self.index);
                 for (lane, x) in (0_i32..).zip(self.lanes(&x)) {
@@ -27,15 +27,15 @@ impl Kernel<'_, '_, '_, '_> {
                     self.e.b.ins().store(LOOSE, bit, at, lane);
                 }
             }
-            Output::Int => {
+            IterationOutput::Int => {
                 let bytes = self.e.b.ins().ishl_imm_s(self.index, 3);
                 let at = self.e.b.ins().iadd(first, bytes);
                 for (lane, x) in (0_i32..).zip(self.ints(result)) {
                     self.e.b.ins().store(LOOSE, x, at, 8 * lane);
                 }
             }
-            Output::Row(row) => self.output_row(row, first),
-            Output::Table(_) => {}
+            IterationOutput::Row(row) => self.output_row(row, first),
+            IterationOutput::Table(_) => {}
         }
     }
 
@@ -144,7 +144,7 @@ impl Kernel<'_, '_, '_, '_> {
             let node = self.node(ir_loop.body.params[0]);
             let [(at, _), (rows, _), (length, _)] =
                 [node, k.p.inner[inner].trip, k.p.inner[table.row.inner].trip].map(|n| self.int(n));
-            let of = |out: &&(usize, usize)| matches!(k.p.outs[out.0], Output::Table(of) if of == t);
+            let of = |out: &&(usize, usize)| matches!(k.p.outs[out.0], IterationOutput::Table(of) if of == t);
             let mut starts: SmallVec<[Value; 8]> = SmallVec::new();
             let bytes = self.e.b.ins().ishl_imm_s(length, 3);
             let before = self.e.b.ins().imul(at, bytes);

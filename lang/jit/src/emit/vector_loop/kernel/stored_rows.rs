@@ -1,7 +1,7 @@
 //! Rows in scratch memory, their elements and extrema.
 
+use super::super::iteration_rows::{Element, Extremum, RowLoop};
 use super::super::plan::{Node, VarClass};
-use super::super::rows::{Element, Extremum, RowLoop};
 use super::{Kernel, LOOSE, LaneValue, Stride};
 use crate::limits::emit_vector_loop_rows::LONGEST;
 use adl_ir::{Loop, Var};

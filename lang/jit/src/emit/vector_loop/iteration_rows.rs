@@ -8,7 +8,7 @@
 
 use super::super::extrema::searched;
 use super::inner::{Inner, RowUse};
-use super::plan::{Around, At, Int, Known, LoopAnalysis, Node, VarClass, uses};
+use super::plan::{AccessIndices, EnclosingScopes, Int, LoopAnalysis, Node, VarClass, VarFact, uses};
 use super::row_calls::RowCalls;
 use crate::handle::ValueForm;
 use crate::limits::emit_vector_loop_rows::{INNER_LOOPS, STORED};
@@ -21,7 +21,7 @@ pub(super) enum Element {
     /// Of a stored row.
     Row(usize, Node),
     /// Of an array bound outside.
-    Array(usize, At),
+    Array(usize, AccessIndices),
     /// Of the row of a matrix at a position, at an index.
     At(usize, Var, Node),
     /// Of the row that a branch chooses by a Bool.
@@ -80,7 +80,7 @@ pub(super) struct RowAdd {
 /// The rows of a vectorised loop.
 #[derive(Default)]
 pub(super) struct RowReads {
-    all: Vec<Row>,
+    all: Vec<IterationRow>,
     /// The lengths of stored rows.
     pub stored: Vec<Node>,
     /// The stored rows that inner loops collect, with these loops.
@@ -121,36 +121,36 @@ impl RowReads {
 }
 
 /// A row of an iteration.
-struct Row {
+struct IterationRow {
     length: Node,
     /// The inner loop that collects it.
     inner: Option<usize>,
     /// How its elements are read, once they are.
-    source: Option<Source>,
+    source: Option<RowSource>,
     /// The innermost inner loop around it.
     outer: Option<usize>,
 }
 
 /// A row whose elements can be read: stored, an array or subarray bound outside, or chosen.
 #[derive(Clone)]
-pub(super) enum Source {
+pub(super) enum RowSource {
     Row(usize),
-    Array(usize, At),
-    Either(Var, Box<[Source; 2]>),
+    Array(usize, AccessIndices),
+    Either(Var, Box<[RowSource; 2]>),
     Zero,
 }
 
-impl Source {
+impl RowSource {
     pub fn element(&self, at: Node) -> Element {
         match self {
-            Source::Row(k) => Element::Row(*k, at),
-            Source::Array(a, before) => {
+            RowSource::Row(k) => Element::Row(*k, at),
+            RowSource::Array(a, before) => {
                 let mut all = before.clone();
                 all.push(at);
                 Element::Array(*a, all)
             }
-            Source::Either(c, arms) => Element::Either(*c, Box::new(arms.each_ref().map(|s| s.element(at)))),
-            Source::Zero => Element::Zero,
+            RowSource::Either(c, arms) => Element::Either(*c, Box::new(arms.each_ref().map(|s| s.element(at)))),
+            RowSource::Zero => Element::Zero,
         }
     }
 }
@@ -167,7 +167,7 @@ impl LoopAnalysis<'_> {
         }
     }
 
-    fn row(&mut self, row: Row) -> VarClass {
+    fn row(&mut self, row: IterationRow) -> VarClass {
         self.p.rows.all.push(row);
         VarClass::Row(self.p.rows.all.len() - 1)
     }
@@ -175,19 +175,19 @@ impl LoopAnalysis<'_> {
     /// Classifies a row that an inner loop collects.
     pub(super) fn collected(&mut self, inner: usize) -> VarClass {
         let Inner { trip: length, outer, .. } = self.p.inner[inner];
-        self.row(Row { length, inner: Some(inner), source: None, outer })
+        self.row(IterationRow { length, inner: Some(inner), source: None, outer })
     }
 
     /// Classifies a row that an array literal lists.
-    pub(super) fn listed(&mut self, elems: &[Var], out: Var, around: &Around) -> Option<VarClass> {
+    pub(super) fn listed(&mut self, elems: &[Var], out: Var, around: &EnclosingScopes) -> Option<VarClass> {
         if *self.f.ty(out) != Ty::F64.array(1) || !elems.iter().all(|v| self.is_float(*v)) {
             return None;
         }
         let length = self.node(Int::Lit(elems.len() as i64))?;
         let row = self.room(length)?;
         self.p.rows.listed.insert(out, row);
-        let source = Some(Source::Row(row));
-        Some(self.row(Row { length, inner: None, source, outer: around.loops.last().copied() }))
+        let source = Some(RowSource::Row(row));
+        Some(self.row(IterationRow { length, inner: None, source, outer: around.loops.last().copied() }))
     }
 
     /// The inner loop that collects a row.
@@ -208,7 +208,7 @@ impl LoopAnalysis<'_> {
     }
 
     /// How the elements of a vector are read, and its length. A row that an inner loop collects is stored.
-    fn source(&mut self, row: Var) -> Option<(Source, Node)> {
+    fn source(&mut self, row: Var) -> Option<(RowSource, Node)> {
         match self.class(row)? {
             VarClass::Row(k) => {
                 let (length, source) = (self.p.rows.all[k].length, self.p.rows.all[k].source.clone());
@@ -217,30 +217,30 @@ impl LoopAnalysis<'_> {
                 }
                 let (stored, inner) = (self.room(length)?, self.p.rows.all[k].inner?);
                 self.p.rows.collected.push((row, inner, stored));
-                self.p.rows.all[k].source = Some(Source::Row(stored));
-                Some((Source::Row(stored), length))
+                self.p.rows.all[k].source = Some(RowSource::Row(stored));
+                Some((RowSource::Row(stored), length))
             }
             VarClass::Part(a, at)
                 if *self.f.ty(row) == Ty::F64.array(1)
                     && at.len() + 1 == ValueForm::of(self.f.ty(self.p.arrays[a])).rank() =>
             {
                 let length = self.node(Int::Dim(a, at.len()))?;
-                Some((Source::Array(a, at), length))
+                Some((RowSource::Array(a, at), length))
             }
             _ => None,
         }
     }
 
     /// Requires that an index is in bounds.
-    fn require(&mut self, source: &Source, at: Node, length: Node) {
+    fn require(&mut self, source: &RowSource, at: Node, length: Node) {
         match source {
-            Source::Row(_) | Source::Zero => self.p.rows.bounds.push((at, length)),
-            Source::Array(a, before) => {
+            RowSource::Row(_) | RowSource::Zero => self.p.rows.bounds.push((at, length)),
+            RowSource::Array(a, before) => {
                 let mut all = before.clone();
                 all.push(at);
                 self.p.reads.push((*a, all));
             }
-            Source::Either(_, arms) => arms.iter().for_each(|s| self.require(s, at, length)),
+            RowSource::Either(_, arms) => arms.iter().for_each(|s| self.require(s, at, length)),
         }
     }
 
@@ -263,7 +263,7 @@ impl LoopAnalysis<'_> {
     }
 
     /// The elements of a row, for each index.
-    fn each(&mut self, name: Var, (source, length): (&Source, Node), outer: Option<usize>) -> Option<RowLoop> {
+    fn each(&mut self, name: Var, (source, length): (&RowSource, Node), outer: Option<usize>) -> Option<RowLoop> {
         let inner = self.row_loop(name, length, outer)?;
         let at = self.node(Int::Inner(inner))?;
         self.require(source, at, length);
@@ -319,7 +319,7 @@ impl LoopAnalysis<'_> {
     }
 
     /// Classifies an extremum of a vector, or its position.
-    pub(super) fn extremum(&mut self, op: &Op, out: Var, around: &Around) -> Option<VarClass> {
+    pub(super) fn extremum(&mut self, op: &Op, out: Var, around: &EnclosingScopes) -> Option<VarClass> {
         let (row, least, position) = searched(op)?;
         if *self.f.ty(row) != Ty::F64.array(1) {
             return None;
@@ -331,7 +331,7 @@ impl LoopAnalysis<'_> {
     }
 
     /// Classifies the sum of a row after it has been made.
-    pub(super) fn sum_of_row(&mut self, row: Var, out: Var, around: &Around) -> Option<VarClass> {
+    pub(super) fn sum_of_row(&mut self, row: Var, out: Var, around: &EnclosingScopes) -> Option<VarClass> {
         let (source, length) = self.source(row)?;
         let each = self.each(out, (&source, length), around.loops.last().copied())?;
         self.p.rows.sums.insert(out, each);
@@ -339,14 +339,14 @@ impl LoopAnalysis<'_> {
     }
 
     /// Classifies the row that a branch chooses from its arms by a Bool.
-    pub(super) fn either(&mut self, out: Var, c: Var, arms: [Var; 2], around: &Around) -> Option<VarClass> {
+    pub(super) fn either(&mut self, out: Var, c: Var, arms: [Var; 2], around: &EnclosingScopes) -> Option<VarClass> {
         if *self.f.ty(out) != Ty::F64.array(1) {
             return None;
         }
         let mut lengths = Vec::new();
         let sources = arms.map(|v| {
             if self.class(v)? == VarClass::Zero {
-                return Some(Source::Zero);
+                return Some(RowSource::Zero);
             }
             let (source, length) = self.source(v)?;
             lengths.push(length);
@@ -360,8 +360,8 @@ impl LoopAnalysis<'_> {
             }
             self.p.checks.ints.push((Cmp::Eq, length, *other));
         }
-        let source = Some(Source::Either(c, Box::new([x, y])));
-        Some(self.row(Row { length, inner: None, source, outer: around.loops.last().copied() }))
+        let source = Some(RowSource::Either(c, Box::new([x, y])));
+        Some(self.row(IterationRow { length, inner: None, source, outer: around.loops.last().copied() }))
     }
 
     /// Classifies the position that a branch chooses. `None` if both arms give the same Int, or one is not a position.
@@ -382,14 +382,14 @@ impl LoopAnalysis<'_> {
         out: Var,
         acc: Var,
         (at, number, shape): (&[Var], Var, Option<Var>),
-        around: &Around,
+        around: &EnclosingScopes,
     ) -> Option<VarClass> {
         let ([at], outer) = (at, around.loops.last().copied()) else { return None };
         if *self.f.ty(out) != Ty::F64.array(1) || !self.is_float(number) {
             return None;
         }
         let (source, length) = match self.class(acc)? {
-            VarClass::Zero => (Source::Zero, self.first_extent(shape?)?),
+            VarClass::Zero => (RowSource::Zero, self.first_extent(shape?)?),
             _ => self.source(acc)?,
         };
         let last = match self.class(*at)? {
@@ -400,7 +400,7 @@ impl LoopAnalysis<'_> {
         self.p.rows.bounds.push((last, length));
         // If nothing else reads the row, the number is added in place.
         let own = match (&source, self.class(acc)?) {
-            (Source::Row(k), VarClass::Row(row)) => {
+            (RowSource::Row(k), VarClass::Row(row)) => {
                 (self.p.rows.all[row].outer == outer && uses(self.body, acc) == 1).then_some(*k)
             }
             _ => None,
@@ -410,20 +410,20 @@ impl LoopAnalysis<'_> {
             None => (self.room(length)?, Some(self.each(out, (&source, length), outer)?)),
         };
         self.p.rows.added.insert(out, RowAdd { copied, row, at: *at, number });
-        Some(self.row(Row { length, inner: None, source: Some(Source::Row(row)), outer }))
+        Some(self.row(IterationRow { length, inner: None, source: Some(RowSource::Row(row)), outer }))
     }
 
     /// The first extent in an array of extents that is bound outside.
     fn first_extent(&mut self, shape: Var) -> Option<Node> {
-        let Known::Array(extents) = self.known(shape)? else { return None };
+        let VarFact::Array(extents) = self.known(shape)? else { return None };
         let first = *extents.first()?;
         self.int(first)
     }
 
     /// Adds a row to an accumulated array, after the row has been made.
-    pub(super) fn accumulate(&mut self, sum: usize, row: Var, out: Var, around: &Around) -> Option<VarClass> {
+    pub(super) fn accumulate(&mut self, sum: usize, row: Var, out: Var, around: &EnclosingScopes) -> Option<VarClass> {
         let (source, length) = self.source(row)?;
-        if !around.loops.is_empty() || around.arm || !matches!(source, Source::Row(_) | Source::Either(..)) {
+        if !around.loops.is_empty() || around.arm || !matches!(source, RowSource::Row(_) | RowSource::Either(..)) {
             return None;
         }
         let each = self.each(out, (&source, length), None)?;
@@ -441,7 +441,7 @@ impl LoopAnalysis<'_> {
         (sum, acc, at, shape): (usize, Var, Var, Option<Var>),
         row: Var,
         out: Var,
-        around: &Around,
+        around: &EnclosingScopes,
     ) -> Option<VarClass> {
         let (source, length) = self.source(row)?;
         let known = shape.is_some_and(|v| self.p.classes.contains_key(&v));
@@ -470,7 +470,8 @@ impl LoopAnalysis<'_> {
         let (source, length) = self.source(init)?;
         let row = self.room(length)?;
         let start = self.each(param, (&source, length), None)?;
-        let class = self.row(Row { length, inner: None, source: Some(Source::Row(row)), outer: Some(inner) });
+        let class =
+            self.row(IterationRow { length, inner: None, source: Some(RowSource::Row(row)), outer: Some(inner) });
         self.p.classes.insert(param, class);
         self.p.rows.carried.push(CarriedRow { param, length, row, inner, start, next: None });
         Some(())
@@ -490,7 +491,7 @@ impl LoopAnalysis<'_> {
             && body.stmts.iter().any(by)
         {
             self.p.rows.collected.push((result, maker, row));
-            self.p.rows.all[k].source = Some(Source::Row(row));
+            self.p.rows.all[k].source = Some(RowSource::Row(row));
         }
         let (source, other) = self.source(result)?;
         if other != length {
@@ -499,10 +500,10 @@ impl LoopAnalysis<'_> {
             }
             self.p.checks.ints.push((Cmp::Eq, length, other));
         }
-        if !matches!(source, Source::Row(k) if k == row) {
+        if !matches!(source, RowSource::Row(k) if k == row) {
             self.p.rows.carried[at].next = Some(self.each(result, (&source, length), Some(inner))?);
         }
-        let class = self.row(Row { length, inner: None, source: Some(Source::Row(row)), outer: None });
+        let class = self.row(IterationRow { length, inner: None, source: Some(RowSource::Row(row)), outer: None });
         self.p.classes.insert(out, class);
         Some(())
     }

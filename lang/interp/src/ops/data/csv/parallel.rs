@@ -12,7 +12,7 @@ use crate::value::{Buf, Shape, Value, array};
 use crate::{memory, polling};
 
 /// A column of numbers or Bools, with room for one in each line.
-pub enum Numbers {
+pub enum NumberColumn {
     /// `Int`.
     Int(Vec<i64>),
     /// `Float`.
@@ -40,13 +40,13 @@ fn filled<T: Clone + Default>(n: usize) -> Res<Vec<T>> {
     Ok(v)
 }
 
-impl Numbers {
-    fn new(kind: &ColumnType, n: usize) -> Option<Res<Numbers>> {
+impl NumberColumn {
+    fn new(kind: &ColumnType, n: usize) -> Option<Res<NumberColumn>> {
         Some(match kind {
-            ColumnType::Int => filled(n).map(Numbers::Int),
-            ColumnType::Float => filled(n).map(Numbers::Float),
-            ColumnType::F32 => filled(n).map(Numbers::F32),
-            ColumnType::Bool => filled(n).map(Numbers::Bool),
+            ColumnType::Int => filled(n).map(NumberColumn::Int),
+            ColumnType::Float => filled(n).map(NumberColumn::Float),
+            ColumnType::F32 => filled(n).map(NumberColumn::F32),
+            ColumnType::Bool => filled(n).map(NumberColumn::Bool),
             ColumnType::Text | ColumnType::Maybe(_) => return None,
         })
     }
@@ -64,10 +64,10 @@ impl Numbers {
                 .collect()
         }
         match self {
-            Numbers::Int(v) => split(v, lines, Room::Int),
-            Numbers::Float(v) => split(v, lines, Room::Float),
-            Numbers::F32(v) => split(v, lines, Room::F32),
-            Numbers::Bool(v) => split(v, lines, Room::Bool),
+            NumberColumn::Int(v) => split(v, lines, Room::Int),
+            NumberColumn::Float(v) => split(v, lines, Room::Float),
+            NumberColumn::F32(v) => split(v, lines, Room::F32),
+            NumberColumn::Bool(v) => split(v, lines, Room::Bool),
         }
     }
 
@@ -84,19 +84,19 @@ impl Numbers {
             v.truncate(to);
         }
         match self {
-            Numbers::Int(v) => close(v, lines, rows),
-            Numbers::Float(v) => close(v, lines, rows),
-            Numbers::F32(v) => close(v, lines, rows),
-            Numbers::Bool(v) => close(v, lines, rows),
+            NumberColumn::Int(v) => close(v, lines, rows),
+            NumberColumn::Float(v) => close(v, lines, rows),
+            NumberColumn::F32(v) => close(v, lines, rows),
+            NumberColumn::Bool(v) => close(v, lines, rows),
         }
     }
 
     fn finish(self) -> Value {
         match self {
-            Numbers::Int(v) => array::ints(v),
-            Numbers::Float(v) => array::floats(v),
-            Numbers::F32(v) => array::make(Shape::from_slice(&[v.len()]), Buf::F32(v)),
-            Numbers::Bool(v) => array::make(Shape::from_slice(&[v.len()]), Buf::Bool(v)),
+            NumberColumn::Int(v) => array::ints(v),
+            NumberColumn::Float(v) => array::floats(v),
+            NumberColumn::F32(v) => array::make(Shape::from_slice(&[v.len()]), Buf::F32(v)),
+            NumberColumn::Bool(v) => array::make(Shape::from_slice(&[v.len()]), Buf::Bool(v)),
         }
     }
 }
@@ -127,7 +127,7 @@ pub trait Visit: Send {
 }
 
 /// A part of the rows, and what is made of it; `None` if that is left to the other reader.
-struct Part<'a, T> {
+struct RowsPart<'a, T> {
     text: &'a str,
     made: Option<T>,
 }
@@ -140,9 +140,9 @@ fn parts_of<'a>(rows: &Scanner<'a>) -> Option<(Vec<&'a str>, u8)> {
 
 /// Visits the cells of all parts, each by its own visitor.
 fn in_parts<T: Visit>((parts, separator): (Vec<&str>, u8), width: usize, visitors: Vec<T>) -> Res<Option<Vec<T>>> {
-    let mut parts: Vec<Part<T>> =
-        parts.into_iter().zip(visitors).map(|(text, v)| Part { text, made: Some(v) }).collect();
-    let read = |(): &mut (), p: &mut Part<T>| {
+    let mut parts: Vec<RowsPart<T>> =
+        parts.into_iter().zip(visitors).map(|(text, v)| RowsPart { text, made: Some(v) }).collect();
+    let read = |(): &mut (), p: &mut RowsPart<T>| {
         if p.made.as_mut().and_then(|v| cells(p.text, separator, width, v)).is_none() {
             p.made = None;
         }
@@ -229,12 +229,12 @@ pub fn cells(text: &str, separator: u8, width: usize, visit: &mut impl Visit) ->
 }
 
 /// The number of rows so far, and the room in each column.
-struct Rows<'a> {
+struct RowRoom<'a> {
     filled: usize,
     columns: Vec<Room<'a>>,
 }
 
-impl Visit for Rows<'_> {
+impl Visit for RowRoom<'_> {
     fn cell(&mut self, row: usize, column: usize, cell: &str) -> Option<()> {
         self.filled = row + 1;
         self.columns[column].set(row, cell)
@@ -247,11 +247,11 @@ pub(super) fn columns(rows: &Scanner, width: usize, wanted: &[WantedColumn], at:
     let Some(parts) = parts_of(rows).filter(|_| wanted.iter().all(numbers)) else { return Ok(None) };
     let counts = parallel::listed(parts.0.len(), PART, |i| lines(parts.0[i]));
     let total = counts.iter().sum();
-    let made = parallel::listed(wanted.len(), total, |i| Numbers::new(&wanted[i].kind, total));
+    let made = parallel::listed(wanted.len(), total, |i| NumberColumn::new(&wanted[i].kind, total));
     let Some(made) = made.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
-    let mut made = made.into_iter().collect::<Res<Vec<Numbers>>>()?;
-    let skipped = || Rows { filled: 0, columns: (0..width).map(|_| Room::Skipped).collect() };
-    let mut parts_of_columns: Vec<Rows> = counts.iter().map(|_| skipped()).collect();
+    let mut made = made.into_iter().collect::<Res<Vec<NumberColumn>>>()?;
+    let skipped = || RowRoom { filled: 0, columns: (0..width).map(|_| Room::Skipped).collect() };
+    let mut parts_of_columns: Vec<RowRoom> = counts.iter().map(|_| skipped()).collect();
     for (column, k) in made.iter_mut().zip(at) {
         for (room, part) in column.rooms(&counts).into_iter().zip(&mut parts_of_columns) {
             part.columns[*k] = room;
@@ -260,7 +260,7 @@ pub(super) fn columns(rows: &Scanner, width: usize, wanted: &[WantedColumn], at:
     let Some(done) = in_parts(parts, width, parts_of_columns)? else { return Ok(None) };
     let filled: Vec<usize> = done.into_iter().map(|part| part.filled).collect();
     made.iter_mut().for_each(|column| column.close(&counts, &filled));
-    Ok(Some(made.into_iter().map(Numbers::finish).collect()))
+    Ok(Some(made.into_iter().map(NumberColumn::finish).collect()))
 }
 
 /// The types of the columns of a part.

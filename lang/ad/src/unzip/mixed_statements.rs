@@ -1,6 +1,6 @@
 //! U of loops, calls and other statements with both linear and non-linear parts.
 
-use super::{Halves, U};
+use super::{BlockHalves, U};
 use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Trip, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
@@ -27,7 +27,7 @@ impl U<'_> {
 
     /// The halves of a loop's body. The linear half may read values that the loop stores anyway, and scalars from
     /// outside of the loop.
-    fn iteration(&mut self, body: &Block, kept: &dyn Fn(Var) -> bool) -> Result<Halves, Unsupported> {
+    fn iteration(&mut self, body: &Block, kept: &dyn Fn(Var) -> bool) -> Result<BlockHalves, Unsupported> {
         let inside = bound_in(body);
         self.loops += 1;
         let halves = self.block(body, &|f, v| kept(v) || !inside.contains(&v) && f.ty(v).rank() == 0);

@@ -4,7 +4,7 @@ use super::extent;
 pub(super) use crate::limits::echo_text::MANY;
 use crate::limits::echo_text::{EDGE, LIST, LONG};
 use adl_interp::ir::derive::table;
-use adl_interp::value::{Array, Data, Value, array, show, tree};
+use adl_interp::value::{Array, Data, Value, array, maps_and_sets, show};
 use adl_syntax::field_order;
 use adl_typing::ty::Ty;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -155,7 +155,7 @@ fn list(d: &Data) -> Option<String> {
 
 /// A large map or set as its first entries and their number.
 fn tree(v: &Value) -> Option<String> {
-    let (open, first, n) = tree::first(v, EDGE).filter(|(_, _, n)| *n > LIST)?;
+    let (open, first, n) = maps_and_sets::first(v, EDGE).filter(|(_, _, n)| *n > LIST)?;
     let entry = |(k, v): &(Value, Option<Value>)| {
         let value = v.as_ref().map_or(String::new(), |v| format!(": {}", clip(&inner(v, None), 40)));
         format!("{}{value}, ", clip(&inner(k, None), 40))

@@ -15,30 +15,30 @@ const HEAD: usize = 8;
 
 /// All ranks of a run, among them this one.
 #[cfg(unix)]
-pub struct World {
+pub struct Communicator {
     mpi: Box<dyn Mpi>,
     rank: usize,
     size: usize,
 }
 
 #[cfg(unix)]
-impl World {
+impl Communicator {
     /// Opens the first library that can be opened, and joins the other ranks. A process does so once.
     ///
     /// # Errors
     /// No library can be opened: what was tried, and why each failed. Or the library does not understand the launcher.
-    pub fn open(launcher: Option<&Launcher>) -> Result<World, String> {
+    pub fn open(launcher: Option<&Launcher>) -> Result<Communicator, String> {
         let mut tried = Vec::new();
         for path in candidates(launcher) {
             match open(&path) {
-                Ok(mpi) => return World::joined(mpi, &path, launcher),
+                Ok(mpi) => return Communicator::joined(mpi, &path, launcher),
                 Err(why) => tried.push(format!("{}: {why}", path.display())),
             }
         }
         Err(format!("no MPI library can be opened; tried\n  {}", tried.join("\n  ")))
     }
 
-    fn joined(mpi: Box<dyn Mpi>, path: &Path, launcher: Option<&Launcher>) -> Result<World, String> {
+    fn joined(mpi: Box<dyn Mpi>, path: &Path, launcher: Option<&Launcher>) -> Result<Communicator, String> {
         let (rank, size) = mpi.place()?;
         if let Some((l, n)) = launcher.and_then(|l| Some((l, l.size?))).filter(|(_, n)| *n != size) {
             return Err(format!(
@@ -47,7 +47,7 @@ impl World {
                 path.display()
             ));
         }
-        Ok(World { mpi, rank, size })
+        Ok(Communicator { mpi, rank, size })
     }
 
     /// This rank, from 0.
@@ -152,8 +152,8 @@ pub struct World(std::convert::Infallible);
 
 #[cfg(not(unix))]
 #[allow(missing_docs)]
-impl World {
-    pub fn open(launcher: Option<&Launcher>) -> Result<World, String> {
+impl Communicator {
+    pub fn open(launcher: Option<&Launcher>) -> Result<Communicator, String> {
         let tried: Vec<String> = candidates(launcher).iter().map(|p| p.display().to_string()).collect();
         Err(format!("MPI is opened on Unix only, not as {}", tried.join(", ")))
     }

@@ -11,7 +11,7 @@ use std::rc::{Rc, Weak};
 
 /// Memory statistics.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Memory {
+pub struct MemoryStats {
     /// Bytes in live buffers.
     pub used: u64,
     /// The peak of `used`.
@@ -25,7 +25,7 @@ pub struct Memory {
 }
 
 /// A buffer of the pool.
-struct Free {
+struct PooledBuffer {
     raw: wgpu::Buffer,
     /// The batch in which it was last used.
     batch: u64,
@@ -38,14 +38,14 @@ struct Free {
 pub(crate) struct Pool {
     /// By buffer number. The lowest number is taken first: a repeated sequence of allocations gets the same buffers, so
     /// that bind groups are reused.
-    free: BTreeMap<u64, BTreeMap<u64, Free>>,
+    free: BTreeMap<u64, BTreeMap<u64, PooledBuffer>>,
     /// Size and number of each free buffer, in the order of their return.
     returned: BTreeMap<u64, (u64, u64)>,
     /// The number of buffers returned so far.
     returns: u64,
     /// See [`Caps::discrete`](crate::Caps::discrete).
     discrete: bool,
-    pub stats: Memory,
+    pub stats: MemoryStats,
     /// Cached bind groups. They hold buffers, and are therefore dropped before any buffer is freed.
     pub groups: HashMap<GroupKey, wgpu::BindGroup>,
 }
@@ -128,7 +128,7 @@ impl Drop for BufferInner {
             p.returns += 1;
             let order = p.returns;
             p.returned.insert(order, (self.size, self.number));
-            let free = Free { raw: self.raw.clone(), batch: self.batch.get(), order };
+            let free = PooledBuffer { raw: self.raw.clone(), batch: self.batch.get(), order };
             p.free.entry(self.size).or_default().insert(self.number, free);
             let most = if p.discrete { p.stats.peak.max(KEEP) } else { KEEP };
             p.trim(most);

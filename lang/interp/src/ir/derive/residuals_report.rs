@@ -3,7 +3,7 @@
 use super::ResolvedPlan;
 use super::cost;
 use super::measure::{self, Measured};
-use super::resolve_plan::{self, ProfiledFunction};
+use super::resolve_plan::{self, Attempt, ProfiledFunction};
 use super::{NotCompiled, Specialized, entered_for_gradient, not};
 use crate::error::Res;
 use crate::ops::data_text;
@@ -11,7 +11,7 @@ use crate::value::plan::Plan;
 pub use crate::value::report_tables::{count, size};
 use crate::value::{Buf, Record, Shape, Value, array};
 use crate::vm::Machine;
-use adl_ad::profile::{Forecast, Row};
+use adl_ad::profile::{Forecast, ResidualRow};
 use adl_ad::segment::Segments;
 use adl_ad::unzip;
 use adl_ir::Ty;
@@ -19,8 +19,6 @@ use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::BTreeSet;
 use std::rc::Rc;
-
-type Outcome<T> = Res<Result<T, NotCompiled>>;
 
 /// The reason why a residual that is a loop-carried value cannot be recomputed.
 const CARRIED: &str = "what a loop carries";
@@ -42,7 +40,7 @@ struct Report {
 
 /// A row, and what the plan does with it.
 struct ReportRow {
-    row: Row,
+    row: ResidualRow,
     decision: &'static str,
     reason: String,
 }
@@ -65,7 +63,7 @@ pub fn steps(m: &mut Machine, f: &Value, x: &Value) -> Res<Vec<resolve_plan::Pla
     Ok(found.unwrap_or_default())
 }
 
-fn reported(machine: &mut Machine, func: &Value, x: &Value, plan: Value) -> Outcome<Report> {
+fn reported(machine: &mut Machine, func: &Value, x: &Value, plan: Value) -> Attempt<Report> {
     if machine.ad.depth() > 0 {
         return Ok(Err(not("a derivative around it")));
     }
@@ -99,7 +97,7 @@ fn filled(
     leaves: &[Value],
     flat: &ProfiledFunction,
     resolved: &ResolvedPlan,
-) -> Outcome<Filled> {
+) -> Attempt<Filled> {
     let mut frontier = Vec::new();
     let mut now = None;
     for segments in [Segments::None, Segments::Sqrt, Segments::Revolve(32), Segments::Revolve(8), resolved.segments] {
@@ -150,7 +148,7 @@ fn divided(f: Forecast, all: Option<&(String, Forecast)>) -> Forecast {
 }
 
 /// The rows under the plan that stores everything, with what the current plan does to each.
-fn decided(all: Vec<Row>, now: &Forecast, resolved: &ResolvedPlan) -> Vec<ReportRow> {
+fn decided(all: Vec<ResidualRow>, now: &Forecast, resolved: &ResolvedPlan) -> Vec<ReportRow> {
     let kept: BTreeSet<_> = now.rows.iter().map(|r| r.residual.at).collect();
     let places: BTreeSet<_> = now.rows.iter().map(|r| (r.residual.span.lo, r.residual.span.hi, r.bytes)).collect();
     all.into_iter()
@@ -187,8 +185,8 @@ fn decided(all: Vec<Row>, now: &Forecast, resolved: &ResolvedPlan) -> Vec<Report
 }
 
 /// The percentage of a row that is stored by a plan which stores only some of a loop's iterations.
-fn stored_part(row: &Row, now: &Forecast) -> Option<f64> {
-    let place = |r: &Row| (r.residual.span, r.coefficient);
+fn stored_part(row: &ResidualRow, now: &Forecast) -> Option<f64> {
+    let place = |r: &ResidualRow| (r.residual.span, r.coefficient);
     let bytes: u64 = now.rows.iter().filter(|r| place(r) == place(row)).map(|r| r.bytes).sum();
     (bytes > 0 && bytes < row.bytes).then(|| 100.0 * bytes as f64 / row.bytes as f64)
 }
@@ -199,7 +197,7 @@ fn operations(n: u64) -> String {
 }
 
 /// The type of a residual, such as `Float` or `[100]Float`, and how often it is stored.
-fn shape(r: &Row) -> String {
+fn shape(r: &ResidualRow) -> String {
     let scalar = boxes(r.residual.ty.scalar());
     let one = match (r.residual.ty.rank(), &r.extents) {
         (0, _) => scalar,
