@@ -43,14 +43,14 @@ pub fn of(v: &Value, ty: &str) -> Option<String> {
     Some(format!("<div class=\"adl\">{caption}{body}</div>"))
 }
 
-fn laid_out(v: &Value, depth: usize) -> Option<String> {
+fn laid_out(value: &Value, depth: usize) -> Option<String> {
     if depth > DEPTH {
         return None;
     }
-    if let Some(columns) = columns(v) {
+    if let Some(columns) = columns(value) {
         return Some(table(&columns));
     }
-    match v {
+    match value {
         Value::Array(a) if !a.is_empty() => match a.shape.len() {
             1 => vector(a, depth),
             2 if plain(a) => Some(matrix(a)),

@@ -143,11 +143,11 @@ fn json_diagnostics_are_objects_on_lines() {
         "a.adl",
         "let x = 1 + \"a\\t\u{7f}\"\nlet é = 1\nlet y = fooo\nlet f x = match x with | 1 -> 2 | _ -> 3 | 4 -> 5\n",
     );
-    let r = dir.adl(&["check", "--json", "a.adl", "missing.adl"]);
-    assert_eq!(r.code, 1);
+    let output = dir.adl(&["check", "--json", "a.adl", "missing.adl"]);
+    assert_eq!(output.code, 1);
     let lines: Vec<serde_json::Value> =
-        r.err.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect();
-    assert_eq!(lines.len(), 4, "{}", r.err);
+        output.err.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect();
+    assert_eq!(lines.len(), 4, "{}", output.err);
     for l in &lines {
         for key in ["code", "severity", "message", "file", "labels", "notes", "hint", "fix", "stack"] {
             assert!(l.get(key).is_some(), "{key}: {l}");
@@ -316,11 +316,13 @@ fn tests_and_examples() {
 #[test]
 fn documentation() {
     let dir = Dir::new("doc");
-    let r = dir.adl(&["doc", "sin"]);
+    let output = dir.adl(&["doc", "sin"]);
     assert!(
-        r.code == 0 && r.out.starts_with("sin : Reals a => a -> a\n") && r.out.contains(">>> sin 0.0\n0.0 : Float"),
+        output.code == 0
+            && output.out.starts_with("sin : Reals a => a -> a\n")
+            && output.out.contains(">>> sin 0.0\n0.0 : Float"),
         "{}",
-        r.out
+        output.out
     );
     assert!(dir.adl(&["doc", "optim.adam"]).out.contains("AdamW"));
     let module = dir.adl(&["doc", "optim"]).out;

@@ -321,16 +321,16 @@ fn large_csv_files_read_as_small_ones_do() {
     let quoted = plain.replacen("\n0,", "\n\"0\",", 1);
     let late = plain.replace("\n59997,", "\n59997x,");
     let short = format!("{plain}1,2,true\n");
-    let mut s = with_files(&[
+    let mut session = with_files(&[
         ("plain", plain.as_bytes()),
         ("quoted", quoted.as_bytes()),
         ("late", late.as_bytes()),
         ("short", short.as_bytes()),
     ]);
     let reader = "let read path : {a : [_]Int, b : [_]Float, c : [_]Bool} = read_csv path";
-    assert!(s.eval(reader).ok());
+    assert!(session.eval(reader).ok());
     let mut same = |a: &str, b: &str| {
-        let (a, b) = (echo_in(&mut s, a), echo_in(&mut s, b));
+        let (a, b) = (echo_in(&mut session, a), echo_in(&mut session, b));
         assert_eq!(a, b);
         a
     };
@@ -344,7 +344,7 @@ fn large_csv_files_read_as_small_ones_do() {
     let all = same(&typed("plain"), &typed("quoted"));
     assert_eq!(all, "(60237, 59999, false, 120) : (Int, Int, Bool, Int)");
     check_in(
-        &mut s,
+        &mut session,
         &[
             ("read \"late\"", "E0802: late:60119:1: `59997x` in column 1 (`a`) is no Int"),
             ("read \"short\"", "E0802: short:60122:5: this row ends after 3 of 4 cells"),

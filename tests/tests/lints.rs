@@ -176,26 +176,26 @@ impl Build {
     }
 
     /// A compiler with the arguments and variables that cargo would give it for this target.
-    fn compile(&self, compiler: &Path, t: &CargoTarget) -> Command {
-        let crate_name = t.name.replace('-', "_");
-        let root = Path::new(&t.source).ancestors().find(|d| d.join("Cargo.toml").exists()).unwrap();
+    fn compile(&self, compiler: &Path, target: &CargoTarget) -> Command {
+        let crate_name = target.name.replace('-', "_");
+        let root = Path::new(&target.source).ancestors().find(|d| d.join("Cargo.toml").exists()).unwrap();
         let debug = Path::new(env!("CARGO_BIN_EXE_fuzz")).parent().unwrap();
         let mut command = Command::new(compiler);
-        command.args([&t.source, "--crate-name", &crate_name, "--edition", &t.edition]);
-        if !t.test {
-            command.args(["--crate-type", if t.is_library() { "lib" } else { "bin" }]);
+        command.args([&target.source, "--crate-name", &crate_name, "--edition", &target.edition]);
+        if !target.test {
+            command.args(["--crate-type", if target.is_library() { "lib" } else { "bin" }]);
         }
         command.arg("-L").arg(format!("dependency={}", debug.join("deps").display()));
-        for (name, package) in &self.dependencies[&t.package] {
+        for (name, package) in &self.dependencies[&target.package] {
             if let Some(file) = self.libraries.get(package) {
                 command.arg("--extern").arg(format!("{name}={file}"));
             }
         }
-        let own = self.targets.iter().find(|o| o.package == t.package && o.is_library() && !o.test);
-        if let (Some(own), false) = (own, t.is_library() || t.kind == "custom-build") {
+        let own = self.targets.iter().find(|o| o.package == target.package && o.is_library() && !o.test);
+        if let (Some(own), false) = (own, target.is_library() || target.kind == "custom-build") {
             command.arg("--extern").arg(format!("{}={}", own.name, self.libraries[&own.package]));
         }
-        for feature in &t.features {
+        for feature in &target.features {
             command.arg("--cfg").arg(format!("feature={feature:?}"));
         }
         command.args(&self.lints).args(["-D", "warnings"]);
@@ -204,7 +204,7 @@ impl Build {
         for bin in self.targets.iter().filter(|o| o.kind == "bin") {
             command.env(format!("CARGO_BIN_EXE_{}", bin.name), &bin.file);
         }
-        if let Some(directory) = self.out_dirs.get(&t.package) {
+        if let Some(directory) = self.out_dirs.get(&target.package) {
             command.env("OUT_DIR", directory);
         }
         command

@@ -37,9 +37,9 @@ const POSITIVE: &[&str] = &["0.37", "2.61"];
 /// Also three tenths of them are above 1.
 const ABOVE_ONE: &[&str] = &["4.37", "9.61"];
 
-fn check(p: Prim) -> PrimCheck {
+fn check(prim: Prim) -> PrimCheck {
     use Prim as P;
-    match p {
+    match prim {
         P::Bin(
             Bin::Add
             | Bin::Sub

@@ -98,9 +98,9 @@ fn arithmetic(r: &mut Rng, depth: usize) -> String {
 #[test]
 fn arithmetic_becomes_native_and_gives_the_same_bits() {
     for (seed, len) in (0..).zip([4096, 5001, 20_000, 70_001]) {
-        let mut r = Rng::new(100 + seed);
+        let mut rng = Rng::new(100 + seed);
         for _ in 0..4 {
-            let (v, w) = (arithmetic(&mut r, 3), arithmetic(&mut r, 2));
+            let (v, w) = (arithmetic(&mut rng, 3), arithmetic(&mut rng, 2));
             let text = format!(
                 "let n = {len}
 let x = for i < n -> float (i % 701 - 350) / 100.0

@@ -17,15 +17,15 @@ use std::collections::HashMap;
 /// `textDocument/codeAction`.
 pub fn code_actions(server: &mut Server, params: CodeActionParams) -> Result<Vec<CodeAction>, String> {
     let uri = params.text_document.uri;
-    let d = server.document(&uri).ok_or("this text is not open")?;
+    let document = server.document(&uri).ok_or("this text is not open")?;
     let wanted = |kind: &CodeActionKind| {
         let only = params.context.only.as_ref();
         only.is_none_or(|all| all.iter().any(|k| kind.as_str().starts_with(k.as_str())))
     };
-    let range = d.text.offset(params.range.start)..d.text.offset(params.range.end);
-    let file = d.analysis().map(|a| a.file);
+    let range = document.text.offset(params.range.start)..document.text.offset(params.range.end);
+    let file = document.analysis().map(|a| a.file);
     let fixable = |x: &&Diagnostic| !x.fix.is_empty() && x.fix.iter().all(|e| Some(e.span.file) == file);
-    let all: Vec<&Diagnostic> = d.analysis().map_or(&[][..], |a| &a.diags).iter().filter(fixable).collect();
+    let all: Vec<&Diagnostic> = document.analysis().map_or(&[][..], |a| &a.diags).iter().filter(fixable).collect();
     let mut out = Vec::new();
     let here = |x: &&&Diagnostic| {
         x.primary.span.lo as usize <= range.end
@@ -35,16 +35,21 @@ pub fn code_actions(server: &mut Server, params: CodeActionParams) -> Result<Vec
     for x in all.iter().filter(here).filter(|_| wanted(&CodeActionKind::QUICKFIX)) {
         out.push(CodeAction {
             is_preferred: Some(true),
-            ..action(title(x), CodeActionKind::QUICKFIX, &uri, edits(&d.text, &x.fix))
+            ..action(title(x), CodeActionKind::QUICKFIX, &uri, edits(&document.text, &x.fix))
         });
     }
     if wanted(&CodeActionKind::SOURCE_FIX_ALL) && !all.is_empty() {
         let joined = apart(&all);
-        out.push(action("Apply all fixes".to_owned(), CodeActionKind::SOURCE_FIX_ALL, &uri, edits(&d.text, &joined)));
+        out.push(action(
+            "Apply all fixes".to_owned(),
+            CodeActionKind::SOURCE_FIX_ALL,
+            &uri,
+            edits(&document.text, &joined),
+        ));
     }
     if wanted(&CodeActionKind::REFACTOR_REWRITE) {
         out.extend(
-            annotation(d, range.start)
+            annotation(document, range.start)
                 .map(|(title, edit)| action(title, CodeActionKind::REFACTOR_REWRITE, &uri, vec![edit])),
         );
     }
@@ -88,8 +93,8 @@ fn apart(all: &[&Diagnostic]) -> Vec<Edit> {
 }
 
 /// The edit that adds the type of the definition at a position.
-fn annotation(d: &Document, pos: usize) -> Option<(String, TextEdit)> {
-    let (item, analysed) = d.item_at(pos)?;
+fn annotation(document: &Document, pos: usize) -> Option<(String, TextEdit)> {
+    let (item, analysed) = document.item_at(pos)?;
     let ItemKind::Let(group) = &item.kind else { return None };
     let mut found: Option<&Binding> = None;
     let look = |b: &Binding| {
@@ -115,7 +120,7 @@ fn annotation(d: &Document, pos: usize) -> Option<(String, TextEdit)> {
     }
     let text = analysed.places.text(&ty);
     let end = b.params.last().map_or(b.pat.span.hi, |p| p.span.hi) as usize;
-    let edit = TextEdit { range: d.text.range_of(end..end), new_text: format!(" : {text}") };
+    let edit = TextEdit { range: document.text.range_of(end..end), new_text: format!(" : {text}") };
     Some((format!("Add the type `{text}`"), edit))
 }
 
@@ -133,8 +138,8 @@ fn closed(t: &Ty) -> bool {
 
 /// `textDocument/formatting`: the lines that differ.
 pub fn formatting(server: &mut Server, params: DocumentFormattingParams) -> Result<Vec<TextEdit>, String> {
-    let d = server.document(&params.text_document.uri).ok_or("this text is not open")?;
-    let old = &d.text.text;
+    let document = server.document(&params.text_document.uri).ok_or("this text is not open")?;
+    let old = &document.text.text;
     // A text that does not parse stays as it is; the reason is among its diagnostics.
     let Ok(new) = adl_syntax::format::format(old) else { return Ok(Vec::new()) };
     if new == *old {
@@ -148,6 +153,6 @@ pub fn formatting(server: &mut Server, params: DocumentFormattingParams) -> Resu
     let end = ends(old).iter().zip(&ends(&new)).take_while(|(x, y)| x == y).count();
     let bytes = |lens: &[usize]| (lens[..same].iter().sum::<usize>(), lens[..lens.len() - end].iter().sum::<usize>());
     let ((lo, hi), (from, to)) = (bytes(&a), bytes(&b));
-    let range: Range = d.text.range(adl_syntax::span::Span::new(FileId::default(), lo, hi));
+    let range: Range = document.text.range(adl_syntax::span::Span::new(FileId::default(), lo, hi));
     Ok(vec![TextEdit { range, new_text: new[from..to].to_owned() }])
 }

@@ -47,14 +47,16 @@ impl Candidate {
 /// `textDocument/completion`.
 pub fn completion(server: &mut Server, params: CompletionParams) -> Result<CompletionResponse, String> {
     let (uri, at) = server.place(&params.text_document_position)?;
-    let Some(d) = server.documents.all.get(uri.as_str()) else { return Ok(CompletionResponse::Array(Vec::new())) };
-    let cursor = Cursor::new(d, at);
+    let Some(document) = server.documents.all.get(uri.as_str()) else {
+        return Ok(CompletionResponse::Array(Vec::new()));
+    };
+    let cursor = Cursor::new(document, at);
     let (mut start, mut found) = (cursor.start, Vec::new());
     match cursor.expected() {
         Expected::Nothing => {}
         Expected::Path(written) => {
             start = at - written.rsplit('/').next().unwrap_or("").len();
-            let dir = d.path.as_ref().and_then(|p| p.parent()).map(Path::to_owned);
+            let dir = document.path.as_ref().and_then(|p| p.parent()).map(Path::to_owned);
             found = dir.map_or_else(Vec::new, |dir| paths(&dir, &written));
         }
         Expected::Module => found.extend(adl_std::MODULES.iter().map(|(n, _)| Candidate::new(*n, "module", 2))),

@@ -51,13 +51,13 @@ pub fn definition(server: &mut Server, params: GotoDefinitionParams) -> Result<O
 pub fn type_definition(server: &mut Server, params: GotoDefinitionParams) -> Result<Option<Location>, String> {
     let (uri, pos) = server.place(&params.text_document_position_params)?;
     let named = server.occurrence(uri.as_str(), pos);
-    let Some(d) = server.documents.all.get(uri.as_str()) else { return Ok(None) };
-    let ty = d.item_at(pos).and_then(|(_, item)| {
+    let Some(document) = server.documents.all.get(uri.as_str()) else { return Ok(None) };
+    let ty = document.item_at(pos).and_then(|(_, item)| {
         let scheme = named.and_then(|o| item.places.scheme(o.span)).map(|s| s.ty.clone());
         scheme.or_else(|| item.places.around(pos as u32).first().map(|(_, t)| (*t).clone()))
     });
     let Some(name) = ty.as_ref().and_then(data_name) else { return Ok(None) };
-    let o = Occurrence {
+    let occurrence = Occurrence {
         name,
         span: adl_syntax::span::Span::NOWHERE,
         kind: NameKind::Type,
@@ -67,7 +67,8 @@ pub fn type_definition(server: &mut Server, params: GotoDefinitionParams) -> Res
     };
     let names = server.documents.all.get_mut(uri.as_str()).map(crate::documents::Document::names);
     let here = names.and_then(|n| n.exports.get(&(NameKind::Type, name)).copied());
-    let o = here.map_or(o, |span| Occurrence { meaning: adl_syntax::names::Meaning::Here(span), ..o });
+    let o =
+        here.map_or(occurrence, |span| Occurrence { meaning: adl_syntax::names::Meaning::Here(span), ..occurrence });
     let definition = server.definition_of(uri.as_str(), &o);
     Ok(definition.and_then(|d| server.location_of(&d)))
 }

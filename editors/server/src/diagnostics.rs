@@ -39,8 +39,8 @@ impl Server {
 
     /// The diagnostics of a text. Those in an imported file are at the import.
     fn diagnostics_of(&mut self, uri: &str) -> Vec<Diagnostic> {
-        let Some(d) = self.documents.all.get(uri) else { return Vec::new() };
-        let (file, text) = (d.analysis().map(|a| a.file), d.text.clone());
+        let Some(document) = self.documents.all.get(uri) else { return Vec::new() };
+        let (file, text) = (document.analysis().map(|a| a.file), document.text.clone());
         let mut out: Vec<Diagnostic> = Vec::new();
         let cell = self.documents.is_cell(uri);
         for d in self.documents.diags(uri).iter().filter(|d| !cell || d.code != UNUSED_VALUE) {
@@ -75,24 +75,24 @@ impl Server {
         direct.or(all.first()).map_or_else(|| text.range_of(0..0), |(_, at)| text.range(*at))
     }
 
-    fn shown(&self, d: &diag::Diagnostic, range: lsp_types::Range) -> Diagnostic {
-        let mut message = d.message.clone();
-        let label = (!d.primary.text.is_empty()).then(|| d.primary.text.clone());
-        let notes = d.notes.iter().map(|n| format!("note: {n}"));
-        for line in label.into_iter().chain(notes).chain(d.hint.iter().map(|h| format!("help: {h}"))) {
+    fn shown(&self, diagnostic: &diag::Diagnostic, range: lsp_types::Range) -> Diagnostic {
+        let mut message = diagnostic.message.clone();
+        let label = (!diagnostic.primary.text.is_empty()).then(|| diagnostic.primary.text.clone());
+        let notes = diagnostic.notes.iter().map(|n| format!("note: {n}"));
+        for line in label.into_iter().chain(notes).chain(diagnostic.hint.iter().map(|h| format!("help: {h}"))) {
             message += &format!("\n{line}");
         }
-        let related = d.secondary.iter().filter_map(|l| {
+        let related = diagnostic.secondary.iter().filter_map(|l| {
             Some(DiagnosticRelatedInformation { location: self.location(l.span)?, message: l.text.clone() })
         });
         let related: Vec<_> = related.collect();
         Diagnostic {
             range,
-            severity: Some(match d.severity {
+            severity: Some(match diagnostic.severity {
                 Severity::Error => DiagnosticSeverity::ERROR,
                 Severity::Warning => DiagnosticSeverity::WARNING,
             }),
-            code: Some(NumberOrString::String(d.code.to_owned())),
+            code: Some(NumberOrString::String(diagnostic.code.to_owned())),
             source: Some("adl".to_owned()),
             message,
             related_information: (!related.is_empty()).then_some(related),

@@ -42,22 +42,23 @@ fn code(text: &str) -> String {
     format!("```adl\n{text}\n```")
 }
 
-fn about(server: &mut Server, uri: &Uri, pos: usize, o: &Occurrence) -> Option<String> {
-    match o.kind {
-        NameKind::Value => value(server, uri, pos, o),
+fn about(server: &mut Server, uri: &Uri, pos: usize, occurrence: &Occurrence) -> Option<String> {
+    match occurrence.kind {
+        NameKind::Value => value(server, uri, pos, occurrence),
         NameKind::Field => {
-            let ty = type_behind(server, uri, pos, o)?;
-            Some(code(&format!("{} : {ty}", o.name)))
+            let ty = type_behind(server, uri, pos, occurrence)?;
+            Some(code(&format!("{} : {ty}", occurrence.name)))
         }
-        NameKind::Size => {
-            Some(format!("{}\n\nA size. In the function's body it is an `Int`.", code(&format!("[{}]", o.name))))
-        }
+        NameKind::Size => Some(format!(
+            "{}\n\nA size. In the function's body it is an `Int`.",
+            code(&format!("[{}]", occurrence.name))
+        )),
         NameKind::TypeVariable => {
-            Some(format!("{}\n\nA type variable: the definition works for every type.", code(o.name.as_str())))
+            Some(format!("{}\n\nA type variable: the definition works for every type.", code(occurrence.name.as_str())))
         }
         NameKind::Type | NameKind::Constructor | NameKind::Module => {
-            let name = qualified(o);
-            documented(server, uri, pos, &name).or_else(|| built_in(o.name.as_str()))
+            let name = qualified(occurrence);
+            documented(server, uri, pos, &name).or_else(|| built_in(occurrence.name.as_str()))
         }
     }
 }
@@ -83,15 +84,15 @@ fn built_in(name: &str) -> Option<String> {
 }
 
 /// A variable: the type that it has here, and the documentation of its definition.
-fn value(server: &mut Server, uri: &Uri, pos: usize, o: &Occurrence) -> Option<String> {
+fn value(server: &mut Server, uri: &Uri, pos: usize, occurrence: &Occurrence) -> Option<String> {
     let d = server.documents.all.get_mut(uri.as_str())?;
     let names = d.names();
-    let binder = match o.meaning {
+    let binder = match occurrence.meaning {
         Meaning::Here(span) => names.binder(span).copied(),
         Meaning::Member(_) | Meaning::Free => None,
     };
     let (_, analysed) = d.item_at(pos)?;
-    let here = analysed.places.ty(o.span).map(|t| analysed.places.text(t));
+    let here = analysed.places.ty(occurrence.span).map(|t| analysed.places.text(t));
     if let Some(binder) = binder.filter(|b| b.binder != Some(Binder::Item)) {
         let scheme = analysed.places.scheme(binder.span).map(adl_typing::print::scheme);
         let bound = analysed.places.ty(binder.span).map(|t| analysed.places.text(t));
@@ -105,9 +106,9 @@ fn value(server: &mut Server, uri: &Uri, pos: usize, o: &Occurrence) -> Option<S
             Some(Binder::Element) => "\n\nAn element, or a part of one.",
             _ => "",
         };
-        return Some(format!("{}{what}", code(&format!("{} : {ty}", o.name))));
+        return Some(format!("{}{what}", code(&format!("{} : {ty}", occurrence.name))));
     }
-    let name = qualified(o);
+    let name = qualified(occurrence);
     let doc = documented(server, uri, if binder.is_some() { usize::MAX } else { pos }, &name);
     let Some(mut doc) = doc else { return Some(code(&format!("{name} : {}", here?))) };
     if let Some(here) = here.filter(|here| !doc.contains(&format!(": {here}\n"))) {

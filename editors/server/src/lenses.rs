@@ -24,13 +24,13 @@ type FoundLens = (Span, String, &'static str, Json);
 pub fn lenses(server: &mut Server, params: CodeLensParams) -> Result<Vec<CodeLens>, String> {
     let uri = params.text_document.uri;
     server.document(&uri).ok_or("this text is not open")?;
-    let d = server.documents.all.get(uri.as_str()).ok_or("this text is not open")?;
+    let document = server.documents.all.get(uri.as_str()).ok_or("this text is not open")?;
     let address = uri.as_str();
     let mut found: Vec<FoundLens> = Vec::new();
-    if d.path.is_some() && !d.items().is_empty() {
+    if document.path.is_some() && !document.items().is_empty() {
         found.push((Span::default(), "run".to_owned(), "adl.run", json!([address])));
     }
-    for (at, item) in d.items().iter().enumerate() {
+    for (at, item) in document.items().iter().enumerate() {
         match &item.kind {
             ItemKind::Test { name, .. } => {
                 found.push((item.span, "test".to_owned(), "adl.test", json!([address, name])));
@@ -39,16 +39,16 @@ pub fn lenses(server: &mut Server, params: CodeLensParams) -> Result<Vec<CodeLen
                 found.push((item.span, "bench".to_owned(), "adl.bench", json!([address, name])));
             }
             ItemKind::Let(group) => {
-                let analysed = d.analysis().and_then(|a| a.items.get(at));
+                let analysed = document.analysis().and_then(|a| a.items.get(at));
                 let scheme = |b: &Binding| analysed.and_then(|i| i.places.scheme(b.pat.span));
                 let differentiable = group.bindings.iter().filter(|b| scheme(b).is_some_and(|s| differentiable(&s.ty)));
-                differentiable.for_each(|b| found.extend(of_derivative(&server.figures, d, address, item, b)));
+                differentiable.for_each(|b| found.extend(of_derivative(&server.figures, document, address, item, b)));
             }
             _ => {}
         }
     }
     let lens = |(span, title, command, arguments): FoundLens| CodeLens {
-        range: d.text.range(span),
+        range: document.text.range(span),
         command: Some(Command { title, command: command.to_owned(), arguments: arguments.as_array().cloned() }),
         data: None,
     };

@@ -80,38 +80,44 @@ impl Server {
     }
 
     /// The definition of a name that occurs in a text.
-    pub fn definition_of(&mut self, uri: &str, o: &Occurrence) -> Option<Definition> {
+    pub fn definition_of(&mut self, uri: &str, occurrence: &Occurrence) -> Option<Definition> {
         let here = self.documents.all.get_mut(uri)?;
         let (address, names) = (here.uri.clone(), here.names());
-        match o.meaning {
+        match occurrence.meaning {
             Meaning::Here(span) => {
                 let exported = names.exports.values().any(|s| *s == span);
-                Some(Definition { name: o.name, kind: o.kind, uri: address, span, exported })
+                Some(Definition { name: occurrence.name, kind: occurrence.kind, uri: address, span, exported })
             }
             Meaning::Member(module) => {
                 let source = self.module(uri, module)?;
-                source.exported(o.kind, o.name)
+                source.exported(occurrence.kind, occurrence.name)
             }
-            Meaning::Free => self.free(uri, o),
+            Meaning::Free => self.free(uri, occurrence),
         }
     }
 
     /// A name that its text does not bind: of an earlier cell or of the library.
-    fn free(&mut self, uri: &str, o: &Occurrence) -> Option<Definition> {
+    fn free(&mut self, uri: &str, occurrence: &Occurrence) -> Option<Definition> {
         for cell in self.cells_before(uri) {
             let d = self.documents.all.get_mut(&cell)?;
-            if let Some(span) = d.names().exports.get(&(o.kind, o.name)) {
-                let (name, kind, uri, span) = (o.name, o.kind, d.uri.clone(), *span);
+            if let Some(span) = d.names().exports.get(&(occurrence.kind, occurrence.name)) {
+                let (name, kind, uri, span) = (occurrence.name, occurrence.kind, d.uri.clone(), *span);
                 return Some(Definition { name, kind, uri, span, exported: true });
             }
         }
-        if o.kind == NameKind::Module {
-            let source = self.library(o.name.as_str())?;
+        if occurrence.kind == NameKind::Module {
+            let source = self.library(occurrence.name.as_str())?;
             let span = Span::new(FileId::default(), 0, 0);
-            return Some(Definition { name: o.name, kind: o.kind, uri: source.uri, span, exported: false });
+            return Some(Definition {
+                name: occurrence.name,
+                kind: occurrence.kind,
+                uri: source.uri,
+                span,
+                exported: false,
+            });
         }
-        let home = adl_std::home(o.name.as_str()).unwrap_or(PRELUDE);
-        self.library(home)?.exported(o.kind, o.name)
+        let home = adl_std::home(occurrence.name.as_str()).unwrap_or(PRELUDE);
+        self.library(home)?.exported(occurrence.kind, occurrence.name)
     }
 
     /// The cells before one, the last first.
@@ -186,18 +192,21 @@ impl Server {
         out
     }
 
-    fn places_in_cells(&mut self, d: &Definition) -> Vec<(Uri, Text, Vec<Occurrence>)> {
-        let own = d.uri.as_str();
+    fn places_in_cells(&mut self, definition: &Definition) -> Vec<(Uri, Text, Vec<Occurrence>)> {
+        let own = definition.uri.as_str();
         let cells = self.documents.notebooks.values().find(|cells| cells.iter().any(|c| c == own));
         let after: Vec<String> = cells.into_iter().flatten().skip_while(|c| *c != own).skip(1).cloned().collect();
         let mut out = Vec::new();
         for cell in after {
             let Some(document) = self.documents.all.get_mut(&cell) else { continue };
             let names = document.names();
-            let here =
-                names.all.iter().filter(|o| (o.kind, o.name, o.meaning) == (d.kind, d.name, Meaning::Free)).copied();
+            let here = names
+                .all
+                .iter()
+                .filter(|o| (o.kind, o.name, o.meaning) == (definition.kind, definition.name, Meaning::Free))
+                .copied();
             out.push((document.uri.clone(), document.text.clone(), here.collect()));
-            if names.exports.contains_key(&(d.kind, d.name)) {
+            if names.exports.contains_key(&(definition.kind, definition.name)) {
                 break;
             }
         }
@@ -205,18 +214,20 @@ impl Server {
     }
 
     /// The places in files that import the definition's.
-    fn places_in_files(&mut self, d: &Definition) -> Vec<(Uri, Text, Vec<Occurrence>)> {
-        let Some(path) = files::path_of(&d.uri) else { return Vec::new() };
-        let last =
-            self.source(&path).is_some_and(|s| s.names.exports.get(&(d.kind, d.name)).map(|e| e.lo) == Some(d.span.lo));
+    fn places_in_files(&mut self, definition: &Definition) -> Vec<(Uri, Text, Vec<Occurrence>)> {
+        let Some(path) = files::path_of(&definition.uri) else { return Vec::new() };
+        let last = self.source(&path).is_some_and(|s| {
+            s.names.exports.get(&(definition.kind, definition.name)).map(|e| e.lo) == Some(definition.span.lo)
+        });
         if !last {
             return Vec::new();
         }
-        let others = self.workspace().into_iter().filter(|s| s.uri != d.uri);
+        let others = self.workspace().into_iter().filter(|s| s.uri != definition.uri);
         let uses = |s: Source| {
             let aliases = s.aliases_of(&path);
             let member = |o: &&Occurrence| matches!(o.meaning, Meaning::Member(m) if aliases.contains(&m));
-            let here = s.names.all.iter().filter(|o| (o.kind, o.name) == (d.kind, d.name)).filter(member);
+            let here =
+                s.names.all.iter().filter(|o| (o.kind, o.name) == (definition.kind, definition.name)).filter(member);
             let found = here.copied().collect();
             (s.uri, s.text, found)
         };

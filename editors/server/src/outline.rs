@@ -221,26 +221,26 @@ fn comment_runs(text: &Text, lexed: &Lexed) -> impl Iterator<Item = Span> {
 
 /// `textDocument/selectionRange`: names, expressions, the item, the text.
 pub fn selection(server: &mut Server, params: SelectionRangeParams) -> Result<Vec<SelectionRange>, String> {
-    let d = server.document(&params.text_document.uri).ok_or("this text is not open")?;
-    let names = d.names();
+    let document = server.document(&params.text_document.uri).ok_or("this text is not open")?;
+    let names = document.names();
     let ranges = params.positions.iter().map(|p| {
-        let pos = d.text.offset(*p);
+        let pos = document.text.offset(*p);
         let mut spans: Vec<Span> = names.at(pos as u32).map(|o| o.span).collect();
-        if let Some((item, analysed)) = d.item_at(pos).filter(|(i, _)| pos <= i.span.hi as usize) {
+        if let Some((item, analysed)) = document.item_at(pos).filter(|(i, _)| pos <= i.span.hi as usize) {
             spans.extend(analysed.places.around(pos as u32).into_iter().map(|(s, _)| s));
             spans.push(item.span);
         }
-        spans.push(Span { hi: d.text.text.len() as u32, ..Span::default() });
+        spans.push(Span { hi: document.text.text.len() as u32, ..Span::default() });
         spans.sort_by_key(|s| s.hi - s.lo);
         let mut out: Option<SelectionRange> = None;
         for s in spans.iter().rev() {
-            let range = d.text.range(*s);
+            let range = document.text.range(*s);
             if out.as_ref().is_none_or(|o| o.range != range && o.range.start <= range.start && range.end <= o.range.end)
             {
                 out = Some(SelectionRange { range, parent: out.map(Box::new) });
             }
         }
-        out.unwrap_or(SelectionRange { range: d.text.range_of(pos..pos), parent: None })
+        out.unwrap_or(SelectionRange { range: document.text.range_of(pos..pos), parent: None })
     });
     Ok(ranges.collect())
 }

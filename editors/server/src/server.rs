@@ -163,13 +163,17 @@ impl Server {
     }
 
     /// Starts a command. It is answered when it has ended; meanwhile other requests are.
-    fn start(&mut self, r: Request, inbox: &Inbox) {
-        let params = serde_json::from_value(r.params).map_err(|e| e.to_string());
+    fn start(&mut self, request: Request, inbox: &Inbox) {
+        let params = serde_json::from_value(request.params).map_err(|e| e.to_string());
         let job = fault::catch(|| params.and_then(|p| commands::job(self, &p)));
         let job = match job.unwrap_or_else(|fault| Err(fault.error().diag.message)) {
             Ok(job) => job,
             Err(why) => {
-                return self.send(Message::Response(Response::new_err(r.id, ErrorCode::RequestFailed as i32, why)));
+                return self.send(Message::Response(Response::new_err(
+                    request.id,
+                    ErrorCode::RequestFailed as i32,
+                    why,
+                )));
             }
         };
         let (sender, inbox) = (self.connection.sender.clone(), inbox.clone());
@@ -182,9 +186,9 @@ impl Server {
                         // What concerns the server goes through its own inbox.
                         if matches!(&m, Message::Notification(_)) { inbox.put(m) } else { drop(sender.send(m)) }
                     }
-                    Response::new_ok(r.id, answer)
+                    Response::new_ok(request.id, answer)
                 }
-                Err(why) => Response::new_err(r.id, ErrorCode::RequestFailed as i32, why),
+                Err(why) => Response::new_err(request.id, ErrorCode::RequestFailed as i32, why),
             };
             let _ = sender.send(Message::Response(response));
         });

@@ -101,26 +101,26 @@ pub fn delta(server: &mut Server, params: SemanticTokensDeltaParams) -> Result<J
     Ok(json!(SemanticTokensDelta { result_id, edits }))
 }
 
-fn encoded(d: &mut Document, range: std::ops::Range<usize>) -> Vec<SemanticToken> {
+fn encoded(document: &mut Document, range: std::ops::Range<usize>) -> Vec<SemanticToken> {
     let (mut out, mut before) = (Vec::new(), lsp_types::Position::default());
-    for (bytes, kind, modifiers) in tokens(d) {
+    for (bytes, kind, modifiers) in tokens(document) {
         if bytes.end < range.start || range.end < bytes.start {
             continue;
         }
         // A token of several lines is one for each line.
-        let (first, last) = (d.text.position(bytes.start).line, d.text.position(bytes.end).line);
+        let (first, last) = (document.text.position(bytes.start).line, document.text.position(bytes.end).line);
         for line in first..=last {
-            let lo = bytes.start.max(d.text.line_start(line as usize));
-            let hi = bytes.end.min(d.text.line_end(line as usize));
+            let lo = bytes.start.max(document.text.line_start(line as usize));
+            let hi = bytes.end.min(document.text.line_end(line as usize));
             if hi <= lo {
                 continue;
             }
-            let at = d.text.position(lo);
+            let at = document.text.position(lo);
             let same_line = at.line == before.line;
             out.push(SemanticToken {
                 delta_line: at.line - before.line,
                 delta_start: if same_line { at.character - before.character } else { at.character },
-                length: d.text.units(lo, hi),
+                length: document.text.units(lo, hi),
                 token_type: kind as u32,
                 token_modifiers_bitset: modifiers,
             });
@@ -131,12 +131,12 @@ fn encoded(d: &mut Document, range: std::ops::Range<usize>) -> Vec<SemanticToken
 }
 
 /// All tokens, in order.
-fn tokens(d: &mut Document) -> Vec<FileToken> {
-    let names = d.names();
-    let linear = linear_binders(d, &names);
+fn tokens(document: &mut Document) -> Vec<FileToken> {
+    let names = document.names();
+    let linear = linear_binders(document, &names);
     let mut named = names.all.iter().peekable();
     let mut out: Vec<FileToken> = Vec::new();
-    for (bytes, class) in adl_syntax::tokens(&d.text.text) {
+    for (bytes, class) in adl_syntax::tokens(&document.text.text) {
         while named.peek().is_some_and(|o| (o.span.lo as usize) < bytes.start) {
             named.next();
         }
@@ -144,7 +144,7 @@ fn tokens(d: &mut Document) -> Vec<FileToken> {
         let token = match (class, occurrence) {
             (Class::Bracket, _) => None,
             (Class::Name | Class::Constructor | Class::Type | Class::Keyword, Some(o)) => {
-                Some(of_name(d, &names, o, &linear))
+                Some(of_name(document, &names, o, &linear))
             }
             (Class::Keyword, None) => Some((SemanticKind::Keyword, 0)),
             (Class::Name, None) => Some((SemanticKind::Variable, 0)),
@@ -195,21 +195,21 @@ fn of_value(d: &Document, names: &Names, o: &Occurrence, linear: &HashSet<u32>, 
     }
 }
 
-fn is_function(d: &Document, o: &Occurrence) -> bool {
-    let Some((_, item)) = d.item_at(o.span.lo as usize) else { return false };
+fn is_function(d: &Document, occurrence: &Occurrence) -> bool {
+    let Some((_, item)) = d.item_at(occurrence.span.lo as usize) else { return false };
     let function = |t: &Ty| matches!(t, Ty::Fun(..) | Ty::Lin(..));
     let at = |s: Span| item.places.scheme(s).map(|s| &s.ty).or_else(|| item.places.ty(s));
-    if let Some(ty) = at(o.span) {
+    if let Some(ty) = at(occurrence.span) {
         return function(ty);
     }
     // The function of an application has no type of its own among the places.
-    match o.meaning {
+    match occurrence.meaning {
         Meaning::Here(span) if at(span).is_some() => at(span).is_some_and(function),
-        Meaning::Here(_) => item.env.value(o.name).is_some_and(|g| function(&g.scheme.ty)),
+        Meaning::Here(_) => item.env.value(occurrence.name).is_some_and(|g| function(&g.scheme.ty)),
         Meaning::Member(_) => true,
-        Meaning::Free => match item.env.value(o.name) {
+        Meaning::Free => match item.env.value(occurrence.name) {
             Some(g) => function(&g.scheme.ty),
-            None => Prim::by_name(o.name.as_str()).is_some_and(takes_arguments),
+            None => Prim::by_name(occurrence.name.as_str()).is_some_and(takes_arguments),
         },
     }
 }
@@ -220,11 +220,11 @@ fn takes_arguments(p: Prim) -> bool {
 }
 
 /// Where linear variables are bound: by `lin`, and by a `let` whose value depends on one of them.
-pub fn linear_binders(d: &Document, names: &Names) -> HashSet<u32> {
+pub fn linear_binders(document: &Document, names: &Names) -> HashSet<u32> {
     let mut out: HashSet<u32> = HashSet::new();
     let bound = names.all.iter().filter(|o| o.binder == Some(Binder::Linear));
     let numbers = |o: &&Occurrence| {
-        let places = d.item_at(o.span.lo as usize).map(|(_, item)| &item.places);
+        let places = document.item_at(o.span.lo as usize).map(|(_, item)| &item.places);
         // Sizes and indices in the input of a linear function have no tangent.
         !matches!(places.and_then(|p| p.ty(o.span)), Some(Ty::Int | Ty::Bool | Ty::Str))
     };
@@ -233,7 +233,7 @@ pub fn linear_binders(d: &Document, names: &Names) -> HashSet<u32> {
         return out;
     }
     let mut lets: Vec<(Span, Span)> = Vec::new();
-    d.items().iter().for_each(|i| match &i.kind {
+    document.items().iter().for_each(|i| match &i.kind {
         ItemKind::Let(group) => group.bindings.iter().for_each(|b| local_lets(&b.body, &mut lets)),
         ItemKind::Test { body, .. } | ItemKind::Bench { body, .. } | ItemKind::Expr(body) => {
             local_lets(body, &mut lets);

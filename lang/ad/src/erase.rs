@@ -38,17 +38,17 @@ impl Ad {
         names: &mut HashMap<Var, Var>,
     ) -> Block {
         let mut out = Block { params: [&block.params[..], &block.lin_params].concat(), ..Block::default() };
-        for s in &block.stmts {
-            match &s.op {
+        for stmt in &block.stmts {
+            match &stmt.op {
                 Op::Dup(a) => {
                     let a = *names.get(a).unwrap_or(a);
-                    s.lin_outs.iter().chain(&s.outs).for_each(|c| {
+                    stmt.lin_outs.iter().chain(&stmt.outs).for_each(|c| {
                         names.insert(*c, a);
                     });
                 }
                 Op::Drop(_) => {}
                 _ => {
-                    let s = self.erase_stmt(program, func, s, names);
+                    let s = self.erase_stmt(program, func, stmt, names);
                     out.stmts.push(s);
                 }
             }

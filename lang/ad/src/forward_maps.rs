@@ -27,11 +27,11 @@ impl Ad {
         }
     }
 
-    fn forward_maps_in(&mut self, program: &mut Program, f: &mut Function, block: &mut Block) -> bool {
+    fn forward_maps_in(&mut self, program: &mut Program, function: &mut Function, block: &mut Block) -> bool {
         let mut changed = false;
         for s in &mut block.stmts {
             if let Op::Loop(l) = &mut s.op
-                && let Some(body) = self.forward_iteration(program, f, l)
+                && let Some(body) = self.forward_iteration(program, function, l)
             {
                 l.body = body;
                 let why = "one number determines each iteration, so nothing is stored for the loops inside";
@@ -40,34 +40,35 @@ impl Ad {
                 continue;
             }
             for part in s.op.blocks_mut() {
-                changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.forward_maps_in(program, f, part));
+                changed |=
+                    stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.forward_maps_in(program, function, part));
             }
         }
         changed
     }
 
     /// The iteration of a suitable loop, with its derivatives computed forwards.
-    fn forward_iteration(&mut self, program: &mut Program, f: &mut Function, l: &Loop) -> Option<Block> {
-        let parts = IterationParts::of(f, l).filter(|parts| !sends(program, &parts.rest))?;
+    fn forward_iteration(&mut self, program: &mut Program, function: &mut Function, ir_loop: &Loop) -> Option<Block> {
+        let parts = IterationParts::of(function, ir_loop).filter(|parts| !sends(program, &parts.rest))?;
         let mut inner = Vec::new();
         linear_inside(&parts.rest, &mut inner);
-        inner.iter().filter(|v| **v != parts.input).for_each(|v| f.vars[v.0 as usize].linear = false);
-        let one = f.fresh(Ty::F64, false);
+        inner.iter().filter(|v| **v != parts.input).for_each(|v| function.vars[v.0 as usize].linear = false);
+        let one = function.fresh(Ty::F64, false);
         let stmt = |op: Op, outs: Vec<Var>, lin_outs: Vec<Var>| Stmt { op, outs, lin_outs, span: Default::default() };
-        let erased = self.erase_block(program, f, &parts.rest, &mut HashMap::from([(parts.input, one)]));
-        let (results, derivatives) = erased.results.split_at(l.body.results.len());
+        let erased = self.erase_block(program, function, &parts.rest, &mut HashMap::from([(parts.input, one)]));
+        let (results, derivatives) = erased.results.split_at(ir_loop.body.results.len());
         let mut stmts = vec![stmt(Op::Lit(Lit::F64(1.0)), vec![one], Vec::new())];
         stmts.extend(erased.stmts);
         stmts.extend(parts.reads);
         let mut lin_results = Vec::new();
         for d in derivatives {
-            let t = f.fresh(Ty::F64, true);
+            let t = function.fresh(Ty::F64, true);
             stmts.push(stmt(Op::Bin(Bin::ScaleTangent, *d, parts.input), Vec::new(), vec![t]));
             lin_results.push(t);
         }
         Some(Block {
-            params: l.body.params.clone(),
-            lin_params: l.body.lin_params.clone(),
+            params: ir_loop.body.params.clone(),
+            lin_params: ir_loop.body.lin_params.clone(),
             stmts,
             results: results.to_vec(),
             lin_results,
@@ -87,34 +88,38 @@ struct IterationParts {
 
 impl IterationParts {
     /// `None` if the iteration is not of this form, or if nothing would be gained.
-    fn of(f: &Function, l: &Loop) -> Option<IterationParts> {
-        let number = |v: &Var| *f.ty(*v) == Ty::F64;
-        let suits = matches!(l.trip, Trip::Count(_))
-            && l.lin_init.is_empty()
-            && (1..=MOST).contains(&l.body.lin_results.len())
-            && l.body.lin_results.iter().all(number);
-        if !suits || !l.body.stmts.iter().any(|s| carries_tangents(&s.op)) {
+    fn of(function: &Function, ir_loop: &Loop) -> Option<IterationParts> {
+        let number = |v: &Var| *function.ty(*v) == Ty::F64;
+        let suits = matches!(ir_loop.trip, Trip::Count(_))
+            && ir_loop.lin_init.is_empty()
+            && (1..=MOST).contains(&ir_loop.body.lin_results.len())
+            && ir_loop.body.lin_results.iter().all(number);
+        if !suits || !ir_loop.body.stmts.iter().any(|s| carries_tangents(&s.op)) {
             return None;
         }
-        let mut outer: BTreeSet<Var> = linear_uses::captured(f, &l.body);
-        let (mut inputs, mut reads, mut stmts) = (l.body.lin_params.clone(), Vec::new(), Vec::new());
-        for s in &l.body.stmts {
-            match &s.op {
+        let mut outer: BTreeSet<Var> = linear_uses::captured(function, &ir_loop.body);
+        let (mut inputs, mut reads, mut stmts) = (ir_loop.body.lin_params.clone(), Vec::new(), Vec::new());
+        for stmt in &ir_loop.body.stmts {
+            match &stmt.op {
                 Op::Dup(a) if outer.contains(a) => {
-                    outer.extend(&s.lin_outs);
-                    reads.push(s.clone());
+                    outer.extend(&stmt.lin_outs);
+                    reads.push(stmt.clone());
                 }
-                Op::Drop(a) if outer.contains(a) => reads.push(s.clone()),
+                Op::Drop(a) if outer.contains(a) => reads.push(stmt.clone()),
                 Op::Index { a, .. } if outer.contains(a) => {
-                    inputs.extend(&s.lin_outs);
-                    reads.push(s.clone());
+                    inputs.extend(&stmt.lin_outs);
+                    reads.push(stmt.clone());
                 }
-                _ => stmts.push(s.clone()),
+                _ => stmts.push(stmt.clone()),
             }
         }
         let [input] = inputs[..] else { return None };
-        let rest = Block { stmts, lin_params: vec![input], ..l.body.clone() };
-        (number(&input) && linear_uses::captured(f, &rest).is_empty()).then_some(IterationParts { input, reads, rest })
+        let rest = Block { stmts, lin_params: vec![input], ..ir_loop.body.clone() };
+        (number(&input) && linear_uses::captured(function, &rest).is_empty()).then_some(IterationParts {
+            input,
+            reads,
+            rest,
+        })
     }
 }
 

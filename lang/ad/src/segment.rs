@@ -85,8 +85,8 @@ struct Segmenter<'a> {
 }
 
 impl Segmenter<'_> {
-    fn stmts(&mut self, b: &Block) {
-        for stmt in &b.stmts {
+    fn stmts(&mut self, block: &Block) {
+        for stmt in &block.stmts {
             self.b.span = stmt.span;
             match &stmt.op {
                 Op::Loop(l) if suits(&self.b.func, l) => self.divided(stmt, l),

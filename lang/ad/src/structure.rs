@@ -180,15 +180,15 @@ impl PatternBuilder<'_> {
     }
 
     /// Replaces a branch on data by the sum of the results of both arms.
-    fn both(&mut self, s: &Stmt, a: &Block, b: &Block) -> Option<()> {
+    fn both(&mut self, s: &Stmt, a: &Block, block: &Block) -> Option<()> {
         self.exact = false;
         if !s.outs.is_empty() || !a.params.is_empty() {
             return None;
         }
         self.stmts(&a.stmts)?;
         let first = self.named(&a.lin_results);
-        self.stmts(&b.stmts)?;
-        let second = self.named(&b.lin_results);
+        self.stmts(&block.stmts)?;
+        let second = self.named(&block.lin_results);
         for ((o, x), y) in s.lin_outs.iter().zip(first).zip(second) {
             let sum = if matches!(self.b.ty(*o), Ty::Data(_)) || !self.b.ty(*o).scalar().is_flat() {
                 return None;

@@ -305,13 +305,13 @@ impl T<'_> {
         }
     }
 
-    fn call(&mut self, s: &Stmt, f: FnId, args: &[Var], lin_args: &[Var]) -> Result<(), Unsupported> {
+    fn call(&mut self, s: &Stmt, function: FnId, args: &[Var], lin_args: &[Var]) -> Result<(), Unsupported> {
         let mut cts: Vec<Var> = s.lin_outs.iter().map(|o| self.final_cotangent(*o)).collect();
         // If two arguments are copies of one variable, the second one starts without a cotangent.
         let roots: Vec<Var> = lin_args.iter().map(|a| self.root(*a)).collect();
         let there: Vec<bool> =
             roots.iter().enumerate().map(|(i, r)| self.cts.contains_key(r) && !roots[..i].contains(r)).collect();
-        let (back, takes) = self.ad.transposed(self.p, f, &there)?;
+        let (back, takes) = self.ad.transposed(self.p, function, &there)?;
         for (i, (a, r)) in lin_args.iter().zip(&roots).enumerate().filter(|(i, _)| takes[*i]) {
             let so_far = if there[i] { self.cts.remove(r) } else { None };
             let ty = self.b.ty(*a);

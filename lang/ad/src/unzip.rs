@@ -471,11 +471,11 @@ impl U<'_> {
     /// these choose; shapes that are written out; elements at such indices, if loops read more of them than the array
     /// has; and slices in loops of arrays from outside. T needs to see it as affine subscripts, predicates and extents.
     /// The array of repeatedly read elements is smaller than the sequence of reads.
-    fn index_arithmetic(&self, b: &Block) -> HashSet<Var> {
+    fn index_arithmetic(&self, block: &Block) -> HashSet<Var> {
         let mut bound: HashSet<Var> = HashSet::new();
         let mut out: HashSet<Var> = HashSet::new();
-        let several = read_several_times(b);
-        for stmt in &b.stmts {
+        let several = read_several_times(block);
+        for stmt in &block.stmts {
             let known = |v: &Var| !bound.contains(v) || out.contains(v);
             let ints = || stmt.outs.iter().all(|o| *self.f.ty(*o).scalar() == Ty::I64);
             let index = match &stmt.op {

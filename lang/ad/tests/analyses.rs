@@ -66,22 +66,22 @@ fn columns(l: &LinearFunction) -> Option<Vec<Vec<f64>>> {
 }
 
 /// The inputs on which each result depends, by the pattern.
-fn pattern(l: &mut LinearFunction) -> Option<(Vec<Vec<u32>>, bool)> {
-    let structure = l.ad.structure(&mut l.program, l.func)?;
+fn pattern(linear: &mut LinearFunction) -> Option<(Vec<Vec<u32>>, bool)> {
+    let structure = linear.ad.structure(&mut linear.program, linear.func)?;
     let ones = |v: &Val| filled(std::slice::from_ref(v), &mut || Val::F64(1.0)).remove(0);
-    let tys = l.program.func(structure.func).tys(&l.program.func(structure.func).body.params);
+    let tys = linear.program.func(structure.func).tys(&linear.program.func(structure.func).body.params);
     let real = |ty: &Ty| ty.scalar().is_real();
     let args =
-        l.kept.iter().zip(&tys).map(|(v, ty)| if real(ty) && !v.is_symbolic_zero() { ones(v) } else { v.clone() });
+        linear.kept.iter().zip(&tys).map(|(v, ty)| if real(ty) && !v.is_symbolic_zero() { ones(v) } else { v.clone() });
     let args: Vec<Val> = args.collect();
     let left = Rc::new(Cell::new(1_000_000));
     let mut at = 0;
-    let sets = filled(&l.like, &mut || {
+    let sets = filled(&linear.like, &mut || {
         at += 1;
         Val::Deps(Rc::new(Deps { of: vec![at - 1], left: left.clone() }))
     });
     // Arms of a branch may have results of different shapes; there is no pattern then.
-    let out = run(&l.program, structure.func, &args, &sets).ok()?.lin_results;
+    let out = run(&linear.program, structure.func, &args, &sets).ok()?.lin_results;
     let of = |leaf: &&Val| if let Val::Deps(d) = leaf { d.of.clone() } else { Vec::new() };
     let rows: Vec<Vec<u32>> = out.iter().flat_map(|v| v.leaves().iter().map(of).collect::<Vec<_>>()).collect();
     Some((rows, structure.exact))
@@ -128,11 +128,11 @@ fn componentwise(op: &Op) -> bool {
 fn diagonal_functions_are_recognised() {
     let mut found = 0;
     for case in cases() {
-        let f = case.program.func(case.main);
-        let tys = f.tys(&f.body.params);
+        let function = case.program.func(case.main);
+        let tys = function.tys(&function.body.params);
         for k in 0..tys.len() {
             let wrt: Vec<bool> = (0..tys.len()).map(|i| i == k).collect();
-            if tys[k] != Ty::F64.array(1) || f.body.results.len() != 1 {
+            if tys[k] != Ty::F64.array(1) || function.body.results.len() != 1 {
                 continue;
             }
             let Some(l) = linear(&case, &wrt) else { continue };
@@ -142,9 +142,9 @@ fn diagonal_functions_are_recognised() {
             let diagonal = !columns.iter().enumerate().any(outside);
             assert!(!said || diagonal, "not diagonal in argument {k}: {}", case.text());
             found += usize::from(said);
-            let single = case.op().filter(|_| f.body.stmts.len() == 1);
+            let single = case.op().filter(|_| function.body.stmts.len() == 1);
             let some = columns.iter().flatten().any(|x| *x != 0.0);
-            let must = some && single.is_some_and(componentwise) && f.ty(f.body.results[0]).rank() == 1;
+            let must = some && single.is_some_and(componentwise) && function.ty(function.body.results[0]).rank() == 1;
             assert!(said || !must, "diagonal in argument {k}: {}", case.text());
         }
     }

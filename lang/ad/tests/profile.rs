@@ -124,10 +124,10 @@ impl Case {
     /// The cost of a plan beyond executing everything once: work and peak bytes; `None` if it cannot be metered.
     fn extra(&mut self, what: &str, plan: &UnzipPlan, whole: &mut Case) -> Option<(u64, u64)> {
         let wrt = vec![true; self.x.len()];
-        let j = self.ad.jvp(&mut self.p, self.f, &wrt).unwrap();
-        let unzipped = self.ad.unzip(&mut self.p, j.func, plan).unwrap();
+        let jvp = self.ad.jvp(&mut self.p, self.f, &wrt).unwrap();
+        let unzipped = self.ad.unzip(&mut self.p, jvp.func, plan).unwrap();
         let back = self.ad.transpose(&mut self.p, unzipped.linear).unwrap();
-        let boxes = self.ad.all_boxes(&mut self.p, j.func, plan).unwrap();
+        let boxes = self.ad.all_boxes(&mut self.p, jvp.func, plan).unwrap();
         let point = self.x.clone();
         let (out, forwards, _) = self.took(what, unzipped.primal, &point, &boxes)?;
         let counted = run(&self.p, unzipped.primal, &point, &[]).unwrap().counts.non_linear;

@@ -17,9 +17,9 @@ pub enum OnGpu {
 }
 
 /// How a primitive runs on a GPU.
-pub fn on_gpu(p: Prim) -> OnGpu {
+pub fn on_gpu(prim: Prim) -> OnGpu {
     use OnGpu::{Cpu, Kernels, Number, Resolved};
-    match p {
+    match prim {
         Prim::Un(_) | Prim::Bin(_) | Prim::Compare(_) => Number,
         Prim::CompareEach(_) | Prim::HigherOrder(_) | Prim::Number(_) => Resolved,
         Prim::General(p) => match p {

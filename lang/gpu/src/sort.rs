@@ -53,9 +53,9 @@ pub fn argsort(gpu: &Gpu, a: &Array) -> Res<Array> {
 }
 
 /// The indices that sort each row of a matrix: all elements are sorted together, and then by row.
-pub(crate) fn argsort_rows(gpu: &Gpu, a: &Array) -> Res<Array> {
-    let [height, width] = a.shape[..] else { return unsupported("the order of what is no vector") };
-    let flat = a.reshaped(vec![height * width])?;
+pub(crate) fn argsort_rows(gpu: &Gpu, array: &Array) -> Res<Array> {
+    let [height, width] = array.shape[..] else { return unsupported("the order of what is no vector") };
+    let flat = array.reshaped(vec![height * width])?;
     let (_, Some(at)) = sorted(gpu, &flat, &keys(gpu, &flat)?, (false, Some(Scalar::Word)))? else {
         return unsupported("an order without places");
     };
@@ -117,16 +117,16 @@ fn keys(gpu: &Gpu, array: &Array) -> Res<SortKeys> {
 /// The sorted values, if requested, and their original positions as numbers of the given type.
 fn sorted(
     gpu: &Gpu,
-    a: &Array,
+    array: &Array,
     keys: &SortKeys,
     (values, places): (bool, Option<Scalar>),
 ) -> Res<(Option<Array>, Option<Array>)> {
-    let count = a.len();
+    let count = array.len();
     let shifts: Vec<u32> = (0..if count < 2 { 0 } else { keys.bits }).step_by(8).collect();
-    let (mut now, mut at) = (a.clone(), None);
+    let (mut now, mut at) = (array.clone(), None);
     for (k, shift) in shifts.iter().enumerate() {
         let last = k + 1 == shifts.len();
-        let to = (values || !last).then(|| gpu.empty(a.scalar, vec![count])).transpose()?;
+        let to = (values || !last).then(|| gpu.empty(array.scalar, vec![count])).transpose()?;
         let to_places = places.map(|s| gpu.empty(if last { s } else { Scalar::Word }, vec![count])).transpose()?;
         pass(
             gpu,

@@ -80,7 +80,7 @@ fn swapping(reverse: bool) -> (Program, FnId) {
 #[test]
 fn loops_swap_collect_and_sum() {
     let args = |n: i64| vec![Value::Int(n), Value::Float(10.0), Value::Float(20.0), array::floats(vec![1.0, 2.0, 3.0])];
-    let (p, f) = swapping(false);
+    let (program, function) = swapping(false);
     let want = [
         Value::Float(20.0),
         Value::Float(10.0),
@@ -88,9 +88,9 @@ fn loops_swap_collect_and_sum() {
         Value::Float(6.0),
         Value::Int(3),
     ];
-    same(&run(&p, f, args(3)), &want);
+    same(&run(&program, function, args(3)), &want);
     same(
-        &run(&p, f, args(0)),
+        &run(&program, function, args(0)),
         &[Value::Float(10.0), Value::Float(20.0), array::floats(vec![]), Value::Float(0.0), Value::Int(0)],
     );
     let (p, f) = swapping(true);

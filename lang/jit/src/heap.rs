@@ -288,18 +288,18 @@ impl HandlePool {
     /// # Safety
     /// `cell` is a live cell of this run.
     unsafe fn set_fields(&mut self, cell: *mut HeapCell, base: u16, v: &Value) -> Option<u32> {
-        let Value::Data(d) = v else { return None };
-        let fields = &self.cells.layouts().get(base.wrapping_add(d.con.tag as u16))?.fields;
+        let Value::Data(data) = v else { return None };
+        let fields = &self.cells.layouts().get(base.wrapping_add(data.con.tag as u16))?.fields;
         // SAFETY: by this function's contract, `cell` is live.
-        if fields.len() != d.fields.len() || fields.len() > usize::from(unsafe { (*cell).room }) {
+        if fields.len() != data.fields.len() || fields.len() > usize::from(unsafe { (*cell).room }) {
             return None;
         }
-        for (i, (kind, field)) in fields.iter().zip(&d.fields).enumerate() {
+        for (i, (kind, field)) in fields.iter().zip(&data.fields).enumerate() {
             let word = self.word_of(*kind, field)?;
             // SAFETY: the cell has room for all fields, as was just checked.
             unsafe { HeapCell::words(cell).add(i).write(word) };
         }
-        Some(d.con.tag)
+        Some(data.con.tag)
     }
 
     /// Closes a cell and all open cells that it reaches.

@@ -41,8 +41,8 @@ impl HandlePool {
     }
 
     /// Converts a value to a word; `None` if it is not of the kind.
-    pub fn word(&mut self, kind: WordKind, v: Value) -> Option<u64> {
-        Some(match (kind, v) {
+    pub fn word(&mut self, kind: WordKind, value: Value) -> Option<u64> {
+        Some(match (kind, value) {
             (WordKind::F64, Value::Float(x)) => x.to_bits(),
             (WordKind::F64, Value::Zero) => 0,
             (WordKind::F32, Value::F32(x)) => u64::from(x.to_bits()),

@@ -198,13 +198,19 @@ fn size(s: &Stmt) -> usize {
 }
 
 /// What a function reads of data taken apart at `at`, if arm `k` of the branch runs.
-fn reads_of_arm(f: &Function, at: usize, branch: usize, k: usize, condition: usize) -> BTreeSet<ConstructorField> {
-    let stmts = &f.body.stmts;
+fn reads_of_arm(
+    function: &Function,
+    at: usize,
+    branch: usize,
+    k: usize,
+    condition: usize,
+) -> BTreeSet<ConstructorField> {
+    let stmts = &function.body.stmts;
     let arm = stmts[branch].op.blocks()[k];
     let around: Vec<Stmt> = (at + 1..stmts.len()).filter(|j| *j != branch).map(|j| stmts[j].clone()).collect();
-    let around = Block { stmts: around, results: f.body.results.clone(), ..Block::default() };
-    let mut read = rename::free(f, &around);
-    read.extend(rename::free(f, arm));
+    let around = Block { stmts: around, results: function.body.results.clone(), ..Block::default() };
+    let mut read = rename::free(function, &around);
+    read.extend(rename::free(function, arm));
     let mut out: BTreeSet<ConstructorField> = stmts[at]
         .outs
         .iter()
@@ -212,7 +218,7 @@ fn reads_of_arm(f: &Function, at: usize, branch: usize, k: usize, condition: usi
         .filter(|(_, v)| read.contains(v))
         .map(|(k, _)| ConstructorField::Old(k))
         .collect();
-    let inside = rename::free(f, &Block { params: Vec::new(), ..arm.clone() });
+    let inside = rename::free(function, &Block { params: Vec::new(), ..arm.clone() });
     let parts: Vec<usize> = (0..arm.params.len()).filter(|k| inside.contains(&arm.params[*k])).collect();
     if parts.len() > PARTS {
         out.insert(ConstructorField::Old(condition));
@@ -263,15 +269,15 @@ fn declare(p: &Plan, funcs: &[Rc<Function>], datas: &mut [Rc<DataDecl>]) {
 }
 
 /// Lets each arm make its constructor.
-fn construct(p: &Plan, funcs: &mut [Rc<Function>]) {
-    let f = Rc::make_mut(&mut funcs[p.made.func]);
-    let last = f.body.stmts.remove(p.made.stmt);
+fn construct(plan: &Plan, funcs: &mut [Rc<Function>]) {
+    let function = Rc::make_mut(&mut funcs[plan.made.func]);
+    let last = function.body.stmts.remove(plan.made.stmt);
     let (Op::Construct { fields, .. }, [old]) = (last.op, &last.outs[..]) else { return };
-    let all = f.fresh(Ty::Data(p.data), false);
-    let outs = f.body.stmts[p.branch].outs.clone();
-    for (k, arm) in p.arms.iter().enumerate() {
-        let one = f.fresh(Ty::Data(p.data), false);
-        let mut blocks = f.body.stmts[p.branch].op.blocks_mut();
+    let all = function.fresh(Ty::Data(plan.data), false);
+    let outs = function.body.stmts[plan.branch].outs.clone();
+    for (k, arm) in plan.arms.iter().enumerate() {
+        let one = function.fresh(Ty::Data(plan.data), false);
+        let mut blocks = function.body.stmts[plan.branch].op.blocks_mut();
         let block = &mut blocks[k];
         let value = |field: &ConstructorField| match field {
             ConstructorField::Old(i) => {
@@ -279,13 +285,13 @@ fn construct(p: &Plan, funcs: &mut [Rc<Function>]) {
             }
             ConstructorField::OfCondition(i) => block.params[*i],
         };
-        let op = Op::Construct { data: p.data, tag: k as u32, fields: arm.iter().map(value).collect() };
+        let op = Op::Construct { data: plan.data, tag: k as u32, fields: arm.iter().map(value).collect() };
         block.stmts.push(Stmt { outs: vec![one], lin_outs: Vec::new(), op, span: last.span });
         block.results.push(one);
     }
-    f.body.stmts[p.branch].outs.push(all);
-    rename::rename(&mut f.body, &HashMap::from([(*old, all)]));
-    dce::remove_dead(f);
+    function.body.stmts[plan.branch].outs.push(all);
+    rename::rename(&mut function.body, &HashMap::from([(*old, all)]));
+    dce::remove_dead(function);
 }
 
 /// Replaces what takes data apart, and all that follows, by a branch on the constructor.
@@ -306,7 +312,7 @@ fn take_apart(p: &Plan, place: StatementPlace, branch: usize, funcs: &mut [Rc<Fu
 
 impl Plan {
     /// The arm for constructor `k`: what follows the statement `at`, with arm `k` in the place of the branch.
-    fn arm(&self, b: &mut Builder, src: &Function, (at, branch): (usize, usize), k: usize) -> Block {
+    fn arm(&self, builder: &mut Builder, src: &Function, (at, branch): (usize, usize), k: usize) -> Block {
         let (stmts, old) = (&src.body.stmts, &src.body.stmts[at].outs);
         let inner = stmts[branch].op.blocks()[k];
         let var = |field: &ConstructorField| match field {
@@ -314,9 +320,9 @@ impl Plan {
             ConstructorField::OfCondition(i) => inner.params[*i],
         };
         let fields: Vec<Var> = self.arms[k].iter().map(var).collect();
-        b.open();
-        let params = b.like(&fields);
-        b.adopt(&params, &[]);
+        builder.open();
+        let params = builder.like(&fields);
+        builder.adopt(&params, &[]);
         let mut names: HashMap<Var, Var> = fields.into_iter().zip(params).collect();
         for (i, (op, of)) in &self.extents {
             if let (None, Some(of)) = (names.get(&old[*i]), names.get(&old[*of])) {
@@ -324,25 +330,25 @@ impl Plan {
                     Op::Dim(_, axis) => Op::Dim(*of, *axis),
                     _ => Op::Shape(*of),
                 };
-                let v = b.one(op, src.ty(old[*i]).clone());
+                let v = builder.one(op, src.ty(old[*i]).clone());
                 names.insert(old[*i], v);
             }
         }
         if let (Op::Switch(..), Some(c)) = (&stmts[branch].op, names.get(&old[self.condition]).copied()) {
-            self.condition_apart(b, (src, inner, c, k), &mut names);
+            self.condition_apart(builder, (src, inner, c, k), &mut names);
         }
         let copy = |b: &mut Builder, names: &mut HashMap<Var, Var>, s: &Stmt| {
             let made = b.copy_stmt(s, names);
             b.push(made);
         };
-        stmts[at + 1..branch].iter().for_each(|s| copy(b, &mut names, s));
-        inner.stmts.iter().for_each(|s| copy(b, &mut names, s));
+        stmts[at + 1..branch].iter().for_each(|s| copy(builder, &mut names, s));
+        inner.stmts.iter().for_each(|s| copy(builder, &mut names, s));
         for (o, r) in stmts[branch].outs.iter().zip(&inner.results) {
             names.insert(*o, *names.get(r).unwrap_or(r));
         }
-        stmts[branch + 1..].iter().for_each(|s| copy(b, &mut names, s));
+        stmts[branch + 1..].iter().for_each(|s| copy(builder, &mut names, s));
         let results = src.body.results.iter().map(|v| *names.get(v).unwrap_or(v)).collect();
-        b.close(results, Vec::new())
+        builder.close(results, Vec::new())
     }
 
     /// Takes apart the data that is the condition, if the constructor holds it.

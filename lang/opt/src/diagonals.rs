@@ -76,14 +76,14 @@ impl Nests {
     fn block(&mut self, body: &mut Block) {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
             let mut out = Vec::with_capacity(body.stmts.len());
-            for mut s in std::mem::take(&mut body.stmts) {
-                self.levels.extend(s.outs.iter().map(|v| (*v, self.loops.len())));
-                if let (Op::Lit(Lit::I64(_)) | Op::Bin(..) | Op::Dim(..), [v]) = (&s.op, &s.outs[..])
+            for mut stmt in std::mem::take(&mut body.stmts) {
+                self.levels.extend(stmt.outs.iter().map(|v| (*v, self.loops.len())));
+                if let (Op::Lit(Lit::I64(_)) | Op::Bin(..) | Op::Dim(..), [v]) = (&stmt.op, &stmt.outs[..])
                     && *self.b.func.ty(*v) == Ty::I64
                 {
-                    self.ints.insert(*v, s.op.clone());
+                    self.ints.insert(*v, stmt.op.clone());
                 }
-                match &mut s.op {
+                match &mut stmt.op {
                     Op::Loop(l) if matches!(l.trip, Trip::Count(_)) => out.extend(self.body(l)),
                     op => {
                         // Other blocks run under a condition, or once for several elements.
@@ -92,7 +92,7 @@ impl Nests {
                         self.loops = loops;
                     }
                 }
-                out.push(s);
+                out.push(stmt);
             }
             body.stmts = out;
         });
@@ -141,12 +141,12 @@ impl Nests {
         Some((Read { array: *a, at, constant: form.1 }, form))
     }
 
-    fn form(&self, v: Var) -> Option<AffineForm> {
-        let (x, y, sign) = match self.ints.get(&v) {
+    fn form(&self, var: Var) -> Option<AffineForm> {
+        let (x, y, sign) = match self.ints.get(&var) {
             Some(Op::Lit(Lit::I64(n))) => return Some((BTreeMap::new(), *n)),
             Some(Op::Bin(Bin::Add, x, y)) => (*x, *y, 1),
             Some(Op::Bin(Bin::Sub, x, y)) => (*x, *y, -1),
-            _ => return Some((BTreeMap::from([(v, 1)]), 0)),
+            _ => return Some((BTreeMap::from([(var, 1)]), 0)),
         };
         let ((mut terms, a), (others, b)) = (self.form(x)?, self.form(y)?);
         for (v, k) in others {
@@ -301,12 +301,12 @@ impl Nests {
 
     /// The largest value of an Int in the loops from a level on, or the smallest, by interval arithmetic.
     /// At most `steps` variables are looked at.
-    fn bound(&mut self, v: Var, largest: bool, level: usize, steps: &mut usize) -> Option<Var> {
-        if self.level(v) < level {
-            return Some(self.moderate(v));
+    fn bound(&mut self, var: Var, largest: bool, level: usize, steps: &mut usize) -> Option<Var> {
+        if self.level(var) < level {
+            return Some(self.moderate(var));
         }
         *steps = steps.checked_sub(1)?;
-        if let Some(around) = self.loops.iter().position(|l| l.index == v) {
+        if let Some(around) = self.loops.iter().position(|l| l.index == var) {
             if !largest {
                 return Some(self.b.int(0));
             }
@@ -314,7 +314,7 @@ impl Nests {
             let one = self.b.int(1);
             return Some(self.b.bin(Bin::Sub, trip, one));
         }
-        let op = self.ints.get(&v)?.clone();
+        let op = self.ints.get(&var)?.clone();
         match op {
             Op::Lit(Lit::I64(n)) => (n.abs() < SMALL).then(|| self.b.int(n)),
             Op::Bin(op @ (Bin::Add | Bin::Sub), x, y) => {

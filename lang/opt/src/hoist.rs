@@ -89,7 +89,7 @@ fn block(
 }
 
 /// Moves `slice a 0 k` in front of a loop with trip count `count` if the loop changes neither `a` nor `k`.
-fn first_elements(f: &mut Function, block: &mut Block, count: Var, zeros: &HashSet<Var>, to: &mut Vec<Stmt>) {
+fn first_elements(function: &mut Function, block: &mut Block, count: Var, zeros: &HashSet<Var>, to: &mut Vec<Stmt>) {
     let mut inside: HashSet<Var> = block.params.iter().chain(&block.lin_params).copied().collect();
     let mut left = Vec::with_capacity(block.stmts.len());
     for mut stmt in std::mem::take(&mut block.stmts) {
@@ -102,7 +102,7 @@ fn first_elements(f: &mut Function, block: &mut Block, count: Var, zeros: &HashS
                 to.push(stmt);
             }
             Op::Slice { lo, hi, .. } if zeros.contains(lo) && stmt.lin_outs.is_empty() && !depends => {
-                let (trip, none) = (f.fresh(Ty::Bool, false), f.fresh(Ty::I64, false));
+                let (trip, none) = (function.fresh(Ty::Bool, false), function.fresh(Ty::I64, false));
                 let of = |outs, op| Stmt { outs: vec![outs], lin_outs: Vec::new(), op, span: stmt.span };
                 to.push(of(trip, Op::Cmp(Cmp::Gt, count, *lo)));
                 to.push(of(none, Op::Select(trip, *hi, *lo)));

@@ -42,29 +42,29 @@ pub fn split_loops(f: &mut Function) -> bool {
 }
 
 /// `rows`: in an iteration without carried values, the rows that its loop collects.
-fn block(f: &mut Function, literals: &Literals, body: &mut Block, rows: Option<&[Var]>) -> bool {
+fn block(function: &mut Function, literals: &Literals, body: &mut Block, rows: Option<&[Var]>) -> bool {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut changed = false;
         let mut out = Vec::with_capacity(body.stmts.len());
-        for mut s in std::mem::take(&mut body.stmts) {
-            let collected = if let Op::Loop(l) = &s.op { collected(l) } else { None };
-            let is_loop = matches!(s.op, Op::Loop(_));
-            for part in s.op.blocks_mut() {
+        for mut stmt in std::mem::take(&mut body.stmts) {
+            let collected = if let Op::Loop(l) = &stmt.op { collected(l) } else { None };
+            let is_loop = matches!(stmt.op, Op::Loop(_));
+            for part in stmt.op.blocks_mut() {
                 let of_arm = |rows: &[Var]| -> Vec<Var> {
-                    s.outs.iter().zip(&part.results).filter(|(v, _)| rows.contains(v)).map(|(_, r)| *r).collect()
+                    stmt.outs.iter().zip(&part.results).filter(|(v, _)| rows.contains(v)).map(|(_, r)| *r).collect()
                 };
                 let inside = if is_loop { collected.clone() } else { rows.map(of_arm) };
-                changed |= block(f, literals, part, inside.as_deref());
+                changed |= block(function, literals, part, inside.as_deref());
             }
             // A loop is vectorised along its own index, with the loops over arrays that only its iteration reads. An
             // equality costs nothing there.
-            let local = rows.is_some_and(|rows| !s.outs.iter().any(|v| rows.contains(v)));
-            match interior_of(f, literals, &s).filter(|interior| !local || !interior.has_equalities()) {
+            let local = rows.is_some_and(|rows| !stmt.outs.iter().any(|v| rows.contains(v)));
+            match interior_of(function, literals, &stmt).filter(|interior| !local || !interior.has_equalities()) {
                 Some(interior) => {
-                    apart(f, s, &interior, &mut out);
+                    apart(function, stmt, &interior, &mut out);
                     changed = true;
                 }
-                None => out.push(s),
+                None => out.push(stmt),
             }
         }
         body.stmts = out;
@@ -249,25 +249,25 @@ impl SplitEmitter<'_> {
 fn settled(block: &Block, interior: &Interior) -> Block {
     let mut names: HashMap<Var, Var> = HashMap::new();
     let mut out = Block { params: block.params.clone(), ..Block::default() };
-    for s in &block.stmts {
-        match &s.op {
-            Op::Bin(..) if interior.numbers.contains_key(&s.outs[0]) => {
-                let number = interior.numbers[&s.outs[0]];
-                out.stmts.push(Stmt { op: Op::Lit(Lit::I64(number)), ..s.clone() });
+    for stmt in &block.stmts {
+        match &stmt.op {
+            Op::Bin(..) if interior.numbers.contains_key(&stmt.outs[0]) => {
+                let number = interior.numbers[&stmt.outs[0]];
+                out.stmts.push(Stmt { op: Op::Lit(Lit::I64(number)), ..stmt.clone() });
             }
-            Op::Bin(..) if interior.chosen.contains_key(&s.outs[0]) => {
-                names.insert(s.outs[0], interior.chosen[&s.outs[0]]);
+            Op::Bin(..) if interior.chosen.contains_key(&stmt.outs[0]) => {
+                names.insert(stmt.outs[0], interior.chosen[&stmt.outs[0]]);
             }
-            Op::Bin(_, x, m) if interior.wrapped.contains_key(&s.outs[0]) => {
-                out.stmts.push(Stmt { op: Op::Bin(interior.wrapped[&s.outs[0]], *x, *m), ..s.clone() });
+            Op::Bin(_, x, m) if interior.wrapped.contains_key(&stmt.outs[0]) => {
+                out.stmts.push(Stmt { op: Op::Bin(interior.wrapped[&stmt.outs[0]], *x, *m), ..stmt.clone() });
             }
             Op::If(c, yes, no) if interior.known.contains_key(c) => {
                 let inner = settled(if interior.known[c] { yes } else { no }, interior);
-                names.extend(s.outs.iter().copied().zip(inner.results));
+                names.extend(stmt.outs.iter().copied().zip(inner.results));
                 out.stmts.extend(inner.stmts);
             }
             op => {
-                let mut s = s.clone();
+                let mut s = stmt.clone();
                 if let Op::Loop(l) = op {
                     s.op = Op::Loop(Box::new(Loop { body: settled(&l.body, interior), ..(**l).clone() }));
                 }

@@ -67,27 +67,27 @@ fn block(f: &mut Function, b: &mut Block, known: &FunctionFacts) -> bool {
 }
 
 /// Lets a loop run over the rows that it reads. Returns whether it reads any.
-fn runs_over(f: &mut Function, l: &mut Loop, known: &FunctionFacts) -> bool {
-    let Trip::Count(n) = l.trip else { return false };
-    if l.init.is_empty() || !l.lin_init.is_empty() || !l.lin_xs.is_empty() {
+fn runs_over(function: &mut Function, ir_loop: &mut Loop, known: &FunctionFacts) -> bool {
+    let Trip::Count(n) = ir_loop.trip else { return false };
+    if ir_loop.init.is_empty() || !ir_loop.lin_init.is_empty() || !ir_loop.lin_xs.is_empty() {
         return false;
     }
-    let (index, inner) = (l.body.params[0], HashSet::new());
+    let (index, inner) = (ir_loop.body.params[0], HashSet::new());
     let mut reads = Reads { index, literals: &known.literals, inner, rows: Vec::new(), others: HashSet::new() };
-    reads.block(&l.body);
+    reads.block(&ir_loop.body);
     let Reads { rows, others, .. } = reads;
     let from_outside = |a: &Var| {
-        let numbers = matches!(f.ty(*a), Ty::Array(e, _) if matches!(**e, Ty::F64 | Ty::F32));
-        numbers && !others.contains(a) && !f.linear(*a) && known.extents.is(*a, 0, n)
+        let numbers = matches!(function.ty(*a), Ty::Array(e, _) if matches!(**e, Ty::F64 | Ty::F32));
+        numbers && !others.contains(a) && !function.linear(*a) && known.extents.is(*a, 0, n)
     };
     let rows: Vec<Var> = rows.into_iter().filter(from_outside).collect();
     for a in &rows {
-        let row = f.fresh(f.ty(*a).elem(), false);
-        l.xs.push(*a);
-        l.body.params.push(row);
+        let row = function.fresh(function.ty(*a).elem(), false);
+        ir_loop.xs.push(*a);
+        ir_loop.body.params.push(row);
         let mut names = HashMap::new();
-        take_rows(&mut l.body, *a, row, &mut names);
-        rename(&mut l.body, &names);
+        take_rows(&mut ir_loop.body, *a, row, &mut names);
+        rename(&mut ir_loop.body, &names);
     }
     !rows.is_empty()
 }

@@ -144,22 +144,22 @@ impl Rebuild for RowProducts {
 impl RowProducts {
     /// Takes the products with rows out of a loop.
     fn hoist(&mut self, stmt: &mut Stmt) {
-        let Op::Loop(l) = &mut stmt.op else { return };
-        let plain = has_no_linear(l) && !l.body.stmts.iter().any(|s| op_has_output(&s.op));
-        if !plain || !matches!(l.trip, Trip::Count(_)) {
+        let Op::Loop(ir_loop) = &mut stmt.op else { return };
+        let plain = has_no_linear(ir_loop) && !ir_loop.body.stmts.iter().any(|s| op_has_output(&s.op));
+        if !plain || !matches!(ir_loop.trip, Trip::Count(_)) {
             return;
         }
-        while let Some(site) = self.site(l) {
+        while let Some(site) = self.site(ir_loop) {
             let ProductSite { at, row, by, left } = site;
-            let x = match row_in(l, row) {
+            let x = match row_in(ir_loop, row) {
                 Some(x) => x,
-                None => self.rows_before(l, row),
+                None => self.rows_before(ir_loop, row),
             };
             let y = self.product(x, by, left);
-            let product = l.body.stmts.iter().position(|s| s.outs == at);
-            product.map(|k| l.body.stmts.remove(k));
-            l.xs.push(y);
-            l.body.params.extend(at);
+            let product = ir_loop.body.stmts.iter().position(|s| s.outs == at);
+            product.map(|k| ir_loop.body.stmts.remove(k));
+            ir_loop.xs.push(y);
+            ir_loop.body.params.extend(at);
             self.changed = true;
         }
     }
@@ -179,21 +179,21 @@ impl RowProducts {
     }
 
     /// Splits a loop: emits one that collects a vector, and lets the rest read the rows.
-    fn rows_before(&mut self, l: &mut Loop, row: Var) -> Var {
-        let stmts = behind(l, row).unwrap_or_default();
+    fn rows_before(&mut self, ir_loop: &mut Loop, row: Var) -> Var {
+        let stmts = behind(ir_loop, row).unwrap_or_default();
         let read: HashSet<Var> = stmts.iter().flat_map(reads).collect();
-        let carried = 1 + l.init.len();
-        let elems = l.body.params[carried..].iter().zip(&l.xs).filter(|(p, _)| read.contains(p));
+        let carried = 1 + ir_loop.init.len();
+        let elems = ir_loop.body.params[carried..].iter().zip(&ir_loop.xs).filter(|(p, _)| read.contains(p));
         let (params, xs): (Vec<Var>, Vec<Var>) = elems.map(|(p, x)| (*p, *x)).unzip();
-        let params = l.body.params[..1].iter().copied().chain(params).collect();
+        let params = ir_loop.body.params[..1].iter().copied().chain(params).collect();
         let body = Block { params, stmts, results: vec![row], ..Block::default() };
         let body = self.b.copy_block(&body, &mut HashMap::new());
         let (init, outs) = (Vec::new(), vec![Out::Collect]);
-        let first = Loop { init, xs, outs, reverse: false, body, ..l.clone() };
+        let first = Loop { init, xs, outs, reverse: false, body, ..ir_loop.clone() };
         let all = self.b.emit(Op::Loop(Box::new(first)), &[Ty::F64.array(2), Ty::I64], &[]).0[0];
-        l.body.stmts.retain(|s| s.outs != [row]);
-        l.xs.push(all);
-        l.body.params.push(row);
+        ir_loop.body.stmts.retain(|s| s.outs != [row]);
+        ir_loop.xs.push(all);
+        ir_loop.body.params.push(row);
         all
     }
 
@@ -217,62 +217,62 @@ impl RowProducts {
 }
 
 /// Rewrites the sums of outer products in a block. Returns whether there were any.
-fn outer_products(f: &mut Function, b: &mut Block) -> bool {
+fn outer_products(function: &mut Function, block: &mut Block) -> bool {
     let mut changed = false;
-    for inner in b.stmts.iter_mut().flat_map(|s| s.op.blocks_mut()) {
-        changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || outer_products(f, inner));
+    for inner in block.stmts.iter_mut().flat_map(|s| s.op.blocks_mut()) {
+        changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || outer_products(function, inner));
     }
-    if !b.stmts.iter().any(|s| matches!(s.op, Op::Sum { .. })) {
+    if !block.stmts.iter().any(|s| matches!(s.op, Op::Sum { .. })) {
         return changed;
     }
-    let (defs, readers) = (definitions(b), readers(b));
+    let (defs, readers) = (definitions(block), readers(block));
     let mut turned: Vec<(usize, Stmt)> = Vec::new();
-    for at in 0..b.stmts.len() {
-        let Op::Sum { a, .. } = b.stmts[at].op else { continue };
+    for at in 0..block.stmts.len() {
+        let Op::Sum { a, .. } = block.stmts[at].op else { continue };
         let Some(map) = defs.get(&a).copied().filter(|p| *p < at && readers.get(&a) == Some(&1)) else { continue };
-        let Some([left, right]) = factors(f, &mut b.stmts[map], a) else { continue };
-        let columns = f.fresh(Ty::F64.array(2), false);
-        let (op, span) = (Op::Transpose(left), b.stmts[at].span);
+        let Some([left, right]) = factors(function, &mut block.stmts[map], a) else { continue };
+        let columns = function.fresh(Ty::F64.array(2), false);
+        let (op, span) = (Op::Transpose(left), block.stmts[at].span);
         turned.push((at, Stmt { outs: vec![columns], lin_outs: Vec::new(), op, span }));
-        b.stmts[at].op = Op::MatMul(columns, right);
+        block.stmts[at].op = Op::MatMul(columns, right);
     }
     changed |= !turned.is_empty();
-    turned.into_iter().rev().for_each(|(at, s)| b.stmts.insert(at, s));
+    turned.into_iter().rev().for_each(|(at, s)| block.stmts.insert(at, s));
     changed
 }
 
 /// If a loop collects the outer products of vectors in an array: the matrices of these vectors, which it collects instead.
-fn factors(f: &mut Function, map: &mut Stmt, array: Var) -> Option<[Var; 2]> {
+fn factors(function: &mut Function, map: &mut Stmt, array: Var) -> Option<[Var; 2]> {
     let place = map.outs.iter().position(|v| *v == array)?;
-    let Op::Loop(l) = &mut map.op else { return None };
-    let carried = l.init.len();
-    let plain = matches!(l.trip, Trip::Count(_)) && has_no_linear(l);
-    let collected = place.checked_sub(carried).filter(|k| plain && l.outs.get(*k) == Some(&Out::Collect))?;
-    let product = l.body.results[place];
-    let at = l.body.stmts.iter().position(|s| s.outs == [product])?;
-    let Op::Outer(left, right) = l.body.stmts[at].op else { return None };
-    let vectors = [left, right].iter().all(|v| *f.ty(*v) == Ty::F64.array(1));
-    if !vectors || readers(&l.body).get(&product) != Some(&1) {
+    let Op::Loop(ir_loop) = &mut map.op else { return None };
+    let carried = ir_loop.init.len();
+    let plain = matches!(ir_loop.trip, Trip::Count(_)) && has_no_linear(ir_loop);
+    let collected = place.checked_sub(carried).filter(|k| plain && ir_loop.outs.get(*k) == Some(&Out::Collect))?;
+    let product = ir_loop.body.results[place];
+    let at = ir_loop.body.stmts.iter().position(|s| s.outs == [product])?;
+    let Op::Outer(left, right) = ir_loop.body.stmts[at].op else { return None };
+    let vectors = [left, right].iter().all(|v| *function.ty(*v) == Ty::F64.array(1));
+    if !vectors || readers(&ir_loop.body).get(&product) != Some(&1) {
         return None;
     }
     // A vector from outside of the loop is the same in all iterations, and has no matrix.
-    let bound = |v: &Var| l.body.params.contains(v) || l.body.stmts.iter().any(|s| s.outs.contains(v));
+    let bound = |v: &Var| ir_loop.body.params.contains(v) || ir_loop.body.stmts.iter().any(|s| s.outs.contains(v));
     if !bound(&left) || !bound(&right) {
         return None;
     }
-    l.body.stmts.remove(at);
-    l.body.results.remove(place);
-    l.outs.remove(collected);
+    ir_loop.body.stmts.remove(at);
+    ir_loop.body.results.remove(place);
+    ir_loop.outs.remove(collected);
     map.outs.remove(place);
     Some([left, right].map(|v| {
-        let row = l.body.params.iter().skip(1 + carried).position(|p| *p == v);
-        if let Some(x) = row.map(|k| l.xs[k]).filter(|x| *f.ty(*x) == Ty::F64.array(2)) {
+        let row = ir_loop.body.params.iter().skip(1 + carried).position(|p| *p == v);
+        if let Some(x) = row.map(|k| ir_loop.xs[k]).filter(|x| *function.ty(*x) == Ty::F64.array(2)) {
             return x;
         }
-        let all = f.fresh(Ty::F64.array(2), false);
+        let all = function.fresh(Ty::F64.array(2), false);
         map.outs.insert(carried, all);
-        l.outs.insert(0, Out::Collect);
-        l.body.results.insert(carried, v);
+        ir_loop.outs.insert(0, Out::Collect);
+        ir_loop.body.results.insert(carried, v);
         all
     }))
 }

@@ -116,18 +116,18 @@ impl Extents {
     }
 
     /// An extent that equals this one, the same for all that are known to be equal.
-    fn origin(&self, mut e: AxisExtent) -> AxisExtent {
+    fn origin(&self, mut extent: AxisExtent) -> AxisExtent {
         // Each fact leads to a variable bound further out or to a literal.
         for _ in 0..=self.facts.len() {
-            if let AxisExtent::Is(v) = e {
-                e = self.ints.get(&v).copied().unwrap_or(e);
+            if let AxisExtent::Is(v) = extent {
+                extent = self.ints.get(&v).copied().unwrap_or(extent);
             }
-            match self.facts.iter().rev().find(|(a, _)| *a == e) {
-                Some((_, b)) => e = *b,
+            match self.facts.iter().rev().find(|(a, _)| *a == extent) {
+                Some((_, b)) => extent = *b,
                 None => break,
             }
         }
-        e
+        extent
     }
 
     /// Whether all extents of an array are constants or known from variables other than these.
@@ -156,13 +156,13 @@ type Returned<'a> = &'a dyn Fn(FnId, usize) -> bool;
 
 /// Analyses a function after `begin` has recorded what is known of its parameters.
 fn analyse<'a>(
-    f: &'a Function,
+    function: &'a Function,
     zeros: Tracked,
     begin: &dyn Fn(&mut ShapeAnalysis<'a>),
     returned: Option<Returned<'a>>,
 ) -> ShapeAnalysis<'a> {
     let mut analysis = ShapeAnalysis {
-        f,
+        f: function,
         zeros,
         returned,
         symbolic_zero: HashSet::new(),
@@ -181,11 +181,11 @@ fn analyse<'a>(
         bounds: IndexBounds::default(),
         stacks: HashMap::new(),
     };
-    for v in &f.body.params {
+    for v in &function.body.params {
         analysis.own(*v);
     }
     begin(&mut analysis);
-    analysis.block(&f.body);
+    analysis.block(&function.body);
     analysis
 }
 

@@ -82,12 +82,12 @@ pub(crate) fn is_small(extents: &Extents, matrix: Var) -> bool {
     rows.zip(columns).and_then(|(n, m)| n.checked_mul(m)).is_some_and(|size| size <= MOST as i64)
 }
 
-fn block(f: &mut Function, b: &mut Block, extents: &Extents) -> bool {
+fn block(function: &mut Function, b: &mut Block, extents: &Extents) -> bool {
     let mut changed = false;
     for inner in b.stmts.iter_mut().flat_map(|s| s.op.blocks_mut()) {
-        changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || block(f, inner, extents));
+        changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || block(function, inner, extents));
     }
-    if !b.stmts.iter().any(|s| by_rows(f, s).is_some()) {
+    if !b.stmts.iter().any(|s| by_rows(function, s).is_some()) {
         return changed;
     }
     let (defs, readers) = (definitions(b), readers(b));
@@ -98,13 +98,13 @@ fn block(f: &mut Function, b: &mut Block, extents: &Extents) -> bool {
             read.extend(&l.xs);
             continue;
         }
-        let Some(out) = by_rows(f, &b.stmts[at]) else { continue };
+        let Some(out) = by_rows(function, &b.stmts[at]) else { continue };
         let only_rows = read.contains(&out) && readers.get(&out) == Some(&1);
         let view = BlockView { extents, defs: &defs, stmts: &b.stmts };
-        let Some(operands) = view.operands(f, at, only_rows) else { continue };
+        let Some(operands) = view.operands(function, at, only_rows) else { continue };
         read.extend(operands.iter().filter_map(|(v, with)| (*with == LoopOperand::Row).then_some(*v)));
         let widths = view.widths(&b.stmts[at], &operands);
-        let made = over_rows(f, &b.stmts[at], &operands, widths);
+        let made = over_rows(function, &b.stmts[at], &operands, widths);
         b.stmts.splice(at..=at, made);
         changed = true;
     }
@@ -112,47 +112,47 @@ fn block(f: &mut Function, b: &mut Block, extents: &Extents) -> bool {
 }
 
 /// Writes out the products in the loops of a statement.
-fn in_loops(f: &mut Function, s: &mut Stmt, extents: &Extents) -> bool {
+fn in_loops(function: &mut Function, stmt: &mut Stmt, extents: &Extents) -> bool {
     let mut changed = false;
-    if let Op::Loop(l) = &mut s.op
+    if let Op::Loop(l) = &mut stmt.op
         && l.init.is_empty()
     {
         let made: HashSet<Var> =
             l.body.params.iter().chain(l.body.stmts.iter().flat_map(|s| &s.outs)).copied().collect();
         for at in (0..l.body.stmts.len()).rev() {
-            let product = vector_product(f, &l.body.stmts[at]).filter(|(matrix, _)| !made.contains(matrix));
-            if let Some(written) = product.and_then(|by| written_out(f, &l.body.stmts[at], by, extents)) {
+            let product = vector_product(function, &l.body.stmts[at]).filter(|(matrix, _)| !made.contains(matrix));
+            if let Some(written) = product.and_then(|by| written_out(function, &l.body.stmts[at], by, extents)) {
                 l.body.stmts.splice(at..=at, written);
                 changed = true;
             }
         }
     }
-    for inner in s.op.blocks_mut() {
+    for inner in stmt.op.blocks_mut() {
         for s in &mut inner.stmts {
-            changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || in_loops(f, s, extents));
+            changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || in_loops(function, s, extents));
         }
     }
     changed
 }
 
 /// The product of a vector and a small matrix, number by number.
-fn written_out(f: &mut Function, s: &Stmt, (matrix, vector): (Var, Var), extents: &Extents) -> Option<Vec<Stmt>> {
+fn written_out(f: &mut Function, stmt: &Stmt, (matrix, vector): (Var, Var), extents: &Extents) -> Option<Vec<Stmt>> {
     let [rows, columns] = [0, 1].map(|axis| extents.literal(matrix, axis));
     let (rows, columns, len) = (rows?, columns?, extents.literal(vector, 0)?);
-    let from_left = matches!(s.op, Op::MatMul(a, _) if a == vector);
+    let from_left = matches!(stmt.op, Op::MatMul(a, _) if a == vector);
     let (inner, outer) = if from_left { (rows, columns) } else { (columns, rows) };
     // A single column is added in another order.
     if !is_small(extents, matrix) || inner != len || len == 0 || from_left && outer == 1 {
         return None;
     }
-    let mut made = RowCode { f, stmts: Vec::new(), span: s.span };
+    let mut made = RowCode { f, stmts: Vec::new(), span: stmt.span };
     let numbers: Vec<Var> = (0..len).map(|k| made.number(vector, &[k])).collect();
     let elems: Vec<Var> = match from_left {
         true => (0..outer).map(|j| made.term_by_term(&numbers, matrix, j)).collect(),
         false => (0..outer).map(|i| made.inner_product(matrix, i, &numbers)).collect(),
     };
     let op = Op::ArrayLit { elems, shape: None };
-    made.stmts.push(Stmt { outs: s.outs.clone(), lin_outs: Vec::new(), op, span: s.span });
+    made.stmts.push(Stmt { outs: stmt.outs.clone(), lin_outs: Vec::new(), op, span: stmt.span });
     Some(made.stmts)
 }
 
@@ -176,7 +176,7 @@ struct BlockView<'a> {
 impl BlockView<'_> {
     /// What stands for the operands of a statement, if it is to become a loop. `only_rows`: a loop is all that reads its
     /// result.
-    fn operands(&self, f: &Function, at: usize, only_rows: bool) -> Option<Vec<(Var, LoopOperand)>> {
+    fn operands(&self, function: &Function, at: usize, only_rows: bool) -> Option<Vec<(Var, LoopOperand)>> {
         match self.stmts[at].op {
             Op::MatMul(a, b) => {
                 let fits = self.extents.literal(a, 1)? == self.extents.literal(b, 0)?;
@@ -187,8 +187,8 @@ impl BlockView<'_> {
             }
             Op::Un(_, a) if only_rows && self.is_short(a) => Some(vec![(a, LoopOperand::Row)]),
             Op::Bin(_, a, b) if only_rows => {
-                let matrix = [a, b].into_iter().find(|v| is_matrix(f, *v) && self.repeated(*v).is_none())?;
-                let operands = [a, b].map(|v| Some((v, self.operand(f, v, matrix)?)));
+                let matrix = [a, b].into_iter().find(|v| is_matrix(function, *v) && self.repeated(*v).is_none())?;
+                let operands = [a, b].map(|v| Some((v, self.operand(function, v, matrix)?)));
                 self.is_short(matrix).then(|| operands.into_iter().collect())?
             }
             _ => None,
@@ -235,12 +235,12 @@ impl BlockView<'_> {
 
 /// The statement as a loop over the rows of some operands, whose body computes the numbers of a row one by one, and what
 /// precedes the loop.
-fn over_rows(f: &mut Function, stmt: &Stmt, operands: &[(Var, LoopOperand)], widths: (i64, i64)) -> Vec<Stmt> {
+fn over_rows(function: &mut Function, stmt: &Stmt, operands: &[(Var, LoopOperand)], widths: (i64, i64)) -> Vec<Stmt> {
     let mut xs: Vec<Var> = operands.iter().filter(|(_, with)| *with == LoopOperand::Row).map(|(v, _)| *v).collect();
     xs.dedup();
-    let index = f.fresh(Ty::I64, false);
-    let rows: Vec<Var> = xs.iter().map(|_| f.fresh(Ty::F64.array(1), false)).collect();
-    let mut made = RowCode { f, stmts: Vec::new(), span: stmt.span };
+    let index = function.fresh(Ty::I64, false);
+    let rows: Vec<Var> = xs.iter().map(|_| function.fresh(Ty::F64.array(1), false)).collect();
+    let mut made = RowCode { f: function, stmts: Vec::new(), span: stmt.span };
     let elems = made.row(stmt, operands, widths, &|v| xs.iter().position(|x| *x == v).map(|k| rows[k]));
     let result = made.push(Op::ArrayLit { elems, shape: None }, Ty::F64.array(1));
     let stmts = std::mem::take(&mut made.stmts);

@@ -83,9 +83,9 @@ fn mentions(s: &Stmt, me: FnId) -> bool {
 
 /// The copy of a function for arguments with which it does not call itself. A self-call is replaced by arbitrary
 /// numbers if the results are numbers; otherwise it is a call of the copy.
-fn ending(f: &Function, me: FnId, ends: FnId) -> Function {
-    let nothing: Option<Vec<Lit>> = f.body.results.iter().map(|v| nothing(f.ty(*v))).collect();
-    let mut func = f.clone();
+fn ending(function: &Function, me: FnId, ends: FnId) -> Function {
+    let nothing: Option<Vec<Lit>> = function.body.results.iter().map(|v| nothing(function.ty(*v))).collect();
+    let mut func = function.clone();
     replace(&mut func.body, me, &|stmt| match (&nothing, &stmt.op) {
         (Some(lits), _) => stmt
             .outs
@@ -127,8 +127,8 @@ fn replace(b: &mut Block, me: FnId, with: &dyn Fn(&Stmt) -> Vec<Stmt>) {
 }
 
 /// The function as a loop, followed by a call of the copy `ends`.
-fn looped(f: &Function, me: FnId, ends: FnId, fixed: &[bool]) -> Function {
-    let mut func = f.clone();
+fn looped(function: &Function, me: FnId, ends: FnId, fixed: &[bool]) -> Function {
+    let mut func = function.clone();
     let body = std::mem::take(&mut func.body);
     let span = body.stmts.last().map_or(Span::default(), |s| s.span);
     let moving: Vec<Var> = body.params.iter().zip(fixed).filter(|(_, f)| !**f).map(|(v, _)| *v).collect();
@@ -137,7 +137,7 @@ fn looped(f: &Function, me: FnId, ends: FnId, fixed: &[bool]) -> Function {
     let (asked, going, after) = (fresh(&tys), fresh(&tys[..1]), fresh(&tys));
     let (given, begin, index, count) =
         (fresh(&tys[1..]), fresh(&tys[..1])[0], fresh(&[Ty::I64])[0], fresh(&[Ty::I64])[0]);
-    let results = fresh(&f.tys(&body.results));
+    let results = fresh(&function.tys(&body.results));
     let names: Vec<Var> = body.params.clone();
     let mut iteration = LoopBuilder { f: &mut func, me, moving: &moving, fixed, tys: &tys, span };
     let mut turned = iteration.block(body);

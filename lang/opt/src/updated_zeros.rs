@@ -22,21 +22,21 @@ pub fn updated_zeros(f: &mut Function) -> bool {
     changed
 }
 
-fn block(f: &mut Function, b: &mut Block, zeros: &mut HashSet<Var>) -> bool {
+fn block(function: &mut Function, b: &mut Block, zeros: &mut HashSet<Var>) -> bool {
     let mut changed = false;
     let mut out = Vec::with_capacity(b.stmts.len());
-    for mut s in std::mem::take(&mut b.stmts) {
-        if matches!(s.op, Op::Zero(_)) {
-            zeros.extend(&s.outs);
+    for mut stmt in std::mem::take(&mut b.stmts) {
+        if matches!(stmt.op, Op::Zero(_)) {
+            zeros.extend(&stmt.outs);
         }
-        for inner in s.op.blocks_mut() {
-            changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || block(f, inner, zeros));
+        for inner in stmt.op.blocks_mut() {
+            changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || block(function, inner, zeros));
         }
-        if let Some(shape) = updated(f, &s, zeros) {
-            own_zeros(f, &mut s, shape, &mut out);
+        if let Some(shape) = updated(function, &stmt, zeros) {
+            own_zeros(function, &mut stmt, shape, &mut out);
             changed = true;
         }
-        out.push(s);
+        out.push(stmt);
     }
     b.stmts = out;
     changed
@@ -51,15 +51,15 @@ fn updated(f: &Function, s: &Stmt, zeros: &HashSet<Var>) -> Option<Var> {
 }
 
 /// Appends the zeros that a statement updates, which gives a result of this shape, to `out`.
-fn own_zeros(f: &mut Function, s: &mut Stmt, shape: Var, out: &mut Vec<Stmt>) {
-    let (Op::IndexAdd { acc, .. } | Op::SliceAdd { acc, .. }) = &s.op else { return };
+fn own_zeros(f: &mut Function, stmt: &mut Stmt, shape: Var, out: &mut Vec<Stmt>) {
+    let (Op::IndexAdd { acc, .. } | Op::SliceAdd { acc, .. }) = &stmt.op else { return };
     let ty = f.ty(*acc).clone();
-    let mut added = Added::new(f, s.span);
+    let mut added = Added::new(f, stmt.span);
     if ty.rank() > 1 {
         // It stays a symbolic zero, because what is added may be one, and then the result is, too.
         let own = added.push(Op::Zero(ty.clone()), ty);
         out.append(&mut added.stmts);
-        if let Op::IndexAdd { acc, .. } | Op::SliceAdd { acc, .. } = &mut s.op {
+        if let Op::IndexAdd { acc, .. } | Op::SliceAdd { acc, .. } = &mut stmt.op {
             *acc = own;
         }
         return;
@@ -69,7 +69,7 @@ fn own_zeros(f: &mut Function, s: &mut Stmt, shape: Var, out: &mut Vec<Stmt>) {
     let n = added.push(Op::Index { a: shape, at: vec![first], shape: None }, Ty::I64);
     let zeros = added.push(Op::Replicate { n, a: zero }, ty);
     out.append(&mut added.stmts);
-    if let Op::IndexAdd { acc, shape, .. } | Op::SliceAdd { acc, shape, .. } = &mut s.op {
+    if let Op::IndexAdd { acc, shape, .. } | Op::SliceAdd { acc, shape, .. } = &mut stmt.op {
         (*acc, *shape) = (zeros, None);
     }
 }

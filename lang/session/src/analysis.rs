@@ -270,19 +270,19 @@ impl Session {
 
     /// Parses and checks a part of a text with names in scope. Nothing is kept.
     pub fn inspect_text(&mut self, text: &str, env: &Env) -> (ast::Program, Vec<Places>) {
-        let done = self.guarded(|s| {
-            let sources = s.sources.clone();
-            let file = s.new_source(|all| all.add("<part>", text));
+        let done = self.guarded(|session| {
+            let sources = session.sources.clone();
+            let file = session.new_source(|all| all.add("<part>", text));
             let (program, _) = adl_syntax::parse(file, text);
             let mut scope = env.clone();
             let mut of = |item: &ast::Item| {
-                let (checked, places) = s.inspect(&scope, item);
+                let (checked, places) = session.inspect(&scope, item);
                 scope = checked.env;
                 places
             };
             let places = program.items.iter().map(&mut of).collect();
-            s.machine.sources = sources.clone();
-            s.sources = sources;
+            session.machine.sources = sources.clone();
+            session.sources = sources;
             (program, places)
         });
         done.unwrap_or_default()

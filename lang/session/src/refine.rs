@@ -13,9 +13,9 @@ pub fn refine(t: &Ty, v: &Value, span: Span, tables: &Tables) -> Ty {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || refined(t, v, span, tables))
 }
 
-fn refined(ty: &Ty, v: &Value, span: Span, tables: &Tables) -> Ty {
-    match (ty, v) {
-        (Ty::Array(..), _) => match seq::shape(v) {
+fn refined(ty: &Ty, value: &Value, span: Span, tables: &Tables) -> Ty {
+    match (ty, value) {
+        (Ty::Array(..), _) => match seq::shape(value) {
             Some(shape) => with_shape(ty, shape, span),
             None => ty.clone(),
         },

@@ -54,8 +54,8 @@ impl Spec<'_> {
     }
 
     /// An array without elements, for an element type.
-    pub(crate) fn empty(&mut self, t: &Ty) -> Attempt<Val> {
-        let l = self.layout(t)?;
+    pub(crate) fn empty(&mut self, ty: &Ty) -> Attempt<Val> {
+        let l = self.layout(ty)?;
         let extent = self.int(0);
         let mut tys = Vec::new();
         let template = Self::build(&l, &mut |t| {

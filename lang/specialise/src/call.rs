@@ -250,8 +250,8 @@ impl<'s> Spec<'s> {
     }
 
     /// Instantiates a polymorphic function at the type of a use.
-    pub(crate) fn instantiate(&mut self, v: Val, t: &Ty) -> Val {
-        match (v, t) {
+    pub(crate) fn instantiate(&mut self, value: Val, t: &Ty) -> Val {
+        match (value, t) {
             (Val::Fun(f), t) => Val::Fun(self.instantiate_fun(f, t, 0)),
             (Val::Tuple(vs), Ty::Tuple(ts)) => {
                 Val::Tuple(vs.into_iter().zip(ts.iter()).map(|(v, t)| self.instantiate(v, t)).collect())
@@ -412,15 +412,15 @@ impl<'s> Spec<'s> {
 
     /// Converts a result to the layout of its type, which recursive calls rely on. Functions are converted only if such
     /// a call has used the layout.
-    fn as_promised(&mut self, id: FnId, v: Val, result: ResultPromise) -> Attempt<Val> {
+    fn as_promised(&mut self, id: FnId, value: Val, result: ResultPromise) -> Attempt<Val> {
         let promised = match result {
             ResultPromise::Ty(t) if functional(&t) && !self.boxes.promised.contains(&id) => None,
             ResultPromise::Ty(t) if closed(&t) => self.layout(&t).ok(),
             ResultPromise::Layout(l) => Some(l),
             ResultPromise::Ty(_) | ResultPromise::Nothing => None,
         };
-        let Some(l) = promised else { return Ok(v) };
-        match &v {
+        let Some(l) = promised else { return Ok(value) };
+        match &value {
             Val::Bottom => Ok(self.zeros(&l)),
             v if v.has_fun() => self.shaped(v.clone(), &l),
             v => match self.layout_of_val(v) {

@@ -76,11 +76,11 @@ impl Spec<'_> {
     }
 
     /// Applies a collective to the leaves of a value, in one operation.
-    fn exchanged(&mut self, kind: Collective, v: &Val, at: Option<Var>) -> Attempt<Val> {
-        if v.has_fun() {
+    fn exchanged(&mut self, kind: Collective, value: &Val, at: Option<Var>) -> Attempt<Val> {
+        if value.has_fun() {
             return Err(self.no("functions that are sent to other ranks"));
         }
-        let leaves = v.leaves();
+        let leaves = value.leaves();
         let mut args = Vec::new();
         for x in &leaves {
             let t = self.b.ty(*x);
@@ -98,13 +98,13 @@ impl Spec<'_> {
             }
         }
         if args.is_empty() {
-            return Ok(v.clone());
+            return Ok(value.clone());
         }
         let tys: Vec<IrTy> = args.iter().map(|x| self.b.ty(*x)).collect();
         let (outs, _) = self.b.emit(Op::Collective { kind, args: args.clone(), at }, &tys, &[]);
         self.effects += 1;
         let made: HashMap<Var, Var> = args.into_iter().zip(outs).collect();
-        Ok(v.map(&mut |x| made.get(&x).copied().unwrap_or(x)))
+        Ok(value.map(&mut |x| made.get(&x).copied().unwrap_or(x)))
     }
 
     fn on_each_rank(&mut self, f: &Val, x: &Val, here: bool) -> Attempt<Val> {
@@ -138,21 +138,21 @@ impl Spec<'_> {
     }
 
     /// The function with each plain number that it captures passed through an operation of the kind.
-    pub(crate) fn spread_captured(&mut self, f: &Rc<Fun>, kind: Collective, at: Option<Var>) -> Attempt<Rc<Fun>> {
+    pub(crate) fn spread_captured(&mut self, fun: &Rc<Fun>, kind: Collective, at: Option<Var>) -> Attempt<Rc<Fun>> {
         let mut args: Vec<Var> = Vec::new();
-        for x in f.plain_leaves() {
+        for x in fun.plain_leaves() {
             if self.has_tangent(x) && !args.contains(&x) {
                 args.push(x);
             }
         }
         if args.is_empty() {
-            return Ok(f.clone());
+            return Ok(fun.clone());
         }
         let tys: Vec<IrTy> = args.iter().map(|x| self.b.ty(*x)).collect();
         let (outs, _) = self.b.emit(Op::Collective { kind, args: args.clone(), at }, &tys, &[]);
         self.effects += usize::from(kind != Collective::Fork);
         let made: HashMap<Var, Var> = args.into_iter().zip(outs).collect();
-        Ok(Rc::new(f.map_plain(&mut |x| made.get(&x).copied().unwrap_or(x))))
+        Ok(Rc::new(fun.map_plain(&mut |x| made.get(&x).copied().unwrap_or(x))))
     }
 
     fn part_of(&self, v: &Val) -> Attempt<Val> {

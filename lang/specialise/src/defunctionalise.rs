@@ -158,11 +158,11 @@ impl Spec<'_> {
     }
 
     /// Converts the functions in a value to data where a layout requires it.
-    pub(crate) fn shaped(&mut self, v: Val, layout: &Layout) -> Attempt<Val> {
-        if !v.has_fun() {
-            return Ok(v);
+    pub(crate) fn shaped(&mut self, value: Val, layout: &Layout) -> Attempt<Val> {
+        if !value.has_fun() {
+            return Ok(value);
         }
-        match (v, layout) {
+        match (value, layout) {
             (Val::Fun(f), Layout::Fun(d)) => self.boxed(&f, *d),
             (Val::Tuple(vs), Layout::Tuple(ls)) => {
                 Ok(Val::Tuple(vs.into_iter().zip(ls).map(|(v, l)| self.shaped(v, l)).collect::<Attempt<_>>()?))

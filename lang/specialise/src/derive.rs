@@ -274,11 +274,11 @@ impl Spec<'_> {
     pub(crate) fn call_custom(&mut self, vjp: bool, f: &Val, rule: &Val, x: &Val) -> Attempt<Val> {
         let inputs = [x.clone(), f.clone(), rule.clone()];
         let key = self.key(vec![KeyToken::What("custom")], &inputs)?;
-        let t = self.outline(key, "custom", &inputs, ResultPromise::Nothing, &mut |s, vals| {
+        let target = self.outline(key, "custom", &inputs, ResultPromise::Nothing, &mut |s, vals| {
             let f = s.function_of(&vals[1])?;
             s.call(&f, vec![vals[0].clone()], None)
         })?;
-        let t = self.without_effects(t, "a function with a custom derivative")?;
+        let t = self.without_effects(target, "a function with a custom derivative")?;
         if x.has_fun() {
             return Err(self.no("a derivative with respect to a function"));
         }
@@ -343,10 +343,10 @@ impl Spec<'_> {
     }
 
     /// Flattens the real leaves of data to one vector of Floats.
-    fn ravel(&mut self, v: &Val) -> Attempt<Val> {
-        self.no_data_inside(v)?;
+    fn ravel(&mut self, value: &Val) -> Attempt<Val> {
+        self.no_data_inside(value)?;
         let mut out: Option<Val> = None;
-        for x in v.leaves() {
+        for x in value.leaves() {
             if !self.has_tangent(x) {
                 continue;
             }

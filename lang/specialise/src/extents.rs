@@ -229,15 +229,15 @@ impl<'a, 's> ExtentsFromOutside<'a, 's> {
     }
 
     /// The shape of a result of a loop. A carried value keeps the extents that no iteration changes.
-    fn result_of_loop(&self, l: &Loop, k: usize) -> Option<Vec<Option<ExtentTerm>>> {
-        let carried = l.init.len();
-        let stmts = l.body.stmts.iter();
+    fn result_of_loop(&self, ir_loop: &Loop, k: usize) -> Option<Vec<Option<ExtentTerm>>> {
+        let carried = ir_loop.init.len();
+        let stmts = ir_loop.body.stmts.iter();
         self.inner.borrow_mut().extend(stmts.flat_map(|s| s.outs.iter().map(|out| (*out, s.clone()))));
-        let mut state: Vec<_> = l.init.iter().map(|v| self.shape(*v)).collect::<Option<_>>()?;
+        let mut state: Vec<_> = ir_loop.init.iter().map(|v| self.shape(*v)).collect::<Option<_>>()?;
         loop {
             let before = self.shapes.borrow().clone();
-            self.bind_parameters(l, &state);
-            let results: Vec<_> = l.body.results.iter().map(|v| self.shape(*v)).collect::<Option<_>>()?;
+            self.bind_parameters(ir_loop, &state);
+            let results: Vec<_> = ir_loop.body.results.iter().map(|v| self.shape(*v)).collect::<Option<_>>()?;
             let kept = |(a, b): (&Option<ExtentTerm>, &Option<ExtentTerm>)| if a == b { *a } else { None };
             let next: Vec<Vec<_>> =
                 state.iter().zip(&results).map(|(a, b)| a.iter().zip(b).map(kept).collect()).collect();
@@ -245,7 +245,7 @@ impl<'a, 's> ExtentsFromOutside<'a, 's> {
                 (state, *self.shapes.borrow_mut()) = (next, before);
                 continue;
             }
-            return match (k < carried, l.outs.get(k.saturating_sub(carried)), &l.trip) {
+            return match (k < carried, ir_loop.outs.get(k.saturating_sub(carried)), &ir_loop.trip) {
                 (true, ..) => Some(state.swap_remove(k)),
                 (_, Some(Out::Sum), _) => Some(results[k].clone()),
                 (_, Some(Out::Collect), Trip::Count(n)) => {

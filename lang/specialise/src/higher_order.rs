@@ -261,10 +261,10 @@ impl<'s> Spec<'s> {
     fn operator_block(&mut self, fun: &Rc<Fun>, e: &Val, xs: &Val, here: bool) -> Attempt<Block> {
         let (span, mark) = (self.b.span, self.sizes.mark());
         self.b.open();
-        let b = &mut self.b;
+        let builder = &mut self.b;
         let acc = e.map(&mut |v| {
-            let t = b.ty(v);
-            b.param(t)
+            let t = builder.ty(v);
+            builder.param(t)
         });
         let elem = self.element_params(xs);
         let (mut one, mut other) = (Key::new(), Key::new());

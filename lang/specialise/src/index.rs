@@ -54,7 +54,7 @@ impl Spec<'_> {
         }
     }
 
-    fn index_by(&mut self, v: &Val, at: &[IndexElement]) -> Attempt<Val> {
+    fn index_by(&mut self, value: &Val, at: &[IndexElement]) -> Attempt<Val> {
         let mut lead = Vec::new();
         for a in at {
             match a {
@@ -63,7 +63,7 @@ impl Spec<'_> {
             }
         }
         let rest = &at[lead.len()..];
-        let v = if lead.is_empty() { v.clone() } else { self.element(v, &lead)? };
+        let v = if lead.is_empty() { value.clone() } else { self.element(value, &lead)? };
         let [IndexElement::Slice(lo, hi), more @ ..] = rest else { return Ok(v) };
         let part = self.slice_open(&v, *lo, *hi)?;
         match more {
@@ -105,9 +105,9 @@ impl Spec<'_> {
     }
 
     /// `v[i, j, ...]`.
-    pub(crate) fn element(&mut self, v: &Val, at: &[Var]) -> Attempt<Val> {
+    pub(crate) fn element(&mut self, value: &Val, at: &[Var]) -> Attempt<Val> {
         let mut ok = true;
-        let out = stripped(v, at.len()).map(&mut |a| {
+        let out = stripped(value, at.len()).map(&mut |a| {
             let mut t = self.b.ty(a);
             ok &= t.rank() as usize >= at.len();
             (0..at.len()).for_each(|_| t = t.elem());

@@ -29,8 +29,8 @@ pub(crate) struct CodeInfo {
 }
 
 /// Collects the type variables of a type.
-pub(crate) fn tyvars(t: &Ty, out: &mut BTreeSet<TyVar>) {
-    stacker::maybe_grow(32 * 1024, 1024 * 1024, || match t {
+pub(crate) fn tyvars(ty: &Ty, out: &mut BTreeSet<TyVar>) {
+    stacker::maybe_grow(32 * 1024, 1024 * 1024, || match ty {
         Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Meta(_) => {}
         Ty::Var(v) => {
             out.insert(*v);
@@ -134,8 +134,8 @@ fn codes_of(v: &Val, out: &mut Vec<(Rc<[Local]>, Rc<Lambda>)>) {
     }
 }
 
-fn codes_of_fun(f: &Fun, out: &mut Vec<(Rc<[Local]>, Rc<Lambda>)>) {
-    match f {
+fn codes_of_fun(fun: &Fun, out: &mut Vec<(Rc<[Local]>, Rc<Lambda>)>) {
+    match fun {
         Fun::Closure(c) => {
             match &c.group {
                 Some(g) => out.extend(g.iter().map(|(_, h, l)| (h.clone(), l.clone()))),

@@ -40,11 +40,11 @@ impl Spec<'_> {
             });
         }
         let f = self.outside(ValuePath { root: Root::Fun, steps: Vec::new() }, None, &mut inputs)?;
-        let f = self.function_of(&f)?;
-        let roots: Vec<Val> = vals.iter().cloned().chain([Val::Fun(f.clone())]).collect();
+        let fun = self.function_of(&f)?;
+        let roots: Vec<Val> = vals.iter().cloned().chain([Val::Fun(fun.clone())]).collect();
         self.global_inputs(&roots, &mut inputs)?;
-        self.b.func.name = name(&f);
-        let v = self.entry_body(&f, vals)?;
+        self.b.func.name = name(&fun);
+        let v = self.entry_body(&fun, vals)?;
         let result = self.layout_of_val(&v)?;
         if self.holds_functions(&result) {
             return Err(self.no("a result that is a function"));
@@ -76,18 +76,18 @@ impl Spec<'_> {
     }
 
     /// Whether a function can reach itself. Then it is not inlined.
-    pub(crate) fn recursive(&mut self, c: &Closure) -> bool {
-        if c.group.is_some() {
+    pub(crate) fn recursive(&mut self, closure: &Closure) -> bool {
+        if closure.group.is_some() {
             return true;
         }
-        let mut todo = self.info(&c.hidden, &c.lam).globals.clone();
+        let mut todo = self.info(&closure.hidden, &closure.lam).globals.clone();
         let mut seen = std::collections::BTreeSet::new();
         while let Some(g) = todo.pop() {
             if !seen.insert(g) {
                 continue;
             }
             if let Some((hidden, lam)) = self.global_code(g) {
-                if Rc::ptr_eq(&lam, &c.lam) {
+                if Rc::ptr_eq(&lam, &closure.lam) {
                     return true;
                 }
                 todo.extend(self.info(&hidden, &lam).globals.iter().copied());

@@ -60,11 +60,11 @@ impl Spec<'_> {
         vs.iter().for_each(|v| self.key_val(v, out));
     }
 
-    pub(crate) fn key_val(&mut self, v: &Val, out: &mut Key) {
+    pub(crate) fn key_val(&mut self, value: &Val, out: &mut Key) {
         if out.len() > MAX_KEY_LENGTH {
             return;
         }
-        match v {
+        match value {
             Val::Unit => out.push(KeyToken::What("()")),
             Val::Bottom => out.push(KeyToken::What("bottom")),
             Val::Leaf(x) => out.push(KeyToken::Ty(self.b.ty(*x))),
@@ -87,8 +87,8 @@ impl Spec<'_> {
         }
     }
 
-    pub(crate) fn key_fun(&mut self, f: &Fun, out: &mut Key) {
-        match f {
+    pub(crate) fn key_fun(&mut self, fun: &Fun, out: &mut Key) {
+        match fun {
             Fun::Closure(c) => {
                 out.push(KeyToken::What("closure"));
                 self.key_code(c, out);

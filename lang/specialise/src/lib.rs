@@ -205,14 +205,14 @@ impl<'a> Spec<'a> {
 /// ignored.
 pub fn specialise(
     world: &mut dyn World,
-    t: &mut dyn Transforms,
-    p: &mut Program,
+    transforms: &mut dyn Transforms,
+    program: &mut Program,
     cache: &mut Cache,
     args: &[Ty],
 ) -> Result<Entry, Unsupported> {
     let mut boxes = defunctionalise::FunctionData::default();
     for attempt in 1.. {
-        let mut spec = Spec::new(world, t, p, cache, boxes);
+        let mut spec = Spec::new(world, transforms, program, cache, boxes);
         let mut out = spec.entry(args);
         if spec.boxes.late && attempt < ATTEMPTS {
             // Derivatives have used incomplete types of functions. Those of the next attempt have all codes.

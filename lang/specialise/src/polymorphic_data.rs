@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 impl Spec<'_> {
     /// Instantiates a top-level value at the type of a use: `None` may be an option of any type.
-    pub(crate) fn decided(&mut self, v: Val, t: &Ty) -> Attempt<Val> {
-        match (v, t) {
+    pub(crate) fn decided(&mut self, value: Val, ty: &Ty) -> Attempt<Val> {
+        match (value, ty) {
             (Val::Tuple(vs), Ty::Tuple(ts)) => {
                 Ok(Val::Tuple(vs.into_iter().zip(ts.iter()).map(|(v, t)| self.decided(v, t)).collect::<Attempt<_>>()?))
             }

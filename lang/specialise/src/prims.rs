@@ -46,8 +46,8 @@ impl Spec<'_> {
         self.prim_here(p, reps, args, ty, false)
     }
 
-    fn prim_here(&mut self, p: Prim, reps: Vec<Val>, args: Vec<Val>, ty: Option<Ty>, here: bool) -> Attempt<Val> {
-        match p {
+    fn prim_here(&mut self, prim: Prim, reps: Vec<Val>, args: Vec<Val>, ty: Option<Ty>, here: bool) -> Attempt<Val> {
+        match prim {
             Prim::Bin(op) => self.bin(op, &args[0], &args[1]),
             Prim::Un(op) => self.un(op, &args[0]),
             Prim::Number(p) => self.number_prim(p, &reps, &args),

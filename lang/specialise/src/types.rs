@@ -206,8 +206,8 @@ impl Spec<'_> {
     }
 
     /// The layout under the first `rank` axes of an array.
-    pub(crate) fn layout_under(&self, v: &Val, rank: u32) -> Result<Layout, Unsupported> {
-        Ok(match v {
+    pub(crate) fn layout_under(&self, value: &Val, rank: u32) -> Result<Layout, Unsupported> {
+        Ok(match value {
             Val::Unit => Layout::Unit,
             Val::Leaf(x) => {
                 let mut t = self.b.ty(*x);
@@ -235,9 +235,9 @@ impl Spec<'_> {
         self.ty_of_layout(&layout)
     }
 
-    fn ty_of_layout(&self, l: &Layout) -> Option<Ty> {
+    fn ty_of_layout(&self, layout: &Layout) -> Option<Ty> {
         let array = |t: Ty| Ty::Array(ty::Size::Unknown, Rc::new(t));
-        Some(match l {
+        Some(match layout {
             Layout::Unit => Ty::Unit,
             Layout::Leaf(t) => {
                 let scalar = match t.scalar() {

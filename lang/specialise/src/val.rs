@@ -141,18 +141,18 @@ impl Val {
     }
 
     /// Replaces each leaf, or, without `each`, those outside of values that differ from rank to rank.
-    fn map_within(&self, each: bool, f: &mut dyn FnMut(Var) -> Var) -> Val {
+    fn map_within(&self, each: bool, fn_mut: &mut dyn FnMut(Var) -> Var) -> Val {
         match self {
             v if !each && v.of_each().is_some() => v.clone(),
             Val::Unit => Val::Unit,
             Val::Bottom => Val::Bottom,
-            Val::Leaf(v) => Val::Leaf(f(*v)),
-            Val::Data(v, d) => Val::Data(f(*v), *d),
-            Val::Tuple(vs) => Val::Tuple(vs.iter().map(|v| v.map_within(each, f)).collect()),
-            Val::Record(fs) => Val::Record(fs.iter().map(|(n, v)| (*n, v.map_within(each, f))).collect()),
-            Val::Array(e) => Val::Array(Box::new(e.map_within(each, f))),
-            Val::Fun(g) => Val::Fun(Rc::new(g.map_within(each, f))),
-            Val::Rep(r) => Val::Rep(Rc::new(r.map(f))),
+            Val::Leaf(v) => Val::Leaf(fn_mut(*v)),
+            Val::Data(v, d) => Val::Data(fn_mut(*v), *d),
+            Val::Tuple(vs) => Val::Tuple(vs.iter().map(|v| v.map_within(each, fn_mut)).collect()),
+            Val::Record(fs) => Val::Record(fs.iter().map(|(n, v)| (*n, v.map_within(each, fn_mut))).collect()),
+            Val::Array(e) => Val::Array(Box::new(e.map_within(each, fn_mut))),
+            Val::Fun(g) => Val::Fun(Rc::new(g.map_within(each, fn_mut))),
+            Val::Rep(r) => Val::Rep(Rc::new(r.map(fn_mut))),
         }
     }
 

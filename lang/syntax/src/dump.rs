@@ -330,18 +330,18 @@ impl Dump<'_> {
 
     fn comprehension(&mut self, generators: &[Generator], body: &Expr) {
         self.text("(for");
-        self.each(generators, |d, generator| match generator {
+        self.each(generators, |dump, generator| match generator {
             Generator::Index(name, bound) => {
-                d.text(name.name.as_str());
+                dump.text(name.name.as_str());
                 if let Some(bound) = bound {
-                    d.text(" < ");
-                    d.expr(bound);
+                    dump.text(" < ");
+                    dump.expr(bound);
                 }
             }
             Generator::Element(pat, source) => {
-                d.pat(pat);
-                d.text(" in ");
-                d.expr(source);
+                dump.pat(pat);
+                dump.text(" in ");
+                dump.expr(source);
             }
         });
         self.text(" -> ");

@@ -73,8 +73,8 @@ impl FreeLocals {
         es.into_iter().for_each(|e| self.expr(e));
     }
 
-    fn inner(&mut self, e: &Expr) {
-        match &*e.kind {
+    fn inner(&mut self, expr: &Expr) {
+        match &*expr.kind {
             ExprKind::Lit(_) | ExprKind::Global(_) => {}
             ExprKind::IntAt(_, r) | ExprKind::FloatAt(_, r) => self.rep(r),
             ExprKind::Local(l) => self.local(*l),

@@ -282,12 +282,12 @@ pub(crate) fn map_type(t: &Ty, f: &mut dyn FnMut(&Ty) -> Option<Ty>, g: &mut dyn
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || map_parts(t, f, g))
 }
 
-fn map_parts(t: &Ty, on_type: &mut dyn FnMut(&Ty) -> Option<Ty>, on_size: &mut dyn FnMut(Size) -> Size) -> Ty {
-    if let Some(r) = on_type(t) {
+fn map_parts(ty: &Ty, on_type: &mut dyn FnMut(&Ty) -> Option<Ty>, on_size: &mut dyn FnMut(Size) -> Size) -> Ty {
+    if let Some(r) = on_type(ty) {
         return r;
     }
-    match t {
-        Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) | Ty::Meta(_) => t.clone(),
+    match ty {
+        Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) | Ty::Meta(_) => ty.clone(),
         Ty::Fun(a, b) => Ty::Fun(Rc::new(map_type(a, on_type, on_size)), Rc::new(map_type(b, on_type, on_size))),
         Ty::Lin(a, b) => Ty::Lin(Rc::new(map_type(a, on_type, on_size)), Rc::new(map_type(b, on_type, on_size))),
         Ty::Tuple(parts) => Ty::Tuple(parts.iter().map(|p| map_type(p, on_type, on_size)).collect()),

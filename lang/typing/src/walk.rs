@@ -3,8 +3,8 @@
 use crate::core::{Expr, ExprKind, Extent, IndexArg, LoopKind};
 
 /// The direct subexpressions.
-pub fn children(e: &Expr) -> Vec<&Expr> {
-    match &*e.kind {
+pub fn children(expr: &Expr) -> Vec<&Expr> {
+    match &*expr.kind {
         ExprKind::Lit(_)
         | ExprKind::IntAt(..)
         | ExprKind::FloatAt(..)

@@ -27,8 +27,8 @@ fn field_type(ty: Option<&Ty>, name: Symbol) -> Option<&Ty> {
 
 impl ToPython<'_> {
     /// The object for a value of a type, as far as the type is known.
-    pub fn of<'py>(&mut self, py: Python<'py>, v: Value, ty: Option<&Ty>) -> Object<'py> {
-        Ok(match v {
+    pub fn of<'py>(&mut self, py: Python<'py>, value: Value, ty: Option<&Ty>) -> Object<'py> {
+        Ok(match value {
             Value::Unit => py.None().into_bound(py),
             Value::Bool(b) => b.into_pyobject(py)?.to_owned().into_any(),
             Value::Int(n) => n.into_pyobject(py)?.into_any(),

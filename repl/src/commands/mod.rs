@@ -93,18 +93,18 @@ fn batch_of(global: &Global, args: Vec<String>, group: Option<&SharedAgreement>)
 }
 
 fn batch_on(global: &Global, host: Box<dyn Host>, group: Option<&SharedAgreement>) -> Session {
-    let mut s = configured(global, host);
-    if let Err(d) = s.set_device(&global.device).and_then(|()| agree(global, &s, group)) {
+    let mut session = configured(global, host);
+    if let Err(d) = session.set_device(&global.device).and_then(|()| agree(global, &session, group)) {
         let ended = Outcome { diags: vec![*d], ..Outcome::default() };
-        let code = finish(global, &mut s, &ended, group);
+        let code = finish(global, &mut session, &ended, group);
         rank_watch::end(code);
         std::process::exit(i32::from(code));
     }
-    let _ = signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, s.interrupt());
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
+    let _ = signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, session.interrupt());
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, session.interrupt());
     rank_watch::handles_interrupts();
-    crate::host::watch(&s.tick(), &s.out_of_memory());
-    s
+    crate::host::watch(&session.tick(), &session.out_of_memory());
+    session
 }
 
 /// Requires that all ranks compute alike.
@@ -187,18 +187,18 @@ fn code_of(diags: &[Diagnostic]) -> u8 {
     }
 }
 
-fn finish(global: &Global, s: &mut Session, out: &Outcome, group: Option<&SharedAgreement>) -> u8 {
+fn finish(global: &Global, session: &mut Session, out: &Outcome, group: Option<&SharedAgreement>) -> u8 {
     let code = code_of(&out.diags);
     let code = match group {
-        Some(group) => ranks::end(group, s, out.diags.clone(), code, |s, diags| report(global, s, diags)),
+        Some(group) => ranks::end(group, session, out.diags.clone(), code, |s, diags| report(global, s, diags)),
         None => {
-            report(global, s, &out.diags);
+            report(global, session, &out.diags);
             code
         }
     };
     if global.derivation && group.is_none_or(|g| g.borrow().is_first()) {
         let mut err = std::io::stderr().lock();
-        for line in if global.json { s.derivations_json() } else { s.timed_derivations() } {
+        for line in if global.json { session.derivations_json() } else { session.timed_derivations() } {
             let _ = writeln!(err, "{line}");
         }
         if let Some(group) = group {

@@ -97,10 +97,11 @@ fn environment() -> &'static Path {
 /// A command in the environment, isolated from other Jupyter installations.
 pub fn jupyter(program: &str) -> Command {
     let dir = environment();
-    let mut c = Command::new(dir.join("bin").join(program));
+    let mut command = Command::new(dir.join("bin").join(program));
     // The extension of the Python package stands behind the kernel under test.
     let data = [dir.join("share/jupyter"), root().join("python/adl.data/data/share/jupyter")];
-    c.current_dir(root())
+    command
+        .current_dir(root())
         .env("VIRTUAL_ENV", dir)
         .env("JUPYTER_PATH", std::env::join_paths(data).unwrap())
         .env("JUPYTER_DATA_DIR", dir.join("data"))
@@ -108,5 +109,5 @@ pub fn jupyter(program: &str) -> Command {
         .env("JUPYTER_CONFIG_DIR", dir.join("config"))
         .env("IPYTHONDIR", dir.join("ipython"))
         .env("JUPYTER_PLATFORM_DIRS", "1");
-    c
+    command
 }

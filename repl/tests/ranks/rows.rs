@@ -74,8 +74,8 @@ fn a_gradient_over_rows_sends_two_messages() {
 fn apart(dir: &Dir, program: &str) -> Option<RunOutput> {
     let adl = env!("CARGO_BIN_EXE_adl");
     let at = |name: &str| dir.path().join(name).display().to_string();
-    let mut c = Command::new(wheel()?);
-    c.args([
+    let mut command = Command::new(wheel()?);
+    command.args([
         "-wdir",
         &at("one"),
         "-n",
@@ -92,7 +92,7 @@ fn apart(dir: &Dir, program: &str) -> Option<RunOutput> {
         "-e",
         program,
     ]);
-    let run = start(with_path(c, dir), None).end();
+    let run = start(with_path(command, dir), None).end();
     all_gone(dir);
     Some(run)
 }

@@ -184,8 +184,8 @@ impl StyleFunction {
 }
 
 /// The numbers and arrays of a value, in order.
-fn leaves(v: &Value, out: &mut Vec<Leaf>) -> Result<(), String> {
-    match v {
+fn leaves(value: &Value, out: &mut Vec<Leaf>) -> Result<(), String> {
+    match value {
         Value::Float(x) => out.push(Leaf::Floats(vec![*x])),
         Value::Int(x) => out.push(Leaf::Ints(vec![*x])),
         Value::Tuple(t) => t.0.iter().try_for_each(|v| leaves(v, out))?,
@@ -198,7 +198,7 @@ fn leaves(v: &Value, out: &mut Vec<Leaf>) -> Result<(), String> {
             _ => return Err("an array of neither Floats nor Ints".to_owned()),
         },
         Value::Unit => {}
-        _ => return Err(format!("{} is neither a number nor made of them", adl_interp::value::show::show(v))),
+        _ => return Err(format!("{} is neither a number nor made of them", adl_interp::value::show::show(value))),
     }
     Ok(())
 }
@@ -253,18 +253,19 @@ impl Results {
 
 /// Checks and measures a program at a size, in one style or all, for `seconds` each.
 pub fn measure(
-    p: &BenchProgram,
+    program: &BenchProgram,
     (size, styles): (&str, &[ProgramStyle]),
     hand: Option<&ByHand>,
     seconds: f64,
     row: &mut dyn FnMut(Row),
 ) -> Result<(), String> {
     let mut given = Vec::new();
-    leaves(&LoadedProgram::new(p, size).and_then(|mut r| r.value(p.given))?, &mut given)?;
-    let hand = hand.filter(|_| !p.cpp.is_empty()).map(|h| h.problem(p.cpp, given)).transpose()?;
+    leaves(&LoadedProgram::new(program, size).and_then(|mut r| r.value(program.given))?, &mut given)?;
+    let hand = hand.filter(|_| !program.cpp.is_empty()).map(|h| h.problem(program.cpp, given)).transpose()?;
     for style in styles {
-        let name = if style.name.is_empty() { p.name.to_owned() } else { format!("{}: {}", p.name, style.name) };
-        row(measure_style(p, (size, style), hand.as_ref(), seconds, name)?);
+        let name =
+            if style.name.is_empty() { program.name.to_owned() } else { format!("{}: {}", program.name, style.name) };
+        row(measure_style(program, (size, style), hand.as_ref(), seconds, name)?);
     }
     Ok(())
 }
@@ -285,9 +286,9 @@ fn measure_style(
     };
     let f =
         if style.value.is_empty() { None } else { Some(StyleFunction::new(&mut run, style, style.value, argument)?) };
-    let g = StyleFunction::new(&mut run, style, &derived, argument)?;
+    let function = StyleFunction::new(&mut run, style, &derived, argument)?;
     let value = f.as_ref().map_or(Ok(Vec::new()), |f| floats(&run.call(&f.value, &x)?))?;
-    let (made, held) = memory(|| run.call(&g.value, &x));
+    let (made, held) = memory(|| run.call(&function.value, &x));
     let both = !matches!(style.gradient, Gradient::Alone(_));
     let mut gradient = match (made?, both) {
         (Value::Tuple(t), true) => {
@@ -303,7 +304,7 @@ fn measure_style(
     let results = Results { value, gradient: floats(&gradient)?, both };
     hand.map_or(Ok(()), |h| results.check(&name, h))?;
     let primal = f.map(|f| time(seconds, || run.once(&f, &x).map(drop))).transpose()?;
-    let gradient = time(seconds, || run.once(&g, &x).map(drop))?;
+    let gradient = time(seconds, || run.once(&function, &x).map(drop))?;
     let by_hand = hand.map_or((None, None), |h| results.times_by_hand(h, seconds));
     Ok(Row { name, size: size.to_owned(), primal, gradient: Some(gradient), by_hand, memory: held })
 }

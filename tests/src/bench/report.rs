@@ -83,19 +83,19 @@ const COLUMNS: &str = "| program | size | value | C++ | ratio | value and gradie
 |---|---|---:|---:|---:|---:|---:|---:|---:|
 ";
 
-fn line(r: &Row) -> String {
+fn line(row: &Row) -> String {
     let time = |t: Option<Times>| t.map_or("–".to_owned(), |t| significant(t.least));
     format!(
         "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
-        r.name.replace('|', "\\|"),
-        r.size,
-        time(r.primal),
-        time(r.by_hand.0),
-        number(ratio(r.primal, r.by_hand.0), 2),
-        time(r.gradient),
-        time(r.by_hand.1),
-        number(ratio(r.gradient, r.by_hand.1), 2),
-        number(r.memory, 1)
+        row.name.replace('|', "\\|"),
+        row.size,
+        time(row.primal),
+        time(row.by_hand.0),
+        number(ratio(row.primal, row.by_hand.0), 2),
+        time(row.gradient),
+        time(row.by_hand.1),
+        number(ratio(row.gradient, row.by_hand.1), 2),
+        number(row.memory, 1)
     )
 }
 

@@ -27,22 +27,22 @@ struct Wanted {
 
 impl Wanted {
     fn new() -> Result<Wanted, String> {
-        let mut w = Wanted { seconds: 0.3, size: None, threads: 1, small: false, table: None, names: Vec::new() };
+        let mut wanted = Wanted { seconds: 0.3, size: None, threads: 1, small: false, table: None, names: Vec::new() };
         let mut args = std::env::args().skip(1);
         while let Some(a) = args.next() {
             let mut given = || args.next().ok_or_else(|| format!("expected a value after `{a}`"));
             let number = |text: String| text.parse::<f64>().map_err(|_| format!("expected a number, found `{text}`"));
             match a.as_str() {
-                "--seconds" => w.seconds = number(given()?)?,
-                "--size" => w.size = Some(given()?),
-                "--threads" => w.threads = number(given()?)? as usize,
-                "--small" => w.small = true,
-                "--table" => w.table = Some(given()?),
+                "--seconds" => wanted.seconds = number(given()?)?,
+                "--size" => wanted.size = Some(given()?),
+                "--threads" => wanted.threads = number(given()?)? as usize,
+                "--small" => wanted.small = true,
+                "--table" => wanted.table = Some(given()?),
                 option if option.starts_with("--") => return Err(format!("there is no option `{option}`")),
-                _ => w.names.push(a),
+                _ => wanted.names.push(a),
             }
         }
-        Ok(w)
+        Ok(wanted)
     }
 
     fn asks(&self, name: &str) -> bool {

@@ -8,7 +8,7 @@ impl Reference {
     /// The value and tangent of a function at a point, in a direction.
     fn forward<'a>(
         &mut self,
-        f: &FuzzVal<'a>,
+        value: &FuzzVal<'a>,
         x: &FuzzVal<'a>,
         direction: &[Num],
     ) -> Result<(FuzzVal<'a>, FuzzVal<'a>), NoAnswer> {
@@ -19,7 +19,7 @@ impl Reference {
         }
         let seeded: Vec<Num> =
             numbers.iter().zip(direction).map(|(n, d)| Num::dual(tag, n.clone(), d.clone())).collect();
-        let y = self.apply(f, x.with(&seeded))?;
+        let y = self.apply(value, x.with(&seeded))?;
         Ok((y.map(&mut |n| n.parts(tag).0), y.map(&mut |n| n.parts(tag).1)))
     }
 

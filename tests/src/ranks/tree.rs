@@ -205,8 +205,8 @@ pub struct RankProgram {
 }
 
 /// The text of a value of a type, from a stream of numbers.
-pub fn value(t: &ConcreteTy, number: &mut dyn FnMut() -> f64) -> String {
-    match t {
+pub fn value(ty: &ConcreteTy, number: &mut dyn FnMut() -> f64) -> String {
+    match ty {
         ConcreteTy::Float => float(number()),
         ConcreteTy::Int => format!("({} : Int)", (number() * 2.0).abs() as i64 + 1),
         ConcreteTy::Bool => (number() > 0.0).to_string(),

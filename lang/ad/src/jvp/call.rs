@@ -119,9 +119,9 @@ impl J<'_> {
 
     /// A custom reverse rule `g (x…, c…) -> (y…, unzipped…)`, linear from cotangents `c` to cotangents `unzipped`: its transpose
     /// computes the tangent.
-    fn backward_rule(&mut self, stmt: &Stmt, f: FnId, args: &[Var], g: FnId) -> Result<(), Unsupported> {
+    fn backward_rule(&mut self, stmt: &Stmt, function: FnId, args: &[Var], g: FnId) -> Result<(), Unsupported> {
         self.b.push(Stmt {
-            op: Op::Call { f, args: args.to_vec(), lin_args: Vec::new(), rule: None, checkpoint: false },
+            op: Op::Call { f: function, args: args.to_vec(), lin_args: Vec::new(), rule: None, checkpoint: false },
             ..stmt.clone()
         });
         let results = self.tangible(&stmt.outs);

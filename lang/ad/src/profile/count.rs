@@ -33,11 +33,11 @@ pub(super) fn function(
     p: &mut Program,
     id: FnId,
     made: &Profile,
-    b: Builder,
+    builder: Builder,
     src: &Rc<Function>,
 ) -> Result<Function, Unsupported> {
     let sites = ad.sites(p, id);
-    let mut c = Counter { ad, p, id, f: src.clone(), sites, b, next: 0 };
+    let mut c = Counter { ad, p, id, f: src.clone(), sites, b: builder, next: 0 };
     let mut t = c.stmts(&src.body)?;
     let one = c.b.int(1);
     c.add(&mut t, Count::Runs(id, 0), one);
@@ -100,11 +100,11 @@ impl Counter<'_> {
     }
 
     /// Emits the statements of a block and their counters into the open block.
-    fn stmts(&mut self, b: &Block) -> Result<Tally, Unsupported> {
+    fn stmts(&mut self, block: &Block) -> Result<Tally, Unsupported> {
         self.next += 1;
         let mut tally = Tally::default();
-        self.arrays(&b.params, &mut tally);
-        for s in &b.stmts {
+        self.arrays(&block.params, &mut tally);
+        for s in &block.stmts {
             self.b.span = s.span;
             self.stmt(s, &mut tally)?;
             self.arrays(&s.outs, &mut tally);

@@ -171,8 +171,8 @@ pub(super) fn work_of_residuals(
     id: FnId,
 ) -> Result<BTreeMap<Count, u64>, Unsupported> {
     let plan = UnzipPlan::store_all();
-    let u = ad.unzip(program, id, &plan)?;
-    let kept = ad.residuals_only(program, &u);
+    let unzipped = ad.unzip(program, id, &plan)?;
+    let kept = ad.residuals_only(program, &unzipped);
     let mut out = BTreeMap::new();
     for g in reach(program, id) {
         let half = match ad.unzip.unzips.get(&(g, plan.clone())) {

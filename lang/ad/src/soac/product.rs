@@ -43,10 +43,10 @@ fn others(ad: &mut Ad, program: &mut Program, elem: &Ty) -> Result<(FnId, FnId),
 /// The function `(e, a, y, ė, ȧ, ẏ) -> (c, ċ)`: `ċ` is that of the version by scans, `c` is what the function itself
 /// returns. So values have the same bits inside derivatives, where a plan may compute them by either. The total `y`
 /// is not differentiated, because it depends on the others.
-fn rule(ad: &mut Ad, p: &mut Program, (f, slow): (FnId, FnId), elem: &Ty) -> Result<FnId, Unsupported> {
-    let j = ad.jvp(p, slow, &[true, true])?;
-    let forward = ad.erase(p, j.func);
-    let this = p.reserve("rule of products of the others");
+fn rule(ad: &mut Ad, program: &mut Program, (f, slow): (FnId, FnId), elem: &Ty) -> Result<FnId, Unsupported> {
+    let j = ad.jvp(program, slow, &[true, true])?;
+    let forward = ad.erase(program, j.func);
+    let this = program.reserve("rule of products of the others");
     let mut b = Builder::new("rule of products of the others");
     let tys = [elem.clone(), elem.array(1), elem.clone()];
     let x: Vec<Var> = tys.iter().map(|t| b.param(t.clone())).collect();
@@ -54,8 +54,8 @@ fn rule(ad: &mut Ad, p: &mut Program, (f, slow): (FnId, FnId), elem: &Ty) -> Res
     let rule = Some(Rule { kind: RuleKind::Jvp, func: this });
     let call = Op::Call { f, args: x.clone(), lin_args: Vec::new(), rule, checkpoint: false };
     let c = b.one(call, elem.array(1));
-    let (out, _) = b.call(p, forward, &[x[0], x[1], dx[0], dx[1]], &[]);
-    p.set(this, b.finish(vec![c, out[1]], Vec::new()));
+    let (out, _) = b.call(program, forward, &[x[0], x[1], dx[0], dx[1]], &[]);
+    program.set(this, b.finish(vec![c, out[1]], Vec::new()));
     Ok(this)
 }
 

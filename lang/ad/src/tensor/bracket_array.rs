@@ -34,12 +34,12 @@ pub(super) fn candidates(f: &Function) -> Vec<BracketArray> {
     out
 }
 
-fn view(func: &Function, s: &Stmt, l: &Loop, k: usize) -> Option<BracketArray> {
+fn view(func: &Function, stmt: &Stmt, l: &Loop, k: usize) -> Option<BracketArray> {
     let mut view = BracketArray {
-        array: *s.outs.get(k)?,
+        array: *stmt.outs.get(k)?,
         loops: Vec::new(),
         next: Vec::new(),
-        result: *s.outs.get(k)?,
+        result: *stmt.outs.get(k)?,
         arithmetic: false,
     };
     let (mut ir_loop, mut position, mut inside, mut bracket, mut left) = (l, k, HashSet::new(), false, ELEMENT);

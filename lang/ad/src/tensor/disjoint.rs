@@ -54,8 +54,8 @@ struct SumNest<'a> {
     literals: Rc<HashMap<Var, Op>>,
 }
 
-fn nest(s: &Stmt, literals: Rc<HashMap<Var, Op>>) -> Option<SumNest<'_>> {
-    let mut ir_loop = sum(&s.op)?;
+fn nest(stmt: &Stmt, literals: Rc<HashMap<Var, Op>>) -> Option<SumNest<'_>> {
+    let mut ir_loop = sum(&stmt.op)?;
     let mut out = SumNest { steps: Vec::new(), body: &ir_loop.body, defs: HashMap::new(), data: Vec::new(), literals };
     loop {
         out.data.extend(ir_loop.body.params.iter().skip(1));
@@ -147,8 +147,8 @@ impl IndexSplit {
             {
                 Some((out, if second { *b } else { *a }))
             }
-            Op::If(c, a, b) => {
-                let holds = if sum_nest.zeros(b) {
+            Op::If(c, a, block) => {
+                let holds = if sum_nest.zeros(block) {
                     true
                 } else if sum_nest.zeros(a) {
                     false
@@ -157,7 +157,7 @@ impl IndexSplit {
                 };
                 let c = self.alternative(sum_nest, *c, holds, second, &mut out, 0)?;
                 let mut s = end.clone();
-                s.op = Op::If(c, a.clone(), b.clone());
+                s.op = Op::If(c, a.clone(), block.clone());
                 let s = self.b.copy_stmt(&s, &mut HashMap::new());
                 let result = *s.outs.first()?;
                 out.push(s);

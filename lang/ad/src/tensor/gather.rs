@@ -249,9 +249,9 @@ impl T<'_> {
     }
 
     /// Computes the shapes of arrays from outside over which the nest's loops run.
-    fn outer_shapes(&mut self, nest: &Block, l: &Loop, names: &mut NestNames) {
+    fn outer_shapes(&mut self, nest: &Block, ir_loop: &Loop, names: &mut NestNames) {
         let inside = bound_inside(nest);
-        let mut work = vec![l];
+        let mut work = vec![ir_loop];
         while let Some(l) = work.pop() {
             for x in l.xs.iter().filter(|x| !inside.contains(x)) {
                 if !names.shapes.contains_key(x) {
@@ -311,7 +311,7 @@ impl T<'_> {
     fn under(
         &mut self,
         guards: &[Var],
-        l: &Loop,
+        ir_loop: &Loop,
         site: &ReadSite,
         sol: &Solution,
         cts: &[Option<NestCotangent>],
@@ -326,10 +326,10 @@ impl T<'_> {
                     names.new.insert(*v, at);
                 }
             }
-            return self.sums(&sol.sums, l, site, sol, cts, names);
+            return self.sums(&sol.sums, ir_loop, site, sol, cts, names);
         };
         self.b.open();
-        let value = self.under(rest, l, site, sol, cts, names)?;
+        let value = self.under(rest, ir_loop, site, sol, cts, names)?;
         let ty = self.b.ty(value);
         let some = self.b.close(Vec::new(), vec![value]);
         Ok(self.or_zero_branch(*first, some, true, ty))

@@ -229,8 +229,8 @@ impl Narrow {
             return None;
         }
         let at = ir_loop.body.stmts.iter().position(|s| ir_loop.body.results.iter().all(|r| s.outs.contains(r)))?;
-        let Op::If(_, a, b) = &ir_loop.body.stmts[at].op else { return None };
-        let arm = match (self.zeros(a), self.zeros(b)) {
+        let Op::If(_, a, block) = &ir_loop.body.stmts[at].op else { return None };
+        let arm = match (self.zeros(a), self.zeros(block)) {
             (_, true) => 0,
             (true, _) => 1,
             _ => return None,

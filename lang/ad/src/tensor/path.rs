@@ -402,7 +402,7 @@ impl PathWalk<'_> {
     }
 
     fn enter<'b>(&mut self, s: &'b Stmt, n: usize) -> Option<&'b Block> {
-        let b: &Block = match &s.op {
+        let block: &Block = match &s.op {
             Op::If(..) => s.op.blocks().into_iter().nth(n)?,
             op => {
                 let (l, trip) = comprehension(op)?;
@@ -412,8 +412,8 @@ impl PathWalk<'_> {
                 &l.body
             }
         };
-        self.inside.extend(&b.params);
-        Some(b)
+        self.inside.extend(&block.params);
+        Some(block)
     }
 
     /// The forms of which a variable is the minimum, or the maximum. A trip count may be the larger one of 0 and another

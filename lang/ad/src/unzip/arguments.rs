@@ -54,23 +54,23 @@ impl Arguments {
 
 /// Adds the variables of a block that are computed from `derived` at little cost: Ints and Bools, elements of arrays,
 /// fields of data, and parts of arrays of Ints.
-fn derive(f: &Function, b: &Block, derived: &mut HashSet<Var>) {
-    for s in &b.stmts {
-        match &s.op {
-            Op::Loop(l) => within_loop(f, l, derived),
+fn derive(function: &Function, b: &Block, derived: &mut HashSet<Var>) {
+    for stmt in &b.stmts {
+        match &stmt.op {
+            Op::Loop(l) => within_loop(function, l, derived),
             Op::If(_, yes, no) => {
-                [yes, no].into_iter().for_each(|arm| derive(f, arm, derived));
+                [yes, no].into_iter().for_each(|arm| derive(function, arm, derived));
             }
             Op::Switch(x, arms) => arms.iter().for_each(|arm| {
                 if derived.contains(x) {
                     derived.extend(&arm.params);
                 }
-                derive(f, arm, derived);
+                derive(function, arm, derived);
             }),
             _ => {}
         }
-        if is_derived(f, s, derived) {
-            derived.extend(&s.outs);
+        if is_derived(function, stmt, derived) {
+            derived.extend(&stmt.outs);
         }
     }
 }
@@ -84,28 +84,29 @@ fn within_loop(f: &Function, l: &Loop, derived: &mut HashSet<Var>) {
 }
 
 /// Whether the results of a statement cost little to compute, and are computed from `derived`.
-fn is_derived(f: &Function, s: &Stmt, derived: &HashSet<Var>) -> bool {
-    let scalars = || s.outs.iter().all(|o| matches!(f.ty(*o), Ty::I64 | Ty::Bool));
-    let ints = || s.outs.iter().all(|o| *f.ty(*o).scalar() == Ty::I64);
-    let cheap = match &s.op {
+fn is_derived(function: &Function, stmt: &Stmt, derived: &HashSet<Var>) -> bool {
+    let scalars = || stmt.outs.iter().all(|o| matches!(function.ty(*o), Ty::I64 | Ty::Bool));
+    let ints = || stmt.outs.iter().all(|o| *function.ty(*o).scalar() == Ty::I64);
+    let cheap = match &stmt.op {
         Op::Lit(_) => true,
         Op::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Min | Bin::Max | Bin::Rem | Bin::IntDiv, ..) | Op::Not(_) => {
             scalars()
         }
-        Op::Cmp(_, x, _) => *f.ty(*x) == Ty::I64,
-        Op::Convert(_, x) => *f.ty(*x) == Ty::I64,
+        Op::Cmp(_, x, _) => *function.ty(*x) == Ty::I64,
+        Op::Convert(_, x) => *function.ty(*x) == Ty::I64,
         Op::Select(..) => scalars(),
         Op::If(_, yes, no) => {
             let mut arms = [yes, no].into_iter();
             return arms.all(|arm| {
-                arm.stmts.iter().all(|s| is_derived(f, s, derived)) && arm.results.iter().all(|r| derived.contains(r))
-            }) && is_there(s, derived);
+                arm.stmts.iter().all(|s| is_derived(function, s, derived))
+                    && arm.results.iter().all(|r| derived.contains(r))
+            }) && is_there(stmt, derived);
         }
         Op::Dim(..) | Op::Index { .. } | Op::Destruct { .. } => true,
         Op::Slice { .. } | Op::Concat { .. } | Op::ArrayLit { .. } => ints(),
         _ => false,
     };
-    cheap && s.lin_outs.is_empty() && is_there(s, derived)
+    cheap && stmt.lin_outs.is_empty() && is_there(stmt, derived)
 }
 
 fn is_there(s: &Stmt, derived: &HashSet<Var>) -> bool {

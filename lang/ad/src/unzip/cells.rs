@@ -27,7 +27,7 @@ pub(super) struct ResidualCells {
 /// Lets the primal function return its residuals `needs`, which are its last results, as one value of the data type
 /// `id`, and lets the linear function take it.
 pub(super) fn pack_residuals(
-    p: &mut Program,
+    program: &mut Program,
     id: DataId,
     (primal, linear): (&mut Function, &mut Function),
     needs: &[Var],
@@ -35,7 +35,7 @@ pub(super) fn pack_residuals(
 ) -> ResidualCells {
     primal.body.results.truncate(primal.body.results.len() - needs.len());
     linear.body.params.truncate(linear.body.params.len() - needs.len());
-    let name = p.data(id).name.clone();
+    let name = program.data(id).name.clone();
     let all = linear.fresh(Ty::Data(id), false);
     linear.body.params.push(all);
     let one = primal.fresh(Ty::Data(id), false);
@@ -45,7 +45,7 @@ pub(super) fn pack_residuals(
         Some(places) => by_arm(id, (primal, one), (linear, all), needs, (places, slots), &mut cells),
         None => whole(id, (primal, one), (linear, all), needs),
     };
-    p.set_data(id, DataDecl { name, cons, declared: None });
+    program.set_data(id, DataDecl { name, cons, declared: None });
     cells
 }
 

@@ -107,18 +107,18 @@ impl U<'_> {
     /// The array over all iterations of a residual in a loop's body. It is one buffer if all iterations have a number
     /// each, or an array whose extents are known from outside of the body (`inside`). Any other residual has a box
     /// for each iteration, because shapes may differ.
-    fn collected_residual(&mut self, v: Var, trip: &Trip, inside: &HashSet<Var>) -> (Out, Var) {
-        let ty = self.f.ty(v).clone();
+    fn collected_residual(&mut self, var: Var, trip: &Trip, inside: &HashSet<Var>) -> (Out, Var) {
+        let ty = self.f.ty(var).clone();
         let array = matches!(&ty, Ty::Array(e, _) if e.is_flat());
-        let dense = ty.is_flat() || array && self.extents.known_without(v, inside);
+        let dense = ty.is_flat() || array && self.extents.known_without(var, inside);
         let (out, over) = if dense { (Out::Collect, ty.array(1)) } else { (Out::Boxed, ty.boxed()) };
         let whole = self.f.fresh(over, false);
         self.parts.insert(whole);
         if dense {
             let count = if let Trip::Count(n) = trip { Some(*n) } else { None };
-            self.extents.collect(whole, count, v);
+            self.extents.collect(whole, count, var);
         }
-        let rows = self.origin(v);
+        let rows = self.origin(var);
         self.origins.insert(whole, rows);
         (out, whole)
     }

@@ -38,7 +38,7 @@ pub(super) fn sinks(
 
 /// Results of `cheap` statements that the primal half does not read (`read`), computed from variables that are `there`.
 fn movable(
-    f: &Function,
+    function: &Function,
     b: &Block,
     cheap: &dyn Fn(&Function, &Stmt, &HashSet<Var>) -> bool,
     read: &HashSet<Var>,
@@ -50,7 +50,7 @@ fn movable(
         let [out] = s.outs.as_slice() else { continue };
         if matches!(s.op, Op::Lit(_)) {
             literals.insert(*out);
-        } else if !read.contains(out) && cheap(f, s, &literals) {
+        } else if !read.contains(out) && cheap(function, s, &literals) {
             let mut all = true;
             s.op.each_operand(&mut |v| all &= literals.contains(&v) || made.contains(&v) || there(v));
             if all {

@@ -316,16 +316,20 @@ fn second(name: &str, ad: &mut Ad, program: &mut Program, id: FnId, point: &[Val
         .unwrap_or_else(|e| panic!("{name}: {}", e.why));
     let callee = program.func(linearized.cotangent).clone();
     let kept = program.func(linearized.primal).body.results.len() - linearized.results;
-    let mut b = Builder::new("gradient");
-    let params: Vec<_> = program.func(id).tys(&program.func(id).body.params).into_iter().map(|t| b.param(t)).collect();
-    let cts: Vec<_> = callee.tys(&callee.body.params[kept..]).into_iter().map(|t| b.param(t)).collect();
-    let (out, _) = b.call(program, linearized.primal, &params, &[]);
+    let mut builder = Builder::new("gradient");
+    let params: Vec<_> =
+        program.func(id).tys(&program.func(id).body.params).into_iter().map(|t| builder.param(t)).collect();
+    let cts: Vec<_> = callee.tys(&callee.body.params[kept..]).into_iter().map(|t| builder.param(t)).collect();
+    let (out, _) = builder.call(program, linearized.primal, &params, &[]);
     let args = [&out[linearized.results..], &cts[..]].concat();
     let tys = callee.tys(&callee.body.results);
-    let (grad, _) =
-        b.emit(Op::Call { f: linearized.cotangent, args, lin_args: vec![], rule: None, checkpoint: false }, &tys, &[]);
+    let (grad, _) = builder.emit(
+        Op::Call { f: linearized.cotangent, args, lin_args: vec![], rule: None, checkpoint: false },
+        &tys,
+        &[],
+    );
     // A gradient that is a symbolic zero has no shape, so the others are scaled.
-    let gradient = program.add(b.finish(grad, vec![]));
+    let gradient = program.add(builder.finish(grad, vec![]));
     let y = call(program, id, point);
     let (tys, vals) = (only(&result_tys(program, id), &linearized.active), only(&y, &linearized.active));
     let at = [point, &directions(ad, program, rng, &tys, &vals)[..]].concat();

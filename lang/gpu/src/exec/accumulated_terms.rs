@@ -64,8 +64,8 @@ fn counts(b: &Block) -> HashMap<Var, usize> {
 }
 
 /// Adds all variables that depend on those in the set.
-fn depending(b: &Block, on: &mut HashSet<Var>) {
-    for stmt in &b.stmts {
+fn depending(block: &Block, on: &mut HashSet<Var>) {
+    for stmt in &block.stmts {
         stmt.op.blocks().into_iter().for_each(|b| depending(b, on));
         let mut hit = false;
         stmt.op.each_operand(&mut |v| hit |= on.contains(&v));

@@ -75,9 +75,9 @@ fn operands(s: &Stmt) -> HashSet<Var> {
 }
 
 /// Whether a block contains checks, other than assertions, which iterations that do not reach it must not execute.
-fn may_fail(program: &Program, func: &Function, b: &Block, calls: usize) -> bool {
-    let literal = |v: &Var| b.stmts.iter().any(|s| matches!(s.op, Op::Lit(_)) && s.outs.contains(v));
-    b.stmts.iter().any(|s| match &s.op {
+fn may_fail(program: &Program, func: &Function, block: &Block, calls: usize) -> bool {
+    let literal = |v: &Var| block.stmts.iter().any(|s| matches!(s.op, Op::Lit(_)) && s.outs.contains(v));
+    block.stmts.iter().any(|s| match &s.op {
         // An extent of a shape, which is in bounds.
         Op::Index { a, at, .. } if *func.ty(*a) == Ty::shape() && at.iter().all(literal) => false,
         Op::Index { .. }

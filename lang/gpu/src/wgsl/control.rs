@@ -50,11 +50,11 @@ impl Emit<'_> {
         Ok(ArmTarget::Number(s, n))
     }
 
-    fn branch(&mut self, c: Var, a: &Block, b: &Block, outs: &[Var]) -> Res<()> {
+    fn branch(&mut self, c: Var, block: &Block, b: &Block, outs: &[Var]) -> Res<()> {
         let (_, c) = self.number(c)?;
         let mut to = outs.iter().map(|o| self.changing(*o)).collect::<Res<Vec<_>>>()?;
         self.open(&format!("if {c}"));
-        self.arm(a, &mut to)?;
+        self.arm(block, &mut to)?;
         self.body.open_else();
         self.arm(b, &mut to)?;
         self.close();
@@ -68,9 +68,9 @@ impl Emit<'_> {
         Ok(())
     }
 
-    fn arm(&mut self, b: &Block, to: &mut [ArmTarget]) -> Res<()> {
-        self.stmts(b)?;
-        for (v, t) in b.results.iter().chain(&b.lin_results).zip(to) {
+    fn arm(&mut self, block: &Block, to: &mut [ArmTarget]) -> Res<()> {
+        self.stmts(block)?;
+        for (v, t) in block.results.iter().chain(&block.lin_results).zip(to) {
             match t {
                 ArmTarget::Number(_, n) => {
                     let (_, x) = self.number(*v)?;

@@ -15,13 +15,13 @@ impl Emit<'_> {
     }
 
     /// Emits one statement.
-    pub(crate) fn write(&mut self, s: &Stmt) -> Res<()> {
-        self.step(s.span)?;
-        let outs: Vec<Var> = s.outs.iter().chain(&s.lin_outs).copied().collect();
-        if self.control(&s.op, &outs)? {
+    pub(crate) fn write(&mut self, stmt: &Stmt) -> Res<()> {
+        self.step(stmt.span)?;
+        let outs: Vec<Var> = stmt.outs.iter().chain(&stmt.lin_outs).copied().collect();
+        if self.control(&stmt.op, &outs)? {
             return Ok(());
         }
-        match (&s.op, outs.as_slice()) {
+        match (&stmt.op, outs.as_slice()) {
             (Op::Drop(_), _) => Ok(()),
             (Op::Dup(a), _) => {
                 let p = self.place(*a)?;

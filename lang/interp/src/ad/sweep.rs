@@ -21,11 +21,11 @@ struct Adjoints<'a> {
 }
 
 impl Adjoints<'_> {
-    fn add(&mut self, machine: &mut dyn Upcalls, node: u32, v: Value) -> Res<()> {
+    fn add(&mut self, machine: &mut dyn Upcalls, node: u32, value: Value) -> Res<()> {
         if node == NONE {
             return Ok(());
         }
-        match v {
+        match value {
             Value::Zero => Ok(()),
             Value::Float(x) => {
                 self.flat[node as usize] += x;

@@ -11,9 +11,9 @@ use adl_prim::{ArrayFn, Bin, NumberFn, Prim, Un};
 use std::rc::Rc;
 
 /// Whether a primitive does work on all elements of its arguments.
-fn suits(p: Prim) -> bool {
-    match p {
-        Prim::Bin(_) | Prim::Un(_) => p.row().named,
+fn suits(prim: Prim) -> bool {
+    match prim {
+        Prim::Bin(_) | Prim::Un(_) => prim.row().named,
         Prim::CompareEach(_) | Prim::Reduction(_) => true,
         Prim::Array(p) => matches!(
             p,

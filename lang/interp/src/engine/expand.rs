@@ -42,13 +42,13 @@ impl Ids {
 }
 
 /// Expands the operations of a trace.
-pub(super) fn expand(m: &mut Machine, trace: &Trace) -> EngineResult<Graph<Value>> {
+pub(super) fn expand(machine: &mut Machine, trace: &Trace) -> EngineResult<Graph<Value>> {
     let inputs = trace.input.nodes.iter().map(|n| size(&trace.tape.shape(*n))).sum();
     if inputs > MAX_NODES {
         return Err(EngineStop::Limit(format!("the input has more than {MAX_NODES} numbers")));
     }
     let mut expansion = Expand {
-        m,
+        m: machine,
         tape: &trace.tape,
         graph: Graph { inputs, ops: Vec::new(), output: NONE },
         nodes: Vec::new(),

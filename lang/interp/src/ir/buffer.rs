@@ -47,13 +47,13 @@ fn expected_rows(shape: &[usize]) -> Option<usize> {
 }
 
 /// Reserves space for `count` elements. A failure is ignored here and reported when the elements are pushed.
-fn reserve(b: &mut Buf, count: usize) {
+fn reserve(buf: &mut Buf, count: usize) {
     fn of<T>(v: &mut Vec<T>, n: usize) {
         if n.saturating_mul(size_of::<T>()) <= AHEAD {
             let _ = v.try_reserve_exact(n);
         }
     }
-    match b {
+    match buf {
         Buf::F64(b) => of(b, count),
         Buf::F32(b) => of(b, count),
         Buf::I64(b) => of(b, count),
@@ -83,7 +83,7 @@ pub(crate) fn push_float(acc: &mut Value, x: f64) -> bool {
 }
 
 /// Appends an element.
-pub fn push(acc: &mut Value, v: &Value) -> Res<()> {
+pub fn push(acc: &mut Value, value: &Value) -> Res<()> {
     let Value::Array(rc) = acc else { return Err(kind()) };
     if Rc::get_mut(rc).is_none() {
         *rc = Rc::new((**rc).clone());
@@ -93,7 +93,7 @@ pub fn push(acc: &mut Value, v: &Value) -> Res<()> {
     if axes == 1 {
         grow(array.buf_mut(), 1)?;
     }
-    match (array.buf_mut(), v) {
+    match (array.buf_mut(), value) {
         (Buf::F64(b), Value::Float(x)) => b.push(*x),
         (Buf::I64(b), Value::Int(x)) => b.push(*x),
         (Buf::Bool(b), Value::Bool(x)) => b.push(*x),

@@ -20,10 +20,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 /// The work from which compiling a function pays off: it grows with the size of the function and its callees.
-pub(crate) fn compile_threshold(source: &LoweredIr, f: &Function) -> u64 {
+pub(crate) fn compile_threshold(source: &LoweredIr, function: &Function) -> u64 {
     let mut size = 0;
     let mut seen = std::collections::HashSet::new();
-    let mut todo: Vec<&Block> = vec![&f.body];
+    let mut todo: Vec<&Block> = vec![&function.body];
     while let Some(b) = todo.pop() {
         size += b.stmts.len();
         if size > MOST {

@@ -256,22 +256,22 @@ fn contract(machine: &mut Machine, contract: &Contract, args: &mut [Value]) -> R
 
 /// Additions to arrays and replacements of elements, in place if the array is not shared.
 fn update(machine: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Value> {
-    let (acc, v, shape, at) = match op {
+    let (acc, var, shape, at) = match op {
         Op::IndexAdd { acc, at, v, shape } | Op::IndexSet { acc, at, v, shape } => (*acc, *v, *shape, at.len()),
         Op::SliceAdd { acc, v, shape, .. } | Op::GatherAdd { acc, v, shape, .. } => (*acc, *v, *shape, 0),
         other => return Err(Error::new(codes::STRUCTURE, format!("{other:?} does not update an array"))),
     };
     if let (Op::SliceAdd { lo, .. }, Some(s)) = (op, shape)
         && matches!(args[acc.0 as usize], Value::Zero)
-        && !matches!(args[v.0 as usize], Value::Zero)
+        && !matches!(args[var.0 as usize], Value::Zero)
     {
-        return element_ops::within(machine, &args[s.0 as usize], &args[lo.0 as usize], &args[v.0 as usize]);
+        return element_ops::within(machine, &args[s.0 as usize], &args[lo.0 as usize], &args[var.0 as usize]);
     }
-    let acc = start(args, acc, v, shape, at)?;
+    let acc = start(args, acc, var, shape, at)?;
     if matches!(acc, Value::Zero) {
         return Ok(acc);
     }
-    let v = take(args, v);
+    let v = take(args, var);
     match op {
         Op::IndexAdd { at, .. } => element_ops::add_at(machine, acc, &args[1..=at.len()], v),
         Op::IndexSet { at, .. } => element_ops::put(acc, &args[1..=at.len()], &v),

@@ -110,8 +110,8 @@ impl DataTypes {
 }
 
 /// Whether `what` holds for some layout in the constructors of `d`, or of types reachable from it.
-fn reaches(decls: &HashMap<DataId, Cons>, d: DataId, what: &dyn Fn(&Layout) -> bool) -> bool {
-    let mut seen = vec![d];
+fn reaches(decls: &HashMap<DataId, Cons>, data: DataId, what: &dyn Fn(&Layout) -> bool) -> bool {
+    let mut seen = vec![data];
     let mut next = 0;
     while next < seen.len() {
         let mut work: Vec<&Layout> =

@@ -183,9 +183,9 @@ fn assert_size(f: &mut Function, size: AssertedSize, n: i64, out: &mut Vec<Stmt>
 }
 
 /// Asserts an extent of each row of boxes where a loop over them begins an iteration, and after each read of one.
-fn rows(func: &mut Function, b: &mut Block, (boxes, axis): (Var, u32), extent: i64) {
-    let mut out = Vec::with_capacity(b.stmts.len());
-    for mut stmt in std::mem::take(&mut b.stmts) {
+fn rows(func: &mut Function, block: &mut Block, (boxes, axis): (Var, u32), extent: i64) {
+    let mut out = Vec::with_capacity(block.stmts.len());
+    for mut stmt in std::mem::take(&mut block.stmts) {
         let mut first = Vec::new();
         if let Op::Loop(l) = &mut stmt.op {
             let row =
@@ -209,5 +209,5 @@ fn rows(func: &mut Function, b: &mut Block, (boxes, axis): (Var, u32), extent: i
         out.push(stmt);
         out.append(&mut first);
     }
-    b.stmts = out;
+    block.stmts = out;
 }

@@ -27,8 +27,8 @@ impl DataTypes {
         Some(())
     }
 
-    fn strip_all(&self, v: &Value, d: DataId) -> Option<Value> {
-        match v {
+    fn strip_all(&self, value: &Value, d: DataId) -> Option<Value> {
+        match value {
             Value::Array(a) => match a.buf() {
                 Buf::Boxed(vs) => {
                     let vs = vs.iter().map(|v| self.strip_all(v, d)).collect::<Option<Vec<_>>>()?;

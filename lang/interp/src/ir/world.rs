@@ -81,8 +81,8 @@ impl<'a> EntryValues<'a> {
 }
 
 /// Component `index` of a value: what a function captures, or the element of a tuple, record or array.
-fn step(v: &Value, index: usize) -> Option<Value> {
-    let f = match v {
+fn step(value: &Value, index: usize) -> Option<Value> {
+    let fun = match value {
         Value::Fun(f) => f,
         Value::Tuple(t) => return t.0.get(index).cloned(),
         Value::Record(r) => return r.vals.get(index).cloned(),
@@ -92,7 +92,7 @@ fn step(v: &Value, index: usize) -> Option<Value> {
         }
         _ => return None,
     };
-    match &**f {
+    match &**fun {
         Fun::Closure(_, c) => c.get(index).cloned(),
         Fun::Member(g, _) => g.captured.get(index).cloned(),
         Fun::Partial(g, _) if index == 0 => Some(Value::Fun(g.clone())),

@@ -556,10 +556,10 @@ fn diag(v: &Value) -> Res<Value> {
     Ok(array::make(Shape::from_slice(&[len, len]), buf))
 }
 
-fn transpose(m: &dyn Upcalls, v: &Value) -> Res<Value> {
-    let array = arr(v)?;
+fn transpose(m: &dyn Upcalls, value: &Value) -> Res<Value> {
+    let array = arr(value)?;
     if array.shape.len() < 2 {
-        return Ok(v.clone());
+        return Ok(value.clone());
     }
     let (height, width) = (array.shape[0], array.shape[1]);
     if let (Buf::F64(v), 2) = (array.buf(), array.shape.len()) {

@@ -42,10 +42,10 @@ impl Sums {
         self.close(m)
     }
 
-    fn add(&mut self, machine: &mut dyn Upcalls, depth: usize, v: Value) -> Res<()> {
+    fn add(&mut self, machine: &mut dyn Upcalls, depth: usize, value: Value) -> Res<()> {
         let Some(level) = depth.checked_sub(1).and_then(|k| self.levels.get_mut(k)) else { return Ok(()) };
         level.count += 1;
-        level.sum = match (std::mem::replace(&mut level.sum, Sum::None), v) {
+        level.sum = match (std::mem::replace(&mut level.sum, Sum::None), value) {
             (Sum::None, Value::Float(x)) => Sum::Floats(Adder::of(x)),
             (Sum::Floats(mut a), Value::Float(x)) => {
                 a.push(x);

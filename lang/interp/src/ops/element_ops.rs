@@ -246,18 +246,20 @@ pub(crate) fn add_slice(m: &mut dyn Upcalls, acc: Value, lo: &Value, v: Value) -
 
 /// An array of the given shape that is zero, except that its rows from `lo` on are `v`; each element is written
 /// once.
-pub(crate) fn within(m: &mut dyn Upcalls, shape: &Value, lo: &Value, v: &Value) -> Res<Value> {
-    let zero = || zeros(shape, v, 0);
-    let (Value::Array(a), Some(shape)) = (v, extents(shape)) else { return add_slice(m, zero()?, lo, v.clone()) };
+pub(crate) fn within(upcalls: &mut dyn Upcalls, shape: &Value, lo: &Value, value: &Value) -> Res<Value> {
+    let zero = || zeros(shape, value, 0);
+    let (Value::Array(a), Some(shape)) = (value, extents(shape)) else {
+        return add_slice(upcalls, zero()?, lo, value.clone());
+    };
     if shape.is_empty() {
         return Ok(Value::Zero);
     }
     let (Buf::F64(x), Ok(at)) = (a.buf(), usize::try_from(int(lo))) else {
-        return add_slice(m, zero()?, lo, v.clone());
+        return add_slice(upcalls, zero()?, lo, value.clone());
     };
     let (row, total) = (shape[1..].iter().product::<usize>(), array::count(&shape)?);
     if a.shape[1..] != shape[1..] || at * row + x.len() > total {
-        return add_slice(m, zero()?, lo, v.clone());
+        return add_slice(upcalls, zero()?, lo, value.clone());
     }
     let mut out: Vec<f64> = array::room(total)?;
     out.resize(at * row, 0.0);
@@ -325,14 +327,14 @@ fn add_rows<T: Copy + std::ops::AddAssign>(
 }
 
 /// `acc` with the elements of `v` added at the indices. If `within`, indices out of bounds are ignored.
-pub(crate) fn add_gather(machine: &mut dyn Upcalls, acc: Value, at: &Value, v: Value, within: bool) -> Res<Value> {
-    if matches!(v, Value::Zero) {
+pub(crate) fn add_gather(machine: &mut dyn Upcalls, acc: Value, at: &Value, value: Value, within: bool) -> Res<Value> {
+    if matches!(value, Value::Zero) {
         return Ok(acc);
     }
     let mut acc = owned(acc)?;
     let n = acc.len();
     let row: usize = acc.shape[1..].iter().product();
-    let (at, v) = (arr(at)?.clone(), arr(&v)?.clone());
+    let (at, v) = (arr(at)?.clone(), arr(&value)?.clone());
     let Buf::I64(at) = at.buf() else { return Ok(Value::Array(Rc::new(acc))) };
     let place = |i: i64| match usize::try_from(i).ok().filter(|i| *i < n) {
         None if !within => Err(seq::out_of_bounds(i, n)),

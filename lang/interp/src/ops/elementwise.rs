@@ -200,22 +200,22 @@ fn in_place(w: InterruptFlag, op: Bin, acc: &mut [f64], other: BroadcastOperand<
 
 /// A binary operator on Ints. Operators that cannot overflow are vectorised.
 fn ints(
-    w: InterruptFlag,
+    interrupt: InterruptFlag,
     op: Bin,
     left: BroadcastOperand<i64>,
     right: BroadcastOperand<i64>,
     len: usize,
 ) -> Res<Vec<i64>> {
     match op {
-        Bin::Min => made(w, len, |at, out| {
+        Bin::Min => made(interrupt, len, |at, out| {
             let k = out.len();
             fill(out, left.part(at, k), right.part(at, k), |a: i64, b| a.min(b));
         }),
-        Bin::Max => made(w, len, |at, out| {
+        Bin::Max => made(interrupt, len, |at, out| {
             let k = out.len();
             fill(out, left.part(at, k), right.part(at, k), |a: i64, b| a.max(b));
         }),
-        Bin::Add | Bin::Sub => sums(w, op, left, right, len),
+        Bin::Add | Bin::Sub => sums(interrupt, op, left, right, len),
         _ => one_by_one(op, left, right, len),
     }
 }

@@ -45,8 +45,8 @@ fn element_call<'a>(prim: HigherOrderFn, func: &'a Value, rest: &[Value], count:
 }
 
 /// Applies a function that takes a function.
-pub(super) fn apply(machine: &mut Machine, p: HigherOrderFn, args: &mut [Value]) -> Res<Value> {
-    match p {
+pub(super) fn apply(machine: &mut Machine, prim: HigherOrderFn, args: &mut [Value]) -> Res<Value> {
+    match prim {
         HigherOrderFn::Map | HigherOrderFn::Map2 | HigherOrderFn::Map3 => {
             let f = std::mem::take(&mut args[0]);
             map(machine, &f, &args[1..])
@@ -56,7 +56,7 @@ pub(super) fn apply(machine: &mut Machine, p: HigherOrderFn, args: &mut [Value])
         HigherOrderFn::ScanExclusive => scan(machine, &args[0].clone(), &args[1].clone(), &args[2].clone(), true),
         HigherOrderFn::ReduceByIndex => reduce_by_index(machine, args),
         HigherOrderFn::Fold | HigherOrderFn::Foldr => {
-            folded(machine, p, &args[0].clone(), std::mem::take(&mut args[1]), &args[2].clone())
+            folded(machine, prim, &args[0].clone(), std::mem::take(&mut args[1]), &args[2].clone())
         }
         HigherOrderFn::Invertible => invertible(machine, &args[0].clone(), &args[1].clone(), &args[2].clone()),
         HigherOrderFn::Along => Err(Error::new(codes::DOMAIN, "`along` is `map` and a transpose in Core")),

@@ -271,12 +271,12 @@ fn negative<'a>(v: impl Iterator<Item = &'a f64>) -> bool {
 
 /// The decomposition of a symmetric matrix, with ascending eigenvalues; the largest component of each vector is
 /// positive.
-fn eigh(w: InterruptFlag, m: DMatrix<f64>) -> Res<Value> {
+fn eigh(interrupt: InterruptFlag, m: DMatrix<f64>) -> Res<Value> {
     if m.nrows() == 0 {
         return Ok(tuple(vec![array::floats(Vec::new()), value(&m)]));
     }
     let (m, power) = balanced(m);
-    let d = aside(w, 10, m, |m| ((&m + m.transpose()) * 0.5).symmetric_eigen())?;
+    let d = aside(interrupt, 10, m, |m| ((&m + m.transpose()) * 0.5).symmetric_eigen())?;
     let n = d.eigenvalues.len();
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by(|a, b| d.eigenvalues[*a].total_cmp(&d.eigenvalues[*b]));

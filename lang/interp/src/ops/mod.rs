@@ -79,12 +79,12 @@ fn sees_tracing(p: Prim) -> bool {
 }
 
 /// Applies a primitive to untraced arguments.
-pub fn plain(machine: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+pub fn plain(machine: &mut Machine, prim: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     machine.poll()?;
-    if let Some(v) = machine.primitive_on_device(p, reps, args)? {
+    if let Some(v) = machine.primitive_on_device(prim, reps, args)? {
         return Ok(v);
     }
-    match p {
+    match prim {
         Prim::Bin(op) => {
             let (a, b) = (take(args, 0), take(args, 1));
             arith::bin(machine, op, a, b)

@@ -108,8 +108,8 @@ fn unit(rep: &Rep, x: i64) -> Value {
     }
 }
 
-fn sum(machine: &mut dyn Upcalls, v: &Value, rep: &Rep) -> Res<Value> {
-    let Value::Array(array) = v else { return Ok(unit(rep, 0)) };
+fn sum(machine: &mut dyn Upcalls, value: &Value, rep: &Rep) -> Res<Value> {
+    let Value::Array(array) = value else { return Ok(unit(rep, 0)) };
     let one = array.shape.len() == 1;
     match array.buf() {
         Buf::F64(x) if one => Ok(Value::Float(kernels::sum(x))),

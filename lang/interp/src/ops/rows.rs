@@ -11,19 +11,19 @@ use adl_prim::{Prim, RowsFn};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-pub(super) fn apply(m: &mut Machine, p: RowsFn, args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(machine: &mut Machine, p: RowsFn, args: &mut [Value]) -> Res<Value> {
     match p {
         RowsFn::Make => Ok(data::chunked::value(args[0].clone(), args[1].clone())),
         RowsFn::Chunk => {
             let chunk = field(&args[0], 0)?;
-            m.call(&chunk, &[args[1].clone()])
+            machine.call(&chunk, &[args[1].clone()])
         }
         RowsFn::Sizes => field(&args[0], 1),
-        RowsFn::Fork => comm::captured::spread_captured(m, &args[0], Collective::Fork, &Value::Unit),
-        RowsFn::Read => read(m, &args[0].clone(), string(&args[1]), int(&args[2])),
+        RowsFn::Fork => comm::captured::spread_captured(machine, &args[0], Collective::Fork, &Value::Unit),
+        RowsFn::Read => read(machine, &args[0].clone(), string(&args[1]), int(&args[2])),
         // Before them there may be the key of a call of the host.
         RowsFn::Column => match args {
-            [.., path, name, kind, k] => column(m, string(path), (string(name), string(kind)), int(k)),
+            [.., path, name, kind, k] => column(machine, string(path), (string(name), string(kind)), int(k)),
             _ => Err(Error::new(codes::STRUCTURE, "a column without a name")),
         },
     }

@@ -120,10 +120,10 @@ impl Rep {
 
 /// The representation of a constructor field's type, for a declaration's type arguments. `look` finds
 /// declarations.
-pub fn field_rep(look: &dyn Fn(DataId) -> Option<Rc<DataDecl>>, t: &Ty, d: &DataDecl, args: &[Rc<Rep>]) -> Rc<Rep> {
+pub fn field_rep(look: &dyn Fn(DataId) -> Option<Rc<DataDecl>>, ty: &Ty, d: &DataDecl, args: &[Rc<Rep>]) -> Rc<Rep> {
     let sub = |t: &Ty| field_rep(look, t, d, args);
-    Rc::new(match t {
-        Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str => Rep::base(t),
+    Rc::new(match ty {
+        Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str => Rep::base(ty),
         Ty::Var(v) => match d.params.iter().position(|p| p == v) {
             Some(i) => return args[i].clone(),
             None => Rep::Other,

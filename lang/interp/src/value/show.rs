@@ -96,9 +96,9 @@ pub fn brief(v: &Value, ty: Option<&Ty>, limit: usize) -> String {
     written(v, ty, if alone { EXACT } else { ROUNDED }, limit.saturating_mul(4))
 }
 
-fn written(v: &Value, ty: Option<&Ty>, numbers: NumberFormat, limit: usize) -> String {
+fn written(value: &Value, ty: Option<&Ty>, numbers: NumberFormat, limit: usize) -> String {
     let mut out = String::new();
-    let mut todo = vec![ShowItem::Val(v.clone(), false, ty.cloned())];
+    let mut todo = vec![ShowItem::Val(value.clone(), false, ty.cloned())];
     let mut steps = 0u32;
     while let Some(t) = todo.pop() {
         steps = steps.wrapping_add(1);

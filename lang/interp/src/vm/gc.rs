@@ -67,8 +67,8 @@ impl<'a> Marker<'a> {
         }
     }
 
-    fn function(&mut self, f: &'a Fun) {
-        match f {
+    fn function(&mut self, fun: &'a Fun) {
+        match fun {
             Fun::Prim(_, vs) => self.values.extend(vs),
             Fun::Closure(code, vs) => {
                 self.code(code);

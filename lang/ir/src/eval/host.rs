@@ -59,18 +59,18 @@ fn arg(args: &[Val], i: usize) -> Result<&Val, String> {
 }
 
 /// Evaluates the simple built-ins.
-pub fn simple(p: Prim, args: &[Val]) -> Evaluated {
-    if let (Prim::Un(u), [a]) = (p, args) {
+pub fn simple(prim: Prim, args: &[Val]) -> Evaluated {
+    if let (Prim::Un(u), [a]) = (prim, args) {
         return scalar::un(u, a);
     }
-    if let (Prim::Bin(b), [x, y]) = (p, args) {
+    if let (Prim::Bin(b), [x, y]) = (prim, args) {
         return scalar::bin(b, x, y);
     }
-    if let Prim::Comm(p) = p {
+    if let Prim::Comm(p) = prim {
         return of_one_rank(p, args);
     }
     let first = arg(args, 0)?;
-    match p {
+    match prim {
         Prim::Array(ArrayFn::Iota) => counting(0, size(first)? as i64),
         Prim::Array(ArrayFn::Range) => counting(int(first)?, int(arg(args, 1)?)?),
         Prim::Array(ArrayFn::Eye) => diagonal(&ones(size(first)?)?),

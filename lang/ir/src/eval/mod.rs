@@ -276,10 +276,10 @@ impl<'a> Evaluator<'a> {
     /// The results of an operation without blocks. Like others here it is never inlined: deep recursion needs small
     /// stack frames.
     #[inline(never)]
-    fn op(&mut self, fr: &CallFrame<'_>, s: &Stmt) -> Result<Vec<Val>, String> {
+    fn op(&mut self, fr: &CallFrame<'_>, stmt: &Stmt) -> Result<Vec<Val>, String> {
         let unit = Ty::Bool;
-        let ty = s.outs.iter().chain(&s.lin_outs).next().map_or(&unit, |v| fr.f.ty(*v));
-        match &s.op {
+        let ty = stmt.outs.iter().chain(&stmt.lin_outs).next().map_or(&unit, |v| fr.f.ty(*v));
+        match &stmt.op {
             Op::Prim(p, args) => {
                 if matches!(p, Prim::Comm(c) if c.sends()) {
                     self.counts.messages += 1;
@@ -289,7 +289,9 @@ impl<'a> Evaluator<'a> {
             }
             Op::Destruct { a, tag, .. } => match fr.get(*a) {
                 Val::Data(c) if c.tag == *tag => Ok(c.fields.clone()),
-                Val::SymbolicZero => Ok(s.outs.iter().chain(&s.lin_outs).map(|v| Val::zero(fr.f.ty(*v))).collect()),
+                Val::SymbolicZero => {
+                    Ok(stmt.outs.iter().chain(&stmt.lin_outs).map(|v| Val::zero(fr.f.ty(*v))).collect())
+                }
                 other => Err(format!("the fields of constructor {tag} were expected, not {}", other.kind())),
             },
             Op::Dup(a) => Ok(vec![fr.get(*a).clone(), fr.get(*a).clone()]),

@@ -162,14 +162,14 @@ pub(super) fn slice_add(acc: &Val, bounds: (&Val, &Val), v: &Val, shape: Option<
 }
 
 /// `acc` with the rows of `v` added at the indices.
-pub(super) fn gather_add(acc: &Val, at: &Val, v: &Val, shape: Option<&Val>, ty: &Ty) -> Evaluated {
-    if v.is_symbolic_zero() {
+pub(super) fn gather_add(acc: &Val, at: &Val, value: &Val, shape: Option<&Val>, ty: &Ty) -> Evaluated {
+    if value.is_symbolic_zero() {
         return Ok(acc.clone());
     }
     let mut acc = target(acc, shape, ty)?;
     let Val::Array(a) = &mut acc else { return array(&acc).map(|_| Val::SymbolicZero) };
     let a = std::rc::Rc::make_mut(a);
-    let ((n, k), v, at) = (rows(a), array(v)?, array(at)?);
+    let ((n, k), v, at) = (rows(a), array(value)?, array(at)?);
     same_shape(v, &[at.elems.len()], &a.shape[1..])?;
     for (j, i) in at.elems.iter().enumerate() {
         match bounded(i, n) {

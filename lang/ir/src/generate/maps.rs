@@ -28,11 +28,18 @@ struct Maps {
 /// A program of `size` loops, reductions, scans, histograms and operations on entire vectors.
 pub fn program(seed: u64, size: usize) -> Case {
     let name = format!("maps {seed}");
-    let mut b = Builder::new(&name);
-    let vectors = vec![b.param(Ty::F64.array(1)), b.param(Ty::F64.array(1))];
-    let (number, length, keys) = (b.param(Ty::F64), b.param(Ty::I64), b.param(Ty::shape()));
-    let mut maps =
-        Maps { rng: Rng::new(seed), b, vectors, numbers: vec![number], lengths: vec![length], keys, read: vec![] };
+    let mut builder = Builder::new(&name);
+    let vectors = vec![builder.param(Ty::F64.array(1)), builder.param(Ty::F64.array(1))];
+    let (number, length, keys) = (builder.param(Ty::F64), builder.param(Ty::I64), builder.param(Ty::shape()));
+    let mut maps = Maps {
+        rng: Rng::new(seed),
+        b: builder,
+        vectors,
+        numbers: vec![number],
+        lengths: vec![length],
+        keys,
+        read: vec![],
+    };
     (0..size).for_each(|_| maps.step());
     let made = maps.vectors[2..].iter().chain(&maps.numbers[1..]);
     // What is not read is a result, and now and then what is read.

@@ -180,10 +180,10 @@ fn ty_of(val: &Val) -> Option<Ty> {
 }
 
 /// An operation of a row. Rows with a text form of their own need an arm here.
-fn choose(row: &str, f: &Function, choices: &mut dyn Choices) -> Option<Op> {
+fn choose(row: &str, function: &Function, choices: &mut dyn Choices) -> Option<Op> {
     let int = |choices: &mut dyn Choices| {
         let v = choices.var()?;
-        (*f.ty(v) == Ty::I64).then_some(v)
+        (*function.ty(v) == Ty::I64).then_some(v)
     };
     Some(match row {
         "Lit" => Op::Lit([Lit::F64(0.5), Lit::F32(0.5), Lit::I64(3), Lit::Bool(true)][choices.below(4)].clone()),
@@ -200,14 +200,14 @@ fn choose(row: &str, f: &Function, choices: &mut dyn Choices) -> Option<Op> {
                 return None; // These have rows of their own.
             }
             let args: Vec<Var> = (0..prim.row().arity).map(|_| choices.var()).collect::<Option<_>>()?;
-            if !takes(prim, &f.tys(&args)) {
+            if !takes(prim, &function.tys(&args)) {
                 return None;
             }
             Op::Prim(prim, args)
         }
         "Contract" => {
             let (a, b) = (choices.var()?, choices.var()?);
-            if *f.ty(b) != Ty::F64.array(2) {
+            if *function.ty(b) != Ty::F64.array(2) {
                 return None;
             }
             let size = [int(choices)?, int(choices)?, int(choices)?];
@@ -262,7 +262,7 @@ pub fn chain(seed: u64, length: usize, scalar: &Ty, suitable: impl Fn(&Op) -> bo
     let name = format!("chain_{seed}");
     let mut known = pool(scalar);
     let args: Vec<Val> = known.iter().map(|(_, val)| val.clone()).collect();
-    let mut b = with_pool(&name, &known);
+    let mut builder = with_pool(&name, &known);
     let mut random = RandomChoices { rng: Rng::new(seed), vars: Vec::new() };
     let rows: Vec<&str> = NAMES.iter().copied().filter(|name| !ELSEWHERE.contains(name)).collect();
     let mut read = vec![true; known.len()];
@@ -272,20 +272,20 @@ pub fn chain(seed: u64, length: usize, scalar: &Ty, suitable: impl Fn(&Op) -> bo
         let row = rows[random.rng.below(rows.len())];
         let mut applied = None;
         for _ in 0..TRIES {
-            let op = choose(row, &b.func, &mut random).filter(&suitable);
-            applied = op.and_then(|op| result_ty(&b.func, &op, &known).and_then(|ty| value(op, ty, &known)));
+            let op = choose(row, &builder.func, &mut random).filter(&suitable);
+            applied = op.and_then(|op| result_ty(&builder.func, &op, &known).and_then(|ty| value(op, ty, &known)));
             if applied.is_some() {
                 break;
             }
         }
         let Some((op, ty, val)) = applied else { continue };
         op.each_operand(&mut |v| read[v.0 as usize] = true);
-        b.one(op, ty.clone());
+        builder.one(op, ty.clone());
         known.push((ty, val));
         read.push(false);
     }
     let unread = (0..known.len()).filter(|k| !read[*k]).map(|k| Var(k as u32)).collect();
-    Case::new(&name, b.finish(unread, Vec::new()), args)
+    Case::new(&name, builder.finish(unread, Vec::new()), args)
 }
 
 /// An operation with its type and its value, if they are suitable for a chain.

@@ -101,21 +101,24 @@ pub fn head(p: &Program, f: &Function, s: &Stmt) -> String {
     pr.out.trim_end().to_owned()
 }
 
-fn labelled(p: &Program, f: &Function, label: &str, style: Style<'_>) -> String {
-    let mut pr = Printer { p, f, style, out: String::new(), depth: 0, line: 0, heads: false };
-    pr.out.push_str(&format!("fn {label}{} ", quoted(&f.name)));
-    pr.params(&f.body);
+fn labelled(p: &Program, function: &Function, label: &str, style: Style<'_>) -> String {
+    let mut pr = Printer { p, f: function, style, out: String::new(), depth: 0, line: 0, heads: false };
+    pr.out.push_str(&format!("fn {label}{} ", quoted(&function.name)));
+    pr.params(&function.body);
     let list = |vs: &[Var]| {
-        vs.iter().map(|v| f.vars.get(v.0 as usize).map_or("?".to_owned(), |i| ty(&i.ty))).collect::<Vec<_>>().join(", ")
+        vs.iter()
+            .map(|v| function.vars.get(v.0 as usize).map_or("?".to_owned(), |i| ty(&i.ty)))
+            .collect::<Vec<_>>()
+            .join(", ")
     };
-    let lin = list(&f.body.lin_results);
+    let lin = list(&function.body.lin_results);
     let lin = if lin.is_empty() { lin } else { format!(" ; {lin}") };
-    pr.out.push_str(&format!(" -> ({}{lin}) ", list(&f.body.results)));
-    pr.braces(&f.body);
+    pr.out.push_str(&format!(" -> ({}{lin}) ", list(&function.body.results)));
+    pr.braces(&function.body);
     if style.exact {
         pr.unused();
     }
-    if f.reserved {
+    if function.reserved {
         pr.out.push_str(" reserved");
     }
     pr.out.push('\n');

@@ -121,8 +121,8 @@ impl Emit<'_, '_, '_> {
     }
 
     pub(super) fn call(&mut self, stmt: &Stmt, at: u32, sc: &EmissionScope) {
-        let Op::Call { f, args, lin_args, .. } = &stmt.op else { return };
-        let Some(k) = self.job.unit.index.get(f).copied() else { return };
+        let Op::Call { f: function, args, lin_args, .. } = &stmt.op else { return };
+        let Some(k) = self.job.unit.index.get(function).copied() else { return };
         let given = self.arguments(args, lin_args, at, sc);
         let callee = self.callee(self.job.ids[k]);
         let out = self.b.ins().stack_addr(types::I64, self.frame.slot, 0);

@@ -197,11 +197,11 @@ impl Emit<'_, '_, '_> {
 
     /// Emits an extremum of a vector, or its position. Returns whether the statement is one.
     fn quick_extremum(&mut self, stmt: &Stmt, at: u32, sc: &EmissionScope) -> bool {
-        let Some((v, least, position)) = extremum(self.f, stmt) else { return false };
+        let Some((var, least, position)) = extremum(self.f, stmt) else { return false };
         let ty = if position { types::I64 } else { types::F64 };
         let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, ty);
-        let (data, dims) = self.seen(v);
+        let (data, dims) = self.seen(var);
         self.unless(data, cold, &[]);
         // An empty vector has no extremum.
         self.unless(dims[0], cold, &[]);
@@ -221,7 +221,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(done);
         let x = self.b.block_params(done)[0];
         self.bind_outs(stmt, &[x]);
-        self.release_dying(&[v], at, sc);
+        self.release_dying(&[var], at, sc);
         true
     }
 

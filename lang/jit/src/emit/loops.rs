@@ -261,10 +261,10 @@ impl Emit<'_, '_, '_> {
 
     /// Stores the outputs, adds up the sums, and jumps back to the header with the carried values.
     fn end_iteration(&mut self, ir_loop: &Loop, loop_state: &LoopState, index: Value, sc: &EmissionScope) {
-        let b = &ir_loop.body;
-        let end = b.stmts.len() as u32;
+        let block = &ir_loop.body;
+        let end = block.stmts.len() as u32;
         let (k, m) = (ir_loop.init.len(), ir_loop.lin_init.len());
-        let carried: Vec<Var> = b.results[..k].iter().chain(&b.lin_results[..m]).copied().collect();
+        let carried: Vec<Var> = block.results[..k].iter().chain(&block.lin_results[..m]).copied().collect();
         let mut sums = loop_state.sums.clone();
         for (var, made) in &loop_state.made {
             let value = self.val(*var);

@@ -158,20 +158,20 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The sum of all chunks, of which `last` is the last one if it is not complete.
-    fn sum_of_chunks(&mut self, s: &OrderedSum, last: Value) -> Value {
+    fn sum_of_chunks(&mut self, sum: &OrderedSum, last: Value) -> Value {
         let (part, all) = (self.cold(), self.cold());
-        let left = self.b.ins().band_imm_s(s.count, CHUNK - 1);
+        let left = self.b.ins().band_imm_s(sum.count, CHUNK - 1);
         self.b.ins().brif(left, part, &[], all, &[]);
         self.b.switch_to_block(part);
-        self.store_chunk(s, s.count, last);
+        self.store_chunk(sum, sum.count, last);
         self.goto(all, &[]);
         self.b.switch_to_block(all);
-        let n = self.b.ins().iadd_imm_s(s.count, CHUNK - 1);
+        let n = self.b.ins().iadd_imm_s(sum.count, CHUNK - 1);
         let n = self.b.ins().sshr_imm_s(n, i64::from(CHUNK.trailing_zeros()));
-        let h = self.finish(s.chunks, n, false, s.terms);
+        let h = self.finish(sum.chunks, n, false, sum.terms);
         let data = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA);
         let step = self.int(1);
-        let x = self.number_of(shims::of_chunks as *const u8, &[data, step, s.count]);
+        let x = self.number_of(shims::of_chunks as *const u8, &[data, step, sum.count]);
         self.release(h);
         x
     }

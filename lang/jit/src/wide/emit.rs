@@ -22,7 +22,7 @@ pub(super) const LOAD_SCALAR: VectorOpcode = VectorOpcode::new(PF2, M0F, 0x10, 0
 const STORE_SCALAR: VectorOpcode = VectorOpcode::new(PF2, M0F, 0x11, 0);
 
 /// Writes the machine code of a function.
-pub(super) fn emit(f: &MachineFunction, allocated: &Output) -> Vec<u8> {
+pub(super) fn emit(function: &MachineFunction, allocated: &Output) -> Vec<u8> {
     let mut used = [false; 16];
     for a in allocated.allocs.iter().chain(allocated.edits.iter().flat_map(|(_, Edit::Move { from, to })| [from, to])) {
         if let Some(r) = a.as_reg().filter(|r| r.class() == RegClass::Int) {
@@ -32,14 +32,14 @@ pub(super) fn emit(f: &MachineFunction, allocated: &Output) -> Vec<u8> {
     let kept: Vec<u8> = KEPT.into_iter().filter(|r| used[usize::from(*r)]).collect();
     let spilled = (8 * allocated.num_spillslots).next_multiple_of(64);
     let emitter = Emitter {
-        f,
+        f: function,
         allocated,
-        code: MachineCode::new(f.extension),
-        starts: vec![0; f.blocks.len()],
+        code: MachineCode::new(function.extension),
+        starts: vec![0; function.blocks.len()],
         jumps: Vec::new(),
         kept,
-        spills: f.frame as i32,
-        frame: (f.frame + spilled) as i32,
+        spills: function.frame as i32,
+        frame: (function.frame + spilled) as i32,
     };
     emitter.all()
 }

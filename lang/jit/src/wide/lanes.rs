@@ -122,13 +122,13 @@ impl Selector<'_> {
     /// A vector whose lanes have been inserted one by one.
     pub fn from_lanes(&mut self, out: Value) -> Result<(), Unsupported> {
         let mut lanes: Vec<Option<Value>> = vec![None; self.extension.lanes()];
-        let mut v = out;
+        let mut value = out;
         loop {
-            match self.definition(v) {
+            match self.definition(value) {
                 Some(InstructionData::TernaryImm8 { opcode: Opcode::Insertlane, args: [rest, x], imm }) => {
                     let place = lanes.get_mut(usize::from(imm)).ok_or("a lane beyond the vector")?;
                     place.get_or_insert(x);
-                    v = rest;
+                    value = rest;
                 }
                 Some(InstructionData::Unary { opcode: Opcode::ScalarToVector, arg }) => {
                     lanes[0].get_or_insert(arg);

@@ -375,10 +375,10 @@ impl Selector<'_> {
 }
 
 /// The blocks of a function, each before those that it leads to, and the body of a loop before what follows it.
-fn reverse_postorder(f: &ir::Function) -> Vec<ir::Block> {
+fn reverse_postorder(function: &ir::Function) -> Vec<ir::Block> {
     let mut seen = HashSet::new();
     let mut out = Vec::new();
-    let mut stack: Vec<(ir::Block, bool)> = f.layout.entry_block().map(|b| (b, false)).into_iter().collect();
+    let mut stack: Vec<(ir::Block, bool)> = function.layout.entry_block().map(|b| (b, false)).into_iter().collect();
     while let Some((block, left)) = stack.pop() {
         if left {
             out.push(block);
@@ -388,10 +388,11 @@ fn reverse_postorder(f: &ir::Function) -> Vec<ir::Block> {
             continue;
         }
         stack.push((block, true));
-        let Some(last) = f.layout.last_inst(block) else { continue };
-        let calls = f.dfg.insts[last].branch_destination(&f.dfg.jump_tables, &f.dfg.exception_tables);
+        let Some(last) = function.layout.last_inst(block) else { continue };
+        let calls =
+            function.dfg.insts[last].branch_destination(&function.dfg.jump_tables, &function.dfg.exception_tables);
         // The first target of a branch leaves a loop; it is followed first, and so comes last.
-        stack.extend(calls.iter().rev().map(|c| (c.block(&f.dfg.value_lists), false)));
+        stack.extend(calls.iter().rev().map(|c| (c.block(&function.dfg.value_lists), false)));
     }
     out.reverse();
     out

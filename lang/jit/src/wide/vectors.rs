@@ -32,10 +32,10 @@ const CHOOSE_SCALAR: VectorOpcode = VectorOpcode::new(P66, M3A, 0x4b, 0);
 
 impl Emitter<'_> {
     /// Operations of vector registers.
-    pub fn vector(&mut self, x: &Instruction, regs: &[u8]) {
+    pub fn vector(&mut self, instruction: &Instruction, regs: &[u8]) {
         let out = regs[0];
         let arg = |k: usize| RegOrMem::Register(regs[k]);
-        match &x.op {
+        match &instruction.op {
             Operation::Vector(op, immediate) => self.three(*op, out, regs[1], regs[2], *immediate),
             Operation::VectorConstant(op, bits) => self.with_constant(*op, out, regs[1], *bits),
             Operation::VectorOne(op, immediate) => {
@@ -55,10 +55,10 @@ impl Emitter<'_> {
                 let place = Self::memory(*address, &regs[2..]);
                 self.code.vector(LOAD_HIGH, (out, regs[1], place), None);
             }
-            Operation::Lane(lane) => self.lane(*lane, out, regs[1], x.operands[0].class()),
+            Operation::Lane(lane) => self.lane(*lane, out, regs[1], instruction.operands[0].class()),
             _ => match self.extension() {
-                Extension::Avx512 => self.with_mask_register(&x.op, regs),
-                Extension::Avx2 => self.with_mask_vector(&x.op, regs),
+                Extension::Avx512 => self.with_mask_register(&instruction.op, regs),
+                Extension::Avx2 => self.with_mask_vector(&instruction.op, regs),
             },
         }
     }

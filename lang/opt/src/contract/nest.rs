@@ -323,19 +323,19 @@ pub(super) type Outer = for<'b> fn(&'b Stmt) -> Option<(&'b Loop, Var)>;
 /// A search of nests of loops, innermost loops first, for a statement in them.
 pub(super) fn collected<'a, T>(
     outer: Outer,
-    s: &'a Stmt,
+    stmt: &'a Stmt,
     around: &mut EnclosingLoops<'a>,
     found: &mut impl FnMut(&EnclosingLoops<'a>, &'a Stmt) -> Option<T>,
 ) -> Option<T> {
     let depth = around.loops.len();
-    let arm = match &s.op {
+    let arm = match &stmt.op {
         Op::If(condition, block, _) if depth > 0 => Some(FirstArm { depth, condition: *condition, block }),
         _ => None,
     };
     let branch = arm.is_some();
     match arm {
         Some(arm) => around.arms.push(arm),
-        None => around.loops.push(outer(s).filter(|_| depth < LOOPS)?),
+        None => around.loops.push(outer(stmt).filter(|_| depth < LOOPS)?),
     }
     let stmts = &around.block()?.stmts;
     let deep = stmts.iter().find_map(|s| collected(outer, s, around, found));

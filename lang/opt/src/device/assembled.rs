@@ -20,16 +20,16 @@ use std::collections::HashSet;
 const PARTS: usize = 8;
 
 /// Rewrites such chains. Returns whether there were any. `there`: arrays that are materialised, so no symbolic zeros.
-pub(super) fn assembled(func: &mut Function, b: &mut Block, ints: &Ints, there: &HashSet<Var>) -> bool {
+pub(super) fn assembled(func: &mut Function, block: &mut Block, ints: &Ints, there: &HashSet<Var>) -> bool {
     let mut changed = false;
-    for last in (0..b.stmts.len()).rev() {
-        if let Some(parts) = parts(func, b, last, there) {
-            write(func, b, (last, &parts), ints);
-            assembled(func, b, ints, there);
+    for last in (0..block.stmts.len()).rev() {
+        if let Some(parts) = parts(func, block, last, there) {
+            write(func, block, (last, &parts), ints);
+            assembled(func, block, ints, there);
             return true;
         }
     }
-    for s in &mut b.stmts {
+    for s in &mut block.stmts {
         if !matches!(&s.op, Op::Loop(l) if l.init.is_empty()) {
             s.op.blocks_mut().into_iter().for_each(|b| {
                 stacker::maybe_grow(64 * 1024, 1024 * 1024, || changed |= assembled(func, b, ints, there));

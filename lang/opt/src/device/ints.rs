@@ -32,8 +32,8 @@ impl Ints {
         all
     }
 
-    fn learn(&mut self, b: &Block) {
-        for s in &b.stmts {
+    fn learn(&mut self, block: &Block) {
+        for s in &block.stmts {
             if matches!(s.op, Op::Lit(_) | Op::Dim(..)) {
                 self.host.extend(&s.outs);
             }

@@ -68,8 +68,8 @@ pub(super) fn pulled(func: &mut Function, block: &mut Block, ints: &Ints) -> boo
 }
 
 /// The trip count of a stateless loop with a short body whose inputs have as many elements.
-fn pullable(func: &Function, s: &Stmt) -> Option<Var> {
-    let Op::Loop(ir_loop) = &s.op else { return None };
+fn pullable(func: &Function, stmt: &Stmt) -> Option<Var> {
+    let Op::Loop(ir_loop) = &stmt.op else { return None };
     let Trip::Count(count) = ir_loop.trip else { return None };
     let plain = ir_loop.init.is_empty()
         && ir_loop.lin_init.is_empty()
@@ -116,13 +116,13 @@ fn sources(b: &Block, p: usize, n: Var, ints: &Ints) -> HashMap<Var, LoopResult>
 fn readers(block: &Block, p: usize, sources: &HashMap<Var, LoopResult>, ints: &Ints) -> Option<Vec<usize>> {
     let Op::Loop(made) = &block.stmts[p].op else { return None };
     let (mut readers, moves) = (Vec::new(), only_moves(made));
-    for (position, s) in block.stmts.iter().enumerate() {
-        if matches!(s.op, Op::Reverse(_) | Op::Slice { .. }) && sources.contains_key(&s.outs[0])
-            || !reads(s).iter().any(|v| sources.contains_key(v))
+    for (position, stmt) in block.stmts.iter().enumerate() {
+        if matches!(stmt.op, Op::Reverse(_) | Op::Slice { .. }) && sources.contains_key(&stmt.outs[0])
+            || !reads(stmt).iter().any(|v| sources.contains_key(v))
         {
             continue;
         }
-        let can = match &s.op {
+        let can = match &stmt.op {
             Op::Loop(l) => {
                 l.init.is_empty()
                     && (reads_elements(l, sources) || reads_part(l, sources))
@@ -160,9 +160,9 @@ fn reads_part(l: &Loop, sources: &HashMap<Var, LoopResult>) -> bool {
     let mut inside = Vec::new();
     bound(&l.body, &mut inside);
     let (mut read, mut other) = (0, l.xs.iter().chain(&l.body.results).any(|v| sources.contains_key(v)));
-    for s in &l.body.stmts {
-        let Op::If(_, yes, no) = &s.op else {
-            other |= reads(s).iter().any(|v| sources.contains_key(v));
+    for stmt in &l.body.stmts {
+        let Op::If(_, yes, no) = &stmt.op else {
+            other |= reads(stmt).iter().any(|v| sources.contains_key(v));
             continue;
         };
         for arm in [yes, no] {

@@ -34,8 +34,8 @@ pub(crate) fn sides(f: &mut Function) -> bool {
 }
 
 impl ArrayDefinitions {
-    fn learn(&mut self, b: &Block) {
-        for stmt in &b.stmts {
+    fn learn(&mut self, block: &Block) {
+        for stmt in &block.stmts {
             match &stmt.op {
                 Op::ArrayLit { elems, .. } => {
                     _ = self.stacks.insert(stmt.outs[0], (elems.first().copied(), elems.len()));

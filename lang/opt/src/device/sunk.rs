@@ -13,8 +13,8 @@ const MANY: usize = 4;
 pub(super) type Elements = HashMap<Var, (Var, Vec<Var>)>;
 
 /// Sinks such loads into loops.
-pub(super) fn sunk(func: &mut Function, b: &mut Block, known: &mut Elements) {
-    for s in &mut b.stmts {
+pub(super) fn sunk(func: &mut Function, block: &mut Block, known: &mut Elements) {
+    for s in &mut block.stmts {
         match &mut s.op {
             Op::Index { a, at, shape: None }
                 if func.ty(s.outs[0]).is_flat() && func.ty(*a).rank() as usize == at.len() && !func.linear(*a) =>

@@ -85,14 +85,14 @@ fn from_last(func: &mut Function, s: &mut Stmt) -> Vec<Stmt> {
 }
 
 /// Makes stateless loops over a reversed array read the original from its end.
-pub(super) fn turned(func: &mut Function, b: &mut Block) {
-    let turned: HashMap<Var, Var> = b
+pub(super) fn turned(func: &mut Function, block: &mut Block) {
+    let turned: HashMap<Var, Var> = block
         .stmts
         .iter()
         .filter_map(|s| if let Op::Reverse(a) = &s.op { Some((s.outs[0], *a)) } else { None })
         .filter(|(v, _)| is_array(func, *v))
         .collect();
-    for s in &mut b.stmts {
+    for s in &mut block.stmts {
         if let Op::Loop(l) = &mut s.op
             && l.init.is_empty()
             && l.lin_xs.is_empty()

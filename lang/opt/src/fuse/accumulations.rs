@@ -36,20 +36,20 @@ impl Literals {
 }
 
 /// Fuses one pair of a block. Returns whether there was one.
-pub(super) fn fuse_one(f: &Function, b: &mut Block, literals: &Literals) -> bool {
-    let defs = definitions(b);
+pub(super) fn fuse_one(f: &Function, block: &mut Block, literals: &Literals) -> bool {
+    let defs = definitions(block);
     // The last such loops, by trip count.
     let mut seen: HashMap<Var, Vec<usize>> = HashMap::new();
-    for c in 0..b.stmts.len() {
-        let Some(l) = as_accumulation(f, &b.stmts[c].op) else { continue };
+    for c in 0..block.stmts.len() {
+        let Some(l) = as_accumulation(f, &block.stmts[c].op) else { continue };
         let Trip::Count(n) = l.trip else { continue };
         let earlier = seen.entry(n).or_default();
         let fits = |p: &usize| {
-            let x = as_accumulation(f, &b.stmts[*p].op);
-            x.is_some_and(|x| same_map(f, b, &defs, [x, l]) && independent(b, [*p, c], [x, l], literals))
+            let x = as_accumulation(f, &block.stmts[*p].op);
+            x.is_some_and(|x| same_map(f, block, &defs, [x, l]) && independent(block, [*p, c], [x, l], literals))
         };
         if let Some(p) = earlier.iter().rev().copied().find(fits) {
-            fuse(b, p, c);
+            fuse(block, p, c);
             return true;
         }
         earlier.push(c);
@@ -73,10 +73,10 @@ fn as_accumulation<'a>(f: &Function, op: &'a Op) -> Option<&'a Loop> {
 }
 
 /// The indices of the additions to a carried array; `None` if it is used in another way.
-fn places(l: &Loop, k: usize) -> Option<Vec<&[Var]>> {
-    let mut latest = l.body.params[1 + k];
+fn places(ir_loop: &Loop, k: usize) -> Option<Vec<&[Var]>> {
+    let mut latest = ir_loop.body.params[1 + k];
     let mut all = Vec::new();
-    for s in &l.body.stmts {
+    for s in &ir_loop.body.stmts {
         match &s.op {
             Op::IndexAdd { acc, at, v, .. } if *acc == latest && *v != latest => {
                 all.push(&at[..]);
@@ -86,7 +86,7 @@ fn places(l: &Loop, k: usize) -> Option<Vec<&[Var]>> {
             _ => {}
         }
     }
-    let last = l.body.results.iter().enumerate().all(|(j, v)| (*v == latest) == (j == k));
+    let last = ir_loop.body.results.iter().enumerate().all(|(j, v)| (*v == latest) == (j == k));
     (last && !all.is_empty()).then_some(all)
 }
 
@@ -98,13 +98,13 @@ fn same_map(f: &Function, b: &Block, defs: &HashMap<Var, usize>, [x, y]: [&Loop;
 
 /// Whether the second of two loops needs no result of the first, except arrays to which it adds at other places and
 /// which nothing else reads.
-fn independent(b: &Block, [p, c]: [usize; 2], [x, y]: [&Loop; 2], literals: &Literals) -> bool {
-    let outs = &b.stmts[p].outs;
+fn independent(block: &Block, [p, c]: [usize; 2], [x, y]: [&Loop; 2], literals: &Literals) -> bool {
+    let outs = &block.stmts[p].outs;
     let inside = |v: &Var| y.xs.contains(v) || y.body.stmts.iter().any(|s| reads(s).contains(v));
-    if outs.iter().any(inside) || !may_move(b, p, c) {
+    if outs.iter().any(inside) || !may_move(block, p, c) {
         return false;
     }
-    let counts = readers(b);
+    let counts = readers(block);
     y.init.iter().enumerate().all(|(k, v)| match outs.iter().position(|o| o == v) {
         None => true,
         Some(j) => {
@@ -119,21 +119,21 @@ fn fuse(block: &mut Block, p: usize, c: usize) {
     let first = block.stmts.remove(p);
     let consumer = c - 1;
     let stmt: &mut Stmt = &mut block.stmts[consumer];
-    let (Op::Loop(x), Op::Loop(l)) = (&first.op, &mut stmt.op) else { return };
-    let (own, added, index) = (l.init.len(), x.init.len(), l.body.params[0]);
-    prepend(x, &mut l.body, &mut l.xs);
-    carry_both(x, l);
+    let (Op::Loop(x), Op::Loop(ir_loop)) = (&first.op, &mut stmt.op) else { return };
+    let (own, added, index) = (ir_loop.init.len(), x.init.len(), ir_loop.body.params[0]);
+    prepend(x, &mut ir_loop.body, &mut ir_loop.xs);
+    carry_both(x, ir_loop);
     let trip = stmt.outs.pop();
     stmt.outs.splice(own..own, first.outs[..added].iter().copied());
     // An array that both add to is carried once.
     for j in (0..added).rev() {
-        let Some(k) = l.init[..own].iter().position(|v| *v == first.outs[j]) else { continue };
-        let names = HashMap::from([(l.body.params[1 + k], result(x, j, index))]);
-        l.init[k] = l.init.remove(own + j);
-        l.body.params[1 + k] = l.body.params.remove(1 + own + j);
-        l.body.results.remove(own + j);
+        let Some(k) = ir_loop.init[..own].iter().position(|v| *v == first.outs[j]) else { continue };
+        let names = HashMap::from([(ir_loop.body.params[1 + k], result(x, j, index))]);
+        ir_loop.init[k] = ir_loop.init.remove(own + j);
+        ir_loop.body.params[1 + k] = ir_loop.body.params.remove(1 + own + j);
+        ir_loop.body.results.remove(own + j);
         stmt.outs.remove(own + j);
-        rename(&mut l.body, &names);
+        rename(&mut ir_loop.body, &names);
     }
     stmt.outs.extend(trip);
     one_trip_count(block, consumer, first.outs.last(), trip);

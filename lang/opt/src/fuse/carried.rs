@@ -28,32 +28,32 @@ pub(super) fn simplify_one(f: &mut Function, b: &mut Block) -> bool {
 }
 
 /// Lets a loop over reversed arrays run over the arrays themselves.
-fn forwards(f: &mut Function, b: &mut Block, at: usize) -> bool {
-    let Some(l) = as_recurrence(f, &b.stmts[at].op) else { return false };
-    let defs = definitions(b);
-    let original = |v: &Var| match &b.stmts[*defs.get(v)?].op {
+fn forwards(function: &mut Function, block: &mut Block, at: usize) -> bool {
+    let Some(ir_loop) = as_recurrence(function, &block.stmts[at].op) else { return false };
+    let defs = definitions(block);
+    let original = |v: &Var| match &block.stmts[*defs.get(v)?].op {
         Op::Reverse(a) => Some(*a),
         _ => None,
     };
-    let xs: Option<Vec<Var>> = l.xs.iter().map(original).collect();
+    let xs: Option<Vec<Var>> = ir_loop.xs.iter().map(original).collect();
     let Some(xs) = xs.filter(|xs| !xs.is_empty()) else { return false };
-    let (first, last) = (l.init.len(), l.init.len() + l.outs.len());
-    let fewer = l.outs.len() <= xs.len() || only_reversed(b, at, &b.stmts[at].outs[first..last]);
-    if !fewer || reads_of(&l.body).contains(&l.body.params[0]) {
+    let (first, last) = (ir_loop.init.len(), ir_loop.init.len() + ir_loop.outs.len());
+    let fewer = ir_loop.outs.len() <= xs.len() || only_reversed(block, at, &block.stmts[at].outs[first..last]);
+    if !fewer || reads_of(&ir_loop.body).contains(&ir_loop.body.params[0]) {
         return false;
     }
-    let stmt = &mut b.stmts[at];
+    let stmt = &mut block.stmts[at];
     let Op::Loop(l) = &mut stmt.op else { return false };
     l.xs = xs;
     l.reverse = !l.reverse;
     let span = stmt.span;
     let mut after = Vec::new();
     for out in &mut stmt.outs[first..last] {
-        let turned = f.fresh(f.ty(*out).clone(), false);
+        let turned = function.fresh(function.ty(*out).clone(), false);
         after.push(Stmt { outs: vec![*out], lin_outs: Vec::new(), op: Op::Reverse(turned), span });
         *out = turned;
     }
-    b.stmts.splice(at + 1..=at, after);
+    block.stmts.splice(at + 1..=at, after);
     true
 }
 
@@ -64,11 +64,11 @@ fn only_reversed(b: &Block, at: usize, arrays: &[Var]) -> bool {
 }
 
 /// Lets a loop carry numbers with the same start and the same step once.
-fn joined(f: &Function, b: &mut Block, at: usize) -> bool {
-    let Some(l) = as_recurrence(f, &b.stmts[at].op) else { return false };
+fn joined(f: &Function, block: &mut Block, at: usize) -> bool {
+    let Some(l) = as_recurrence(f, &block.stmts[at].op) else { return false };
     let classes = classes(f, l);
     let Some(k) = (0..classes.len()).rev().find(|k| classes[*k] != *k) else { return false };
-    let stmt = &mut b.stmts[at];
+    let stmt = &mut block.stmts[at];
     let (old, kept) = (stmt.outs.remove(k), stmt.outs[classes[k]]);
     let Op::Loop(l) = &mut stmt.op else { return false };
     let names = HashMap::from([(l.body.params.remove(1 + k), l.body.params[1 + classes[k]])]);
@@ -76,8 +76,8 @@ fn joined(f: &Function, b: &mut Block, at: usize) -> bool {
     l.body.results.remove(k);
     rename(&mut l.body, &names);
     let names = HashMap::from([(old, kept)]);
-    b.stmts[at + 1..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
-    b.results.iter_mut().filter(|v| **v == old).for_each(|v| *v = kept);
+    block.stmts[at + 1..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
+    block.results.iter_mut().filter(|v| **v == old).for_each(|v| *v = kept);
     true
 }
 
@@ -100,22 +100,22 @@ fn classes(f: &Function, l: &Loop) -> Vec<usize> {
 
 /// The carried results of an iteration. Equal computations have one name, under the assumption that each carried number is
 /// that of its class.
-fn values(l: &Loop, classes: &[usize]) -> Vec<Var> {
+fn values(ir_loop: &Loop, classes: &[usize]) -> Vec<Var> {
     let mut names: HashMap<Var, Var> = HashMap::new();
     for (k, c) in classes.iter().enumerate() {
-        names.insert(l.body.params[1 + k], l.body.params[1 + c]);
+        names.insert(ir_loop.body.params[1 + k], ir_loop.body.params[1 + c]);
     }
-    let elements = &l.body.params[1 + classes.len()..];
-    for (k, x) in l.xs.iter().enumerate() {
-        let first = l.xs.iter().position(|y| y == x).unwrap_or(k);
+    let elements = &ir_loop.body.params[1 + classes.len()..];
+    for (k, x) in ir_loop.xs.iter().enumerate() {
+        let first = ir_loop.xs.iter().position(|y| y == x).unwrap_or(k);
         names.insert(elements[k], elements[first]);
     }
     let mut seen: HashMap<String, Var> = HashMap::new();
-    for s in l.body.stmts.iter().filter(|s| s.op.blocks().is_empty() && is_pure(&s.op) && s.outs.len() == 1) {
+    for s in ir_loop.body.stmts.iter().filter(|s| s.op.blocks().is_empty() && is_pure(&s.op) && s.outs.len() == 1) {
         let mut op = s.op.clone();
         rename_op(&mut op, &names);
         let known = *seen.entry(crate::cse::plain(&op)).or_insert(s.outs[0]);
         names.insert(s.outs[0], known);
     }
-    l.body.results[..classes.len()].iter().map(|v| names.get(v).copied().unwrap_or(*v)).collect()
+    ir_loop.body.results[..classes.len()].iter().map(|v| names.get(v).copied().unwrap_or(*v)).collect()
 }

@@ -13,54 +13,55 @@ use adl_prim::{Bin, Un};
 use std::collections::{HashMap, HashSet};
 
 /// Rewrites the statements of a block. Returns whether there were any.
-pub(super) fn expand(f: &mut Function, b: &mut Block) -> bool {
-    let (defs, readers) = (definitions(b), readers(b));
+pub(super) fn expand(function: &mut Function, block: &mut Block) -> bool {
+    let (defs, readers) = (definitions(block), readers(block));
     let zeros: HashSet<Var> =
-        b.stmts.iter().filter(|s| matches!(s.op, Op::Zero(_))).flat_map(|s| s.outs.clone()).collect();
+        block.stmts.iter().filter(|s| matches!(s.op, Op::Zero(_))).flat_map(|s| s.outs.clone()).collect();
     let known = BlockUses { defs: &defs, readers: &readers };
     let mut checks: Vec<(usize, Vec<Stmt>)> = Vec::new();
     let mut changed = false;
-    for at in 0..b.stmts.len() {
-        if let Op::Loop(l) = &b.stmts[at].op
-            && subarrays::are_padded(f, l, &zeros)
+    for at in 0..block.stmts.len() {
+        if let Op::Loop(l) = &block.stmts[at].op
+            && subarrays::are_padded(function, l, &zeros)
         {
-            checks.extend(subarrays::expand(f, &mut b.stmts[at], &zeros).map(|c| (at, c)));
+            checks.extend(subarrays::expand(function, &mut block.stmts[at], &zeros).map(|c| (at, c)));
             changed = true;
         }
-        if let Some((arrays, trip)) = made_by_maps(f, b, at, &known) {
+        if let Some((arrays, trip)) = made_by_maps(function, block, at, &known) {
             for place in arrays.iter().map(|v| defs[v]) {
-                same_trip(f, b, (place, trip), &defs, &mut checks);
-                checks.extend(subarrays::expand(f, &mut b.stmts[place], &zeros).map(|c| (place, c)));
+                same_trip(function, block, (place, trip), &defs, &mut checks);
+                checks.extend(subarrays::expand(function, &mut block.stmts[place], &zeros).map(|c| (place, c)));
             }
-            b.stmts[at] = over_elements(f, &b.stmts[at], &arrays, trip);
+            block.stmts[at] = over_elements(function, &block.stmts[at], &arrays, trip);
             changed = true;
         }
     }
     checks.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
-    checks.into_iter().for_each(|(place, c)| drop(b.stmts.splice(place..place, c)));
+    checks.into_iter().for_each(|(place, c)| drop(block.stmts.splice(place..place, c)));
     changed
 }
 
 /// Makes `trip` the trip count of the loop at a place, and of the maps over whose results it runs. Adds the check that it is, if
 /// it is not the same variable.
 fn same_trip(
-    f: &mut Function,
-    b: &mut Block,
+    function: &mut Function,
+    block: &mut Block,
     (place, trip): (usize, Var),
     defs: &HashMap<Var, usize>,
     checks: &mut Vec<(usize, Vec<Stmt>)>,
 ) {
     let mut todo = vec![place];
     while let Some(place) = todo.pop() {
-        let stmt = &mut b.stmts[place];
+        let stmt = &mut block.stmts[place];
         let Op::Loop(l) = &mut stmt.op else { continue };
         let Trip::Count(own) = &mut l.trip else { continue };
         let other = std::mem::replace(own, trip);
         if other != trip {
-            checks.push((place, subarrays::equal(f, trip, other, stmt.span)));
+            checks.push((place, subarrays::equal(function, trip, other, stmt.span)));
             let producers: Vec<usize> = l.xs.iter().filter_map(|v| defs.get(v).copied()).collect();
             let after_trip = |p: &usize| *p < place && defs.get(&trip).is_none_or(|d| d < p);
-            let of_other = |p: &usize| as_map(f, &b.stmts[*p].op).is_some_and(|l| l.trip == Trip::Count(other));
+            let of_other =
+                |p: &usize| as_map(function, &block.stmts[*p].op).is_some_and(|l| l.trip == Trip::Count(other));
             todo.extend(producers.into_iter().filter(after_trip).filter(of_other));
         }
     }
@@ -76,22 +77,23 @@ struct BlockUses<'a> {
 
 /// The arrays on which a statement is arithmetic, if maps make all of them, and the trip count of the first map, which has to
 /// be that of all. One array at least has no other reader.
-fn made_by_maps(f: &Function, b: &Block, at: usize, known: &BlockUses) -> Option<(Vec<Var>, Var)> {
-    let stmt = &b.stmts[at];
+fn made_by_maps(function: &Function, block: &Block, at: usize, known: &BlockUses) -> Option<(Vec<Var>, Var)> {
+    let stmt = &block.stmts[at];
     let operands = match &stmt.op {
         Op::Un(Un::Neg, a) => vec![*a],
         Op::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::ScaleTangent, a, b) => vec![*a, *b],
         _ => return None,
     };
     let out = stmt.outs.first().filter(|_| stmt.lin_outs.is_empty())?;
-    let rank = f.ty(*out).rank();
-    let mut arrays: Vec<Var> = operands.into_iter().filter(|v| f.ty(*v).rank() > 0).collect();
+    let rank = function.ty(*out).rank();
+    let mut arrays: Vec<Var> = operands.into_iter().filter(|v| function.ty(*v).rank() > 0).collect();
     arrays.dedup();
-    if rank == 0 || *f.ty(*out).scalar() != Ty::F64 || arrays.iter().any(|v| f.ty(*v).rank() != rank) {
+    if rank == 0 || *function.ty(*out).scalar() != Ty::F64 || arrays.iter().any(|v| function.ty(*v).rank() != rank) {
         return None;
     }
     arrays.sort_by_key(|v| known.defs.get(v));
-    let trip = |v: &Var| known.defs.get(v).filter(|p| **p < at).and_then(|p| trip_of_map(f, &b.stmts[*p], *v));
+    let trip =
+        |v: &Var| known.defs.get(v).filter(|p| **p < at).and_then(|p| trip_of_map(function, &block.stmts[*p], *v));
     let trips = arrays.iter().map(trip).collect::<Option<Vec<Var>>>()?;
     let first = *trips.first()?;
     let saves = arrays.iter().any(|v| known.readers.get(v) == Some(&1));
@@ -131,11 +133,11 @@ fn only_collects(f: &Function, b: &Block) -> bool {
 }
 
 /// The statement as a loop over the elements of its arrays.
-fn over_elements(f: &mut Function, stmt: &Stmt, arrays: &[Var], trip: Var) -> Stmt {
-    let index = f.fresh(Ty::I64, false);
-    let elements: Vec<Var> = arrays.iter().map(|a| f.fresh(f.ty(*a).elem(), false)).collect();
-    let ty = f.ty(stmt.outs[0]).elem();
-    let result = f.fresh(ty, false);
+fn over_elements(function: &mut Function, stmt: &Stmt, arrays: &[Var], trip: Var) -> Stmt {
+    let index = function.fresh(Ty::I64, false);
+    let elements: Vec<Var> = arrays.iter().map(|a| function.fresh(function.ty(*a).elem(), false)).collect();
+    let ty = function.ty(stmt.outs[0]).elem();
+    let result = function.fresh(ty, false);
     let mut op = stmt.op.clone();
     op.map_operands(&mut |v| arrays.iter().position(|a| *a == v).map_or(v, |k| elements[k]));
     let body = Block {
@@ -145,6 +147,6 @@ fn over_elements(f: &mut Function, stmt: &Stmt, arrays: &[Var], trip: Var) -> St
         ..Block::default()
     };
     let ir_loop = Loop { xs: arrays.to_vec(), outs: vec![Out::Collect], ..Loop::new(Trip::Count(trip), body) };
-    let trips = f.fresh(Ty::I64, false);
+    let trips = function.fresh(Ty::I64, false);
     Stmt { outs: vec![stmt.outs[0], trips], lin_outs: Vec::new(), op: Op::Loop(Box::new(ir_loop)), span: stmt.span }
 }

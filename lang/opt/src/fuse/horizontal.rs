@@ -29,20 +29,20 @@ fn candidate<'a>(f: &Function, op: &'a Op, target: For) -> Option<&'a Loop> {
     as_map(f, op).or_else(|| as_recurrence(f, op).filter(|_| target == For::Native))
 }
 
-fn fits(f: &Function, b: &Block, p: usize, c: usize, target: For) -> bool {
-    let loops = [p, c].map(|at| candidate(f, &b.stmts[at].op, target));
+fn fits(function: &Function, block: &Block, p: usize, c: usize, target: For) -> bool {
+    let loops = [p, c].map(|at| candidate(function, &block.stmts[at].op, target));
     let [Some(x), Some(y)] = loops else { return false };
     if x.init.is_empty() != y.init.is_empty() {
         return false;
     }
     let shared = x.xs.iter().any(|v| y.xs.contains(v));
-    let theirs = reads(&b.stmts[c]);
-    let apart = !b.stmts[p].outs.iter().any(|v| theirs.contains(v));
+    let theirs = reads(&block.stmts[c]);
+    let apart = !block.stmts[p].outs.iter().any(|v| theirs.contains(v));
     // On a device, a kernel either sums or stores.
     let alike = target != For::Device || x.outs.contains(&Out::Sum) == y.outs.contains(&Out::Sum);
     // A map that only an operator reads is left to be fused into the kernel of that operator.
-    let alike = alike && (target != For::Device || !feeds(b, p) && !feeds(b, c));
-    shared && apart && alike && x.reverse == y.reverse && may_fuse(f, x, y, For::Any) && may_move(b, p, c)
+    let alike = alike && (target != For::Device || !feeds(block, p) && !feeds(block, c));
+    shared && apart && alike && x.reverse == y.reverse && may_fuse(function, x, y, For::Any) && may_move(block, p, c)
 }
 
 /// Whether a reduction, scan or histogram reads a result of the statement, or reads it reversed.

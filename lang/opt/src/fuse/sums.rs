@@ -27,28 +27,28 @@ pub(super) fn of_threads(f: &Function, b: &mut Block) -> bool {
 }
 
 /// Rewrites the sums of a block of which the terms have no other reader, and are an accepted output of a map.
-fn rewrite(f: &Function, b: &mut Block, accepts: &dyn Fn(&Loop, usize) -> bool) -> bool {
-    if !b.stmts.iter().any(|s| matches!(s.op, Op::Sum { .. })) {
+fn rewrite(function: &Function, block: &mut Block, accepts: &dyn Fn(&Loop, usize) -> bool) -> bool {
+    if !block.stmts.iter().any(|s| matches!(s.op, Op::Sum { .. })) {
         return false;
     }
-    let (defs, readers) = (definitions(b), readers(b));
+    let (defs, readers) = (definitions(block), readers(block));
     let mut done = Vec::new();
-    for at in 0..b.stmts.len() {
-        let (Op::Sum { a, .. }, [sum]) = (&b.stmts[at].op, &b.stmts[at].outs[..]) else { continue };
+    for at in 0..block.stmts.len() {
+        let (Op::Sum { a, .. }, [sum]) = (&block.stmts[at].op, &block.stmts[at].outs[..]) else { continue };
         let (a, sum) = (*a, *sum);
         let Some(map) = defs.get(&a).copied().filter(|p| *p < at && readers.get(&a) == Some(&1)) else { continue };
-        let Some(k) = b.stmts[map].outs.iter().position(|v| *v == a) else { continue };
-        let terms = |l: &&Loop| l.outs.get(k) == Some(&Out::Collect) && is_number(f, l.body.results[k]);
-        if as_map(f, &b.stmts[map].op).filter(terms).is_none_or(|l| !accepts(l, k)) {
+        let Some(k) = block.stmts[map].outs.iter().position(|v| *v == a) else { continue };
+        let terms = |l: &&Loop| l.outs.get(k) == Some(&Out::Collect) && is_number(function, l.body.results[k]);
+        if as_map(function, &block.stmts[map].op).filter(terms).is_none_or(|l| !accepts(l, k)) {
             continue;
         }
-        b.stmts[map].outs[k] = sum;
-        if let Op::Loop(l) = &mut b.stmts[map].op {
+        block.stmts[map].outs[k] = sum;
+        if let Op::Loop(l) = &mut block.stmts[map].op {
             l.outs[k] = Out::Sum;
         }
         done.push(at);
     }
     let mut at = 0..;
-    b.stmts.retain(|_| at.next().is_some_and(|at| done.binary_search(&at).is_err()));
+    block.stmts.retain(|_| at.next().is_some_and(|at| done.binary_search(&at).is_err()));
     !done.is_empty()
 }

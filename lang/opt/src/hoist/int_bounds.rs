@@ -25,17 +25,17 @@ impl IntBounds {
         all
     }
 
-    fn block(&mut self, f: &Function, b: &Block) {
-        for s in &b.stmts {
-            if let Op::Loop(l) = &s.op
+    fn block(&mut self, function: &Function, b: &Block) {
+        for stmt in &b.stmts {
+            if let Op::Loop(l) = &stmt.op
                 && let (Trip::Count(_), Some(index)) = (&l.trip, l.body.params.first())
             {
                 self.0.insert(*index, IntDef::Index);
             }
-            if let [v] = s.outs[..]
-                && *f.ty(v) == Ty::I64
+            if let [v] = stmt.outs[..]
+                && *function.ty(v) == Ty::I64
             {
-                let def = match s.op {
+                let def = match stmt.op {
                     Op::Lit(Lit::I64(n)) => Some(IntDef::Literal(n)),
                     Op::Dim(..) => Some(IntDef::Extent),
                     Op::Bin(op, x, y) => Some(IntDef::Bin(op, x, y)),
@@ -43,8 +43,8 @@ impl IntBounds {
                 };
                 self.0.extend(def.map(|def| (v, def)));
             }
-            for inner in s.op.blocks() {
-                stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(f, inner));
+            for inner in stmt.op.blocks() {
+                stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(function, inner));
             }
         }
     }

@@ -230,23 +230,23 @@ impl InteriorAnalysis<'_> {
 
     /// Records a condition, or an Int that is an affine function. Returns whether the statement is of this kind.
     fn condition(&mut self, s: &Stmt) -> bool {
-        let [v] = s.outs[..] else { return false };
+        let [var] = s.outs[..] else { return false };
         let test = match &s.op {
             Op::Lit(Lit::I64(_) | Lit::Bool(_)) => return true,
-            Op::Bin(op @ (Bin::Add | Bin::Sub), x, y) if *self.f.ty(v) == Ty::I64 => {
+            Op::Bin(op @ (Bin::Add | Bin::Sub), x, y) if *self.f.ty(var) == Ty::I64 => {
                 let sum = self.affine(*x).zip(self.affine(*y)).and_then(|(x, y)| x.plus(&y, *op == Bin::Sub));
                 if let Some(sum) = sum {
-                    self.is(v, sum);
+                    self.is(var, sum);
                 }
                 return true;
             }
             Op::Cmp(c, x, y) if *self.f.ty(*x) == Ty::I64 => self.compare(*c, *x, *y),
             Op::Not(x) => self.test(*x).map(Test::not),
-            Op::If(c, yes, no) if *self.f.ty(v) == Ty::Bool => self.connective(*c, yes, no),
+            Op::If(c, yes, no) if *self.f.ty(var) == Ty::Bool => self.connective(*c, yes, no),
             _ => None,
         };
         let found = test.is_some();
-        self.tests.extend(test.map(|test| (v, test)));
+        self.tests.extend(test.map(|test| (var, test)));
         found
     }
 
@@ -333,27 +333,27 @@ impl InteriorAnalysis<'_> {
 
     /// Chooses the operand that a minimum or maximum is in the interior: the one that it is in the middle of the loop, if
     /// that is known.
-    fn extremum(&mut self, v: Var, op: Bin, x: Var, y: Var) {
+    fn extremum(&mut self, var: Var, op: Bin, x: Var, y: Var) {
         let Some((a, b)) = self.affine(x).zip(self.affine(y)) else { return };
         let Some(least) = (if op == Bin::Min { b.plus(&a, true) } else { a.plus(&b, true) }) else { return };
         let first = match (least.as_number(), a.index, b.index) {
             (Some(n), ..) => n >= 0,
             (None, ..) if least.index.abs() != 1 => return,
-            (None, 1 | -1, 0) => self.likely(&least).unwrap_or(!self.trips.contains(&v)),
-            (None, 0, 1 | -1) => self.likely(&least).unwrap_or(self.trips.contains(&v)),
+            (None, 1 | -1, 0) => self.likely(&least).unwrap_or(!self.trips.contains(&var)),
+            (None, 0, 1 | -1) => self.likely(&least).unwrap_or(self.trips.contains(&var)),
             _ => return,
         };
         let (chosen, it) = if first { (x, a) } else { (y, b) };
         let least = if first { Some(least) } else { least.negated(0) };
         if let Some(least) = least {
             self.interior.bounds.extend(least.as_number().is_none().then_some(InteriorFact::Least(least)));
-            self.interior.chosen.insert(v, chosen);
-            self.is(v, it);
+            self.interior.chosen.insert(var, chosen);
+            self.is(var, it);
         }
     }
 
     /// Finds the quotient in the interior, which is -1, 0 or 1.
-    fn remainder(&mut self, v: Var, x: Var, m: Var) -> Option<()> {
+    fn remainder(&mut self, var: Var, x: Var, m: Var) -> Option<()> {
         let (a, divisor) = (self.affine(x)?, self.affine(m)?);
         if a.index.abs() != 1 || divisor.index != 0 {
             return None;
@@ -382,10 +382,10 @@ impl InteriorAnalysis<'_> {
         let below = divisor.plus(&rest, true)?.plus(&AffineInIndex::constant(1), true)?;
         self.interior.bounds.extend([InteriorFact::Least(rest.clone()), InteriorFact::Least(below)]);
         match quotient {
-            0 => _ = self.interior.chosen.insert(v, x),
-            _ => _ = self.interior.wrapped.insert(v, if quotient > 0 { Bin::Sub } else { Bin::Add }),
+            0 => _ = self.interior.chosen.insert(var, x),
+            _ => _ = self.interior.wrapped.insert(var, if quotient > 0 { Bin::Sub } else { Bin::Add }),
         }
-        self.ints.insert(v, rest);
+        self.ints.insert(var, rest);
         Some(())
     }
 }

@@ -273,14 +273,14 @@ impl Scalars<'_> {
     }
 
     /// The trip count of a loop that is to be unrolled.
-    fn trip_count_to_unroll(&self, s: &Stmt) -> Option<i64> {
-        let Op::Loop(ir_loop) = &s.op else { return None };
+    fn trip_count_to_unroll(&self, stmt: &Stmt) -> Option<i64> {
+        let Op::Loop(ir_loop) = &stmt.op else { return None };
         let Trip::Count(n) = ir_loop.trip else { return None };
         let count = self.literal(n).filter(|n| (1..=ITERATIONS).contains(n))?;
-        if s.outs.first().is_some_and(|sum| self.contracted.contains(sum)) {
+        if stmt.outs.first().is_some_and(|sum| self.contracted.contains(sum)) {
             return None;
         }
-        let linear = !(s.lin_outs.is_empty()
+        let linear = !(stmt.lin_outs.is_empty()
             && ir_loop.lin_init.is_empty()
             && ir_loop.lin_xs.is_empty()
             && ir_loop.body.lin_params.is_empty());

@@ -475,7 +475,7 @@ impl Scalars<'_> {
     }
 
     /// Records the value of arithmetic on literal Ints, or on small arrays of them.
-    fn remember_ints(&mut self, op: Bin, a: Var, b: Var, v: Var) {
+    fn remember_ints(&mut self, op: Bin, a: Var, b: Var, var: Var) {
         let apply = |x: i64, y: i64| match op {
             Bin::Add => x.checked_add(y),
             Bin::Sub => x.checked_sub(y),
@@ -489,12 +489,12 @@ impl Scalars<'_> {
         let n = x.len().max(y.len());
         let at = |list: &[i64], k: usize| list.get(if list.len() == 1 { 0 } else { k }).copied();
         let Some(values) = (0..n).map(|k| apply(at(&x, k)?, at(&y, k)?)).collect::<Option<Vec<i64>>>() else { return };
-        let number = self.f.ty(v).rank() == 0;
+        let number = self.f.ty(var).rank() == 0;
         self.note(|l| {
             if number {
-                l.ints.values.extend(values.first().map(|n| (v, *n)));
+                l.ints.values.extend(values.first().map(|n| (var, *n)));
             } else {
-                l.ints.arrays.insert(v, values);
+                l.ints.arrays.insert(var, values);
             }
         });
     }

@@ -25,12 +25,12 @@ pub fn receivers(program: &Program, root: FnId) -> HashSet<FnId> {
     let (mut flows, mut callers) = (HashMap::<FnId, Flow>::new(), HashMap::<FnId, BTreeSet<FnId>>::new());
     let mut todo = all;
     while let Some(id) = todo.pop_last() {
-        let f = program.func(id);
+        let function = program.func(id);
         let params = flows.entry(id).or_default().params.clone();
         let returned = |g: FnId, k: usize| flows.get(&g).is_some_and(|flow| flow.results.contains(&k));
-        let zeros = analyse(f, Tracked::OfCallees, &|a| a.may_hold(&params), Some(&returned)).symbolic_zero;
+        let zeros = analyse(function, Tracked::OfCallees, &|a| a.may_hold(&params), Some(&returned)).symbolic_zero;
         let mut calls = Vec::new();
-        each_call(&f.body, &mut |outs, g, args| {
+        each_call(&function.body, &mut |outs, g, args| {
             callers.entry(g).or_default().insert(id);
             let given: Vec<usize> = positions(args, &zeros).collect();
             calls.push((g, given, positions(outs, &zeros).next().is_some()));
@@ -46,7 +46,7 @@ pub fn receivers(program: &Program, root: FnId) -> HashSet<FnId> {
         }
         let own = flows.entry(id).or_default();
         let before = own.results.len();
-        own.results.extend(positions(&f.body.results, &zeros));
+        own.results.extend(positions(&function.body.results, &zeros));
         if own.results.len() > before {
             todo.extend(callers.get(&id).into_iter().flatten());
         }

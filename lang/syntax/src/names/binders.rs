@@ -147,9 +147,9 @@ impl Resolver<'_> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.type_parts(t, of_parameter));
     }
 
-    fn type_parts(&mut self, t: &Type, of_parameter: bool) {
-        match &t.kind {
-            TypeKind::Var(name) => self.type_variable(*name, t.span),
+    fn type_parts(&mut self, ty: &Type, of_parameter: bool) {
+        match &ty.kind {
+            TypeKind::Var(name) => self.type_variable(*name, ty.span),
             TypeKind::Con(module, name, args) => {
                 self.member(*module, NameKind::Type, *name);
                 args.iter().for_each(|a| self.ty(a, of_parameter));

@@ -12,14 +12,14 @@ impl Resolver<'_> {
         es.into_iter().for_each(|e| self.expr(e));
     }
 
-    fn parts(&mut self, e: &Expr) {
-        match &e.kind {
+    fn parts(&mut self, expr: &Expr) {
+        match &expr.kind {
             ExprKind::Lit(_) | ExprKind::Section(_) | ExprKind::Error => {}
             ExprKind::Interp(parts) => self.all(parts.iter().filter_map(|p| match p {
                 StrPart::Text(_) => None,
                 StrPart::Expr(e) => Some(e),
             })),
-            ExprKind::Var(name) => self.name(NameKind::Value, *name, e.span),
+            ExprKind::Var(name) => self.name(NameKind::Value, *name, expr.span),
             ExprKind::Con(module, con) => self.member(*module, NameKind::Constructor, *con),
             ExprKind::App(f, args) => self.all([&**f].into_iter().chain(args)),
             ExprKind::Bin(_, _, a, b) => self.all([&**a, &**b]),
@@ -92,18 +92,18 @@ impl Resolver<'_> {
 
     fn update(&mut self, r: &Expr, changes: &[Change]) {
         self.expr(r);
-        for c in changes {
-            if let Some(field) = c.field() {
-                self.field_value(field, &c.value);
+        for change in changes {
+            if let Some(field) = change.field() {
+                self.field_value(field, &change.value);
                 continue;
             }
-            for place in &c.place {
+            for place in &change.place {
                 match place {
                     PathStep::Field(name) => self.push(name.name, name.span, NameKind::Field, Meaning::Free, None),
                     PathStep::At(args, _) => self.all(args.iter().flat_map(IndexArg::parts)),
                 }
             }
-            self.expr(&c.value);
+            self.expr(&change.value);
         }
     }
 
@@ -141,18 +141,18 @@ impl Resolver<'_> {
     }
 
     fn repeat(&mut self, p: &Pat, init: &Expr, kind: &LoopKind, body: &Expr) {
-        self.within(|r| {
-            r.expr(init);
+        self.within(|resolver| {
+            resolver.expr(init);
             if let LoopKind::For(_, outside) | LoopKind::In(_, outside) = kind {
-                r.expr(outside);
+                resolver.expr(outside);
             }
-            r.pat(p, Binder::Pattern);
+            resolver.pat(p, Binder::Pattern);
             match kind {
-                LoopKind::For(i, _) => r.bind(NameKind::Value, i.name, i.span, Binder::Index),
-                LoopKind::In(x, _) => r.pat(x, Binder::Element),
-                LoopKind::While(c) => r.expr(c),
+                LoopKind::For(i, _) => resolver.bind(NameKind::Value, i.name, i.span, Binder::Index),
+                LoopKind::In(x, _) => resolver.pat(x, Binder::Element),
+                LoopKind::While(c) => resolver.expr(c),
             }
-            r.expr(body);
+            resolver.expr(body);
         });
     }
 }

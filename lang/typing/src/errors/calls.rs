@@ -21,14 +21,14 @@ pub(crate) fn effect_before(
     inside: &str,
     (at, sign): (Span, Option<Span>),
 ) -> Diagnostic {
-    let d =
+    let diagnostic =
         Diagnostic::error("E0203", span, format!("application binds tighter than `{op}`: the left side is `{call}`"));
     let meant = match sign {
         Some(s) => format!("{}++{}", &inside[..(s.lo - at.lo) as usize], &inside[(s.hi - at.lo) as usize..]),
         None => with_negative_arguments(inside),
     };
     let short = head.len() + meant.len() < 90 && !meant.contains('\n');
-    let d = d.hint(if short {
+    let d = diagnostic.hint(if short {
         format!("write `{head} ({meant})`")
     } else {
         format!("put all that `{head}` is given in parentheses")

@@ -76,16 +76,16 @@ pub(crate) fn applied_before(
     right: &str,
     (before, sign, behind): (Span, Span, Span),
 ) -> Diagnostic {
-    let d = Diagnostic::error(
+    let diagnostic = Diagnostic::error(
         "E0205",
         at,
         format!("application binds tighter than `{op}`: the left side is `{head} {rest}`, whose result is ()"),
     );
     let call = format!("{head} ({rest} {op} {right})");
     let d = if call.len() < 90 && !call.contains('\n') {
-        d.hint(format!("write `{call}`"))
+        diagnostic.hint(format!("write `{call}`"))
     } else {
-        d.hint(format!("put all that `{head}` is given in parentheses"))
+        diagnostic.hint(format!("put all that `{head}` is given in parentheses"))
     };
     d.fix(before, "(").fix(sign, format!(" {op} ")).fix(behind, ")")
 }

@@ -444,8 +444,8 @@ fn left_open(t: &ast::Type) -> Option<Span> {
 }
 
 /// Variables of a written type, in order.
-fn type_vars(t: &ast::Type, out: &mut Vec<Symbol>) {
-    match &t.kind {
+fn type_vars(ty: &ast::Type, out: &mut Vec<Symbol>) {
+    match &ty.kind {
         ast::TypeKind::Var(v) => {
             if !out.contains(v) {
                 out.push(*v);

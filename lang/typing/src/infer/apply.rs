@@ -438,8 +438,8 @@ pub(super) fn bound_names(e: &ast::Expr, out: &mut Vec<Symbol>) {
     });
 }
 
-pub(super) fn pat_names(p: &ast::Pat, out: &mut Vec<Symbol>) {
-    match &p.kind {
+pub(super) fn pat_names(pattern: &ast::Pat, out: &mut Vec<Symbol>) {
+    match &pattern.kind {
         ast::PatKind::Var(n) => out.push(*n),
         ast::PatKind::Tuple(ps) | ast::PatKind::Con(_, _, ps) | ast::PatKind::Array(ps) | ast::PatKind::Or(ps) => {
             ps.iter().for_each(|p| pat_names(p, out));

@@ -168,16 +168,16 @@ impl Infer<'_> {
 
     /// The source of elements. One of unknown type is an array.
     pub(super) fn source(&mut self, pat: &ast::Pat, source: &ast::Expr) -> Source {
-        let e = self.infer(source, None);
+        let expr = self.infer(source, None);
         self.solve_ops();
-        let ty = self.resolve(&e.ty);
+        let ty = self.resolve(&expr.ty);
         if let Some(of) = element_of_rows(&ty) {
-            return Source::Rows(e, of.clone());
+            return Source::Rows(expr, of.clone());
         }
         if let Ty::Array(n, elem) = &ty {
-            return Source::Array(e, *n, (**elem).clone());
+            return Source::Array(expr, *n, (**elem).clone());
         }
-        let (n, elem) = (self.size_meta(), self.meta());
+        let (size, elem) = (self.size_meta(), self.meta());
         let whole = matches!(ty, Ty::Int) || matches!(&strip(source).kind, ast::ExprKind::Lit(ast::Lit::Int(_)));
         if whole {
             let bounded = matches!(pat.kind, ast::PatKind::Var(_) | ast::PatKind::Wild);
@@ -187,9 +187,9 @@ impl Infer<'_> {
         } else if let Some(d) = elements::other_source(source.span, &self.show(&ty), self.host.text(source.span), &ty) {
             self.report(d);
         } else {
-            self.expect(&array(n, elem.clone()), &ty, source.span, &Reason::new("what a `for` runs over"));
+            self.expect(&array(size, elem.clone()), &ty, source.span, &Reason::new("what a `for` runs over"));
         }
-        Source::Array(e, n, elem)
+        Source::Array(expr, size, elem)
     }
 
     /// `for p in rows -> e` is `rows.map (fun p -> e) rows`, and a reduction of it the function of that name.

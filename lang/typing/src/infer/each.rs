@@ -10,11 +10,11 @@ use adl_syntax::span::Span;
 
 impl Infer<'_> {
     /// Reports operations on all ranks in functions of `comm.each`, and an `Each` inside of another.
-    pub(super) fn check_each(&mut self, e: &Expr) {
+    pub(super) fn check_each(&mut self, expr: &Expr) {
         if !self.finals.each {
             return;
         }
-        walk(e, &mut |e| {
+        walk(expr, &mut |e| {
             if let ExprKind::App(f, args) = &*e.kind
                 && matches!(&*f.kind, ExprKind::Prim(Prim::Comm(CommFn::Each), _))
                 && let Some(function) = args.first()
@@ -22,7 +22,7 @@ impl Infer<'_> {
                 walk(function, &mut |inner| self.check_inside(inner, f.span));
             }
         });
-        if let Some((ty, at)) = nested(e) {
+        if let Some((ty, at)) = nested(expr) {
             let d = each::nested(&self.show(&ty), at);
             self.report(d);
         }

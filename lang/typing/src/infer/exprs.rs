@@ -68,9 +68,9 @@ impl Infer<'_> {
         out
     }
 
-    pub(super) fn infer_inner(&mut self, e: &ast::Expr, want: Option<&Ty>) -> core::Expr {
-        let span = e.span;
-        match &e.kind {
+    pub(super) fn infer_inner(&mut self, expr: &ast::Expr, want: Option<&Ty>) -> core::Expr {
+        let span = expr.span;
+        match &expr.kind {
             ast::ExprKind::Lit(l) => self.literal(l, span),
             ast::ExprKind::Interp(parts) => self.interp(parts, span),
             ast::ExprKind::Var(name) => self.variable(*name, span),

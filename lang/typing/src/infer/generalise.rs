@@ -38,12 +38,12 @@ impl Infer<'_> {
         }
     }
 
-    fn within(&self, t: &Ty, left: &mut usize) -> bool {
+    fn within(&self, ty: &Ty, left: &mut usize) -> bool {
         *left = left.saturating_sub(1);
         if *left == 0 {
             return false;
         }
-        stacker::maybe_grow(32 * 1024, 1024 * 1024, || match self.resolve(t) {
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || match self.resolve(ty) {
             Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) | Ty::Meta(_) => true,
             Ty::Fun(a, b) | Ty::Lin(a, b) => self.within(&a, left) && self.within(&b, left),
             Ty::Tuple(parts) | Ty::Data(_, parts) => parts.iter().all(|p| self.within(p, left)),
@@ -337,8 +337,8 @@ fn free_in(ty: &Ty) -> FreeVariables {
 impl Infer<'_> {
     /// Whether an expression is a function or a cheap combination of functions, so that it may be evaluated at each
     /// use.
-    pub(super) fn is_value(&self, e: &ast::Expr) -> bool {
-        match &e.kind {
+    pub(super) fn is_value(&self, expr: &ast::Expr) -> bool {
+        match &expr.kind {
             ast::ExprKind::Fun(..)
             | ast::ExprKind::Lin(..)
             | ast::ExprKind::Var(_)

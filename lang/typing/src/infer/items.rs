@@ -128,9 +128,9 @@ fn forget(env: &mut Env, group: &ast::LetGroup) {
 }
 
 /// The names that a pattern binds.
-pub(super) fn bound(p: &ast::Pat, out: &mut Vec<(Symbol, Span)>) {
-    match &p.kind {
-        ast::PatKind::Var(n) => out.push((*n, p.span)),
+pub(super) fn bound(pattern: &ast::Pat, out: &mut Vec<(Symbol, Span)>) {
+    match &pattern.kind {
+        ast::PatKind::Var(n) => out.push((*n, pattern.span)),
         ast::PatKind::Tuple(ps) | ast::PatKind::Con(_, _, ps) | ast::PatKind::Array(ps) | ast::PatKind::Or(ps) => {
             ps.iter().for_each(|p| bound(p, out));
         }

@@ -265,14 +265,14 @@ impl Infer<'_> {
             let ty = self.signature(sig);
             let ty = self.closed_signature(&ty, &size_names);
             let what = name.map_or("the value of this pattern".to_owned(), |n| format!("the value of `{n}`"));
-            let e = self.infer_named(&binding.body, Some(&ty), name);
+            let expr = self.infer_named(&binding.body, Some(&ty), name);
             self.expect(
                 &ty,
-                &e.ty.clone(),
+                &expr.ty.clone(),
                 binding.body.span,
                 &Reason::said(what, sig.ty.span, "its type is given here"),
             );
-            let e = self.sized(e, &ty, sig.ty.span);
+            let e = self.sized(expr, &ty, sig.ty.span);
             self.annotated.types = type_names;
             self.annotated.sizes = size_names;
             if let Some(w) = want {
@@ -367,20 +367,20 @@ impl Infer<'_> {
     }
 
     /// A non-recursive binding of one name.
-    pub(super) fn single(&mut self, b: &ast::Binding, name: Symbol) -> InferredBinding {
-        let value = !b.params.is_empty() || self.is_value(&b.body);
+    pub(super) fn single(&mut self, binding: &ast::Binding, name: Symbol) -> InferredBinding {
+        let value = !binding.params.is_empty() || self.is_value(&binding.body);
         self.enclosing.defining.push((
             name,
-            b.pat.span,
-            !b.params.is_empty() || matches!(b.body.kind, ast::ExprKind::Fun(..)),
+            binding.pat.span,
+            !binding.params.is_empty() || matches!(binding.body.kind, ast::ExprKind::Fun(..)),
         ));
-        let (scheme, expr) = self.enclosed(|s| s.binding_body(b, None), |s, t| value && s.holds_function(t));
+        let (scheme, expr) = self.enclosed(|s| s.binding_body(binding, None), |s, t| value && s.holds_function(t));
         self.enclosing.defining.pop();
         if !value {
-            self.note_computed(b, name, &scheme);
+            self.note_computed(binding, name, &scheme);
         }
-        self.record_scheme(b.pat.span, &scheme);
-        InferredBinding { name, span: b.pat.span, scheme, expr }
+        self.record_scheme(binding.pat.span, &scheme);
+        InferredBinding { name, span: binding.pat.span, scheme, expr }
     }
 
     /// A pattern binding: its value, which is not generalised, and the pattern with its variables.

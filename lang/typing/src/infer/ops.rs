@@ -461,8 +461,8 @@ impl Infer<'_> {
         if op.prim == Prim::Bin(Bin::IntDiv) {
             return None;
         }
-        let number = |t: &Ty| {
-            let mut t = self.resolve(t);
+        let number = |ty: &Ty| {
+            let mut t = self.resolve(ty);
             while let Ty::Array(_, e) = t {
                 t = self.resolve(&e);
             }

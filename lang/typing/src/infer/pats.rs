@@ -315,11 +315,11 @@ impl Infer<'_> {
 
     /// Removes array patterns inside constructors, or inside elements of arrays, from a pattern and leaves a variable
     /// in the place of each. Their lengths are checked after the rest has been destructured.
-    fn extract_array_patterns(&mut self, p: &mut TPat, inside: bool, out: &mut Vec<(Local, Ty, TPat)>) {
-        match p {
+    fn extract_array_patterns(&mut self, pattern: &mut TPat, inside: bool, out: &mut Vec<(Local, Ty, TPat)>) {
+        match pattern {
             TPat::Array(_, _, ty) if inside => {
                 let (local, ty) = (self.local(), ty.clone());
-                out.push((local, ty, std::mem::replace(p, TPat::Var(local))));
+                out.push((local, ty, std::mem::replace(pattern, TPat::Var(local))));
             }
             TPat::Array(ps, ..) => ps.iter_mut().for_each(|p| {
                 let row = matches!(p, TPat::Array(..));
@@ -364,12 +364,12 @@ impl Infer<'_> {
 /// Array patterns whose lengths are not known from types: the path, axis and length of each, to be checked at run time.
 /// Reports patterns whose length contradicts a length known from types.
 fn assume_lengths(
-    p: &mut TPat,
+    pattern: &mut TPat,
     path: &mut Vec<Projection>,
     axis: u32,
     out: &mut Vec<(Vec<Projection>, u32, usize)>,
 ) -> Result<(), (usize, usize)> {
-    match p {
+    match pattern {
         TPat::As(p, _) => assume_lengths(p, path, axis, out),
         TPat::Parts(parts) if axis == 0 => parts.iter_mut().try_for_each(|(step, p)| {
             path.push(*step);

@@ -96,7 +96,7 @@ impl Infer<'_> {
     }
 
     /// A type of an item with errors: numbers have the type that they would default to.
-    fn likely_type(&self, t: &Ty) -> Ty {
+    fn likely_type(&self, ty: &Ty) -> Ty {
         let number = |t: &Ty| match t {
             Ty::Meta(m) => {
                 let meta = &self.vars[*m];
@@ -107,6 +107,6 @@ impl Infer<'_> {
             _ => None,
         };
         let open = |s: Size| if matches!(s, Size::Meta(_)) { Size::Unknown } else { s };
-        map_type(&self.resolve_deep(t), &mut { number }, &mut { open })
+        map_type(&self.resolve_deep(ty), &mut { number }, &mut { open })
     }
 }

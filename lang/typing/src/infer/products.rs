@@ -210,8 +210,8 @@ impl Infer<'_> {
     /// `diag x`: the diagonal matrix of a vector, or the diagonal of a matrix.
     pub(super) fn solve_diag(&mut self, op: &OpConstraint, force: bool) -> bool {
         let (x, at) = op.args[0].clone();
-        let Ty::Array(size, t) = self.resolve(&x) else { return false };
-        match self.resolve(&t) {
+        let Ty::Array(size, ty) = self.resolve(&x) else { return false };
+        match self.resolve(&ty) {
             Ty::Array(m, s) => {
                 let why = Reason::new("the matrix of `diag`");
                 self.expect(&array(size, array(size, (*s).clone())), &array(size, array(m, (*s).clone())), at, &why);

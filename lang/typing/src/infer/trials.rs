@@ -114,10 +114,10 @@ impl Infer<'_> {
     }
 
     /// Sets the undetermined parts of a type to Float.
-    fn make_floats(&mut self, t: &Ty) {
+    fn make_floats(&mut self, ty: &Ty) {
         let mut open = Vec::new();
         map_type(
-            &self.resolve_deep(t),
+            &self.resolve_deep(ty),
             &mut |t| {
                 if matches!(t, Ty::Meta(_)) {
                     open.push(t.clone());

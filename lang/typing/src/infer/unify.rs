@@ -133,8 +133,8 @@ impl Infer<'_> {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.lower_parts(t, level));
     }
 
-    fn lower_parts(&mut self, t: &Ty, level: u32) {
-        match self.resolve(t) {
+    fn lower_parts(&mut self, ty: &Ty, level: u32) {
+        match self.resolve(ty) {
             Ty::Meta(n) => self.vars.lower_type(n, level),
             Ty::Fun(a, b) | Ty::Lin(a, b) => {
                 self.lower(&a, level);

@@ -192,8 +192,8 @@ impl Infer<'_> {
         NoInstance { class, op, place, ty: self.show(t), span, hint }.diagnostic()
     }
 
-    fn class_hint(&self, class: Class, t: &Ty, span: Span) -> Option<String> {
-        Some(match (class, t) {
+    fn class_hint(&self, class: Class, ty: &Ty, span: Span) -> Option<String> {
+        Some(match (class, ty) {
             (_, t) if part_of_each(t).is_some() => OF_EACH.into(),
             (class, Ty::Str) if is_numeric(class) => {
                 "numbers and texts do not mix: `++` joins texts, `show x` gives the text of a value".into()

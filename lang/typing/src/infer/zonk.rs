@@ -25,9 +25,9 @@ impl Infer<'_> {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.final_parts(t))
     }
 
-    fn final_parts(&mut self, t: &Ty) -> Ty {
-        match t {
-            Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) => t.clone(),
+    fn final_parts(&mut self, ty: &Ty) -> Ty {
+        match ty {
+            Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) => ty.clone(),
             Ty::Meta(m) => self.final_meta(*m),
             Ty::Fun(a, b) => super::fun(self.final_type(a), self.final_type(b)),
             Ty::Lin(a, b) => Ty::Lin(Rc::new(self.final_type(a)), Rc::new(self.final_type(b))),
@@ -41,7 +41,7 @@ impl Infer<'_> {
                 out
             }
             Ty::Data(id, args) => {
-                self.finals.each |= part_of_each(t).is_some();
+                self.finals.each |= part_of_each(ty).is_some();
                 Ty::Data(*id, args.iter().map(|a| self.final_type(a)).collect())
             }
             Ty::Array(n, e) => {
@@ -109,9 +109,9 @@ impl Infer<'_> {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.rep_parts(t))
     }
 
-    fn rep_parts(&self, t: &Ty) -> Rep {
-        match t {
-            Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str => Rep::Base(t.clone()),
+    fn rep_parts(&self, ty: &Ty) -> Rep {
+        match ty {
+            Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str => Rep::Base(ty.clone()),
             Ty::Var(v) => self.hidden.reps.get(v).map_or(Rep::Other, |l| Rep::Hidden(*l)),
             Ty::Meta(_) | Ty::Fun(..) | Ty::Lin(..) => Rep::Other,
             Ty::Tuple(parts) => Rep::Tuple(parts.iter().map(|p| self.rep_of(p)).collect()),

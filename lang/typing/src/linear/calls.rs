@@ -97,7 +97,7 @@ impl Checker<'_> {
     fn defined(
         &mut self,
         id: GlobalId,
-        d: &FunctionDefinition,
+        definition: &FunctionDefinition,
         args: Vec<Argument>,
         span: Span,
     ) -> LinearResult<Dependence> {
@@ -110,10 +110,10 @@ impl Checker<'_> {
         if let Some(known) = self.known.get(&key).filter(|_| plain) {
             return Ok(*known);
         }
-        let name = d.lambda.name.map_or_else(|| "this function".to_owned(), |n| n.to_string());
-        let call = self.frame().call.clone().unwrap_or(Call { name, span, internal: d.internal });
+        let name = definition.lambda.name.map_or_else(|| "this function".to_owned(), |n| n.to_string());
+        let call = self.frame().call.clone().unwrap_or(Call { name, span, internal: definition.internal });
         let mut frame = Frame { call: Some(call), ..Frame::default() };
-        for (p, a) in d.lambda.params.iter().zip(args) {
+        for (p, a) in definition.lambda.params.iter().zip(args) {
             if a.zero {
                 frame.zeros.insert(p.local);
             }
@@ -121,7 +121,7 @@ impl Checker<'_> {
         }
         self.frames.push(frame);
         self.open.push(id);
-        let out = self.lambda(&d.lambda, self.frames.len() - 1, &key.1);
+        let out = self.lambda(&definition.lambda, self.frames.len() - 1, &key.1);
         self.open.pop();
         self.frames.pop();
         if let (Ok(kind), true) = (&out, plain) {

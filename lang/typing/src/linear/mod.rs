@@ -77,7 +77,7 @@ struct Checker<'a> {
 
 /// Checks the body of a `lin`; `line` is its place for messages.
 pub(crate) fn check(lam: &Lambda, definitions: &Definitions, line: String) -> Result<(), Box<Diagnostic>> {
-    let mut c = Checker {
+    let mut checker = Checker {
         definitions,
         frames: vec![Frame::default()],
         current: 0,
@@ -88,10 +88,10 @@ pub(crate) fn check(lam: &Lambda, definitions: &Definitions, line: String) -> Re
         bodies: 0,
     };
     for p in &lam.params {
-        c.bind(p.local, Linear);
+        checker.bind(p.local, Linear);
     }
-    let kind = c.expr(&lam.body)?;
-    c.result(kind, &lam.body)
+    let kind = checker.expr(&lam.body)?;
+    checker.result(kind, &lam.body)
 }
 
 /// The source names of the parameter: of the variable, or of all variables that its pattern binds.

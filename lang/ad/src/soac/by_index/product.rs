@@ -46,10 +46,10 @@ fn products(ad: &mut Ad, program: &mut Program, elem: &Ty) -> Result<(FnId, FnId
 
 /// J of the version by scans, beside the values of the function itself. The histogram (the last argument) is not
 /// differentiated, because it depends on the others.
-fn rule(ad: &mut Ad, p: &mut Program, (f, slow): (FnId, FnId), elem: &Ty) -> Result<FnId, Unsupported> {
-    let j = ad.jvp(p, slow, &[true, false, true])?;
-    let forward = ad.erase(p, j.func);
-    let this = p.reserve("rule of products of the others in bins");
+fn rule(ad: &mut Ad, program: &mut Program, (f, slow): (FnId, FnId), elem: &Ty) -> Result<FnId, Unsupported> {
+    let j = ad.jvp(program, slow, &[true, false, true])?;
+    let forward = ad.erase(program, j.func);
+    let this = program.reserve("rule of products of the others in bins");
     let many = elem.array(1);
     let mut b = Builder::new("rule of products of the others in bins");
     let x = [many.clone(), Ty::shape(), many.clone(), many.clone()].map(|t| b.param(t));
@@ -57,8 +57,8 @@ fn rule(ad: &mut Ad, p: &mut Program, (f, slow): (FnId, FnId), elem: &Ty) -> Res
     let rule = Some(Rule { kind: RuleKind::Jvp, func: this });
     let call = Op::Call { f, args: x.to_vec(), lin_args: Vec::new(), rule, checkpoint: false };
     let (values, _) = b.emit(call, &[many.clone(), many], &[]);
-    let (out, _) = b.call(p, forward, &[x[0], x[1], x[2], dx[0], dx[1]], &[]);
-    p.set(this, b.finish([&values[..], &out[2..]].concat(), Vec::new()));
+    let (out, _) = b.call(program, forward, &[x[0], x[1], x[2], dx[0], dx[1]], &[]);
+    program.set(this, b.finish([&values[..], &out[2..]].concat(), Vec::new()));
     Ok(this)
 }
 
@@ -81,18 +81,18 @@ fn by_scans(builder: &mut Builder, dest: Var, keys: Var, values: Var) -> (Var, V
 }
 
 /// The coefficients for rows, by those of a histogram of all their elements, which `f` computes and `rule` differentiates.
-fn by_elements(b: &mut Builder, (f, rule): (FnId, FnId), dest: Var, keys: Var, values: Var) -> (Var, Var) {
-    let (bins, width) = (b.dim(dest, 0), b.dim(dest, 1));
-    let keys = interchange::keys_of_elements(b, keys, bins, width);
-    let [d, v] = [dest, values].map(|x| interchange::flattened(b, x));
-    let ty = b.ty(d);
-    let (op, one) = (operators::product(b, &ty.elem()), b.real(1.0, d));
+fn by_elements(builder: &mut Builder, (f, rule): (FnId, FnId), dest: Var, keys: Var, values: Var) -> (Var, Var) {
+    let (bins, width) = (builder.dim(dest, 0), builder.dim(dest, 1));
+    let keys = interchange::keys_of_elements(builder, keys, bins, width);
+    let [d, v] = [dest, values].map(|x| interchange::flattened(builder, x));
+    let ty = builder.ty(d);
+    let (op, one) = (operators::product(builder, &ty.elem()), builder.real(1.0, d));
     let counted = Op::ReduceByIndex { dest: vec![d], op: Box::new(op), neutral: vec![one], keys, values: vec![v] };
-    let y = b.one(counted, ty.clone());
+    let y = builder.one(counted, ty.clone());
     let rule = Some(Rule { kind: RuleKind::Jvp, func: rule });
     let call = Op::Call { f, args: vec![d, keys, v, y], lin_args: Vec::new(), rule, checkpoint: false };
-    let made = b.emit(call, &[ty.clone(), ty], &[]).0;
-    (interchange::like_another(b, made[0], dest), interchange::like_another(b, made[1], values))
+    let made = builder.emit(call, &[ty.clone(), ty], &[]).0;
+    (interchange::like_another(builder, made[0], dest), interchange::like_another(builder, made[1], values))
 }
 
 /// Gathers from each value's bin; 0 for keys out of range.
@@ -107,7 +107,7 @@ fn all_ordinary(b: &mut Builder, x: Var) -> Var {
     b.prim(ReductionFn::All, &[each], Ty::Bool)
 }
 
-fn fast(builder: &mut Builder, p: &Program, slow: FnId, [dest, keys, values, y]: [Var; 4]) -> Vec<Var> {
+fn fast(builder: &mut Builder, program: &Program, slow: FnId, [dest, keys, values, y]: [Var; 4]) -> Vec<Var> {
     let ty = builder.ty(dest);
     let fine = all_ordinary(builder, y);
     builder.open();
@@ -117,8 +117,8 @@ fn fast(builder: &mut Builder, p: &Program, slow: FnId, [dest, keys, values, y]:
     let yes = builder.close(vec![cd, cv], Vec::new());
     builder.open();
     let made = match ty.rank() {
-        1 => with_zeros(builder, p, slow, [dest, keys, values]),
-        _ => builder.call(p, slow, &[dest, keys, values], &[]).0,
+        1 => with_zeros(builder, program, slow, [dest, keys, values]),
+        _ => builder.call(program, slow, &[dest, keys, values], &[]).0,
     };
     let no = builder.close(made, Vec::new());
     builder.emit(Op::If(fine, Box::new(yes), Box::new(no)), &[ty.clone(), ty], &[]).0

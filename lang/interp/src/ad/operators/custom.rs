@@ -69,9 +69,9 @@ pub(super) fn deepest(v: &Value) -> u16 {
 }
 
 /// The highest level in a value, including values captured by functions.
-fn inner_level(v: &Value) -> u16 {
+fn inner_level(value: &Value) -> u16 {
     let all = |vals: &[Value]| vals.iter().map(inner_level).max().unwrap_or(0);
-    stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || match value {
         Value::Array(a) => all(a.values()),
         Value::Tuple(t) => all(&t.0),
         Value::Record(r) => all(&r.vals),

@@ -107,12 +107,12 @@ fn jvp(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<(Value, Value)> 
     out
 }
 
-fn jvp_at(machine: &mut Machine, level: u16, func: &Value, x: &Value, v: &Value) -> Res<(Value, Value)> {
-    let lifted = if matches!(v, Value::Zero) {
+fn jvp_at(machine: &mut Machine, level: u16, func: &Value, x: &Value, value: &Value) -> Res<(Value, Value)> {
+    let lifted = if matches!(value, Value::Zero) {
         x.clone()
     } else {
-        linear::same_structure("the direction", v, x)?;
-        vector_space::zip_leaves(x, v, &mut |x, t| {
+        linear::same_structure("the direction", value, x)?;
+        vector_space::zip_leaves(x, value, &mut |x, t| {
             if !vector_space::is_real(x) {
                 return Ok(x.clone());
             }

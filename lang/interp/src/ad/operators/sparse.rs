@@ -163,12 +163,12 @@ fn entries(m: &mut Machine, map: &LinearMap, c: &Compression, (n, k): (usize, us
 fn traced_entries(
     machine: &mut Machine,
     map: &LinearMap,
-    c: &Compression,
+    compression: &Compression,
     (n, k): (usize, usize),
     narrow: bool,
 ) -> Res<Value> {
     let mut parts = Vec::new();
-    for (colouring, transposed, from) in [(&c.columns, false, n), (&c.across, true, k)] {
+    for (colouring, transposed, from) in [(&compression.columns, false, n), (&compression.across, true, k)] {
         let map = LinearMap { transposed, ..map.clone() };
         let rows = (0..colouring.count)
             .map(|c| {
@@ -188,9 +188,10 @@ fn traced_entries(
             None => return Ok(array::floats(Vec::new())),
         },
     };
-    let first = c.columns.count;
+    let first = compression.columns.count;
     let place = |direction: usize| if direction < first { direction * k } else { first * k + (direction - first) * n };
-    let at = c.places.iter().map(|(direction, i)| (place(*direction as usize) + *i as usize) as i64).collect();
+    let at =
+        compression.places.iter().map(|(direction, i)| (place(*direction as usize) + *i as usize) as i64).collect();
     crate::ops::call(machine, Prim::Array(ArrayFn::Gather), &[], vec![flat, array::ints(at)])
 }
 
@@ -223,19 +224,19 @@ pub(super) fn jacobian_sparse(machine: &mut Machine, func: &Value, point: &Value
             Rc::new(Pattern::of(vec![(0..inputs as u32).collect(); outputs]))
         }
     };
-    let c = pattern.compression(inputs)?;
+    let compression = pattern.compression(inputs)?;
     let values = if traced {
-        traced_entries(machine, &map, &c, (inputs, outputs), vector_space::narrow(point))?
+        traced_entries(machine, &map, &compression, (inputs, outputs), vector_space::narrow(point))?
     } else {
-        let values = entries(machine, &map, &c, (inputs, outputs), false)?;
+        let values = entries(machine, &map, &compression, (inputs, outputs), false)?;
         array::make(Shape::from_slice(&[values.len()]), Buf::F64(values))
     };
-    let (row, col) = c.indices();
+    let (row, col) = compression.indices();
     Ok(record(vec![
         ("col_indices", col),
         ("cols", int(inputs as u64)),
-        ("mode", Value::Str(Rc::new(c.mode().into()))),
-        ("passes", int(c.passes() as u64)),
+        ("mode", Value::Str(Rc::new(compression.mode().into()))),
+        ("passes", int(compression.passes() as u64)),
         ("row_indices", row),
         ("rows", int(outputs as u64)),
         ("values", values),

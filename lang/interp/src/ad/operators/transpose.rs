@@ -41,10 +41,10 @@ pub(super) fn transpose(machine: &mut Machine, func: &Value, like: Option<&Value
 
 /// The zero of a type that has only one structure. Declared types qualify if they have a single constructor.
 /// `left` is the remaining number of constructors.
-fn example(machine: &Machine, r: &Rep, left: &mut u32) -> Option<Value> {
+fn example(machine: &Machine, rep: &Rep, left: &mut u32) -> Option<Value> {
     let mut all =
         |rs: &mut dyn Iterator<Item = &Rc<Rep>>| rs.map(|r| example(machine, r, left)).collect::<Option<Vec<Value>>>();
-    Some(match r {
+    Some(match rep {
         Rep::Tuple(ps) => Value::Tuple(Rc::new(Tuple(all(&mut ps.iter())?))),
         Rep::Record(fs) => Value::Record(Rc::new(Record {
             names: fs.iter().map(|f| f.0).collect(),

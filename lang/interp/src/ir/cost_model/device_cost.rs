@@ -169,14 +169,14 @@ impl Estimate<'_> {
     }
 
     /// A call. The sizes of its arguments are passed to the callee, and those of its results are passed back.
-    fn call<'v>(&mut self, f: FnId, args: impl Iterator<Item = &'v Var>, stmt: &Stmt) -> Volume {
-        let Some(callee) = self.source.inlined(f).filter(|_| self.depth < DEPTH) else { return Volume::step(1) };
+    fn call<'v>(&mut self, function: FnId, args: impl Iterator<Item = &'v Var>, stmt: &Stmt) -> Volume {
+        let Some(callee) = self.source.inlined(function).filter(|_| self.depth < DEPTH) else { return Volume::step(1) };
         let mut sizes = Sizes::default();
         if self.known.borrow().len() < KNOWN {
             sizes.given(&self.sizes, args.zip(callee.body.params.iter().chain(&callee.body.lin_params)));
         }
         let results = || callee.body.results.iter().chain(&callee.body.lin_results);
-        let key = (f, self.depth, sizes.key());
+        let key = (function, self.depth, sizes.key());
         let known = self.known.borrow().get(&key).cloned();
         let (volume, made) = known.unwrap_or_else(|| {
             let mut inner = Estimate {

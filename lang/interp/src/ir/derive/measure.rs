@@ -60,12 +60,12 @@ fn halves(compiled_ad: &mut CompiledAd, e: &Specialized, how: &ResolvedPlan) -> 
 /// Measures with instrumented versions of both halves.
 fn metered(
     machine: &mut Machine,
-    e: &Specialized,
+    specialized: &Specialized,
     leaves: &[Value],
     how: &ResolvedPlan,
 ) -> Res<Result<Measured, NotCompiled>> {
     let (parts, funs, (plain, outs), kept) = or_not_compiled!(with(machine, |compiled_ad, _| {
-        let parts = halves(compiled_ad, e, how)?;
+        let parts = halves(compiled_ad, specialized, how)?;
         let mut funs = Vec::new();
         let (mut plain, mut outs) = (Vec::new(), Vec::new());
         for f in [parts.whole, parts.primal, parts.back] {
@@ -169,8 +169,8 @@ fn evaluated(
 }
 
 /// The size of a value of the evaluator, by the rules of [`bytes`].
-fn bytes_of_val(program: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Val) -> u64 {
-    let mut todo = vec![(ty, v)];
+fn bytes_of_val(program: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, value: &Val) -> u64 {
+    let mut todo = vec![(ty, value)];
     let mut sum = 0;
     while let Some((ty, v)) = todo.pop() {
         match (ty, v) {
@@ -205,8 +205,8 @@ impl CompiledAd {
 
 /// The size of a value: scalars count with their width, data and text as references. Values of the recursive
 /// residual types in `boxes` are traversed.
-fn bytes(program: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Value) -> u64 {
-    let mut todo: Vec<(Ty, Value)> = vec![(ty.clone(), v.clone())];
+fn bytes(program: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, value: &Value) -> u64 {
+    let mut todo: Vec<(Ty, Value)> = vec![(ty.clone(), value.clone())];
     let mut sum = 0;
     while let Some((ty, v)) = todo.pop() {
         match (&ty, &v) {

@@ -31,12 +31,12 @@ pub(super) type Attempt<T> = Res<Result<T, NotCompiled>>;
 /// Profiles a function at given arguments, with its loops divided into segments.
 pub(crate) fn study(
     machine: &mut Machine,
-    e: &Specialized,
+    specialized: &Specialized,
     leaves: &[Value],
     segments: Segments,
 ) -> Attempt<ProfiledFunction> {
     let (jvp, made, fun) = or_not_compiled!(with(machine, |compiled_ad, _| {
-        let j = compiled_ad.differentiated(e, segments)?;
+        let j = compiled_ad.differentiated(specialized, segments)?;
         let made = compiled_ad.ad.profile(&mut compiled_ad.program, j)?;
         let fun = compiled_ad.linker.function(&compiled_ad.program, made.func).map_err(|e| not(&e.diag.message))?;
         Ok((j, made, fun))

@@ -154,16 +154,16 @@ impl Lower<'_> {
         stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.tail_inner(b, sc))
     }
 
-    fn tail_inner(&mut self, b: &Block, sc: &LoweringScope) -> Res<()> {
-        let results: Vec<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
-        let Some((s, first)) = b.stmts.split_last().filter(|(s, _)| s.outs.iter().chain(&s.lin_outs).eq(&results))
+    fn tail_inner(&mut self, block: &Block, sc: &LoweringScope) -> Res<()> {
+        let results: Vec<Var> = block.results.iter().chain(&block.lin_results).copied().collect();
+        let Some((s, first)) = block.stmts.split_last().filter(|(s, _)| s.outs.iter().chain(&s.lin_outs).eq(&results))
         else {
-            self.block(b, sc)?;
-            return self.leave(&results, b.stmts.len() as u32, sc);
+            self.block(block, sc)?;
+            return self.leave(&results, block.stmts.len() as u32, sc);
         };
         let at = first.len() as u32;
         let leaves = matches!(s.op, Op::If(..) | Op::Switch(..) | Op::Call { .. });
-        self.stmts(b, if leaves { at } else { at + 1 }, sc)?;
+        self.stmts(block, if leaves { at } else { at + 1 }, sc)?;
         self.span = s.span;
         match &s.op {
             Op::If(c, yes, no) => {

@@ -9,18 +9,18 @@ use adl_ir::Collective;
 use std::rc::Rc;
 
 /// A plain value as the part of each rank: its traced numbers are recorded, in one operation of the kind.
-pub(crate) fn spread(m: &mut Machine, v: &Value, kind: Collective, at: &Value) -> Res<Value> {
+pub(crate) fn spread(m: &mut Machine, value: &Value, kind: Collective, at: &Value) -> Res<Value> {
     let mut found = Vec::new();
-    map_traced(v, &mut |x| {
+    map_traced(value, &mut |x| {
         found.push(x.clone());
         x.clone()
     });
     if found.is_empty() {
-        return Ok(v.clone());
+        return Ok(value.clone());
     }
     let site = CollectiveSite { at: m.user_place(), of: None, everywhere: true };
     let mut made = collective(m, kind, found, at, site)?.into_iter();
-    Ok(map_traced(v, &mut |x| made.next().unwrap_or_else(|| x.clone())))
+    Ok(map_traced(value, &mut |x| made.next().unwrap_or_else(|| x.clone())))
 }
 
 /// A function whose captured plain values are spread.
@@ -29,22 +29,22 @@ pub(crate) fn spread_captured(m: &mut Machine, f: &Value, kind: Collective, at: 
 }
 
 /// Replaces each traced number or array, from left to right, except in parts of values that differ from rank to rank.
-fn map_traced(v: &Value, f: &mut dyn FnMut(&Value) -> Value) -> Value {
+fn map_traced(value: &Value, fn_mut: &mut dyn FnMut(&Value) -> Value) -> Value {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-        let mut all = |vs: &[Value]| -> Vec<Value> { vs.iter().map(|v| map_traced(v, f)).collect() };
-        match v {
-            v if level_of(v) > 0 => f(v),
+        let mut all = |vs: &[Value]| -> Vec<Value> { vs.iter().map(|v| map_traced(v, fn_mut)).collect() };
+        match value {
+            v if level_of(v) > 0 => fn_mut(v),
             v if part(v).is_some() => v.clone(),
             Value::Tuple(t) => Value::Tuple(Rc::new(Tuple(all(&t.0)))),
             Value::Record(r) => Value::Record(Rc::new(Record { names: r.names.clone(), vals: all(&r.vals) })),
             Value::Data(d) => Value::data(d.con.clone(), all(&d.fields)),
-            Value::Array(a) if a.is_flat() => v.clone(),
+            Value::Array(a) if a.is_flat() => value.clone(),
             Value::Array(a) => {
                 let buf = match a.buf() {
                     Buf::Tuple(columns) => Buf::Tuple(all(columns)),
                     Buf::Record(names, columns) => Buf::Record(names.clone(), all(columns)),
                     Buf::Boxed(vs) => Buf::Boxed(all(vs)),
-                    _ => return v.clone(),
+                    _ => return value.clone(),
                 };
                 Value::Array(Rc::new(Array::new(a.shape.clone(), buf)))
             }
@@ -58,18 +58,18 @@ fn map_traced(v: &Value, f: &mut dyn FnMut(&Value) -> Value) -> Value {
                     let mut parts = all(&[&[Value::Fun(h.clone())], args.as_slice()].concat());
                     match parts.remove(0) {
                         Value::Fun(h) => Fun::Partial(h, parts),
-                        _ => return v.clone(),
+                        _ => return value.clone(),
                     }
                 }
                 Fun::Custom(h, rule, vjp) => match all(&[h.clone(), rule.clone()]).as_slice() {
                     [h, rule] => Fun::Custom(h.clone(), rule.clone(), *vjp),
-                    _ => return v.clone(),
+                    _ => return value.clone(),
                 },
-                Fun::Checkpoint(h) => Fun::Checkpoint(map_traced(h, f)),
-                Fun::Invertible(r) => Fun::Invertible(map_traced(r, f)),
-                Fun::Prim(..) | Fun::Linear(_) | Fun::Host(_) => return v.clone(),
+                Fun::Checkpoint(h) => Fun::Checkpoint(map_traced(h, fn_mut)),
+                Fun::Invertible(r) => Fun::Invertible(map_traced(r, fn_mut)),
+                Fun::Prim(..) | Fun::Linear(_) | Fun::Host(_) => return value.clone(),
             })),
-            _ => v.clone(),
+            _ => value.clone(),
         }
     })
 }

@@ -224,9 +224,9 @@ fn ranks_with_chunks(n: &Value, size: usize) -> Vec<bool> {
 
 /// The sum over the ranks that are `present`, by a tree that halves the ranks as `subtree` does. So sums over chunks have
 /// the same bits on every number of ranks.
-fn total(m: &mut Machine, what: &str, own: &[Option<WireLeaf>], present: &[bool]) -> Res<Vec<Option<WireLeaf>>> {
+fn total(machine: &mut Machine, what: &str, own: &[Option<WireLeaf>], present: &[bool]) -> Res<Vec<Option<WireLeaf>>> {
     let small = own.iter().flatten().map(WireLeaf::bytes).sum::<usize>() <= INLINE;
-    let all = gathered(m, what, &wire::message(own, small))?;
+    let all = gathered(machine, what, &wire::message(own, small))?;
     let messages = all.iter().map(|b| wire::parse(b)).collect::<Res<Vec<_>>>()?;
     let heads: Vec<_> = messages.iter().map(|m| m.heads.clone()).collect();
     let shapes = (0..own.len()).map(|k| agreed(&heads, k, 0, what)).collect::<Res<Vec<_>>>()?;
@@ -240,18 +240,18 @@ fn total(m: &mut Machine, what: &str, own: &[Option<WireLeaf>], present: &[bool]
         }
         return Ok(out);
     }
-    sum_of_blocks(m, what, own, (&heads, present), shapes)
+    sum_of_blocks(machine, what, own, (&heads, present), shapes)
 }
 
 /// Sums long arrays: each rank adds one block of every leaf, and all gather the blocks.
 fn sum_of_blocks(
-    m: &mut Machine,
+    machine: &mut Machine,
     what: &str,
     own: &[Option<WireLeaf>],
     (heads, present): (&[Vec<Option<wire::Head>>], &[bool]),
     shapes: Vec<Option<wire::Head>>,
 ) -> Res<Vec<Option<WireLeaf>>> {
-    let (rank, size) = place(m);
+    let (rank, size) = place(machine);
     let block = |n: usize, r: usize| (n * r / size, n * (r + 1) / size);
     let mut parts = vec![Vec::new(); size];
     for leaf in own.iter().flatten() {
@@ -259,7 +259,7 @@ fn sum_of_blocks(
             leaf.numbers.write(block(leaf.numbers.len(), r), part);
         }
     }
-    let received = exchanged(m, &parts)?;
+    let received = exchanged(machine, &parts)?;
     let mut bytes = Vec::new();
     let mut rests: Vec<&[u8]> = received.iter().map(Vec::as_slice).collect();
     for (k, head) in shapes.iter().enumerate() {
@@ -269,7 +269,7 @@ fn sum_of_blocks(
             sum.write((0, hi - lo), &mut bytes);
         }
     }
-    let all = gathered(m, what, &bytes)?;
+    let all = gathered(machine, what, &bytes)?;
     let mut rests: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
     let mut out = Vec::new();
     for head in shapes {
@@ -359,9 +359,14 @@ fn gather(m: &mut Machine, what: &str, own: &[Option<WireLeaf>], lengths: &[usiz
 }
 
 /// The sum over the ranks, of which each rank gets its own rows.
-fn scatter_sum(m: &mut Machine, what: &str, own: &[Option<WireLeaf>], lengths: &[usize]) -> Res<Vec<Option<WireLeaf>>> {
-    let (rank, size) = place(m);
-    let all = gathered(m, what, &wire::message(own, false))?;
+fn scatter_sum(
+    machine: &mut Machine,
+    what: &str,
+    own: &[Option<WireLeaf>],
+    lengths: &[usize],
+) -> Res<Vec<Option<WireLeaf>>> {
+    let (rank, size) = place(machine);
+    let all = gathered(machine, what, &wire::message(own, false))?;
     let heads = all.iter().map(|b| Ok(wire::parse(b)?.heads)).collect::<Res<Vec<_>>>()?;
     let shapes = (0..own.len()).map(|k| agreed(&heads, k, 0, what)).collect::<Res<Vec<_>>>()?;
     let mut parts = vec![Vec::new(); size];
@@ -372,7 +377,7 @@ fn scatter_sum(m: &mut Machine, what: &str, own: &[Option<WireLeaf>], lengths: &
             lo += n * row;
         }
     }
-    let received = exchanged(m, &parts)?;
+    let received = exchanged(machine, &parts)?;
     let mut rests: Vec<&[u8]> = received.iter().map(Vec::as_slice).collect();
     let mut out = Vec::new();
     for (k, head) in shapes.into_iter().enumerate() {

@@ -30,20 +30,20 @@ fn own(v: &Value) -> Res<Value> {
 }
 
 /// Applies a function of module `comm`.
-pub(super) fn apply(m: &mut Machine, p: CommFn, args: &mut [Value]) -> Res<Value> {
-    if p == CommFn::Size {
-        return Ok(Value::Int(place(m).1 as i64));
+pub(super) fn apply(machine: &mut Machine, prim: CommFn, args: &mut [Value]) -> Res<Value> {
+    if prim == CommFn::Size {
+        return Ok(Value::Int(place(machine).1 as i64));
     }
-    outside_each(m, &p.title())?;
-    let kind = match p {
-        CommFn::FoldChunks => return fold_chunks(m, &args[0].clone(), int(&args[1])),
-        CommFn::Block => return Ok(rank_block(m, int(&args[0]))),
-        CommFn::Rank => return Ok(differing(Value::Int(place(m).0 as i64))),
-        CommFn::Each => return each(m, &args[0].clone(), own(&args[1])?),
+    outside_each(machine, &prim.title())?;
+    let kind = match prim {
+        CommFn::FoldChunks => return fold_chunks(machine, &args[0].clone(), int(&args[1])),
+        CommFn::Block => return Ok(rank_block(machine, int(&args[0]))),
+        CommFn::Rank => return Ok(differing(Value::Int(place(machine).0 as i64))),
+        CommFn::Each => return each(machine, &args[0].clone(), own(&args[1])?),
         CommFn::Zip => return Ok(differing(Value::Tuple(Rc::new(Tuple(vec![own(&args[0])?, own(&args[1])?]))))),
-        CommFn::Blocks => return Ok(blocks(int(&args[0]), place(m).1)),
-        CommFn::Lengths => return exchange::lengths(m, int(&args[0])),
-        CommFn::Spread => return captured::spread(m, &args[0], Collective::Spread, &Value::Unit).map(differing),
+        CommFn::Blocks => return Ok(blocks(int(&args[0]), place(machine).1)),
+        CommFn::Lengths => return exchange::lengths(machine, int(&args[0])),
+        CommFn::Spread => return captured::spread(machine, &args[0], Collective::Spread, &Value::Unit).map(differing),
         p => match Collective::of(p) {
             Some(kind) => kind,
             None => return Ok(Value::Unit),
@@ -52,12 +52,12 @@ pub(super) fn apply(m: &mut Machine, p: CommFn, args: &mut [Value]) -> Res<Value
     let last = args.last().cloned().unwrap_or_default();
     let v = if kind.takes_plain() { last } else { own(&last)? };
     let at = match kind {
-        Collective::Mine | Collective::ScatterSum => blocks(len(&v) as i64, place(m).1),
-        Collective::Gather | Collective::GatherEach => exchange::lengths(m, len(&v) as i64)?,
+        Collective::Mine | Collective::ScatterSum => blocks(len(&v) as i64, place(machine).1),
+        Collective::Gather | Collective::GatherEach => exchange::lengths(machine, len(&v) as i64)?,
         kind if kind.by_rank() || kind.by_chunks() => args[0].clone(),
         _ => Value::Unit,
     };
-    let made = whole(m, kind, &v, &at)?;
+    let made = whole(machine, kind, &v, &at)?;
     Ok(if kind.gives_plain() { made } else { differing(made) })
 }
 
@@ -218,7 +218,7 @@ fn up_to(
 }
 
 fn at_level(
-    m: &mut Machine,
+    machine: &mut Machine,
     level: u16,
     kind: Collective,
     leaves: Vec<Value>,
@@ -226,30 +226,30 @@ fn at_level(
 ) -> Res<Vec<Value>> {
     if level == 0 {
         if kind.sends() {
-            outside_each(m, &format!("comm.{}", kind.word()))?;
+            outside_each(machine, &format!("comm.{}", kind.word()))?;
         }
-        return exchange::run(m, kind, leaves, at, site);
+        return exchange::run(machine, kind, leaves, at, site);
     }
-    if m.ad.hides(level) {
-        return up_to(m, level - 1, kind, leaves, (at, site));
+    if machine.ad.hides(level) {
+        return up_to(machine, level - 1, kind, leaves, (at, site));
     }
     let (primals, parts): (Vec<_>, Vec<_>) = leaves.iter().map(|v| ad::split(v, level)).unzip();
-    let mut outs = up_to(m, level - 1, kind, primals, (at, site))?;
+    let mut outs = up_to(machine, level - 1, kind, primals, (at, site))?;
     // Ints and Bools have no tangent.
     let real: Vec<usize> =
         (0..outs.len()).filter(|k| matches!(outs[*k], Value::Zero) || vector_space::is_real(&outs[*k])).collect();
     let (parts, reals): (_, Vec<Value>) = real.iter().map(|k| (parts[*k].clone(), outs[*k].clone())).unzip();
-    let recorded = if m.ad.tape(level).is_some() {
+    let recorded = if machine.ad.tape(level).is_some() {
         let shapes = reals.iter().map(|v| seq::shape(v).cloned()).collect();
         let rule = Rc::new(rule::CollectiveRule { kind, at: at.clone(), outs: shapes, site });
-        ad::results(m, level, parts, reals, rule)?
+        ad::results(machine, level, parts, reals, rule)?
     } else {
         // Their tangents are values of the levels below.
         let tangent = |p: Option<ad::DerivativePart>| match p {
             Some(ad::DerivativePart::Tangent(t)) => t,
             _ => Value::Zero,
         };
-        let tangents = up_to(m, level - 1, kind, parts.into_iter().map(tangent).collect(), (at, site))?;
+        let tangents = up_to(machine, level - 1, kind, parts.into_iter().map(tangent).collect(), (at, site))?;
         let dual = |(primal, t)| Value::Dual(Rc::new(ad::Dual { level, primal, part: ad::DerivativePart::Tangent(t) }));
         reals.into_iter().zip(tangents).map(dual).collect()
     };
@@ -304,11 +304,11 @@ fn constructors(kind: Collective, v: &Value) -> Option<Symbol> {
     (!found.is_empty()).then(|| Symbol::new(&text))
 }
 
-fn add_constructors(kind: Collective, v: &Value, out: &mut Vec<Symbol>) {
-    let parts = match v {
+fn add_constructors(kind: Collective, value: &Value, out: &mut Vec<Symbol>) {
+    let parts = match value {
         Value::Tuple(t) => t.0.as_slice(),
         Value::Record(r) => &r.vals,
-        Value::Data(_) if sends_plain(kind) && is_untraced(v) => return,
+        Value::Data(_) if sends_plain(kind) && is_untraced(value) => return,
         Value::Data(d) => {
             out.push(d.con.name);
             &d.fields
@@ -319,31 +319,31 @@ fn add_constructors(kind: Collective, v: &Value, out: &mut Vec<Symbol>) {
 }
 
 /// The numbers and arrays of a value.
-fn collect(kind: Collective, v: &Value, out: &mut Vec<Value>) -> Res<()> {
+fn collect(kind: Collective, value: &Value, out: &mut Vec<Value>) -> Res<()> {
     let all = |vs: &[Value], out: &mut Vec<Value>| {
         stacker::maybe_grow(STACK_LEFT, STACK, || vs.iter().try_for_each(|v| collect(kind, v, out)))
     };
-    let sent = match v {
+    let sent = match value {
         Value::Unit => return Ok(()),
         Value::Tuple(t) => return all(&t.0, out),
         Value::Record(r) => return all(&r.vals, out),
-        Value::Data(_) if sends_plain(kind) && is_untraced(v) => v.clone(),
+        Value::Data(_) if sends_plain(kind) && is_untraced(value) => value.clone(),
         Value::Data(d) => return all(&d.fields, out),
         Value::Array(a) => match a.kind() {
             Kind::Tuple | Kind::Record => return all(a.values(), out),
             Kind::Bool if kind.adds() => return Err(unsent(kind, "Bools")),
-            Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool => v.clone(),
+            Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool => value.clone(),
             Kind::Boxed if a.shape.contains(&0) => array::floats(Vec::new()),
-            Kind::Boxed if sends_plain(kind) && is_untraced(v) => v.clone(),
+            Kind::Boxed if sends_plain(kind) && is_untraced(value) => value.clone(),
             Kind::Boxed if sends_plain(kind) => {
                 return Err(unsent(kind, "arrays of functions, or of data that is differentiated"));
             }
             Kind::Boxed | Kind::Unit => return Err(unsent(kind, "arrays of texts or declared data")),
         },
         Value::Bool(_) if kind.adds() => return Err(unsent(kind, "Bools")),
-        Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::F32(_) => v.clone(),
-        Value::Rev { .. } | Value::Dual(_) | Value::Zero => v.clone(),
-        Value::Str(_) if sends_plain(kind) => v.clone(),
+        Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::F32(_) => value.clone(),
+        Value::Rev { .. } | Value::Dual(_) | Value::Zero => value.clone(),
+        Value::Str(_) if sends_plain(kind) => value.clone(),
         Value::Str(_) => return Err(unsent(kind, "texts")),
         Value::Fun(_) | Value::Rep(_) => return Err(unsent(kind, "functions")),
     };

@@ -31,7 +31,7 @@ fn with_shape(m: &mut dyn Upcalls, ct: &Value, shape: Option<&Shape>) -> Res<Val
 impl Rule for CollectiveRule {
     fn pull(
         &self,
-        m: &mut dyn Upcalls,
+        upcalls: &mut dyn Upcalls,
         cts: &[Value],
         add: &mut dyn FnMut(&mut dyn Upcalls, usize, Value) -> Res<()>,
     ) -> Res<()> {
@@ -39,10 +39,10 @@ impl Rule for CollectiveRule {
             (Collective::Shift, Value::Int(k)) => Value::Int(k.wrapping_neg()),
             (_, at) => at.clone(),
         };
-        let shaped = cts.iter().zip(&self.outs).map(|(ct, shape)| with_shape(m, ct, shape.as_ref()));
+        let shaped = cts.iter().zip(&self.outs).map(|(ct, shape)| with_shape(upcalls, ct, shape.as_ref()));
         let cts = shaped.collect::<Res<Vec<_>>>()?;
-        let outs = m.collective(self.kind.transposed(), cts, &at, self.site)?;
-        outs.into_iter().enumerate().try_for_each(|(k, v)| add(m, k, v))
+        let outs = upcalls.collective(self.kind.transposed(), cts, &at, self.site)?;
+        outs.into_iter().enumerate().try_for_each(|(k, v)| add(upcalls, k, v))
     }
 
     fn push(&self, m: &mut dyn Upcalls, tangents: &[Value]) -> Res<Vec<Value>> {

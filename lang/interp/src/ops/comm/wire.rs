@@ -224,15 +224,15 @@ fn sum_of_leaves(a: &Value, b: &Value) -> Res<Value> {
 }
 
 /// A leaf of a value; `None` for a symbolic zero.
-pub(super) fn leaf(v: &Value) -> Res<Option<WireLeaf>> {
+pub(super) fn leaf(value: &Value) -> Res<Option<WireLeaf>> {
     let number = |kind, numbers| Some(WireLeaf::new(Head { kind, shape: Shape::new() }, numbers));
-    Ok(match v {
+    Ok(match value {
         Value::Zero => None,
         Value::Float(x) => number(NumberKind::F64, LeafNumbers::F64(vec![*x])),
         Value::F32(x) => number(NumberKind::F32, LeafNumbers::F32(vec![*x])),
         Value::Int(n) => number(NumberKind::I64, LeafNumbers::I64(vec![*n])),
         Value::Bool(b) => number(NumberKind::Bool, LeafNumbers::Bool(vec![*b])),
-        Value::Str(_) | Value::Data(_) => number(NumberKind::Plain, LeafNumbers::Plain(vec![v.clone()])),
+        Value::Str(_) | Value::Data(_) => number(NumberKind::Plain, LeafNumbers::Plain(vec![value.clone()])),
         Value::Array(a) => {
             let (kind, numbers) = match a.buf() {
                 Buf::F64(v) => (NumberKind::F64, LeafNumbers::F64(v.clone())),

@@ -58,8 +58,8 @@ impl Compiler {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.tree_inner(t, a))
     }
 
-    fn tree_inner(&mut self, t: &Tree, arms: &mut Arms) -> Res<()> {
-        match t {
+    fn tree_inner(&mut self, tree: &Tree, arms: &mut Arms) -> Res<()> {
+        match tree {
             Tree::Leaf(arm, binds) => {
                 self.assign(binds)?;
                 let j = self.hole(I::Jump(0));

@@ -101,9 +101,9 @@ impl Emit<'_, '_, '_> {
 
 impl GroupSearch<'_, '_, '_, '_, '_> {
     /// Adds a statement to the group, if it can be a member. Returns whether it can.
-    fn join(&mut self, s: &Stmt, at: u32) -> bool {
-        let Some((candidate, rank)) = member(self.e.f, s) else { return false };
-        let out = s.outs.iter().chain(&s.lin_outs).next().copied().unwrap_or(Var(0));
+    fn join(&mut self, stmt: &Stmt, at: u32) -> bool {
+        let Some((candidate, rank)) = member(self.e.f, stmt) else { return false };
+        let out = stmt.outs.iter().chain(&stmt.lin_outs).next().copied().unwrap_or(Var(0));
         let arrays: Vec<Var> = candidate
             .elements()
             .into_iter()
@@ -120,7 +120,7 @@ impl GroupSearch<'_, '_, '_, '_, '_> {
         };
         if late
             || rank != self.g.rank
-            || self.classes.class(&candidate, s) != self.class
+            || self.classes.class(&candidate, stmt) != self.class
             || own_base
             || arrays.iter().any(is_changed)
             || !self.may_change(&candidate, (out, &arrays), at)
@@ -248,8 +248,8 @@ impl GroupSearch<'_, '_, '_, '_, '_> {
     /// Finds inputs that are only operands of additions: they may be symbolic zeros if the other operand is not.
     fn optional(&mut self) {
         let mut strict: HashSet<Var> = HashSet::new();
-        for (_, _, m) in &self.g.members {
-            match m {
+        for (_, _, member) in &self.g.members {
+            match member {
                 Member::Bin(Bin::Add, a, b) if a != b => {
                     let inside = |v: &Var| self.inside.contains(v);
                     // A scalar does not determine the shape, so that a symbolic zero plus a scalar has none.

@@ -19,9 +19,9 @@ impl<'a> ShapeClasses<'a> {
     /// The classes of the arrays of which the first statements consist.
     pub fn of(f: &Function, stmts: &[Stmt], zeros: &'a HashSet<Var>) -> ShapeClasses<'a> {
         let mut classes = ShapeClasses { classes: HashMap::new(), rows: HashMap::new(), zeros };
-        for s in stmts.iter().take(WINDOW) {
-            let Some((m, _)) = member(f, s) else { continue };
-            let Some(of) = classes.array(&m, s) else { continue };
+        for stmt in stmts.iter().take(WINDOW) {
+            let Some((m, _)) = member(f, stmt) else { continue };
+            let Some(of) = classes.array(&m, stmt) else { continue };
             let sized = |v: &Var| f.ty(*v).rank() > 0 && !zeros.contains(v);
             for v in m.elements().into_iter().filter(sized) {
                 classes.unite(of, v);
@@ -30,7 +30,7 @@ impl<'a> ShapeClasses<'a> {
                 Member::Row { a, at } => classes.row((*a, at.len()), of),
                 Member::ToRow { acc, at, .. } => {
                     classes.row((*acc, at.len()), of);
-                    s.outs.iter().for_each(|out| classes.row((*out, at.len()), of));
+                    stmt.outs.iter().for_each(|out| classes.row((*out, at.len()), of));
                 }
                 _ => {}
             }

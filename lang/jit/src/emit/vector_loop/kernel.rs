@@ -127,15 +127,15 @@ pub(super) fn define(outer: &mut Emit, kernel_job: &KernelJob) -> Option<FuncId>
     let mut func = ir::Function::with_name_signature(ir::UserFuncName::user(0, id.as_u32()), sig);
     let mut shared = FunctionBuilderContext::new();
     let config = outer.job.module.target_config();
-    let mut b = FunctionBuilder::new(&mut func, &mut shared);
-    let start = b.create_block();
-    b.append_block_params_for_function_params(start);
-    b.switch_to_block(start);
-    let slot = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
-    let given = [0, 1, 2, 3].map(|i| b.block_params(start)[i]);
-    let e = emitter(outer, kernel_job.f, b, given[0], slot, start);
+    let mut builder = FunctionBuilder::new(&mut func, &mut shared);
+    let start = builder.create_block();
+    builder.append_block_params_for_function_params(start);
+    builder.switch_to_block(start);
+    let slot = builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
+    let given = [0, 1, 2, 3].map(|i| builder.block_params(start)[i]);
+    let emit = emitter(outer, kernel_job.f, builder, given[0], slot, start);
     let mut kernel = Kernel {
-        e,
+        e: emit,
         k: kernel_job,
         words: HashMap::new(),
         given,
@@ -663,11 +663,11 @@ impl Kernel<'_, '_, '_, '_> {
         }
     }
 
-    fn number(&mut self, s: &Stmt) -> LaneValue {
-        match &s.op {
+    fn number(&mut self, stmt: &Stmt) -> LaneValue {
+        match &stmt.op {
             Op::Lit(Lit::F64(x)) => LaneValue::One(self.e.b.ins().f64const(*x)),
             Op::Lit(Lit::Bool(x)) => LaneValue::One(self.e.b.ins().iconst(machine_type(&Ty::Bool), i64::from(*x))),
-            op if MathFunction::of(op).is_some() => self.function_or_hoisted(s.outs[0], op),
+            op if MathFunction::of(op).is_some() => self.function_or_hoisted(stmt.outs[0], op),
             Op::Un(op, a) => {
                 let a = self.float(*a);
                 self.each(&[&a], &mut |k, x| k.e.un(*op, x[0]))
@@ -694,8 +694,8 @@ impl Kernel<'_, '_, '_, '_> {
                 }
                 _ => self.float(*a),
             },
-            Op::Prim(..) | Op::Index { .. } => self.found_in_row(s.outs[0]),
-            Op::Sum { a, .. } => match self.k.p.rows.sums.get(&s.outs[0]) {
+            Op::Prim(..) | Op::Index { .. } => self.found_in_row(stmt.outs[0]),
+            Op::Sum { a, .. } => match self.k.p.rows.sums.get(&stmt.outs[0]) {
                 Some(row) => self.row_sum(row),
                 // The row stands for its sum.
                 None => self.float(*a),
@@ -793,8 +793,8 @@ impl Kernel<'_, '_, '_, '_> {
                 self.choose(&m, &x, &LaneValue::One(nothing))
             }
         };
-        let (address, s) = self.place(word, at);
-        match s {
+        let (address, stride) = self.place(word, at);
+        match stride {
             Stride::Known(1) if self.side > 0 => {
                 for (u, x) in self.many(&value).into_iter().enumerate() {
                     let old = self.load_vector(address, u);

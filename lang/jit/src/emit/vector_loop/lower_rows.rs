@@ -63,18 +63,18 @@ pub(super) fn with_variables(f: &Function) -> Rc<Function> {
 }
 
 /// Lowers the operations on rows in the body of a loop. `made`: what [`with_variables`] gave, or the last result.
-pub(super) fn lower(f: &Function, made: Rc<Function>, l: &Loop) -> (Rc<Function>, Loop) {
+pub(super) fn lower(f: &Function, made: Rc<Function>, ir_loop: &Loop) -> (Rc<Function>, Loop) {
     let made = Rc::unwrap_or_clone(made);
     let zeros = made.body.stmts.iter().filter(|s| matches!(s.op, Op::Zero(_))).map(|s| s.outs[0]).collect();
     let mut uses = HashMap::new();
-    count(&l.body, &mut uses);
+    count(&ir_loop.body, &mut uses);
     let mut lowering =
         Lowering { f, made, uses, lengths: HashMap::new(), zeros, stored: HashSet::new(), carried: HashSet::new() };
-    let carried = l.body.params.iter().skip(1).take(l.init.len()).filter(|v| f.ty(**v).rank() > 0);
+    let carried = ir_loop.body.params.iter().skip(1).take(ir_loop.init.len()).filter(|v| f.ty(**v).rank() > 0);
     lowering.carried.extend(carried);
-    let body = lowering.block(&l.body);
-    let body = lowering.copy_rows(l, body);
-    (Rc::new(lowering.made), Loop { body, ..shell(l) })
+    let body = lowering.block(&ir_loop.body);
+    let body = lowering.copy_rows(ir_loop, body);
+    (Rc::new(lowering.made), Loop { body, ..shell(ir_loop) })
 }
 
 /// A loop without its body.
@@ -216,12 +216,12 @@ impl Lowering<'_> {
     }
 
     /// A statement that does not operate on rows.
-    fn other(&mut self, s: &Stmt, to: &mut Vec<Stmt>) -> Stmt {
-        let op = match &s.op {
-            Op::Loop(l) => Op::Loop(Box::new(self.inner(s, l, to))),
+    fn other(&mut self, stmt: &Stmt, to: &mut Vec<Stmt>) -> Stmt {
+        let op = match &stmt.op {
+            Op::Loop(l) => Op::Loop(Box::new(self.inner(stmt, l, to))),
             Op::If(c, x, y) => {
                 let arms = [x, y].map(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(b)));
-                for (k, v) in s.outs.iter().enumerate() {
+                for (k, v) in stmt.outs.iter().enumerate() {
                     self.chosen(*v, [x.results[k], y.results[k]]);
                 }
                 let [x, y] = arms.map(Box::new);
@@ -229,26 +229,26 @@ impl Lowering<'_> {
             }
             Op::SumAll { a, .. } if is_row(self.f.ty(*a)) => Op::Sum { a: *a, n: None },
             Op::Bin(Bin::Add, acc, _) | Op::IndexAdd { acc, .. } if self.carried.contains(acc) => {
-                self.carried.extend(&s.outs);
-                s.op.clone()
+                self.carried.extend(&stmt.outs);
+                stmt.op.clone()
             }
             op => op.clone(),
         };
-        Stmt { op, ..s.clone() }
+        Stmt { op, ..stmt.clone() }
     }
 
     /// An inner loop. Rows that it carries are rows like others.
-    fn inner(&mut self, s: &Stmt, l: &Loop, to: &mut Vec<Stmt>) -> Loop {
-        let (carried, elements) = l.body.params[1..].split_at(l.init.len());
-        for (row, a) in elements.iter().zip(&l.xs).filter(|(v, _)| is_row(self.f.ty(**v))) {
+    fn inner(&mut self, stmt: &Stmt, ir_loop: &Loop, to: &mut Vec<Stmt>) -> Loop {
+        let (carried, elements) = ir_loop.body.params[1..].split_at(ir_loop.init.len());
+        for (row, a) in elements.iter().zip(&ir_loop.xs).filter(|(v, _)| is_row(self.f.ty(**v))) {
             if matches!(self.f.ty(*a), Ty::Array(of, 2) if **of == Ty::F64) {
                 let n = self.fresh(Ty::I64);
-                to.push(statement(n, Op::Dim(*a, 1), s.span));
+                to.push(statement(n, Op::Dim(*a, 1), stmt.span));
                 self.lengths.insert(*row, n);
             }
         }
-        for (row, init) in carried.iter().zip(&l.init).filter(|(v, _)| self.f.ty(**v).rank() > 0) {
-            if !is_row(self.f.ty(*row)) || self.zeros.contains(init) && !is_added_to(&l.body, *row) {
+        for (row, init) in carried.iter().zip(&ir_loop.init).filter(|(v, _)| self.f.ty(**v).rank() > 0) {
+            if !is_row(self.f.ty(*row)) || self.zeros.contains(init) && !is_added_to(&ir_loop.body, *row) {
                 self.carried.insert(*row);
             } else if self.zeros.contains(init) {
                 self.zeros.insert(*row);
@@ -258,9 +258,9 @@ impl Lowering<'_> {
                 self.stored.insert(*row);
             }
         }
-        let body = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(&l.body));
-        let mut made = Loop { body, ..shell(l) };
-        for (k, (row, out)) in carried.iter().zip(&s.outs).enumerate().filter(|(_, (v, _))| is_row(self.f.ty(**v))) {
+        let body = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(&ir_loop.body));
+        let mut made = Loop { body, ..shell(ir_loop) };
+        for (k, (row, out)) in carried.iter().zip(&stmt.outs).enumerate().filter(|(_, (v, _))| is_row(self.f.ty(**v))) {
             if self.zeros.contains(row) {
                 self.start(&mut made, k, to);
             }
@@ -269,10 +269,10 @@ impl Lowering<'_> {
             }
             self.stored.insert(*out);
         }
-        let outs = s.outs.iter().skip(l.init.len()).zip(&l.outs);
+        let outs = stmt.outs.iter().skip(ir_loop.init.len()).zip(&ir_loop.outs);
         for row in outs.filter(|(v, o)| **o == Out::Collect && is_row(self.f.ty(**v))).map(|(v, _)| *v) {
             self.stored.insert(row);
-            if let Trip::Count(n) = l.trip {
+            if let Trip::Count(n) = ir_loop.trip {
                 self.lengths.insert(row, n);
             }
         }
@@ -281,9 +281,11 @@ impl Lowering<'_> {
 
     /// Starts a carried row, to which numbers are added, with additive identities (-0) instead of a symbolic zero. There
     /// must be an iteration.
-    fn start(&mut self, l: &mut Loop, k: usize, to: &mut Vec<Stmt>) {
-        let (Some(n), Trip::Count(count)) = (self.lengths.get(&l.body.results[k]).copied(), &l.trip) else { return };
-        if l.body.stmts.iter().any(|s| s.outs.contains(&n)) {
+    fn start(&mut self, ir_loop: &mut Loop, k: usize, to: &mut Vec<Stmt>) {
+        let (Some(n), Trip::Count(count)) = (self.lengths.get(&ir_loop.body.results[k]).copied(), &ir_loop.trip) else {
+            return;
+        };
+        if ir_loop.body.stmts.iter().any(|s| s.outs.contains(&n)) {
             return;
         }
         let one = self.fresh(Ty::I64);
@@ -293,7 +295,7 @@ impl Lowering<'_> {
         let nothing = statement(x, Op::Lit(Lit::F64(-0.0)), Span::default());
         let made = self.over(n, Vec::new(), Vec::new(), (vec![nothing], vec![x]), vec![row], Span::default());
         to.push(made);
-        l.init[k] = row;
+        ir_loop.init[k] = row;
     }
 
     /// Notes what a branch chooses.
@@ -312,10 +314,10 @@ impl Lowering<'_> {
     }
 
     /// Adds an operation on rows to the open loop, or to a new one. Returns whether this was possible.
-    fn join(&mut self, s: &Stmt, open: &mut Option<Fused>, to: &mut Vec<Stmt>) -> bool {
-        let Some(op) = row_op(self.f, s) else { return false };
+    fn join(&mut self, stmt: &Stmt, open: &mut Option<Fused>, to: &mut Vec<Stmt>) -> bool {
+        let Some(op) = row_op(self.f, stmt) else { return false };
         let mut operands: SmallVec<[Var; 3]> = SmallVec::new();
-        s.op.each_operand(&mut |v| operands.push(v));
+        stmt.op.each_operand(&mut |v| operands.push(v));
         if operands.iter().any(|v| self.carried.contains(v)) {
             return false;
         }
@@ -342,13 +344,13 @@ impl Lowering<'_> {
                 (_, Some(row)) => self.length(*row, to),
                 _ => return false,
             };
-            *open = Some(Fused::new(length, s.span));
+            *open = Some(Fused::new(length, stmt.span));
         }
         let Some(fused) = open else { return false };
         for row in rows.into_iter().filter(|row| fused.made(*row).is_none()) {
             self.have_length(row, fused.length, to);
         }
-        self.add(s, &op, &operands, fused);
+        self.add(stmt, &op, &operands, fused);
         true
     }
 
@@ -360,7 +362,7 @@ impl Lowering<'_> {
     }
 
     /// Adds an operation to a loop that it fits.
-    fn add(&mut self, s: &Stmt, op: &RowOp, operands: &[Var], fused: &mut Fused) {
+    fn add(&mut self, stmt: &Stmt, op: &RowOp, operands: &[Var], fused: &mut Fused) {
         let mut names = HashMap::new();
         for row in operands.iter().filter(|v| is_row(self.f.ty(**v))) {
             let element = self.element(*row, fused);
@@ -370,18 +372,18 @@ impl Lowering<'_> {
         match op {
             RowOp::Elementwise => {
                 let x = self.fresh(Ty::F64);
-                let mut op = s.op.clone();
+                let mut op = stmt.op.clone();
                 rename_op(&mut op, &names);
-                fused.stmts.push(statement(x, op, s.span));
-                fused.made.push((s.outs[0], x));
+                fused.stmts.push(statement(x, op, stmt.span));
+                fused.made.push((stmt.outs[0], x));
             }
-            RowOp::Replicate(_) => fused.made.push((s.outs[0], operands[0])),
-            RowOp::Total(None) => fused.totals.push((s.outs[0], element(operands[0]))),
+            RowOp::Replicate(_) => fused.made.push((stmt.outs[0], operands[0])),
+            RowOp::Total(None) => fused.totals.push((stmt.outs[0], element(operands[0]))),
             RowOp::Total(Some(b)) => {
                 let x = self.fresh(Ty::F64);
                 let product = Op::Bin(Bin::Mul, element(operands[0]), element(*b));
-                fused.stmts.push(statement(x, product, s.span));
-                fused.totals.push((s.outs[0], x));
+                fused.stmts.push(statement(x, product, stmt.span));
+                fused.totals.push((stmt.outs[0], x));
             }
         }
     }
@@ -448,11 +450,11 @@ impl Lowering<'_> {
     }
 
     /// Copies rows of the iterations that are read several times.
-    fn copy_rows(&mut self, l: &Loop, mut b: Block) -> Block {
-        let again = |v: &Var| is_row(self.f.ty(*v)) && is_reread(&b, *v);
-        let mut copied: HashSet<Var> = b.params.iter().skip(1 + l.init.len()).copied().filter(again).collect();
-        let mut moving: HashSet<Var> = b.params.first().copied().into_iter().collect();
-        for s in &b.stmts {
+    fn copy_rows(&mut self, l: &Loop, mut block: Block) -> Block {
+        let again = |v: &Var| is_row(self.f.ty(*v)) && is_reread(&block, *v);
+        let mut copied: HashSet<Var> = block.params.iter().skip(1 + l.init.len()).copied().filter(again).collect();
+        let mut moving: HashSet<Var> = block.params.first().copied().into_iter().collect();
+        for s in &block.stmts {
             let ([out], true) = (&s.outs[..], reads(&s.op, &|v| moving.contains(&v))) else { continue };
             match &s.op {
                 Op::Bin(..) => _ = moving.insert(*out),
@@ -461,12 +463,12 @@ impl Lowering<'_> {
             }
         }
         let mut stmts = Vec::new();
-        for row in &mut b.params {
+        for row in &mut block.params {
             if copied.contains(row) {
                 *row = self.copy(*row, &mut stmts);
             }
         }
-        for mut s in std::mem::take(&mut b.stmts) {
+        for mut s in std::mem::take(&mut block.stmts) {
             let mut copy = Vec::new();
             for row in &mut s.outs {
                 if copied.contains(row) {
@@ -476,7 +478,7 @@ impl Lowering<'_> {
             stmts.push(s);
             stmts.extend(copy);
         }
-        Block { stmts, ..b }
+        Block { stmts, ..block }
     }
 
     /// Makes a copy of a row, which takes its name. Returns the new name of the row.

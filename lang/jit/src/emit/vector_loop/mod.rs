@@ -53,12 +53,12 @@ struct VectorLoop<'b> {
 }
 
 /// The vectors with which a loop is run. `wide`: the extension that has longer ones than all processors.
-fn vectors(p: &VectorPlan, stages: &Stages, totals: bool, wide: Option<Extension>) -> Vectors {
-    let size = stages.size().unwrap_or(p.size);
+fn vectors(plan: &VectorPlan, stages: &Stages, totals: bool, wide: Option<Extension>) -> Vectors {
+    let size = stages.size().unwrap_or(plan.size);
     // Functions are called for at least eight iterations, and rows are stored for at most so many.
-    let eight = p.calls_inside || !p.rows.stored.is_empty();
+    let eight = plan.calls_inside || !plan.rows.stored.is_empty();
     // Sums of inner loops wait for each other, so several are computed side by side.
-    let sums = !p.inner.is_empty() && p.inside <= SHORT && !eight;
+    let sums = !plan.inner.is_empty() && plan.inside <= SHORT && !eight;
     match wide {
         Some(Extension::Avx512) => return Vectors { wide, side: if sums { 4 } else { 1 } },
         Some(Extension::Avx2) => {
@@ -77,10 +77,10 @@ fn vectors(p: &VectorPlan, stages: &Stages, totals: bool, wide: Option<Extension
         }
         None => {}
     }
-    let side = match (p.inner.is_empty(), size) {
-        _ if p.calls_inside => 4,
+    let side = match (plan.inner.is_empty(), size) {
+        _ if plan.calls_inside => 4,
         // Most work is in inner loops, whose values stay in registers if there are few.
-        (false, _) if p.inside <= SHORT => 4,
+        (false, _) if plan.inside <= SHORT => 4,
         (false, ..12) => 4,
         (_, ..28) => 2,
         _ => 1,
@@ -92,12 +92,12 @@ impl Emit<'_, '_, '_> {
     /// Vectorises a loop together with the sums of its outputs. Returns the first statement after them.
     pub(super) fn trip(&mut self, block: &Block, at: u32, sc: &EmissionScope) -> Option<u32> {
         let stmt = &block.stmts[at as usize];
-        let Op::Loop(l) = &stmt.op else { return None };
+        let Op::Loop(ir_loop) = &stmt.op else { return None };
         let lowered;
-        let (l, p) = match plan::plan(self.f, l, false) {
-            Some(p) => (&**l, p),
+        let (l, p) = match plan::plan(self.f, ir_loop, false) {
+            Some(p) => (&**ir_loop, p),
             None => {
-                let (l, p) = self.lowered(l)?;
+                let (l, p) = self.lowered(ir_loop)?;
                 lowered = l;
                 (&lowered, p)
             }

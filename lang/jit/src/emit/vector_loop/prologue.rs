@@ -433,38 +433,40 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Allocates the arrays of outputs, and computes the addresses of their elements.
-    fn outputs(&mut self, x: &VectorLoop, outside: &mut Outside) -> Vec<OutputBuffer> {
+    fn outputs(&mut self, vector_loop: &VectorLoop, outside: &mut Outside) -> Vec<OutputBuffer> {
         let mut out = Vec::new();
-        for k in &x.stored {
-            let v = x.s.outs[x.l.init.len() + k];
+        for k in &vector_loop.stored {
+            let v = vector_loop.s.outs[vector_loop.l.init.len() + k];
             if let Some(place) = self.held.places.get(&v).copied() {
                 let data = self.b.ins().load(types::I64, TRUSTED, place.buffer, handle::offset::DATA);
-                let shift = if matches!(x.p.outs[*k], IterationOutput::Bool) { 0 } else { 3 };
+                let shift = if matches!(vector_loop.p.outs[*k], IterationOutput::Bool) { 0 } else { 3 };
                 let bytes = self.b.ins().ishl_imm_s(place.base, shift);
                 let data = self.b.ins().iadd(data, bytes);
                 out.push(OutputBuffer { array: OutputArray::Placed, data });
                 continue;
             }
-            out.push(self.output(x, outside, *k));
+            out.push(self.output(vector_loop, outside, *k));
         }
         out
     }
 
     /// Allocates the array of an output.
-    fn output(&mut self, x: &VectorLoop, outside: &mut Outside, k: usize) -> OutputBuffer {
-        let (array, h, size) = match &x.p.outs[k] {
+    fn output(&mut self, vector_loop: &VectorLoop, outside: &mut Outside, k: usize) -> OutputBuffer {
+        let (array, h, size) = match &vector_loop.p.outs[k] {
             IterationOutput::Table(t) => {
-                let table = &x.p.rows.tables[*t];
-                let extents = [table.inner, table.row.inner].map(|k| self.range(&x.p, outside, x.p.inner[k].trip).0);
-                let expect = ValueForm::of(self.ty(x.s.outs[x.l.init.len() + k]));
+                let table = &vector_loop.p.rows.tables[*t];
+                let extents = [table.inner, table.row.inner]
+                    .map(|k| self.range(&vector_loop.p, outside, vector_loop.p.inner[k].trip).0);
+                let expect = ValueForm::of(self.ty(vector_loop.s.outs[vector_loop.l.init.len() + k]));
                 let h = self.new_floats(expect, &[&[outside.n], &extents[..]].concat());
                 self.room_for(h);
                 let data = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA);
                 return OutputBuffer { array: OutputArray::Table(h), data };
             }
             IterationOutput::Row(row) => {
-                let (width, _) = self.range(&x.p, outside, x.p.inner[row.inner].trip);
-                let (result, boxed) = (x.l.body.results[x.l.init.len() + k], x.l.outs[k] == Out::Boxed);
+                let (width, _) = self.range(&vector_loop.p, outside, vector_loop.p.inner[row.inner].trip);
+                let (result, boxed) =
+                    (vector_loop.l.body.results[vector_loop.l.init.len() + k], vector_loop.l.outs[k] == Out::Boxed);
                 let rows = self.rows_buffer((result, boxed), outside.n, width, false);
                 (OutputArray::Rows(rows), rows.buffer, self.b.ins().imul(outside.n, width))
             }

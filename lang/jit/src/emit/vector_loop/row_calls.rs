@@ -42,22 +42,22 @@ struct RowCallSearch<'a> {
 impl<'a> RowCallSearch<'a> {
     /// Collects the definitions of a block. Returns whether it contains no loop.
     fn block(&mut self, b: &'a Block, hoisted: &HashSet<Var>) -> bool {
-        b.stmts.iter().all(|s| match &s.op {
+        b.stmts.iter().all(|stmt| match &stmt.op {
             Op::Loop(_) => false,
             Op::If(c, x, y) => {
                 let flat =
                     stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(x, hoisted) && self.block(y, hoisted));
-                for (out, (x, y)) in s.outs.iter().zip(x.results.iter().zip(&y.results)) {
+                for (out, (x, y)) in stmt.outs.iter().zip(x.results.iter().zip(&y.results)) {
                     self.made.insert(*out, RowDefinition::Either([*c, *x, *y]));
                     self.depends(*out, &[*c, *x, *y]);
                 }
                 flat
             }
             op => {
-                let Some(out) = s.outs.first() else { return true };
+                let Some(out) = stmt.outs.first() else { return true };
                 let mut operands = Vec::new();
                 op.each_operand(&mut |v| operands.push(v));
-                self.made.insert(*out, RowDefinition::By(s));
+                self.made.insert(*out, RowDefinition::By(stmt));
                 self.depends(*out, &operands);
                 // While arguments are stored, no other rows are.
                 if matches!(op, Op::IndexAdd { .. } | Op::ArrayLit { .. }) {
@@ -65,7 +65,7 @@ impl<'a> RowCallSearch<'a> {
                 }
                 if MathFunction::of(op).is_some() && !hoisted.contains(out) {
                     if !self.late.contains(out) {
-                        self.calls.push(s);
+                        self.calls.push(stmt);
                     }
                     self.late.insert(*out);
                 }
@@ -110,8 +110,8 @@ impl LoopAnalysis<'_> {
         }
     }
 
-    fn row_calls_of(&mut self, s: &Stmt, l: &Loop) {
-        let Some(inner) = self.p.inner.iter().position(|i| s.outs.first() == Some(&i.name)) else { return };
+    fn row_calls_of(&mut self, stmt: &Stmt, l: &Loop) {
+        let Some(inner) = self.p.inner.iter().position(|i| stmt.outs.first() == Some(&i.name)) else { return };
         let hoisted: HashSet<Var> = self.p.rows.hoisted.iter().map(|(v, _)| *v).collect();
         let late = l.body.params[1..][..l.init.len()].iter().copied().collect();
         let mut search = RowCallSearch { made: HashMap::new(), calls: Vec::new(), late };

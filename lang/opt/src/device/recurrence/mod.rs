@@ -50,9 +50,9 @@ fn only_added_to(l: &Loop, k: usize) -> bool {
 }
 
 /// The version of an array at the end of a block that only adds to it, nested branches and loops included.
-fn added(b: &Block, v: Var) -> Option<Var> {
+fn added(block: &Block, v: Var) -> Option<Var> {
     let mut now = v;
-    for stmt in &b.stmts {
+    for stmt in &block.stmts {
         let reads = reads_in(stmt, now);
         match &stmt.op {
             _ if reads == 0 => {}

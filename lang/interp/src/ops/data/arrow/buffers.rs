@@ -33,18 +33,18 @@ impl<'a> RecordBatch<'a> {
     }
 
     /// The cells of a column.
-    pub fn column(&self, f: &SchemaField) -> Result<MaskedCells, DecodeFault> {
-        let (rows, nulls) = self.node(f)?;
-        if matches!(f.kind, ElementKind::Null) {
+    pub fn column(&self, field: &SchemaField) -> Result<MaskedCells, DecodeFault> {
+        let (rows, nulls) = self.node(field)?;
+        if matches!(field.kind, ElementKind::Null) {
             let none = memory::room::<bool>(rows).map(|_| vec![false; rows])?;
             return Ok((ColumnCells::Float(polling::collect(rows, |_| 0.0)?), Some(none)));
         }
-        let first = f.before.buffers + self.variadic(0..f.before.views)?;
+        let first = field.before.buffers + self.variadic(0..field.before.views)?;
         let valid = if nulls == 0 { None } else { self.valid(first, rows)? };
-        let cells = match f.kind {
+        let cells = match field.kind {
             ElementKind::Text(large) => self.texts(first + 1, rows, large, valid.as_deref())?,
             ElementKind::TextView => {
-                let more = self.variadic(f.before.views..f.before.views + 1)?;
+                let more = self.variadic(field.before.views..field.before.views + 1)?;
                 self.views(first + 1, rows, more, valid.as_deref())?
             }
             ElementKind::Bool => ColumnCells::Bool(self.bits(first + 1, rows)?),

@@ -192,7 +192,7 @@ impl<'a> ArrowFile<'a> {
     fn append(
         &self,
         k: usize,
-        f: &SchemaField,
+        field: &SchemaField,
         dictionary: Option<&Dictionary>,
         (want, to): (&WantedColumn, &mut Builder),
     ) -> Res<()> {
@@ -203,12 +203,12 @@ impl<'a> ArrowFile<'a> {
                 return Err(DecodeFault::Told(damaged(self.path, "a block is not a record batch")));
             };
             let batch = RecordBatch::new(self.path, data, body)?;
-            match (&f.dictionary, dictionary) {
+            match (&field.dictionary, dictionary) {
                 (Some((_, index)), Some(d)) => {
-                    let (at, valid) = batch.column(&f.indices(*index))?;
+                    let (at, valid) = batch.column(&field.indices(*index))?;
                     Ok(take(self.path, &at, valid, d)?)
                 }
-                _ => batch.column(f),
+                _ => batch.column(field),
             }
         })())?;
         to.extend(cells, valid.as_deref()).map_err(|r| self.refused(r, k, want))

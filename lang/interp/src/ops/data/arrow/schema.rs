@@ -99,12 +99,12 @@ pub(super) fn fields(path: &str, schema: SchemaRef<'_>) -> Result<Vec<SchemaFiel
     let (mut before, mut columns) = (BufferCounts::default(), COLUMNS);
     let mut out = Vec::new();
     for f in schema.fields()?.into_iter().flatten() {
-        let f = f?;
-        let kind = match f.type_()? {
+        let field = f?;
+        let kind = match field.type_()? {
             Some(t) => kind(&t)?,
             None => return Err(DecodeFault::Told(damaged(path, "a column has no type"))),
         };
-        let dictionary = match f.dictionary()? {
+        let dictionary = match field.dictionary()? {
             None => None,
             Some(d) => {
                 // Without a type the indices are signed integers of 32 bits.
@@ -112,9 +112,9 @@ pub(super) fn fields(path: &str, schema: SchemaRef<'_>) -> Result<Vec<SchemaFiel
                 Some((d.id()?, index.transpose()?.unwrap_or((32, true))))
             }
         };
-        let name = f.name()?.unwrap_or("").to_owned();
+        let name = field.name()?.unwrap_or("").to_owned();
         out.push(SchemaField { name, kind, before, dictionary });
-        before.add(extent(path, f, (DEPTH, &mut columns))?);
+        before.add(extent(path, field, (DEPTH, &mut columns))?);
     }
     Ok(out)
 }
@@ -153,16 +153,16 @@ fn kind(t: &TypeRef<'_>) -> Result<ElementKind, DecodeFault> {
 }
 
 /// The nodes and buffers of a column and of the columns inside it.
-fn extent(path: &str, f: FieldRef<'_>, (depth, columns): (usize, &mut usize)) -> Result<BufferCounts, DecodeFault> {
+fn extent(path: &str, field: FieldRef<'_>, (depth, columns): (usize, &mut usize)) -> Result<BufferCounts, DecodeFault> {
     // In a damaged file a column may be inside itself.
     if depth == 0 || *columns == 0 {
         return Err(DecodeFault::Told(damaged(path, "its columns are nested too deep")));
     }
     *columns -= 1;
-    if f.dictionary()?.is_some() {
+    if field.dictionary()?.is_some() {
         return Ok(BufferCounts::new(1, 2, 0));
     }
-    let mut out = match f.type_()? {
+    let mut out = match field.type_()? {
         None => return Err(DecodeFault::Told(damaged(path, "a column has no type"))),
         Some(t) => match t {
             TypeRef::Null(_) | TypeRef::RunEndEncoded(_) => BufferCounts::new(1, 0, 0),
@@ -178,7 +178,7 @@ fn extent(path: &str, f: FieldRef<'_>, (depth, columns): (usize, &mut usize)) ->
             _ => BufferCounts::new(1, 2, 0),
         },
     };
-    for child in f.children()?.into_iter().flatten() {
+    for child in field.children()?.into_iter().flatten() {
         out.add(extent(path, child?, (depth - 1, &mut *columns))?);
     }
     Ok(out)

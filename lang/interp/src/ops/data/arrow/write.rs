@@ -98,9 +98,9 @@ fn message(out: &mut Vec<u8>, header: MessageHeader, body: &[u8]) -> Block {
 /// The rows `from..to`: the header, and the buffers one after the other.
 fn batch(columns: &[WrittenColumn], from: usize, to: usize) -> Res<(RecordBatch, Vec<u8>)> {
     let (mut nodes, mut buffers, mut body) = (Vec::new(), Vec::new(), Vec::new());
-    for c in columns {
+    for column in columns {
         polling::poll()?;
-        let valid = c.valid.as_ref().map(|v| &v[from..to]);
+        let valid = column.valid.as_ref().map(|v| &v[from..to]);
         let nulls = valid.map_or(0, |v| v.iter().filter(|x| !**x).count());
         nodes.push(FieldNode { length: (to - from) as i64, null_count: nulls as i64 });
         let mut add = |bytes: Vec<u8>| {
@@ -109,7 +109,7 @@ fn batch(columns: &[WrittenColumn], from: usize, to: usize) -> Res<(RecordBatch,
             align(&mut body, ALIGNMENT);
         };
         add(valid.map_or_else(Vec::new, bits));
-        match &c.cells {
+        match &column.cells {
             ColumnCells::Int(v) => add(v[from..to].iter().flat_map(|x| x.to_le_bytes()).collect()),
             ColumnCells::Unsigned(v) => add(v[from..to].iter().flat_map(|x| x.to_le_bytes()).collect()),
             ColumnCells::Float(v) => add(v[from..to].iter().flat_map(|x| x.to_le_bytes()).collect()),

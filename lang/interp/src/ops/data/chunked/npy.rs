@@ -67,7 +67,7 @@ impl ChunkedFile for NpyChunks {
     }
 
     fn check(&self, wanted: &WantedRows) -> Res<()> {
-        let (None, [w]) = (&wanted.names, wanted.columns.as_slice()) else {
+        let (None, [column]) = (&wanted.names, wanted.columns.as_slice()) else {
             return Err(self
                 .origin()
                 .error("the rows of an NPY file are numbers or arrays, and the type wants records"));
@@ -81,7 +81,7 @@ impl ChunkedFile for NpyChunks {
             let text = format!("{}: a row has the shape {row:?}, and the type wants [{}]", self.path, want.join(", "));
             return Err(Error::new(codes::SIZE, text));
         }
-        match (self.kind, &w.kind) {
+        match (self.kind, &column.kind) {
             (Column::Int, ColumnType::Int | ColumnType::Float | ColumnType::F32)
             | (Column::Float, ColumnType::Float | ColumnType::F32)
             | (Column::Bool, ColumnType::Bool) => Ok(()),

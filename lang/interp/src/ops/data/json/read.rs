@@ -123,15 +123,15 @@ impl Reader<'_, '_> {
         Ok(out)
     }
 
-    fn array(&mut self, n: Option<usize>, e: &Rc<Rep>) -> Res<Value> {
+    fn array(&mut self, n: Option<usize>, rep: &Rc<Rep>) -> Res<Value> {
         let mark = self.text.mark();
-        let vals = self.elements(&|_| Some(e.clone()))?;
+        let vals = self.elements(&|_| Some(rep.clone()))?;
         let problem = match n {
             Some(n) if n != vals.len() => Some(format!("expected a list of {n}, found one of {}", vals.len())),
             _ => None,
         };
         let v = match problem {
-            None if vals.is_empty() => return Ok(e.no_elements()),
+            None if vals.is_empty() => return Ok(rep.no_elements()),
             None => match seq::pack(self.m, vals) {
                 // These errors are not about the text.
                 Err(e) if e.stops() || e.diag.code == codes::MEMORY => return Err(e),

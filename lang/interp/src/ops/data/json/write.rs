@@ -15,9 +15,9 @@ enum WriteItem {
 }
 
 /// The value as one line of JSON text.
-pub fn write(v: &Value) -> Res<String> {
+pub fn write(value: &Value) -> Res<String> {
     let mut out = String::new();
-    let mut todo = vec![WriteItem::Value(v.clone())];
+    let mut todo = vec![WriteItem::Value(value.clone())];
     let mut steps = 0u32;
     while let Some(t) = todo.pop() {
         steps = steps.wrapping_add(1);

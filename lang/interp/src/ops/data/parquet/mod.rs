@@ -233,27 +233,31 @@ fn bits(c: &ColumnDescriptor) -> Option<(u8, bool)> {
 }
 
 /// The cells of `rows` rows; `None` if there are fewer.
-fn cells(reader: &mut ColumnReader, c: &ColumnDescriptor, rows: usize) -> parquet::errors::Result<Option<MaskedCells>> {
-    let unsigned = bits(c).is_some_and(|(_, signed)| !signed);
+fn cells(
+    reader: &mut ColumnReader,
+    column: &ColumnDescriptor,
+    rows: usize,
+) -> parquet::errors::Result<Option<MaskedCells>> {
+    let unsigned = bits(column).is_some_and(|(_, signed)| !signed);
     Ok(match reader {
-        ColumnReader::BoolColumnReader(r) => numbers(r, c, rows, ColumnCells::Bool, |x: bool| x)?,
+        ColumnReader::BoolColumnReader(r) => numbers(r, column, rows, ColumnCells::Bool, |x: bool| x)?,
         ColumnReader::Int32ColumnReader(r) if unsigned => {
-            numbers(r, c, rows, ColumnCells::Int, |x: i32| i64::from(x.cast_unsigned()))?
+            numbers(r, column, rows, ColumnCells::Int, |x: i32| i64::from(x.cast_unsigned()))?
         }
-        ColumnReader::Int32ColumnReader(r) => numbers(r, c, rows, ColumnCells::Int, i64::from)?,
+        ColumnReader::Int32ColumnReader(r) => numbers(r, column, rows, ColumnCells::Int, i64::from)?,
         ColumnReader::Int64ColumnReader(r) if unsigned => {
-            numbers(r, c, rows, ColumnCells::Unsigned, i64::cast_unsigned)?
+            numbers(r, column, rows, ColumnCells::Unsigned, i64::cast_unsigned)?
         }
-        ColumnReader::Int64ColumnReader(r) => numbers(r, c, rows, ColumnCells::Int, |x| x)?,
-        ColumnReader::FloatColumnReader(r) => numbers(r, c, rows, ColumnCells::F32, |x| x)?,
-        ColumnReader::DoubleColumnReader(r) => numbers(r, c, rows, ColumnCells::Float, |x| x)?,
+        ColumnReader::Int64ColumnReader(r) => numbers(r, column, rows, ColumnCells::Int, |x| x)?,
+        ColumnReader::FloatColumnReader(r) => numbers(r, column, rows, ColumnCells::F32, |x| x)?,
+        ColumnReader::DoubleColumnReader(r) => numbers(r, column, rows, ColumnCells::Float, |x| x)?,
         ColumnReader::FixedLenByteArrayColumnReader(r) => {
-            numbers(r, c, rows, ColumnCells::Float, |x: FixedLenByteArray| match x.data() {
+            numbers(r, column, rows, ColumnCells::Float, |x: FixedLenByteArray| match x.data() {
                 [a, b] => super::npy::half(u16::from_le_bytes([*a, *b])),
                 _ => f64::NAN,
             })?
         }
-        ColumnReader::ByteArrayColumnReader(r) => texts(r, c, rows)?,
+        ColumnReader::ByteArrayColumnReader(r) => texts(r, column, rows)?,
         ColumnReader::Int96ColumnReader(_) => None,
     })
 }

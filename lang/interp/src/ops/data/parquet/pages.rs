@@ -185,10 +185,10 @@ pub(super) type PageValues<T> = Option<(Vec<T>, Option<Vec<bool>>)>;
 /// Reads `rows` rows.
 pub(super) fn levels<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
-    c: &ColumnDescriptor,
+    column: &ColumnDescriptor,
     rows: usize,
 ) -> Result<PageValues<T::T>> {
-    let optional = c.max_def_level() > 0;
+    let optional = column.max_def_level() > 0;
     let (mut values, mut levels, mut read) = (Vec::new(), Vec::new(), 0);
     while read < rows {
         if crate::polling::interrupt_requested() {
@@ -201,7 +201,7 @@ pub(super) fn levels<T: DataType>(
         }
         read += records;
     }
-    let valid: Vec<bool> = levels.iter().map(|l| *l == c.max_def_level()).collect();
+    let valid: Vec<bool> = levels.iter().map(|l| *l == column.max_def_level()).collect();
     // Most columns that may have nulls have none.
     let valid = (optional && valid.iter().any(|v| !v)).then_some(valid);
     Ok(Some((values, valid)))

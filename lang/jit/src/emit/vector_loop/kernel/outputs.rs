@@ -88,14 +88,14 @@ impl Kernel<'_, '_, '_, '_> {
 
     /// Adds a row of each iteration to an accumulated array.
     pub(super) fn accumulate_row(&mut self, out: Var) {
-        let k = self.k;
-        let (Some((row, at)), Some(VarClass::Sum(sum))) = (k.p.rows.accumulated.get(&out), k.p.classes.get(&out))
+        let job = self.k;
+        let (Some((row, at)), Some(VarClass::Sum(sum))) = (job.p.rows.accumulated.get(&out), job.p.classes.get(&out))
         else {
             return;
         };
-        let first = self.words[&k.w.sums[*sum]];
+        let first = self.words[&job.w.sums[*sum]];
         if let Some(at) = at {
-            return self.accumulate_at(row, *at, k.w.sums[*sum]);
+            return self.accumulate_at(row, *at, job.w.sums[*sum]);
         }
         self.over_row(row, &mut |k, at, x: LaneValue| {
             let bytes = k.e.b.ins().ishl_imm_s(at, 3);
@@ -135,20 +135,20 @@ impl Kernel<'_, '_, '_, '_> {
 
     /// Stores the rows of an iteration of an inner loop, and adds them to accumulated arrays.
     pub(super) fn store_tables(&mut self, inner: usize, ir_loop: &Loop) {
-        let k = self.k;
+        let job = self.k;
         // The iteration that evaluates hoisted functions has no other effect.
         if !self.is_last() {
             return;
         }
-        for (t, table) in k.p.rows.tables.iter().enumerate().filter(|(_, t)| t.inner == inner) {
+        for (t, table) in job.p.rows.tables.iter().enumerate().filter(|(_, t)| t.inner == inner) {
             let node = self.node(ir_loop.body.params[0]);
             let [(at, _), (rows, _), (length, _)] =
-                [node, k.p.inner[inner].trip, k.p.inner[table.row.inner].trip].map(|n| self.int(n));
-            let of = |out: &&(usize, usize)| matches!(k.p.outs[out.0], IterationOutput::Table(of) if of == t);
+                [node, job.p.inner[inner].trip, job.p.inner[table.row.inner].trip].map(|n| self.int(n));
+            let of = |out: &&(usize, usize)| matches!(job.p.outs[out.0], IterationOutput::Table(of) if of == t);
             let mut starts: SmallVec<[Value; 8]> = SmallVec::new();
             let bytes = self.e.b.ins().ishl_imm_s(length, 3);
             let before = self.e.b.ins().imul(at, bytes);
-            for (_, word) in k.stored.iter().filter(of) {
+            for (_, word) in job.stored.iter().filter(of) {
                 let all = self.e.b.ins().imul(rows, bytes);
                 let iterations = self.e.b.ins().imul(self.index, all);
                 let mut start = self.e.b.ins().iadd(self.words[word], iterations);
@@ -158,7 +158,7 @@ impl Kernel<'_, '_, '_, '_> {
                     start = self.e.b.ins().iadd(start, all);
                 }
             }
-            let sum = table.to.map(|sum| self.e.b.ins().iadd(self.words[&k.w.sums[sum]], before));
+            let sum = table.to.map(|sum| self.e.b.ins().iadd(self.words[&job.w.sums[sum]], before));
             if starts.is_empty() && sum.is_none() {
                 continue;
             }

@@ -240,13 +240,13 @@ impl Kernel<'_, '_, '_, '_> {
 
     /// Adds a number to a row at an index or position.
     pub(super) fn row_add(&mut self, out: Var) {
-        let k = self.k;
-        let Some(add) = k.p.rows.added.get(&out) else { return };
+        let job = self.k;
+        let Some(add) = job.p.rows.added.get(&out) else { return };
         if let Some(copied) = &add.copied {
             self.copy_row(copied, add.row);
         }
         let number = self.float(add.number);
-        let same = match k.p.classes.get(&add.at) {
+        let same = match job.p.classes.get(&add.at) {
             Some(VarClass::Int(n)) => Some(self.int(*n)).filter(|(_, s)| matches!(s, Stride::Known(0))),
             _ => None,
         };
