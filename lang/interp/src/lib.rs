@@ -78,6 +78,8 @@ pub mod internals {
         pub use crate::device::timing::{DeviceTimes, NextTarget};
         pub use crate::ir::derive::derivative_stats::CompileTimes;
         pub use crate::limits::vm_policy::{ATTEMPTS, MANY};
+        pub use crate::limits::vm_profile::{CHAIN, ITERATION, LARGE, SAMPLED, SHORT, THRESHOLD, TRIAL};
         pub use crate::vm::policy::{Request, Tier, choose};
+        pub use crate::vm::profile::Profile;
     }
 }

@@ -1,6 +1,9 @@
 //! Where code runs: the choice between interpreter, compiled code and device, and what it is made of.
 
-use adl_interp::internals::tiers::{ATTEMPTS, CompileTimes, DeviceTimes, MANY, NextTarget, Request, Tier, choose};
+use adl_interp::internals::tiers::{
+    ATTEMPTS, CHAIN, CompileTimes, DeviceTimes, ITERATION, LARGE, MANY, NextTarget, Profile, Request, SAMPLED, SHORT,
+    THRESHOLD, TRIAL, Tier, choose,
+};
 use adl_interp::ir::derive::DerivativeStats;
 use std::time::Duration;
 
@@ -69,4 +72,63 @@ fn a_call_for_which_something_is_made_later_did_not_find_it() {
     s.add(CompileTimes { compiled: ms, ..CompileTimes::default() });
     s.add(CompileTimes { compiled: ms, ..CompileTimes::default() });
     assert_eq!((s.calls, s.kept, s.compiled), (3, 1, 2 * ms));
+}
+
+/// Whether code that calls functions is to be compiled at its next call, after operations on arrays of these lengths.
+fn hot_after(lengths: impl IntoIterator<Item = usize>, fuses: bool) -> bool {
+    let profile = Profile::new(false, true);
+    lengths.into_iter().for_each(|n| profile.array(n, fuses));
+    profile.call()
+}
+
+#[test]
+fn operations_on_arrays_count_as_the_iterations_that_take_as_long() {
+    let (short, long) = (ITERATION - 1, LARGE - 1);
+    let operations = THRESHOLD as usize / (long / ITERATION);
+    assert!(!hot_after([], false));
+    assert!(!hot_after(vec![short; 2 * THRESHOLD as usize], false), "less than an iteration each");
+    assert!(!hot_after(vec![long; operations - 1], false));
+    assert!(hot_after(vec![long; operations + 1], false));
+    assert!(hot_after(vec![10 * ITERATION; THRESHOLD as usize / 10], false));
+    // Counting stops at 1: the next call is the one that is compiled.
+    let profile = Profile::new(false, true);
+    (0..3 * operations).for_each(|_| profile.array(long, false));
+    assert!(profile.call() && !profile.call());
+}
+
+#[test]
+fn operations_on_large_arrays_count_for_chains_if_they_are_fused() {
+    let few = usize::from(CHAIN) - 1;
+    assert!(!hot_after(vec![LARGE; few], true));
+    assert!(hot_after(vec![LARGE; few + 1], true));
+    assert!(!hot_after(vec![LARGE; 1000], false), "maps are parallel in the interpreter");
+    let decided = Profile::new(false, true);
+    decided.freeze();
+    (0..=few).for_each(|_| decided.array(LARGE, true));
+    assert!(!decided.call(), "the decision is not taken again");
+}
+
+#[test]
+fn code_without_calls_and_loops_is_not_counted() {
+    let profile = Profile::new(false, false);
+    (0..1000).for_each(|_| profile.array(LARGE - 1, true));
+    assert!(!profile.iteration() && !profile.call());
+}
+
+#[test]
+fn short_native_calls_are_compared_with_the_interpreter_three_times() {
+    let (short, profile) = (SHORT / 2, Profile::new(true, false));
+    let mut compared = 0;
+    for _ in 1..2 * TRIAL {
+        compared += u32::from(profile.samples(short));
+        profile.ran(short);
+    }
+    assert_eq!(compared, (TRIAL - 1) / SAMPLED);
+    assert!(profile.call(), "no comparison was lost");
+    let long = Profile::new(true, false);
+    for _ in 1..2 * TRIAL {
+        assert!(!long.samples(SHORT));
+        long.ran(SHORT);
+    }
+    assert!(long.call());
 }

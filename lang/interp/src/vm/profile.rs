@@ -39,14 +39,14 @@ pub struct Profile {
 
 impl Profile {
     /// The initial profile of code that the compiler has made.
-    pub(super) fn new(loops: bool, calls: bool) -> Profile {
+    pub fn new(loops: bool, calls: bool) -> Profile {
         let left = if loops || calls { THRESHOLD } else { 0 };
         Profile { left: Cell::new(left), loops, calls, short: Cell::new((0, SAMPLED)), ..Profile::default() }
     }
 
     /// Counts a loop iteration. Returns whether the code becomes hot with it.
     #[inline(always)]
-    pub(super) fn iteration(&self) -> bool {
+    pub fn iteration(&self) -> bool {
         let n = self.left.get();
         self.left.set(n.saturating_sub(1));
         n == 1
@@ -54,7 +54,7 @@ impl Profile {
 
     /// Counts a call. Returns whether it should run native or lowered code.
     #[inline(always)]
-    pub(super) fn call(&self) -> bool {
+    pub fn call(&self) -> bool {
         self.native.get() || self.chains.get() || self.calls && self.iteration()
     }
 
@@ -62,7 +62,7 @@ impl Profile {
     /// on large arrays that may be fused, calls run lowered code, which fuses several in one pass. (Other operations on large
     /// arrays are compiled one by one, and in parallel.)
     #[cold]
-    pub(super) fn array(&self, elements: usize, fuses: bool) {
+    pub fn array(&self, elements: usize, fuses: bool) {
         let (left, n) = (self.left.get(), self.arrays.get());
         if elements < LARGE {
             let iterations = (elements / ITERATION) as u32;
@@ -101,7 +101,7 @@ impl Profile {
     }
 
     /// Decides that the code stays interpreted.
-    pub(super) fn freeze(&self) {
+    pub fn freeze(&self) {
         self.left.set(0);
         self.native.set(false);
         self.arrays.set(DECIDED);
@@ -109,13 +109,13 @@ impl Profile {
     }
 
     /// Whether a native call that took so long should be repeated in the interpreter.
-    pub(super) fn samples(&self, time: Duration) -> bool {
+    pub fn samples(&self, time: Duration) -> bool {
         let n = self.runs.get().0 + 1;
         n < TRIAL && n.is_multiple_of(SAMPLED) && time < SHORT
     }
 
     /// Records a native call.
-    pub(super) fn ran(&self, time: Duration) {
+    pub fn ran(&self, time: Duration) {
         let (n, sum) = self.runs.get();
         let (n, sum) = (n + 1, sum.saturating_add(time));
         self.left.set(0);
