@@ -10,8 +10,9 @@ pub(crate) mod alloc {
 
     /// The smallest block, in bytes, that is kept.
     pub const LARGE: usize = 1 << 18;
-    /// The largest number of kept blocks.
-    pub const SLOTS: usize = 128;
+    /// The largest number of kept blocks. A hundred steps of an ODE with 100,000 states leave 400 blocks: with 128, their
+    /// gradient takes 279 ms instead of 180. A search through all takes 0.3 us, the page faults of a new block 30 us.
+    pub const SLOTS: usize = 1024;
     /// The upper limit on kept bytes; the limit is lower on machines with less than 16 times this much memory.
     pub const MOST: usize = 1 << 30;
     /// The bytes of a deep stack next to the current frame that stay. Returning the rest of 1 GiB takes 10 us.
