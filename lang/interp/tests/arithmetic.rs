@@ -10,18 +10,18 @@ use adl_prim::{Bin, Prim};
 #[test]
 fn sums_of_ints_overflow_as_they_do_one_by_one() {
     let mut m = Machine::new(Box::new(NullHost));
-    for (a, b) in
+    for (left, right) in
         [(i64::MAX, 1), (i64::MIN, -1), (i64::MIN, 1), (3, 4), (0, i64::MIN), (-1, i64::MIN), (i64::MAX, i64::MAX)]
     {
         for op in [Bin::Add, Bin::Sub] {
             for n in [1, 300] {
-                let got = ops::apply(&mut m, Prim::Bin(op), &[], &mut [array::ints(vec![a; n]), Value::Int(b)]);
-                match int_bin(op, a, b) {
+                let got = ops::apply(&mut m, Prim::Bin(op), &[], &mut [array::ints(vec![left; n]), Value::Int(right)]);
+                match int_bin(op, left, right) {
                     Ok(z) => {
                         let Value::Array(got) = got.unwrap() else { panic!("no array") };
-                        assert!(matches!(got.buf(), Buf::I64(v) if *v == vec![z; n]), "{op:?} {a} {b}: {got:?}");
+                        assert!(matches!(got.buf(), Buf::I64(v) if *v == vec![z; n]), "{op:?} {left} {right}: {got:?}");
                     }
-                    Err(_) => assert!(got.is_err(), "{op:?} {a} {b}"),
+                    Err(_) => assert!(got.is_err(), "{op:?} {left} {right}"),
                 }
             }
         }

@@ -47,13 +47,13 @@ impl Extractor<'_> {
     }
 
     /// The new number of a data type. The data types of its fields are added too.
-    fn data(&mut self, d: DataId) -> DataId {
-        if let Some(new) = self.datas.get(&d) {
+    fn data(&mut self, id: DataId) -> DataId {
+        if let Some(new) = self.datas.get(&id) {
             return *new;
         }
         let new = self.out.add_data(DataDecl::default());
-        self.datas.insert(d, new);
-        let mut todo = vec![(d, new)];
+        self.datas.insert(id, new);
+        let mut todo = vec![(id, new)];
         while let Some((d, new)) = todo.pop() {
             let mut decl = (**self.p.data(d)).clone();
             for t in decl.cons.iter_mut().flat_map(|c| &mut c.1) {

@@ -185,13 +185,13 @@ fn arity() {
 
 #[test]
 fn modes() {
-    let f = |stmt: &str| format!("fn f (v0: f64 ; v1~: f64, v2~: f64) -> ( ; f64) {{ {stmt} }}");
-    breaks(5, "v1~ is linear, but no operand may be", &f("v3: f64 = prim sin v1~ return ; v2~"));
-    breaks(5, "v1~ is linear, but stands in a non-linear place", &f("v3~: f64 = mul v1~ v2~ return ; v3~"));
+    let wrap = |stmt: &str| format!("fn f (v0: f64 ; v1~: f64, v2~: f64) -> ( ; f64) {{ {stmt} }}");
+    breaks(5, "v1~ is linear, but no operand may be", &wrap("v3: f64 = prim sin v1~ return ; v2~"));
+    breaks(5, "v1~ is linear, but stands in a non-linear place", &wrap("v3~: f64 = mul v1~ v2~ return ; v3~"));
     breaks(
         5,
         "linear and non-linear operands where all of them or none must be linear",
-        &f("drop v2~ v3~: f64 = add v0 v1~ return ; v3~"),
+        &wrap("drop v2~ v3~: f64 = add v0 v1~ return ; v3~"),
     );
     breaks(5, "v1~ is linear, but stands in a non-linear place", "fn f ( ; v1~: f64) -> (f64) { return v1~ }");
     breaks(5, "v0 is not linear, but stands in a linear place", "fn f (v0: f64) -> ( ; f64) { return ; v0 }");

@@ -208,11 +208,11 @@ pub(crate) unsafe fn finish_rows(
             };
         }
         let made = finish(ctx, handle, count * width, u64::from(of_elements(expect).0) << 1);
-        let a = &mut *made;
-        if a.stale {
-            a.expect = expect;
-            (a.dims[0], a.dims[1], a.dims[3]) = (count as i64, width as i64, 0);
-            reverse_rows(a, reverse);
+        let matrix = &mut *made;
+        if matrix.stale {
+            matrix.expect = expect;
+            (matrix.dims[0], matrix.dims[1], matrix.dims[3]) = (count as i64, width as i64, 0);
+            reverse_rows(matrix, reverse);
             return made;
         }
         let mut v = (*ctx).pool.unwrap(made);
@@ -414,18 +414,18 @@ unsafe fn push_ragged(ctx: &mut Ctx, handle: &mut Handle, row: &Handle) -> Optio
 ///
 /// # Safety
 /// That of [`push_ragged`], which has added at least one row.
-unsafe fn ragged(ctx: &mut Ctx, b: &mut Handle) -> Value {
-    let starts = b.dims[3] as *mut Handle;
+unsafe fn ragged(ctx: &mut Ctx, handle: &mut Handle) -> Value {
+    let starts = handle.dims[3] as *mut Handle;
     // SAFETY: by this function's contract, the array of offsets has one more element than there are rows, and its last
     // element is the number of Floats written.
     unsafe {
-        (*starts).filled(b.dims[0] as usize + 1, false);
-        let numbers = *(*starts).data.cast::<i64>().add(b.dims[0] as usize);
-        b.dims = [0; AXES];
-        b.dims[0] = numbers;
-        b.expect = ValueForm::ROW;
-        ctx.pool.settled(b);
-        let numbers = std::mem::take(&mut b.value);
+        (*starts).filled(handle.dims[0] as usize + 1, false);
+        let numbers = *(*starts).data.cast::<i64>().add(handle.dims[0] as usize);
+        handle.dims = [0; AXES];
+        handle.dims[0] = numbers;
+        handle.expect = ValueForm::ROW;
+        ctx.pool.settled(handle);
+        let numbers = std::mem::take(&mut handle.value);
         boxes::ragged(numbers, ctx.pool.unwrap(starts))
     }
 }

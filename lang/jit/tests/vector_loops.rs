@@ -155,9 +155,9 @@ fn what_is_added_in_the_order_of_turns_stays_in_it() {
                 return v27, v20, v26, v42, v15
               }} return v6, v7, v8, v9, v40 }}"
         );
-        for n in ITERATIONS {
-            for at in [0, 3, n / 2, n.max(1) - 1] {
-                let n = n.max(4);
+        for count in ITERATIONS {
+            for at in [0, 3, count / 2, count.max(1) - 1] {
+                let n = count.max(4);
                 check(
                     &text,
                     &[

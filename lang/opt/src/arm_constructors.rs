@@ -109,7 +109,7 @@ fn plan(funcs: &[Rc<Function>], data: DataId) -> Option<Plan> {
     let writer = &funcs[made.func];
     let Op::Construct { fields, .. } = &writer.body.stmts[made.stmt].op else { return None };
     let (branch, condition) = branch_before(writer, made.stmt, fields)?;
-    let mut p = Plan {
+    let mut split = Plan {
         data,
         made,
         branch,
@@ -125,10 +125,10 @@ fn plan(funcs: &[Rc<Function>], data: DataId) -> Option<Plan> {
         for (k, need) in needs.iter_mut().enumerate() {
             need.extend(reads_of_arm(&funcs[place.func], place.stmt, at, k, condition));
         }
-        p.read.push((place, at));
+        split.read.push((place, at));
     }
-    p.arms = needs.into_iter().map(|need| p.stored(need)).collect();
-    Some(p)
+    split.arms = needs.into_iter().map(|need| split.stored(need)).collect();
+    Some(split)
 }
 
 /// The one place where a type is made and all that take it apart; `None` if it is used in another way.
@@ -202,11 +202,11 @@ fn reads_of_arm(
     function: &Function,
     at: usize,
     branch: usize,
-    k: usize,
+    arm_index: usize,
     condition: usize,
 ) -> BTreeSet<ConstructorField> {
     let stmts = &function.body.stmts;
-    let arm = stmts[branch].op.blocks()[k];
+    let arm = stmts[branch].op.blocks()[arm_index];
     let around: Vec<Stmt> = (at + 1..stmts.len()).filter(|j| *j != branch).map(|j| stmts[j].clone()).collect();
     let around = Block { stmts: around, results: function.body.results.clone(), ..Block::default() };
     let mut read = rename::free(function, &around);
@@ -312,14 +312,14 @@ fn take_apart(p: &Plan, place: StatementPlace, branch: usize, funcs: &mut [Rc<Fu
 
 impl Plan {
     /// The arm for constructor `k`: what follows the statement `at`, with arm `k` in the place of the branch.
-    fn arm(&self, builder: &mut Builder, src: &Function, (at, branch): (usize, usize), k: usize) -> Block {
+    fn arm(&self, builder: &mut Builder, src: &Function, (at, branch): (usize, usize), arm_index: usize) -> Block {
         let (stmts, old) = (&src.body.stmts, &src.body.stmts[at].outs);
-        let inner = stmts[branch].op.blocks()[k];
+        let inner = stmts[branch].op.blocks()[arm_index];
         let var = |field: &ConstructorField| match field {
             ConstructorField::Old(i) => old[*i],
             ConstructorField::OfCondition(i) => inner.params[*i],
         };
-        let fields: Vec<Var> = self.arms[k].iter().map(var).collect();
+        let fields: Vec<Var> = self.arms[arm_index].iter().map(var).collect();
         builder.open();
         let params = builder.like(&fields);
         builder.adopt(&params, &[]);
@@ -335,7 +335,7 @@ impl Plan {
             }
         }
         if let (Op::Switch(..), Some(c)) = (&stmts[branch].op, names.get(&old[self.condition]).copied()) {
-            self.condition_apart(builder, (src, inner, c, k), &mut names);
+            self.condition_apart(builder, (src, inner, c, arm_index), &mut names);
         }
         let copy = |b: &mut Builder, names: &mut HashMap<Var, Var>, s: &Stmt| {
             let made = b.copy_stmt(s, names);

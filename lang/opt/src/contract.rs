@@ -235,12 +235,12 @@ impl Contractions {
     /// Emits the contraction and the rest of the nest. Returns the results.
     fn emit_contraction(&mut self, stmt: &Stmt, found: &ContractionSite) -> Vec<Var> {
         let ContractionSite { nest, sum, terms, sides, .. } = found;
-        let ((a, left), (b, right)) = (self.factor(nest, &sides[0]), self.factor(nest, &sides[1]));
+        let ((first, left), (second, right)) = (self.factor(nest, &sides[0]), self.factor(nest, &sides[1]));
         let collects = &nest.loops[..nest.collects];
         let rank = if sides[0].rows.is_empty() { 1 } else { 2 };
         let [n, m] = [&sides[0], &sides[1]].map(|side| self.extent(&collects[side.rows.clone()]));
         let k = self.extent(nest.terms());
-        let c = Contract { terms: *terms, a, b, size: [n, m, k], turned: [left, right] };
+        let c = Contract { terms: *terms, a: first, b: second, size: [n, m, k], turned: [left, right] };
         let mut c = self.b.one(Op::Contract(Box::new(c)), Ty::F64.array(rank));
         if collects.len() > rank as usize {
             c = self.reshape(c, collects.iter().map(|l| l.1).collect());

@@ -282,8 +282,8 @@ pub(crate) fn out_of_bounds(a: &Value, at: &Value) -> bool {
 }
 
 /// The elements at the indices; zeros for indices out of bounds.
-pub(crate) fn gather_or_zero(m: &dyn Upcalls, a: &Value, at: &Value) -> Res<Value> {
-    let (a, at) = (arr(a)?, arr(at)?);
+pub(crate) fn gather_or_zero(m: &dyn Upcalls, source: &Value, at: &Value) -> Res<Value> {
+    let (a, at) = (arr(source)?, arr(at)?);
     if let (Buf::F64(x), Buf::I64(at), 1) = (a.buf(), at.buf(), a.shape.len()) {
         // A negative index becomes a large unsigned number, which is out of bounds.
         let part = |start: usize, out: &mut [f64]| {
@@ -407,18 +407,18 @@ pub(crate) fn put(updated: Value, at: &[Value], value: &Value) -> Res<Value> {
 pub(crate) fn sum(machine: &mut dyn Upcalls, value: Value) -> Res<Value> {
     let rep = match &value {
         Value::Array(a) if a.shape.len() > 1 && a.is_empty() => return zero_like_elements(&value, a.shape[1..].into()),
-        Value::Array(a) => match a.buf() {
+        Value::Array(operand) => match operand.buf() {
             Buf::F32(_) => crate::value::Rep::F32,
             Buf::I64(_) => crate::value::Rep::Int,
             Buf::Boxed(parts) => {
-                let row = a.shape[1..].iter().product();
+                let row = operand.shape[1..].iter().product();
                 let mut sums = vec![Value::Zero; row];
                 for (k, p) in parts.iter().enumerate() {
                     let sum = &mut sums[k % row];
                     *sum = arith::bin(machine, Bin::Add, std::mem::take(sum), p.clone())?;
                 }
-                let one = if a.shape.len() == 1 { sums.pop() } else { None };
-                return Ok(one.unwrap_or_else(|| array::make(a.shape[1..].into(), Buf::Boxed(sums))));
+                let one = if operand.shape.len() == 1 { sums.pop() } else { None };
+                return Ok(one.unwrap_or_else(|| array::make(operand.shape[1..].into(), Buf::Boxed(sums))));
             }
             _ => crate::value::Rep::Float,
         },

@@ -143,12 +143,12 @@ pub(super) fn arrays(interrupt: InterruptFlag, op: Bin, left_array: Rc<Array>, r
     if left_array.shape != right_array.shape {
         return Err(shapes_differ(&left_array.shape, &right_array.shape));
     }
-    if let (Buf::F64(p), Buf::F64(q)) = (left_array.buf(), right_array.buf()) {
+    if let (Buf::F64(first), Buf::F64(second)) = (left_array.buf(), right_array.buf()) {
         let (left, right) = (Rc::strong_count(&left_array) == 1, Rc::strong_count(&right_array) == 1);
         if !left && !right {
             return Ok(array::make(
                 left_array.shape.clone(),
-                Buf::F64(floats(interrupt, op, BroadcastOperand::Many(p), BroadcastOperand::Many(q))?),
+                Buf::F64(floats(interrupt, op, BroadcastOperand::Many(first), BroadcastOperand::Many(second))?),
             ));
         }
         // An array that is not shared provides the buffer of the result.
@@ -232,15 +232,15 @@ fn sums(
     let add = op == Bin::Add;
     let out = made(w, len, |at, out| {
         let k = out.len();
-        let (x, y) = (left.part(at, k), right.part(at, k));
+        let (left_part, right_part) = (left.part(at, k), right.part(at, k));
         if add {
-            fill(out, x, y, i64::wrapping_add);
+            fill(out, left_part, right_part, i64::wrapping_add);
         } else {
-            fill(out, x, y, i64::wrapping_sub);
+            fill(out, left_part, right_part, i64::wrapping_sub);
         }
         let mut signs = 0i64;
         let mut see = |a: i64, b: i64, z: i64| signs |= (a ^ z) & (if add { b } else { !b } ^ z);
-        match (x, y) {
+        match (left_part, right_part) {
             (BroadcastOperand::Many(x), BroadcastOperand::Many(y)) => {
                 x.iter().zip(y).zip(out.iter()).for_each(|((a, b), z)| see(*a, *b, *z));
             }

@@ -18,23 +18,23 @@ pub(super) fn map(machine: &mut Machine, func: &Value, arrays: &[Value]) -> Res<
         return Err(lengths_differ(if arrays.len() == 2 { "map2" } else { "map3" }, count, k));
     }
     let prim = [HigherOrderFn::Map, HigherOrderFn::Map2, HigherOrderFn::Map3][arrays.len().clamp(1, 3) - 1];
-    machine.elements(&element_call(prim, func, arrays, count), |m, watch| {
+    machine.elements(&element_call(prim, func, arrays, count), |inner_machine, watch| {
         let mut out = array::room(count)?;
         let mut args = Vec::with_capacity(arrays.len());
         for i in 0..count {
             if i & 0x3ff == 0 {
-                m.poll()?;
+                inner_machine.poll()?;
             }
-            if let Some(v) = watch.before(m, i)? {
+            if let Some(v) = watch.before(inner_machine, i)? {
                 return Ok(v);
             }
             args.clear();
             for a in arrays {
-                args.push(seq::elem(m, a, i)?);
+                args.push(seq::elem(inner_machine, a, i)?);
             }
-            out.push(m.call(func, &args)?);
+            out.push(inner_machine.call(func, &args)?);
         }
-        seq::pack(m, out)
+        seq::pack(inner_machine, out)
     })
 }
 
@@ -158,16 +158,16 @@ pub(super) fn scan(machine: &mut Machine, op: &Value, initial: &Value, xs: &Valu
         return Ok(xs.clone());
     }
     let prim = if exclusive { HigherOrderFn::ScanExclusive } else { HigherOrderFn::Scan };
-    machine.elements(&element_call(prim, op, &[initial.clone(), xs.clone()], count), |m, watch| {
+    machine.elements(&element_call(prim, op, &[initial.clone(), xs.clone()], count), |inner_machine, watch| {
         let mut out = array::room(count)?;
         let mut acc = initial.clone();
         for i in 0..count {
-            m.poll()?;
-            if let Some(v) = watch.before(m, i)? {
+            inner_machine.poll()?;
+            if let Some(v) = watch.before(inner_machine, i)? {
                 return Ok(v);
             }
-            let x = seq::elem(m, xs, i)?;
-            let next = m.call(op, &[acc.clone(), x])?;
+            let x = seq::elem(inner_machine, xs, i)?;
+            let next = inner_machine.call(op, &[acc.clone(), x])?;
             out.push(if exclusive {
                 std::mem::replace(&mut acc, next)
             } else {
@@ -175,25 +175,25 @@ pub(super) fn scan(machine: &mut Machine, op: &Value, initial: &Value, xs: &Valu
                 next
             });
         }
-        seq::pack(m, out)
+        seq::pack(inner_machine, out)
     })
 }
 
 /// `fold f init xs`, `reduce f init xs` and `foldr f init xs`.
-fn folded(machine: &mut Machine, prim: HigherOrderFn, f: &Value, init: Value, xs: &Value) -> Res<Value> {
+fn folded(machine: &mut Machine, prim: HigherOrderFn, func: &Value, init: Value, xs: &Value) -> Res<Value> {
     let count = len(xs);
     if count == 0 {
         return Ok(init);
     }
     let from_right = prim == HigherOrderFn::Foldr;
-    machine.elements(&element_call(prim, f, &[init.clone(), xs.clone()], count), |m, watch| {
+    machine.elements(&element_call(prim, func, &[init.clone(), xs.clone()], count), |m, watch| {
         let mut acc = init;
         for i in 0..count {
             if let Some(v) = watch.before(m, i)? {
                 return Ok(v);
             }
             let x = seq::elem(m, xs, if from_right { count - 1 - i } else { i })?;
-            acc = m.call(f, &if from_right { [x, acc] } else { [acc, x] })?;
+            acc = m.call(func, &if from_right { [x, acc] } else { [acc, x] })?;
         }
         Ok(acc)
     })
@@ -240,18 +240,18 @@ pub(super) fn reduce_by_index(machine: &mut Machine, args: &mut [Value]) -> Res<
     let prim = Fun::Prim(Prim::HigherOrder(HigherOrderFn::ReduceByIndex), Vec::new());
     let all = Value::Fun(Rc::new(Fun::Partial(Rc::new(prim), vec![dest.clone(), op.clone()])));
     let args = vec![neutral.clone(), keys.clone(), values.clone()];
-    machine.elements(&ElementCall { func: op, count: at.len().max(1), all, args }, |m, watch| {
-        let mut out: Vec<Value> = (0..n).map(|i| seq::elem(m, &dest, i)).collect::<Res<_>>()?;
+    machine.elements(&ElementCall { func: op, count: at.len().max(1), all, args }, |inner_machine, watch| {
+        let mut out: Vec<Value> = (0..n).map(|i| seq::elem(inner_machine, &dest, i)).collect::<Res<_>>()?;
         for (j, k) in at.iter().enumerate() {
-            if let Some(v) = watch.before(m, j)? {
+            if let Some(v) = watch.before(inner_machine, j)? {
                 return Ok(v);
             }
             if let Some(k) = usize::try_from(*k).ok().filter(|k| *k < n) {
-                let x = seq::elem(m, values, j)?;
+                let x = seq::elem(inner_machine, values, j)?;
                 let old = std::mem::take(&mut out[k]);
-                out[k] = m.call(op, &[old, x])?;
+                out[k] = inner_machine.call(op, &[old, x])?;
             }
         }
-        if out.is_empty() { Ok(dest.clone()) } else { seq::pack(m, out) }
+        if out.is_empty() { Ok(dest.clone()) } else { seq::pack(inner_machine, out) }
     })
 }

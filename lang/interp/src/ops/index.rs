@@ -52,8 +52,8 @@ pub fn index(machine: &mut dyn Upcalls, array: &Value, kinds: &[IndexKind], args
 }
 
 /// The frequent case: a scalar of an untraced array, with as many indices as axes, all in bounds.
-fn number(a: &Value, args: &[Value]) -> Option<Value> {
-    let Value::Array(a) = a else { return None };
+fn number(source: &Value, args: &[Value]) -> Option<Value> {
+    let Value::Array(a) = source else { return None };
     if a.shape.len() != args.len() {
         return None;
     }

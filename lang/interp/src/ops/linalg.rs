@@ -173,22 +173,29 @@ fn multiply(
 pub(crate) fn contract(
     interrupt: InterruptFlag,
     contract: &Contract,
-    (a, b): (&Value, &Value),
-    (n, m, k): (usize, usize, usize),
+    (left, right): (&Value, &Value),
+    (height, width, depth): (usize, usize, usize),
 ) -> Res<Value> {
-    let shape = if arr(a)?.shape.len() == 1 { Shape::from_slice(&[m]) } else { Shape::from_slice(&[n, m]) };
+    let shape =
+        if arr(left)?.shape.len() == 1 { Shape::from_slice(&[width]) } else { Shape::from_slice(&[height, width]) };
     let mut out = array::filled(0.0, array::count(&shape)?)?;
     // Without elements nothing is read, whatever the extents of the factors.
     if out.is_empty() {
         return Ok(array::make(shape, Buf::F64(out)));
     }
     let of = |v, turned, rows| -> Res<kernels::Factor> {
-        kernels::Factor::of(numbers(v)?, &arr(v)?.shape, turned, (rows, k)).ok_or_else(outside)
+        kernels::Factor::of(numbers(v)?, &arr(v)?.shape, turned, (rows, depth)).ok_or_else(outside)
     };
-    let (x, y) = (of(a, contract.turned[0], n)?, of(b, contract.turned[1], m)?);
-    parallel::bands(interrupt, &mut out, BAND * m, n.saturating_mul(k).saturating_mul(m) / 8, |at, part| {
-        kernels::contract_by(contract.terms, x.after(at / m), y, (part.len() / m, m, k), part);
-    })?;
+    let (x, y) = (of(left, contract.turned[0], height)?, of(right, contract.turned[1], width)?);
+    parallel::bands(
+        interrupt,
+        &mut out,
+        BAND * width,
+        height.saturating_mul(depth).saturating_mul(width) / 8,
+        |at, part| {
+            kernels::contract_by(contract.terms, x.after(at / width), y, (part.len() / width, width, depth), part);
+        },
+    )?;
     Ok(array::make(shape, Buf::F64(out)))
 }
 

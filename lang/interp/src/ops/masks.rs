@@ -34,8 +34,8 @@ pub(super) fn negation(v: &Value) -> Res<Value> {
     Ok(array::make(a.shape.clone(), Buf::Bool(polling::collect(bits.len(), |i| !bits[i])?)))
 }
 
-pub(super) fn logic(m: &mut dyn Upcalls, and: bool, a: Value, b: Value) -> Res<Value> {
-    let (operand, constant) = match (a, b) {
+pub(super) fn logic(m: &mut dyn Upcalls, and: bool, left: Value, b: Value) -> Res<Value> {
+    let (operand, constant) = match (left, b) {
         (Value::Bool(x), Value::Bool(y)) => return Ok(Value::Bool(if and { x && y } else { x || y })),
         (Value::Bool(c), v) | (v, Value::Bool(c)) => (v, c),
         (a, b) if seq::shape(&a).map(smallvec::SmallVec::len) != seq::shape(&b).map(smallvec::SmallVec::len) => {

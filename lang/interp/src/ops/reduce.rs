@@ -56,15 +56,15 @@ pub(super) fn apply(
 /// sqrt (sum (x * x)), computed from scaled elements if squares overflow or underflow. The derivative at 0 is
 /// 0.
 pub(crate) fn norm(machine: &mut dyn Upcalls, value: Value) -> Res<Value> {
-    let s = sum_of_squares(machine, value.clone())?;
-    let (sum, single) = match compare::primal(&s) {
+    let squares = sum_of_squares(machine, value.clone())?;
+    let (sum, single) = match compare::primal(&squares) {
         Value::Float(x) => (x, false),
         Value::F32(x) => (f64::from(x), true),
-        _ => return arith::un(machine, Un::Sqrt, s),
+        _ => return arith::un(machine, Un::Sqrt, squares),
     };
     let unit = norm_unit(sum, single);
     if unit == 1.0 {
-        return arith::un(machine, Un::Sqrt, s);
+        return arith::un(machine, Un::Sqrt, squares);
     }
     let like = |x: f64| if single { Value::F32(x as f32) } else { Value::Float(x) };
     let scaled = arith::bin(machine, Bin::Mul, value, like(unit))?;
@@ -179,22 +179,22 @@ fn dot(m: &mut dyn Upcalls, x: &Value, y: &Value, rep: &Rep) -> Res<Value> {
 }
 
 fn outer(machine: &mut dyn Upcalls, left: &Value, right: &Value) -> Res<Value> {
-    let (height, k) = (len(left), len(right));
-    array::count(&[height, k])?;
+    let (height, width) = (len(left), len(right));
+    array::count(&[height, width])?;
     if let (Value::Array(a), Value::Array(b)) = (left, right)
         && let (Buf::F64(p), Buf::F64(q)) = (a.buf(), b.buf())
     {
-        let mut out = array::room(height * k)?;
+        let mut out = array::room(height * width)?;
         for a in p {
             polling::poll()?;
             out.extend(q.iter().map(|b| a * b));
         }
-        return Ok(array::make(Shape::from_slice(&[height, k]), Buf::F64(out)));
+        return Ok(array::make(Shape::from_slice(&[height, width]), Buf::F64(out)));
     }
     if height == 0
         && let Value::Array(b) = right
     {
-        return Ok(Value::Array(Rc::new(array::gather_rows(b, &[], &[0, k])?)));
+        return Ok(Value::Array(Rc::new(array::gather_rows(b, &[], &[0, width])?)));
     }
     let mut rows = Vec::new();
     for i in 0..height {

@@ -53,11 +53,11 @@ fn quick_parts(
 }
 
 /// The lexicographic order; `None` if a `nan` is compared.
-pub fn partial(a: &Value, b: &Value) -> Res<Option<Ordering>> {
-    if let Some(o) = quick(a, b, LEVELS, |x, y| x.partial_cmp(&y)) {
+pub fn partial(left: &Value, right: &Value) -> Res<Option<Ordering>> {
+    if let Some(o) = quick(left, right, LEVELS, |x, y| x.partial_cmp(&y)) {
         return Ok(o);
     }
-    let mut todo = vec![(a.clone(), b.clone())];
+    let mut todo = vec![(left.clone(), right.clone())];
     let mut steps = 0u32;
     while let Some((a, b)) = todo.pop() {
         steps = steps.wrapping_add(1);

@@ -78,9 +78,10 @@ fn cut(text: &str, n: usize) -> String {
 
 /// Formats lines as aligned columns; the columns in `right` are right-aligned.
 fn columns(lines: &[Vec<String>], right: &[usize]) -> String {
-    let n = lines.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> =
-        (0..n).map(|k| lines.iter().filter_map(|l| l.get(k)).map(|t| t.chars().count()).max().unwrap_or(0)).collect();
+    let column_count = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..column_count)
+        .map(|k| lines.iter().filter_map(|l| l.get(k)).map(|t| t.chars().count()).max().unwrap_or(0))
+        .collect();
     let mut out = String::new();
     for l in lines {
         let mut line = String::new();

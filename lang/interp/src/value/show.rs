@@ -40,8 +40,8 @@ fn pointed(text: String) -> String {
 /// A text in quotes, with escapes.
 pub fn quoted(s: &str) -> String {
     let mut out = String::from("\"");
-    for c in s.chars() {
-        match c {
+    for character in s.chars() {
+        match character {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),

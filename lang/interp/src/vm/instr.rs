@@ -143,18 +143,18 @@ impl Machine {
     }
 
     #[inline(always)]
-    pub(super) fn unary(&mut self, base: usize, op: Un, d: R, a: R) -> Res<()> {
+    pub(super) fn unary(&mut self, base: usize, op: Un, dest: R, a: R) -> Res<()> {
         let v = match self.reg(base, a) {
             Value::Float(x) => {
                 let y = op.eval(*x);
-                self.set_number(base, d, y);
+                self.set_number(base, dest, y);
                 return Ok(());
             }
             v => v.clone(),
         };
         let out = arith::un(self, op, v)?;
         self.count(floats(&out), true);
-        self.set(base, d, out);
+        self.set(base, dest, out);
         Ok(())
     }
 
@@ -372,15 +372,15 @@ impl Machine {
 
     /// `a[i]`; `zero` if the array is a symbolic zero.
     #[inline(always)]
-    pub(super) fn at1(&mut self, base: usize, [dest, a, i]: [R; 3], zero: &Value) -> Res<()> {
-        let value = match (self.reg(base, a), self.reg(base, i)) {
+    pub(super) fn at1(&mut self, base: usize, [dest, source, index]: [R; 3], zero: &Value) -> Res<()> {
+        let value = match (self.reg(base, source), self.reg(base, index)) {
             (Value::Array(arr), Value::Int(i)) => match arr.buf() {
                 Buf::F64(v) if arr.shape.len() == 1 && (*i as usize) < v.len() => {
                     let x = v[*i as usize];
                     self.set_number(base, dest, x);
                     return Ok(());
                 }
-                _ => crate::ops::element_ops::at(self.reg(base, a), &[Value::Int(*i)])?,
+                _ => crate::ops::element_ops::at(self.reg(base, source), &[Value::Int(*i)])?,
             },
             (Value::Zero, _) => zero.clone(),
             (a, i) => crate::ops::element_ops::at(a, std::slice::from_ref(i))?,

@@ -134,11 +134,11 @@ pub(super) fn cumsum(a: &Val, reverse: bool, ty: &Ty) -> Evaluated {
 }
 
 /// Reorders the first axis: row `i` of the result is row `from(i, n)`, where `n` is the number of rows.
-pub(super) fn permute(a: &Val, from: impl Fn(usize, usize) -> usize) -> Evaluated {
-    if a.is_symbolic_zero() {
+pub(super) fn permute(source: &Val, from: impl Fn(usize, usize) -> usize) -> Evaluated {
+    if source.is_symbolic_zero() {
         return Ok(Val::SymbolicZero);
     }
-    let a = array(a)?;
+    let a = array(source)?;
     let (n, k) = rows(a);
     let elems = (0..n)
         .flat_map(|i| {

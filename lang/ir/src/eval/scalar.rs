@@ -185,8 +185,8 @@ pub fn not(v: &Val) -> Evaluated {
 }
 
 /// `left` if the condition holds, else `right`.
-pub fn select(c: &Val, left: &Val, right: &Val) -> Evaluated {
-    let mask = match c {
+pub fn select(condition: &Val, left: &Val, right: &Val) -> Evaluated {
+    let mask = match condition {
         Val::Bool(c) => return Ok(if *c { left.clone() } else { right.clone() }),
         Val::Array(mask) => mask,
         other => return Err(format!("a Bool was expected, not {}", other.kind())),

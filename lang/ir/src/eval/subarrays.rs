@@ -74,11 +74,11 @@ pub(super) fn slice(a: &Val, lo: &Val, hi: &Val) -> Evaluated {
 }
 
 /// Rows at an array of indices. With `else_zero`, indices out of bounds give zeros; otherwise they are errors.
-pub(super) fn gather(a: &Val, at: &Val, else_zero: bool, ty: &Ty) -> Evaluated {
-    if a.is_symbolic_zero() {
+pub(super) fn gather(source: &Val, at: &Val, else_zero: bool, ty: &Ty) -> Evaluated {
+    if source.is_symbolic_zero() {
         return Ok(Val::SymbolicZero);
     }
-    let (a, at) = (array(a)?, array(at)?);
+    let (a, at) = (array(source)?, array(at)?);
     let (n, k) = rows(a);
     let mut elems = Vec::with_capacity(at.elems.len() * k);
     for i in &at.elems {

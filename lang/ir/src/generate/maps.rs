@@ -134,21 +134,21 @@ impl Maps {
 
     /// A statement in a loop, on the numbers that are known there.
     fn statement(&mut self, index: Var, known: &[Var]) -> Var {
-        let x = known[self.rng.below(known.len()).max(self.rng.below(known.len()))];
+        let operand = known[self.rng.below(known.len()).max(self.rng.below(known.len()))];
         let y = if self.rng.once_in(3) { self.number() } else { known[self.rng.below(known.len())] };
         match self.rng.below(9) {
-            0 => self.b.un(Un::Sin, x),
-            1 => self.b.un(Un::Tanh, x),
-            2 => self.b.bin(Bin::Add, x, y),
-            3 => self.b.bin(Bin::Sub, x, y),
-            4 => self.damped(x, y),
+            0 => self.b.un(Un::Sin, operand),
+            1 => self.b.un(Un::Tanh, operand),
+            2 => self.b.bin(Bin::Add, operand, y),
+            3 => self.b.bin(Bin::Sub, operand, y),
+            4 => self.damped(operand, y),
             5 => {
-                let first = self.b.cmp(Cmp::Lt, x, y);
-                self.b.one(Op::Select(first, y, x), Ty::F64)
+                let first = self.b.cmp(Cmp::Lt, operand, y);
+                self.b.one(Op::Select(first, y, operand), Ty::F64)
             }
             6 => {
                 let i = self.b.convert(Conv::ToF64, index);
-                self.damped(i, x)
+                self.damped(i, operand)
             }
             7 => self.read_at(index),
             _ => {

@@ -202,9 +202,9 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The sum of two values of a declared type, one of which is often a symbolic zero.
-    fn data_sum(&mut self, stmt: &Stmt, [a, b]: [Var; 2], at: u32, sc: &EmissionScope) {
-        let takes = self.takes(&[a, b], at, sc, &|_| false);
-        let (x, y) = (self.val(a), self.val(b));
+    fn data_sum(&mut self, stmt: &Stmt, [a, right]: [Var; 2], at: u32, sc: &EmissionScope) {
+        let takes = self.takes(&[a, right], at, sc, &|_| false);
+        let (x, y) = (self.val(a), self.val(right));
         let symbolic_zero = self.b.ins().load(
             types::I64,
             TRUSTED.with_readonly().with_can_move(),

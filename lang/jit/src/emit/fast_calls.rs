@@ -207,14 +207,14 @@ impl Emit<'_, '_, '_> {
         self.unless(dims[0], cold, &[]);
         let least = self.int(i64::from(least));
         let place = self.runtime(shims::extremum as *const u8, &[data, dims[0], least], 1).unwrap_or(data);
-        let x = if position {
+        let result = if position {
             place
         } else {
             let bytes = self.b.ins().ishl_imm_s(place, 3);
             let place = self.b.ins().iadd(data, bytes);
             self.b.ins().load(types::F64, LOOSE, place, 0)
         };
-        self.goto(done, &[x]);
+        self.goto(done, &[result]);
         self.b.switch_to_block(cold);
         let y = self.slow_lent(stmt)[0];
         self.goto(done, &[y]);

@@ -153,10 +153,10 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Allocates an output buffer; if possible, as a slot of the buffer `around`, to which it will be appended.
-    fn new_buffer_in(&mut self, around: Option<Value>, ty: &Ty, boxed: bool, n: Option<Value>) -> Value {
+    fn new_buffer_in(&mut self, around: Option<Value>, ty: &Ty, boxed: bool, count: Option<Value>) -> Value {
         self.job.tables.buffers.push((ty.clone(), boxed));
         let id = self.int(self.job.tables.buffers.len() as i64 - 1);
-        let n = match n {
+        let n = match count {
             Some(n) => n,
             None => self.int(0),
         };
@@ -189,16 +189,16 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits one iteration, and the jump back to the header.
-    fn iteration(&mut self, ir_loop: &Loop, loop_state: &LoopState, n: Option<Value>, at: u32, sc: &EmissionScope) {
+    fn iteration(&mut self, ir_loop: &Loop, loop_state: &LoopState, count: Option<Value>, at: u32, sc: &EmissionScope) {
         let site = self.at;
         let infos = inner(sc, at);
         let nothing = HashSet::new();
         let sc = EmissionScope { info: &infos[infos.len() - 1], dying: &nothing };
-        if let (1, Some(n)) = (self.nest.depth, n) {
+        if let (1, Some(n)) = (self.nest.depth, count) {
             self.report(loop_state.counter, n);
         }
         let body = &ir_loop.body;
-        let index = match (ir_loop.reverse, n) {
+        let index = match (ir_loop.reverse, count) {
             (true, Some(n)) => {
                 let last = self.b.ins().iadd_imm_s(n, -1);
                 self.b.ins().isub(last, loop_state.counter)
@@ -334,13 +334,13 @@ impl Emit<'_, '_, '_> {
 
     /// Binds the results of a loop.
     fn end(&mut self, stmt: &Stmt, ir_loop: &Loop, loop_state: &LoopState) {
-        let (carried, m) = (ir_loop.init.len(), ir_loop.lin_init.len());
+        let (carried, lin_carried) = (ir_loop.init.len(), ir_loop.lin_init.len());
         let order: Vec<Var> = stmt
             .outs
             .iter()
             .skip(carried)
             .take(ir_loop.outs.len())
-            .chain(stmt.lin_outs.iter().skip(m))
+            .chain(stmt.lin_outs.iter().skip(lin_carried))
             .copied()
             .collect();
         let mut outs = Vec::new();

@@ -227,8 +227,8 @@ impl Emit<'_, '_, '_> {
     }
 
     /// A binary Int operator; `None` if there is no fast path.
-    pub(super) fn int_bin(&mut self, stmt: &Stmt, op: Bin, a: Var, b: Var) -> Option<Value> {
-        let (left, right) = (self.val(a), self.val(b));
+    pub(super) fn int_bin(&mut self, stmt: &Stmt, op: Bin, a: Var, second: Var) -> Option<Value> {
+        let (left, right) = (self.val(a), self.val(second));
         let (result, ok) = match op {
             Bin::Add => self.int_add(left, right),
             Bin::Sub => {

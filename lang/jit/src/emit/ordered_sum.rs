@@ -51,18 +51,18 @@ impl Emit<'_, '_, '_> {
     /// use.
     fn summed(&self, block: &Block, at: u32, ir_loop: &Loop, outs: &[Var]) -> Option<(Var, Var)> {
         let sum = block.stmts.get(at as usize)?;
-        let (Op::Sum { a, .. }, [total]) = (&sum.op, &sum.outs[..]) else { return None };
-        let out = outs.iter().position(|v| v == a)?;
+        let (Op::Sum { a: array, .. }, [total]) = (&sum.op, &sum.outs[..]) else { return None };
+        let out = outs.iter().position(|v| v == array)?;
         let fits = matches!(ir_loop.trip, Trip::Count(_))
             && !ir_loop.reverse
             && ir_loop.outs[out] == Out::Collect
             && *self.ty(*total) == Ty::F64
             && self.last[total.0 as usize] != NEVER
-            && self.last[a.0 as usize] == at
-            && !self.held.pinned.contains(a)
-            && !self.held.places.contains_key(a)
-            && !self.held.totals.contains_key(a);
-        fits.then_some((*a, *total))
+            && self.last[array.0 as usize] == at
+            && !self.held.pinned.contains(array)
+            && !self.held.places.contains_key(array)
+            && !self.held.totals.contains_key(array);
+        fits.then_some((*array, *total))
     }
 
     /// Emits what precedes the loop.
@@ -94,26 +94,26 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Adds the term of iteration `i`. `rest` is the sum of the terms after the last multiple of 8.
-    pub(super) fn add_term(&mut self, s: &OrderedSum, i: Value, rest: Value, term: Value) -> Value {
+    pub(super) fn add_term(&mut self, ordered: &OrderedSum, index: Value, rest: Value, term: Value) -> Value {
         let (part, single, end, next) = (self.fresh(), self.fresh(), self.cold(), self.fresh());
         let sum = self.b.append_block_param(next, types::F64);
-        let whole = self.b.ins().icmp(IntCC::UnsignedLessThan, i, s.full);
+        let whole = self.b.ins().icmp(IntCC::UnsignedLessThan, index, ordered.full);
         self.b.ins().brif(whole, part, &[], single, &[]);
         self.b.switch_to_block(single);
         let added = self.b.ins().fadd(rest, term);
         self.goto(next, &[added]);
         self.b.switch_to_block(part);
-        let k = self.b.ins().band_imm_s(i, PARTIAL - 1);
+        let k = self.b.ins().band_imm_s(index, PARTIAL - 1);
         let bytes = self.b.ins().ishl_imm_s(k, 3);
-        let at = self.b.ins().iadd(s.partial, bytes);
+        let at = self.b.ins().iadd(ordered.partial, bytes);
         let before = self.b.ins().load(types::F64, TRUSTED, at, 0);
         let after = self.b.ins().fadd(before, term);
         self.b.ins().store(TRUSTED, after, at, 0);
-        let left = self.b.ins().iadd_imm_s(i, 1);
+        let left = self.b.ins().iadd_imm_s(index, 1);
         let left = self.b.ins().band_imm_s(left, CHUNK - 1);
         self.b.ins().brif(left, next, &[BlockArg::Value(rest)], end, &[]);
         self.b.switch_to_block(end);
-        self.end_of_chunk(s, i, next, rest);
+        self.end_of_chunk(ordered, index, next, rest);
         self.b.switch_to_block(next);
         sum
     }
@@ -142,19 +142,19 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Emits what follows the loop, and binds the sum.
-    pub(super) fn end_sum(&mut self, s: &OrderedSum, rest: Value) {
+    pub(super) fn end_sum(&mut self, ordered: &OrderedSum, rest: Value) {
         let (some, many, done) = (self.fresh(), self.cold(), self.fresh());
         let sum = self.b.append_block_param(done, types::F64);
-        self.b.ins().brif(s.full, some, &[], done, &[BlockArg::Value(rest)]);
+        self.b.ins().brif(ordered.full, some, &[], done, &[BlockArg::Value(rest)]);
         self.b.switch_to_block(some);
-        let last = self.sum_of_chunk(s, rest);
-        let several = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, s.count, CHUNK);
+        let last = self.sum_of_chunk(ordered, rest);
+        let several = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, ordered.count, CHUNK);
         self.b.ins().brif(several, many, &[], done, &[BlockArg::Value(last)]);
         self.b.switch_to_block(many);
-        let x = self.sum_of_chunks(s, last);
+        let x = self.sum_of_chunks(ordered, last);
         self.goto(done, &[x]);
         self.b.switch_to_block(done);
-        self.bind(s.total, sum);
+        self.bind(ordered.total, sum);
     }
 
     /// The sum of all chunks, of which `last` is the last one if it is not complete.

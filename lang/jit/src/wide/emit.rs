@@ -192,9 +192,9 @@ impl Emitter<'_> {
         self.jumps.push((field, target));
     }
 
-    fn instruction(&mut self, x: &Instruction, regs: &[u8], block: usize, next: Option<usize>) {
+    fn instruction(&mut self, instr: &Instruction, regs: &[u8], block: usize, next: Option<usize>) {
         let out = regs.first().copied().unwrap_or(0);
-        match &x.op {
+        match &instr.op {
             Operation::Parameters => {}
             Operation::Jump => {
                 let target = self.f.blocks[block].successors[0].index();
@@ -227,8 +227,8 @@ impl Emitter<'_> {
             | Operation::ChooseLanes(_)
             | Operation::Blend(_)
             | Operation::Keep(_)
-            | Operation::Lane(_) => self.vector(x, regs),
-            _ => self.general(x, regs),
+            | Operation::Lane(_) => self.vector(instr, regs),
+            _ => self.general(instr, regs),
         }
     }
 

@@ -57,7 +57,7 @@ impl Selector<'_> {
     fn scalar_mask(&mut self, v: Value) -> Result<VReg, Unsupported> {
         let data = self.definition(v).ok_or("a mask")?;
         self.fold(v);
-        let (op, immediate, [x, y]) = match data {
+        let (op, immediate, [left, right]) = match data {
             InstructionData::FloatCompare { cond, args: [x, y], .. } => {
                 let op = VectorOpcode::arithmetic(0xc2, Width::Scalar);
                 (op, Some(predicate(cond)), [self.register(x)?, self.register(y)?])
@@ -69,7 +69,7 @@ impl Selector<'_> {
             _ => return Err("a mask".to_owned()),
         };
         let out = self.fresh(RegClass::Float);
-        let operands = vec![Operand::reg_def(out), Operand::reg_use(x), Operand::reg_use(y)];
+        let operands = vec![Operand::reg_def(out), Operand::reg_use(left), Operand::reg_use(right)];
         self.emit(Operation::Vector(op, immediate), operands);
         Ok(out)
     }
@@ -171,18 +171,18 @@ impl Selector<'_> {
     }
 
     /// Two scalars side by side. The second one is read from memory if only this instruction reads it.
-    fn pair(&mut self, x: Value, y: Value) -> Result<VReg, Unsupported> {
+    fn pair(&mut self, x: Value, second: Value) -> Result<VReg, Unsupported> {
         let out = self.fresh(RegClass::Float);
         let mut operands = vec![Operand::reg_def(out), Operand::reg_use(self.in_lane(x)?)];
-        match self.definition(y) {
-            Some(InstructionData::Load { opcode: Opcode::Load, arg, offset, .. }) if self.is_still_there(y) => {
-                self.fold(y);
+        match self.definition(second) {
+            Some(InstructionData::Load { opcode: Opcode::Load, arg, offset, .. }) if self.is_still_there(second) => {
+                self.fold(second);
                 let (address, registers) = self.address(arg, offset.into())?;
                 operands.extend(registers.into_iter().map(Operand::reg_use));
                 self.emit(Operation::LoadHigh(address), operands);
             }
             _ => {
-                operands.push(Operand::reg_use(self.in_lane(y)?));
+                operands.push(Operand::reg_use(self.in_lane(second)?));
                 self.emit(Operation::Vector(LOW_PAIR, None), operands);
             }
         }

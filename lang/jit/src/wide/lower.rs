@@ -191,15 +191,15 @@ impl Selector<'_> {
         Ok(())
     }
 
-    fn unary(&mut self, opcode: Opcode, x: Value, out: Value) -> Result<(), Unsupported> {
-        let (from, to) = (self.type_of(x), self.type_of(out));
+    fn unary(&mut self, opcode: Opcode, operand: Value, out: Value) -> Result<(), Unsupported> {
+        let (from, to) = (self.type_of(operand), self.type_of(out));
         let round = |mode| match width(to) {
             Width::Scalar => Operation::VectorOne(VectorOpcode::new(P66, M3A, 0x0b, 0), Some(mode)),
             Width::Vector => Operation::VectorOne(VectorOpcode::new(P66, M3A, 0x09, 2), Some(mode)),
         };
         let bits = |op| self.extension.bits(op);
         let op = match opcode {
-            Opcode::Splat => return self.splat(x, out),
+            Opcode::Splat => return self.splat(operand, out),
             Opcode::Fneg => Operation::VectorConstant(bits(Bits::Xor), 1 << 63),
             Opcode::Fabs => Operation::VectorConstant(bits(Bits::And), !(1 << 63)),
             Opcode::Sqrt => Operation::VectorOne(VectorOpcode::arithmetic(0x51, width(to)), None),
@@ -208,33 +208,35 @@ impl Selector<'_> {
             Opcode::Ceil => round(rounding::CEIL),
             Opcode::Trunc => round(rounding::TRUNC),
             Opcode::Bnot if to.is_vector() => Operation::VectorConstant(bits(Bits::Xor), u64::MAX),
-            Opcode::Bnot if to == types::I8 => return self.overwriting(Operation::AluInt(Alu::Xor, 255), out, &[x], 0),
-            Opcode::Bnot => return self.overwriting(Operation::Unary(2), out, &[x], 0),
-            Opcode::Ineg if to == types::I64 => return self.overwriting(Operation::Unary(3), out, &[x], 0),
+            Opcode::Bnot if to == types::I8 => {
+                return self.overwriting(Operation::AluInt(Alu::Xor, 255), out, &[operand], 0);
+            }
+            Opcode::Bnot => return self.overwriting(Operation::Unary(2), out, &[operand], 0),
+            Opcode::Ineg if to == types::I64 => return self.overwriting(Operation::Unary(3), out, &[operand], 0),
             Opcode::Uextend => Operation::Move,
             Opcode::Ireduce if to == types::I8 => Operation::ZeroExtend(AccessType::Byte),
             Opcode::FcvtFromSint if (from, to) == (types::I64, types::F64) => Operation::FromInt,
             Opcode::FcvtToSintSat if (from, to) == (types::F64, types::I64) => Operation::ToInt,
             _ => return Err(unsupported(opcode)),
         };
-        self.of_registers(op, out, &[x])
+        self.of_registers(op, out, &[operand])
     }
 
     /// A scalar in all lanes.
-    fn splat(&mut self, x: Value, out: Value) -> Result<(), Unsupported> {
-        if let Some(bits) = self.float_constant(x) {
-            self.fold(x);
+    fn splat(&mut self, scalar: Value, out: Value) -> Result<(), Unsupported> {
+        if let Some(bits) = self.float_constant(scalar) {
+            self.fold(scalar);
             return self.number(out, vec![bits], Width::Vector);
         }
-        if self.type_of(x) == types::I64 {
-            return self.of_registers(Operation::BroadcastInt, out, &[x]);
+        if self.type_of(scalar) == types::I64 {
+            return self.of_registers(Operation::BroadcastInt, out, &[scalar]);
         }
-        if self.loads_once(x) {
+        if self.loads_once(scalar) {
             let out = self.register(out)?;
-            self.broadcast.insert(x, out);
+            self.broadcast.insert(scalar, out);
             return Ok(());
         }
-        self.of_registers(Operation::VectorOne(BROADCAST, None), out, &[x])
+        self.of_registers(Operation::VectorOne(BROADCAST, None), out, &[scalar])
     }
 
     /// Whether a value is loaded for the current instruction only.
@@ -242,7 +244,7 @@ impl Selector<'_> {
         matches!(self.definition(x), Some(InstructionData::Load { .. })) && self.is_only_use(x)
     }
 
-    fn binary(&mut self, opcode: Opcode, [x, y]: [Value; 2], out: Value) -> Result<(), Unsupported> {
+    fn binary(&mut self, opcode: Opcode, [left, right]: [Value; 2], out: Value) -> Result<(), Unsupported> {
         let ty = self.type_of(out);
         let float = |code| Operation::Vector(VectorOpcode::arithmetic(code, width(ty)), None);
         let op = match opcode {
@@ -250,37 +252,43 @@ impl Selector<'_> {
             Opcode::Fmul => float(0x59),
             Opcode::Fsub => float(0x5c),
             Opcode::Fdiv => float(0x5e),
-            Opcode::Band if ty.is_vector() && self.compared(y).is_some() => return self.choose_lanes(y, None, x, out),
+            Opcode::Band if ty.is_vector() && self.compared(right).is_some() => {
+                return self.choose_lanes(right, None, left, out);
+            }
             Opcode::Band if ty.is_vector() => {
                 // The complement of an instruction is that of its first operand.
-                return match self.complemented(y) {
-                    Some(z) if self.compared(z).is_some() => self.choose_lanes_not(z, x, out),
+                return match self.complemented(right) {
+                    Some(z) if self.compared(z).is_some() => self.choose_lanes_not(z, left, out),
                     Some(z) => {
-                        self.of_registers(Operation::Vector(self.extension.bits(Bits::AndNot), None), out, &[z, x])
+                        self.of_registers(Operation::Vector(self.extension.bits(Bits::AndNot), None), out, &[z, left])
                     }
-                    None => self.of_registers(Operation::Vector(self.extension.bits(Bits::And), None), out, &[x, y]),
+                    None => {
+                        self.of_registers(Operation::Vector(self.extension.bits(Bits::And), None), out, &[left, right])
+                    }
                 };
             }
             Opcode::Bor if ty.is_vector() => Operation::Vector(self.extension.bits(Bits::Or), None),
             Opcode::Bxor if ty.is_vector() => Operation::Vector(self.extension.bits(Bits::Xor), None),
             _ if ty.is_vector() || ty.is_float() => return Err(unsupported(opcode)),
-            Opcode::Iadd if ty == types::I64 => return self.sum(x, y, out),
-            Opcode::Ishl | Opcode::Sshr | Opcode::Ushr if ty == types::I64 => return self.shift(opcode, x, y, out),
-            Opcode::Imul if ty == types::I64 => {
-                if let Some(n) = self.immediate(y) {
-                    return self.of_registers(Operation::MulInt(n), out, &[x]);
-                }
-                return self.overwriting(Operation::Alu(Alu::Mul), out, &[x, y], 0);
+            Opcode::Iadd if ty == types::I64 => return self.sum(left, right, out),
+            Opcode::Ishl | Opcode::Sshr | Opcode::Ushr if ty == types::I64 => {
+                return self.shift(opcode, left, right, out);
             }
-            Opcode::Smin => return self.overwriting(Operation::Extreme(condition::GREATER), out, &[x, y], 0),
-            Opcode::Smax => return self.overwriting(Operation::Extreme(condition::LESS), out, &[x, y], 0),
-            Opcode::Isub if ty == types::I64 => return self.alu(Alu::Sub, x, y, out),
-            Opcode::Band => return self.alu(Alu::And, x, y, out),
-            Opcode::Bor => return self.alu(Alu::Or, x, y, out),
-            Opcode::Bxor => return self.alu(Alu::Xor, x, y, out),
+            Opcode::Imul if ty == types::I64 => {
+                if let Some(n) = self.immediate(right) {
+                    return self.of_registers(Operation::MulInt(n), out, &[left]);
+                }
+                return self.overwriting(Operation::Alu(Alu::Mul), out, &[left, right], 0);
+            }
+            Opcode::Smin => return self.overwriting(Operation::Extreme(condition::GREATER), out, &[left, right], 0),
+            Opcode::Smax => return self.overwriting(Operation::Extreme(condition::LESS), out, &[left, right], 0),
+            Opcode::Isub if ty == types::I64 => return self.alu(Alu::Sub, left, right, out),
+            Opcode::Band => return self.alu(Alu::And, left, right, out),
+            Opcode::Bor => return self.alu(Alu::Or, left, right, out),
+            Opcode::Bxor => return self.alu(Alu::Xor, left, right, out),
             _ => return Err(unsupported(opcode)),
         };
-        self.of_registers(op, out, &[x, y])
+        self.of_registers(op, out, &[left, right])
     }
 
     /// Takes the complement of a value into the current instruction, its only user.
@@ -303,11 +311,12 @@ impl Selector<'_> {
     }
 
     /// A sum, which keeps its operands.
-    fn sum(&mut self, x: Value, y: Value, out: Value) -> Result<(), Unsupported> {
-        let (x, y) = if self.int_constant(x).is_some() || self.scaled(x).is_some() { (y, x) } else { (x, y) };
+    fn sum(&mut self, left: Value, y: Value, out: Value) -> Result<(), Unsupported> {
+        let (base_value, y) =
+            if self.int_constant(left).is_some() || self.scaled(left).is_some() { (y, left) } else { (left, y) };
         if let Some(offset) = self.immediate(y) {
             let address = Address { base: Base::Register, scale: None, offset };
-            return self.of_registers(Operation::Lea(address), out, &[x]);
+            return self.of_registers(Operation::Lea(address), out, &[base_value]);
         }
         let (mut index, mut scale) = (y, 0);
         if let Some((z, n)) = self.scaled(y) {
@@ -315,7 +324,7 @@ impl Selector<'_> {
             (index, scale) = (z, n);
         }
         let address = Address { base: Base::Register, scale: Some(scale), offset: 0 };
-        self.of_registers(Operation::Lea(address), out, &[x, index])
+        self.of_registers(Operation::Lea(address), out, &[base_value, index])
     }
 
     fn shift(&mut self, opcode: Opcode, x: Value, y: Value, out: Value) -> Result<(), Unsupported> {

@@ -34,22 +34,22 @@ pub(super) struct Selector<'f> {
 }
 
 /// Selects the instructions of a function.
-pub(super) fn select(extension: Extension, f: &ir::Function) -> Result<MachineFunction, Unsupported> {
+pub(super) fn select(extension: Extension, source: &ir::Function) -> Result<MachineFunction, Unsupported> {
     let mut frame = 0;
     let mut slots = Vec::new();
-    for slot in f.sized_stack_slots.values() {
+    for slot in source.sized_stack_slots.values() {
         slots.push(frame as i32);
         frame += slot.size.next_multiple_of(64) as usize;
     }
-    let mut uses = vec![0; f.dfg.num_values()];
-    for inst in f.layout.blocks().flat_map(|b| f.layout.block_insts(b)) {
-        f.dfg.inst_values(inst).for_each(|v| uses[v.as_u32() as usize] += 1);
+    let mut uses = vec![0; source.dfg.num_values()];
+    for inst in source.layout.blocks().flat_map(|b| source.layout.block_insts(b)) {
+        source.dfg.inst_values(inst).for_each(|v| uses[v.as_u32() as usize] += 1);
     }
-    let vregs = vec![None; f.dfg.num_values()];
-    let Some(first) = f.layout.entry_block() else { return Err("an empty function".to_owned()) };
+    let vregs = vec![None; source.dfg.num_values()];
+    let Some(first) = source.layout.entry_block() else { return Err("an empty function".to_owned()) };
     let mut selector = Selector {
         extension,
-        f,
+        f: source,
         uses,
         vregs,
         next: 0,
@@ -78,26 +78,26 @@ impl Selector<'_> {
         function.blocks = (0..count).map(|_| CodeBlock::default()).collect();
         // Users come before definitions.
         for block in order.iter().rev() {
-            let k = numbers[block];
+            let number = numbers[block];
             self.block = *block;
-            code[k] = self.instructions(*block)?;
-            function.blocks[k].parameters = self.parameters(*block, k == 0, &mut code[k])?;
+            code[number] = self.instructions(*block)?;
+            function.blocks[number].parameters = self.parameters(*block, number == 0, &mut code[number])?;
             match self.terminator(*block) {
                 Some(InstructionData::Jump { destination, .. }) => {
                     let (to, args) = self.destination(destination)?;
-                    function.blocks[k].successors.push(Block::new(numbers[&to]));
-                    function.blocks[k].arguments = args;
+                    function.blocks[number].successors.push(Block::new(numbers[&to]));
+                    function.blocks[number].arguments = args;
                 }
                 Some(InstructionData::Brif { blocks, .. }) => {
                     // The edge that is taken if the condition does not hold comes first.
-                    for (edge, call) in [k + 2, k + 1].into_iter().zip(blocks) {
+                    for (edge, call) in [number + 2, number + 1].into_iter().zip(blocks) {
                         let (to, arguments) = self.destination(call)?;
-                        function.blocks[k].successors.push(Block::new(edge));
+                        function.blocks[number].successors.push(Block::new(edge));
                         code[edge].push(Instruction { op: Operation::Jump, operands: Vec::new() });
                         function.blocks[edge] =
                             CodeBlock { successors: vec![Block::new(numbers[&to])], arguments, ..CodeBlock::default() };
                     }
-                    function.blocks[k + 2].is_taken = true;
+                    function.blocks[number + 2].is_taken = true;
                 }
                 _ => {}
             }
@@ -264,36 +264,38 @@ impl Selector<'_> {
     }
 
     /// An address, and the registers that it consists of.
-    pub fn address(&mut self, v: Value, offset: i32) -> Result<(Address, Vec<VReg>), Unsupported> {
-        let (mut v, mut offset) = (v, offset);
-        while let Some([x, y]) = self.operands_of(v, Opcode::Iadd) {
+    pub fn address(&mut self, value: Value, offset: i32) -> Result<(Address, Vec<VReg>), Unsupported> {
+        let (mut pointer, mut offset) = (value, offset);
+        while let Some([x, y]) = self.operands_of(pointer, Opcode::Iadd) {
             let moved = self.int_constant(y).and_then(|c| i32::try_from(i64::from(offset) + c).ok());
             let Some(moved) = moved else { break };
-            self.fold(v);
+            self.fold(pointer);
             self.fold(y);
-            (v, offset) = (x, moved);
+            (pointer, offset) = (x, moved);
         }
-        if let Some(offset) = self.in_frame(v, offset) {
+        if let Some(offset) = self.in_frame(pointer, offset) {
             return Ok((Address { base: Base::Frame, scale: None, offset }, Vec::new()));
         }
-        let Some([mut x, mut y]) = self.operands_of(v, Opcode::Iadd).filter(|_| self.is_only_use(v)) else {
-            return Ok((Address { base: Base::Register, scale: None, offset }, vec![self.register(v)?]));
+        let Some([mut base_value, mut index_value]) =
+            self.operands_of(pointer, Opcode::Iadd).filter(|_| self.is_only_use(pointer))
+        else {
+            return Ok((Address { base: Base::Register, scale: None, offset }, vec![self.register(pointer)?]));
         };
-        if self.scaled(x).is_some() || self.in_frame_at(y).is_some() {
-            (x, y) = (y, x);
+        if self.scaled(base_value).is_some() || self.in_frame_at(index_value).is_some() {
+            (base_value, index_value) = (index_value, base_value);
         }
-        let scaled = self.scaled(y);
-        self.fold(v);
+        let scaled = self.scaled(index_value);
+        self.fold(pointer);
         let mut scale = 0;
         if let Some((index, n)) = scaled {
-            self.fold_shift(y);
-            (y, scale) = (index, n);
+            self.fold_shift(index_value);
+            (index_value, scale) = (index, n);
         }
-        let index = self.register(y)?;
-        if let Some(offset) = self.in_frame(x, offset) {
+        let index = self.register(index_value)?;
+        if let Some(offset) = self.in_frame(base_value, offset) {
             return Ok((Address { base: Base::Frame, scale: Some(scale), offset }, vec![index]));
         }
-        Ok((Address { base: Base::Register, scale: Some(scale), offset }, vec![self.register(x)?, index]))
+        Ok((Address { base: Base::Register, scale: Some(scale), offset }, vec![self.register(base_value)?, index]))
     }
 
     /// Takes a shift by a constant into the user.
@@ -328,12 +330,12 @@ impl Selector<'_> {
     }
 
     /// A branch, together with the comparison that it depends on.
-    pub fn branch(&mut self, c: Value) -> Result<(), Unsupported> {
-        if let Some(InstructionData::IntCompare { cond, args: [x, y], .. }) = self.definition(c)
+    pub fn branch(&mut self, predicate: Value) -> Result<(), Unsupported> {
+        if let Some(InstructionData::IntCompare { cond, args: [x, y], .. }) = self.definition(predicate)
             && self.type_of(x) == types::I64
-            && self.uses(c) == 1
+            && self.uses(predicate) == 1
         {
-            self.fold(c);
+            self.fold(predicate);
             let immediate = self.immediate(y);
             let mut operands = vec![Operand::reg_use(self.register(x)?)];
             if immediate.is_none() {
@@ -342,7 +344,7 @@ impl Selector<'_> {
             self.emit(Operation::Branch(int_condition(cond), immediate), operands);
             return Ok(());
         }
-        let c = Operand::reg_use(self.register(c)?);
+        let c = Operand::reg_use(self.register(predicate)?);
         self.emit(Operation::Branch(condition::NOT_EQUAL, Some(0)), vec![c]);
         Ok(())
     }

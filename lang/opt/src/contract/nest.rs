@@ -201,12 +201,12 @@ impl<'a> Nest<'a> {
 
     /// The factors of a sum's term, if they have the form of a contraction.
     fn factors(&self, sum: &Loop) -> Option<(Terms, [Factor; 2])> {
-        let Some((NestDef::Made(Stmt { op: Op::Bin(by @ (Bin::Mul | Bin::ScaleTangent), x, y), .. }), _)) =
+        let Some((NestDef::Made(Stmt { op: Op::Bin(by @ (Bin::Mul | Bin::ScaleTangent), left, right), .. }), _)) =
             self.defs.get(&sum.body.results[0])
         else {
             return None;
         };
-        let sides = [self.side(*x)?, self.side(*y)?];
+        let sides = [self.side(*left)?, self.side(*right)?];
         let second = sides.iter().position(|s| s.rows.end == self.collects && !s.rows.is_empty())?;
         let fits = sides[1 - second].rows == (0..sides[second].rows.start);
         let terms = match (by, second) {

@@ -102,16 +102,16 @@ fn entries(path: &str, b: &[u8]) -> Res<Vec<(String, Vec<u8>)>> {
 }
 
 /// Reads an array, a number, or a record of arrays as the expected type.
-pub fn read(path: &str, b: &[u8], rep: &Rep) -> Res<Value> {
+pub fn read(path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
     if *rep == Rep::Other {
         return Err(
             bad(path, "the type of the array is not known here").hint("annotate it: `(read_npy path : [_]Float)`")
         );
     }
-    if b.starts_with(MAGIC) {
-        return fit(path, one(path, b, wants_floats(rep))?, rep);
+    if bytes.starts_with(MAGIC) {
+        return fit(path, one(path, bytes, wants_floats(rep))?, rep);
     }
-    let entries = entries(path, b)?;
+    let entries = entries(path, bytes)?;
     let Rep::Record(fields) = rep else {
         return Err(bad(path, "an NPZ archive is read as a record of arrays"));
     };

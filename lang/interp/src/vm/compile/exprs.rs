@@ -461,9 +461,9 @@ impl Compiler {
         Ok(())
     }
 
-    fn index(&mut self, a: &Expr, args: &[IndexArg], dest: R) -> Res<()> {
+    fn index(&mut self, source: &Expr, args: &[IndexArg], dest: R) -> Res<()> {
         let span = self.span;
-        let arr = self.value(a)?;
+        let arr = self.value(source)?;
         if let [IndexArg::At(i)] = args {
             let i = self.value(i)?;
             self.span = span;

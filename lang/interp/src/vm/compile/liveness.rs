@@ -4,9 +4,9 @@ use crate::limits::vm_compile_liveness::LIMIT;
 use crate::vm::code::{Code, I, IndexKind};
 
 /// The registers that an instruction reads. Ranges are emptied, which counts as a read.
-fn uses(i: &I, code: &Code, visit: &mut dyn FnMut(u32)) {
+fn uses(instr: &I, code: &Code, visit: &mut dyn FnMut(u32)) {
     let range = |first: u32, n: u32, f: &mut dyn FnMut(u32)| (first..first + n).for_each(f);
-    match *i {
+    match *instr {
         I::Const(..) | I::Global(..) | I::Jump(_) | I::Sibling(..) | I::Back(_) | I::NoMatch => {}
         // Lowered IR already records last uses.
         I::Lowered(_)

@@ -378,7 +378,7 @@ impl Emit<'_, '_, '_> {
     pub(super) fn change(
         &mut self,
         target: &ElementRange,
-        mut x: Value,
+        mut value: Value,
         add: bool,
         o: Value,
         t: Type,
@@ -387,10 +387,10 @@ impl Emit<'_, '_, '_> {
         let p = self.at_offset(target, o);
         if add {
             let old = self.b.ins().load(t, LOOSE, p, more);
-            x = self.b.ins().fadd(old, x);
+            value = self.b.ins().fadd(old, value);
         }
-        self.b.ins().store(LOOSE, x, p, more);
-        x
+        self.b.ins().store(LOOSE, value, p, more);
+        value
     }
 
     /// The elements of an operand at one position.

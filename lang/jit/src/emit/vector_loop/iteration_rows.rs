@@ -339,7 +339,13 @@ impl LoopAnalysis<'_> {
     }
 
     /// Classifies the row that a branch chooses from its arms by a Bool.
-    pub(super) fn either(&mut self, out: Var, c: Var, arms: [Var; 2], around: &EnclosingScopes) -> Option<VarClass> {
+    pub(super) fn either(
+        &mut self,
+        out: Var,
+        condition: Var,
+        arms: [Var; 2],
+        around: &EnclosingScopes,
+    ) -> Option<VarClass> {
         if *self.f.ty(out) != Ty::F64.array(1) {
             return None;
         }
@@ -360,7 +366,7 @@ impl LoopAnalysis<'_> {
             }
             self.p.checks.ints.push((Cmp::Eq, length, *other));
         }
-        let source = Some(RowSource::Either(c, Box::new([x, y])));
+        let source = Some(RowSource::Either(condition, Box::new([x, y])));
         Some(self.row(IterationRow { length, inner: None, source, outer: around.loops.last().copied() }))
     }
 
@@ -445,8 +451,11 @@ impl LoopAnalysis<'_> {
     ) -> Option<VarClass> {
         let (source, length) = self.source(row)?;
         let known = shape.is_some_and(|v| self.p.classes.contains_key(&v));
-        let s = &self.p.sums[sum];
-        let first = s.latest == acc && s.adds.is_empty() && s.extents.is_empty() && self.f.ty(acc).rank() == 2;
+        let loop_sum = &self.p.sums[sum];
+        let first = loop_sum.latest == acc
+            && loop_sum.adds.is_empty()
+            && loop_sum.extents.is_empty()
+            && self.f.ty(acc).rank() == 2;
         if !first || known || !around.loops.is_empty() || around.arm || *self.f.ty(row) != Ty::F64.array(1) {
             return None;
         }
@@ -480,18 +489,19 @@ impl LoopAnalysis<'_> {
     /// Classifies the result of a loop for a row that it carries. A row that a loop makes of the elements at the same
     /// indices, and of no others, takes its place.
     pub(super) fn carried_result(&mut self, param: Var, (result, out): (Var, Var), body: &Block) -> Option<()> {
-        let (VarClass::Row(k), at) = (self.class(result)?, self.p.rows.carried.iter().position(|c| c.param == param)?)
+        let (VarClass::Row(result_row), at) =
+            (self.class(result)?, self.p.rows.carried.iter().position(|c| c.param == param)?)
         else {
             return None;
         };
         let CarriedRow { length, row, inner, .. } = self.p.rows.carried[at];
         let by = |s: &Stmt| matches!(&s.op, Op::Loop(l) if l.xs.contains(&param) && s.outs.contains(&result));
-        if let (Some(maker), None) = (self.p.rows.all[k].inner, &self.p.rows.all[k].source)
+        if let (Some(maker), None) = (self.p.rows.all[result_row].inner, &self.p.rows.all[result_row].source)
             && uses(body, param) == 1
             && body.stmts.iter().any(by)
         {
             self.p.rows.collected.push((result, maker, row));
-            self.p.rows.all[k].source = Some(RowSource::Row(row));
+            self.p.rows.all[result_row].source = Some(RowSource::Row(row));
         }
         let (source, other) = self.source(result)?;
         if other != length {

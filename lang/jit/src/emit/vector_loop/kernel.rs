@@ -216,9 +216,9 @@ impl Kernel<'_, '_, '_, '_> {
 
     /// Emits a loop over iterations from `k` on, as many per step as there are lanes. Returns the position at which it
     /// stopped.
-    fn trip(&mut self, k: Value, side: usize) -> Value {
+    fn trip(&mut self, start: Value, side: usize) -> Value {
         let lanes = Vectors { side, ..self.k.vectors }.iterations().max(1);
-        let before = [&[k], &self.sums_of(side)[..]].concat();
+        let before = [&[start], &self.sums_of(side)[..]].concat();
         let (header, vals) = self.e.header(&before);
         self.set_sums(side, &vals[1..]);
         let (body, exit) = (self.e.fresh(), self.e.fresh());
@@ -350,8 +350,8 @@ impl Kernel<'_, '_, '_, '_> {
     }
 
     /// A number broadcast to all lanes.
-    fn many(&mut self, x: &LaneValue) -> SmallVec<[Value; 4]> {
-        match x {
+    fn many(&mut self, number: &LaneValue) -> SmallVec<[Value; 4]> {
+        match number {
             LaneValue::Many(v) => v.clone(),
             LaneValue::One(x) => {
                 let (t, ty) = (self.e.b.func.dfg.value_type(*x), self.vector());
@@ -546,18 +546,18 @@ impl Kernel<'_, '_, '_, '_> {
         out
     }
 
-    fn load(&mut self, a: usize, at: &AccessIndices) -> LaneValue {
-        match *self.e.f.ty(self.k.p.arrays[a]).scalar() {
+    fn load(&mut self, array: usize, at: &AccessIndices) -> LaneValue {
+        match *self.e.f.ty(self.k.p.arrays[array]).scalar() {
             Ty::I64 => {
-                return self.load_scalars(a, at, 3, &mut |e, at| {
+                return self.load_scalars(array, at, 3, &mut |e, at| {
                     let x = e.b.ins().load(types::I64, LOOSE, at, 0);
                     e.b.ins().fcvt_from_sint(types::F64, x)
                 });
             }
-            Ty::Bool => return self.load_scalars(a, at, 0, &mut |e, at| e.b.ins().load(types::I8, LOOSE, at, 0)),
+            Ty::Bool => return self.load_scalars(array, at, 0, &mut |e, at| e.b.ins().load(types::I8, LOOSE, at, 0)),
             _ => {}
         }
-        let (p, s) = self.place(self.k.w.arrays[a], at);
+        let (p, s) = self.place(self.k.w.arrays[array], at);
         match s {
             _ if self.side == 0 => LaneValue::One(self.e.b.ins().load(types::F64, LOOSE, p, 0)),
             Stride::Known(0) => LaneValue::One(self.e.b.ins().load(types::F64, LOOSE, p, 0)),
@@ -785,12 +785,12 @@ impl Kernel<'_, '_, '_, '_> {
     }
 
     /// Accumulates a number of each iteration to elements of an array.
-    fn add(&mut self, word: usize, at: &AccessIndices, x: LaneValue) {
+    fn add(&mut self, word: usize, at: &AccessIndices, number: LaneValue) {
         let value = match self.mask.clone() {
-            None => x,
+            None => number,
             Some(m) => {
                 let nothing = self.e.b.ins().f64const(-0.0);
-                self.choose(&m, &x, &LaneValue::One(nothing))
+                self.choose(&m, &number, &LaneValue::One(nothing))
             }
         };
         let (address, stride) = self.place(word, at);

@@ -194,9 +194,9 @@ impl Fused {
 }
 
 impl Lowering<'_> {
-    fn block(&mut self, b: &Block) -> Block {
+    fn block(&mut self, body: &Block) -> Block {
         let (mut to, mut open) = (Vec::new(), None);
-        for s in &b.stmts {
+        for s in &body.stmts {
             if !self.join(s, &mut open, &mut to) {
                 if open.as_ref().is_some_and(|f: &Fused| reads(&s.op, &|v| f.gives(v))) {
                     self.close(open.take(), &mut to);
@@ -207,11 +207,11 @@ impl Lowering<'_> {
         }
         self.close(open, &mut to);
         Block {
-            params: b.params.clone(),
-            lin_params: b.lin_params.clone(),
+            params: body.params.clone(),
+            lin_params: body.lin_params.clone(),
             stmts: to,
-            results: b.results.clone(),
-            lin_results: b.lin_results.clone(),
+            results: body.results.clone(),
+            lin_results: body.lin_results.clone(),
         }
     }
 
@@ -281,11 +281,13 @@ impl Lowering<'_> {
 
     /// Starts a carried row, to which numbers are added, with additive identities (-0) instead of a symbolic zero. There
     /// must be an iteration.
-    fn start(&mut self, ir_loop: &mut Loop, k: usize, to: &mut Vec<Stmt>) {
-        let (Some(n), Trip::Count(count)) = (self.lengths.get(&ir_loop.body.results[k]).copied(), &ir_loop.trip) else {
+    fn start(&mut self, ir_loop: &mut Loop, index: usize, to: &mut Vec<Stmt>) {
+        let (Some(length), Trip::Count(count)) =
+            (self.lengths.get(&ir_loop.body.results[index]).copied(), &ir_loop.trip)
+        else {
             return;
         };
-        if ir_loop.body.stmts.iter().any(|s| s.outs.contains(&n)) {
+        if ir_loop.body.stmts.iter().any(|s| s.outs.contains(&length)) {
             return;
         }
         let one = self.fresh(Ty::I64);
@@ -293,9 +295,9 @@ impl Lowering<'_> {
         self.check(Cmp::Ge, *count, one, to);
         let (x, row) = (self.fresh(Ty::F64), self.fresh(Ty::F64.array(1)));
         let nothing = statement(x, Op::Lit(Lit::F64(-0.0)), Span::default());
-        let made = self.over(n, Vec::new(), Vec::new(), (vec![nothing], vec![x]), vec![row], Span::default());
+        let made = self.over(length, Vec::new(), Vec::new(), (vec![nothing], vec![x]), vec![row], Span::default());
         to.push(made);
-        ir_loop.init[k] = row;
+        ir_loop.init[index] = row;
     }
 
     /// Notes what a branch chooses.

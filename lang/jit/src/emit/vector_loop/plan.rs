@@ -416,25 +416,25 @@ impl LoopAnalysis<'_> {
 
     /// Classifies the elements that a loop iterates over.
     pub(super) fn elements(&mut self, params: &[Var], xs: &[Var], index: Node) -> Option<()> {
-        params.iter().zip(xs).try_for_each(|(p, x)| match self.class(*x)? {
-            VarClass::Row(_) => self.row_element(*p, *x, index),
+        params.iter().zip(xs).try_for_each(|(param, x)| match self.class(*x)? {
+            VarClass::Row(_) => self.row_element(*param, *x, index),
             VarClass::Zero => {
-                self.p.rows.elements.insert(*p, Element::Zero);
-                self.p.classes.insert(*p, VarClass::Float);
+                self.p.rows.elements.insert(*param, Element::Zero);
+                self.p.classes.insert(*param, VarClass::Float);
                 Some(())
             }
             VarClass::Part(a, mut at) => {
                 at.push(index);
-                self.place(*p, a, at)
+                self.place(*param, a, at)
             }
-            VarClass::At(a, position) => self.at_position(*p, a, position, index),
+            VarClass::At(a, position) => self.at_position(*param, a, position, index),
             _ => None,
         })
     }
 
     /// Classifies an element or a subarray.
-    fn place(&mut self, var: Var, a: usize, at: AccessIndices) -> Option<()> {
-        let rank = ValueForm::of(self.f.ty(self.p.arrays[a])).rank();
+    fn place(&mut self, var: Var, array: usize, at: AccessIndices) -> Option<()> {
+        let rank = ValueForm::of(self.f.ty(self.p.arrays[array])).rank();
         let class = match self.f.ty(var) {
             Ty::F64 | Ty::I64 | Ty::Bool if at.len() == rank => {
                 if at.iter().all(|n| self.p.ints[*n].step == Some(0)) {
@@ -442,15 +442,15 @@ impl LoopAnalysis<'_> {
                 }
                 let inner = at.iter().fold(0, |all, n| all | self.p.ints[*n].inner);
                 self.rereads |= self.around & !inner != 0 && !self.is_beside(&at);
-                self.p.reads.push((a, at.clone()));
-                self.p.elements.insert(var, (a, at));
+                self.p.reads.push((array, at.clone()));
+                self.p.elements.insert(var, (array, at));
                 match self.f.ty(var) {
                     Ty::F64 => VarClass::Float,
                     Ty::Bool => VarClass::Bool,
-                    _ => VarClass::Position(self.node(Int::Above(a))?),
+                    _ => VarClass::Position(self.node(Int::Above(array))?),
                 }
             }
-            ty if at.len() < rank && ValueForm::of(ty).holds_floats() => VarClass::Part(a, at),
+            ty if at.len() < rank && ValueForm::of(ty).holds_floats() => VarClass::Part(array, at),
             _ => return None,
         };
         self.p.classes.insert(var, class);
@@ -515,30 +515,30 @@ impl LoopAnalysis<'_> {
     }
 
     /// Classifies an element at indices.
-    fn index(&mut self, out: Var, a: Var, at: &[Var]) -> Option<()> {
+    fn index(&mut self, out: Var, source: Var, at: &[Var]) -> Option<()> {
         if let [i] = at[..]
             && let VarClass::Position(_) = self.class(i)?
         {
-            if let (VarClass::Part(a, at), 1) = (self.class(a)?, self.f.ty(out).rank())
+            if let (VarClass::Part(a, at), 1) = (self.class(source)?, self.f.ty(out).rank())
                 && at.is_empty()
             {
                 self.p.classes.insert(out, VarClass::At(a, i));
                 return Some(());
             }
-            return self.chosen(out, a, i);
+            return self.chosen(out, source, i);
         }
         if let [i, j] = at[..]
-            && let (VarClass::Position(_), VarClass::Part(a, place)) = (self.class(i)?, self.class(a)?)
+            && let (VarClass::Position(_), VarClass::Part(a, place)) = (self.class(i)?, self.class(source)?)
             && place.is_empty()
             && ValueForm::of(self.f.ty(self.p.arrays[a])).rank() == 2
         {
             let j = self.int(j)?;
             return self.at_position(out, a, i, j);
         }
-        match (self.class(a)?, at) {
+        match (self.class(source)?, at) {
             (VarClass::Row(_), [i]) => {
                 let i = self.int(*i)?;
-                self.row_element(out, a, i)
+                self.row_element(out, source, i)
             }
             (VarClass::Part(a, mut place), at) => {
                 for i in at {
@@ -607,19 +607,19 @@ impl LoopAnalysis<'_> {
     }
 
     /// Classifies a comparison of Floats, or of Ints that are exact as Floats.
-    fn comparison(&mut self, c: Cmp, a: Var, b: Var, out: Var) -> Option<VarClass> {
-        let (a, b) = (self.class(a)?, self.class(b)?);
+    fn comparison(&mut self, cmp: Cmp, left: Var, right: Var, out: Var) -> Option<VarClass> {
+        let (left_class, right_class) = (self.class(left)?, self.class(right)?);
         let comparable = |class: &VarClass| match class {
             VarClass::Int(n) => self.is_exact(*n),
             class => matches!(class, VarClass::Position(_)),
         };
-        match (&a, &b) {
+        match (&left_class, &right_class) {
             (VarClass::Float, VarClass::Float) => {}
-            _ if !(comparable(&a) && comparable(&b)) => return None,
+            _ if !(comparable(&left_class) && comparable(&right_class)) => return None,
             (VarClass::Int(a), VarClass::Int(b))
                 if [a, b].iter().all(|n| self.p.ints[**n].step == Some(0) && self.p.ints[**n].inner == 0) =>
             {
-                self.p.checks.compared.insert(out, (c, *a, *b));
+                self.p.checks.compared.insert(out, (cmp, *a, *b));
             }
             _ => {}
         }
@@ -646,8 +646,8 @@ impl LoopAnalysis<'_> {
         self.p.ints[n].bits <= EXACT
     }
 
-    fn bin(&mut self, op: Bin, [a, b]: [Var; 2], out: Var, around: &EnclosingScopes) -> Option<VarClass> {
-        Some(match (self.class(a)?, self.class(b)?) {
+    fn bin(&mut self, op: Bin, [left, right]: [Var; 2], out: Var, around: &EnclosingScopes) -> Option<VarClass> {
+        Some(match (self.class(left)?, self.class(right)?) {
             (VarClass::Float, VarClass::Float) if super::super::group::is_plain_bin(op) => VarClass::Float,
             (VarClass::Int(a), VarClass::Int(b)) => VarClass::Int(match op {
                 Bin::Add => self.node(Int::Add(a, b))?,
@@ -657,8 +657,10 @@ impl LoopAnalysis<'_> {
                 Bin::Max => self.node(Int::Max(a, b))?,
                 _ => return None,
             }),
-            (VarClass::Sum(k), VarClass::Row(row)) if op == Bin::Add => self.add_row(k, (a, b, row), out, around)?,
-            (VarClass::Sum(k), VarClass::Table(t)) if op == Bin::Add => self.add_table(k, a, t, out)?,
+            (VarClass::Sum(k), VarClass::Row(row)) if op == Bin::Add => {
+                self.add_row(k, (left, right, row), out, around)?
+            }
+            (VarClass::Sum(k), VarClass::Table(t)) if op == Bin::Add => self.add_table(k, left, t, out)?,
             _ => return None,
         })
     }
@@ -666,24 +668,24 @@ impl LoopAnalysis<'_> {
     /// A row added to an accumulated array: as it is made, if a loop collects nothing else, or afterwards.
     fn add_row(
         &mut self,
-        k: usize,
+        sum_index: usize,
         (a, b, row): (Var, Var, usize),
         out: Var,
         around: &EnclosingScopes,
     ) -> Option<VarClass> {
-        let sum = &self.p.sums[k];
+        let sum = &self.p.sums[sum_index];
         if sum.latest != a || !sum.extents.is_empty() || !sum.adds.is_empty() || self.f.ty(a).rank() != 1 {
             return None;
         }
         match self.collector(row).filter(|i| self.p.inner[*i].rows.add && self.p.inner[*i].to.is_none()) {
-            None => self.accumulate(k, b, out, around),
+            None => self.accumulate(sum_index, b, out, around),
             Some(i) => {
-                let sum = &mut self.p.sums[k];
+                let sum = &mut self.p.sums[sum_index];
                 sum.latest = out;
                 sum.extents.push(i);
-                self.p.inner[i].to = Some(k);
+                self.p.inner[i].to = Some(sum_index);
                 self.p.sequential = true;
-                Some(VarClass::Sum(k))
+                Some(VarClass::Sum(sum_index))
             }
         }
     }
@@ -726,8 +728,8 @@ impl LoopAnalysis<'_> {
     }
 
     /// If-converts a branch: both arms are computed, and results are selected.
-    fn branch(&mut self, stmt: &Stmt, c: Var, arms: [&Block; 2], around: &EnclosingScopes) -> Option<()> {
-        if self.class(c)? != VarClass::Bool || arms.iter().map(|a| weight(a)).sum::<usize>() > ARMS {
+    fn branch(&mut self, stmt: &Stmt, condition: Var, arms: [&Block; 2], around: &EnclosingScopes) -> Option<()> {
+        if self.class(condition)? != VarClass::Bool || arms.iter().map(|a| weight(a)).sum::<usize>() > ARMS {
             return None;
         }
         let before: Vec<Var> = self.p.sums.iter().map(|s| s.latest).collect();
@@ -749,7 +751,7 @@ impl LoopAnalysis<'_> {
                 (a @ (VarClass::Float | VarClass::Bool), b) if a == b => a,
                 _ if uses(self.body, *out) == 0 => continue,
                 (a @ (VarClass::Int(_) | VarClass::Position(_)), b) => self.either_position([&a, &b])?,
-                _ => self.either(*out, c, [x, y], &around)?,
+                _ => self.either(*out, condition, [x, y], &around)?,
             };
             self.p.classes.insert(*out, class);
         }

@@ -451,13 +451,13 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Allocates the array of an output.
-    fn output(&mut self, vector_loop: &VectorLoop, outside: &mut Outside, k: usize) -> OutputBuffer {
-        let (array, h, size) = match &vector_loop.p.outs[k] {
+    fn output(&mut self, vector_loop: &VectorLoop, outside: &mut Outside, index: usize) -> OutputBuffer {
+        let (array, buffer, size) = match &vector_loop.p.outs[index] {
             IterationOutput::Table(t) => {
                 let table = &vector_loop.p.rows.tables[*t];
                 let extents = [table.inner, table.row.inner]
                     .map(|k| self.range(&vector_loop.p, outside, vector_loop.p.inner[k].trip).0);
-                let expect = ValueForm::of(self.ty(vector_loop.s.outs[vector_loop.l.init.len() + k]));
+                let expect = ValueForm::of(self.ty(vector_loop.s.outs[vector_loop.l.init.len() + index]));
                 let h = self.new_floats(expect, &[&[outside.n], &extents[..]].concat());
                 self.room_for(h);
                 let data = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA);
@@ -465,8 +465,10 @@ impl Emit<'_, '_, '_> {
             }
             IterationOutput::Row(row) => {
                 let (width, _) = self.range(&vector_loop.p, outside, vector_loop.p.inner[row.inner].trip);
-                let (result, boxed) =
-                    (vector_loop.l.body.results[vector_loop.l.init.len() + k], vector_loop.l.outs[k] == Out::Boxed);
+                let (result, boxed) = (
+                    vector_loop.l.body.results[vector_loop.l.init.len() + index],
+                    vector_loop.l.outs[index] == Out::Boxed,
+                );
                 let rows = self.rows_buffer((result, boxed), outside.n, width, false);
                 (OutputArray::Rows(rows), rows.buffer, self.b.ins().imul(outside.n, width))
             }
@@ -480,10 +482,10 @@ impl Emit<'_, '_, '_> {
                 (OutputArray::Elements(h), h, outside.n)
             }
         };
-        let room = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::OWNED);
+        let room = self.b.ins().load(types::I64, TRUSTED, buffer, handle::offset::OWNED);
         let fits = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, size, room);
         self.room_for(fits);
-        OutputBuffer { array, data: self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA) }
+        OutputBuffer { array, data: self.b.ins().load(types::I64, TRUSTED, buffer, handle::offset::DATA) }
     }
 
     /// An array of Floats of these extents, which are still to be written. 0 if memory is exhausted.

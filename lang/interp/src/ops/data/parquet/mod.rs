@@ -186,11 +186,12 @@ impl ColumnFile for Whole<'_> {
 }
 
 /// The type of a column, `None` if adl has none, and what the file calls it.
-fn meaning(c: &ColumnDescriptor) -> (Option<Column>, String) {
-    if c.max_rep_level() > 0 || c.path().parts().len() > 1 {
+fn meaning(descriptor: &ColumnDescriptor) -> (Option<Column>, String) {
+    if descriptor.max_rep_level() > 0 || descriptor.path().parts().len() > 1 {
         return (None, "nested values".to_owned());
     }
-    let (logical, converted, physical) = (c.logical_type_ref(), c.converted_type(), c.physical_type());
+    let (logical, converted, physical) =
+        (descriptor.logical_type_ref(), descriptor.converted_type(), descriptor.physical_type());
     let found = match (logical, converted) {
         (Some(l), _) => format!("{l:?}"),
         (None, ConvertedType::NONE) => format!("{physical:?}"),
@@ -199,7 +200,7 @@ fn meaning(c: &ColumnDescriptor) -> (Option<Column>, String) {
     let plain = logical.is_none() && converted == ConvertedType::NONE;
     let column = match physical {
         Physical::BOOLEAN if plain => Some(Column::Bool),
-        Physical::INT32 | Physical::INT64 if plain || bits(c).is_some() => Some(Column::Int),
+        Physical::INT32 | Physical::INT64 if plain || bits(descriptor).is_some() => Some(Column::Int),
         Physical::FLOAT | Physical::DOUBLE if plain => Some(Column::Float),
         Physical::FIXED_LEN_BYTE_ARRAY if matches!(logical, Some(LogicalType::Float16)) => Some(Column::Float),
         Physical::BYTE_ARRAY => match (logical, converted) {

@@ -74,11 +74,11 @@ impl Kernel<'_, '_, '_, '_> {
     fn inner_loop(&mut self, id: usize, stmt: &Stmt, ir_loop: &Loop, (kept, added): (&[usize], &[usize])) {
         let inner = &self.k.p.inner[id];
         let carried = ir_loop.init.len();
-        let (n, _) = self.int(inner.trip);
-        self.row_calls(id, ir_loop, n);
+        let (count, _) = self.int(inner.trip);
+        self.row_calls(id, ir_loop, count);
         let summed: SmallVec<[usize; 2]> =
             (carried..stmt.outs.len()).filter(|k| inner.summed.contains(&stmt.outs[*k])).collect();
-        let sums = self.start_sums(summed.len(), n);
+        let sums = self.start_sums(summed.len(), count);
         let mut first = vec![self.e.int(0)];
         kept.iter().for_each(|k| self.carry(ir_loop.init[*k], &mut first));
         self.start_rows(id);
@@ -89,7 +89,7 @@ impl Kernel<'_, '_, '_, '_> {
         summed.iter().for_each(|_| first.extend_from_slice(&zeros));
         let (header, vals) = self.e.header(&first);
         let (body, exit) = (self.e.fresh(), self.e.fresh());
-        let more = self.e.b.ins().icmp(IntCC::SignedLessThan, vals[0], n);
+        let more = self.e.b.ins().icmp(IntCC::SignedLessThan, vals[0], count);
         self.e.stays(more, body, exit, &[]);
         self.e.b.switch_to_block(body);
         self.inner[id] = vals[0];
@@ -206,7 +206,13 @@ impl Kernel<'_, '_, '_, '_> {
     }
 
     /// Adds the terms of iteration `i`. Returns the sums of the terms after the last multiple of 8.
-    pub(super) fn add_terms(&mut self, sums: &RowSums, i: Value, terms: &[LaneValue], rests: &[Value]) -> Vec<Value> {
+    pub(super) fn add_terms(
+        &mut self,
+        sums: &RowSums,
+        index: Value,
+        terms: &[LaneValue],
+        rests: &[Value],
+    ) -> Vec<Value> {
         if terms.is_empty() {
             return Vec::new();
         }
@@ -219,13 +225,13 @@ impl Kernel<'_, '_, '_, '_> {
                 self.e.b.append_block_param(next, ty)
             })
             .collect();
-        let whole = self.e.b.ins().icmp(IntCC::UnsignedLessThan, i, sums.full);
+        let whole = self.e.b.ins().icmp(IntCC::UnsignedLessThan, index, sums.full);
         self.e.b.ins().brif(whole, part, &[], single, &[]);
         self.e.b.switch_to_block(single);
         let added: Vec<Value> = rests.iter().zip(&terms).map(|(x, y)| self.e.b.ins().fadd(*x, *y)).collect();
         self.e.goto(next, &added);
         self.e.b.switch_to_block(part);
-        let k = self.e.b.ins().band_imm_s(i, PARTIAL - 1);
+        let k = self.e.b.ins().band_imm_s(index, PARTIAL - 1);
         let width = self.width();
         let bytes = self.e.b.ins().imul_imm_s(k, width);
         for (at, terms) in sums.partial.iter().zip(terms.chunks(self.registers())) {

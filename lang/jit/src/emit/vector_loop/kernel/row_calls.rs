@@ -8,14 +8,14 @@ use smallvec::SmallVec;
 
 impl Kernel<'_, '_, '_, '_> {
     /// Stores the arguments of an inner loop's functions for all `n` iterations, and calls the functions.
-    pub(super) fn row_calls(&mut self, inner: usize, ir_loop: &Loop, n: Value) {
+    pub(super) fn row_calls(&mut self, inner: usize, ir_loop: &Loop, count: Value) {
         let k = self.k;
         let Some(calls) = k.p.rows.calls.get(&inner) else { return };
         self.only = Some(&calls.needed);
         let zero = self.e.int(0);
         let (header, vals) = self.e.header(&[zero]);
         let (body, exit) = (self.e.fresh(), self.e.fresh());
-        let more = self.e.b.ins().icmp(IntCC::SignedLessThan, vals[0], n);
+        let more = self.e.b.ins().icmp(IntCC::SignedLessThan, vals[0], count);
         self.e.stays(more, body, exit, &[]);
         self.e.b.switch_to_block(body);
         self.inner[inner] = vals[0];
@@ -32,7 +32,7 @@ impl Kernel<'_, '_, '_, '_> {
         self.e.b.switch_to_block(exit);
         self.only = None;
         let lanes = (self.iterations() as i64).max(1);
-        let numbers = self.e.b.ins().imul_imm_s(n, lanes);
+        let numbers = self.e.b.ins().imul_imm_s(count, lanes);
         for call in &calls.calls {
             let places: SmallVec<[Value; 2]> = call.rows.iter().map(|row| self.rows[*row]).collect();
             self.apply(call.fun, &places, numbers);

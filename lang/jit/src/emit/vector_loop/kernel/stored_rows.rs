@@ -271,25 +271,25 @@ impl Kernel<'_, '_, '_, '_> {
     }
 
     /// An extremum of a row, or its position: the first of several; a NaN is more extreme than any number.
-    fn extremum(&mut self, x: &Extremum) -> LaneValue {
-        let (n, _) = self.int(self.k.p.inner[x.inner].trip);
+    fn extremum(&mut self, extreme: &Extremum) -> LaneValue {
+        let (count, _) = self.int(self.k.p.inner[extreme.inner].trip);
         let (zero, one) = (self.e.int(0), self.e.int(1));
         let registers = self.registers();
-        self.inner[x.inner] = zero;
-        let best = self.row_element(&x.element);
+        self.inner[extreme.inner] = zero;
+        let best = self.row_element(&extreme.element);
         let start = LaneValue::One(self.e.b.ins().f64const(0.0));
         let mut first = vec![one];
         first.extend(self.registers_of(&best));
         first.extend(self.registers_of(&start));
         let (header, vals) = self.e.header(&first);
         let (body, exit) = (self.e.fresh(), self.e.fresh());
-        let more = self.e.b.ins().icmp(IntCC::SignedLessThan, vals[0], n);
+        let more = self.e.b.ins().icmp(IntCC::SignedLessThan, vals[0], count);
         self.e.stays(more, body, exit, &[]);
         self.e.b.switch_to_block(body);
-        self.inner[x.inner] = vals[0];
+        self.inner[extreme.inner] = vals[0];
         let (best, at) = (self.of_registers(&vals[1..=registers]), self.of_registers(&vals[1 + registers..]));
-        let (number, index) = (self.row_element(&x.element), self.e.b.ins().fcvt_from_sint(types::F64, vals[0]));
-        let better = self.better(x.least, &number, &best);
+        let (number, index) = (self.row_element(&extreme.element), self.e.b.ins().fcvt_from_sint(types::F64, vals[0]));
+        let better = self.better(extreme.least, &number, &best);
         let (best, at) = (self.choose(&better, &number, &best), self.choose(&better, &LaneValue::One(index), &at));
         let mut next = vec![self.e.b.ins().iadd_imm_s(vals[0], 1)];
         next.extend(self.registers_of(&best));
@@ -298,7 +298,7 @@ impl Kernel<'_, '_, '_, '_> {
         self.e.b.ins().jump(header, &next);
         self.e.b.switch_to_block(exit);
         let (best, at) = vals[1..].split_at(registers);
-        self.of_registers(if x.position { at } else { best })
+        self.of_registers(if extreme.position { at } else { best })
     }
 
     /// Whether a number is more extreme than the best before it.
