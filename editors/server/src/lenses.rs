@@ -126,9 +126,9 @@ fn look(e: &Expr, names: &Names, name: Symbol, found: &mut Option<Vec<Span>>) {
 
 /// The arguments that a function takes in `f a b`, `grad f b` or `grad (f a) b`.
 fn applied(e: &Expr, name: Symbol) -> Option<Vec<Span>> {
-    let ExprKind::App(f, args) = &e.kind else { return None };
+    let ExprKind::App(callee, args) = &e.kind else { return None };
     let spans = |args: &[Expr]| args.iter().map(|a| a.span).collect::<Vec<_>>();
-    match &f.kind {
+    match &callee.kind {
         ExprKind::Var(f) if *f == name => Some(spans(args)),
         ExprKind::Var(op) if OPERATORS.contains(&op.as_str()) => {
             let (first, rest) = args.split_first()?;

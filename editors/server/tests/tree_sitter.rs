@@ -56,8 +56,8 @@ impl Nodes<'_> {
         self.add("binding", b.span.lo);
     }
 
-    fn expr(&mut self, e: &adl_syntax::ast::Expr) {
-        each_expr(e, &mut |e| {
+    fn expr(&mut self, root_expr: &adl_syntax::ast::Expr) {
+        each_expr(root_expr, &mut |e| {
             let bracket = self.text[e.span.lo as usize..].starts_with('(');
             match &e.kind {
                 ExprKind::App(..) => self.add("application", e.span.lo),

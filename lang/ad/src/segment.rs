@@ -344,9 +344,9 @@ fn suits(f: &Function, l: &Loop) -> bool {
 fn middle(builder: &mut Builder, len: Var, states: Var) -> Var {
     let (zero, one) = (builder.int(0), builder.int(1));
     builder.open();
-    let (r, beta) = (builder.param(Ty::I64), builder.param(Ty::I64));
+    let (repeats, beta) = (builder.param(Ty::I64), builder.param(Ty::I64));
     let more = builder.cmp(Cmp::Lt, beta, len);
-    let few = builder.cmp(Cmp::Le, r, states);
+    let few = builder.cmp(Cmp::Le, repeats, states);
     let on = builder.one(Op::Select(few, more, few), Ty::Bool);
     let cond = builder.close(vec![on], Vec::new());
     builder.open();

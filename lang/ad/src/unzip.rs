@@ -179,13 +179,13 @@ impl Ad {
         plan: &UnzipPlan,
         unzipped: &Unzipped,
     ) -> Result<Divided, Unsupported> {
-        let mut z = U::new(self, program, id, src, plan);
-        z.derived = arguments.derived;
-        z.note_params(&src.body, Span::default(), "an argument");
-        let halves = z.block(&src.body, &|_, _| false)?;
+        let mut splitter = U::new(self, program, id, src, plan);
+        splitter.derived = arguments.derived;
+        splitter.note_params(&src.body, Span::default(), "an argument");
+        let halves = splitter.block(&src.body, &|_, _| false)?;
         let half = |id: FnId, body: Block| {
-            let name = z.p.func(id).name.clone();
-            Function { name, vars: z.f.vars.clone(), body, ..Function::default() }
+            let name = splitter.p.func(id).name.clone();
+            Function { name, vars: splitter.f.vars.clone(), body, ..Function::default() }
         };
         let (mut primal, linear) = (half(unzipped.called, halves.primal), half(unzipped.linear, halves.linear));
         let mut passed = unzipped.passed.to_vec();
@@ -195,12 +195,12 @@ impl Ad {
         let params = params(&passed);
         let mut needs: Vec<Var> = free(&linear, &linear.body).into_iter().filter(|v| !params.contains(v)).collect();
         needs.sort_unstable();
-        let rows: Vec<Vec<Residual>> = params.iter().chain(&needs).map(|v| z.origin(*v)).collect();
+        let rows: Vec<Vec<Residual>> = params.iter().chain(&needs).map(|v| splitter.origin(*v)).collect();
         // The arguments that a recursive function is given again are residuals of its callers.
-        let own = rows[params.len()..].iter().flatten().filter(|r| z.is_own(r)).cloned().collect();
+        let own = rows[params.len()..].iter().flatten().filter(|r| splitter.is_own(r)).cloned().collect();
         linear.body.params = [&params[..], &needs].concat();
         primal.body.results = [&src.body.results[..], &needs].concat();
-        Ok(Divided { primal, linear, passed, needs, rows, own, slots: z.slots, notes: z.notes })
+        Ok(Divided { primal, linear, passed, needs, rows, own, slots: splitter.slots, notes: splitter.notes })
     }
 
     /// The primal half of a recursive function, which also returns the arguments that the linear half takes.

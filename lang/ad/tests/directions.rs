@@ -55,14 +55,14 @@ fn compare(name: &str, p: &Program, (one, all): (FnId, FnId), kept: &[Val], dirs
     let got = run(p, all, &args, &wide).unwrap_or_else(|e| panic!("{name}: {e}"));
     for (index, dir) in dirs.iter().enumerate() {
         let want = run(p, one, kept, dir).unwrap_or_else(|e| panic!("{name}: {e}"));
-        for (g, w) in got.lin_results.iter().zip(&want.lin_results) {
+        for (actual, expected) in got.lin_results.iter().zip(&want.lin_results) {
             // Data in a field or array may be a symbolic zero for all directions together but a materialised one
             // for a single direction.
             let holds = |v: &Val| {
                 matches!(v, Val::Data(_))
                     || v.arr().is_some_and(|a| a.elems.iter().any(|e| matches!(e, Val::Data(_) | Val::SymbolicZero)))
             };
-            let (data, g, w) = (holds(w) || holds(g), numbers(g), numbers(w));
+            let (data, g, w) = (holds(expected) || holds(actual), numbers(actual), numbers(expected));
             if data && g.len() != K * w.len() {
                 continue;
             }

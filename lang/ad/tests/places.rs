@@ -59,8 +59,8 @@ fn joined_halves_have_places_and_the_same_values() {
             )
             .replace("f64", ty)
             .replace("HALF", if ty == "f32" { "0.5f32" } else { "0.5" });
-            let p = adl_ir::parse::program(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
-            let mut p = numbered(p);
+            let parsed = adl_ir::parse::program(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            let mut p = numbered(parsed);
             let source: HashSet<Span> = all(&p, FnId(0)).into_iter().collect();
             let l = Ad::new().linearize_with(&mut p, FnId(0), &[true, true], &UnzipPlan::store_all()).unwrap();
             let joined = adl_opt::fuse_halves::join(&p, l.primal, l.cotangent).unwrap_or_else(|| panic!("{text}"));

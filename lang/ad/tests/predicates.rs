@@ -28,35 +28,42 @@ struct Predicate {
 }
 
 /// A comparison of a remainder, quotient, minimum or maximum of an affine form with a number.
-fn predicate(form: &str, function: &str, divisor: Option<i64>, comparison: &str, c: i64, holds: bool) -> Predicate {
+fn predicate(
+    form: &str,
+    function: &str,
+    divisor: Option<i64>,
+    comparison: &str,
+    constant: i64,
+    holds: bool,
+) -> Predicate {
     let by = divisor.map_or("v1".to_owned(), |_| "v30".to_owned());
     let literal = divisor.map_or(String::new(), |k| format!("v30: i64 = {k}\n      "));
     let (verdict, end) = if holds { ("v16", "") } else { ("v32", "\n      v16: bool = not v32") };
     let text = format!(
-        "{literal}v7: i64 = {form}\n      v8: i64 = {function} v7 {by}\n      v31: i64 = {c}\n      {verdict}: bool = {comparison} v8 v31{end}"
+        "{literal}v7: i64 = {form}\n      v8: i64 = {function} v7 {by}\n      v31: i64 = {constant}\n      {verdict}: bool = {comparison} v8 v31{end}"
     );
     let [form, function, comparison] = [form, function, comparison].map(str::to_owned);
     let says = move |i: i64, j: i64, n: i64| {
-        let a = match form.as_str() {
+        let operand = match form.as_str() {
             "add v6 v4" => i + j,
             "sub v4 v6" => i - j,
             "mul v6 v3" => 2 * j,
             _ => j - 2,
         };
         let k = divisor.unwrap_or(n);
-        let v = match function.as_str() {
-            "int_div" => floored(a, k).0,
-            "rem" => floored(a, k).1,
-            "min" => a.min(k),
-            _ => a.max(k),
+        let value = match function.as_str() {
+            "int_div" => floored(operand, k).0,
+            "rem" => floored(operand, k).1,
+            "min" => operand.min(k),
+            _ => operand.max(k),
         };
         let yes = match comparison.as_str() {
-            "eq" => v == c,
-            "ne" => v != c,
-            "lt" => v < c,
-            "le" => v <= c,
-            "gt" => v > c,
-            _ => v >= c,
+            "eq" => value == constant,
+            "ne" => value != constant,
+            "lt" => value < constant,
+            "le" => value <= constant,
+            "gt" => value > constant,
+            _ => value >= constant,
         };
         yes == holds
     };
@@ -84,22 +91,22 @@ fn by_formula(predicate: &Predicate) {
     let mut p = over_pairs(&predicate.text);
     let (f, mut ad) = (FnId(0), Ad::new());
     let l = ad.linearize_with(&mut p, f, &[true], &UnzipPlan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
-    for n in [1, 2, 5] {
-        let x: Vec<f64> = (0..n).map(|i| 0.5 + (i as f64 * 0.7).cos()).collect();
-        let out = run(&p, l.primal, &[Val::floats(&x)], &[]).unwrap_or_else(|e| panic!("{}: {e}", predicate.text));
+    for count in [1, 2, 5] {
+        let point: Vec<f64> = (0..count).map(|i| 0.5 + (i as f64 * 0.7).cos()).collect();
+        let out = run(&p, l.primal, &[Val::floats(&point)], &[]).unwrap_or_else(|e| panic!("{}: {e}", predicate.text));
         let (kept, one) = (&out.results[l.results..], [Val::F64(1.0)]);
         let back = run(&p, l.cotangent, &[kept, &one[..]].concat(), &[]).unwrap_or_else(|e| panic!("{e}")).results;
         let mut gradient = Vec::new();
         back.iter().for_each(|v| common::reals(v, &mut gradient));
-        gradient.resize(n, 0.0);
-        let mut want = vec![0.0; n];
-        for i in 0..n {
-            for j in (0..n).filter(|j| (predicate.holds)(i as i64, *j as i64, n as i64)) {
-                want[i] += x[j];
-                want[j] += x[i];
+        gradient.resize(count, 0.0);
+        let mut want = vec![0.0; count];
+        for i in 0..count {
+            for j in (0..count).filter(|j| (predicate.holds)(i as i64, *j as i64, count as i64)) {
+                want[i] += point[j];
+                want[j] += point[i];
             }
         }
         let close = gradient.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-12 * (1.0 + b.abs()));
-        assert!(close, "{} at {n}: {gradient:?} against {want:?}", predicate.text);
+        assert!(close, "{} at {count}: {gradient:?} against {want:?}", predicate.text);
     }
 }

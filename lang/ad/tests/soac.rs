@@ -529,9 +529,9 @@ fn work(text: &str, x: &[Val]) -> (u64, u64) {
 
 #[test]
 fn work_is_a_small_multiple() {
-    let n = 1000usize;
-    let xs: Vec<f64> = (0..n).map(|i| 0.99 + 0.02 * ((i * 37 % 101) as f64 / 101.0)).collect();
-    let keys: Vec<i64> = (0..n as i64).map(|i| i * 7 % 10).collect();
+    let count = 1000usize;
+    let xs: Vec<f64> = (0..count).map(|i| 0.99 + 0.02 * ((i * 37 % 101) as f64 / 101.0)).collect();
+    let keys: Vec<i64> = (0..count as i64).map(|i| i * 7 % 10).collect();
     let of = |kind: &str, e: &str, op: &str| {
         let ty = if kind == "reduce" { "f64" } else { "[]f64" };
         format!(

@@ -79,16 +79,16 @@ const N: usize = 1000;
 
 #[test]
 fn sums_take_no_pass_over_the_primal() {
-    let m = measured(&scalar("reduce", "add", "0.0"), &[floats(N)]);
+    let cost = measured(&scalar("reduce", "add", "0.0"), &[floats(N)]);
     assert!(
-        m.forward == m.plain && m.kept <= 1,
+        cost.forward == cost.plain && cost.kept <= 1,
         "nothing but the length is kept: {} {} {} {}",
-        m.forward,
-        m.plain,
-        m.kept,
-        m.rules
+        cost.forward,
+        cost.plain,
+        cost.kept,
+        cost.rules
     );
-    assert_eq!(m.back, 0, "copies are free");
+    assert_eq!(cost.back, 0, "copies are free");
     let m = measured(&scalar("scan", "add", "0.0"), &[floats(N)]);
     assert!(m.forward == m.plain && m.kept <= 1, "{} {} {} {}", m.forward, m.plain, m.kept, m.rules);
     assert!(m.back <= m.plain, "a reversed scan: {} against {}", m.back, m.plain);

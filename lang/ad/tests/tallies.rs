@@ -65,26 +65,26 @@ struct StageFunctions {
 }
 
 /// The stages of both modes.
-fn stages(program: &Program, f: FnId, plan: &UnzipPlan, how: Segments, optimise: bool) -> Option<StageFunctions> {
-    let (mut p, mut ad) = (program.clone(), Ad::new());
+fn stages(program: &Program, func_id: FnId, plan: &UnzipPlan, how: Segments, optimise: bool) -> Option<StageFunctions> {
+    let (mut copy, mut ad) = (program.clone(), Ad::new());
     ad.optimise = optimise;
-    let f = ad.segmented(&mut p, f, how);
-    let wrt = vec![true; p.func(f).body.params.len()];
-    let j = ad.jvp(&mut p, f, &wrt).ok()?;
-    let u = ad.unzip(&mut p, j.func, plan).ok()?;
-    let back = ad.transpose(&mut p, u.linear).ok()?;
+    let f = ad.segmented(&mut copy, func_id, how);
+    let wrt = vec![true; copy.func(f).body.params.len()];
+    let j = ad.jvp(&mut copy, f, &wrt).ok()?;
+    let u = ad.unzip(&mut copy, j.func, plan).ok()?;
+    let back = ad.transpose(&mut copy, u.linear).ok()?;
     let mut stages = vec![("jvp", j.func), ("primal", u.primal), ("linear", u.linear), ("transpose", back)];
-    if let Ok(again) = ad.transpose(&mut p, back) {
+    if let Ok(again) = ad.transpose(&mut copy, back) {
         stages.push(("transposed twice", again));
     }
     for (name, linear) in [("directions", u.linear), ("transposed directions", back)] {
-        stages.extend(ad.batch(&mut p, linear).ok().map(|g| (name, g)));
+        stages.extend(ad.batch(&mut copy, linear).ok().map(|g| (name, g)));
     }
-    stages.extend(ad.structure(&mut p, u.linear).map(|s| ("structure", s.func)));
-    stages.extend(ad.profile(&mut p, j.func).ok().map(|profile| ("profile", profile.func)));
-    let erased = ad.linearize_with(&mut p, f, &wrt, plan).ok()?;
+    stages.extend(ad.structure(&mut copy, u.linear).map(|s| ("structure", s.func)));
+    stages.extend(ad.profile(&mut copy, j.func).ok().map(|profile| ("profile", profile.func)));
+    let erased = ad.linearize_with(&mut copy, f, &wrt, plan).ok()?;
     stages.extend([("optimised primal", erased.primal), ("optimised transpose", erased.cotangent)]);
-    Some(StageFunctions { program: p, stages })
+    Some(StageFunctions { program: copy, stages })
 }
 
 /// The plans, ways to store states, and whether the optimiser runs in between.

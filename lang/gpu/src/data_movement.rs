@@ -91,14 +91,14 @@ pub fn concat(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
 
 /// Rows at Int indices, which are in bounds; with `zeros`, those out of bounds are zero (0, false).
 pub fn gather(gpu: &Gpu, array: &Array, at: &Array, zeros: bool) -> Res<Array> {
-    let (n, k) = rows(array);
+    let (n, width) = rows(array);
     let out = gpu.empty(array.scalar, [at.shape.clone(), array.shape[1..].to_vec()].concat())?;
     if array.bytes().max(out.bytes()) > gpu.caps.binding {
         return gathered(gpu, array, at, zeros, out);
     }
     each(gpu, out.len(), |emit, index| {
         let (from, keys, to) = (emit.slot(array, false)?, emit.slot(at, false)?, emit.slot(&out, true)?);
-        let (n, k) = (emit.word(n as u32), emit.word(k as u32));
+        let (n, k) = (emit.word(n as u32), emit.word(width as u32));
         let key = emit.define("i", &format!("a{keys}[{index} / {k}]"));
         let inside = emit.define("f", &format!("{key} >= 0li && {key} < l_of({n})"));
         if !zeros {
@@ -120,24 +120,24 @@ pub fn gather(gpu: &Gpu, array: &Array, at: &Array, zeros: bool) -> Res<Array> {
 /// [`gather`] if an array exceeds the maximum binding: one launch for each part of the result and each part of the
 /// source, which writes the elements found there. The first part of the source also handles indices out of bounds.
 fn gathered(gpu: &Gpu, array: &Array, at: &Array, zeros: bool, out: Array) -> Res<Array> {
-    let ((n, k), most) = (rows(array), (gpu.caps.binding / 8) as usize / 256 * 256);
+    let ((length, width), most) = (rows(array), (gpu.caps.binding / 8) as usize / 256 * 256);
     if most == 0 || array.is_empty() {
         return unsupported("kernels that see too little memory, or rows of nothing");
     }
     let (program, function) = Default::default();
     let mut emit = Emit::new(gpu, &program, &function, &|_| None);
     let [first, end, low, high] = [0; 4].map(|w| emit.word(w));
-    let (n, k) = (emit.word(n as u32), emit.word(k as u32));
+    let (n, k) = (emit.word(length as u32), emit.word(width as u32));
     let check = if zeros { None } else { Some(emit.check(Check::Bounds)) };
     let (from, keys, to) = (emit.part(array, false)?, emit.slot(at, false)?, emit.part(&out, true)?);
     emit.open(&format!("if group < params[0] && group * {THREADS}u + l < {end} - {first}"));
-    let (offset, i) = (
+    let (offset, index) = (
         emit.define("o", &format!("group * {THREADS}u + l")),
         emit.define("i", &format!("{first} + group * {THREADS}u + l")),
     );
-    let key = emit.define("i", &format!("a{keys}[{i} / {k}]"));
+    let key = emit.define("i", &format!("a{keys}[{index} / {k}]"));
     emit.open(&format!("if {key} >= 0li && {key} < l_of({n})"));
-    let place = emit.define("k", &format!("u32({key}) * {k} + {i} % {k}"));
+    let place = emit.define("k", &format!("u32({key}) * {k} + {index} % {k}"));
     emit.line(&format!("if {place} >= {low} && {place} < {high} {{ a{to}[{offset}] = a{from}[{place} - {low}]; }}"));
     emit.close();
     emit.open(&format!("else if {low} == 0u"));
@@ -158,15 +158,15 @@ fn gathered(gpu: &Gpu, array: &Array, at: &Array, zeros: bool, out: Array) -> Re
 
 /// A square matrix with a vector on its diagonal, or the diagonal of a matrix.
 pub fn diag(gpu: &Gpu, array: &Array) -> Res<Array> {
-    let (n, m) = match array.shape[..] {
+    let (n, width) = match array.shape[..] {
         [n] => (n, n),
         [n, m] => (n, m),
         _ => return unsupported(format!("the diagonal of an array of shape {:?}", array.shape)),
     };
-    let shape = if array.shape.len() == 1 { vec![n, n] } else { vec![n.min(m)] };
+    let shape = if array.shape.len() == 1 { vec![n, n] } else { vec![n.min(width)] };
     let out = gpu.empty(array.scalar, shape)?;
     each(gpu, out.len(), |e, i| {
-        let (from, to, m) = (e.slot(array, false)?, e.slot(&out, true)?, e.word(m as u32));
+        let (from, to, m) = (e.slot(array, false)?, e.slot(&out, true)?, e.word(width as u32));
         let x = if array.shape.len() == 1 {
             let zero = crate::wgsl::scalar::zero(array.scalar);
             format!("select({zero}, {}, {i} / {m} == {i} % {m})", load(from, array.scalar, &format!("{i} / {m}")))

@@ -200,13 +200,13 @@ pub(crate) fn rows_added(gpu: &Gpu, acc: &Array, at: &Array, array: &Array, own:
 
 /// [`gather_add`] if `acc` is zero and not shared, and no two indices are equal: each row is written directly.
 pub fn placed(gpu: &Gpu, acc: &Array, at: &Array, array: &Array) -> Res<Array> {
-    let (n, k) = data_movement::rows(acc);
-    if array.scalar != acc.scalar || array.len() != at.len() * k {
+    let (length, width) = data_movement::rows(acc);
+    if array.scalar != acc.scalar || array.len() != at.len() * width {
         return unsupported(format!("{} indices for values of shape {:?}", at.len(), array.shape));
     }
     each(gpu, array.len(), |e, i| {
         let (keys, from, to) = (e.slot(at, false)?, e.slot(array, false)?, e.slot(acc, true)?);
-        let (n, k) = (e.word(n as u32), e.word(k as u32));
+        let (n, k) = (e.word(length as u32), e.word(width as u32));
         e.line(&format!("let key = a{keys}[{i} / {k}];"));
         // As in a sum that starts at 0, -0 becomes 0.
         let zero = e.zero(array.scalar);
@@ -370,14 +370,14 @@ fn joined(
     (op.prepare)(&mut emit)?;
     let index = emit.define("i", &format!("group * {THREADS}u + l"));
     emit.open(&format!("if {index} < {all} && group < params[0]"));
-    let s = emit.slot(keys, false)?;
+    let key_slot = emit.slot(keys, false)?;
     let (bin, last) = match places {
-        BinPlaces::InOrder(_) => (index.clone(), format!("a{s}[{index}] != 0u")),
+        BinPlaces::InOrder(_) => (index.clone(), format!("a{key_slot}[{index}] != 0u")),
         BinPlaces::Sorted(_) => {
             let (rows, width) = (emit.word(keys.len() as u32), emit.word((count / keys.len().max(1)) as u32));
             let j = emit.define("j", &format!("{index} % {rows}"));
-            let bin = emit.define("bin", &format!("a{s}[{j}] * {width} + {index} / {rows}"));
-            (bin, format!("({j} + 1u == {rows} || a{s}[min({j} + 1u, {rows} - 1u)] != a{s}[{j}])"))
+            let bin = emit.define("bin", &format!("a{key_slot}[{j}] * {width} + {index} / {rows}"));
+            (bin, format!("({j} + 1u == {rows} || a{key_slot}[min({j} + 1u, {rows} - 1u)] != a{key_slot}[{j}])"))
         }
     };
     emit.open(&format!("if {bin} < {bins} && {last}"));

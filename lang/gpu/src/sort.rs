@@ -165,8 +165,8 @@ fn pass(gpu: &Gpu, radix_pass: &RadixPass<'_>) -> Res<()> {
     emit.open("for (var j = l; j < 2048u; j += 128u)");
     emit.line("var d = 255u;");
     emit.open("if j < count");
-    let d = digit(&mut emit, radix_pass, from, "(base + j)");
-    emit.line(&format!("d = {d};"));
+    let radix_digit = digit(&mut emit, radix_pass, from, "(base + j)");
+    emit.line(&format!("d = {radix_digit};"));
     emit.close();
     emit.line("pairs[j + (j >> 5u)] = (d << 11u) | j;");
     emit.close();

@@ -165,17 +165,17 @@ fn operators_on_tuples_need_not_commute() {
     let gpu = common::gpu();
     let modulus = 1_000_003i64;
     for count in SIZES.into_iter().chain([2048, 5000]) {
-        let (a, b): (Vec<i64>, Vec<i64>) =
+        let (factors, addends): (Vec<i64>, Vec<i64>) =
             (0..count as i64).map(|i| (i * 7919 % modulus, i * 104_729 % modulus)).unzip();
-        let args: Vec<Operand> = [&a, &b]
+        let args: Vec<Operand> = [&factors, &addends]
             .iter()
             .map(|v| vector(&gpu, &Data::I64((*v).clone())))
             .chain([1, 0, modulus].map(|k| Operand::Number(adl_ir::Lit::I64(k))))
             .collect();
         let mut acc = (1, 0);
-        let all: Vec<(i64, i64)> = a
+        let all: Vec<(i64, i64)> = factors
             .iter()
-            .zip(&b)
+            .zip(&addends)
             .map(|(a, b)| {
                 acc = (a * acc.0 % modulus, (a * acc.1 + b) % modulus);
                 acc
@@ -392,11 +392,11 @@ fn reductions_and_scans_of_split_vectors_are_the_same_bits() {
     let squares = program(
         "fn f0 t (v0: i64, v1: []f64) -> (f64) { v2: f64, v3: i64 = loop for v0 over (v1) out (sum) (v4: i64, v5: f64) { v6: f64 = mul v5 v5 return v6 } return v2 }",
     );
-    let (a, b) = (
+    let (first, second) = (
         twice(&whole, &squares, &[int(count), vector(&whole, &xs)]),
         twice(&split, &squares, &[int(count), vector(&split, &xs)]),
     );
-    assert!(same(&a[0], &b[0]));
+    assert!(same(&first[0], &second[0]));
     // Arrays read at arbitrary indices are not split: launches see all of them by several bindings.
     let any = program(
         "fn f0 t (v0: i64, v1: []f64) -> ([]f64) { v2: []f64, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: f64) { v6: i64 = 0 v7: f64 = index v1 [v6] v8: f64 = sub v5 v7 return v8 } return v2 }",
@@ -416,9 +416,9 @@ fn rows_are_reduced_and_scanned_one_by_one() {
     let adl_ir::Op::Soac(soac) = &func.body.stmts[0].op else { panic!() };
     let modulus = 1_000_003i64;
     for (rows, length) in [(0, 3), (3, 0), (1, 5), (5, 1), (100, 7), (1000, 128), (7, 129), (3, 5000), (2, 50_000)] {
-        let (a, b): (Vec<i64>, Vec<i64>) =
+        let (factors, b): (Vec<i64>, Vec<i64>) =
             (0..(rows * length) as i64).map(|i| (i * 7919 % modulus, i * 104_729 % modulus)).unzip();
-        let arrays = [&a, &b].map(|v| gpu.array(&Data::I64(v.clone()), vec![rows, length]).unwrap());
+        let arrays = [&factors, &b].map(|v| gpu.array(&Data::I64(v.clone()), vec![rows, length]).unwrap());
         let constants = |v: adl_ir::Var| {
             [1, 0, modulus].get((v.0 as usize).wrapping_sub(2)).map(|k| Operand::Number(adl_ir::Lit::I64(*k)))
         };
@@ -426,7 +426,7 @@ fn rows_are_reduced_and_scanned_one_by_one() {
         for r in 0..rows {
             let mut acc = (1, 0);
             for i in r * length..(r + 1) * length {
-                acc = (a[i] * acc.0 % modulus, (a[i] * acc.1 + b[i]) % modulus);
+                acc = (factors[i] * acc.0 % modulus, (factors[i] * acc.1 + b[i]) % modulus);
                 scales.push(acc.0);
                 offsets.push(acc.1);
             }
@@ -465,15 +465,16 @@ fn arithmetic_is_done_as_it_is_written() {
             }}",
             zero = if ty == "f64" { "0.0" } else { "0.0f32" }
         ));
-        let (a, b) = (vec![1e10, f64::INFINITY, f64::NAN, -3.0, 1.1], vec![1.234_567_890_123, 2.0, 3.0, 1e-30, 1.3]);
-        let (x, y): (Vec<f32>, Vec<f32>) = a.iter().zip(&b).map(|(a, b)| (*a as f32, *b as f32)).unzip();
+        let (left, right) =
+            (vec![1e10, f64::INFINITY, f64::NAN, -3.0, 1.1], vec![1.234_567_890_123, 2.0, 3.0, 1e-30, 1.3]);
+        let (x, y): (Vec<f32>, Vec<f32>) = left.iter().zip(&right).map(|(a, b)| (*a as f32, *b as f32)).unzip();
         let both = if ty == "f64" {
-            [Data::F64(a.clone()), Data::F64(b.clone())]
+            [Data::F64(left.clone()), Data::F64(right.clone())]
         } else {
             [Data::F32(x.clone()), Data::F32(y.clone())]
         };
         let got = twice(&gpu, &parsed, &[int(5), vector(&gpu, &both[0]), vector(&gpu, &both[1])]);
-        let f64s = |f: &dyn Fn(f64, f64) -> f64| Data::F64(a.iter().zip(&b).map(|(a, b)| f(*a, *b)).collect());
+        let f64s = |f: &dyn Fn(f64, f64) -> f64| Data::F64(left.iter().zip(&right).map(|(a, b)| f(*a, *b)).collect());
         let f32s = |f: &dyn Fn(f32, f32) -> f32| Data::F32(x.iter().zip(&y).map(|(a, b)| f(*a, *b)).collect());
         let want = match ty {
             "f64" => [
@@ -657,7 +658,7 @@ fn in_one_pass_and_in_two(tiles: bool) {
     let gpu = once();
     // Tuples, whose blocks have fewer tiles; a non-commutative operator; other types.
     let count = 300_000;
-    let (factors, b) = (floats(1, count), floats(2, count));
+    let (factors, addends) = (floats(1, count), floats(2, count));
     let p = recurrence_of_floats("scan");
     let on = |g: &Gpu| {
         twice(
@@ -665,7 +666,7 @@ fn in_one_pass_and_in_two(tiles: bool) {
             &p,
             &[
                 vector(g, &Data::F64(factors.clone())),
-                vector(g, &Data::F64(b.clone())),
+                vector(g, &Data::F64(addends.clone())),
                 Operand::Number(adl_ir::Lit::F64(1.0)),
                 Operand::Number(adl_ir::Lit::F64(0.25)),
             ],

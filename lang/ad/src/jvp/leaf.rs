@@ -319,17 +319,19 @@ impl J<'_> {
     /// A product whose right operand may have more than `most` axes; code for many directions has such products. In
     /// the tangent with respect to the left operand, the additional axes are flattened to one, because the
     /// transposed product sums over all of them.
-    fn wide_product(&mut self, y: Var, lhs: Var, b: Var, most: u32, op: &dyn Fn(Var, Var) -> Op) -> Var {
-        let (Some(t), true) = (self.has(lhs), self.b.ty(b).rank() > most) else { return self.bilinear(y, lhs, b, op) };
+    fn wide_product(&mut self, y: Var, lhs: Var, rhs: Var, most: u32, op: &dyn Fn(Var, Var) -> Op) -> Var {
+        let (Some(tangent), true) = (self.has(lhs), self.b.ty(rhs).rank() > most) else {
+            return self.bilinear(y, lhs, rhs, op);
+        };
         let (kept, ty) = (self.b.ty(lhs).rank() + 1 - most, self.tangent_ty(y));
-        let (full, right) = (self.shape(y), self.shape(b));
-        let flat_right = self.flat_after(right, most - 1, self.b.ty(b).rank());
-        let scalar = self.b.ty(b).scalar().clone();
-        let columns = self.b.one(Op::Reshape { a: b, to: flat_right, from: Some(right) }, scalar.array(most));
-        let flat = self.b.lin(op(t, columns), scalar.array(kept + 1));
+        let (full, right) = (self.shape(y), self.shape(rhs));
+        let flat_right = self.flat_after(right, most - 1, self.b.ty(rhs).rank());
+        let scalar = self.b.ty(rhs).scalar().clone();
+        let columns = self.b.one(Op::Reshape { a: rhs, to: flat_right, from: Some(right) }, scalar.array(most));
+        let flat = self.b.lin(op(tangent, columns), scalar.array(kept + 1));
         let from = self.flat_after(full, kept, self.b.ty(y).rank());
         let left = self.b.lin(Op::Reshape { a: flat, to: full, from: Some(from) }, ty.clone());
-        match self.has(b) {
+        match self.has(rhs) {
             Some(t) => {
                 let right = self.b.lin(op(lhs, t), ty);
                 self.b.bin(Bin::Add, left, right)

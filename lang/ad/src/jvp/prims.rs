@@ -48,11 +48,11 @@ impl J<'_> {
     }
 
     /// The solution y of a y = b: ẏ = a⁻¹ (ḃ - ȧ y).
-    fn solved(&mut self, a: Var, b: Var, y: Var) -> Var {
+    fn solved(&mut self, a: Var, right_side: Var, y: Var) -> Var {
         let ty = self.tangent_ty(y);
         let matrix = self.b.ty(a);
         let inverse = self.b.prim(LinalgFn::Inv, &[a], matrix);
-        let right = self.has(b);
+        let right = self.has(right_side);
         let left = self.has(a).map(|t| self.b.lin(Op::MatMul(t, y), ty.clone())).map(|t| self.b.un(Un::Neg, t));
         let rhs = match (left, right) {
             (Some(l), Some(r)) => self.b.bin(Bin::Add, l, r),

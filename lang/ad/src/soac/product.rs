@@ -127,15 +127,15 @@ fn either(
 
 /// The case in which the total product is zero. With two or more zeros all coefficients are zero; with one, all but
 /// its own; without any, the product has underflowed.
-fn with_zeros(b: &mut Builder, program: &Program, slow: FnId, neutral: Var, array: Var) -> Var {
-    let ty = b.ty(array);
-    let (zero, first, single) = (b.real(0.0, array), b.int(0), b.int(1));
-    let places = b.one(Op::Zeros(array), Ty::shape());
-    let count = b.dim(places, 0);
-    let several = b.cmp(Cmp::Gt, count, single);
-    let shape = b.shape(array);
-    let none = b.one(Op::Broadcast { a: zero, shape }, ty.clone());
-    either(b, several, &ty, &mut |_| none, &mut |b| {
+fn with_zeros(builder: &mut Builder, program: &Program, slow: FnId, neutral: Var, array: Var) -> Var {
+    let ty = builder.ty(array);
+    let (zero, first, single) = (builder.real(0.0, array), builder.int(0), builder.int(1));
+    let places = builder.one(Op::Zeros(array), Ty::shape());
+    let count = builder.dim(places, 0);
+    let several = builder.cmp(Cmp::Gt, count, single);
+    let shape = builder.shape(array);
+    let none = builder.one(Op::Broadcast { a: zero, shape }, ty.clone());
+    either(builder, several, &ty, &mut |_| none, &mut |b| {
         let one = b.cmp(Cmp::Eq, count, single);
         either(
             b,

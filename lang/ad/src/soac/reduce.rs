@@ -69,8 +69,8 @@ impl J<'_> {
         let empty = self.b.cmp(Cmp::Eq, n, zero);
         let shape = self.shape(array);
         self.b.open();
-        let t = te.unwrap_or_else(|| self.lin_zero(ty.clone()));
-        let none = self.b.close(Vec::new(), vec![t]);
+        let tangent = te.unwrap_or_else(|| self.lin_zero(ty.clone()));
+        let none = self.b.close(Vec::new(), vec![tangent]);
         self.b.open();
         let at = self.b.prim(
             if op == Bin::Min { Prim::Reduction(ReductionFn::Argmin) } else { Prim::Reduction(ReductionFn::Argmax) },

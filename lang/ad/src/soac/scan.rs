@@ -345,11 +345,11 @@ impl J<'_> {
         if !without || with.is_none() && seed.is_none() {
             return PrefixTangents { with, without: None };
         }
-        let a = g.arrays[k];
-        let ty = self.b.ty(a);
-        let (zero, one, count) = (self.b.int(0), self.b.int(1), self.b.dim(a, 0));
+        let array = g.arrays[k];
+        let ty = self.b.ty(array);
+        let (zero, one, count) = (self.b.int(0), self.b.int(1), self.b.dim(array, 0));
         let more = self.b.bin(Bin::Add, count, one);
-        let whole = self.b.shape(a);
+        let whole = self.b.shape(array);
         let longer = self.b.one(Op::IndexSet { acc: whole, at: vec![zero], v: more, shape: None }, Ty::shape());
         let mut acc = self.lin_zero(ty.clone());
         if let Some(x) = with {
@@ -371,17 +371,17 @@ impl J<'_> {
 
     /// The tangents of a scan that selects elements, by their positions; -1 is the neutral element.
     pub(super) fn tangents_at(&mut self, g: &SoacGroup, places: Var) {
-        let (e, a, out) = (g.neutral[0], g.arrays[0], g.outs[0]);
-        let ty = self.tangent_ty(a);
+        let (e, array, out) = (g.neutral[0], g.arrays[0], g.outs[0]);
+        let ty = self.tangent_ty(array);
         // At the neutral element's positions nothing is read from the array.
-        let read = self.has(a).map(|t| {
-            let shape = self.shape(a);
+        let read = self.has(array).map(|t| {
+            let shape = self.shape(array);
             self.b.lin(Op::Gather { a: t, at: places, shape: Some(shape) }, ty.clone())
         });
         let kept = self.has(e).map(|t| {
             let (zero, no, yes) = (self.b.int(0), self.b.real(0.0, e), self.b.real(1.0, e));
             let neutral = self.b.cmp(Cmp::Lt, places, zero);
-            let n = self.b.dim(a, 0);
+            let n = self.b.dim(array, 0);
             let c = self.b.one(Op::Select(neutral, yes, no), ty.clone());
             let all = self.b.lin(Op::Replicate { n, a: t }, ty.clone());
             self.b.bin(Bin::ScaleTangent, c, all)

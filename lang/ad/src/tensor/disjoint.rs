@@ -189,7 +189,7 @@ impl IndexSplit {
     fn alternative(
         &mut self,
         sum_nest: &SumNest,
-        c: Var,
+        test: Var,
         holds: bool,
         second: bool,
         out: &mut Vec<Stmt>,
@@ -198,7 +198,7 @@ impl IndexSplit {
         if depth > DEEPEST {
             return None;
         }
-        match *sum_nest.defs.get(&c)? {
+        match *sum_nest.defs.get(&test)? {
             Op::Not(a) => {
                 let a = self.alternative(sum_nest, *a, !holds, second, out, depth + 1)?;
                 Some(self.push(Op::Not(a), out))

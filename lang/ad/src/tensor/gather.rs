@@ -165,9 +165,9 @@ impl T<'_> {
     }
 
     /// The extents of a nest's output, if they are known before the nest.
-    fn trip_of_output(&self, s: &Stmt, ir_loop: &Loop, k: usize) -> Option<Vec<Affine>> {
+    fn trip_of_output(&self, source: &Stmt, ir_loop: &Loop, k: usize) -> Option<Vec<Affine>> {
         let (mut forms, mut dims) = (self.literals.clone(), Vec::new());
-        let (mut stmt, mut out) = (s, k);
+        let (mut stmt, mut out) = (source, k);
         loop {
             let (l, trip) = path::comprehension(&stmt.op)?;
             if l.lin_outs[out] == Out::Collect {
@@ -620,8 +620,8 @@ fn bound_inside(b: &Block) -> HashSet<Var> {
 }
 
 /// The nest with reads of `array` replaced by zeros, except for the reads in `but`, which get the array's shape.
-fn without(func: &Function, s: &Stmt, array: Var, but: &HashMap<Var, Var>) -> Stmt {
-    let mut stmt = s.clone();
+fn without(func: &Function, source: &Stmt, array: Var, but: &HashMap<Var, Var>) -> Stmt {
+    let mut stmt = source.clone();
     let Op::Loop(l) = &mut stmt.op else { return stmt };
     let copies = path::copies(&l.body);
     let gone = |v: Var| path::original(&copies, v) == array;

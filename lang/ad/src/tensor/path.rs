@@ -184,8 +184,8 @@ impl RowRewriter<'_> {
 
     /// Rewrites a read of an element of a row whose shape is written out.
     fn read(&mut self, stmt: &mut Stmt) {
-        let Op::Index { a, at, shape: Some(shape) } = &stmt.op else { return };
-        let Some(row) = self.part(*a).filter(|r| !r.at.is_empty() || r.from.is_some()) else { return };
+        let Op::Index { a: array, at, shape: Some(shape) } = &stmt.op else { return };
+        let Some(row) = self.part(*array).filter(|r| !r.at.is_empty() || r.from.is_some()) else { return };
         if row.shape.is_some() && self.b.func.ty(self.of).rank() as usize == row.at.len() + at.len() {
             if row.from.is_none_or(|lo| self.forms.of(lo) == Affine::constant(0)) {
                 stmt.op = Op::Index { a: self.of, at: [&row.at[..], at].concat(), shape: row.shape };
@@ -207,8 +207,8 @@ impl RowRewriter<'_> {
         let carried = ir_loop.lin_init.len();
         let mut position = 0;
         while position < ir_loop.lin_xs.len() {
-            let (a, elem) = (ir_loop.lin_xs[position], ir_loop.body.lin_params[carried + position]);
-            let part = self.part(a).filter(|_| self.b.func.ty(a).scalar() == self.b.func.ty(elem).scalar());
+            let (array, elem) = (ir_loop.lin_xs[position], ir_loop.body.lin_params[carried + position]);
+            let part = self.part(array).filter(|_| self.b.func.ty(array).scalar() == self.b.func.ty(elem).scalar());
             let (Some(part), Trip::Count(n)) = (part, &ir_loop.trip) else {
                 position += 1;
                 continue;

@@ -87,8 +87,8 @@ pub(super) fn turned(op: Cmp) -> Cmp {
 
 impl Narrow {
     /// Appends the conditions of which `c` (or its negation, if `!holds`) consists.
-    pub(super) fn atoms(&mut self, c: Var, holds: bool, sum: &SumIndex, out: &mut Vec<Atom>, depth: u32) {
-        let Some(op) = self.defs.get(&c).cloned().filter(|_| depth < DEEPEST) else {
+    pub(super) fn atoms(&mut self, test: Var, holds: bool, sum: &SumIndex, out: &mut Vec<Atom>, depth: u32) {
+        let Some(op) = self.defs.get(&test).cloned().filter(|_| depth < DEEPEST) else {
             out.push(Atom::Test);
             return;
         };
@@ -188,15 +188,21 @@ impl Narrow {
         op: Cmp,
         dividend: &Affine,
         divisor: &Affine,
-        c: &Affine,
+        residue: &Affine,
         sum: &SumIndex,
         out: &mut Vec<Atom>,
     ) -> Option<()> {
-        let other = Affine::constant(1).plus(-1, c)?;
+        let other = Affine::constant(1).plus(-1, residue)?;
         let c = match op {
-            Cmp::Eq => c,
+            Cmp::Eq => residue,
             // There are only two remainders modulo 2.
-            Cmp::Ne if *divisor == Affine::constant(2) && c.terms.is_empty() && (0..2).contains(&c.constant) => &other,
+            Cmp::Ne
+                if *divisor == Affine::constant(2)
+                    && residue.terms.is_empty()
+                    && (0..2).contains(&residue.constant) =>
+            {
+                &other
+            }
             _ => return None,
         };
         let (lx, lc) = (self.linear(dividend, sum, 0)?, self.linear(c, sum, 0)?);
@@ -212,13 +218,13 @@ impl Narrow {
     fn quotient(
         &mut self,
         op: Cmp,
-        x: &Affine,
+        dividend: &Affine,
         k: &Affine,
         c: &Affine,
         sum: &SumIndex,
         out: &mut Vec<Atom>,
     ) -> Option<()> {
-        let (x, c) = (self.linear(x, sum, 0)?, self.linear(c, sum, 0)?);
+        let (x, c) = (self.linear(dividend, sum, 0)?, self.linear(c, sum, 0)?);
         self.is_positive(k, sum).then_some(())?;
         let k = self.linear(k, sum, 0)?;
         let from = self.product(&k, &c)?;

@@ -172,8 +172,8 @@ impl Pusher<'_> {
     }
 
     /// The forms that are not negative if a comparison holds.
-    fn compared(&self, op: Cmp, a: Var, b: Var) -> Vec<Affine> {
-        let (left, b) = (self.forms.of(a), self.forms.of(b));
+    fn compared(&self, op: Cmp, a: Var, right: Var) -> Vec<Affine> {
+        let (left, b) = (self.forms.of(a), self.forms.of(right));
         let less =
             |x: &Affine, y: &Affine, strict: i64| y.plus(-1, x).and_then(|d| d.plus(-strict, &Affine::constant(1)));
         let facts = match op {
@@ -229,8 +229,8 @@ impl Pusher<'_> {
         Some(())
     }
 
-    fn loop_(&mut self, stmt: &Stmt, l: &Loop, out: &mut Vec<Stmt>) -> Option<()> {
-        let mut ir_loop = l.clone();
+    fn loop_(&mut self, stmt: &Stmt, source: &Loop, out: &mut Vec<Stmt>) -> Option<()> {
+        let mut ir_loop = source.clone();
         let mut first = Vec::new();
         let index = *ir_loop.body.params.first()?;
         let trip = match ir_loop.trip {

@@ -39,10 +39,10 @@ pub(super) struct Solution {
 
 /// Solves for the positions at which a site reads.
 pub(super) fn solve(b: &mut Builder, site: &ReadSite) -> Option<Solution> {
-    let h: Vec<Var> = site.at.iter().map(|_| b.func.fresh(Ty::I64, false)).collect();
+    let positions: Vec<Var> = site.at.iter().map(|_| b.func.fresh(Ty::I64, false)).collect();
     let mut solution =
-        Solution { h: h.clone(), known: Vec::new(), sums: Vec::new(), equal: Vec::new(), positive: Vec::new() };
-    let mut left: Vec<(Var, &Subscript)> = h.iter().copied().zip(&site.at).collect();
+        Solution { h: positions.clone(), known: Vec::new(), sums: Vec::new(), equal: Vec::new(), positive: Vec::new() };
+    let mut left: Vec<(Var, &Subscript)> = positions.iter().copied().zip(&site.at).collect();
     while !left.is_empty() {
         // Prefers an equation that determines an index without a division.
         let next = left.iter().position(|(_, at)| solution.determines(site, at)).unwrap_or(0);

@@ -57,11 +57,11 @@ fn one(b: &mut Builder, x: Var, c: f64) -> Var {
 /// Emits `if x < c` with the two arms.
 fn branch(
     builder: &mut Builder,
-    (x, c): (Var, f64),
+    (x, threshold): (Var, f64),
     then: impl FnOnce(&mut Builder) -> Var,
     other: impl FnOnce(&mut Builder) -> Var,
 ) -> Var {
-    let c = real(builder, c);
+    let c = real(builder, threshold);
     let c = builder.cmp(Cmp::Lt, x, c);
     builder.open();
     let y = then(builder);

@@ -44,8 +44,8 @@ pub fn reals(v: &Val, out: &mut Vec<f64>) {
 }
 
 /// The real numbers of a tangent, one for each real of its value `val`; zeros for symbolic zeros.
-fn tangents(ad: &mut Ad, program: &mut Program, ty: &Ty, val: &Val, t: &Val, out: &mut Vec<f64>) {
-    match (val, ty, t) {
+fn tangents(ad: &mut Ad, program: &mut Program, ty: &Ty, val: &Val, tangent: &Val, out: &mut Vec<f64>) {
+    match (val, ty, tangent) {
         (Val::Data(c), Ty::Data(d), Val::Data(t)) => {
             let tys = program.data(*d).cons[c.tag as usize].1.clone();
             let mut there = t.fields.iter();

@@ -71,20 +71,20 @@ impl NestText {
 
     /// A number made of some reads, with branches and functions now and then.
     fn number(&mut self) -> u32 {
-        let mut x = self.read();
+        let mut value = self.read();
         for _ in 0..self.rng.between(0, 2) {
             let y = self.read();
-            x = match self.rng.below(5) {
-                0 => self.let_("f64", &format!("add v{x} v{y}")),
-                1 => self.let_("f64", &format!("max v{x} v{y}")),
+            value = match self.rng.below(5) {
+                0 => self.let_("f64", &format!("add v{value} v{y}")),
+                1 => self.let_("f64", &format!("max v{value} v{y}")),
                 2 => {
                     let sin = self.let_("f64", &format!("sin v{y}"));
-                    self.let_("f64", &format!("mul v{x} v{sin}"))
+                    self.let_("f64", &format!("mul v{value} v{sin}"))
                 }
-                _ => self.let_("f64", &format!("mul v{x} v{y}")),
+                _ => self.let_("f64", &format!("mul v{value} v{y}")),
             };
         }
-        x
+        value
     }
 
     /// A loop around what `inside` writes. Returns its result and type.

@@ -263,9 +263,9 @@ impl<'a> Exec<'a> {
     fn with_zeros(&mut self, fr: &ExecFrame<'a>, op: &Op, batch: &IterationBatch) -> Res<Vec<Batched>> {
         let mut vars = Vec::new();
         op.each_operand(&mut |v| vars.push(v));
-        let x = vars.iter().map(|v| self.turned(fr, batch, *v)).collect::<Res<Vec<_>>>()?;
+        let operands = vars.iter().map(|v| self.turned(fr, batch, *v)).collect::<Res<Vec<_>>>()?;
         let symbolic_zero = |x: &Batched| matches!(x, Batched::Same(Value::SymbolicZero));
-        Ok(vec![match (op, &x[..]) {
+        Ok(vec![match (op, &operands[..]) {
             (Op::Bin(Bin::Add, ..), [a, b]) if symbolic_zero(a) => b.clone(),
             (Op::Bin(Bin::Add | Bin::Sub, ..), [a, b]) if symbolic_zero(b) => a.clone(),
             (Op::Bin(Bin::Sub, ..), [a, b]) if symbolic_zero(a) => {

@@ -196,9 +196,9 @@ impl<'a> Exec<'a> {
     }
 
     /// The output of an inner loop with m iterations in each of n.
-    fn joined(&self, x: Batched, out: Out, count: usize, trip: usize) -> Res<Batched> {
+    fn joined(&self, value: Batched, out: Out, count: usize, trip: usize) -> Res<Batched> {
         let gpu = self.gpu;
-        match (x, out) {
+        match (value, out) {
             (Batched::Same(Value::SymbolicZero), _) => Ok(Batched::Same(Value::SymbolicZero)),
             // The host keeps what it knows.
             (Batched::Same(Value::Number(Lit::I64(k))), Out::Collect) if trip <= ASKED => {
@@ -484,11 +484,11 @@ impl<'a> Exec<'a> {
         ir_loop: &Loop,
         batch: &mut IterationBatch,
     ) -> Res<Vec<Batched>> {
-        let Trip::Count(n) = ir_loop.trip else {
+        let Trip::Count(count) = ir_loop.trip else {
             return unsupported("a loop of unknown length in iterations of another");
         };
-        let trip = match batch.each.get(&n) {
-            None if free(ir_loop) => self.int(fr, n)?.max(0),
+        let trip = match batch.each.get(&count) {
+            None if free(ir_loop) => self.int(fr, count)?.max(0),
             Some(Batched::Each(a)) if free(ir_loop) && batch.n <= ASKED => self.one_length(a)?.max(0),
             _ => return unsupported("loops of different lengths in iterations of another"),
         };

@@ -147,12 +147,12 @@ impl Emit<'_> {
     fn counted(
         &mut self,
         ir_loop: &Loop,
-        n: Var,
+        trip: Var,
         iteration: &str,
         xs: &[ElementSource],
         turning: &mut Turning,
     ) -> Res<String> {
-        let (_, n) = self.number(n)?;
+        let (_, n) = self.number(trip)?;
         let mut count = self.extent(&n);
         let known = self.known(&count);
         if !xs.is_empty() {

@@ -179,10 +179,10 @@ impl Emit<'_> {
     }
 
     /// Converts an Int to an extent (a word): 0 if it is negative; a check fails if it is too large.
-    pub(super) fn extent(&mut self, n: &str) -> String {
+    pub(super) fn extent(&mut self, trip: &str) -> String {
         let many = self.check(Check::Trip);
-        let known = self.known(n);
-        let w = self.define("n", &format!("u32(clamp({n}, 0li, 2147483647li))"));
+        let known = self.known(trip);
+        let w = self.define("n", &format!("u32(clamp({trip}, 0li, 2147483647li))"));
         match known {
             Some(k) => {
                 self.know(&w, k.clamp(0, 2_147_483_647));

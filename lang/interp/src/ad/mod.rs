@@ -278,8 +278,8 @@ fn partials(m: &mut dyn Upcalls, op: Bin, [x, y, z]: [&Value; 3], second: bool) 
 
 /// The frequent case: untraced floats on one tape.
 #[inline]
-pub(crate) fn scalar_bin(machine: &mut dyn Upcalls, op: Bin, a: &Value, b: &Value) -> Res<Option<Value>> {
-    let (level, na, left, nb, right) = match (a, b) {
+pub(crate) fn scalar_bin(machine: &mut dyn Upcalls, op: Bin, first: &Value, second: &Value) -> Res<Option<Value>> {
+    let (level, na, left, nb, right) = match (first, second) {
         (Value::Rev { level: l, node: n, primal: x }, Value::Rev { level: k, node: o, primal: y }) if l == k => {
             (*l, *n, *x, *o, *y)
         }

@@ -46,7 +46,7 @@ pub(super) trait Collect<F: Field>: Sized + 'static {
 pub(super) fn gradient<F: Field, S: Collect<F>>(
     run: &mut EngineRun<'_, F>,
     graph: &Graph<V<F>>,
-    x: &Value,
+    point: &Value,
 ) -> EngineResult<Vec<V<F>>> {
     let mut made: Backpropagators<CayleyBackpropagator<F, S>> =
         Backpropagators(Vec::with_capacity(graph.inputs + graph.ops.len()));
@@ -57,7 +57,7 @@ pub(super) fn gradient<F: Field, S: Collect<F>>(
         let back = operation(run, &made.0, o);
         made.0.push(back);
     }
-    let mut s = S::new(run, x, graph.inputs, made.0.len())?;
+    let mut s = S::new(run, point, graph.inputs, made.0.len())?;
     if graph.output != NONE {
         s = s.stage(run, graph.output, made.0[graph.output as usize].clone(), F::constant(1.0))?;
     }

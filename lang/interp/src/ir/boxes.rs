@@ -82,9 +82,9 @@ pub fn pack(v: &Value, boxes: usize) -> Option<Value> {
         return None;
     }
     let (mut shape, mut out): (Option<Shape>, Vec<f64>) = (None, Vec::new());
-    for r in rows {
-        let packed = if boxes > 1 { pack(r, boxes - 1) } else { None };
-        let Value::Array(r) = packed.as_ref().unwrap_or(r) else { return None };
+    for row in rows {
+        let packed = if boxes > 1 { pack(row, boxes - 1) } else { None };
+        let Value::Array(r) = packed.as_ref().unwrap_or(row) else { return None };
         let Buf::F64(numbers) = r.buf() else { return None };
         if numbers.len() > LARGEST {
             return None;

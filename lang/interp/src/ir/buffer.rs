@@ -13,8 +13,8 @@ use std::rc::Rc;
 
 /// An empty buffer for elements of type `elem`, each in a box if `boxed`. `n` is the expected number of
 /// elements, if it is an Int.
-pub fn empty(elem: &Ty, boxed: bool, n: &Value) -> Res<Value> {
-    let n = match n {
+pub fn empty(elem: &Ty, boxed: bool, count: &Value) -> Res<Value> {
+    let n = match count {
         Value::Int(n) => usize::try_from(*n).unwrap_or(0).min(ROOM),
         _ => 0,
     };

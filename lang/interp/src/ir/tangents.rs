@@ -27,17 +27,17 @@ impl DataTypes {
         Some(())
     }
 
-    fn strip_all(&self, value: &Value, d: DataId) -> Option<Value> {
+    fn strip_all(&self, value: &Value, data_id: DataId) -> Option<Value> {
         match value {
             Value::Array(a) => match a.buf() {
                 Buf::Boxed(vs) => {
-                    let vs = vs.iter().map(|v| self.strip_all(v, d)).collect::<Option<Vec<_>>>()?;
+                    let vs = vs.iter().map(|v| self.strip_all(v, data_id)).collect::<Option<Vec<_>>>()?;
                     Some(array::make(a.shape.clone(), Buf::Boxed(vs)))
                 }
                 _ => None,
             },
             Value::Data(data) => {
-                let (_, ls) = self.fields(d, data.con.tag)?;
+                let (_, ls) = self.fields(data_id, data.con.tag)?;
                 stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
                     let tys: Vec<Ty> = ls.iter().flat_map(Layout::leaves).collect();
                     let mut fields = Vec::new();
@@ -120,8 +120,8 @@ impl DataTypes {
 
 impl DataTypes {
     /// Like [`DataTypes::merge`], for one constructor. A tangent that is not shared is updated in place.
-    fn merge_fields(&self, like: &Data, mut data: Rc<Data>, d: DataId) -> Option<Value> {
-        let (parts, (_, ls)) = (self.parts(d, like.con.tag)?, self.fields(d, like.con.tag)?);
+    fn merge_fields(&self, like: &Data, mut data: Rc<Data>, data_id: DataId) -> Option<Value> {
+        let (parts, (_, ls)) = (self.parts(data_id, like.con.tag)?, self.fields(data_id, like.con.tag)?);
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
             let Some(own) = Rc::get_mut(&mut data) else {
                 let fields = self.merge_each(&like.fields, ls.iter(), &mut data.fields.iter().cloned())?;

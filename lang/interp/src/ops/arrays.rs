@@ -195,9 +195,9 @@ fn unzip(v: &Value, width: usize) -> Res<Value> {
     }
 }
 
-fn replicate(machine: &mut dyn Upcalls, count: usize, x: Value) -> Res<Value> {
+fn replicate(machine: &mut dyn Upcalls, count: usize, value: Value) -> Res<Value> {
     let one = Shape::from_slice(&[count]);
-    Ok(match x {
+    Ok(match value {
         Value::Float(x) => {
             // One thread needs no block in between, from which threads append.
             let copies = if parallel::alone(count) {
@@ -418,8 +418,8 @@ fn reshape(shape: &Value, value: Value) -> Res<Value> {
                 .map_err(|_| Error::new(codes::NEGATIVE, format!("an extent is {n}, and must not be negative")))
         })
         .collect::<Res<_>>()?;
-    let a = arr(&value)?;
-    let (have, want) = (a.shape.iter().product::<usize>(), array::count(&shape)?);
+    let source = arr(&value)?;
+    let (have, want) = (source.shape.iter().product::<usize>(), array::count(&shape)?);
     if have != want {
         return Err(Error::new(
             codes::SIZE,

@@ -20,10 +20,10 @@ fn made(shape: [usize; 2], xs: Vec<f64>, narrow: bool) -> Value {
 
 /// The Jacobian matrix, in all directions at once: in forward mode from each input or in reverse mode from each
 /// output, whichever are fewer.
-pub(super) fn jacobian(machine: &mut Machine, p: DerivativeFn, f: &Value, x: &Value) -> Res<Value> {
-    let (y, map) = derivative::record(machine, f, x)?;
-    let (inputs, outputs) = (seq::len(x), seq::len(&y));
-    let narrow = vector_space::narrow(x);
+pub(super) fn jacobian(machine: &mut Machine, p: DerivativeFn, f: &Value, point: &Value) -> Res<Value> {
+    let (y, map) = derivative::record(machine, f, point)?;
+    let (inputs, outputs) = (seq::len(point), seq::len(&y));
+    let narrow = vector_space::narrow(point);
     if inputs == 0 || outputs == 0 {
         return Ok(made([outputs, inputs], Vec::new(), narrow));
     }
@@ -164,11 +164,11 @@ fn traced_entries(
     machine: &mut Machine,
     map: &LinearMap,
     compression: &Compression,
-    (n, k): (usize, usize),
+    (inputs, k): (usize, usize),
     narrow: bool,
 ) -> Res<Value> {
     let mut parts = Vec::new();
-    for (colouring, transposed, from) in [(&compression.columns, false, n), (&compression.across, true, k)] {
+    for (colouring, transposed, from) in [(&compression.columns, false, inputs), (&compression.across, true, k)] {
         let map = LinearMap { transposed, ..map.clone() };
         let rows = (0..colouring.count)
             .map(|c| {
@@ -189,7 +189,8 @@ fn traced_entries(
         },
     };
     let first = compression.columns.count;
-    let place = |direction: usize| if direction < first { direction * k } else { first * k + (direction - first) * n };
+    let place =
+        |direction: usize| if direction < first { direction * k } else { first * k + (direction - first) * inputs };
     let at =
         compression.places.iter().map(|(direction, i)| (place(*direction as usize) + *i as usize) as i64).collect();
     crate::ops::call(machine, Prim::Array(ArrayFn::Gather), &[], vec![flat, array::ints(at)])

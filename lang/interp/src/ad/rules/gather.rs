@@ -119,9 +119,9 @@ impl Rule for Gather {
         };
         let flat = spread(machine, total, &self.map, ct)?;
         let mut start = 0;
-        for (index, s) in self.ins.iter().enumerate() {
-            let count = size(s);
-            let part = match s {
+        for (index, shape) in self.ins.iter().enumerate() {
+            let count = size(shape);
+            let part = match shape {
                 None => seq::elem(machine, &flat, start)?,
                 Some(_) if count == total => flat.clone(),
                 Some(_) => {
@@ -129,7 +129,7 @@ impl Rule for Gather {
                     take(machine, &flat, &at)?
                 }
             };
-            let part = match s {
+            let part = match shape {
                 None => part,
                 Some(s) => reshape(machine, part, s.clone())?,
             };

@@ -286,11 +286,11 @@ fn falls_through(i: &I) -> bool {
 }
 
 /// Calls `visit` for each register use of an instruction, in order.
-fn each_use(code: &Code, i: &I, visit: &mut dyn FnMut(RegUse)) {
+fn each_use(code: &Code, instruction: &I, visit: &mut dyn FnMut(RegUse)) {
     let args = |args: &[Arg], f: &mut dyn FnMut(RegUse)| {
         args.iter().for_each(|a| f(if a.last { RegUse::Take(a.r) } else { RegUse::Read(a.r) }));
     };
-    match *i {
+    match *instruction {
         // The IR has no unit values; lowering uses one to clear a register.
         I::Const(d, k) if matches!(code.consts[k as usize], Value::Unit) => visit(RegUse::Clear(d)),
         I::Const(d, _) => visit(RegUse::Write(d)),

@@ -68,13 +68,13 @@ pub(super) fn lengths(m: &mut Machine, own: i64) -> Res<Value> {
 
 /// Applies a collective to the leaves of one value.
 pub(super) fn run(
-    m: &mut Machine,
+    machine: &mut Machine,
     kind: Collective,
     leaves: Vec<Value>,
     at: &Value,
     site: CollectiveSite,
 ) -> Res<Vec<Value>> {
-    let (rank, size) = place(m);
+    let (rank, size) = place(machine);
     let by = rank_operand(kind, at, size)?;
     if kind.by_lengths() {
         fitting_lengths(kind, &leaves, &sizes(at), (rank, size))?;
@@ -93,7 +93,7 @@ pub(super) fn run(
     if size == 1 {
         return Ok(leaves);
     }
-    once(m, |m| {
+    once(machine, |m| {
         let own = leaves.iter().map(wire::leaf).collect::<Res<Vec<_>>>()?;
         count(m, own.iter().flatten().map(WireLeaf::bytes).sum());
         let what = name(m, kind, site);

@@ -160,8 +160,8 @@ impl Digest {
     }
 
     /// Functions and parts of ranks are left out.
-    fn value(&mut self, v: &Value) {
-        stacker::maybe_grow(STACK_LEFT, STACK, || match v {
+    fn value(&mut self, item: &Value) {
+        stacker::maybe_grow(STACK_LEFT, STACK, || match item {
             v if part(v).is_some() => {}
             Value::Bool(b) => self.word(u64::from(*b)),
             Value::Int(n) => self.word(n.cast_unsigned()),

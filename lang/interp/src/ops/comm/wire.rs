@@ -207,19 +207,19 @@ impl LeafNumbers {
 }
 
 /// The sum of two leaves of declared data. Discrete leaves are equal in both: cotangents keep them from their point.
-fn sum_of_leaves(a: &Value, b: &Value) -> Res<Value> {
-    if matches!(a, Value::Zero) {
+fn sum_of_leaves(left: &Value, b: &Value) -> Res<Value> {
+    if matches!(left, Value::Zero) {
         return Ok(b.clone());
     }
-    match (leaf(a), leaf(b)) {
-        (Ok(Some(x)), Ok(Some(y))) if vector_space::is_real(a) && x.head != y.head => {
+    match (leaf(left), leaf(b)) {
+        (Ok(Some(x)), Ok(Some(y))) if vector_space::is_real(left) && x.head != y.head => {
             Err(Error::new(codes::RANKS, format!("the parts differ in shape: {} and {}", x.head, y.head)))
         }
-        (Ok(Some(mut x)), Ok(Some(y))) if vector_space::is_real(a) => {
+        (Ok(Some(mut x)), Ok(Some(y))) if vector_space::is_real(left) => {
             x.numbers.add(&y.numbers)?;
             Ok(value(Some(x)))
         }
-        _ => Ok(a.clone()),
+        _ => Ok(left.clone()),
     }
 }
 

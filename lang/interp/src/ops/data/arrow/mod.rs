@@ -191,13 +191,13 @@ impl<'a> ArrowFile<'a> {
     /// Appends the rows of a record batch.
     fn append(
         &self,
-        k: usize,
+        batch_index: usize,
         field: &SchemaField,
         dictionary: Option<&Dictionary>,
         (want, to): (&WantedColumn, &mut Builder),
     ) -> Res<()> {
         polling::poll()?;
-        let (message, body) = self.message(self.footer.batches[k])?;
+        let (message, body) = self.message(self.footer.batches[batch_index])?;
         let (cells, valid) = self.told((|| {
             let Some(MessageHeaderRef::RecordBatch(data)) = message.header()? else {
                 return Err(DecodeFault::Told(damaged(self.path, "a block is not a record batch")));
@@ -211,7 +211,7 @@ impl<'a> ArrowFile<'a> {
                 _ => batch.column(field),
             }
         })())?;
-        to.extend(cells, valid.as_deref()).map_err(|r| self.refused(r, k, want))
+        to.extend(cells, valid.as_deref()).map_err(|r| self.refused(r, batch_index, want))
     }
 
     fn refused(&self, refusal: Refusal, batch: usize, want: &WantedColumn) -> Box<Error> {

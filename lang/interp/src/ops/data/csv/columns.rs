@@ -62,23 +62,23 @@ pub fn digits(text: &[u8]) -> usize {
 pub fn ordinary_number(text: &[u8]) -> Option<(usize, bool)> {
     let sign = usize::from(text.first() == Some(&b'-'));
     let whole = digits(&text[sign..]);
-    let mut n = sign + whole;
+    let mut length = sign + whole;
     if whole == 0 {
         return None;
     }
-    if text.get(n) != Some(&b'.') {
+    if text.get(length) != Some(&b'.') {
         // An Int has at most 19 digits.
-        return (whole < 19).then_some((n, true));
+        return (whole < 19).then_some((length, true));
     }
-    n += 1;
-    n += digits(&text[n..]);
-    if let Some(b'e' | b'E') = text.get(n) {
-        n += 1 + usize::from(matches!(text.get(n + 1), Some(b'-' | b'+')));
-        let power = digits(&text[n..]);
-        n += power;
-        return (power > 0).then_some((n, false));
+    length += 1;
+    length += digits(&text[length..]);
+    if let Some(b'e' | b'E') = text.get(length) {
+        length += 1 + usize::from(matches!(text.get(length + 1), Some(b'-' | b'+')));
+        let power = digits(&text[length..]);
+        length += power;
+        return (power > 0).then_some((length, false));
     }
-    Some((n, false))
+    Some((length, false))
 }
 
 impl CellTypes {

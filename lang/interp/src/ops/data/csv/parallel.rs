@@ -189,25 +189,25 @@ pub fn cells(text: &str, separator: u8, width: usize, visit: &mut impl Visit) ->
     let bytes = text.as_bytes();
     let (mut at, mut row) = (0, 0);
     while at < bytes.len() {
-        let mut k = 0;
+        let mut column = 0;
         loop {
-            if k < width
-                && let Some(n) = visit.prefix(k, &bytes[at..])
+            if column < width
+                && let Some(n) = visit.prefix(column, &bytes[at..])
             {
                 at += n;
             } else {
                 let n = bytes[at..].iter().position(|c| is_end(*c, separator)).unwrap_or(bytes.len() - at);
                 let cell = &text[at..at + n];
                 at += n;
-                if k == 0 && bytes.get(at) != Some(&separator) && cell.bytes().all(|c| c == b' ' || c == b'\t') {
+                if column == 0 && bytes.get(at) != Some(&separator) && cell.bytes().all(|c| c == b' ' || c == b'\t') {
                     break;
                 }
-                if k == width {
+                if column == width {
                     return None;
                 }
-                visit.cell(row, k, trimmed(cell))?;
+                visit.cell(row, column, trimmed(cell))?;
             }
-            k += 1;
+            column += 1;
             if bytes.get(at) != Some(&separator) {
                 break;
             }
@@ -219,7 +219,7 @@ pub fn cells(text: &str, separator: u8, width: usize, visit: &mut impl Visit) ->
             Some(b'\r') => 2,
             _ => 1,
         };
-        match k {
+        match column {
             0 => {}
             k if k == width => row += 1,
             _ => return None,

@@ -211,15 +211,15 @@ impl<'a> Scanner<'a> {
     }
 
     fn cell(&mut self) -> Res<CsvCell<'a>> {
-        let (b, line, at) = (self.text.as_bytes(), self.line, self.pos);
+        let (bytes, line, at) = (self.text.as_bytes(), self.line, self.pos);
         let blanks = self.blanks();
-        if b.get(at + blanks) == Some(&b'"') {
+        if bytes.get(at + blanks) == Some(&b'"') {
             self.pos = at + blanks + 1;
             return self.quoted(line, at + blanks);
         }
         let at = if self.separator == b' ' { at + blanks } else { at };
         let ends = |c: &u8| *c == self.separator || matches!(c, b'\n' | b'\r') || self.separator == b' ' && *c == b'\t';
-        let n = b[at..].iter().position(ends).unwrap_or(b.len() - at);
+        let n = bytes[at..].iter().position(ends).unwrap_or(bytes.len() - at);
         self.pos = at + n;
         Ok(CsvCell {
             text: Cow::Borrowed(self.text[at..at + n].trim_matches([' ', '\t'])),

@@ -142,12 +142,12 @@ impl<'a> JsonReader<'a> {
         let mut out = String::new();
         loop {
             let rest = &self.text[self.pos..];
-            let Some(n) = rest.find(|c: char| c == '"' || c == '\\' || c < ' ') else {
+            let Some(length) = rest.find(|c: char| c == '"' || c == '\\' || c < ' ') else {
                 self.pos = start;
                 return Err(self.error("this text is not closed"));
             };
-            out.push_str(&rest[..n]);
-            self.pos += n;
+            out.push_str(&rest[..length]);
+            self.pos += length;
             match self.byte() {
                 Some(b'"') => {
                     self.pos += 1;
