@@ -194,15 +194,15 @@ impl CostRow {
             ink.ink,
         ));
         let room = BYTES - WORK - NUMBER - 14.0;
-        let mut x = WORK;
+        let mut edge = WORK;
         for (work, fill) in self.work.into_iter().zip(ink.series) {
             let w = work / most * room;
             if w > 0.0 {
-                out.push(Shape::Rect { frame: Frame { x, y: middle - 7.0, w, h: 14.0 }, fill, opacity: 1.0 });
+                out.push(Shape::Rect { frame: Frame { x: edge, y: middle - 7.0, w, h: 14.0 }, fill, opacity: 1.0 });
             }
-            x += w;
+            edge += w;
         }
-        out.push(Shape::text((x + 5.0, middle), short(self.work.iter().sum()), SMALL, Anchor::Start, ink.soft));
+        out.push(Shape::text((edge + 5.0, middle), short(self.work.iter().sum()), SMALL, Anchor::Start, ink.soft));
         if self.bytes > 0.0 {
             let w = self.bytes / most_bytes * (WIDTH - 16.0 - BYTES - NUMBER);
             out.push(Shape::Rect {

@@ -53,16 +53,16 @@ impl<'c> Panel<'c> {
         let (across, up) = range::of(chart, &categories);
         let map = ColourMap::named(&chart.colour_map);
         let log_x = chart.log.0 && categories.is_empty();
-        let x = chart.limits.0.filter(|l| !log_x || l.0 > 0.0).unwrap_or_else(|| across.padded(log_x));
-        let y = chart.limits.1.filter(|l| !chart.log.1 || l.0 > 0.0).unwrap_or_else(|| up.padded(chart.log.1));
+        let x_limits = chart.limits.0.filter(|l| !log_x || l.0 > 0.0).unwrap_or_else(|| across.padded(log_x));
+        let y_limits = chart.limits.1.filter(|l| !chart.log.1 || l.0 > 0.0).unwrap_or_else(|| up.padded(chart.log.1));
         let ends = if range::is_matrix_order(chart) { (frame.y, frame.bottom()) } else { (frame.bottom(), frame.y) };
         let mut panel = Panel {
             chart,
             theme,
             ink: theme.ink(),
             frame,
-            x: Axis::new(x, log_x, (frame.x, frame.right())),
-            y: Axis::new(y, chart.log.1, ends),
+            x: Axis::new(x_limits, log_x, (frame.x, frame.right())),
+            y: Axis::new(y_limits, chart.log.1, ends),
             heights: range::heights(chart, map.centred),
             map,
             categories,

@@ -53,10 +53,11 @@ pub fn open(ty: &Ty) -> Option<Ty> {
 }
 
 /// A function of Python as a function of a type without variables.
-pub fn function(f: &Bound<'_, PyAny>, ty: &Ty) -> Value {
+pub fn function(callable: &Bound<'_, PyAny>, ty: &Ty) -> Value {
     let (params, result) = parts(ty);
-    let name = f.getattr("__name__").and_then(|n| n.extract()).unwrap_or_else(|_| "a function of Python".to_owned());
-    let f = f.clone().unbind();
+    let name =
+        callable.getattr("__name__").and_then(|n| n.extract()).unwrap_or_else(|_| "a function of Python".to_owned());
+    let f = callable.clone().unbind();
     let (arity, shown) = (params.len(), print::ty(ty));
     let what = name.clone();
     let call = move |args: &[Value]| {

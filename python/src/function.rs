@@ -144,8 +144,8 @@ fn own(v: &mut Value) {
 }
 
 /// A function as an argument of another one: at its own type, if that has no variables, or at the one that is wanted.
-pub fn value(py: Python<'_>, engine: &mut Engine, f: &Function, want: Option<&Ty>) -> PyResult<(Value, Ty)> {
-    let data = f.data(py, engine)?;
+pub fn value(py: Python<'_>, engine: &mut Engine, function: &Function, want: Option<&Ty>) -> PyResult<(Value, Ty)> {
+    let data = function.data(py, engine)?;
     let plain = data.form.text().filter(|_| data.scheme.vars.is_empty() && data.scheme.determined.is_empty());
     let (aliases, text) = match (plain, want) {
         (Some(text), _) => (Vec::new(), text),
@@ -156,7 +156,8 @@ pub fn value(py: Python<'_>, engine: &mut Engine, f: &Function, want: Option<&Ty
             (named(&types), text)
         }
         (None, _) => {
-            let message = format!("expected a function at one type, found `{}` : {}", f.name, f.type_text);
+            let message =
+                format!("expected a function at one type, found `{}` : {}", function.name, function.type_text);
             let hint = "call it by a function of adl that takes the numbers, or give its parameters types in adl";
             return Err(errors::plain(py, "E0203", &message, hint));
         }

@@ -43,24 +43,24 @@ fn forked() {
 
 /// The native half of the package `adl`.
 #[pymodule(gil_used = true)]
-fn _adl(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    m.add_class::<function::Function>()?;
-    m.add_class::<names::ModuleNames>()?;
-    m.add_class::<opaque::Opaque>()?;
-    m.add_function(wrap_pyfunction!(main, m)?)?;
-    m.add_function(wrap_pyfunction!(forked, m)?)?;
-    m.add_function(wrap_pyfunction!(colours::classes, m)?)?;
-    m.add_function(wrap_pyfunction!(colours::reserved, m)?)?;
-    m.add_function(wrap_pyfunction!(colours::operators, m)?)?;
-    m.add_function(wrap_pyfunction!(convert::arrow::arrow_stream, m)?)?;
-    m.add_function(wrap_pyfunction!(residuals::residuals_record, m)?)?;
-    m.add_function(wrap_pyfunction!(residuals::residuals_steps, m)?)?;
-    m.add_function(wrap_pyfunction!(residuals::residuals_refined, m)?)?;
-    m.add_function(wrap_pyfunction!(residuals::residuals_under, m)?)?;
-    m.add_function(wrap_pyfunction!(residuals::residuals_picture, m)?)?;
-    m.add_function(wrap_pyfunction!(names::definitions, m)?)?;
-    m.add_function(wrap_pyfunction!(names::level, m)?)?;
-    m.add_function(wrap_pyfunction!(names::check_nan, m)?)?;
-    m.add_function(wrap_pyfunction!(names::load, m)?)
+fn _adl(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<function::Function>()?;
+    module.add_class::<names::ModuleNames>()?;
+    module.add_class::<opaque::Opaque>()?;
+    module.add_function(wrap_pyfunction!(main, module)?)?;
+    module.add_function(wrap_pyfunction!(forked, module)?)?;
+    module.add_function(wrap_pyfunction!(colours::classes, module)?)?;
+    module.add_function(wrap_pyfunction!(colours::reserved, module)?)?;
+    module.add_function(wrap_pyfunction!(colours::operators, module)?)?;
+    module.add_function(wrap_pyfunction!(convert::arrow::arrow_stream, module)?)?;
+    module.add_function(wrap_pyfunction!(residuals::residuals_record, module)?)?;
+    module.add_function(wrap_pyfunction!(residuals::residuals_steps, module)?)?;
+    module.add_function(wrap_pyfunction!(residuals::residuals_refined, module)?)?;
+    module.add_function(wrap_pyfunction!(residuals::residuals_under, module)?)?;
+    module.add_function(wrap_pyfunction!(residuals::residuals_picture, module)?)?;
+    module.add_function(wrap_pyfunction!(names::definitions, module)?)?;
+    module.add_function(wrap_pyfunction!(names::level, module)?)?;
+    module.add_function(wrap_pyfunction!(names::check_nan, module)?)?;
+    module.add_function(wrap_pyfunction!(names::load, module)?)
 }

@@ -393,19 +393,19 @@ fn benches() {
         "print \"runs\"\nlet f n = sum (iota n)\nbench \"small\" = f 10\nbench \"thunk\" = fun () -> f 20\n",
     )
     .file("none.adl", "print 1");
-    let r = dir.adl(&["bench", "a.adl"]);
-    assert_eq!(r.code, 0, "{}", r.err);
-    let lines: Vec<&str> = r.out.lines().collect();
+    let text_run = dir.adl(&["bench", "a.adl"]);
+    assert_eq!(text_run.code, 0, "{}", text_run.err);
+    let lines: Vec<&str> = text_run.out.lines().collect();
     assert!(
         lines[0] == "runs"
             && lines[1].starts_with("name ")
             && lines[2].starts_with("small ")
             && lines[3].starts_with("thunk "),
         "{}",
-        r.out
+        text_run.out
     );
-    let r = dir.adl(&["bench", "--json", "a.adl"]);
-    let item: serde_json::Value = serde_json::from_str(r.out.lines().nth(1).unwrap()).unwrap();
+    let json_run = dir.adl(&["bench", "--json", "a.adl"]);
+    let item: serde_json::Value = serde_json::from_str(json_run.out.lines().nth(1).unwrap()).unwrap();
     let at = |k: &str| item[k].as_f64().unwrap();
     assert!(
         item["name"] == "small"

@@ -78,8 +78,8 @@ fn the_tool_answers_line_by_line() {
     assert_eq!(answers[0], json!({"id": 0, "tool": "adl"}));
     assert_eq!(answers[1], json!({"id": 1, "success": true}));
     // sum over t of (sign t - 0.5 - 0.2 t)^2 / 2 for 16 points from -1 to 1.
-    let t = |i: i32| -1.0 + 2.0 * f64::from(i) / 15.0;
-    let want: f64 = (0..16).map(|i| 0.5 * (t(i).signum() - 0.5 - 0.2 * t(i)).powi(2)).sum();
+    let point = |i: i32| -1.0 + 2.0 * f64::from(i) / 15.0;
+    let want: f64 = (0..16).map(|i| 0.5 * (point(i).signum() - 0.5 - 0.2 * point(i)).powi(2)).sum();
     assert!((answers[2]["output"].as_f64().unwrap() - want).abs() < 1e-12);
     let timings = answers[2]["timings"].as_array().unwrap();
     assert_eq!(timings.len(), 3);

@@ -93,18 +93,18 @@ fn a_panic_while_an_entry_runs_changes_nothing() {
 #[test]
 fn a_panic_beside_a_device_changes_nothing() {
     let _alone = alone();
-    let (mut s, _) = session();
-    s.set_device_least(0);
-    if let Err(d) = s.set_device("gpu") {
+    let (mut session, _) = session();
+    session.set_device_least(0);
+    if let Err(d) = session.set_device("gpu") {
         println!("no device: {}", d.message);
         return;
     }
     panics(
-        &mut s,
+        &mut session,
         PanicPoint::Device,
         "let lost = 1.0\nlet a = for i < 400000 -> float i\nsum (sin (a * 2.0) + cos a)",
     );
-    goes_on(&mut s, "device");
+    goes_on(&mut session, "device");
 }
 
 /// A thread that serves a session panics while an entry runs that would not end.

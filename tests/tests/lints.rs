@@ -128,27 +128,27 @@ impl Build {
     }
 
     /// Adds what a message of cargo says.
-    fn add(&mut self, m: &Value) {
-        let package = text(&m["package_id"]);
-        if m["reason"] == "build-script-executed" {
-            self.out_dirs.insert(package, text(&m["out_dir"]));
-        } else if m["reason"] == "compiler-artifact" {
-            let t = &m["target"];
+    fn add(&mut self, message: &Value) {
+        let package = text(&message["package_id"]);
+        if message["reason"] == "build-script-executed" {
+            self.out_dirs.insert(package, text(&message["out_dir"]));
+        } else if message["reason"] == "compiler-artifact" {
+            let t = &message["target"];
             let target = CargoTarget {
                 name: text(&t["name"]),
                 kind: text(&t["kind"][0]),
                 source: text(&t["src_path"]),
                 edition: text(&t["edition"]),
-                test: m["profile"]["test"] == true,
-                features: texts(&m["features"]),
-                file: texts(&m["filenames"]).into_iter().find(|f| !f.ends_with(".rmeta")).unwrap_or_default(),
+                test: message["profile"]["test"] == true,
+                features: texts(&message["features"]),
+                file: texts(&message["filenames"]).into_iter().find(|f| !f.ends_with(".rmeta")).unwrap_or_default(),
                 package,
             };
             if target.is_library() && !target.test {
-                let rlib = texts(&m["filenames"]).into_iter().find(|f| f.ends_with(".rlib"));
+                let rlib = texts(&message["filenames"]).into_iter().find(|f| f.ends_with(".rlib"));
                 let file = rlib.unwrap_or_else(|| target.file.clone());
                 // A library may be there a second time without optimisation, for macros.
-                if m["profile"]["opt_level"] == "0" {
+                if message["profile"]["opt_level"] == "0" {
                     self.libraries.entry(target.package.clone()).or_insert(file);
                 } else {
                     self.libraries.insert(target.package.clone(), file);

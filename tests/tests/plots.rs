@@ -164,9 +164,9 @@ fn wrong_data_is_refused_in_words() {
 
 #[test]
 fn costs_and_residuals_have_pictures() {
-    let f = "let f (x : Float) = loop y = x for i < 50 do\n  let a = sin y\n  a * exp a\n";
+    let source = "let f (x : Float) = loop y = x for i < 50 do\n  let a = sin y\n  a * exp a\n";
     let (mut session, _) = session();
-    assert!(session.eval(f).ok());
+    assert!(session.eval(source).ok());
     let cost = session.value_of("cost f 0.5").unwrap();
     let svg = picture(&cost).unwrap().svg(Theme::Light);
     for want in

@@ -494,7 +494,7 @@ fn cases(prim: Prim) -> Vec<(String, String, String)> {
 }
 
 /// The program of a check. It gives four Bools: differences, `linearize`, `vjp`, second derivatives.
-fn program(t: &str, body: &str, x: &str) -> String {
+fn program(t: &str, body: &str, point: &str) -> String {
     let t = t.replace("[n]", "[_]").replace("[m]", "[_]");
     let t = if t == "[_]Float" && body.contains('n') { "[n]Float".to_owned() } else { t };
     let t = if t == "[_][_]Float" { "[n][m]Float".to_owned() } else { t };
@@ -502,7 +502,7 @@ fn program(t: &str, body: &str, x: &str) -> String {
     let (h, near) = if single { ("0.001", "2e-2") } else { ("1e-5", "2e-8") };
     let exact = if single { "1e-5" } else { "1e-12" };
     format!(
-        "let f (x : {t}) = {body}\nlet x = {x}\nlet some k n = map (fun i -> sin (1.7 * float i + k)) (iota n)\n\
+        "let f (x : {t}) = {body}\nlet x = {point}\nlet some k n = map (fun i -> sin (1.7 * float i + k)) (iota n)\n\
          let n = len (ravel x)\nlet v = unravel x (some 0.3 n)\nlet w = unravel x (some 1.1 n)\nlet y = f x\nlet c = some 0.7 (len (ravel y))\nlet ct = unravel y c\n\
          let close tol a b = all (map2 (fun a b -> abs (a - b) <= tol * (1.0 + abs a)) a b)\n\
          let moved s = ravel (f (unravel x (ravel x + s * some 0.3 n)))\n\

@@ -20,18 +20,18 @@ pub fn scripts(dir: &str) -> Vec<std::path::PathBuf> {
 
 /// Runs a script, with derivatives by transformed code or on the tape: the session, and what it prints with its errors.
 pub fn run(path: &Path, compiled_ad: bool) -> (adl_session::Session, String) {
-    let (mut s, out) = crate::pictures::session();
-    s.set_compiled_ad(compiled_ad);
+    let (mut session, out) = crate::pictures::session();
+    session.set_compiled_ad(compiled_ad);
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
     // Imports are relative to the importing file, whose path is relative to the root.
     let at = path.strip_prefix(adl_tests::root()).unwrap_or(path).to_string_lossy().into_owned();
-    let result = s.run_file(if at.starts_with("examples") { &at } else { &name }, &std::fs::read(path).unwrap());
+    let result = session.run_file(if at.starts_with("examples") { &at } else { &name }, &std::fs::read(path).unwrap());
     for d in &result.diags {
-        out.borrow_mut().push_str(&adl_syntax::render::text(d, &s.sources, false));
+        out.borrow_mut().push_str(&adl_syntax::render::text(d, &session.sources, false));
         out.borrow_mut().push('\n');
     }
     let text = out.borrow().clone();
-    (s, text)
+    (session, text)
 }
 
 /// The file with what a script should print.

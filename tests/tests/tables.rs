@@ -100,7 +100,7 @@ fn wrong_tables_are_errors_with_their_place() {
 
 #[test]
 fn files_of_other_writers_read() {
-    let (mut s, _) = session();
+    let (mut session, _) = session();
     for file in [
         "pyarrow_snappy.parquet",
         "pyarrow_gzip.parquet",
@@ -113,10 +113,10 @@ fn files_of_other_writers_read() {
         let read = format!(
             "let t : {{x : [_]Float, f : [_]Float, i : [_]Int, u : [_]Int, b : [_]Bool, s : [_]String, d : [_]String, maybe : [_](Option Int), miss : [_]Float}} = {reader} \"tests/data/tables/{file}\""
         );
-        let done = s.eval(&read);
+        let done = session.eval(&read);
         assert!(done.ok(), "{file}: {:?}", done.diags);
         check(
-            &mut s,
+            &mut session,
             &[
                 (
                     "(sum t.x, sum t.f, sum t.i, sum t.u, count t.b)",
@@ -134,7 +134,7 @@ fn files_of_other_writers_read() {
             ],
         );
         let narrow = format!("({reader} \"tests/data/tables/{file}\" : {{maybe : [_]Int}})");
-        let refused = echo_in(&mut s, &narrow);
+        let refused = echo_in(&mut session, &narrow);
         assert!(refused.contains("the column `maybe` has a null in row 0 of"), "{file}: {refused}");
     }
 }
@@ -158,12 +158,12 @@ fn run(python: &str, dir: &Path, script: &str) -> String {
 
 #[test]
 fn other_tools_read_what_adl_writes() {
-    let (mut s, host) = session();
+    let (mut session, host) = session();
     for format in ["parquet", "arrow"] {
         let write = format!(
             "write_{format} \"w.{format}\" {{x = map (fun i -> float i * 0.5) (iota 3000), n = iota 3000, b = map (fun i -> i % 3 == 0) (iota 3000), s = map (fun i -> show i) (iota 3000), m = map (fun i -> if i % 7 == 0 then None else Some i) (iota 3000)}}"
         );
-        assert_eq!(echo_in(&mut s, &write), "() : ()");
+        assert_eq!(echo_in(&mut session, &write), "() : ()");
     }
     let dir = tempfile::tempdir().unwrap();
     for (name, bytes) in host.files.borrow().iter() {
@@ -203,7 +203,7 @@ fn damaged_tables_are_errors() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let reader = if name.ends_with("parquet") { "read_parquet" } else { "read_arrow" };
         let whole = std::fs::read(&path).unwrap();
-        let (mut s, host) = session();
+        let (mut session, host) = session();
         for round in 0..150 {
             let mut bytes = whole.clone();
             match round % 3 {
@@ -212,7 +212,7 @@ fn damaged_tables_are_errors() {
             }
             host.files.borrow_mut().insert("f".to_owned(), bytes);
             let said = echo_in(
-                &mut s,
+                &mut session,
                 &format!(
                     "({reader} \"f\" : [_]{{x : Float, i : Int, b : Bool, s : String, d : String, maybe : Option Int}})"
                 ),

@@ -58,19 +58,19 @@ impl Hints<'_> {
     }
 
     /// The types that a definition leaves out: of its parameters and its result, or of its value.
-    fn binding(&mut self, b: &Binding) {
-        if b.sig.is_some() {
-            return b.params.iter().for_each(|p| self.pattern(p));
+    fn binding(&mut self, binding: &Binding) {
+        if binding.sig.is_some() {
+            return binding.params.iter().for_each(|p| self.pattern(p));
         }
-        if b.params.is_empty() {
-            return self.pattern(&b.pat);
+        if binding.params.is_empty() {
+            return self.pattern(&binding.pat);
         }
-        b.params.iter().for_each(|p| self.pattern(p));
-        let ty = match self.item.places.scheme(b.pat.span) {
-            Some(s) => result(&s.ty, b.params.len()),
+        binding.params.iter().for_each(|p| self.pattern(p));
+        let ty = match self.item.places.scheme(binding.pat.span) {
+            Some(s) => result(&s.ty, binding.params.len()),
             None => None,
         };
-        if let (Some(ty), Some(last)) = (ty.map(|t| self.item.places.text(&t)), b.params.last()) {
+        if let (Some(ty), Some(last)) = (ty.map(|t| self.item.places.text(&t)), binding.params.last()) {
             self.hint(last.span.hi, &ty, false);
         }
     }

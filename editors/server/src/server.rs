@@ -142,21 +142,22 @@ impl Server {
         self.documents.forget();
     }
 
-    fn request(&mut self, r: Request, inbox: &Inbox) {
-        if inbox.is_cancelled(&r.id) {
-            let response = Response::new_err(r.id, ErrorCode::RequestCanceled as i32, "cancelled".to_owned());
+    fn request(&mut self, request: Request, inbox: &Inbox) {
+        if inbox.is_cancelled(&request.id) {
+            let response = Response::new_err(request.id, ErrorCode::RequestCanceled as i32, "cancelled".to_owned());
             return self.send(Message::Response(response));
         }
-        if r.method == "workspace/executeCommand" {
-            return self.start(r, inbox);
+        if request.method == "workspace/executeCommand" {
+            return self.start(request, inbox);
         }
-        let id = r.id.clone();
-        let (answer, interrupted) = inbox.answering(&id, || fault::catch(|| self.answer(&r.method, r.params)));
+        let id = request.id.clone();
+        let (answer, interrupted) =
+            inbox.answering(&id, || fault::catch(|| self.answer(&request.method, request.params)));
         let response = match answer {
             _ if interrupted => Response::new_err(id, ErrorCode::RequestCanceled as i32, "cancelled".to_owned()),
             Ok(Some(Ok(json))) => Response::new_ok(id, json),
             Ok(Some(Err(why))) => Response::new_err(id, ErrorCode::RequestFailed as i32, why),
-            Ok(None) => Response::new_err(id, ErrorCode::MethodNotFound as i32, r.method),
+            Ok(None) => Response::new_err(id, ErrorCode::MethodNotFound as i32, request.method),
             Err(fault) => Response::new_err(id, ErrorCode::InternalError as i32, fault.error().diag.message),
         };
         self.send(Message::Response(response));
@@ -240,24 +241,24 @@ impl Server {
         serde_json::to_value(f(self, params)?).map_err(|e| e.to_string())
     }
 
-    fn notification(&mut self, n: Notification) -> Option<()> {
+    fn notification(&mut self, notification: Notification) -> Option<()> {
         use lsp_types as t;
-        match n.method.as_str() {
+        match notification.method.as_str() {
             "textDocument/didOpen" => {
-                if self.views.of(&n.params).is_some() {
+                if self.views.of(&notification.params).is_some() {
                     return None;
                 }
-                let p: t::DidOpenTextDocumentParams = serde_json::from_value(n.params).ok()?;
+                let p: t::DidOpenTextDocumentParams = serde_json::from_value(notification.params).ok()?;
                 self.documents.open(p.text_document.uri, p.text_document.version, p.text_document.text);
                 self.session.forget_changed_imports();
             }
             "textDocument/didChange" => {
-                let p: t::DidChangeTextDocumentParams = serde_json::from_value(n.params).ok()?;
+                let p: t::DidChangeTextDocumentParams = serde_json::from_value(notification.params).ok()?;
                 self.documents.change(p.text_document.uri.as_str(), p.text_document.version, p.content_changes);
                 self.session.forget_changed_imports();
             }
             "textDocument/didClose" => {
-                let p: t::DidCloseTextDocumentParams = serde_json::from_value(n.params).ok()?;
+                let p: t::DidCloseTextDocumentParams = serde_json::from_value(notification.params).ok()?;
                 self.documents.close(p.text_document.uri.as_str());
                 self.clear_diagnostics(p.text_document.uri);
             }
@@ -266,13 +267,13 @@ impl Server {
                 self.documents.touch_all();
             }
             "adl/figure" => {
-                let text = |name: &str| n.params[name].as_str().map(str::to_owned);
+                let text = |name: &str| notification.params[name].as_str().map(str::to_owned);
                 self.figures.insert((text("uri")?, text("name")?), (text("of")?, text("figure")?));
                 self.ask("workspace/codeLens/refresh", Json::Null);
             }
-            "adl/view" => self.views.add(&n.params)?,
+            "adl/view" => self.views.add(&notification.params)?,
             "notebookDocument/didOpen" | "notebookDocument/didChange" | "notebookDocument/didClose" => {
-                return self.notebook(&n.method, n.params);
+                return self.notebook(&notification.method, notification.params);
             }
             _ => {}
         }

@@ -146,13 +146,13 @@ impl Ad {
         self.complete(program, id)?;
         let src = self.prepared(program, id, arrays);
         let active = self.active_results(program, id, &key.1);
-        let j = Jvp { func: program.reserve(&format!("jvp {}", src.name)), active };
+        let jvp = Jvp { func: program.reserve(&format!("jvp {}", src.name)), active };
         if self.may_hold_zeros(id) {
-            self.receive_zeros.insert(j.func);
+            self.receive_zeros.insert(jvp.func);
         }
-        self.jvp.jvps.insert(key.clone(), j.clone());
-        self.jvp.sources.insert(j.func, src.clone());
-        let made = function(self, program, &src, &key, &j.active);
+        self.jvp.jvps.insert(key.clone(), jvp.clone());
+        self.jvp.sources.insert(jvp.func, src.clone());
+        let made = function(self, program, &src, &key, &jvp.active);
         match made.and_then(|made| self.count(&made).map(|()| made)) {
             Ok(mut made) => {
                 check::made("jvp", program, &made);
@@ -161,8 +161,8 @@ impl Ad {
                     check::made("forward_maps", program, &made);
                 }
                 self.optimised(program, &mut made, arrays);
-                program.set(j.func, made);
-                Ok(j)
+                program.set(jvp.func, made);
+                Ok(jvp)
             }
             Err(e) => {
                 self.jvp.jvps.remove(&key);

@@ -130,9 +130,9 @@ fn diagonal_functions_are_recognised() {
     for case in cases() {
         let function = case.program.func(case.main);
         let tys = function.tys(&function.body.params);
-        for k in 0..tys.len() {
-            let wrt: Vec<bool> = (0..tys.len()).map(|i| i == k).collect();
-            if tys[k] != Ty::F64.array(1) || function.body.results.len() != 1 {
+        for argument in 0..tys.len() {
+            let wrt: Vec<bool> = (0..tys.len()).map(|i| i == argument).collect();
+            if tys[argument] != Ty::F64.array(1) || function.body.results.len() != 1 {
                 continue;
             }
             let Some(l) = linear(&case, &wrt) else { continue };
@@ -140,12 +140,12 @@ fn diagonal_functions_are_recognised() {
             let Some(columns) = columns(&l) else { continue };
             let outside = |(c, column): (usize, &Vec<f64>)| column.iter().enumerate().any(|(r, x)| r != c && *x != 0.0);
             let diagonal = !columns.iter().enumerate().any(outside);
-            assert!(!said || diagonal, "not diagonal in argument {k}: {}", case.text());
+            assert!(!said || diagonal, "not diagonal in argument {argument}: {}", case.text());
             found += usize::from(said);
             let single = case.op().filter(|_| function.body.stmts.len() == 1);
             let some = columns.iter().flatten().any(|x| *x != 0.0);
             let must = some && single.is_some_and(componentwise) && function.ty(function.body.results[0]).rank() == 1;
-            assert!(said || !must, "diagonal in argument {k}: {}", case.text());
+            assert!(said || !must, "diagonal in argument {argument}: {}", case.text());
         }
     }
     assert!(found > 60, "{found}");

@@ -70,10 +70,10 @@ fn stages(program: &Program, func_id: FnId, plan: &UnzipPlan, how: Segments, opt
     ad.optimise = optimise;
     let f = ad.segmented(&mut copy, func_id, how);
     let wrt = vec![true; copy.func(f).body.params.len()];
-    let j = ad.jvp(&mut copy, f, &wrt).ok()?;
-    let u = ad.unzip(&mut copy, j.func, plan).ok()?;
+    let jvp = ad.jvp(&mut copy, f, &wrt).ok()?;
+    let u = ad.unzip(&mut copy, jvp.func, plan).ok()?;
     let back = ad.transpose(&mut copy, u.linear).ok()?;
-    let mut stages = vec![("jvp", j.func), ("primal", u.primal), ("linear", u.linear), ("transpose", back)];
+    let mut stages = vec![("jvp", jvp.func), ("primal", u.primal), ("linear", u.linear), ("transpose", back)];
     if let Ok(again) = ad.transpose(&mut copy, back) {
         stages.push(("transposed twice", again));
     }
@@ -81,7 +81,7 @@ fn stages(program: &Program, func_id: FnId, plan: &UnzipPlan, how: Segments, opt
         stages.extend(ad.batch(&mut copy, linear).ok().map(|g| (name, g)));
     }
     stages.extend(ad.structure(&mut copy, u.linear).map(|s| ("structure", s.func)));
-    stages.extend(ad.profile(&mut copy, j.func).ok().map(|profile| ("profile", profile.func)));
+    stages.extend(ad.profile(&mut copy, jvp.func).ok().map(|profile| ("profile", profile.func)));
     let erased = ad.linearize_with(&mut copy, f, &wrt, plan).ok()?;
     stages.extend([("optimised primal", erased.primal), ("optimised transpose", erased.cotangent)]);
     Some(StageFunctions { program: copy, stages })

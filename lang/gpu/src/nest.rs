@@ -52,11 +52,11 @@ impl<'a> Nest<'a> {
     pub fn of(l: &'a Loop, env: OuterValues<'_>) -> Res<Nest<'a>> {
         // Boxes whose shape is known to be the same in all threads are rows.
         let all = |l: &Loop, o| l.outs.iter().all(|x| if *x == Out::Boxed { o == Out::Collect } else { *x == o });
-        let Some(n) = extent(l, env) else { return unsupported("a loop whose trip count the host does not know") };
+        let Some(count) = extent(l, env) else { return unsupported("a loop whose trip count the host does not know") };
         if !free(l) {
             return unsupported("a loop with state");
         }
-        let (mut levels, mut sums) = (vec![(l, n)], all(l, Out::Sum));
+        let (mut levels, mut sums) = (vec![(l, count)], all(l, Out::Sum));
         while let Some((last, _)) = levels.last().filter(|(l, _)| all(l, Out::Collect)) {
             let Some((next, _)) = inner(&last.body) else { break };
             let Some(n) = extent(next, env) else { break };

@@ -171,8 +171,8 @@ fn sent_array(gpu: &Rc<Gpu>, array: &value::Array, elem: &Ty, ty: &Ty) -> Res<ex
 }
 
 /// Converts a device value to one of the interpreter.
-fn received(gpu: &Rc<Gpu>, program: &Rc<Program>, v: exec::Value, ty: &Ty) -> Res<Value> {
-    Ok(match (v, ty) {
+fn received(gpu: &Rc<Gpu>, program: &Rc<Program>, result: exec::Value, ty: &Ty) -> Res<Value> {
+    Ok(match (result, ty) {
         (exec::Value::SymbolicZero, _) => Value::Zero,
         (exec::Value::Number(l), _) => number(&l)?,
         (exec::Value::Ints(x), _) => value::array::ints((*x).clone()),

@@ -243,9 +243,9 @@ impl Rewrite<'_> {
         if let (Op::Gather { a, at, .. }, []) = (&stmt.op, stmt.lin_outs.as_slice()) {
             return self.diagonal(*a, *at, stmt.span, out);
         }
-        let (Op::Index { a, at, .. }, []) = (&stmt.op, stmt.lin_outs.as_slice()) else { return None };
-        let made = self.facts.made.get(a).filter(|_| self.facts.through.contains(a))?;
-        let rank = self.f.ty(*a).rank() as usize;
+        let (Op::Index { a: source, at, .. }, []) = (&stmt.op, stmt.lin_outs.as_slice()) else { return None };
+        let made = self.facts.made.get(source).filter(|_| self.facts.through.contains(source))?;
+        let rank = self.f.ty(*source).rank() as usize;
         let of = |r: &mut Self, x: Var, at: &[Var], out: &mut Vec<Stmt>| r.index(x, at, stmt.span, out);
         match (&made.op, at.as_slice()) {
             (Op::Outer(x, y), [i, rest @ ..]) if self.f.ty(*x).rank() == 1 && self.f.ty(*y).rank() == 1 => {

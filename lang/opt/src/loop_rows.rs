@@ -93,10 +93,10 @@ fn runs_over(function: &mut Function, ir_loop: &mut Loop, known: &FunctionFacts)
 }
 
 /// Reads elements of rows from the rows. `names`: the rows that were read, and their new name.
-fn take_rows(b: &mut Block, a: Var, row: Var, names: &mut HashMap<Var, Var>) {
+fn take_rows(b: &mut Block, source: Var, row: Var, names: &mut HashMap<Var, Var>) {
     b.stmts.retain_mut(|s| {
         match &mut s.op {
-            Op::Index { a: of, at, .. } if *of == a => {
+            Op::Index { a: of, at, .. } if *of == source => {
                 at.remove(0);
                 *of = row;
                 if at.is_empty() {
@@ -106,7 +106,7 @@ fn take_rows(b: &mut Block, a: Var, row: Var, names: &mut HashMap<Var, Var>) {
             }
             op => {
                 for inner in op.blocks_mut() {
-                    stacker::maybe_grow(64 * 1024, 1024 * 1024, || take_rows(inner, a, row, names));
+                    stacker::maybe_grow(64 * 1024, 1024 * 1024, || take_rows(inner, source, row, names));
                 }
             }
         }
@@ -127,9 +127,9 @@ struct Reads<'a> {
 }
 
 impl Reads<'_> {
-    fn block(&mut self, b: &Block) {
-        self.others.extend(b.params.iter().chain(&b.lin_params).chain(&b.results).chain(&b.lin_results));
-        for s in &b.stmts {
+    fn block(&mut self, body: &Block) {
+        self.others.extend(body.params.iter().chain(&body.lin_params).chain(&body.results).chain(&body.lin_results));
+        for s in &body.stmts {
             self.others.extend(s.outs.iter().chain(&s.lin_outs));
             match &s.op {
                 Op::Index { a, at, shape: None } if at[0] == self.index && self.places(&at[1..]) => {

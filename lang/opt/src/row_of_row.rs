@@ -52,8 +52,8 @@ struct RowReads<'a> {
 }
 
 impl RowReads<'_> {
-    fn block(&mut self, b: &mut Block) {
-        for stmt in &mut b.stmts {
+    fn block(&mut self, body: &mut Block) {
+        for stmt in &mut body.stmts {
             if let Some((out, a, at)) = read(self.f, stmt) {
                 let (a, at) = match self.made.get(&a) {
                     Some((whole, first)) => (*whole, [first, at].concat()),

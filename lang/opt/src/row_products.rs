@@ -198,20 +198,20 @@ impl RowProducts {
     }
 
     /// Emits the products of all rows.
-    fn product(&mut self, x: Var, by: Var, left: bool) -> Var {
+    fn product(&mut self, rows: Var, by: Var, left: bool) -> Var {
         let ty = Ty::F64.array(2);
         if left {
-            return self.b.one(Op::MatMul(x, by), ty);
+            return self.b.one(Op::MatMul(rows, by), ty);
         }
         if self.order == Order::Free {
             let turned = self.b.one(Op::Transpose(by), ty.clone());
-            return self.b.one(Op::MatMul(x, turned), ty);
+            return self.b.one(Op::MatMul(rows, turned), ty);
         }
-        let size = [self.b.dim(x, 0), self.b.dim(by, 0), self.b.dim(by, 1)];
-        let columns = self.b.dim(x, 1);
+        let size = [self.b.dim(rows, 0), self.b.dim(by, 0), self.b.dim(by, 1)];
+        let columns = self.b.dim(rows, 1);
         let fits = self.b.cmp(Cmp::Eq, columns, size[2]);
         self.b.assert(fits, "the extents of a product differ");
-        let c = Contract { terms: Terms::Mul, a: x, b: by, size, turned: [false, false] };
+        let c = Contract { terms: Terms::Mul, a: rows, b: by, size, turned: [false, false] };
         self.b.one(Op::Contract(Box::new(c)), ty)
     }
 }

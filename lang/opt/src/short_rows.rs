@@ -82,30 +82,30 @@ pub(crate) fn is_small(extents: &Extents, matrix: Var) -> bool {
     rows.zip(columns).and_then(|(n, m)| n.checked_mul(m)).is_some_and(|size| size <= MOST as i64)
 }
 
-fn block(function: &mut Function, b: &mut Block, extents: &Extents) -> bool {
+fn block(function: &mut Function, body: &mut Block, extents: &Extents) -> bool {
     let mut changed = false;
-    for inner in b.stmts.iter_mut().flat_map(|s| s.op.blocks_mut()) {
+    for inner in body.stmts.iter_mut().flat_map(|s| s.op.blocks_mut()) {
         changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || block(function, inner, extents));
     }
-    if !b.stmts.iter().any(|s| by_rows(function, s).is_some()) {
+    if !body.stmts.iter().any(|s| by_rows(function, s).is_some()) {
         return changed;
     }
-    let (defs, readers) = (definitions(b), readers(b));
+    let (defs, readers) = (definitions(body), readers(body));
     // Matrices of which a loop reads the rows.
     let mut read: HashSet<Var> = HashSet::new();
-    for at in (0..b.stmts.len()).rev() {
-        if let Op::Loop(l) = &b.stmts[at].op {
+    for at in (0..body.stmts.len()).rev() {
+        if let Op::Loop(l) = &body.stmts[at].op {
             read.extend(&l.xs);
             continue;
         }
-        let Some(out) = by_rows(function, &b.stmts[at]) else { continue };
+        let Some(out) = by_rows(function, &body.stmts[at]) else { continue };
         let only_rows = read.contains(&out) && readers.get(&out) == Some(&1);
-        let view = BlockView { extents, defs: &defs, stmts: &b.stmts };
+        let view = BlockView { extents, defs: &defs, stmts: &body.stmts };
         let Some(operands) = view.operands(function, at, only_rows) else { continue };
         read.extend(operands.iter().filter_map(|(v, with)| (*with == LoopOperand::Row).then_some(*v)));
-        let widths = view.widths(&b.stmts[at], &operands);
-        let made = over_rows(function, &b.stmts[at], &operands, widths);
-        b.stmts.splice(at..=at, made);
+        let widths = view.widths(&body.stmts[at], &operands);
+        let made = over_rows(function, &body.stmts[at], &operands, widths);
+        body.stmts.splice(at..=at, made);
         changed = true;
     }
     changed

@@ -133,12 +133,12 @@ impl Simplifier<'_> {
 
     /// The body of a loop with trip count 1, if nothing is linear or collected and its elements are known.
     fn single_iteration(&mut self, ir_loop: &mut Loop, outs: &[Var]) -> Option<Block> {
-        let Trip::Count(n) = ir_loop.trip else { return None };
+        let Trip::Count(count) = ir_loop.trip else { return None };
         let linear = !(ir_loop.lin_init.is_empty()
             && ir_loop.lin_xs.is_empty()
             && ir_loop.lin_outs.is_empty()
             && ir_loop.body.lin_params.is_empty());
-        if self.lits.int(n) != Some(1) || linear || !ir_loop.outs.is_empty() {
+        if self.lits.int(count) != Some(1) || linear || !ir_loop.outs.is_empty() {
             return None;
         }
         let mut elements = Vec::new();

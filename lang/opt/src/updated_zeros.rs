@@ -22,10 +22,10 @@ pub fn updated_zeros(f: &mut Function) -> bool {
     changed
 }
 
-fn block(function: &mut Function, b: &mut Block, zeros: &mut HashSet<Var>) -> bool {
+fn block(function: &mut Function, body: &mut Block, zeros: &mut HashSet<Var>) -> bool {
     let mut changed = false;
-    let mut out = Vec::with_capacity(b.stmts.len());
-    for mut stmt in std::mem::take(&mut b.stmts) {
+    let mut out = Vec::with_capacity(body.stmts.len());
+    for mut stmt in std::mem::take(&mut body.stmts) {
         if matches!(stmt.op, Op::Zero(_)) {
             zeros.extend(&stmt.outs);
         }
@@ -38,7 +38,7 @@ fn block(function: &mut Function, b: &mut Block, zeros: &mut HashSet<Var>) -> bo
         }
         out.push(stmt);
     }
-    b.stmts = out;
+    body.stmts = out;
     changed
 }
 

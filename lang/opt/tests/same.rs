@@ -21,9 +21,12 @@ fn derivatives_agree_when_optimised() {
 fn there_are_no_more_residuals() {
     for (name, text) in PROGRAMS {
         // Scalar replacement makes a residual of each element of a small array.
-        let p = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let f = p.funcs.len() - 1;
-        if adl_opt::scalar_replacement::scalars(&mut (*p.funcs[f]).clone(), adl_opt::scalar_replacement::Sums::Kept) {
+        let parsed = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let last = parsed.funcs.len() - 1;
+        if adl_opt::scalar_replacement::scalars(
+            &mut (*parsed.funcs[last]).clone(),
+            adl_opt::scalar_replacement::Sums::Kept,
+        ) {
             continue;
         }
         let count = |optimise| {

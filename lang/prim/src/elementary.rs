@@ -268,9 +268,10 @@ fn logarithm(x: f64) -> (f64, f64) {
     const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
     let tiny = x < f64::MIN_POSITIVE;
     let u = if tiny { x * 18014398509481984.0 } else { x }.to_bits();
-    let k = u.wrapping_add(0x3ff0_0000_0000_0000 - ROOT_HALF) >> 52;
-    let m = f64::from_bits(u.wrapping_sub(k.wrapping_sub(1023) << 52));
-    let k = f64::from_bits(0x4330_0000_0000_0000 | k) - if tiny { 4503599627371573.0 } else { 4503599627371519.0 };
+    let exponent = u.wrapping_add(0x3ff0_0000_0000_0000 - ROOT_HALF) >> 52;
+    let m = f64::from_bits(u.wrapping_sub(exponent.wrapping_sub(1023) << 52));
+    let k =
+        f64::from_bits(0x4330_0000_0000_0000 | exponent) - if tiny { 4503599627371573.0 } else { 4503599627371519.0 };
     let f = m - 1.0;
     let s = f / (2.0 + f);
     let z = s * s;

@@ -32,8 +32,8 @@ pub(crate) fn defined_names(item: &Item) -> Vec<Symbol> {
     out
 }
 
-fn pattern(p: &Pat, out: &mut Vec<Symbol>) {
-    match &p.kind {
+fn pattern(pat: &Pat, out: &mut Vec<Symbol>) {
+    match &pat.kind {
         PatKind::Var(n) => out.push(*n),
         PatKind::Tuple(ps) | PatKind::Con(_, _, ps) | PatKind::Array(ps) | PatKind::Or(ps) => {
             ps.iter().for_each(|p| pattern(p, out));

@@ -11,8 +11,8 @@ impl Spec<'_> {
     }
 
     /// A binary operator.
-    pub(crate) fn bin(&mut self, op: Bin, a: &Val, b: &Val) -> Attempt<Val> {
-        match (a, b) {
+    pub(crate) fn bin(&mut self, op: Bin, left: &Val, right: &Val) -> Attempt<Val> {
+        match (left, right) {
             (Val::Leaf(x), Val::Leaf(y)) if op == Bin::Pow && *self.b.ty(*y).scalar() == IrTy::I64 => {
                 self.whole_power(*x, *y)
             }
@@ -60,8 +60,8 @@ impl Spec<'_> {
     }
 
     /// `a + b` or `a - b` on compound data: combines the real leaves and takes the others from the left operand.
-    pub(crate) fn combine(&mut self, op: Bin, a: &Val, b: &Val) -> Attempt<Val> {
-        match (a, b) {
+    pub(crate) fn combine(&mut self, op: Bin, a: &Val, right: &Val) -> Attempt<Val> {
+        match (a, right) {
             (Val::Unit, _) => Ok(Val::Unit),
             (Val::Leaf(x), Val::Leaf(y)) => Ok(Val::Leaf(if self.real(*x) { self.b.bin(op, *x, *y) } else { *x })),
             (Val::Tuple(xs), Val::Tuple(ys)) if xs.len() == ys.len() => {
@@ -168,17 +168,18 @@ impl Spec<'_> {
     }
 
     /// A power with a computed Int exponent. With a real base the exponent is converted to a real number.
-    fn whole_power(&mut self, base: Var, n: Var) -> Attempt<Val> {
+    fn whole_power(&mut self, base: Var, exponent: Var) -> Attempt<Val> {
         let to = match self.b.ty(base).scalar() {
             IrTy::I64 => {
-                let rank = self.b.ty(base).rank().max(self.b.ty(n).rank());
-                let z = self.b.one(Op::Prim(Prim::Number(NumberFn::PowInt), vec![base, n]), IrTy::I64.array(rank));
+                let rank = self.b.ty(base).rank().max(self.b.ty(exponent).rank());
+                let z =
+                    self.b.one(Op::Prim(Prim::Number(NumberFn::PowInt), vec![base, exponent]), IrTy::I64.array(rank));
                 return Ok(Val::Leaf(z));
             }
             IrTy::F32 => Conv::ToF32,
             _ => Conv::ToF64,
         };
-        let n = self.b.convert(to, n);
+        let n = self.b.convert(to, exponent);
         self.bin(Bin::Pow, &Val::Leaf(base), &Val::Leaf(n))
     }
 

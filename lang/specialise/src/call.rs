@@ -121,7 +121,7 @@ impl<'s> Spec<'s> {
         })
     }
 
-    fn call_closure(&mut self, f: &Rc<Fun>, closure: &Closure, args: Vec<Val>, here: bool) -> Attempt<Val> {
+    fn call_closure(&mut self, fun: &Rc<Fun>, closure: &Closure, args: Vec<Val>, here: bool) -> Attempt<Val> {
         let thunk = closure.lam.params.is_empty() && !closure.hidden.is_empty();
         let info = self.info(&closure.hidden, &closure.lam);
         if here
@@ -137,7 +137,7 @@ impl<'s> Spec<'s> {
         if args.iter().any(Val::has_fun) && self.grows(&closure.lam) {
             args = self.functions_to_data(closure, &subst, args)?;
         }
-        let f = Rc::new(match &**f {
+        let f = Rc::new(match &**fun {
             Fun::Closure(c) => Fun::Closure(Closure { subst: subst.clone(), ..c.clone() }),
             other => other.map(&mut |v| v),
         });
@@ -374,7 +374,7 @@ impl<'s> Spec<'s> {
             std::mem::take(&mut self.elems),
         );
         let (effects, outputs) = (self.effects, self.outputs);
-        let v = body(self, &vals)?;
+        let value = body(self, &vals)?;
         if self.outputs > outputs {
             self.cache.outputs.insert(id);
         }
@@ -384,8 +384,8 @@ impl<'s> Spec<'s> {
             }
             self.cache.effectful.insert(id);
         }
-        self.note_result(id, &v)?;
-        let v = self.as_promised(id, v, result)?;
+        self.note_result(id, &value)?;
+        let v = self.as_promised(id, value, result)?;
         let b;
         (b, self.env, self.subst, self.globals, self.known, self.sizes, self.sparse, self.elems) = {
             let (o, env, subst, globals, known, sizes, sparse, elems) = outer;

@@ -56,11 +56,11 @@ impl Spec<'_> {
 
     fn collective(&mut self, kind: Collective, args: &[Val]) -> Attempt<Val> {
         let [.., last] = args else { return Err(self.no("a collective without a value")) };
-        let v = if kind.takes_plain() { last.clone() } else { self.part_of(last)? };
+        let value = if kind.takes_plain() { last.clone() } else { self.part_of(last)? };
         let at = match args {
             [by, _] => Some(self.leaf(by)?),
             _ if kind.by_lengths() => {
-                let n = self.extent(&v, 0)?;
+                let n = self.extent(&value, 0)?;
                 Some(match kind {
                     Collective::Mine | Collective::ScatterSum => self.b.prim(CommFn::Blocks, &[n], IrTy::shape()),
                     _ => {
@@ -71,7 +71,7 @@ impl Spec<'_> {
             }
             _ => None,
         };
-        let made = self.exchanged(kind, &v, at)?;
+        let made = self.exchanged(kind, &value, at)?;
         Ok(if kind.gives_plain() { made } else { differing(made) })
     }
 

@@ -96,11 +96,11 @@ impl Spec<'_> {
     }
 
     /// Lexicographic order.
-    fn ordered(&mut self, op: Cmp, a: &Val, b: &Val) -> Attempt<Var> {
-        if let Some((x, y)) = self.scalars(a, b) {
+    fn ordered(&mut self, op: Cmp, a: &Val, right: &Val) -> Attempt<Var> {
+        if let Some((x, y)) = self.scalars(a, right) {
             return Ok(self.b.cmp(op, x, y));
         }
-        let Some(parts) = self.parts(a, b) else { return Err(self.no("an order of arrays or declared data")) };
+        let Some(parts) = self.parts(a, right) else { return Err(self.no("an order of arrays or declared data")) };
         let strict = if matches!(op, Cmp::Lt | Cmp::Le) { Cmp::Lt } else { Cmp::Gt };
         let mut out = self.lit(Lit::Bool(matches!(op, Cmp::Le | Cmp::Ge)));
         for (k, (x, y)) in parts.iter().enumerate().rev() {

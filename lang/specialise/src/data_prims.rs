@@ -32,12 +32,12 @@ impl<'s> Spec<'s> {
     }
 
     /// Whether two values of a data type are equal.
-    pub(crate) fn equal_data(&mut self, x: Var, y: Var, id: DataId) -> Attempt<Var> {
+    pub(crate) fn equal_data(&mut self, left: Var, right: Var, id: DataId) -> Attempt<Var> {
         // Maps are equal if their entries are, whatever the shape of their trees.
         if self.p.data(id).cons.iter().any(|(name, _)| name == "MapNode") {
             return Err(self.no("a comparison of maps or sets"));
         }
-        let inputs = [Val::Data(x, id), Val::Data(y, id)];
+        let inputs = [Val::Data(left, id), Val::Data(right, id)];
         let key = self.key(vec![KeyToken::What("equal")], &inputs)?;
         let t = self.outline(key, "equal", &inputs, ResultPromise::Ty(adl_typing::ty::Ty::Bool), &mut |s, vals| {
             let (x, y) = (s.leaf(&vals[0])?, s.leaf(&vals[1])?);

@@ -191,15 +191,15 @@ impl Spec<'_> {
     }
 
     /// Converts a function to data.
-    fn boxed(&mut self, f: &Rc<Fun>, id: DataId) -> Attempt<Val> {
-        let f = match &**f {
-            Fun::Boxed(_, from) if *from == id => return Ok(Val::Fun(f.clone())),
+    fn boxed(&mut self, fun: &Rc<Fun>, id: DataId) -> Attempt<Val> {
+        let plain = match &**fun {
+            Fun::Boxed(_, from) if *from == id => return Ok(Val::Fun(fun.clone())),
             Fun::Boxed(..) => return Err(self.no("a function inside data that was made elsewhere")),
             Fun::Tagged(tag, fs) => return self.boxed_choice(*tag, fs, 0, id),
-            _ => f.clone(),
+            _ => fun.clone(),
         };
         let t = self.function_ty(id)?;
-        let Val::Fun(f) = self.instantiate(Val::Fun(f), &t) else { return Err(self.no("a function inside data")) };
+        let Val::Fun(f) = self.instantiate(Val::Fun(plain), &t) else { return Err(self.no("a function inside data")) };
         let f = self.with_data_captured(&f)?;
         let reached = self.globals_of(&[Val::Fun(f.clone())]);
         let mut globals = Vec::new();

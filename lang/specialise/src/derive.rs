@@ -105,11 +105,11 @@ impl Spec<'_> {
     }
 
     /// The same, or `None` if that function is being made already, or always fails.
-    fn derivable(&mut self, f: &Val, point: &Val) -> Attempt<Option<DerivableFunction>> {
+    fn derivable(&mut self, function: &Val, point: &Val) -> Attempt<Option<DerivableFunction>> {
         if point.has_fun() {
             return Err(self.no("a derivative with respect to a function"));
         }
-        let inputs = [point.clone(), f.clone()];
+        let inputs = [point.clone(), function.clone()];
         let key = self.key(vec![KeyToken::What("at")], &inputs)?;
         if self.cache.made.get(&key).is_some_and(|made| made.result.is_none()) {
             return Ok(None);

@@ -229,7 +229,7 @@ impl<'a, 's> ExtentsFromOutside<'a, 's> {
     }
 
     /// The shape of a result of a loop. A carried value keeps the extents that no iteration changes.
-    fn result_of_loop(&self, ir_loop: &Loop, k: usize) -> Option<Vec<Option<ExtentTerm>>> {
+    fn result_of_loop(&self, ir_loop: &Loop, position: usize) -> Option<Vec<Option<ExtentTerm>>> {
         let carried = ir_loop.init.len();
         let stmts = ir_loop.body.stmts.iter();
         self.inner.borrow_mut().extend(stmts.flat_map(|s| s.outs.iter().map(|out| (*out, s.clone()))));
@@ -245,11 +245,11 @@ impl<'a, 's> ExtentsFromOutside<'a, 's> {
                 (state, *self.shapes.borrow_mut()) = (next, before);
                 continue;
             }
-            return match (k < carried, ir_loop.outs.get(k.saturating_sub(carried)), &ir_loop.trip) {
-                (true, ..) => Some(state.swap_remove(k)),
-                (_, Some(Out::Sum), _) => Some(results[k].clone()),
+            return match (position < carried, ir_loop.outs.get(position.saturating_sub(carried)), &ir_loop.trip) {
+                (true, ..) => Some(state.swap_remove(position)),
+                (_, Some(Out::Sum), _) => Some(results[position].clone()),
                 (_, Some(Out::Collect), Trip::Count(n)) => {
-                    Some(std::iter::once(self.int(*n)).chain(results[k].iter().copied()).collect())
+                    Some(std::iter::once(self.int(*n)).chain(results[position].iter().copied()).collect())
                 }
                 _ => None,
             };

@@ -56,15 +56,15 @@ impl<'s> Spec<'s> {
         ty: Option<&Ty>,
         here: bool,
     ) -> Attempt<Val> {
-        let f = self.function_of(&args[usize::from(prim == HigherOrderFn::ReduceByIndex)]);
+        let fun = self.function_of(&args[usize::from(prim == HigherOrderFn::ReduceByIndex)]);
         match prim {
-            HigherOrderFn::Map | HigherOrderFn::Map2 | HigherOrderFn::Map3 => self.map(&f?, &args[1..], here),
-            HigherOrderFn::Reduce => self.reduce(&f?, &args[1], &args[2], here),
-            HigherOrderFn::Scan => self.scan(SoacKind::Scan, &f?, &args[1], &args[2], here),
-            HigherOrderFn::ScanExclusive => self.scan(SoacKind::ScanExclusive, &f?, &args[1], &args[2], here),
-            HigherOrderFn::ReduceByIndex => self.reduce_by_index(&f?, args, here),
+            HigherOrderFn::Map | HigherOrderFn::Map2 | HigherOrderFn::Map3 => self.map(&fun?, &args[1..], here),
+            HigherOrderFn::Reduce => self.reduce(&fun?, &args[1], &args[2], here),
+            HigherOrderFn::Scan => self.scan(SoacKind::Scan, &fun?, &args[1], &args[2], here),
+            HigherOrderFn::ScanExclusive => self.scan(SoacKind::ScanExclusive, &fun?, &args[1], &args[2], here),
+            HigherOrderFn::ReduceByIndex => self.reduce_by_index(&fun?, args, here),
             HigherOrderFn::Fold | HigherOrderFn::Foldr => {
-                let f = f?;
+                let f = fun?;
                 let n = self.extent(&args[2], 0)?;
                 let right = prim == HigherOrderFn::Foldr;
                 let ty = ty.cloned().or_else(|| result_type(&f));

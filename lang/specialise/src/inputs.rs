@@ -39,8 +39,8 @@ impl Spec<'_> {
                 self.data_input(place, t, &mut inputs)?
             });
         }
-        let f = self.outside(ValuePath { root: Root::Fun, steps: Vec::new() }, None, &mut inputs)?;
-        let fun = self.function_of(&f)?;
+        let function = self.outside(ValuePath { root: Root::Fun, steps: Vec::new() }, None, &mut inputs)?;
+        let fun = self.function_of(&function)?;
         let roots: Vec<Val> = vals.iter().cloned().chain([Val::Fun(fun.clone())]).collect();
         self.global_inputs(&roots, &mut inputs)?;
         self.b.func.name = name(&fun);
@@ -163,11 +163,11 @@ impl Spec<'_> {
     fn captured_data(&mut self, place: ValuePath, ty: Option<Ty>, inputs: &mut Vec<EntryInput>) -> Attempt<Val> {
         let told = ty.clone().filter(closed).or_else(|| self.world.ty(&place)).filter(closed);
         let known = told.or_else(|| ty.filter(is_polymorphic_only_in_data));
-        let Some(t) = known else { return Err(self.no("a captured value whose type is not known")) };
-        if !self.functions_in(&t)? {
-            return self.data_input(place, &t, inputs);
+        let Some(known_ty) = known else { return Err(self.no("a captured value whose type is not known")) };
+        if !self.functions_in(&known_ty)? {
+            return self.data_input(place, &known_ty, inputs);
         }
-        match &t {
+        match &known_ty {
             Ty::Data(id, args) => self.rebuild_data(place, *id, args, inputs),
             Ty::Tuple(ts) => {
                 let parts = ts.iter().enumerate().map(|(k, t)| self.captured_part(&place, k, t, inputs));
@@ -178,11 +178,11 @@ impl Spec<'_> {
                 Ok(Val::Record(r.fields.iter().enumerate().map(part).collect::<Attempt<_>>()?))
             }
             Ty::Array(_, elem) => match self.world.length(&place) {
-                Some(0) => self.empty(&t),
+                Some(0) => self.empty(&known_ty),
                 Some(n) => self.outside_elements(&place, n, Some(elem), inputs),
-                None => self.data_input(place, &t, inputs),
+                None => self.data_input(place, &known_ty, inputs),
             },
-            _ => self.data_input(place, &t, inputs),
+            _ => self.data_input(place, &known_ty, inputs),
         }
     }
 
@@ -219,8 +219,8 @@ impl Spec<'_> {
         self.con(d, tag, &parts)
     }
 
-    fn outside_fun(&mut self, place: ValuePath, f: FunView, inputs: &mut Vec<EntryInput>) -> Attempt<Val> {
-        Ok(Val::fun(match f {
+    fn outside_fun(&mut self, place: ValuePath, view: FunView, inputs: &mut Vec<EntryInput>) -> Attempt<Val> {
+        Ok(Val::fun(match view {
             FunView::Prim(p) => Fun::Prim(p, Vec::new()),
             FunView::Closure { hidden, lam, captured } => {
                 let env = self.outside_env(&place, &local_types(&lam), &captured, inputs)?;

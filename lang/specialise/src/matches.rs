@@ -112,7 +112,7 @@ impl Spec<'_> {
         default: Option<&Tree>,
         arms: &Arms,
     ) -> Attempt<Val> {
-        let Val::Data(data, d) = self.bound_local(on)? else {
+        let Val::Data(data, id) = self.bound_local(on)? else {
             return Err(self.no("a constructor pattern on something that is no data"));
         };
         if let Some((tag, vals)) = self.known.built.get(&data).cloned() {
@@ -125,9 +125,9 @@ impl Spec<'_> {
                 (None, None) => Ok(self.fail("no arm of this `match` fits the value")),
             };
         }
-        let layouts = self.constructors_of(d)?;
+        let layouts = self.constructors_of(id)?;
         if let ([(con, fields, sub)], 1) = (cases, layouts.len()) {
-            let vals = self.fields(data, d, con.tag)?;
+            let vals = self.fields(data, id, con.tag)?;
             self.env.extend(fields.iter().copied().zip(vals));
             return self.tree(sub, arms);
         }

@@ -109,7 +109,7 @@ impl Spec<'_> {
     }
 
     /// Records that a diagonal matrix, multiplied or divided by a number, is diagonal.
-    pub(crate) fn learn_scaled(&mut self, op: Bin, x: Var, y: Var, z: Var) {
+    pub(crate) fn learn_scaled(&mut self, op: Bin, x: Var, y: Var, result: Var) {
         let of = |v: Var| self.sparse.diagonals.get(&v).copied();
         let number = |v: Var| self.b.ty(v).rank() == 0;
         let (d, by) = match (op, of(x), of(y)) {
@@ -120,7 +120,7 @@ impl Spec<'_> {
         let zero = d.elsewhere.unwrap_or_else(|| self.zero_of(&self.b.ty(by)));
         let elsewhere = Some(self.b.bin(op, zero, by));
         let diagonal = self.b.bin(op, d.diagonal, by);
-        self.learn_diagonal_matrix(z, DiagonalMatrix { diagonal, elsewhere });
+        self.learn_diagonal_matrix(result, DiagonalMatrix { diagonal, elsewhere });
     }
 
     /// Records that the transpose of a diagonal matrix is diagonal.
@@ -142,16 +142,16 @@ impl Spec<'_> {
 
     /// The inner product of two vectors with a single nonzero element each.
     pub(crate) fn unit_product(&mut self, x: Var, y: Var) -> Option<Var> {
-        let ((i, a), (j, b)) = (*self.sparse.units.get(&x)?, *self.sparse.units.get(&y)?);
+        let ((i, a), (j, right)) = (*self.sparse.units.get(&x)?, *self.sparse.units.get(&y)?);
         let ty = self.b.ty(a);
         let same = self.b.cmp(Cmp::Eq, i, j);
         self.b.open();
-        let product = self.b.bin(Bin::Mul, a, b);
+        let product = self.b.bin(Bin::Mul, a, right);
         let some: Block = self.b.close(vec![product], Vec::new());
         // 0 · inf is NaN.
         self.b.open();
         let zero = self.zero_of(&ty);
-        let (below, beside) = (self.b.bin(Bin::Mul, a, zero), self.b.bin(Bin::Mul, zero, b));
+        let (below, beside) = (self.b.bin(Bin::Mul, a, zero), self.b.bin(Bin::Mul, zero, right));
         let sum = self.b.bin(Bin::Add, below, beside);
         let none = self.b.close(vec![sum], Vec::new());
         Some(self.b.one(Op::If(same, Box::new(some), Box::new(none)), ty))

@@ -265,8 +265,8 @@ impl Spec<'_> {
     }
 
     /// The run-time type of a type.
-    pub(crate) fn rep_of_ty(t: &Ty) -> KnownRep {
-        match t {
+    pub(crate) fn rep_of_ty(source_ty: &Ty) -> KnownRep {
+        match source_ty {
             Ty::Array(n, e) => {
                 let size = match n {
                     ty::Size::Const(k, _) => ArraySize::Const(*k),

@@ -14,7 +14,7 @@ pub fn moved_global(g: &Global, by: Moved<'_>) -> Global {
     Global { span: by(g.span), scheme: Rc::new(scheme(&g.scheme, by)), ..g.clone() }
 }
 
-fn scheme(s: &Scheme, by: Moved<'_>) -> Scheme {
+fn scheme(original: &Scheme, by: Moved<'_>) -> Scheme {
     let constraint = |c: &Constraint| Constraint {
         prim: c.prim,
         args: c.args.iter().map(|t| ty(t, by)).collect(),
@@ -25,7 +25,11 @@ fn scheme(s: &Scheme, by: Moved<'_>) -> Scheme {
             within: c.at.within,
         }),
     };
-    Scheme { ty: ty(&s.ty, by), constraints: s.constraints.iter().map(constraint).collect(), ..s.clone() }
+    Scheme {
+        ty: ty(&original.ty, by),
+        constraints: original.constraints.iter().map(constraint).collect(),
+        ..original.clone()
+    }
 }
 
 /// A type, with the places that its sizes come from.

@@ -276,8 +276,8 @@ impl CorePrinter {
         }
     }
 
-    fn tree(&mut self, t: &Tree) {
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || match t {
+    fn tree(&mut self, node: &Tree) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || match node {
             Tree::Leaf(k, binds) => {
                 let binds: Vec<String> = binds.iter().map(|(a, b)| format!("{} = {}", local(*a), local(*b))).collect();
                 self.put(format!("arm {k} {}", binds.join(", ")).trim_end());

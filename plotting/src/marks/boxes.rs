@@ -51,8 +51,8 @@ impl LayerMarks<'_> {
     }
 
     fn one(&self, at: f64, summary: &Summary) -> Vec<Shape> {
-        let (x, y) = (&self.panel.x, &self.panel.y);
-        let place = |dx: f64, v: f64| Some((x.at(at + dx)?, y.at(v)?));
+        let (x_axis, y_axis) = (&self.panel.x, &self.panel.y);
+        let place = |dx: f64, v: f64| Some((x_axis.at(at + dx)?, y_axis.at(v)?));
         let [low, q1, median, q3, high] = summary.five;
         let area = self.panel.frame;
         let line = |a: Option<Point>, b: Option<Point>, width: f64| -> Vec<Shape> {

@@ -198,8 +198,8 @@ impl LayerMarks<'_> {
     }
 
     pub(super) fn text(&mut self) -> Vec<Shape> {
-        let (Some(x), Some(y)) = (self.layer.x.first(), self.layer.y.first()) else { return Vec::new() };
-        let Some(at) = self.place(*x, *y) else {
+        let (Some(data_x), Some(y)) = (self.layer.x.first(), self.layer.y.first()) else { return Vec::new() };
+        let Some(at) = self.place(*data_x, *y) else {
             self.missing += 1;
             return Vec::new();
         };

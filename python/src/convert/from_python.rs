@@ -258,19 +258,19 @@ impl FromPython<'_> {
         crate::function::value(f.py(), engine, f.get(), want)
     }
 
-    fn data(&mut self, o: &Bound<'_, PyAny>, (id, tag): (u32, u32), want: Option<&Ty>) -> TypedResult {
-        let name = Symbol::new(&o.getattr("__adl_type__")?.extract::<String>()?);
-        let level: usize = o.getattr("__adl_level__")?.extract()?;
+    fn data(&mut self, object: &Bound<'_, PyAny>, (id, tag): (u32, u32), want: Option<&Ty>) -> TypedResult {
+        let name = Symbol::new(&object.getattr("__adl_type__")?.extract::<String>()?);
+        let level: usize = object.getattr("__adl_level__")?.extract()?;
         let of = self.engine.as_ref().filter(|e| e.level() == level);
         let decl = of.and_then(|e| e.session.declared_type(DataId(id, name)));
-        let Some(decl) = decl else { return Err(wrong(o, "a value of a declared type", "load its module first")) };
+        let Some(decl) = decl else { return Err(wrong(object, "a value of a declared type", "load its module first")) };
         let args: Rc<[Ty]> = match want {
             Some(Ty::Data(d, args)) if d.0 == id => args.clone(),
             _ => decl.params.iter().map(|p| Ty::Var(*p)).collect(),
         };
         let wants = field_types(&decl, tag, &args);
         let (mut found, mut vals) = (HashMap::new(), Vec::new());
-        for ((o, want), declared) in o.try_iter()?.zip(&wants).zip(&decl.cons[tag as usize].fields) {
+        for ((o, want), declared) in object.try_iter()?.zip(&wants).zip(&decl.cons[tag as usize].fields) {
             let (v, t) = self.of(&o?, Some(want))?;
             solve(declared, &t, &mut found);
             vals.push(v);

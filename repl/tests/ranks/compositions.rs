@@ -32,12 +32,12 @@ pub fn program(seed: u64, count: usize) -> String {
     text
 }
 
-fn composition(rng: &mut fastrand::Rng, k: usize, text: &mut String) {
-    let s = rng.u64(..100);
+fn composition(rng: &mut fastrand::Rng, number: usize, text: &mut String) {
+    let seed = rng.u64(..100);
     let (first, input) = match rng.u64(..3) {
-        0 => (RankState::Plain, format!("plain {} {s}", 1 + rng.u64(..7))),
-        1 => (RankState::Even, format!("even {} {s}", 1 + rng.u64(..7))),
-        _ => (RankState::Ragged, format!("ragged {s}")),
+        0 => (RankState::Plain, format!("plain {} {seed}", 1 + rng.u64(..7))),
+        1 => (RankState::Even, format!("even {} {seed}", 1 + rng.u64(..7))),
+        _ => (RankState::Ragged, format!("ragged {seed}")),
     };
     let (mut state, mut body) = (first, "v".to_owned());
     for _ in 0..=rng.u64(..5) {
@@ -48,32 +48,32 @@ fn composition(rng: &mut fastrand::Rng, k: usize, text: &mut String) {
     let bend = if state == RankState::Plain { "bend_plain" } else { "bend" };
     let _ = writeln!(
         text,
-        "let x{k} = {input}\nlet (y{k}, back{k}) = vjp (fun v -> {body}) x{k}\nlet c{k} = {bend} y{k}\nreport {k} ({} y{k} c{k}) ({} x{k} (back{k} c{k}))",
+        "let x{number} = {input}\nlet (y{number}, back{number}) = vjp (fun v -> {body}) x{number}\nlet c{number} = {bend} y{number}\nreport {number} ({} y{number} c{number}) ({} x{number} (back{number} c{number}))",
         inner(state),
         inner(first)
     );
 }
 
 /// A collective that can be applied to a value.
-fn step(rng: &mut fastrand::Rng, state: RankState, v: &str) -> (RankState, String) {
+fn step(rng: &mut fastrand::Rng, state: RankState, value: &str) -> (RankState, String) {
     let rank = if rng.u64(..2) == 0 { "0" } else { "(p - 1)" };
     match (state, rng.u64(..if state == RankState::Plain { 4 } else { 6 })) {
-        (RankState::Plain, 0) => (RankState::Even, format!("comm.spread ({v})")),
-        (RankState::Plain, 1) => (RankState::Ragged, format!("comm.mine ({v})")),
-        (RankState::Plain, 2) => (RankState::Even, format!("comm.place {rank} ({v})")),
-        (RankState::Plain, _) => (RankState::Plain, format!("map (fun a -> 0.5 * a) ({v})")),
-        (RankState::Even, 0) => (RankState::Plain, format!("comm.total ({v})")),
-        (RankState::Even, 1) => (RankState::Plain, format!("comm.from {rank} ({v})")),
-        (RankState::Even, 2) => (RankState::Ragged, format!("comm.scatter_sum ({v})")),
-        (RankState::Ragged, 0 | 1) => (RankState::Plain, format!("comm.gather ({v})")),
-        (RankState::Ragged, 2) => (RankState::Even, format!("comm.gather_each ({v})")),
-        (state, 3) => (state, format!("comm.shift ({}) ({v})", rng.u64(..7) as i64 - 3)),
-        (state, 4) => (state, format!("scaled {} ({v})", rng.u64(..9))),
+        (RankState::Plain, 0) => (RankState::Even, format!("comm.spread ({value})")),
+        (RankState::Plain, 1) => (RankState::Ragged, format!("comm.mine ({value})")),
+        (RankState::Plain, 2) => (RankState::Even, format!("comm.place {rank} ({value})")),
+        (RankState::Plain, _) => (RankState::Plain, format!("map (fun a -> 0.5 * a) ({value})")),
+        (RankState::Even, 0) => (RankState::Plain, format!("comm.total ({value})")),
+        (RankState::Even, 1) => (RankState::Plain, format!("comm.from {rank} ({value})")),
+        (RankState::Even, 2) => (RankState::Ragged, format!("comm.scatter_sum ({value})")),
+        (RankState::Ragged, 0 | 1) => (RankState::Plain, format!("comm.gather ({value})")),
+        (RankState::Ragged, 2) => (RankState::Even, format!("comm.gather_each ({value})")),
+        (state, 3) => (state, format!("comm.shift ({}) ({value})", rng.u64(..7) as i64 - 3)),
+        (state, 4) => (state, format!("scaled {} ({value})", rng.u64(..9))),
         // An all-to-all of copies: one row for each rank.
         (RankState::Even, _) => (
             RankState::Even,
-            format!("comm.each (fun m -> sum m) (comm.exchange (comm.each (fun a -> replicate p a) ({v})))"),
+            format!("comm.each (fun m -> sum m) (comm.exchange (comm.each (fun a -> replicate p a) ({value})))"),
         ),
-        (state, _) => (state, format!("scaled {} ({v})", rng.u64(..9))),
+        (state, _) => (state, format!("scaled {} ({value})", rng.u64(..9))),
     }
 }

@@ -279,16 +279,16 @@ fn measure_style(
 ) -> Result<Row, String> {
     let mut run = LoadedProgram::new(p, size)?;
     let argument = if style.argument.is_empty() { p.argument } else { style.argument };
-    let x = run.value(argument)?;
+    let input = run.value(argument)?;
     let derived = match style.gradient {
         Gradient::OfValue => format!("value_and_grad ({})", style.value),
         Gradient::Both(text) | Gradient::Alone(text) => text.to_owned(),
     };
-    let f =
+    let value_function =
         if style.value.is_empty() { None } else { Some(StyleFunction::new(&mut run, style, style.value, argument)?) };
     let function = StyleFunction::new(&mut run, style, &derived, argument)?;
-    let value = f.as_ref().map_or(Ok(Vec::new()), |f| floats(&run.call(&f.value, &x)?))?;
-    let (made, held) = memory(|| run.call(&function.value, &x));
+    let value = value_function.as_ref().map_or(Ok(Vec::new()), |f| floats(&run.call(&f.value, &input)?))?;
+    let (made, held) = memory(|| run.call(&function.value, &input));
     let both = !matches!(style.gradient, Gradient::Alone(_));
     let mut gradient = match (made?, both) {
         (Value::Tuple(t), true) => {
@@ -303,8 +303,8 @@ fn measure_style(
     }
     let results = Results { value, gradient: floats(&gradient)?, both };
     hand.map_or(Ok(()), |h| results.check(&name, h))?;
-    let primal = f.map(|f| time(seconds, || run.once(&f, &x).map(drop))).transpose()?;
-    let gradient = time(seconds, || run.once(&function, &x).map(drop))?;
+    let primal = value_function.map(|f| time(seconds, || run.once(&f, &input).map(drop))).transpose()?;
+    let gradient = time(seconds, || run.once(&function, &input).map(drop))?;
     let by_hand = hand.map_or((None, None), |h| results.times_by_hand(h, seconds));
     Ok(Row { name, size: size.to_owned(), primal, gradient: Some(gradient), by_hand, memory: held })
 }

@@ -188,18 +188,19 @@ impl Generator {
         }
     }
 
-    fn histogram(&mut self, n: usize, updates: usize, depth: usize) -> FuzzExpr {
-        let ty = FuzzTy::vector(n);
-        let (f, neutral) = match self.random.below(3) {
+    fn histogram(&mut self, bins: usize, updates: usize, depth: usize) -> FuzzExpr {
+        let ty = FuzzTy::vector(bins);
+        let (operator, neutral) = match self.random.below(3) {
             0 => ("(+)", 0.0),
             1 => ("(*)", 1.0),
             _ => ("max", -9.0),
         };
-        let f = FuzzExpr::new(Op::Var(f.into()), FuzzTy::fun2(FuzzTy::Float, FuzzTy::Float, FuzzTy::Float), vec![]);
+        let f =
+            FuzzExpr::new(Op::Var(operator.into()), FuzzTy::fun2(FuzzTy::Float, FuzzTy::Float, FuzzTy::Float), vec![]);
         let keys = FuzzExpr::new(
             Op::Array,
             FuzzTy::Array(Box::new(FuzzTy::Int), updates),
-            (0..updates).map(|_| self.index(n)).collect(),
+            (0..updates).map(|_| self.index(bins)).collect(),
         );
         FuzzExpr::call(
             "histogram",

@@ -341,25 +341,25 @@ impl Generator {
         if self.random.once_in(6) { FuzzExpr::int(-1 - self.random.below(n) as i64) } else { self.index(n) }
     }
 
-    fn looped(&mut self, ty: &FuzzTy, d: usize) -> FuzzExpr {
-        let init = self.expr(ty, d);
-        let (s, i) = (self.name("s"), self.name("i"));
-        let n = self.random.below(4);
-        let bound = [(i.clone(), FuzzTy::Int), (s.clone(), ty.clone())];
-        self.activate(&s);
-        if n > 0 && self.random.once_in(4) {
-            let (mut bound, source) = self.elements(n, d);
+    fn looped(&mut self, ty: &FuzzTy, depth: usize) -> FuzzExpr {
+        let init = self.expr(ty, depth);
+        let (state, index) = (self.name("s"), self.name("i"));
+        let count = self.random.below(4);
+        let bound = [(index.clone(), FuzzTy::Int), (state.clone(), ty.clone())];
+        self.activate(&state);
+        if count > 0 && self.random.once_in(4) {
+            let (mut bound, source) = self.elements(count, depth);
             let xs = bound.iter().map(|b| b.0.clone()).collect();
-            bound.push((s.clone(), ty.clone()));
-            let body = self.reading(&bound, ty, d);
-            return FuzzExpr::new(Op::LoopIn(s, xs), ty.clone(), vec![init, source, body]);
+            bound.push((state.clone(), ty.clone()));
+            let body = self.reading(&bound, ty, depth);
+            return FuzzExpr::new(Op::LoopIn(state, xs), ty.clone(), vec![init, source, body]);
         }
-        let body = self.reading(&bound, ty, d);
+        let body = self.reading(&bound, ty, depth);
         if self.random.once_in(4) {
             let cond = self.under(&bound[1..], |g| g.expr(&FuzzTy::Bool, 1));
-            return FuzzExpr::new(Op::While(s, i, n), ty.clone(), vec![init, body, cond]);
+            return FuzzExpr::new(Op::While(state, index, count), ty.clone(), vec![init, body, cond]);
         }
-        FuzzExpr::new(Op::Loop(s, i, n), ty.clone(), vec![init, body])
+        FuzzExpr::new(Op::Loop(state, index, count), ty.clone(), vec![init, body])
     }
 
     fn recursion(&mut self, ty: &FuzzTy, depth: usize) -> FuzzExpr {

@@ -4,8 +4,8 @@ use super::ast::{DataConstructor, FIELDS, FuzzExpr, FuzzProgram, FuzzTy, Name, O
 use std::fmt::Write;
 
 /// A type as text.
-pub fn ty(t: &FuzzTy) -> String {
-    match t {
+pub fn ty(fuzz_ty: &FuzzTy) -> String {
+    match fuzz_ty {
         FuzzTy::Float => "Float".into(),
         FuzzTy::Int => "Int".into(),
         FuzzTy::Bool => "Bool".into(),

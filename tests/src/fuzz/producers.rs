@@ -203,7 +203,7 @@ impl Generator {
     }
 
     /// An operator of reductions with its neutral element: associative, or any.
-    pub fn operator(&mut self, d: usize) -> (FuzzExpr, f64) {
+    pub fn operator(&mut self, depth: usize) -> (FuzzExpr, f64) {
         let t = FuzzTy::fun2(FuzzTy::Float, FuzzTy::Float, FuzzTy::Float);
         let named = |f: &str| {
             FuzzExpr::new(Op::Var(f.into()), FuzzTy::fun2(FuzzTy::Float, FuzzTy::Float, FuzzTy::Float), vec![])
@@ -214,7 +214,7 @@ impl Generator {
             2 => (named("max"), -9.0),
             3 => self.sum_with_a_check(),
             4 => self.affine_sum(),
-            _ => (self.lambda(&t, d), 0.5),
+            _ => (self.lambda(&t, depth), 0.5),
         }
     }
 
@@ -242,21 +242,21 @@ impl Generator {
         (FuzzExpr::new(Op::Fun(x), FuzzTy::fun2(FuzzTy::Float, FuzzTy::Float, FuzzTy::Float), vec![inner]), 0.0)
     }
 
-    fn int(&mut self, d: usize) -> FuzzExpr {
+    fn int(&mut self, depth: usize) -> FuzzExpr {
         let n = 1 + self.random.below(4);
         match self.random.below(5) {
-            0 => FuzzExpr::call("len", FuzzTy::Int, vec![self.expr(&FuzzTy::vector(n), d.min(2))]),
+            0 => FuzzExpr::call("len", FuzzTy::Int, vec![self.expr(&FuzzTy::vector(n), depth.min(2))]),
             1 => FuzzExpr::new(
                 Op::Infix("%"),
                 FuzzTy::Int,
-                vec![self.expr(&FuzzTy::Int, d.min(2)), FuzzExpr::int(n as i64)],
+                vec![self.expr(&FuzzTy::Int, depth.min(2)), FuzzExpr::int(n as i64)],
             ),
             2 | 3 => {
                 let op = *self.random.of(&["+", "-", "*"]);
                 FuzzExpr::new(
                     Op::Infix(op),
                     FuzzTy::Int,
-                    vec![self.expr(&FuzzTy::Int, d.min(2)), self.leaf(&FuzzTy::Int)],
+                    vec![self.expr(&FuzzTy::Int, depth.min(2)), self.leaf(&FuzzTy::Int)],
                 )
             }
             _ => self.leaf(&FuzzTy::Int),

@@ -393,18 +393,20 @@ impl Writer<'_> {
     }
 
     fn loops(&mut self, e: &RankExpr, env: &TypeBindings) -> Written {
-        let (RankExpr::Loop(s, _, init, body) | RankExpr::Rec(_, s, init, body)) = e else {
+        let (RankExpr::Loop(state, _, init, body) | RankExpr::Rec(_, state, init, body)) = e else {
             return (None, String::new());
         };
-        let (t, init) = self.expr(init, env);
-        let head = noted(s, t.as_ref());
-        let note = ending(t.as_ref());
-        let (u, body) = self.with(s, t.clone(), body, env);
-        let t = t.zip(u).and_then(|(t, u)| self.check(rules::same(&t, &u)));
+        let (loop_ty, init) = self.expr(init, env);
+        let head = noted(state, loop_ty.as_ref());
+        let note = ending(loop_ty.as_ref());
+        let (u, body) = self.with(state, loop_ty.clone(), body, env);
+        let t = loop_ty.zip(u).and_then(|(t, u)| self.check(rules::same(&t, &u)));
         let text = match e {
             RankExpr::Rec(f, ..) => {
                 let n = if self.typed { "(k : Int)" } else { "k" };
-                format!("(let rec {f} {n} {head}{note} = (if k == 0 then {s} else {f} (k - 1) {body}) in {f} 2 {init})")
+                format!(
+                    "(let rec {f} {n} {head}{note} = (if k == 0 then {state} else {f} (k - 1) {body}) in {f} 2 {init})"
+                )
             }
             RankExpr::Loop(_, n, ..) => format!("(loop {head} = {init} for i0 < {n} do {body})"),
             _ => String::new(),

@@ -458,8 +458,8 @@ impl PathWalk<'_> {
         }
     }
 
-    fn block(&mut self, b: &Block, target: usize) -> Option<()> {
-        for s in &b.stmts {
+    fn block(&mut self, block: &Block, target: usize) -> Option<()> {
+        for s in &block.stmts {
             self.inside.extend(&s.outs);
             self.forms.note(self.f, s);
             let (Op::Bin(op, x, y), [v]) = (&s.op, &s.outs[..]) else { continue };
@@ -471,6 +471,6 @@ impl PathWalk<'_> {
                 }
             }
         }
-        dependents(self.f, b, target).map(|_| ())
+        dependents(self.f, block, target).map(|_| ())
     }
 }

@@ -145,7 +145,7 @@ impl Solution {
     }
 
     /// Uses `h = at % divisor` to determine an index whose trip count is the divisor.
-    fn wrapped(&mut self, site: &ReadSite, h: Var, at: &Affine, divisor: &Affine) -> Option<()> {
+    fn wrapped(&mut self, site: &ReadSite, position: Var, at: &Affine, divisor: &Affine) -> Option<()> {
         let at = self.substituted(at)?;
         let of_axis = |v: Var| site.axes.iter().find(|a| a.index == v);
         let mut indices = at.terms.keys().filter_map(|v| of_axis(*v));
@@ -155,8 +155,8 @@ impl Solution {
         if !open || at.factor(index).abs() != 1 || !axis.is_plain() || axis.trip != *divisor {
             return None;
         }
-        let form = Affine::var(h).plus(-1, &at.without(index))?.times(at.factor(index))?;
-        self.known.push((index, IndexValue::Wrapped { form, divisor: divisor.clone(), position: h }));
+        let form = Affine::var(position).plus(-1, &at.without(index))?.times(at.factor(index))?;
+        self.known.push((index, IndexValue::Wrapped { form, divisor: divisor.clone(), position }));
         Some(())
     }
 

@@ -158,17 +158,17 @@ impl Exec<'_> {
 
 impl Exec<'_> {
     /// Selects between two values, which may be data or symbolic zeros.
-    fn select_parts(&mut self, condition: &Value, yes: &Value, b: &Value) -> Res<Value> {
+    fn select_parts(&mut self, condition: &Value, yes: &Value, no: &Value) -> Res<Value> {
         let zeros = |exec: &Self, like: &Value| match like {
             Value::Array(x) => exec.zeros(x.scalar, x.shape.clone()).map(Value::Array),
             Value::Number(l) => Ok(super::zero(&l.ty())),
             _ => unsupported("a choice between data and what is absent"),
         };
-        match (condition, yes, b) {
+        match (condition, yes, no) {
             (_, Value::SymbolicZero, Value::SymbolicZero) => Ok(Value::SymbolicZero),
-            (Value::Number(Lit::Bool(c)), ..) => Ok(if *c { yes.clone() } else { b.clone() }),
+            (Value::Number(Lit::Bool(c)), ..) => Ok(if *c { yes.clone() } else { no.clone() }),
             (_, Value::Data(..), _) | (_, _, Value::Data(..)) => match self.number_of(condition)? {
-                Lit::Bool(c) => Ok(if c { yes.clone() } else { b.clone() }),
+                Lit::Bool(c) => Ok(if c { yes.clone() } else { no.clone() }),
                 _ => unsupported("no Bool in the place of one"),
             },
             (_, Value::SymbolicZero, b) => {

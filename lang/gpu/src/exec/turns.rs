@@ -529,12 +529,12 @@ impl<'a> Exec<'a> {
     }
 
     /// The element that each iteration reads.
-    fn element_of_each(&mut self, fr: &mut ExecFrame<'a>, batch: &IterationBatch, x: Var, i: i64) -> Res<Batched> {
-        if !batch.each.contains_key(&x) {
-            let mut made = self.elements(fr, &[x], i)?;
+    fn element_of_each(&mut self, fr: &mut ExecFrame<'a>, batch: &IterationBatch, array: Var, i: i64) -> Res<Batched> {
+        if !batch.each.contains_key(&array) {
+            let mut made = self.elements(fr, &[array], i)?;
             return Ok(Batched::Same(made.remove(0)));
         }
-        let x = self.many(fr, batch, x)?;
+        let x = self.many(fr, batch, array)?;
         let (length, rest) = (x.inner()[0], &x.inner()[1..]);
         if i as usize >= length {
             return unsupported("an array that is shorter than a loop");

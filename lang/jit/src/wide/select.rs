@@ -176,19 +176,19 @@ impl Selector<'_> {
     }
 
     /// The register of a value.
-    pub fn register(&mut self, v: Value) -> Result<VReg, Unsupported> {
-        if let Some(r) = self.vregs[v.as_u32() as usize] {
+    pub fn register(&mut self, value: Value) -> Result<VReg, Unsupported> {
+        if let Some(r) = self.vregs[value.as_u32() as usize] {
             return Ok(r);
         }
         let vector = self.extension.vector();
-        let class = match self.f.dfg.value_type(v) {
+        let class = match self.f.dfg.value_type(value) {
             types::I64 | types::I8 => RegClass::Int,
             types::F64 => RegClass::Float,
             ty if ty == vector || ty == vector.as_truthy() => RegClass::Float,
             other => return Err(format!("a value of type {other}")),
         };
         let r = self.fresh(class);
-        self.vregs[v.as_u32() as usize] = Some(r);
+        self.vregs[value.as_u32() as usize] = Some(r);
         Ok(r)
     }
 

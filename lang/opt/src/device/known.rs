@@ -166,15 +166,15 @@ impl DeviceFacts {
 
     /// Records that the arrays that a stateless loop collects are as long as its trip count.
     pub fn looped(&mut self, func: &Function, stmt: &Stmt, ir_loop: &Loop) {
-        let (Trip::Count(n), Some(count)) = (&ir_loop.trip, stmt.outs.last()) else { return };
+        let (Trip::Count(trip), Some(count)) = (&ir_loop.trip, stmt.outs.last()) else { return };
         self.sizes.insert(*count);
-        if self.sizes.contains(n) {
-            self.names.insert(*count, *n);
+        if self.sizes.contains(trip) {
+            self.names.insert(*count, *trip);
         }
         if !ir_loop.init.is_empty() {
             return;
         }
-        let n = if self.sizes.contains(n) { *n } else { *count };
+        let n = if self.sizes.contains(trip) { *trip } else { *count };
         let mut inside = Vec::new();
         adl_ir::rewrite::bound(&ir_loop.body, &mut inside);
         for ((v, o), r) in stmt.outs.iter().zip(&ir_loop.outs).zip(&ir_loop.body.results) {

@@ -40,19 +40,19 @@ pub(super) fn fuse_one(f: &Function, block: &mut Block, literals: &Literals) -> 
     let defs = definitions(block);
     // The last such loops, by trip count.
     let mut seen: HashMap<Var, Vec<usize>> = HashMap::new();
-    for c in 0..block.stmts.len() {
-        let Some(l) = as_accumulation(f, &block.stmts[c].op) else { continue };
+    for consumer in 0..block.stmts.len() {
+        let Some(l) = as_accumulation(f, &block.stmts[consumer].op) else { continue };
         let Trip::Count(n) = l.trip else { continue };
         let earlier = seen.entry(n).or_default();
         let fits = |p: &usize| {
             let x = as_accumulation(f, &block.stmts[*p].op);
-            x.is_some_and(|x| same_map(f, block, &defs, [x, l]) && independent(block, [*p, c], [x, l], literals))
+            x.is_some_and(|x| same_map(f, block, &defs, [x, l]) && independent(block, [*p, consumer], [x, l], literals))
         };
         if let Some(p) = earlier.iter().rev().copied().find(fits) {
-            fuse(block, p, c);
+            fuse(block, p, consumer);
             return true;
         }
-        earlier.push(c);
+        earlier.push(consumer);
     }
     false
 }
@@ -73,8 +73,8 @@ fn as_accumulation<'a>(f: &Function, op: &'a Op) -> Option<&'a Loop> {
 }
 
 /// The indices of the additions to a carried array; `None` if it is used in another way.
-fn places(ir_loop: &Loop, k: usize) -> Option<Vec<&[Var]>> {
-    let mut latest = ir_loop.body.params[1 + k];
+fn places(ir_loop: &Loop, carried_index: usize) -> Option<Vec<&[Var]>> {
+    let mut latest = ir_loop.body.params[1 + carried_index];
     let mut all = Vec::new();
     for s in &ir_loop.body.stmts {
         match &s.op {
@@ -86,7 +86,7 @@ fn places(ir_loop: &Loop, k: usize) -> Option<Vec<&[Var]>> {
             _ => {}
         }
     }
-    let last = ir_loop.body.results.iter().enumerate().all(|(j, v)| (*v == latest) == (j == k));
+    let last = ir_loop.body.results.iter().enumerate().all(|(j, v)| (*v == latest) == (j == carried_index));
     (last && !all.is_empty()).then_some(all)
 }
 
@@ -98,18 +98,18 @@ fn same_map(f: &Function, b: &Block, defs: &HashMap<Var, usize>, [x, y]: [&Loop;
 
 /// Whether the second of two loops needs no result of the first, except arrays to which it adds at other places and
 /// which nothing else reads.
-fn independent(block: &Block, [p, c]: [usize; 2], [x, y]: [&Loop; 2], literals: &Literals) -> bool {
+fn independent(block: &Block, [p, c]: [usize; 2], [earlier, later]: [&Loop; 2], literals: &Literals) -> bool {
     let outs = &block.stmts[p].outs;
-    let inside = |v: &Var| y.xs.contains(v) || y.body.stmts.iter().any(|s| reads(s).contains(v));
+    let inside = |v: &Var| later.xs.contains(v) || later.body.stmts.iter().any(|s| reads(s).contains(v));
     if outs.iter().any(inside) || !may_move(block, p, c) {
         return false;
     }
     let counts = readers(block);
-    y.init.iter().enumerate().all(|(k, v)| match outs.iter().position(|o| o == v) {
+    later.init.iter().enumerate().all(|(k, v)| match outs.iter().position(|o| o == v) {
         None => true,
         Some(j) => {
-            let once = counts.get(v) == Some(&1) && y.init.iter().filter(|w| *w == v).count() == 1;
-            let (Some(first), Some(second)) = (places(x, j), places(y, k)) else { return false };
+            let once = counts.get(v) == Some(&1) && later.init.iter().filter(|w| *w == v).count() == 1;
+            let (Some(first), Some(second)) = (places(earlier, j), places(later, k)) else { return false };
             once && first.iter().all(|a| second.iter().all(|b| literals.apart(a, b)))
         }
     })

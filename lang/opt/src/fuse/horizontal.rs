@@ -29,20 +29,25 @@ fn candidate<'a>(f: &Function, op: &'a Op, target: For) -> Option<&'a Loop> {
     as_map(f, op).or_else(|| as_recurrence(f, op).filter(|_| target == For::Native))
 }
 
-fn fits(function: &Function, block: &Block, p: usize, c: usize, target: For) -> bool {
-    let loops = [p, c].map(|at| candidate(function, &block.stmts[at].op, target));
-    let [Some(x), Some(y)] = loops else { return false };
-    if x.init.is_empty() != y.init.is_empty() {
+fn fits(function: &Function, block: &Block, producer: usize, consumer: usize, target: For) -> bool {
+    let loops = [producer, consumer].map(|at| candidate(function, &block.stmts[at].op, target));
+    let [Some(earlier), Some(later)] = loops else { return false };
+    if earlier.init.is_empty() != later.init.is_empty() {
         return false;
     }
-    let shared = x.xs.iter().any(|v| y.xs.contains(v));
-    let theirs = reads(&block.stmts[c]);
-    let apart = !block.stmts[p].outs.iter().any(|v| theirs.contains(v));
+    let shared = earlier.xs.iter().any(|v| later.xs.contains(v));
+    let theirs = reads(&block.stmts[consumer]);
+    let apart = !block.stmts[producer].outs.iter().any(|v| theirs.contains(v));
     // On a device, a kernel either sums or stores.
-    let alike = target != For::Device || x.outs.contains(&Out::Sum) == y.outs.contains(&Out::Sum);
+    let alike = target != For::Device || earlier.outs.contains(&Out::Sum) == later.outs.contains(&Out::Sum);
     // A map that only an operator reads is left to be fused into the kernel of that operator.
-    let alike = alike && (target != For::Device || !feeds(block, p) && !feeds(block, c));
-    shared && apart && alike && x.reverse == y.reverse && may_fuse(function, x, y, For::Any) && may_move(block, p, c)
+    let alike = alike && (target != For::Device || !feeds(block, producer) && !feeds(block, consumer));
+    shared
+        && apart
+        && alike
+        && earlier.reverse == later.reverse
+        && may_fuse(function, earlier, later, For::Any)
+        && may_move(block, producer, consumer)
 }
 
 /// Whether a reduction, scan or histogram reads a result of the statement, or reads it reversed.

@@ -22,21 +22,23 @@ use std::collections::{HashMap, HashSet};
 /// Fuses one pair of a block. Returns whether there was one.
 pub(super) fn fuse_one(function: &mut Function, block: &mut Block, target: For) -> bool {
     let defs = definitions(block);
-    for c in 0..block.stmts.len() {
-        let Some(arrays) = operator_inputs(&block.stmts[c].op) else { continue };
-        if !has_no_linear(function, &block.stmts[c].op) {
+    for consumer in 0..block.stmts.len() {
+        let Some(arrays) = operator_inputs(&block.stmts[consumer].op) else { continue };
+        if !has_no_linear(function, &block.stmts[consumer].op) {
             continue;
         }
         let mut makers: Vec<usize> = arrays.iter().filter_map(|v| defs.get(v)).copied().collect();
         makers.sort_unstable();
-        if let Some(p) = makers.into_iter().rev().find(|p| fits(function, block, *p, c, target)) {
-            let Some(s) = as_loop(function, &block.stmts[p].clone(), &block.stmts[c].clone()) else { continue };
-            block.stmts[c] = s;
+        if let Some(p) = makers.into_iter().rev().find(|p| fits(function, block, *p, consumer, target)) {
+            let Some(s) = as_loop(function, &block.stmts[p].clone(), &block.stmts[consumer].clone()) else { continue };
+            block.stmts[consumer] = s;
             block.stmts.remove(p);
             return true;
         }
-        if let Some(made) = (target == For::Native).then(|| without_producer(function, &block.stmts[c])).flatten() {
-            block.stmts.splice(c..=c, made);
+        if let Some(made) =
+            (target == For::Native).then(|| without_producer(function, &block.stmts[consumer])).flatten()
+        {
+            block.stmts.splice(consumer..=consumer, made);
             return true;
         }
     }

@@ -108,19 +108,19 @@ fn elements(before: &mut Added, rows: &RowSlice) -> Loop {
         [begins, ends, fits].into_iter().for_each(|holds| before.assert(holds, DIFFERENT));
         width
     };
-    let j = before.f.fresh(Ty::I64, false);
+    let column = before.f.fresh(Ty::I64, false);
     let mut body = Added::new(before.f, before.span);
     let result = if shape.is_some() {
-        padded(&mut body, (j, lo, width), row, zero)
+        padded(&mut body, (column, lo, width), row, zero)
     } else {
-        let k = body.push(Op::Bin(Bin::Add, j, lo), Ty::I64);
+        let k = body.push(Op::Bin(Bin::Add, column, lo), Ty::I64);
         body.push(Op::Index { a: row, at: vec![k], shape: None }, Ty::F64)
     };
     Loop {
         outs: vec![Out::Collect],
         ..Loop::new(
             Trip::Count(trip),
-            Block { params: vec![j], stmts: body.stmts, results: vec![result], ..Block::default() },
+            Block { params: vec![column], stmts: body.stmts, results: vec![result], ..Block::default() },
         )
     }
 }

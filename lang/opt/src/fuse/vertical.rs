@@ -134,11 +134,11 @@ fn fuse(block: &mut Block, producer: usize, consumer: usize) {
     let stmt = &mut block.stmts[consumer];
     let Op::Loop(ir_loop) = &mut stmt.op else { return };
     let Some(index) = ir_loop.body.params.first().copied() else { return };
-    let (k, carried) = (ir_loop.init.len(), map.init.len());
+    let (own_carried, carried) = (ir_loop.init.len(), map.init.len());
     // The variables to which the map's body binds the elements.
     let made: HashMap<Var, Var> =
         (carried..carried + map.outs.len()).map(|i| (first.outs[i], result(map, i, index))).collect();
-    let names = take_elements(ir_loop, &made, k);
+    let names = take_elements(ir_loop, &made, own_carried);
     rename(&mut ir_loop.body, &names);
     if !either_way(map) && either_way(ir_loop) {
         ir_loop.reverse = map.reverse;
@@ -147,7 +147,7 @@ fn fuse(block: &mut Block, producer: usize, consumer: usize) {
     carry_both(map, ir_loop);
     ir_loop.trip = map.trip.clone();
     let trip = stmt.outs.pop();
-    stmt.outs.splice(k..k, first.outs[..carried].iter().copied());
+    stmt.outs.splice(own_carried..own_carried, first.outs[..carried].iter().copied());
     for (v, kind) in first.outs[carried..].iter().zip(&map.outs).filter(|(v, _)| after.contains(v)) {
         ir_loop.outs.push(*kind);
         ir_loop.body.results.push(made[v]);

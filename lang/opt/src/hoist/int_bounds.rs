@@ -69,18 +69,18 @@ impl IntBounds {
         }
     }
 
-    fn bits_of(&self, op: Bin, (x, y): (Var, Var), around: &[Var], depth: u32) -> Option<u32> {
+    fn bits_of(&self, op: Bin, (x, right_operand): (Var, Var), around: &[Var], depth: u32) -> Option<u32> {
         if depth > DEEPEST {
             return None;
         }
-        let (left, right) = (self.bits(x, around, depth + 1)?, self.bits(y, around, depth + 1)?);
+        let (left, right) = (self.bits(x, around, depth + 1)?, self.bits(right_operand, around, depth + 1)?);
         let positive = |v: Var| around.contains(&v) || matches!(self.0.get(&v), Some(IntDef::Literal(1..)));
         let bits = match op {
             Bin::Add | Bin::Sub => left.max(right) + 1,
             Bin::Mul => left + right,
             Bin::Min | Bin::Max => left.max(right),
-            Bin::Rem if positive(y) => right,
-            Bin::IntDiv if positive(y) => left,
+            Bin::Rem if positive(right_operand) => right,
+            Bin::IntDiv if positive(right_operand) => left,
             _ => return None,
         };
         (bits < 64).then_some(bits)

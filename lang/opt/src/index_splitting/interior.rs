@@ -251,14 +251,14 @@ impl InteriorAnalysis<'_> {
     }
 
     /// A branch with a literal in one arm: a conjunction or a disjunction.
-    fn connective(&mut self, c: Var, yes: &Block, no: &Block) -> Option<Test> {
+    fn connective(&mut self, predicate: Var, yes: &Block, no: &Block) -> Option<Test> {
         for s in yes.stmts.iter().chain(&no.stmts) {
             if !self.condition(s) {
                 return None;
             }
         }
         let (yes, no) = (yes.results[0], no.results[0]);
-        let c = self.test(c)?;
+        let c = self.test(predicate)?;
         Some(match (self.literals.bools.get(&yes), self.literals.bools.get(&no)) {
             (Some(true), _) => Test::Either(Box::new([c, self.test(no)?])),
             (Some(false), _) => Test::Both(Box::new([c.not(), self.test(no)?])),
@@ -353,36 +353,36 @@ impl InteriorAnalysis<'_> {
     }
 
     /// Finds the quotient in the interior, which is -1, 0 or 1.
-    fn remainder(&mut self, var: Var, x: Var, m: Var) -> Option<()> {
-        let (a, divisor) = (self.affine(x)?, self.affine(m)?);
-        if a.index.abs() != 1 || divisor.index != 0 {
+    fn remainder(&mut self, var: Var, operand: Var, modulus: Var) -> Option<()> {
+        let (dividend, divisor) = (self.affine(operand)?, self.affine(modulus)?);
+        if dividend.index.abs() != 1 || divisor.index != 0 {
             return None;
         }
         let trip = self.literals.ints.get(&self.trip);
-        let quotient = match self.literals.ints.get(&m) {
-            Some(m) if *m > 0 && a.terms.is_empty() => {
+        let quotient = match self.literals.ints.get(&modulus) {
+            Some(m) if *m > 0 && dividend.terms.is_empty() => {
                 let n = trip.filter(|n| **n / 2 <= *m)?;
-                (a.index * (n / 2) + a.number).div_euclid(*m)
+                (dividend.index * (n / 2) + dividend.number).div_euclid(*m)
             }
             Some(m) => {
                 if trip.is_some_and(|n| *n == *m) {
-                    i64::from(a.index > 0) - 1
+                    i64::from(dividend.index > 0) - 1
                 } else {
                     return None;
                 }
             }
-            None => a.times(m) + i64::from(a.index > 0) - 1,
+            None => dividend.times(modulus) + i64::from(dividend.index > 0) - 1,
         };
         let rest = match quotient {
-            0 => a,
-            1 => a.plus(&divisor, true)?,
-            -1 => a.plus(&divisor, false)?,
+            0 => dividend,
+            1 => dividend.plus(&divisor, true)?,
+            -1 => dividend.plus(&divisor, false)?,
             _ => return None,
         };
         let below = divisor.plus(&rest, true)?.plus(&AffineInIndex::constant(1), true)?;
         self.interior.bounds.extend([InteriorFact::Least(rest.clone()), InteriorFact::Least(below)]);
         match quotient {
-            0 => _ = self.interior.chosen.insert(var, x),
+            0 => _ = self.interior.chosen.insert(var, operand),
             _ => _ = self.interior.wrapped.insert(var, if quotient > 0 { Bin::Sub } else { Bin::Add }),
         }
         self.ints.insert(var, rest);

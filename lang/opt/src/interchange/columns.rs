@@ -225,7 +225,7 @@ fn checked_histogram(
 
 /// The keys of the elements of rows. Keys out of range stay out of range.
 pub fn keys_of_elements(builder: &mut Builder, keys: Var, bins: Var, width: Var) -> Var {
-    let n = builder.dim(keys, 0);
+    let key_count = builder.dim(keys, 0);
     let below = builder.int(-1);
     let key = builder.open_loop(&[keys])[0];
     let key = builder.bin(Bin::Max, key, below);
@@ -237,8 +237,8 @@ pub fn keys_of_elements(builder: &mut Builder, keys: Var, bins: Var, width: Var)
     let row = builder.close(vec![of_element], Vec::new());
     let row = collected(builder, width, Vec::new(), row, &[Ty::I64]);
     let body = builder.close(row, Vec::new());
-    let by_row = collected(builder, n, vec![keys], body, &[Ty::shape()])[0];
-    let count = builder.bin(Bin::Mul, n, width);
+    let by_row = collected(builder, key_count, vec![keys], body, &[Ty::shape()])[0];
+    let count = builder.bin(Bin::Mul, key_count, width);
     let to = builder.one(Op::ArrayLit { elems: vec![count], shape: None }, Ty::shape());
     builder.one(Op::Reshape { a: by_row, to, from: None }, Ty::shape())
 }

@@ -73,13 +73,13 @@ impl Rebuild for Interchanger {
         &mut self.b
     }
 
-    fn stmt(&mut self, s: &Stmt) {
-        self.b.span = s.span;
-        if of_rows(&self.b.func, &s.op) && self.turned(s) {
+    fn stmt(&mut self, stmt: &Stmt) {
+        self.b.span = stmt.span;
+        if of_rows(&self.b.func, &stmt.op) && self.turned(stmt) {
             self.changed = true;
             return;
         }
-        let mut s = s.clone();
+        let mut s = stmt.clone();
         for inner in s.op.blocks_mut() {
             *inner = self.block(inner);
         }

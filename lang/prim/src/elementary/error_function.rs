@@ -114,9 +114,9 @@ fn complement(a: f64) -> (f64, f64, f64) {
     // a² = h² + e; h² is exact.
     let h = leading(a);
     let e = (a - h) * (a + h);
-    let (k, r, q) = reduced(-(h * h));
+    let (exponent, r, tail) = reduced(-(h * h));
     let (one, rest) = fast_sum(1.0, r);
-    let (power_hi, power_lo) = fast_sum(one, (rest + q) - (one + q) * (e * (1.0 - e * (0.5 - e * (1.0 / 6.0)))));
+    let (power_hi, power_lo) = fast_sum(one, (rest + tail) - (one + tail) * (e * (1.0 - e * (0.5 - e * (1.0 / 6.0)))));
     let t = (a - K) / (a + K);
     let (f, more) = fast_sum(FIRST.0, t * polynomial(REST, t));
     let (d, lost) = fast_sum(2.0 * a, 1.0);
@@ -128,8 +128,8 @@ fn complement(a: f64) -> (f64, f64, f64) {
     let y = power_hi * q;
     let (u, v) = (leading(power_hi), leading(q));
     let error = ((u * v - y) + u * (q - v) + (power_hi - u) * v) + (power_hi - u) * (q - v);
-    let half = k >> 1;
+    let half = exponent >> 1;
     // The first factor is applied now, so that the other one is not subnormal.
     let first = power(half);
-    (y * first, (error + power_hi * less + power_lo * q) * first, power(k.wrapping_sub(half)))
+    (y * first, (error + power_hi * less + power_lo * q) * first, power(exponent.wrapping_sub(half)))
 }

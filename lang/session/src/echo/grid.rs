@@ -118,12 +118,12 @@ pub(super) fn slices(array: &Array, room: DisplayWidth) -> Vec<String> {
     let rows = room.most((LINES / shown.len().max(1)).saturating_sub(3).max(2));
     let inside = DisplayWidth { columns: room.columns.saturating_sub(2), ..room };
     let mut out = Vec::new();
-    for i in shown {
-        let Some(i) = i else {
+    for entry in shown {
+        let Some(index) = entry else {
             out.push("…".to_owned());
             continue;
         };
-        let (mut rest, mut at) = (i, vec![0; outer.len()]);
+        let (mut rest, mut at) = (index, vec![0; outer.len()]);
         for (axis, extent) in outer.iter().enumerate().rev() {
             at[axis] = rest % extent;
             rest /= extent;

@@ -50,8 +50,8 @@ fn quote_hint(first: char, rest: &str) -> Option<&'static str> {
     }
 }
 
-fn character_hint(c: char) -> Option<&'static str> {
-    Some(match c {
+fn character_hint(character: char) -> Option<&'static str> {
+    Some(match character {
         '“' | '”' | '„' | '«' | '»' | '‘' | '’' | '`' => {
             "strings are written in straight double quotes: \"text\""
         }

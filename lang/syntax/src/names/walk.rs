@@ -108,19 +108,19 @@ impl Resolver<'_> {
     }
 
     /// `e.x`, or a member of a module.
-    fn field(&mut self, r: &Expr, name: crate::ast::Ident) {
-        let module = match r.kind {
+    fn field(&mut self, base: &Expr, name: crate::ast::Ident) {
+        let module = match base.kind {
             ExprKind::Con(None, m) => Some(m.name),
             ExprKind::Var(m) if self.find(NameKind::Value, m).is_none() && (self.library)(m) => Some(m),
             _ => None,
         };
         match module {
             Some(m) => {
-                self.name(NameKind::Module, m, r.span);
+                self.name(NameKind::Module, m, base.span);
                 self.push(name.name, name.span, NameKind::Value, Meaning::Member(m), None);
             }
             None => {
-                self.expr(r);
+                self.expr(base);
                 self.push(name.name, name.span, NameKind::Field, Meaning::Free, None);
             }
         }
@@ -158,8 +158,8 @@ impl Resolver<'_> {
 }
 
 /// The direct subexpressions, in source order.
-pub fn children(e: &Expr) -> Vec<&Expr> {
-    match &e.kind {
+pub fn children(expr: &Expr) -> Vec<&Expr> {
+    match &expr.kind {
         ExprKind::Lit(_) | ExprKind::Section(_) | ExprKind::Error | ExprKind::Var(_) | ExprKind::Con(..) => Vec::new(),
         ExprKind::Interp(parts) => {
             parts.iter().filter_map(|p| if let StrPart::Expr(e) = p { Some(e) } else { None }).collect()

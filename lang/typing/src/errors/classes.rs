@@ -35,18 +35,18 @@ impl NoInstance<'_> {
             _ if self.op.starts_with("a ") => ("E0205", format!("expected {}, found {}", self.ty, self.op)),
             class => ("E0205", format!("{op} needs {}, found {}", wants(class), self.ty)),
         };
-        let mut d = Diagnostic::error(code, self.span, text).label(self.ty);
+        let mut report = Diagnostic::error(code, self.span, text).label(self.ty);
         let inside =
             self.place.file == self.span.file && self.place.lo <= self.span.lo && self.span.hi <= self.place.hi;
         if !inside && self.place != Span::default() {
-            d = d.also(self.place, format!("required by {op}"));
+            report = report.also(self.place, format!("required by {op}"));
         }
         match self.hint {
             Some(_) if sent.is_some() => {
-                d.hint("apply the function in `comm.each`, and send the data that it computes")
+                report.hint("apply the function in `comm.each`, and send the data that it computes")
             }
-            Some(h) => d.hint(h),
-            None => d,
+            Some(h) => report.hint(h),
+            None => report,
         }
     }
 }

@@ -373,9 +373,9 @@ pub(super) fn walk(e: &ast::Expr, f: &mut dyn FnMut(&ast::Expr)) {
     });
 }
 
-fn children(e: &ast::Expr) -> Vec<&ast::Expr> {
+fn children(expr: &ast::Expr) -> Vec<&ast::Expr> {
     use ast::ExprKind as K;
-    match &e.kind {
+    match &expr.kind {
         K::Lit(_) | K::Var(_) | K::Con(..) | K::Section(_) | K::Error => Vec::new(),
         K::Interp(parts) => parts
             .iter()

@@ -145,8 +145,8 @@ impl Infer<'_> {
     }
 
     /// Requires the operator's class of the number under all axes, and returns its type.
-    pub(super) fn leaf(&mut self, op: &OpConstraint, t: &Ty) -> Option<Ty> {
-        let mut ty = self.resolve(t);
+    pub(super) fn leaf(&mut self, op: &OpConstraint, unresolved: &Ty) -> Option<Ty> {
+        let mut ty = self.resolve(unresolved);
         while let Ty::Array(_, e) = ty {
             ty = self.resolve(&e);
         }

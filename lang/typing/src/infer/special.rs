@@ -232,8 +232,8 @@ impl Infer<'_> {
         Some((mk(ExprKind::Array(out), array(Size::from(n, shape.span), Ty::Int), shape.span), sizes))
     }
 
-    fn reshape(&mut self, shape: &ast::Expr, x: &ast::Expr, span: Span) -> core::Expr {
-        let (x, ..) = self.array_arg(Prim::Array(ArrayFn::Reshape), 1, x);
+    fn reshape(&mut self, shape: &ast::Expr, operand: &ast::Expr, span: Span) -> core::Expr {
+        let (x, ..) = self.array_arg(Prim::Array(ArrayFn::Reshape), 1, operand);
         let Some((s, sizes)) = self.shape_literal(Prim::Array(ArrayFn::Reshape), shape) else {
             return self.error_expr(span);
         };

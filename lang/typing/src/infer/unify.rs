@@ -285,12 +285,12 @@ impl Infer<'_> {
     fn class_of_parts(
         &mut self,
         class: Class,
-        t: &Ty,
+        unresolved: &Ty,
         span: Span,
         op: &'static str,
         seen: &mut Vec<DataId>,
     ) -> Result<(), Ty> {
-        let ty = self.resolve(t);
+        let ty = self.resolve(unresolved);
         if let Some(part) = part_of_each(&ty) {
             // Each rank has a part of its own: only tangents are added without a function that says how.
             return if class == Class::Diff { self.class_of(class, &part.clone(), span, op, seen) } else { Err(ty) };

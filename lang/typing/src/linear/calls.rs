@@ -31,8 +31,8 @@ struct Argument {
 
 impl Checker<'_> {
     /// What the function is that an expression is, or that it refers to by name.
-    fn callee(&self, f: &Expr) -> Callee {
-        let known = match &*f.kind {
+    fn callee(&self, function: &Expr) -> Callee {
+        let known = match &*function.kind {
             ExprKind::Lam(l) => Some(Callee::Lambda(l.clone(), self.current)),
             ExprKind::Local(l) => self.frame().functions.get(l).cloned(),
             ExprKind::Global(id) if !self.open.contains(id) => {
@@ -44,7 +44,7 @@ impl Checker<'_> {
             ExprKind::Inst(f, _) | ExprKind::Abs(_, f) => Some(self.callee(f)),
             _ => None,
         };
-        known.unwrap_or_else(|| Callee::Of(f.ty.clone()))
+        known.unwrap_or_else(|| Callee::Of(function.ty.clone()))
     }
 
     pub(super) fn apply(&mut self, expr: &Expr, args: &[Expr], whole: &Expr) -> LinearResult<Dependence> {

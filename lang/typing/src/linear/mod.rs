@@ -239,7 +239,7 @@ impl Checker<'_> {
                 let k = self.expr(a)?;
                 Ok(if discrete(&expr.ty) { Free } else { k })
             }
-            ExprKind::Let(l, _, a, b) => {
+            ExprKind::Let(l, _, a, rest) => {
                 if let ExprKind::Lam(lam) = &*a.kind {
                     let function = Callee::Lambda(lam.clone(), self.current);
                     self.frame_mut().functions.insert(*l, function);
@@ -250,7 +250,7 @@ impl Checker<'_> {
                         self.frame_mut().zeros.insert(*l);
                     }
                 }
-                self.expr(b)
+                self.expr(rest)
             }
             ExprKind::LetRec(bs, b) => {
                 for (_, _, f) in bs {

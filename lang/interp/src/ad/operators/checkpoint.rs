@@ -33,10 +33,10 @@ pub(crate) fn checkpointed(machine: &mut Machine, func: &Value, argument: Value)
     let (x0, captured0) = (crate::vm::part(&primal, 0)?, crate::vm::part(&primal, 1)?);
     let f0 = with_captured(func, &captured0);
     machine.effects.begin();
-    let y = Upcalls::call(machine, &f0, &[x0]);
+    let output = Upcalls::call(machine, &f0, &[x0]);
     let effects = machine.effects.performed();
     machine.effects.end(true);
-    let y = y?;
+    let y = output?;
     if deepest(&y) >= level || holds_functions(&y) {
         // Functions inside captured data contain traced values, and a function in the result would contain
         // untraced ones; so checkpointing is not possible.

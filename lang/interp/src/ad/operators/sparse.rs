@@ -164,11 +164,11 @@ fn traced_entries(
     machine: &mut Machine,
     map: &LinearMap,
     compression: &Compression,
-    (inputs, k): (usize, usize),
+    (inputs, outputs): (usize, usize),
     narrow: bool,
 ) -> Res<Value> {
     let mut parts = Vec::new();
-    for (colouring, transposed, from) in [(&compression.columns, false, inputs), (&compression.across, true, k)] {
+    for (colouring, transposed, from) in [(&compression.columns, false, inputs), (&compression.across, true, outputs)] {
         let map = LinearMap { transposed, ..map.clone() };
         let rows = (0..colouring.count)
             .map(|c| {
@@ -189,8 +189,9 @@ fn traced_entries(
         },
     };
     let first = compression.columns.count;
-    let place =
-        |direction: usize| if direction < first { direction * k } else { first * k + (direction - first) * inputs };
+    let place = |direction: usize| {
+        if direction < first { direction * outputs } else { first * outputs + (direction - first) * inputs }
+    };
     let at =
         compression.places.iter().map(|(direction, i)| (place(*direction as usize) + *i as usize) as i64).collect();
     crate::ops::call(machine, Prim::Array(ArrayFn::Gather), &[], vec![flat, array::ints(at)])

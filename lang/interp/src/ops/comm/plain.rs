@@ -126,8 +126,8 @@ fn numbers<T: Copy, const N: usize>(all: &[T], bytes: fn(T) -> [u8; N], out: &mu
     all.iter().for_each(|x| out.extend(bytes(*x)));
 }
 
-fn array(a: &Array, out: &mut Vec<u8>) {
-    let mark = match a.buf() {
+fn array(array: &Array, out: &mut Vec<u8>) {
+    let mark = match array.buf() {
         Buf::F64(_) => Mark::Floats,
         Buf::F32(_) => Mark::F32s,
         Buf::I64(_) => Mark::Ints,
@@ -138,9 +138,9 @@ fn array(a: &Array, out: &mut Vec<u8>) {
         Buf::Record(..) => Mark::Records,
     };
     out.push(mark as u8);
-    word(a.shape.len(), out);
-    a.shape.iter().for_each(|n| word(*n, out));
-    match a.buf() {
+    word(array.shape.len(), out);
+    array.shape.iter().for_each(|n| word(*n, out));
+    match array.buf() {
         Buf::F64(v) => numbers(v, f64::to_le_bytes, out),
         Buf::F32(v) => numbers(v, f32::to_le_bytes, out),
         Buf::I64(v) => numbers(v, i64::to_le_bytes, out),

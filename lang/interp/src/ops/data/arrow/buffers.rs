@@ -227,8 +227,13 @@ impl<'a> RecordBatch<'a> {
 }
 
 /// The values of a dictionary at indices.
-pub(super) fn take(path: &str, at: &ColumnCells, valid: Option<Vec<bool>>, d: &Dictionary) -> Res<MaskedCells> {
-    let n = d.cells.len();
+pub(super) fn take(
+    path: &str,
+    at: &ColumnCells,
+    valid: Option<Vec<bool>>,
+    dictionary: &Dictionary,
+) -> Res<MaskedCells> {
+    let n = dictionary.cells.len();
     let wide: Vec<Option<usize>> = match at {
         ColumnCells::Int(v) => polling::collect(v.len(), |i| usize::try_from(v[i]).ok())?,
         ColumnCells::Unsigned(v) => polling::collect(v.len(), |i| usize::try_from(v[i]).ok())?,
@@ -240,8 +245,8 @@ pub(super) fn take(path: &str, at: &ColumnCells, valid: Option<Vec<bool>>, d: &D
     }
     // The index of a missing row may be anything, also where the dictionary is empty.
     let index = |i: usize| if there(i) { wide[i] } else { None };
-    let cells = d.cells.pick(wide.len(), index)?;
-    let valid = match &d.valid {
+    let cells = dictionary.cells.pick(wide.len(), index)?;
+    let valid = match &dictionary.valid {
         None => valid,
         Some(v) => Some(polling::collect(wide.len(), |i| index(i).is_some_and(|k| v[k]))?),
     };
