@@ -2,6 +2,8 @@
 
 #[path = "tidy/layers.rs"]
 mod layers;
+#[path = "tidy/locals.rs"]
+mod locals;
 #[path = "tidy/modules.rs"]
 mod modules;
 #[path = "tidy/type_names.rs"]
@@ -450,6 +452,17 @@ fn a_type_has_a_name_of_its_own() {
     assert_eq!(type_names::faults(&[("a", one), ("b", one)]), Vec::<String>::new());
     let faults = type_names::faults(&[("a", one), ("b", one), ("c", "fn f() { type Nest = u8; enum Known {} }")]);
     assert_eq!(faults, ["`Known` in c", "`Nest` in a, b, c"]);
+}
+
+#[test]
+fn locals_that_live_long_have_words_for_names() {
+    let files = all().into_iter().filter(|(n, _)| n.ends_with(".rs"));
+    let found: Vec<String> = files.flat_map(|(name, code)| locals::faults(&name, &code)).collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    let body = |last: &str| format!("fn f(p: P) {{\n    let q = p;{}    {last}\n}}", "\n".repeat(12));
+    assert_eq!(locals::faults("a", &body("p.q()")), ["a:1: `p`"]);
+    assert_eq!(locals::faults("a", &body("g(1..q)")), ["a:2: `q`"]);
+    assert!(locals::faults("a", "fn f(p: P) -> P { p }").is_empty());
 }
 
 fn has_old_phrase(line: &str) -> bool {

@@ -57,26 +57,26 @@ impl Nodes<'_> {
     }
 
     fn expr(&mut self, root_expr: &adl_syntax::ast::Expr) {
-        each_expr(root_expr, &mut |e| {
-            let bracket = self.text[e.span.lo as usize..].starts_with('(');
-            match &e.kind {
-                ExprKind::App(..) => self.add("application", e.span.lo),
+        each_expr(root_expr, &mut |expr| {
+            let bracket = self.text[expr.span.lo as usize..].starts_with('(');
+            match &expr.kind {
+                ExprKind::App(..) => self.add("application", expr.span.lo),
                 ExprKind::Bin(_, at, ..) => self.add("binary", at.lo),
-                ExprKind::Fun(..) => self.add("function", e.span.lo),
-                ExprKind::Lin(..) => self.add("linear_function", e.span.lo),
-                ExprKind::If(..) => self.add("conditional", e.span.lo),
+                ExprKind::Fun(..) => self.add("function", expr.span.lo),
+                ExprKind::Lin(..) => self.add("linear_function", expr.span.lo),
+                ExprKind::If(..) => self.add("conditional", expr.span.lo),
                 ExprKind::Match(_, arms) => {
-                    self.add("match", e.span.lo);
+                    self.add("match", expr.span.lo);
                     arms.iter().for_each(|a| self.add("arm", a.pat.span.lo));
                 }
-                ExprKind::For(..) => self.add("comprehension", e.span.lo),
-                ExprKind::Loop(..) => self.add("loop", e.span.lo),
-                ExprKind::Index(..) => self.add("index", e.span.lo),
-                ExprKind::Array(_) => self.add("array", e.span.lo),
-                ExprKind::Record(_) => self.add("record", e.span.lo),
-                ExprKind::Update(..) => self.add("update", e.span.lo),
+                ExprKind::For(..) => self.add("comprehension", expr.span.lo),
+                ExprKind::Loop(..) => self.add("loop", expr.span.lo),
+                ExprKind::Index(..) => self.add("index", expr.span.lo),
+                ExprKind::Array(_) => self.add("array", expr.span.lo),
+                ExprKind::Record(_) => self.add("record", expr.span.lo),
+                ExprKind::Update(..) => self.add("update", expr.span.lo),
                 ExprKind::Field(_, name) => self.add("field_access", name.span.lo),
-                ExprKind::Tuple(_) if bracket => self.add("tuple", e.span.lo),
+                ExprKind::Tuple(_) if bracket => self.add("tuple", expr.span.lo),
                 ExprKind::Block(stmts) => stmts.iter().for_each(|s| {
                     if let Stmt::Let(group, _) = s {
                         group.bindings.iter().for_each(|b| self.binding(b));

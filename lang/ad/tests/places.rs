@@ -60,18 +60,19 @@ fn joined_halves_have_places_and_the_same_values() {
             .replace("f64", ty)
             .replace("HALF", if ty == "f32" { "0.5f32" } else { "0.5" });
             let parsed = adl_ir::parse::program(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
-            let mut p = numbered(parsed);
-            let source: HashSet<Span> = all(&p, FnId(0)).into_iter().collect();
-            let l = Ad::new().linearize_with(&mut p, FnId(0), &[true, true], &UnzipPlan::store_all()).unwrap();
-            let joined = adl_opt::fuse_halves::join(&p, l.primal, l.cotangent).unwrap_or_else(|| panic!("{text}"));
-            let joined = p.add(joined);
-            all(&p, joined).iter().for_each(|span| assert!(source.contains(span), "{span:?} in {text}"));
+            let mut program = numbered(parsed);
+            let source: HashSet<Span> = all(&program, FnId(0)).into_iter().collect();
+            let l = Ad::new().linearize_with(&mut program, FnId(0), &[true, true], &UnzipPlan::store_all()).unwrap();
+            let joined =
+                adl_opt::fuse_halves::join(&program, l.primal, l.cotangent).unwrap_or_else(|| panic!("{text}"));
+            let joined = program.add(joined);
+            all(&program, joined).iter().for_each(|span| assert!(source.contains(span), "{span:?} in {text}"));
             let real = |x: f64| if ty == "f32" { Val::F32(x as f32) } else { Val::F64(x) };
             let args = [Val::array(vec![3], [0.3, 0.9, -0.4].map(real).to_vec()), real(1.5)];
-            let halves = run(&p, l.primal, &args, &[]).unwrap().results;
+            let halves = run(&program, l.primal, &args, &[]).unwrap().results;
             let back = [&halves[1..], &[real(1.0)]].concat();
-            let back = run(&p, l.cotangent, &back, &[]).unwrap().results;
-            let have = run(&p, joined, &args, &[]).unwrap().results;
+            let back = run(&program, l.cotangent, &back, &[]).unwrap().results;
+            let have = run(&program, joined, &args, &[]).unwrap().results;
             assert_eq!(have, [&halves[..1], &back[..]].concat(), "{text}");
         }
     }

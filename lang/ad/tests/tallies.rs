@@ -68,9 +68,9 @@ struct StageFunctions {
 fn stages(program: &Program, func_id: FnId, plan: &UnzipPlan, how: Segments, optimise: bool) -> Option<StageFunctions> {
     let (mut copy, mut ad) = (program.clone(), Ad::new());
     ad.optimise = optimise;
-    let f = ad.segmented(&mut copy, func_id, how);
-    let wrt = vec![true; copy.func(f).body.params.len()];
-    let jvp = ad.jvp(&mut copy, f, &wrt).ok()?;
+    let segmented = ad.segmented(&mut copy, func_id, how);
+    let wrt = vec![true; copy.func(segmented).body.params.len()];
+    let jvp = ad.jvp(&mut copy, segmented, &wrt).ok()?;
     let u = ad.unzip(&mut copy, jvp.func, plan).ok()?;
     let back = ad.transpose(&mut copy, u.linear).ok()?;
     let mut stages = vec![("jvp", jvp.func), ("primal", u.primal), ("linear", u.linear), ("transpose", back)];
@@ -82,7 +82,7 @@ fn stages(program: &Program, func_id: FnId, plan: &UnzipPlan, how: Segments, opt
     }
     stages.extend(ad.structure(&mut copy, u.linear).map(|s| ("structure", s.func)));
     stages.extend(ad.profile(&mut copy, jvp.func).ok().map(|profile| ("profile", profile.func)));
-    let erased = ad.linearize_with(&mut copy, f, &wrt, plan).ok()?;
+    let erased = ad.linearize_with(&mut copy, segmented, &wrt, plan).ok()?;
     stages.extend([("optimised primal", erased.primal), ("optimised transpose", erased.cotangent)]);
     Some(StageFunctions { program: copy, stages })
 }

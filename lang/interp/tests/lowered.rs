@@ -42,12 +42,12 @@ fn branches_take_and_keep() {
     let no = b.close(vec![y, z], vec![]);
     let outs = b.emit(Op::If(c, Box::new(yes), Box::new(no)), &[vector(Ty::F64), vector(Ty::F64)], &[]).0;
     let f = program.add(b.finish(outs, vec![]));
-    let (x, y) = (array::floats(vec![1.0, 2.0]), array::floats(vec![3.0, 5.0]));
+    let (left, right) = (array::floats(vec![1.0, 2.0]), array::floats(vec![3.0, 5.0]));
     same(
-        &run(&program, f, vec![Value::Bool(true), x.clone(), y.clone()]),
-        &[array::floats(vec![4.0, 14.0]), x.clone()],
+        &run(&program, f, vec![Value::Bool(true), left.clone(), right.clone()]),
+        &[array::floats(vec![4.0, 14.0]), left.clone()],
     );
-    same(&run(&program, f, vec![Value::Bool(false), x, y.clone()]), &[y, array::floats(vec![4.0, 7.0])]);
+    same(&run(&program, f, vec![Value::Bool(false), left, right.clone()]), &[right, array::floats(vec![4.0, 7.0])]);
 }
 
 /// A loop of `n` iterations over `xs` that swaps two carried numbers, collects `x + a`, and sums `x`.

@@ -198,8 +198,8 @@ impl LayerMarks<'_> {
     }
 
     pub(super) fn text(&mut self) -> Vec<Shape> {
-        let (Some(data_x), Some(y)) = (self.layer.x.first(), self.layer.y.first()) else { return Vec::new() };
-        let Some(at) = self.place(*data_x, *y) else {
+        let (Some(data_x), Some(data_y)) = (self.layer.x.first(), self.layer.y.first()) else { return Vec::new() };
+        let Some(at) = self.place(*data_x, *data_y) else {
             self.missing += 1;
             return Vec::new();
         };
@@ -211,9 +211,9 @@ impl LayerMarks<'_> {
         let words = self.layer.words.first().map_or(String::new(), |w| crate::font::cut(w, size, f.w - 8.0));
         // Beside its point, but inside the frame.
         let half = crate::font::width(&words, size) / 2.0;
-        let x = at.0.clamp(f.x + half + 2.0, (f.right() - half - 2.0).max(f.x + half + 2.0));
-        let y = if at.1 - 10.0 > f.y + 6.0 { at.1 - 10.0 } else { at.1 + 10.0 };
-        vec![Shape::text((x, y), words, size, Anchor::Middle, self.colour)]
+        let horizontal = at.0.clamp(f.x + half + 2.0, (f.right() - half - 2.0).max(f.x + half + 2.0));
+        let vertical = if at.1 - 10.0 > f.y + 6.0 { at.1 - 10.0 } else { at.1 + 10.0 };
+        vec![Shape::text((horizontal, vertical), words, size, Anchor::Middle, self.colour)]
     }
 
     pub(super) fn quiver(&mut self) -> Vec<Shape> {

@@ -400,7 +400,7 @@ impl Writer<'_> {
         let head = noted(state, loop_ty.as_ref());
         let note = ending(loop_ty.as_ref());
         let (u, body) = self.with(state, loop_ty.clone(), body, env);
-        let t = loop_ty.zip(u).and_then(|(t, u)| self.check(rules::same(&t, &u)));
+        let result_ty = loop_ty.zip(u).and_then(|(t, u)| self.check(rules::same(&t, &u)));
         let text = match e {
             RankExpr::Rec(f, ..) => {
                 let n = if self.typed { "(k : Int)" } else { "k" };
@@ -411,7 +411,7 @@ impl Writer<'_> {
             RankExpr::Loop(_, n, ..) => format!("(loop {head} = {init} for i0 < {n} do {body})"),
             _ => String::new(),
         };
-        (t, text)
+        (result_ty, text)
     }
 
     fn user(&mut self, f: &str, args: &[FunctionArg], env: &TypeBindings) -> Written {

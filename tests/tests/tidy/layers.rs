@@ -41,7 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "vm::machine",
             "vm::definitions",
             "vm::effects",
-            "vm::parts",
+            "vm::components",
             "vm::errors",
             "vm::recover",
         ],

@@ -135,28 +135,30 @@ fn with_zeros(builder: &mut Builder, program: &Program, slow: FnId, neutral: Var
     let several = builder.cmp(Cmp::Gt, count, single);
     let shape = builder.shape(array);
     let none = builder.one(Op::Broadcast { a: zero, shape }, ty.clone());
-    either(builder, several, &ty, &mut |_| none, &mut |b| {
-        let one = b.cmp(Cmp::Eq, count, single);
+    either(builder, several, &ty, &mut |_| none, &mut |builder| {
+        let one = builder.cmp(Cmp::Eq, count, single);
         either(
-            b,
+            builder,
             one,
             &ty,
-            &mut |b| {
-                let at = vec![b.one(Op::Index { a: places, at: vec![first], shape: None }, Ty::I64)];
-                let unit = b.real(1.0, array);
-                let rest = b.one(Op::IndexSet { acc: array, at: at.clone(), v: unit, shape: None }, ty.clone());
-                let product = b.prim(ReductionFn::Prod, &[rest], ty.elem());
-                let product = b.bin(Bin::Mul, neutral, product);
-                let exact = is_in_range(b, product);
+            &mut |builder| {
+                let at = vec![builder.one(Op::Index { a: places, at: vec![first], shape: None }, Ty::I64)];
+                let unit = builder.real(1.0, array);
+                let rest = builder.one(Op::IndexSet { acc: array, at: at.clone(), v: unit, shape: None }, ty.clone());
+                let product = builder.prim(ReductionFn::Prod, &[rest], ty.elem());
+                let product = builder.bin(Bin::Mul, neutral, product);
+                let exact = is_in_range(builder, product);
                 either(
-                    b,
+                    builder,
                     exact,
                     &ty,
-                    &mut |b| b.one(Op::IndexSet { acc: none, at: at.clone(), v: product, shape: None }, ty.clone()),
-                    &mut |b| b.call(program, slow, &[neutral, array], &[]).0[0],
+                    &mut |builder| {
+                        builder.one(Op::IndexSet { acc: none, at: at.clone(), v: product, shape: None }, ty.clone())
+                    },
+                    &mut |builder| builder.call(program, slow, &[neutral, array], &[]).0[0],
                 )
             },
-            &mut |b| b.call(program, slow, &[neutral, array], &[]).0[0],
+            &mut |builder| builder.call(program, slow, &[neutral, array], &[]).0[0],
         )
     })
 }

@@ -193,7 +193,7 @@ impl Narrow {
         out: &mut Vec<Atom>,
     ) -> Option<()> {
         let other = Affine::constant(1).plus(-1, residue)?;
-        let c = match op {
+        let compared = match op {
             Cmp::Eq => residue,
             // There are only two remainders modulo 2.
             Cmp::Ne
@@ -205,7 +205,7 @@ impl Narrow {
             }
             _ => return None,
         };
-        let (lx, lc) = (self.linear(dividend, sum, 0)?, self.linear(c, sum, 0)?);
+        let (lx, lc) = (self.linear(dividend, sum, 0)?, self.linear(compared, sum, 0)?);
         self.is_positive(divisor, sum).then_some(())?;
         let last = self.linear(&divisor.plus(-1, &Affine::constant(1))?, sum, 0)?;
         out.push(Atom::Positive(lc.clone()));

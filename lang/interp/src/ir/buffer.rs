@@ -11,30 +11,29 @@ use crate::{memory, polling};
 use adl_ir::Ty;
 use std::rc::Rc;
 
-/// An empty buffer for elements of type `elem`, each in a box if `boxed`. `n` is the expected number of
+/// An empty buffer for elements of type `elem`, each in a box if `boxed`. `count` is the expected number of
 /// elements, if it is an Int.
 pub fn empty(elem: &Ty, boxed: bool, count: &Value) -> Res<Value> {
-    let n = match count {
+    let expected = match count {
         Value::Int(n) => usize::try_from(*n).unwrap_or(0).min(ROOM),
         _ => 0,
     };
     let rank = elem.rank() as usize;
-    let rows = n;
-    let n = if rank > 0 { 0 } else { n };
+    let room = if rank > 0 { 0 } else { expected };
     let buf = match elem.scalar() {
-        _ if boxed => Buf::Boxed(array::room(n)?),
-        Ty::F64 => Buf::F64(array::room(n)?),
-        Ty::F32 => Buf::F32(array::room(n)?),
-        Ty::I64 => Buf::I64(array::room(n)?),
-        Ty::Bool => Buf::Bool(array::room(n)?),
-        Ty::Str | Ty::Data(_) | Ty::Array(..) => Buf::Boxed(array::room(n)?),
+        _ if boxed => Buf::Boxed(array::room(room)?),
+        Ty::F64 => Buf::F64(array::room(room)?),
+        Ty::F32 => Buf::F32(array::room(room)?),
+        Ty::I64 => Buf::I64(array::room(room)?),
+        Ty::Bool => Buf::Bool(array::room(room)?),
+        Ty::Str | Ty::Data(_) | Ty::Array(..) => Buf::Boxed(array::room(room)?),
     };
     // Row axes that are not known yet are marked by an extent that no array has. The first of them encodes the
     // expected number of rows.
     let mut shape: Shape = Shape::from_elem(UNKNOWN, 1 + if boxed { 0 } else { rank });
     shape[0] = 0;
     if let Some(first) = shape.get_mut(1) {
-        *first -= rows;
+        *first -= expected;
     }
     Ok(array::make(shape, buf))
 }

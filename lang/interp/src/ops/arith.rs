@@ -120,11 +120,11 @@ fn ints(v: &mut [i64], mut f: impl FnMut(i64) -> Res<i64>) -> Res<()> {
 
 /// Applies a binary operator.
 pub fn bin(machine: &mut dyn Upcalls, op: Bin, left: Value, right: Value) -> Res<Value> {
-    let b = if op == Bin::Pow { real_exponent(&left, right)? } else { right };
-    if let Some(v) = machine.binary_on_device(op, &left, &b)? {
+    let right = if op == Bin::Pow { real_exponent(&left, right)? } else { right };
+    if let Some(v) = machine.binary_on_device(op, &left, &right)? {
         return Ok(v);
     }
-    Ok(match (left, b) {
+    Ok(match (left, right) {
         (Value::Float(x), Value::Float(y)) => Value::Float(op.eval(x, y)),
         (Value::Int(x), Value::Int(y)) => Value::Int(int_bin(op, x, y)?),
         (Value::F32(x), Value::F32(y)) => Value::F32(op.eval(f64::from(x), f64::from(y)) as f32),

@@ -93,18 +93,18 @@ pub(super) fn run(
     if size == 1 {
         return Ok(leaves);
     }
-    once(machine, |m| {
+    once(machine, |machine| {
         let own = leaves.iter().map(wire::leaf).collect::<Res<Vec<_>>>()?;
-        count(m, own.iter().flatten().map(WireLeaf::bytes).sum());
-        let what = name(m, kind, site);
+        count(machine, own.iter().flatten().map(WireLeaf::bytes).sum());
+        let what = name(machine, kind, site);
         let made = match kind {
-            Collective::Total => total(m, &what, &own, &vec![true; size])?,
-            Collective::TotalRows => total(m, &what, &own, &ranks_with_chunks(at, size))?,
-            Collective::Gather | Collective::GatherEach => gather(m, &what, &own, &sizes(at))?,
-            Collective::ScatterSum => scatter_sum(m, &what, &own, &sizes(at))?,
-            Collective::Shift => shift(m, &what, &own, by)?,
-            Collective::Exchange => exchange(m, &what, &own)?,
-            Collective::From => from(m, &what, &own, by)?,
+            Collective::Total => total(machine, &what, &own, &vec![true; size])?,
+            Collective::TotalRows => total(machine, &what, &own, &ranks_with_chunks(at, size))?,
+            Collective::Gather | Collective::GatherEach => gather(machine, &what, &own, &sizes(at))?,
+            Collective::ScatterSum => scatter_sum(machine, &what, &own, &sizes(at))?,
+            Collective::Shift => shift(machine, &what, &own, by)?,
+            Collective::Exchange => exchange(machine, &what, &own)?,
+            Collective::From => from(machine, &what, &own, by)?,
             Collective::Spread | Collective::SpreadRows | Collective::Fork | Collective::Mine | Collective::Place => {
                 own
             }
