@@ -196,3 +196,11 @@ fn patterns_say_whether_they_are_exact() {
         }
     }
 }
+
+#[test]
+fn a_choice_by_a_vector_of_conditions_between_two_numbers_has_no_pattern() {
+    let text = "fn f0 f (v0: []bool ; v1~: f64) -> ( ; []f64) {
+        v2~: f64, v3~: f64 = dup v1~ v4~: []f64 = select v0 v2~ v3~ return ; v4~ }";
+    let mut program = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{e}"));
+    assert!(Ad::new().structure(&mut program, FnId(0)).is_none());
+}

@@ -74,3 +74,20 @@ fn what_says_whether_a_loop_goes_on_is_not_stored() {
     let kept = primal.tys(&primal.body.results);
     assert!(kept.iter().all(|t| *t.scalar() != adl_ir::Ty::Bool), "{kept:?}");
 }
+
+#[test]
+fn each_residual_of_a_primal_half_is_described() {
+    let mut packed = 0;
+    for (name, text) in PROGRAMS {
+        let mut p = program(name, text);
+        for f in (0..p.funcs.len()).map(|k| FnId(k as u32)) {
+            let (mut ad, wrt) = (adl_ad::Ad::new(), vec![true; p.func(f).body.params.len()]);
+            let Ok(j) = ad.jvp(&mut p, f, &wrt) else { continue };
+            let Ok(u) = ad.unzip(&mut p, j.func, &UnzipPlan::store_all()) else { continue };
+            let results = p.func(u.primal).body.results.len();
+            assert_eq!(u.residuals.len(), results - u.results, "{name}, f{}", f.0);
+            packed += usize::from(u.boxed.is_some());
+        }
+    }
+    assert!(packed > 5, "{packed}");
+}

@@ -242,6 +242,24 @@ fn listed_rows_are_the_interpreters() {
 }
 
 #[test]
+fn functions_of_listed_numbers_are_the_interpreters() {
+    // The function's argument is read from a list that the iteration of the inner loop makes, and its result is summed.
+    check_rows(
+        "fn f0 f (v0: i64, v1: []f64, v2: []f64, v3: i64, v4: []i64, v5: [][]f64) -> ([][]f64, []f64) {
+          v6: [][]f64, v7: []f64, v8: i64 = loop for v0 over (v1, v5) out (collect, collect) (v9: i64, v10: f64, v11: []f64) {
+            v12: []f64, v13: i64 = loop for v3 over (v11) out (collect) (v14: i64, v15: f64) {
+              v16: []f64 = array v15 v10
+              v17: i64 = prim argmax v16
+              v18: f64 = index v16 [v17]
+              v19: f64 = exp v18
+              return v19 }
+            v20: f64 = sum v12
+            return v12, v20 }
+          return v6, v7 }",
+    );
+}
+
+#[test]
 fn rows_of_unequal_lengths_are_the_interpreters() {
     let text = "fn f0 f (v0: i64, v1: []f64, v2: i64, v3: i64) -> ([]([]f64)) {
         v61: f64 = 0.0

@@ -193,4 +193,11 @@ fn loops_at_once_carry_affine_functions_and_arrays_that_are_added_to() {
     assert!(!at_once(&with_array("v15: f64 = index v13 [v6] v14: []f64 = index_add v13 [v6] v15")));
     assert!(!at_once(&with_array("v14: []f64 = index_set v13 [v6] v8")));
     assert!(!at_once(&with_array("v15: []f64 = index_add v13 [v6] v8 v14: []f64 = neg v15")));
+    let by_a_loop = |step: &str| {
+        with_array(&format!(
+            "v14: []f64, v15: i64 = loop for v1 carry (v13) (v16: i64, v17: []f64) {{ {step} return v18 }}"
+        ))
+    };
+    assert!(at_once(&by_a_loop("v18: []f64 = index_add v17 [v16] v8")));
+    assert!(!at_once(&by_a_loop("v18: []f64 = index_set v17 [v16] v8")));
 }

@@ -2,7 +2,11 @@
 
 use crate::common;
 
-use common::{check, made, made_as, signature};
+use adl_ad::Ad;
+use adl_ir::Program;
+use adl_specialise::{Cache, specialise};
+use adl_typing::ty::Ty;
+use common::{CheckedDefinitions, check, made, made_as, signature};
 use std::time::Instant;
 
 /// The reason why a program is not specialised.
@@ -51,6 +55,19 @@ fn values_that_double_from_line_to_line() {
     assert!(refused(&text).contains("very many parts"), "{}", refused(&text));
 }
 
+#[test]
+fn a_type_that_has_no_place_in_the_ir_is_refused_again() {
+    let mut definitions = CheckedDefinitions::new();
+    let text = "type Marks = Marks ([_]()) | Scale Float\nlet main (x : Float) = match (if x > 1.0 then Scale x else Marks [()]) with | Marks _ -> x | Scale y -> x * y";
+    definitions.program(text).unwrap();
+    let (mut program, mut ad, mut cache) = (Program::default(), Ad::new(), Cache::default());
+    for attempt in 0..2 {
+        let made = specialise(&mut definitions, &mut ad, &mut program, &mut cache, &[Ty::Float]);
+        let why = made.err().map(|u| u.why.to_string()).unwrap_or_default();
+        assert!(why.contains("an array of `()`"), "attempt {attempt}: {why}");
+    }
+}
+
 /// The number of statements in all functions.
 fn size(text: &str) -> usize {
     common::ir(&made(&format!("{text}\nlet main () = it")).unwrap_or_else(|u| panic!("{}", u.why)).program)
@@ -88,4 +105,23 @@ fn long_and_deep_programs() {
         (0..200).map(|k| format!("if x < {k}.0 then {k}.5 else ")).collect::<String>()
     );
     check(&ifs);
+}
+
+#[test]
+fn a_function_is_made_once_for_each_level_of_derivatives() {
+    let text = "-- at Float
+type F = F (Float -> Float)
+let square = custom_jvp (fun z -> z * z) (fun z -> (z * z, lin dz -> 2.0 * z * dz))
+let applied o (x : Float) = match o with | F g -> g x
+let choose (x : Float) = if x > 2.0 then F sin else F cos
+let rec f (x : Float) : Float =
+  let b = square x
+  let a = applied (choose x) x
+  if x > 3.0 then grad f (x - 1.0) else a * b
+let main x = grad f x";
+    let made = made_as(text, &signature(text)).unwrap_or_else(|u| panic!("{}", u.why));
+    for name in ["f", "applied", "choose", "apply", "custom", "rule"] {
+        let count = made.program.funcs.iter().filter(|f| f.name == *name).count();
+        assert_eq!(count, 2, "{name}");
+    }
 }

@@ -155,6 +155,9 @@ let it = ((for i -> x[i] * 2.0), (for i < 2 -> x[i + 1]), (for i, j -> a[i, j] *
 let x = [1.0, 2.0, 3.0]
 let it = ((sum for i -> x[i] * x[i]), (prod for i -> x[i]), (maximum for i -> -x[i]), (mean for i -> x[i]), (any for i -> x[i] > 2.0), (all for i -> x[i] > 2.0))
 ----
+let x = [1.0, 3.0, 2.0]
+let it = ((maximum for i -> (x[i] * 2.0, i)), (minimum for i -> (x[i] * 2.0, i)))
+----
 let f (n : Int) (a : [_][_]Float) = sum for i < n, j < n -> [| i < j |] * a[i, j]
 let it = f 2 [[1.0, 2.0, 9.0], [3.0, 4.0, 9.0]]
 ----

@@ -168,4 +168,41 @@ pub const PROGRAMS: &[(&str, &str)] = &[
             v21: f64 = mul v9 v19  v22: f64 = mul v10 v20  v23: f64 = sub v21 v22  v24: f64 = mul v16 v23
             v25: f64 = mul v24 v23 return v25 }
         return v11 }"),
+    ("terms at one index, in a branch and beside an index from data", "fn f0 f (v0: []f64, v1: f64, v2: []i64) -> (f64) {
+        v3: i64 = dim 0 v0  v4: i64 = 2  v5: f64 = 0.1  v6: bool = gt v1 v5  v7: f64 = 0.0  v8: bool = true
+        v9: f64 = if v6 {
+            v10: f64, v11: i64 = loop for v3 over (v0) out (sum) (v12: i64, v13: f64) {
+                v14: bool = eq v12 v4  v15: f64 = if v14 { v16: f64 = sin v13 return v16 } else { return v7 }
+                return v15 }
+            return v10 } else { v17: f64 = cos v1 return v17 }
+        v18: i64 = 4
+        v19: f64, v20: i64 = loop for v3 over (v0, v2) out (sum) (v21: i64, v22: f64, v23: i64) {
+            v24: i64 = add v21 v23  v25: bool = eq v21 v4
+            v26: bool = if v25 { return v8 } else { v27: bool = eq v24 v18 return v27 }
+            v28: f64 = if v26 { v29: f64 = mul v22 v1 return v29 } else { return v7 }
+            return v28 }
+        v30: f64 = mul v9 v19
+        return v30 }"),
+    ("the second row of a diagonal matrix and those below it", "fn f0 f (v0: []f64, v1: []f64) -> (f64) {
+        v2: i64 = dim 0 v0  v3: f64 = 0.0  v4: i64 = 1  v5: bool = gt v2 v4  v6: str = \"one row\"
+        prim assert v5 v6
+        v7: [][]f64, v8: i64 = loop for v2 over (v0) out (collect) (v9: i64, v10: f64) {
+            v11: []f64, v12: i64 = loop for v2 out (collect) (v13: i64) {
+                v14: bool = eq v9 v13  v15: f64 = if v14 { return v10 } else { return v3 }
+                return v15 }
+            return v11 }
+        v16: [][]f64 = slice v7 v4 v2  v17: i64 = sub v2 v4
+        v18: f64, v19: i64 = loop for v17 out (sum) (v20: i64) {
+            v21: f64, v22: i64 = loop for v2 out (sum) (v23: i64) {
+                v24: f64 = index v16 [v20, v23]  v25: f64 = index v1 [v23]  v26: f64 = mul v24 v25  v27: f64 = mul v26 v25
+                return v27 }
+            return v21 }
+        return v18 }"),
+    ("products of the elements of a slice in a nest", "fn f0 f (v0: []f64, v1: []f64) -> ([]f64) {
+        v2: i64 = dim 0 v0  v3: i64 = dim 0 v1  v4: i64 = 1  v5: i64 = sub v2 v4
+        v6: []f64, v7: i64 = loop for v3 over (v1) out (collect) (v8: i64, v9: f64) {
+            v10: []f64 = slice v0 v4 v2
+            v11: f64, v12: i64 = loop for v5 over (v10) out (sum) (v13: i64, v14: f64) { v15: f64 = mul v14 v9 return v15 }
+            return v11 }
+        return v6 }"),
 ];
