@@ -63,7 +63,7 @@ fn a_type_that_has_no_place_in_the_ir_is_refused_again() {
     let (mut program, mut ad, mut cache) = (Program::default(), Ad::new(), Cache::default());
     for attempt in 0..2 {
         let made = specialise(&mut definitions, &mut ad, &mut program, &mut cache, &[Ty::Float]);
-        let why = made.err().map(|u| u.why.to_string()).unwrap_or_default();
+        let why = made.err().map(|u| u.why.clone()).unwrap_or_default();
         assert!(why.contains("an array of `()`"), "attempt {attempt}: {why}");
     }
 }
