@@ -199,7 +199,7 @@ pub(crate) fn run_for(
 ) -> Res<Vec<Array>> {
     let arrays = soac.arrays.iter().map(|v| match env(*v) {
         Some(Operand::Array(a)) if a.shape.len() == 1 => Ok(a),
-        _ => unsupported("a reduction of what is no vector on the device"),
+        _ => unsupported("a reduction of an array that is not a vector on the device"),
     });
     let arrays = arrays.collect::<Res<Vec<_>>>()?;
     let length = arrays.first().map_or(0, Array::len);

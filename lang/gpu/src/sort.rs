@@ -54,7 +54,7 @@ pub fn argsort(gpu: &Gpu, a: &Array) -> Res<Array> {
 
 /// The indices that sort each row of a matrix: all elements are sorted together, and then by row.
 pub(crate) fn argsort_rows(gpu: &Gpu, array: &Array) -> Res<Array> {
-    let [height, width] = array.shape[..] else { return unsupported("the order of what is no vector") };
+    let [height, width] = array.shape[..] else { return unsupported("the order of an array that is not a vector") };
     let flat = array.reshaped(vec![height * width])?;
     let (_, Some(at)) = sorted(gpu, &flat, &keys(gpu, &flat)?, (false, Some(Scalar::Word)))? else {
         return unsupported("an order without places");
@@ -77,7 +77,7 @@ pub(crate) fn argsort_rows(gpu: &Gpu, array: &Array) -> Res<Array> {
 }
 
 fn vector(a: &Array) -> Res<()> {
-    if a.shape.len() == 1 { Ok(()) } else { unsupported("the order of what is no vector") }
+    if a.shape.len() == 1 { Ok(()) } else { unsupported("the order of an array that is not a vector") }
 }
 
 /// The sort keys of an array. For many Ints, the host reads the minimum and maximum.

@@ -358,7 +358,7 @@ impl<'a> Exec<'a> {
         }
         let arrays = soac.arrays.iter().map(|v| self.each(fr, batch, *v)).collect::<Res<Vec<_>>>()?;
         let Some([_, length]) = arrays.first().map(|a| &a.shape[..]) else {
-            return unsupported("a reduction of what is no vector");
+            return unsupported("a reduction of an array that is not a vector");
         };
         if arrays.iter().any(|a| a.shape.len() != 2 || a.shape[1] != *length) {
             return unsupported("arrays of different lengths");

@@ -341,11 +341,11 @@ impl Checker<'_> {
     fn loop_(&mut self, state: Local, init: &Expr, kind: &LoopKind, body: &Expr) -> LinearResult<Dependence> {
         let first = self.expr(init)?;
         let mut dependence = first;
-        let mut next = self.turn(state, dependence, kind, body);
+        let mut next = self.iteration(state, dependence, kind, body);
         // A state that starts free may become linear; zero counts as both.
         if dependence == Free && (next.as_ref().is_ok_and(|n| *n == Linear) || next.is_err() && self.is_zero(init)) {
             dependence = Linear;
-            next = self.turn(state, dependence, kind, body);
+            next = self.iteration(state, dependence, kind, body);
         }
         let next = next?;
         for (part, is) in [(init, first), (body, next)] {
@@ -357,7 +357,7 @@ impl Checker<'_> {
     }
 
     /// The kind of the next state after one iteration.
-    fn turn(&mut self, state: Local, k: Dependence, kind: &LoopKind, body: &Expr) -> LinearResult<Dependence> {
+    fn iteration(&mut self, state: Local, k: Dependence, kind: &LoopKind, body: &Expr) -> LinearResult<Dependence> {
         self.bind(state, k);
         match kind {
             LoopKind::For(i, n) => {
